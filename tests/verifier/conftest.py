@@ -1,0 +1,7 @@
+"""The verifier is a program beside the package: its modules are found as `python verifier` finds them."""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "verifier"))

@@ -1,0 +1,199 @@
+"""Discretised laws: their profile at its kinks, composition, and the profile of what is composed."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
+
+from balls import ONE, ZERO, Refuted, positive_part
+from flint import arb, arb_poly
+
+
+@dataclass(frozen=True)
+class Law:
+    """Masses at the losses offset + index step, in increasing order, and a mass at infinity."""
+
+    step: float
+    offset: float
+    indices: list[int]
+    masses: list[float]
+    infinity: float
+
+    def losses(self) -> list[arb]:
+        step, offset = arb(self.step), arb(self.offset)
+        return [offset + index * step for index in self.indices]
+
+    def total(self) -> arb:
+        """The whole mass, that at infinity with it."""
+        return sum((arb(mass) for mass in self.masses), arb(self.infinity))
+
+    @cached_property
+    def suffixes(self) -> list[tuple[arb, arb, arb]]:
+        """For every kink, from the last: its loss x_j, and S, T of the losses from x_j on.
+
+        Right of the previous kink and up to x_j the profile is F(a) = S - a T.
+        """
+        S, T = arb(self.infinity), ZERO
+        rows = []
+        for loss, mass in zip(reversed(self.losses()), reversed(self.masses), strict=True):
+            S += arb(mass)
+            T += arb(mass) * (-loss).exp()
+            rows.append((loss, S, T))
+        return rows
+
+
+def read_law(data: dict, where: str) -> Law:
+    """The law of a part, its equal indices merged; refuses what is no list of masses on a grid."""
+    step, offset, infinity = (float(data[key]) for key in ("step", "offset", "infinity"))
+    indices, masses = data["indices"], [float(mass) for mass in data["masses"]]
+    if not (isfinite(step) and step > 0 and isfinite(offset)):
+        raise Refuted(f"{where}: the grid needs a finite offset and a step above 0")
+    if len(indices) != len(masses) or not masses or not all(type(index) is int for index in indices):
+        raise Refuted(f"{where}: each mass needs one whole number as its index")
+    if not all(isfinite(mass) and mass >= 0 for mass in [*masses, infinity]):
+        raise Refuted(f"{where}: masses must be finite and not negative")
+    if indices != sorted(indices):
+        raise Refuted(f"{where}: indices must not fall")
+    return Law(step, offset, indices, masses, infinity)
+
+
+def shortfall_above(law: Law, profile, negligible: arb) -> arb:
+    """The largest H(a) - F(a), or 0: with so much more mass at infinity the law dominates.
+
+    H is convex, 1 at a = 0 and falls; F is linear between kinks and constant beyond the last one.  So a = 0 and the
+    kinks are all
+    orders that need a look.  `profile` (loss, order, enough) bounds H at order e^loss from above, and need not be
+    sharper than `enough`.
+    """
+    missing = positive_part(ONE - law.total()).upper()
+    S, T = arb(law.infinity), ZERO
+    for loss, S_here, T_here in law.suffixes:
+        order = loss.exp()
+        F = S - order * T
+        H = profile(loss, order, F.lower() + negligible)
+        missing_here = positive_part(H - F).upper()
+        if missing_here > missing:
+            missing = missing_here
+        S, T = S_here, T_here
+    return missing
+
+
+def shortfall_below(law: Law, event_of) -> arb:
+    """The largest S_j - P(A), or 0, where A = event_of(T_j, S_j) is an event with Q(A) <= T_j.
+
+    F is the largest of the lines S_j - a T_j and the line S = infinity, T = 0.  If P(A) >= S_j - xi and Q(A) <= T_j,
+    the j-th line is
+    at most H_a + xi for all a.
+    """
+    missing = arb(law.infinity)
+    for _, S, T in law.suffixes:
+        missing_here = positive_part(S - event_of(T, S)).upper()
+        if missing_here > missing:
+            missing = missing_here
+    return missing
+
+
+@dataclass(frozen=True)
+class Composed:
+    """Masses at (start + i) step, i = 0, 1, ..., and a mass at infinity; the offsets of the laws are kept apart."""
+
+    start: int
+    masses: arb_poly
+    infinity: arb
+
+    def total(self) -> arb:
+        return self.masses(ONE)
+
+
+def times(one: Composed, other: Composed, cut: arb, upper: bool) -> Composed:
+    """The law of the sum of two independent losses, its tails below `cut` cut off."""
+    infinity = one.infinity * (other.total() + other.infinity) + one.total() * other.infinity
+    product = (one.masses * other.masses).coeffs()
+    return trimmed(one.start + other.start, product, infinity, cut, upper)
+
+
+def trimmed(start: int, masses: list[arb], infinity: arb, cut: arb, upper: bool) -> Composed:
+    """Without tails of mass below cut: upper, they go to infinity and up to the first kept place; lower, they are
+    dropped.
+
+    Moving mass to a larger loss raises the profile at every order, and dropping mass lowers it.
+    """
+    right = ZERO
+    while len(masses) > 1 and right + masses[-1] < cut:
+        right += masses.pop()
+    left, first = ZERO, 0
+    while first < len(masses) - 1 and left + masses[first] < cut:
+        left += masses[first]
+        first += 1
+    kept = masses[first:]
+    if upper:
+        kept[0] += left
+        infinity += right
+    return Composed(start + first, arb_poly(kept), infinity)
+
+
+def first_power(law: Law, cut: arb, upper: bool) -> Composed:
+    """The law on all indices of its window; sparse tails are cut off before."""
+    pairs = list(zip(law.indices, law.masses, strict=True))
+    right, left = ZERO, ZERO
+    while len(pairs) > 1 and right + pairs[-1][1] < cut:
+        right += pairs.pop()[1]
+    first = 0
+    while first < len(pairs) - 1 and left + pairs[first][1] < cut:
+        left += pairs[first][1]
+        first += 1
+    start = pairs[first][0]
+    dense = [ZERO] * (pairs[-1][0] - start + 1)
+    for index, mass in pairs[first:]:
+        dense[index - start] += arb(mass)
+    infinity = arb(law.infinity)
+    if upper:
+        dense[0] += left
+        infinity += right
+    return Composed(start, arb_poly(dense), infinity)
+
+
+def power(law: Law, k: int, cut: arb, upper: bool) -> Composed:
+    """The law of the sum of k independent losses, by squaring."""
+    square = first_power(law, cut, upper)
+    result = None
+    while True:
+        if k % 2:
+            result = square if result is None else times(result, square, cut, upper)
+        k //= 2
+        if k == 0:
+            return result
+        square = times(square, square, cut, upper)
+
+
+def composed_profile(laws: list[tuple[Law, int]], epsilon: arb, cut: arb, upper: bool) -> arb:
+    """delta(epsilon) of the product of powers of laws on one grid; with `cut`, an upper or a lower bound of it."""
+    if len({law.step for law, _ in laws}) != 1:
+        raise Refuted("the parts of one direction need one grid step")
+    product = None
+    offset = ZERO
+    for law, k in laws:
+        factor = power(law, k, cut, upper)
+        product = factor if product is None else times(product, factor, cut, upper)
+        offset += k * arb(law.offset)
+    step = arb(laws[0][0].step)
+    delta = product.infinity
+    gap = offset + product.start * step - epsilon
+    ratio, shrink = (-gap).exp(), (-step).exp()
+    for mass in product.masses.coeffs():
+        if not ratio >= 1:
+            delta += mass * positive_part(ONE - ratio)
+        ratio *= shrink
+    return delta
+
+
+def charge(shortfalls: list[tuple[arb, arb, int]]) -> arb:
+    """What masses xi at infinity beside laws of total mass M add to the product of k-th powers: prod (M + xi)^k - prod
+    M^k.
+
+    Given as (xi, M, k).  The pairs with the further masses dominate, so their product does (Theorem 8, remark 5), and
+    of its mass only
+    this much is not in the product without them.
+    """
+    growth = sum((k * (xi / M).log1p() for xi, M, k in shortfalls), ZERO)
+    whole = sum((k * M.log() for _, M, k in shortfalls), ZERO)
+    return growth.expm1() * whole.exp()

@@ -1,0 +1,395 @@
+"""The theorems of docs/accounting.md: which questions they answer, and their bounds of one release.
+
+To add a theorem, add it to `THEOREMS`: its section, and a function of a `Case` that returns the shortfall of the
+case's law (usually
+`held_against` the `Bound`s of both directions).  It raises `Refuted` where its hypotheses do not hold for the release.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from balls import ONE, ZERO, NotCovered, Refuted, positive_part, smaller
+from flint import arb
+from law import Law, shortfall_above
+from multiplicity import (
+    Counts,
+    Stage,
+    ball,
+    chain_counts,
+    cut_sample,
+    probability,
+    stage_counts,
+    stages_of,
+    whole,
+)
+
+from profiles import Bound, Groups, Order, gaussian, laplace, pair, reflected
+
+SCHEDULES = ("deterministic", "cyclic_poisson", "shuffle", "random_allocation")
+
+
+@dataclass(frozen=True)
+class Release:
+    """One release of the question; n is the size of the smaller data set."""
+
+    sampler: dict
+    n: int | None
+    s: arb
+    steps: int
+    laplace: bool
+
+    @property
+    def name(self) -> str:
+        return self.sampler["name"]
+
+    @property
+    def rounds(self) -> int:
+        """How many independent events it is: its steps, or the epochs of a schedule."""
+        if self.name not in SCHEDULES:
+            return self.steps
+        epochs, left = divmod(self.steps, self.steps_per_epoch(self.n))
+        if left:
+            raise Refuted(f"question: {self.steps} steps are no whole number of epochs")
+        return epochs
+
+    def steps_per_epoch(self, n: int | None) -> int:
+        if self.name == "random_allocation":
+            return whole(self.sampler["t"], "t")
+        if self.name == "cyclic_poisson":
+            return whole(self.sampler["cycle"], "cycle")
+        if self.sampler.get("m") is None and self.name == "deterministic":
+            return 1
+        return -(-whole(n, "n") // whole(self.sampler["m"], "m"))
+
+
+def read_release(data: dict) -> Release:
+    """A release as the question states it; refuses what no theorem speaks of."""
+    if data["mechanism"] not in ("gaussian", "laplace"):
+        raise NotCovered(f"noise {data['mechanism']!r}")
+    if data.get("denominator", "fixed") not in ("fixed", None):
+        raise NotCovered("a denominator that is not fixed")
+    if data.get("sample") is not None:
+        raise NotCovered("several queries of one sample")
+    multiplier = data["noise_multiplier"]
+    if isinstance(multiplier, bool) or not isinstance(multiplier, int | float) or not 0 < multiplier < float("inf"):
+        raise Refuted(f"question: noise_multiplier must be above 0, got {multiplier!r}")
+    n = None if data["n"] is None else whole(data["n"], "n")
+    return Release(data["sampler"], n, arb(multiplier), whole(data["steps"], "steps"), data["mechanism"] == "laplace")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A part of one end, and what it has to be held against."""
+
+    release: Release
+    adjacency: str
+    direction: str  # forward or backward
+    part: dict
+    law: Law
+    negligible: arb  # probabilities below it need not be counted exactly
+
+    @property
+    def stages(self) -> list[Stage]:
+        stages = stages_of(self.release.sampler)
+        if stages is None:
+            raise Refuted(f"the theorem is not about {self.release.name}")
+        return stages
+
+    @property
+    def slots(self) -> int:
+        """The number of records of the data set that holds the record in question."""
+        return whole(self.release.n, "n") + (self.adjacency == "add_remove")
+
+    def need(self, holds: bool, what: str) -> None:
+        if not holds:
+            raise Refuted(f"theorem {self.part.get('theorem')} needs {what}")
+
+
+def held_against(case: Case, forward: Bound, backward: Bound | None = None) -> arb:
+    """The shortfall of the case's law against bounds at a >= 1; below 1 the mirror (F3) gives H_a = 1 - a + a H_(1/a)
+    of the other order.
+
+    Without `backward` both orders have the bound `forward` (substitution).
+    """
+    one, other = forward, backward or forward
+    if case.direction == "backward":
+        one, other = other, one
+    seen: dict[tuple[str, bool], arb] = {}
+
+    def profile(loss: arb, order: arb, enough: arb) -> arb:
+        below = not loss >= 0
+        bound = other if below else one
+        u = positive_part(((-loss) if below else loss).expm1())
+        needed = (enough - (ONE - order)) / order if below else enough
+        key = (abs(loss).str(30, radius=False), below and backward is not None)
+        if key not in seen or not seen[key] <= needed:
+            seen[key] = bound(Order(u), needed.lower())
+        return ONE - order + order * seen[key] if below else seen[key]
+
+    return shortfall_above(case.law, profile, case.negligible)
+
+
+# --- Samples that are drawn afresh at every step --------------------------------------------------
+
+def shifted(counts: Counts, unit: arb) -> list[tuple[arb, arb]]:
+    """sum p_l N(l unit)."""
+    return [(p, hits * unit) for hits, p in enumerate(counts.probabilities)]
+
+
+def plus(bound: Bound, rest: arb) -> Bound:
+    """What is left out of a law of counts is added: no event has more of it."""
+    return lambda order, enough: bound(order, enough) + rest
+
+
+def against_origin(counts: Counts, unit: arb) -> tuple[Bound, Bound]:
+    """sum p_l N(l unit) against N(0), and back.
+
+    Half-lines to the right are best: the ratio of the densities, sum p_l e_(l unit), rises; back it is reflected.
+    """
+    P, Q = shifted(counts, unit), [(ONE, ZERO)]
+    return plus(pair(P, Q), counts.rest), pair(Q, reflected(P))
+
+
+def poisson_bounds(rate: Fraction, adjacency: str, s: arb, is_laplace: bool) -> tuple[Bound, Bound | None]:
+    """Theorem 1 with l in {0, 1}, r = 1; for Laplace noise the closed forms of 3.7."""
+    q, counts = ball(rate), Counts([ball(1 - rate), ball(rate)], ZERO)
+    if is_laplace:
+        if adjacency == "substitute":
+            return laplace_mirror(q, 1 / s), None
+        return laplace_origin(q, 1 / s)
+    if adjacency == "substitute":
+        P = shifted(counts, 1 / s)
+        return pair(P, reflected(P)), None
+    return against_origin(counts, 1 / s)
+
+
+def laplace_origin(q: arb, d: arb) -> tuple[Bound, Bound]:
+    """H_a of M = (1 - q) Lap(0) + q Lap(d) against Lap(0), which is q h(lift(a, q); d) by (1), and back (3.7)."""
+
+    def forward(order: Order, enough: arb) -> arb:
+        return q * laplace(order.lift(q), d)
+
+    def backward(order: Order, enough: arb) -> arb:
+        r = ONE - order.a * (ONE - q)  # r h(a q/r; d), and a q/r = 1 + (a - 1)/r
+        return r * laplace(Order(order.u / r), d) if r > 0 else positive_part(r)
+
+    return forward, backward
+
+
+def laplace_mirror(q: arb, d: arb) -> Bound:
+    """H_a(M || M') = q - sqrt(q w E), and 0 where a w E = q or beyond."""
+    w = (-d).exp()
+
+    def forward(order: Order, enough: arb) -> arb:
+        E = order.u * (ONE - q) + order.a * q * w
+        return positive_part(q - (q * w * E).sqrt())
+
+    return forward
+
+
+def theorem_1(case: Case) -> arb:
+    case.need(case.release.name == "poisson", "Poisson sampling")
+    rate = probability(case.release.sampler["rate"], "rate")
+    return held_against(case, *poisson_bounds(rate, case.adjacency, case.release.s, case.release.laplace))
+
+
+def theorem_2(case: Case) -> arb:
+    stages = case.stages
+    case.need(case.adjacency == "substitute", "substitute")
+    case.need(len(stages) == 1 and stages[0].kind == "without", "samples without replacement")
+    q = stage_counts(stages[0], case.slots, 1, case.negligible).probabilities[1]
+    divergence = laplace if case.release.laplace else gaussian
+    return held_against(case, lambda order, enough: q * divergence(order.lift(q), 2 / case.release.s))
+
+
+def theorem_4(case: Case) -> arb:
+    stages = case.stages
+    case.need(case.adjacency == "substitute" and not case.release.laplace, "substitute and Gaussian noise")
+    case.need(len(stages) == 1 and stages[0].kind == "with", "a sample with replacement")
+    return held_against(case, revealed(stages, case.slots, 1, case.release.s, case.negligible))
+
+
+def revealed(stages: list[Stage], slots: int, marked: int, s: arb, negligible: arb) -> Bound:
+    """B(a; N, j, stages) of 3.5."""
+    counts = stage_counts(stages[0], slots, marked, negligible)
+    if len(stages) == 1:
+        if stages[0].kind == "poisson":
+            # The ratio of sum p_l N(l) and its mirror image rises.
+            P = shifted(counts, 1 / s)
+            return plus(pair(P, reflected(P)), counts.rest)
+        return Groups(counts, s)
+    branches = [(weight, revealed(stages[1:], stages[0].size, count, s, negligible))
+                for count, weight in counts.positive() if not weight.is_zero()]
+    return Branches(branches, counts.eta, counts.rest)
+
+
+class Branches:
+    """Theorem 6: sum of pi_i B_i(lift(a, eta)).
+
+    First every branch has its cheaper bound t; then one after another, from the most probable, is made sharp until it
+    is enough.
+    """
+
+    def __init__(self, branches: list[tuple[arb, Bound]], eta: arb, rest: arb) -> None:
+        self.branches, self.eta, self.rest = branches, eta, rest
+
+    def t(self, order: Order, enough: arb) -> arb:
+        lifted = order.lift(self.eta)
+        return sum((weight * cheap(bound)(lifted, ONE) for weight, bound in self.branches), self.rest)
+
+    def __call__(self, order: Order, enough: arb) -> arb:
+        return self.at(order.lift(self.eta), enough)
+
+    def at(self, lifted: Order, enough: arb) -> arb:
+        values = [weight * cheap(bound)(lifted, ONE) for weight, bound in self.branches]
+        for place in sorted(range(len(values)), key=lambda i: -float(values[i].mid())):
+            total = sum(values, self.rest)
+            if total <= enough:
+                return total
+            weight, bound = self.branches[place]
+            # What this branch may be while the others stay as they are.
+            allowed = (values[place] - (total - enough)) / weight
+            values[place] = smaller(values[place], weight * bound(lifted, positive_part(allowed).lower()))
+        return sum(values, self.rest)
+
+
+def cheap(bound: Bound) -> Bound:
+    return bound.t if isinstance(bound, Groups | Branches) else bound
+
+
+def theorem_6(case: Case) -> arb:
+    """Theorem 6; where Theorem 7 holds, T2 as well."""
+    stages, s = case.stages, case.release.s
+    case.need(case.adjacency == "substitute" and not case.release.laplace, "substitute and Gaussian noise")
+    bound = revealed(stages, case.slots, 1, s, case.negligible)
+    two_with = [stage.kind for stage in stages] == ["with", "with"]
+    if not (two_with and stages[0].size <= case.slots):
+        return held_against(case, bound)
+    whole_chain = Groups(chain_counts(stages, case.slots, 1, case.negligible), s)
+
+    def least(order: Order, enough: arb) -> arb:
+        group = whole_chain.t(order, enough)
+        return group if group <= enough else smaller(group, bound(order, enough))
+
+    return held_against(case, least)
+
+
+# --- Relations where one record is missing or contributes 0 ---------------------------------------
+
+def theorem_9(case: Case) -> arb:
+    stages = case.stages
+    case.need(case.adjacency == "add_remove", "add_remove")
+    case.need(len(stages) == 1 and stages[0].kind in ("with", "without"), "WOR or WR")
+    counts = stage_counts(stages[0], case.slots, 1, case.negligible)
+    if case.release.laplace:
+        case.need(stages[0].kind == "without", "one occurrence at most, where noise is Laplace")
+        return held_against(case, *laplace_origin(counts.probabilities[1], 2 / case.release.s))
+    return held_against(case, *against_origin(counts, 2 / case.release.s))
+
+
+def theorem_10(case: Case) -> arb:
+    stages, s = case.stages, case.release.s
+    case.need(case.adjacency == "add_remove" and not case.release.laplace, "add_remove and Gaussian noise")
+    case.need(len(stages) > 1, "a chain of several stages")
+    later = revealed(stages, case.slots, 1, s, case.negligible)
+    eta = later.eta
+
+    def backward(order: Order, enough: arb) -> arb:
+        """(1 - a (1 - eta)) C(1 + (a - 1)/(1 - a (1 - eta)))."""
+        r = ONE - order.a * (ONE - eta)
+        if not r > 0:
+            return positive_part(r)
+        return r / eta * later.at(Order(order.u / r), enough * eta / r)
+
+    return held_against(case, later, backward)
+
+
+def zero_out_pairs(q: arb, s: arb) -> tuple[Bound, Bound]:
+    """Theorem 16: the numbers 2 and 1, and 1 and 0, in the places of x and y; half-lines are best by Lemma 12 (iii)."""
+    stay, unit = ONE - q, ONE / s
+    one = [(stay, ZERO), (q, unit)]
+    return pair([(stay, ZERO), (q, 2 * unit)], one), pair(one, [(ONE, ZERO)])
+
+
+def theorem_16(case: Case) -> arb:
+    stages, s = case.stages, case.release.s
+    case.need(case.adjacency == "zero_out" and not case.release.laplace, "zero_out and Gaussian noise")
+    case.need(len(stages) == 1 and stages[0].kind == "without", "samples without replacement")
+    q = stage_counts(stages[0], case.slots, 1, case.negligible).probabilities[1]
+    if stages[0].size == case.slots:
+        return held_against(case, lambda order, enough: gaussian(order, 1 / s))
+    return held_against(case, *zero_out_pairs(q, s))
+
+
+def theorem_18(case: Case) -> arb:
+    release, s = case.release, case.release.s
+    case.need(release.name == "truncated_poisson" and not release.laplace, "truncated Poisson and Gaussian noise")
+    rate, most = probability(release.sampler["rate"], "rate"), whole(release.sampler["max_batch"], "max_batch")
+    room = poisson_bounds(rate, case.adjacency, s, is_laplace=False)
+    if most >= case.slots:
+        return held_against(case, *room)
+    phi, kept, _ = cut_sample(case.slots - 1, rate, most, case.negligible)
+    r = kept / phi
+    if case.adjacency == "substitute":
+        full = (lambda order, enough: r * gaussian(order.lift(r), 2 / s)), None
+    elif case.adjacency == "zero_out":
+        full = zero_out_pairs(r, s)
+    else:
+        full = against_origin(Counts([ONE - r, r], ZERO), 2 / s)
+
+    def mixed(one: Bound, other: Bound) -> Bound:
+        return lambda order, enough: (ONE - phi) * one(order, enough) + phi * other(order, enough)
+
+    backward = mixed(room[1], full[1]) if full[1] else None
+    return held_against(case, mixed(room[0], full[0]), backward)
+
+
+# --- Schedules ------------------------------------------------------------------------------------
+
+def theorem_17(case: Case) -> arb:
+    release = case.release
+    case.need(release.name in ("deterministic", "cyclic_poisson"), "a deterministic or cyclic schedule")
+    if case.adjacency == "add_remove" and release.name == "deterministic" and release.sampler.get("m") is not None:
+        same = release.steps_per_epoch(release.n) == release.steps_per_epoch(release.n + 1)
+        case.need(same, "as many steps in an epoch of n + 1 records as of n")
+    rate = probability(release.sampler["rate"], "rate") if release.name == "cyclic_poisson" else Fraction(1)
+    return held_against(case, *poisson_bounds(rate, case.adjacency, release.s, release.laplace))
+
+
+def theorem_19(case: Case) -> arb:
+    release = case.release
+    case.need(release.name == "shuffle" and not release.laplace, "shuffled epochs and Gaussian noise")
+    case.need(case.adjacency != "add_remove", "substitute or zero_out")
+    distance = (2 if case.adjacency == "substitute" else 1) / release.s
+    return held_against(case, lambda order, enough: gaussian(order, distance))
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """Where it stands, what it says of a case, and how often parts compose: once a round, unless `rounds` says
+    otherwise."""
+
+    section: str
+    shortfall: Callable[[Case], arb]
+    symmetric: Callable[[str], bool]  # adjacency -> one bound serves both orders
+    laplace_section: str = ""
+    rounds: Callable[[Release, list[dict]], None] | None = None
+
+
+def substitution_only(adjacency: str) -> bool:
+    return adjacency == "substitute"
+
+
+THEOREMS: dict[str, Theorem] = {
+    "1": Theorem("3.2", theorem_1, substitution_only, "3.7"),
+    "2": Theorem("3.3", theorem_2, substitution_only, "3.7"),
+    "4": Theorem("3.4", theorem_4, substitution_only),
+    "6": Theorem("3.5", theorem_6, substitution_only),
+    "9": Theorem("3.8", theorem_9, substitution_only, "3.7"),
+    "10": Theorem("3.8", theorem_10, substitution_only),
+    "16": Theorem("3.9", theorem_16, substitution_only),
+    "17": Theorem("4.2", theorem_17, substitution_only, "3.7"),
+    "18": Theorem("3.10", theorem_18, substitution_only),
+    "19": Theorem("4.3", theorem_19, lambda adjacency: True),
+}
