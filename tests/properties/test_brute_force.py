@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter, defaultdict
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 import dpsub
 from dpsub.accounting.compose import ComposedLoss
@@ -72,6 +75,25 @@ class TestLaplace:
         assert answer.kind == "bounds"
         assert static * (1 - 5e-3) <= answer.lower <= answer.upper
         assert answer.lower > 0
+
+    @pytest.mark.parametrize(("n", "m", "scale"), [(3, 2, 1.0), (2, 1, 0.5), (3, 1, 3.0), (2, 2, 1.0)])
+    def test_a_record_more_without_replacement_is_exact(self, n: int, m: int, scale: float) -> None:
+        epsilons = (0.0, 0.3, 1.0)
+        both = with_and_without(n)
+        p, q = (
+            cell_masses(*sample_counts(data.shape[1], stages(f"wor:{m}")), data, data, scale, 0.02, "laplace")[0]
+            for data in both
+        )
+        truth = np.maximum(two_steps(p, q, epsilons), two_steps(q, p, epsilons))
+        asked = {"noise_multiplier": scale, "mechanism": "laplace", "adjacency": "add_remove"}
+        for epsilon, value in zip(epsilons, truth, strict=True):
+            answer = dpsub.account(Wor(m), n, steps=2, epsilon=epsilon, **asked)  # type: ignore[arg-type]
+            assert answer.kind == "exact"
+            assert value <= answer.upper + 1e-12
+            assert answer.lower <= value * (1 + 1e-2) + 1e-9
+            # planted fault: as if the record took nobody's place
+            alone = dpsub.account(Poisson(m / (n + 1)), steps=2, epsilon=epsilon, **asked)  # type: ignore[arg-type]
+            assert value == 0 or alone.upper < value
 
     @pytest.mark.parametrize("swapped", [False, True])
     @pytest.mark.parametrize("pair", [LaplacePair(0.1, 4.0), LaplacePair(0.6, 1.0), LaplacePair(1.0, 2.0),
@@ -172,3 +194,53 @@ def test_ends_are_ordered_for_any_noise_and_number_of_steps(index: int) -> None:
     assert answer.upper <= 1 - (1 - sampler.multiplicity_law(n).eta) ** k + 1e-6
     if index < 5:
         assert answer.lower <= dpsub.account(sampler, size, steps=k + k // 2 + 1, **asked).upper
+
+
+def multiset_law(slots: int, draws: int, others: int) -> dict[tuple[int, ...], Fraction]:
+    """How often each of `others` records is among uniform draws from slots that are filled with them."""
+    law: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
+    for filled in itertools.product(range(others), repeat=slots):
+        for drawn in itertools.product(range(slots), repeat=draws):
+            counts = Counter(filled[slot] for slot in drawn)
+            law[tuple(counts[record] for record in range(others))] += Fraction(1, others**slots * slots**draws)
+    return law
+
+
+@pytest.mark.parametrize(("n", "b", "m"), [(1, 2, 2), (2, 2, 2), (2, 3, 2), (3, 3, 2), (2, 2, 3), (3, 2, 1)])
+def test_a_sample_without_the_record_is_one_of_which_it_is_refilled(n: int, b: int, m: int) -> None:
+    """The decomposition in the proof of Theorem 32, in rational numbers, and its coefficients 0 <= theta_j <= 1."""
+    copies = [Fraction(math.comb(b, j) * n ** (b - j), (n + 1) ** b) for j in range(b + 1)]
+    hit = [1 - Fraction(b - j, b) ** m for j in range(b + 1)]
+    eta = sum(pi * h for pi, h in zip(copies, hit, strict=True))
+    drawn = [multiset_law(b - j, m, n) for j in range(b + 1)]  # W_(b-j); empty where no slot is left
+    for place in drawn[0]:
+        left_out = sum(pi * (1 - h) * w[place] for pi, h, w in zip(copies, hit, drawn, strict=True) if h < 1)
+        refilled = sum(
+            pi * (drawn[0][place] - ((1 - h) * w[place] if h < 1 else 0))
+            for pi, h, w in list(zip(copies, hit, drawn, strict=True))[1:]
+        )
+        assert left_out + refilled == drawn[0][place]
+    assert all(0 <= (h - eta) / (1 - eta) <= 1 for h in hit[1:])
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize(("n", "b", "m"), [(1, 2, 2), (2, 2, 2), (2, 3, 2), (3, 2, 2), (2, 2, 3), (2, 3, 1)])
+def test_the_group_bound_of_two_stages_holds_with_a_record_more(n: int, b: int, m: int, scale: float) -> None:
+    """Theorem 32: T2 with the law of the copies among n + 1 records, in both directions."""
+    chain = stages(f"wr:{b},wr:{m}")
+    sides = [(data, sample_counts(data.shape[1], chain)) for data in with_and_without(n)]
+    p, q = (cell_masses(*counts, data, data, scale, 0.02)[0] for data, counts in sides)
+    counts, weights = sides[0][1]
+    orders = np.exp([0.0, 0.2, 0.7, 1.5, 3.0])
+    found = [[np.maximum(one - a * other, 0.0).sum(axis=1).max() for one, other in ((p, q), (q, p))] for a in orders]
+    truth, law = np.max(found, axis=1), np.bincount(counts[:, 0], weights)
+
+    def group_bound(law: np.ndarray, shift: float = 2.0) -> np.ndarray:
+        eta, copies = law[1:].sum(), np.arange(1, law.size)
+        lifted, distance = 1 + (orders[:, None] - 1) / eta, shift * copies / scale
+        lines = np.log(lifted) / distance
+        return (ndtr(distance / 2 - lines) - lifted * ndtr(-distance / 2 - lines)) @ law[1:]
+
+    assert np.all(truth <= group_bound(law) + 1e-12)
+    # planted fault: a copy takes the place of nobody
+    assert np.any(truth > group_bound(law, shift=1.0) + 1e-6)
