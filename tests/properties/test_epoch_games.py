@@ -276,3 +276,18 @@ def test_many_adaptive_adversaries(name: str, relation: str) -> None:
 def test_many_epochs_that_alternate(relation: str) -> None:
     for draw in range(4, 104):
         assert holds(*alternated(relation, draw)), replay(SEED, f"draw {draw}")
+
+
+def test_places_that_close_a_gap_are_not_covered() -> None:
+    """What the condition on places excludes: a list that is cut into steps anew once its first record has left."""
+
+    def closed_up(present: Sequence[int], records: int) -> Iterator[Plan]:
+        steps = [present[at : at + 2] for at in range(0, len(present), 2)]
+        yield 1.0, _plan(len(steps), records, steps)
+
+    event = event_of(dpsub.Deterministic(2), 3, 1.0, "add_remove", closed_up, 0)
+    choices = np.array([[[1.0, -1.0, sign, -sign], [0.0, -1.0, sign, -sign]] for sign in (-1.0, 1.0)])
+    attained = values([event], [0, 0], choices, CELLS[2])
+    assert not holds(asked([event], "add_remove", [1]), attained)
+    kept = event_of(dpsub.Deterministic(2), 3, 1.0, "add_remove", lambda who, of: in_order(2, who, of), 0)
+    assert holds(asked([kept], "add_remove", [1]), values([kept], [0, 0], choices, CELLS[2]))
