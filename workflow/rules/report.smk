@@ -69,6 +69,7 @@ rule write_report:
         environment=rules.describe_run.output.environment,
         config=rules.describe_run.output.config,
         errata=shown(errata_files()),
+        cited=shown(path for paper in papers().values() for path in paper.folder.glob("cited.csv")),
         page=sorted(shown((PACKAGE / "reproduce/report/templates").iterdir())),
         artefacts=[path for product in PLAN.products for path in shown(product.files.values())],
         data=[str(Path(path).with_suffix(".json")) for path in DATA.values()],
@@ -86,6 +87,7 @@ rule write_report:
     params:
         artefacts=[product.artefact.identifier for product in PLAN.products],
         remarks=[PLAN.remark] if PLAN.remark else [],
+        published=PLAN.published,
         options="--configfile RESULTS/run/config.yaml" if workflow.config_settings.overwrite_config else "",
         seed=PLAN.config["seed"],
         configuration=provenance.settings_digest(PLAN.config),

@@ -1,13 +1,7 @@
-"""Renew what the documentation shows of the results: the counts of verdicts, and with --results the picture.
-
-    python workflow/scripts/renew_verdicts.py [--verdicts results/comparison.csv] [--results results]
-
-Verdicts are those that src/dpsub/papers expects unless a comparison is named.
-"""
+"""The page docs/verdicts.md, which counts the verdicts, and the picture of the first pages; `renew_pages.py` writes them."""
 
 from __future__ import annotations
 
-import argparse
 import re
 import shutil
 from pathlib import Path
@@ -15,32 +9,26 @@ from pathlib import Path
 import pandas as pd
 
 from dpsub.errors import DataError
+from dpsub.files import replace_file
 from dpsub.reproduce import published
 from dpsub.reproduce.artefacts import REGISTRY
-from dpsub.reproduce.job import in_one_sentence
 from dpsub.reproduce.papers import papers
-from dpsub.reproduce.verdicts import overall_by_cell, read_expected
+from dpsub.reproduce.report.numbers import of_printed
+from dpsub.reproduce.verdicts import reconciled, tally
 
 ROOT = Path(__file__).resolve().parents[2]
-PAPERS = ROOT / "src/dpsub/papers"
-BEGIN, END = "<!-- verdicts: made by workflow/scripts/renew_verdicts.py -->", "<!-- end of verdicts -->"
+PAGE = ROOT / "docs/verdicts.md"
+BEGIN, END = "<!-- verdicts: made by workflow/scripts/renew_pages.py -->", "<!-- end of verdicts -->"
+ORDER = ("table", "figure", "claims")
 PICTURE = "must/privacy_by_steps"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--verdicts", type=Path, help="comparison.csv of a run")
-    parser.add_argument("--results", type=Path, help="a results folder that has the figure of the picture")
-    parser.add_argument("--page", type=Path, default=ROOT / "docs/verdicts.md")
-    options = parser.parse_args()
-    text = options.page.read_text(encoding="utf-8")
-    verdicts = pd.read_csv(options.verdicts, dtype=str) if options.verdicts else read_expected(PAPERS)
-    options.page.write_text(renewed(text, verdicts), encoding="utf-8")
-    if options.results:
+def renew(verdicts: pd.DataFrame, results: Path | None = None) -> None:
+    """Write the tables of `verdicts`, and copy the picture where a run has it."""
+    replace_file(PAGE, renewed(PAGE.read_text(encoding="utf-8"), verdicts).encode())
+    if results and (results / f"figures/{PICTURE}.png").is_file():
         for form in ("png", "csv"):
-            figure = options.results / "figures" / f"{PICTURE}.{form}"
-            if not figure.is_file():
-                raise DataError(f"the picture is copied from a run, got no {figure}; make privacy_by_steps first")
+            figure = results / "figures" / f"{PICTURE}.{form}"
             shutil.copyfile(figure, ROOT / "docs/pictures" / figure.name)
 
 
@@ -60,9 +48,10 @@ def renewed(page: str, verdicts: pd.DataFrame) -> str:
 
 def tables(verdicts: pd.DataFrame) -> str:
     """Return one section a paper: a line for each table, figure or list of claims that prints numbers, and the sum."""
-    by_paper = dict(iter(judged(verdicts).groupby("paper")))
+    every = judged(verdicts)
+    by_paper = dict(iter(every.groupby("paper")))
     anchors = dict(re.findall(r"^\| \[(\w+)\]\((#.*?)\)", (ROOT / "docs/deviations.md").read_text("utf-8"), flags=re.M))
-    lines: list[str] = []
+    lines = ["", together(every)]
     for key, paper in papers().items():
         if key not in by_paper:
             continue  # it prints nothing
@@ -87,8 +76,20 @@ def tables(verdicts: pd.DataFrame) -> str:
 
 def judged(verdicts: pd.DataFrame) -> pd.DataFrame:
     """Return one row a printed number: paper, artefact, overall verdict."""
-    rows = [(*cell[:2], verdict) for cell, verdict in overall_by_cell(verdicts).items()]
-    return pd.DataFrame(rows, columns=["paper", "artefact", "verdict"])
+    rows = [(*place[:2], verdict) for place, verdict in of_printed(papers(), verdicts).items()]
+    cells = pd.DataFrame(rows, columns=["paper", "artefact", "verdict"])
+    kinds = (cells["paper"] + "/" + cells["artefact"]).map(lambda name: ORDER.index(REGISTRY.get(name).kind))
+    return cells.iloc[kinds.argsort(kind="stable")]
+
+
+def together(cells: pd.DataFrame) -> str:
+    """Return the line that adds up the numbers of all papers, without those that have a run of their own."""
+    kinds = {key: "apart" if paper.apart else "cited" if paper.citation else "beyond" for key, paper in papers().items()}
+    found = {kind: cells.loc[cells["paper"].map(kinds) == kind, "verdict"] for kind in ("cited", "beyond", "apart")}
+    text = f"Together: {reconciled(tally(found['cited']), len(found['beyond']))}."
+    if len(found["apart"]):
+        text += f" Not among them are {len(found['apart'])} statements of papers that have a run of their own."
+    return text
 
 
 def counts(part: pd.DataFrame) -> str:
@@ -96,8 +97,3 @@ def counts(part: pd.DataFrame) -> str:
     found = part["verdict"].value_counts()
     listed = ", ".join(f"{count} {str(verdict).replace('_', ' ')}" for verdict, count in found.items())
     return f"| {len(part)} | {listed} |"
-
-
-if __name__ == "__main__":
-    with in_one_sentence():
-        main()

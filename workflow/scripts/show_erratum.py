@@ -11,8 +11,9 @@ from dpsub import checks
 from dpsub.errors import DataError
 from dpsub.reproduce import verdicts
 from dpsub.reproduce.job import in_one_sentence
-from dpsub.reproduce.papers import errata_files
-from dpsub.reproduce.report import errata
+from dpsub.reproduce.papers import errata_files, papers
+from dpsub.reproduce.report import cited, errata
+from dpsub.reproduce.report.takeaways import Tables
 
 SHOWN = ["artefact", "row", "column", "printed", "variant", "value", "verdict", "note"]
 
@@ -24,7 +25,11 @@ def main() -> None:
     arguments = parser.parse_args()
     known = {one.name: one for one in errata.read(errata_files())}
     entry = known[checks.one_of("erratum", arguments.erratum, known)]
-    print(f"{entry.name}. {entry.title}\n\n{entry.text}\n")
+    paper, results = papers()[entry.paper], arguments.comparison.parent
+    kept = cited.kept_of(paper)
+    of_run = cited.tables_of_run(paper, results) if (results / "tables" / paper.key).is_dir() else None
+    prose = cited.Prose(paper, of_run or kept or Tables({}), kept)
+    print(f"{entry.name}. {entry.title}\n\n{prose.filled(entry.text)}\n")
     if not arguments.comparison.is_file():
         raise DataError(f"its cells need a run, got no {arguments.comparison}; run `make reproduce` first")
     table = verdicts.read(arguments.comparison)

@@ -1,71 +1,62 @@
-"""Write docs/found, what was found in each paper: from its found.md, its errata, and the results of a run.
+"""The pages of docs/found, what was found in each paper: from its found.md, its errata, and the cells that it cites.
 
-    python workflow/scripts/write_found.py --results results    all of it, for the papers that the results hold
-    python workflow/scripts/write_found.py                      what needs no run: failing statements, errata, commands
-
-The found.md in the folder of a paper is a page in Markdown, with places that are filled in (Jinja): `number` looks a
-number up in a table of the run, `takeaway` takes a paragraph of what to conclude, `picture` a figure, `printed` a
-number as the paper prints it, `verdicts` counts how the numbers of a table compare. No result is typed by hand.
+The found.md in the folder of a paper is a page in Markdown, with places that are filled in (Jinja): besides those of
+`dpsub.reproduce.report.cited`, `takeaway` takes a paragraph of what to conclude, `picture` a figure, and `verdicts`
+counts how the numbers of a table compare. No result is typed by hand. `renew_pages.py` writes them.
 """
 
 from __future__ import annotations
 
-import argparse
 import io
 import itertools
 import re
 from collections import Counter
 from pathlib import Path
 
-import jinja2
 import pandas as pd
 from PIL import Image
 
 from dpsub.errors import DataError
 from dpsub.files import replace_file
-from dpsub.reproduce import artefacts, published
-from dpsub.reproduce.artefact import Artefact, OutputDirs
-from dpsub.reproduce.digits import as_printed, written
-from dpsub.reproduce.job import in_one_sentence
+from dpsub.reproduce import published
 from dpsub.reproduce.labels import escape_markdown, in_symbols
 from dpsub.reproduce.papers import Paper, papers
 from dpsub.reproduce.report import errata
-from dpsub.reproduce.report.takeaways import of_paper, tables_of
-from dpsub.reproduce.verdicts import FAILING, overall_by_cell, read_expected
+from dpsub.reproduce.report.cited import Prose, kept_of, made_of
+from dpsub.reproduce.report.numbers import of_printed
+from dpsub.reproduce.report.takeaways import Tables, of_paper
+from dpsub.reproduce.verdicts import FAILING
 
 ROOT = Path(__file__).resolve().parents[2]
 FOUND = ROOT / "docs/found"
-MADE = "<!-- from here on made by workflow/scripts/write_found.py -->\n"
-ANY = "\0"
-"""What stands in a page for what only a run knows."""
+MADE = "<!-- from here on made by workflow/scripts/renew_pages.py -->\n"
 SCALES, COLOURS = (2 / 3, 0.58, 0.5, 0.42, 0.35), (128, 64)
 """Of a figure's pixels from side to side, and its numbers of colours: the first that take less than so many bytes."""
 BYTES = 60_000
 WEIGHTY = "Errors that change conclusions"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--results", type=Path, help="a results folder at published size, made from the real data")
-    renew(read_expected(ROOT / "src/dpsub/papers"), parser.parse_args().results)
-
-
 def renew(verdicts: pd.DataFrame, results: Path | None = None) -> None:
-    """Write the pages of all papers and their list; without results only what follows from errata and verdicts."""
+    """Write the pages of all papers and their list, and with `results` the pictures of the papers that it holds."""
     listed = []
-    told = {key: paper for key, paper in papers().items() if (paper.folder / "found.md").exists()}
-    for key, paper in told.items():
-        page = FOUND / f"{key}.md"
-        here = results is not None and (results / "tables" / key).exists()
-        top = body(paper, verdicts, results) if here else page.read_text(encoding="utf-8").partition(MADE)[0]
-        replace_file(page, (top + MADE + tail(paper, verdicts)).encode())
+    for key, paper in told().items():
+        top = body(paper, verdicts)
+        if results and (results / "figures" / key).is_dir():
+            for name in re.findall(rf"\(pictures/{key}-(\w+)\.png\)", top):
+                small(results / "figures" / key / f"{name}.png", FOUND / "pictures" / f"{key}-{name}.png")
+        replace_file(FOUND / f"{key}.md", (top + MADE + tail(paper, verdicts)).encode())
         listed.append(f"- [{paper.title}]({key}.md). {summary(top)}\n")
     index = FOUND / "index.md"
     top = index.read_text(encoding="utf-8").partition(MADE)[0]
-    for gone in {page.stem for page in FOUND.glob("*.md")} - {*told, "index"}:
+    for gone in {page.stem for page in FOUND.glob("*.md")} - {*told(), "index"}:
         (FOUND / f"{gone}.md").unlink()
-    toctree = "\n".join(["```{toctree}", ":hidden:", "", *told, "```", ""])
+    toctree = "\n".join(["```{toctree}", ":hidden:", "", *told(), "```", ""])
     replace_file(index, f"{top}{MADE}\n{''.join(listed)}\n{toctree}".encode())
+
+
+def told() -> dict[str, Paper]:
+    """Return the papers that have a page."""
+    return {key: paper for key, paper in papers().items() if (paper.folder / "found.md").exists()}
 
 
 def summary(page: str) -> str:
@@ -73,52 +64,42 @@ def summary(page: str) -> str:
     return " ".join(page.split("\n\n")[1].split())
 
 
-def body(paper: Paper, verdicts: pd.DataFrame, results: Path | None) -> str:
-    """Return what the found.md of a paper says, filled in, with `ANY` for what only a run that is not given knows."""
-    tables, said = None, {}
-    if results:
-        tables, takeaways = tables_of(made_of(paper), OutputDirs.under(results)), of_paper(paper)
-        for text in takeaways.sentences(tables) if takeaways else ():
-            heading, _, said[heading] = text.removeprefix("**").partition(".** ")
+def body(paper: Paper, verdicts: pd.DataFrame) -> str:
+    """Return what the found.md of a paper says, filled in with the cells that are kept of a run.
 
-    def number(table: str, column: str, source: str, digits: int = 3, **fields: str) -> str:
-        if tables is None:
-            return ANY
-        found = tables.number(table, column, source, **fields)
-        if found != found:
-            raise DataError(
-                f"found.md of {paper.key} asks for a number, got none in {table}: {column}, {source}, {fields}"
-            )
-        kind = artefacts.REGISTRY.get(f"{paper.key}/{table}")().number_kind(column, source)
-        return written(found, f"{1:.{digits - 1}e}", side=kind)
+    A paper of which no cells are kept, as no full run of it was at hand, keeps its page.
+    """
+    kept = kept_of(paper)
+    if kept is None:
+        return (FOUND / f"{paper.key}.md").read_text(encoding="utf-8").partition(MADE)[0]
+    template = (paper.folder / "found.md").read_text(encoding="utf-8")
+    return f"# {paper.title}\n\n" + prose(paper, verdicts, kept).filled(template)
+
+
+def prose(paper: Paper, verdicts: pd.DataFrame, tables: Tables) -> Prose:
+    """Return what fills the placeholders of a paper's pages."""
+    takeaways, said = of_paper(paper), {}
+    for text in takeaways.sentences(tables) if takeaways else ():
+        heading, _, said[heading] = text.removeprefix("**").partition(".** ")
+    judged = of_printed([paper.key], verdicts)
 
     def takeaway(heading: str) -> str:
-        if tables is not None and heading not in said:
+        if heading not in said:
             raise DataError(f"found.md of {paper.key} asks for the takeaway {heading!r}, got {', '.join(said)}")
-        return said.get(heading, ANY)
+        return said[heading]
 
     def picture(name: str, words: str) -> str:
-        if results:
-            small(results / "figures" / paper.key / f"{name}.png", FOUND / "pictures" / f"{paper.key}-{name}.png")
         return f"![{words}](pictures/{paper.key}-{name}.png)"
 
-    def printed(artefact: str, column: str, **fields: str) -> str:
-        cells = published.load(paper.key, artefact)
-        for name, wanted in {"column": column, **fields}.items():
-            cells = cells[cells[name] == wanted]
-        return as_printed(str(cells["printed"].item()))
-
     def counted(artefact: str) -> str:
-        judged = overall_by_cell(verdicts[(verdicts["paper"] == paper.key) & (verdicts["artefact"] == artefact)])
-        return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in Counter(judged.values()).most_common())
+        names = Counter(verdict for (_, name, *_), verdict in judged.items() if name == artefact)
+        return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in names.most_common())
 
-    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
-    template = environment.from_string((paper.folder / "found.md").read_text(encoding="utf-8"))
     where = paper.citation
-    cited = f"*{', '.join(where.authors)}: {where.title}. {where.venue}, {where.year}.*\n" if where else "\n"
-    return f"# {paper.title}\n\n" + template.render(
-        number=number, takeaway=takeaway, picture=picture, printed=printed, verdicts=counted, cited=cited.strip()
-    )
+    citation = f"*{', '.join(where.authors)}: {where.title}. {where.venue}, {where.year}.*" if where else ""
+    return Prose(paper, tables, more={
+        "takeaway": takeaway, "picture": picture, "verdicts": counted, "cited": citation,
+    })  # fmt: skip
 
 
 def small(figure: Path, target: Path) -> None:
@@ -136,10 +117,6 @@ def small(figure: Path, target: Path) -> None:
     replace_file(target, out.getvalue())
 
 
-def made_of(paper: Paper) -> list[Artefact]:
-    return [kind() for kind in artefacts.REGISTRY.members().values() if kind.paper == paper.key]
-
-
 def tail(paper: Paper, verdicts: pd.DataFrame) -> str:
     """Return the end of a page: statements that fail, errata by weight, and how to redo it all."""
     parts = [failing(paper, verdicts), entries(paper) if paper.errata.exists() else "", commands(paper)]
@@ -148,13 +125,13 @@ def tail(paper: Paper, verdicts: pd.DataFrame) -> str:
 
 def failing(paper: Paper, verdicts: pd.DataFrame) -> str:
     """Return a table of the statements that fail as printed."""
-    judged, links, lines = overall_by_cell(verdicts), anchors(paper), ""
+    judged, links, lines = of_printed([paper.key], verdicts), anchors(paper), ""
     for name in published.artefacts(paper.key):
         claims = published.load(paper.key, name)
         claims = claims[claims["kind"].isin(published.STATEMENTS)]
         keys = published.key_names(claims)
         for row, claim in zip(published.row_texts(claims, keys), claims.itertuples(), strict=True):
-            if judged.get((paper.key, name, row, claim.column)) in FAILING:
+            if judged[(paper.key, name, row, claim.column)] in FAILING:
                 why = ", ".join(f"[{one}]({links[one]})" for one in claim.erratum.split())
                 said = claim.printed if keys == ["claim"] else f"{row}: {claim.printed}"
                 lines += f"| {escape_markdown(in_symbols(said))} | {why or escape_markdown(claim.note)} |\n"
@@ -173,10 +150,10 @@ def anchors(paper: Paper) -> dict[str, str]:
 
 def entries(paper: Paper) -> str:
     """Return the errata that change conclusions in full, the others by their titles."""
-    links, whole, rest = anchors(paper), "", ""
+    links, whole, rest, filled = anchors(paper), "", "", errata.filled_from_kept(paper)
     for one in errata.read([paper.errata] if paper.errata.exists() else []):
         if links[one.name].startswith("#"):
-            whole += f"### {one.name}. {one.title}\n\n{one.text.partition('- **Command.**')[0].strip()}\n\n"
+            whole += f"### {one.name}. {one.title}\n\n{filled(one.text).partition('- **Command.**')[0].strip()}\n\n"
         else:
             rest += f"- [{one.name}]({links[one.name]}). {one.title}\n"
     return f"## {WEIGHTY}\n\n{whole}" * bool(whole) + f"## Smaller errata\n\n{rest}" * bool(rest)
@@ -194,8 +171,3 @@ def commands(paper: Paper) -> str:
         f"```sh\nmake environment\n.venv/bin/snakemake --cores 2 {asked}\n```\n\n"
         f"| table or figure | name |\n| --- | --- |\n{rows}"
     )
-
-
-if __name__ == "__main__":
-    with in_one_sentence():
-        main()

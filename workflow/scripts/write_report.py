@@ -33,5 +33,6 @@ with logged(snakemake.log[0]):
         twins=sorted({name for one in described for name in one.get("sets", {}).get("twins", ())}),
         remarks=snakemake.params.remarks,
         options=snakemake.params.options,
+        published=snakemake.params.published,
     )
     report.write_report(index.parent, run)

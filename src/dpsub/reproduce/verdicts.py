@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,7 @@ OPEN = "open"
 AGREEING = ("reproduced", "within_error", "holds", "proved")
 FAILING = ("differs", "fails", "refuted")
 """All other verdicts neither confirm nor contradict what the paper prints as it stands."""
+NOT_COMPARED = "not_compared"
 UNJUDGED = {"timing": "reported", "structure": "structure_only"}
 NOT_REAL = "not the real data"  # begins the note of what is not compared because a stand-in was used
 TIMINGS = "clock times are in the run's folder of timings"
@@ -189,7 +191,7 @@ def compare(
         for verdict, agree, kind, only in zip(answers["verdict"], agrees, table["kind"], alone, strict=True)
     ]
     _put_truth_first(table, answers)
-    last = answers["verdict"] == "not_compared"  # there the reason comes first
+    last = answers["verdict"] == NOT_COMPARED  # there the reason comes first
     pairs = zip(table["note"].where(~last, answers["words"]), answers["words"].where(~last, table["note"]), strict=True)
     answers["note"] = ["; ".join(filter(None, pair)) for pair in pairs]
     kept = table[[name for name in (*COLUMNS, *keys) if name not in answers]]
@@ -228,7 +230,7 @@ def _judge(row: Mapping[str, Any], not_the_papers: str) -> dict[str, Any]:
         if kind == "setting" and not row["computed"]:
             printed = float(parse_printed(row["printed"]).value)
             return {**answer, "value": printed, "verdict": "used", "words": NO_SETTING}
-        return {**answer, "verdict": "not_compared", "words": answer["words"] or REDUCED}
+        return {**answer, "verdict": NOT_COMPARED, "words": answer["words"] or REDUCED}
     if kind == "setting":
         if rounds_into(value, parse_printed(row["printed"])):
             return {**answer, "verdict": "used"}
@@ -258,10 +260,10 @@ def _weigh(row: Mapping[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
     if row["variant"] not in JUDGED:
         return {**answer, "verdict": "shown"}
     if words.startswith(NOT_REAL):
-        return {**answer, "verdict": "not_compared"}
+        return {**answer, "verdict": NOT_COMPARED}
     if math.isnan(error):
         reason = "no standard error: this run has too few replicates"
-        return {**answer, "verdict": "not_compared", "words": reason}
+        return {**answer, "verdict": NOT_COMPARED, "words": reason}
     theirs = 1.0 if math.isnan(row["replicates"]) else row["replicates"]
     their_error = paper_error(error, replicates, theirs, row["spread"])
     z, p_value = two_sided_p(value, parse_printed(row["printed"]), error, their_error)
@@ -283,6 +285,53 @@ def overall_by_cell(table: pd.DataFrame, cell: Sequence[str] = CELL) -> dict[tup
     for *place, variant, verdict in table[[*cell, "variant", "verdict"]].itertuples(index=False, name=None):
         found.setdefault(tuple(place), {})[variant] = verdict
     return {place: overall(by_variant) for place, by_variant in found.items()}
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What became of printed numbers and statements: each is counted once."""
+
+    confirmed: int
+    as_done: int
+    """Only what was done, not what is stated, gives them."""
+    failing: int
+    open: int
+    shown: int
+    """Clock times, numbers of data that are not compared, properties of figures: shown, not judged."""
+    settings: int
+    not_compared: int
+
+    @property
+    def judged(self) -> int:
+        """How many were put to a computation that could contradict them."""
+        return self.confirmed + self.as_done + self.failing + self.open
+
+    @property
+    def every(self) -> int:
+        return self.judged + self.shown + self.settings + self.not_compared
+
+
+def tally(found: Iterable[str]) -> Tally:
+    """Count verdicts, one a printed number; this is how every page counts."""
+    names = list(found)
+    return Tally(
+        confirmed=sum(name in AGREEING for name in names),
+        as_done=sum(name.endswith(AS_DONE) for name in names),
+        failing=sum(name in FAILING for name in names),
+        open=names.count(OPEN),
+        shown=sum(name in (*UNJUDGED.values(), "shown") for name in names),
+        settings=names.count("used"),
+        not_compared=names.count(NOT_COMPARED),
+    )
+
+
+def reconciled(papers: Tally, beyond: int) -> str:
+    """Return in one line how the numbers of the papers, and those `beyond` them, add up to all that are compared."""
+    return (
+        f"{papers.judged} judged ({papers.confirmed} confirmed, {papers.as_done} only as done, {papers.failing} "
+        f"differ or fail, {papers.open} open) + {papers.shown} shown + {papers.settings} settings + "
+        f"{papers.not_compared} not compared + {beyond} answers of other accountants = {papers.every + beyond}"
+    )
 
 
 def read(path: Path) -> pd.DataFrame:
@@ -330,7 +379,7 @@ def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
 
 def _excused(found: pd.DataFrame) -> pd.Series:
     """Return which rows a stand-in for the real data kept from being compared."""
-    return (found["verdict"] == "not_compared") & found["note"].str.startswith(NOT_REAL)
+    return (found["verdict"] == NOT_COMPARED) & found["note"].str.startswith(NOT_REAL)
 
 
 def expected_changes(found: pd.DataFrame, expected: pd.DataFrame) -> pd.DataFrame:
@@ -354,7 +403,7 @@ def expected_changes(found: pd.DataFrame, expected: pd.DataFrame) -> pd.DataFram
     both = found[[*KEY, "verdict", "note"]].merge(expected, "outer", list(KEY), suffixes=("_found", "_expected"))
     both = both.merge(excused, "left", list(CELL))
     missing = both["verdict_found"].isna()
-    stand_in = both["excused"].notna() & (missing | (both["verdict_found"] == "not_compared"))
+    stand_in = both["excused"].notna() & (missing | (both["verdict_found"] == NOT_COMPARED))
     both["note"] = both["note"].mask(missing, "the comparison has no such row")
     both = both.rename(columns={"verdict_found": "found", "verdict_expected": "expected"})
     both = both.fillna({"found": "", "expected": ""})

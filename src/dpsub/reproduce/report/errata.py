@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +13,11 @@ import pandas as pd
 from dpsub.errors import DataError
 from dpsub.reproduce import published
 from dpsub.reproduce.labels import escape_markdown
-from dpsub.reproduce.report.numbers import MEANINGS
-from dpsub.reproduce.verdicts import CELL, overall_by_cell
+from dpsub.reproduce.papers import Paper, papers
+from dpsub.reproduce.report.cited import Prose, kept_of
+from dpsub.reproduce.report.numbers import MEANINGS, of_printed
+from dpsub.reproduce.report.takeaways import Tables
+from dpsub.reproduce.verdicts import CELL
 
 _HEADING = re.compile(r"^#{1,3} ", re.MULTILINE)
 _ENTRY = re.compile(r"^### ([A-Z]{1,2})([1-9]\d*)\. (.+)$", re.MULTILINE)
@@ -24,7 +27,7 @@ _FROM_A_PAPER = "](../../../../docs/"  # how a paper's folder sees the pages of 
 _INTRODUCTION = """\
 # Deviations and errata
 
-<!-- made by workflow/scripts/tabulate_errata.py from src/dpsub/papers/*/errata.md, printed numbers and verdicts -->
+<!-- made by workflow/scripts/renew_pages.py from src/dpsub/papers/*/errata.md, cited.csv, printed numbers and verdicts -->
 
 Where the papers, their tables and their statements contradict themselves or what we compute: one entry an erratum,
 each with the claim, the evidence, the corrected value, what follows from it, and the command that shows it. The
@@ -79,13 +82,19 @@ def _entries(text: str, paper: str) -> Iterator[Erratum]:
         yield Erratum(letters + number, title, _LINK.sub(r"\1", body), chapter, tuple(commands), paper)
 
 
-def document(files: Sequence[Path], printed: Iterable[Path], verdicts: pd.DataFrame) -> str:
+def filled_from_kept(paper: Paper) -> Callable[[str], str]:
+    """Return what fills the placeholders in the errata of a paper with the cells that are kept of a run."""
+    return Prose(paper, kept_of(paper) or Tables({})).filled
+
+
+def document(files: Sequence[Path], verdicts: pd.DataFrame) -> str:
     """Return the document of errata, docs/deviations.md: an introduction, a table a paper, and a chapter a paper.
 
-    It is made of the papers' errata, files of printed numbers, and expected verdicts, as `read_expected` returns them.
+    It is made of the papers' errata, filled in with the cells that are kept of a run, of printed numbers, and of expected
+    verdicts, as `read_expected` returns them.
     """
     listed = read(files)
-    about = _verdicts_by_erratum(printed, verdicts, {one.name for one in listed})
+    about = _verdicts_by_erratum(verdicts, {one.name for one in listed})
     lines = [_INTRODUCTION]
     for chapter in dict.fromkeys(one.chapter for one in listed):
         lines += [f"**{chapter}**\n", "| erratum | about | printed numbers and statements |", "| --- | --- | --- |"]
@@ -94,22 +103,23 @@ def document(files: Sequence[Path], printed: Iterable[Path], verdicts: pd.DataFr
                 title, place = one.title.replace("|", "\\|"), anchor(f"{one.name}. {one.title}")
                 lines.append(f"| [{one.name}](#{place}) | {title} | {_counted(about.get(one.name, Counter()))} |")
         lines.append("")
-    chapters = [path.read_text(encoding="utf-8").replace(_FROM_A_PAPER, "](") for path in files]
+    chapters = [filled_from_kept(papers()[path.parent.name])(path.read_text(encoding="utf-8")) for path in files]
+    chapters = [text.replace(_FROM_A_PAPER, "](") for text in chapters]
     return "\n".join([*lines, *(re.sub(r"^(#+ )", r"#\1", text, flags=re.MULTILINE) for text in chapters)])
 
 
-def _verdicts_by_erratum(printed: Iterable[Path], verdicts: pd.DataFrame, known: set[str]) -> dict[str, Counter[str]]:
+def _verdicts_by_erratum(verdicts: pd.DataFrame, known: set[str]) -> dict[str, Counter[str]]:
     """Return how many printed numbers with which verdict each erratum is about."""
-    judged = overall_by_cell(verdicts)
+    judged = of_printed(papers(), verdicts)
     found: dict[str, Counter[str]] = {}
-    for path in printed:
-        table = published.load(path.parents[1].name, path.stem)
+    for paper, name in dict.fromkeys(place[:2] for place in judged):
+        table = published.load(paper, name)
         table["row"] = published.row_texts(table, published.key_names(table))
         for *cell, names in table[[*CELL, "erratum"]].itertuples(index=False, name=None):
-            for name in names.split():
-                if name not in known:
-                    raise DataError(f"an erratum of {path.name} must have an entry in errata.md, got none for {name}")
-                found.setdefault(name, Counter())[judged.get(tuple(cell)) or "not yet judged"] += 1
+            for one in names.split():
+                if one not in known:
+                    raise DataError(f"an erratum of {name}.csv must have an entry in errata.md, got none for {one}")
+                found.setdefault(one, Counter())[judged[tuple(cell)]] += 1
     return found
 
 

@@ -15,12 +15,13 @@ import pandas as pd
 from latex2mathml.converter import convert
 from markupsafe import Markup
 
+from dpsub.reproduce import artefacts, published
 from dpsub.reproduce.artefact import Artefact, annotated, printed_rows
 from dpsub.reproduce.digits import written
 from dpsub.reproduce.labels import display, in_symbols
 from dpsub.reproduce.layout import PRINTED, YES_OR_NO, Block, Cell, blocks, mark, number, shown, stand_ins
 from dpsub.reproduce.published import STATEMENTS, row_texts
-from dpsub.reproduce.verdicts import CELL, VARIANTS, overall, overall_by_cell, stand_in
+from dpsub.reproduce.verdicts import CELL, NOT_COMPARED, VARIANTS, overall, overall_by_cell, stand_in
 
 MEANINGS = {
     "reproduced": "our number rounds to the printed one",
@@ -115,6 +116,25 @@ def cell_verdicts(comparison: pd.DataFrame) -> pd.DataFrame:
     # verdicts come in the order of the table, as the cells do
     cells.insert(len(CELL), "verdict", pd.Series(list(overall_by_cell(comparison).values()), dtype=object))
     return cells
+
+
+def of_printed(papers: Iterable[str], judged: pd.DataFrame) -> dict[tuple[str, ...], str]:
+    """Return the verdict of each number and statement that papers print, in the order of their files.
+
+    What has no verdict in `judged`, a comparison or expected verdicts, is not compared: its data cannot be obtained.
+    """
+    by_cell, known = overall_by_cell(judged), set(artefacts.REGISTRY.names())
+    found = {}
+    for paper in papers:
+        for name in published.artefacts(paper):
+            if f"{paper}/{name}" not in known:
+                continue  # quoted beside the numbers of another table
+            cells = published.load(paper, name)
+            rows = row_texts(cells, published.key_names(cells))
+            for row, column in zip(rows, cells["column"], strict=True):
+                place = (paper, name, row, column)
+                found[place] = by_cell.get(place, NOT_COMPARED)
+    return found
 
 
 def lines(comparison: pd.DataFrame, artefacts: Iterable[Artefact], data_labels: Mapping[str, str]) -> list[Line]:

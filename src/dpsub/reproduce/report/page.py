@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from dpsub.reproduce.report import numbers
 from dpsub.reproduce.report.numbers import Line
 from dpsub.reproduce.report.paper import content, warnings
 from dpsub.reproduce.report.run import Run
-from dpsub.reproduce.verdicts import AGREEING, AS_DONE, FAILING, VARIANTS
+from dpsub.reproduce.verdicts import AGREEING, FAILING, VARIANTS, reconciled, tally
 
 _END_TAGS = re.compile(r"</t[dhr]>\n?")  # HTML does without those of cells and rows, and pages are a sixth smaller
 VARIANT_MEANINGS = {
@@ -37,6 +37,7 @@ def write_report(folder: Path, run: Run) -> None:
     """Write the pages of a run: `index.html`, one a paper, and `numbers.html`; the same run gives the same bytes."""
     shown = [content(run, key, folder) for key in run.papers]
     cited = {paper["key"] for paper in shown if paper["citation"]}  # the others print no numbers of their own
+    judged = tally(line.verdict for line in run.lines if line.paper in cited)
     links = {anchor: f"{paper['key']}.html#{anchor}" for paper in shown for anchor in paper["anchors"]}
     common = {
         "papers": shown, "run": run, "lines": run.lines, "totals": numbers.counts(run.lines),
@@ -44,7 +45,7 @@ def write_report(folder: Path, run: Run) -> None:
         "erratum_links": {one.name: f"{one.paper}.html#{one.name}" for one in run.listed},
         "places": [place for paper in shown for place in paper["places"]],
         "facets": _facets(run.lines), "warnings": warnings(run, run.artefacts),
-        "judged": _judged(line for line in run.lines if line.paper in cited),
+        "judged": judged, "sum": reconciled(judged, sum(line.paper not in cited for line in run.lines)),
         "described": [_flat(found) for found in run.data], "stages": stages(run.timings) if run.timings else [],
         "meanings": numbers.MEANINGS, "checks": dict(numbers.CHECKS.values()), "good": AGREEING, "bad": FAILING,
         "variant_meanings": VARIANT_MEANINGS, "variants": VARIANTS, "sources": SOURCES, "signs": SIGNS, "kinds": KINDS,
@@ -76,16 +77,6 @@ def _rendered(name: str, given: Mapping[str, Any]) -> bytes:
                   for part in ("page", "numbers") if part in ("page", name)],
     )  # fmt: skip
     return _END_TAGS.sub("", whole).encode()
-
-
-def _judged(lines: Iterable[Line]) -> dict[str, int]:
-    """Return how many of the printed numbers are confirmed, come out only as done, and fail."""
-    verdicts = [line.verdict for line in lines]
-    return {
-        "good": sum(name in AGREEING for name in verdicts),
-        "done": sum(name.endswith(AS_DONE) for name in verdicts),
-        "bad": sum(name in FAILING for name in verdicts),
-    }
 
 
 def _facets(lines: Sequence[Line]) -> dict[str, dict[str, int]]:

@@ -6,7 +6,7 @@ import base64
 import io
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,9 @@ from PIL import Image
 from dpsub.errors import DataError
 from dpsub.reproduce.artefact import Artefact
 from dpsub.reproduce.labels import in_symbols
-from dpsub.reproduce.papers import papers
+from dpsub.reproduce.papers import Paper, papers
 from dpsub.reproduce.published import STATEMENTS
-from dpsub.reproduce.report import errata, findings, numbers
+from dpsub.reproduce.report import cited, errata, findings, numbers
 from dpsub.reproduce.report.numbers import Line
 from dpsub.reproduce.report.prose import html, inline, linked, plain
 from dpsub.reproduce.report.run import Run
@@ -53,7 +53,8 @@ def content(run: Run, key: str, folder: Path) -> dict[str, Any]:
     artefacts = [
         _artefact(run, one, [line for line in lines if line.place == one.identifier], listed, folder) for one in made
     ]
-    entries = [_erratum(one, lines, targets) for one in listed]
+    prose = _prose(run, paper, made)
+    entries = [_erratum(one, prose, lines, targets) for one in listed]
     return {
         "key": key, "title": title, "citation": paper.citation if paper else None,
         "totals": numbers.counts(lines), "count": len(lines), "warnings": warnings(run, made),
@@ -62,7 +63,8 @@ def content(run: Run, key: str, folder: Path) -> dict[str, Any]:
         "picture": findings.picture(worst) if worst and worst.shown else None,
         "introduction": takeaways.introduction if takeaways else "", "sentences": sentences,
         "groups": {name: found for name in GROUPS.values() if (found := [a for a in artefacts if a["group"] == name])},
-        "errata": entries,
+        "errata": entries, "of_another_run": any(cited.NOT_OF_THIS_RUN in one["text"] for one in entries),
+        "kept": cited.origin_of(paper) if paper else "",
         "anchors": {anchor for one in artefacts for anchor in (one["made"].identifier, *one["anchors"])},
         "places": [
             *([one["made"].title, f"{key}.html#{one['made'].identifier}", key, _words(one["made"].caption)]
@@ -73,6 +75,17 @@ def content(run: Run, key: str, folder: Path) -> dict[str, Any]:
               for one in artefacts for line in one["lines"] if line.kind in STATEMENTS),
         ],
     }  # fmt: skip
+
+
+def _prose(run: Run, paper: Paper | None, made: Iterable[Artefact]) -> Callable[[str], str]:
+    """Return what fills the placeholders of errata, which are about the published settings and the real data.
+
+    Numbers that the run has otherwise, or not at all, are those of the run that is kept with the paper.
+    """
+    if paper is None:
+        return str
+    whole = [one for one in made if run.published is None or one.identifier in run.published]
+    return cited.Prose(paper, tables_of(whole, run.dirs), cited.kept_of(paper)).filled
 
 
 def warnings(run: Run, artefacts: Iterable[Artefact]) -> list[str]:
@@ -153,12 +166,14 @@ def _picture(path: Path) -> dict[str, Any]:
     return {"source": source, "width": few.width, "height": few.height}
 
 
-def _erratum(one: errata.Erratum, lines: Sequence[Line], targets: dict[str, str]) -> dict[str, Any]:
+def _erratum(
+    one: errata.Erratum, filled: Callable[[str], str], lines: Sequence[Line], targets: dict[str, str]
+) -> dict[str, Any]:
     touched = [line for line in lines if one.name in line.errata]
     seen = touched or len(one.commands) == 1  # the first command shows compared cells, where there are any
     others = {name: target for name, target in targets.items() if name != one.name}
     return {
         "name": one.name, "title": linked(inline(one.title), others), "plain": plain(one.title),
-        "text": linked(html(one.text), others), "totals": numbers.counts(touched),
+        "text": linked(html(filled(one.text)), others), "totals": numbers.counts(touched),
         "commands": one.commands if seen else one.commands[1:],
     }  # fmt: skip

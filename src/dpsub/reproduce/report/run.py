@@ -39,6 +39,8 @@ class Run:
     """Data sets for which experiments make synthetic twins from the paper's own table of its data."""
     remarks: Sequence[str] = ()
     """What a reader must know first, such as that the run is of reduced size."""
+    published: Sequence[str] | None = None
+    """Artefacts that are made at published settings, by their identifiers; None if all are."""
     options: str = ""
     """Of Snakemake, to make this run again, in any folder; none if it is of `config.yaml` alone."""
 

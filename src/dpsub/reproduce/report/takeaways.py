@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from dpsub.reproduce.layout import EXTRAS
 from dpsub.reproduce.papers import PACKAGE, Paper
 from dpsub.reproduce.published import key_names, read_csv
 from dpsub.reproduce.report.findings import Headline
-from dpsub.reproduce.verdicts import AGREEING, AS_DONE, FAILING, VARIANTS
+from dpsub.reproduce.verdicts import FAILING, VARIANTS, tally
 
 NUMBERS = {name for variant in VARIANTS for name in (variant, *(f"{variant}_{extra}" for extra in EXTRAS))}
 
@@ -29,8 +28,13 @@ def read_cells(path: Path) -> pd.DataFrame:
     if not {"column", "printed", "verdict", "erratum"} <= set(frame.columns):
         have = ", ".join(frame.columns)
         raise DataError(f"{path.name} must be a table of cells, got the columns {have}; build it again")
-    floats = {name: [float(text) if text else np.nan for text in frame[name]] for name in frame if name in NUMBERS}
-    return frame.assign(**floats)
+    return numbers_of(frame)
+
+
+def numbers_of(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return cells whose numbers are texts with floats in their place."""
+    floats = {name: [float(text) if text else np.nan for text in cells[name]] for name in cells if name in NUMBERS}
+    return cells.assign(**floats)
 
 
 def without_stand_ins(artefact: Artefact, cells: pd.DataFrame) -> pd.DataFrame:
@@ -51,6 +55,8 @@ class Tables:
         self._cells = cells
         self.errata: set[str] = set()
         """Names of the errata of all cells looked up so far."""
+        self.seen: dict[str, set[int]] = {}
+        """Rows of each table that were looked up so far."""
 
     def rows(self, table: str, column: str, **fields: str) -> pd.DataFrame:
         """Return the cells of one quantity with exactly these fields; a field given as "*" takes any value but none."""
@@ -63,6 +69,7 @@ class Tables:
             chosen &= (frame[name] != "") if wanted == "*" else (frame[name] == wanted)
         missing = [name for name, wanted in fields.items() if name not in frame.columns and wanted]
         found = frame[chosen & (not missing)]
+        self.seen.setdefault(table, set()).update(found.index)
         self.errata.update(name for names in found.get("erratum", ()) for name in names.split())
         return found
 
@@ -76,9 +83,11 @@ class Tables:
     def agreement(self, table: str) -> tuple[int, int]:
         """Return how many printed numbers of a table are confirmed, and how many are judged; 0 and 0 without it."""
         cells = self._cells.get(table)
-        found = Counter(cells["verdict"]) if cells is not None else Counter()
-        good, bad = (sum(found[name] for name in names) for names in (AGREEING, FAILING))
-        return good, good + bad + sum(count for name, count in found.items() if name.endswith(AS_DONE))
+        if cells is not None:
+            self.seen.setdefault(table, set()).update(cells.index)
+        found = tally(cells["verdict"] if cells is not None else ())
+        return found.confirmed, found.judged
+
 
 
 def tables_of(artefacts: Iterable[Artefact], dirs: OutputDirs) -> Tables:
@@ -140,11 +149,11 @@ def listed(names: Iterable[str]) -> str:
 def counted_claims(tables: Tables) -> str:
     """Say how many statements of a paper fail as printed, and whether they hold as corrected."""
     cells = tables.rows("claims", "holds", claim="*")
-    if cells.empty or "stated" not in cells.columns:
+    if not any(cells["verdict"]):
         return ""
-    tried = cells.dropna(subset=["stated"])
-    failing = tried[tried["stated"] == 0]
-    text = f"**Statements.** Of {len(tried)} statements that were put to a computation {len(failing)} fail as printed"
+    found = tally(cells["verdict"])
+    failing = cells[cells["verdict"].isin(FAILING)]
+    text = f"**Statements.** Of {found.judged} statements that were put to a computation {found.failing} fail as printed"
     if "consistent" in cells.columns and len(failing):
         mended = failing["consistent"].dropna()
         text += f"; {int((mended == 1).sum())} of the {len(mended)} that have a corrected form hold with it"

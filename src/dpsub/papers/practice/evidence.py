@@ -1,0 +1,31 @@
+"""Numbers of the errata that no table of the run has: what placeholders `computed` ask for."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import dpsub
+
+
+@cache
+def small_batches() -> dpsub.Account:
+    """Return what is attained and proved for 128 samples of 16 of 1000 records at noise multiplier 1."""
+    return dpsub.account(dpsub.Wor(16), 1000, noise_multiplier=1, steps=128, delta=1e-6)
+
+
+def attained_with_small_batches() -> float:
+    return small_batches().lower
+
+
+def proved_with_small_batches() -> float:
+    return small_batches().upper
+
+
+def attained_by_one_sum() -> float:
+    """Return epsilon of one sum of all records at noise multiplier 5: two normal distributions 2 C apart."""
+    return dpsub.account(dpsub.Poisson(1), noise_multiplier=5, steps=1, delta=1e-5, adjacency="substitute").lower
+
+
+def proved_for_one_sum() -> float:
+    return dpsub.account(dpsub.Poisson(1), noise_multiplier=5, steps=1, delta=1e-5, adjacency="substitute").upper
+

@@ -1,0 +1,73 @@
+"""Write the pages that show results: docs/found, docs/verdicts.md, docs/deviations.md and their pictures.
+
+    .venv/bin/python workflow/scripts/renew_pages.py --results results    after a full run: its numbers and pictures
+    .venv/bin/python workflow/scripts/renew_pages.py                      after a change to errata, prose or verdicts
+
+A run renews the papers that it has made: `--results results-tournament` those of `make tournament`. The cells that
+pages cite are kept in the folder of each paper, as cited.csv; without a run they fill the pages. Verdicts are those that
+the papers expect, which accept_verdicts.py renews.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pandas as pd
+import renew_verdicts
+import write_found
+
+from dpsub.errors import DataError
+from dpsub.files import replace_file
+from dpsub.reproduce import configuration
+from dpsub.reproduce.job import in_one_sentence
+from dpsub.reproduce.papers import Paper, errata_files, papers
+from dpsub.reproduce.plan import Plan
+from dpsub.reproduce.report import cited, errata
+from dpsub.reproduce.verdicts import read_expected
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=Path, help="a results folder at published size, made from the real data")
+    results = parser.parse_args().results
+    verdicts = read_expected(ROOT / "src/dpsub/papers")
+    if results:
+        renew_cited(results, verdicts)
+    replace_file(ROOT / "docs/deviations.md", deviations(verdicts).encode())
+    renew_verdicts.renew(verdicts, results)
+    write_found.renew(verdicts, results)
+
+
+def renew_cited(results: Path, verdicts: pd.DataFrame) -> None:
+    """Keep the cells of a run that pages cite; what is written from these alone must be what the run gives."""
+    if remark := Plan(configuration.load([results / "run/config.yaml"])).remark:
+        raise DataError(f"pages are written from a run at published settings, got {results}: {remark}")
+    for paper in papers().values():
+        if not (results / "tables" / paper.key).is_dir():
+            continue
+        tables = cited.tables_of_run(paper, results)
+        from_run = whole(paper, tables, verdicts)
+        cited.keep(paper, results, tables.seen)
+        kept = cited.kept_of(paper)
+        if kept is not None and whole(paper, kept, verdicts) != from_run:
+            raise DataError(f"the cells that are kept of {paper.key} must give its pages, got others; mend {cited.KEPT}")
+
+
+def whole(paper: Paper, tables: cited.Tables, verdicts: pd.DataFrame) -> str:
+    """Return all that the pages of a paper say with numbers: what was found, and its errata."""
+    prose = write_found.prose(paper, verdicts, tables)
+    texts = [path.read_text(encoding="utf-8") for path in (paper.folder / "found.md", paper.errata) if path.exists()]
+    return "".join(map(prose.filled, texts))
+
+
+def deviations(verdicts: pd.DataFrame) -> str:
+    """Return the document of the errata of the papers that are there."""
+    return errata.document(errata_files(), verdicts)
+
+
+if __name__ == "__main__":
+    with in_one_sentence():
+        main()
