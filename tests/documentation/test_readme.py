@@ -28,7 +28,7 @@ renew = script("workflow/scripts/renew_verdicts")  # fills in the tables
 
 @needs_all_papers
 def test_the_tables_of_verdicts_are_current() -> None:
-    assert renew.renewed(PAGE, VERDICTS) == PAGE, "run workflow/scripts/renew_verdicts.py"
+    assert renew.renewed(PAGE, VERDICTS) == PAGE, "run workflow/scripts/renew_pages.py"
 
 
 @needs_all_papers

@@ -55,7 +55,7 @@ def test_without_a_paper_tests_are_collected_and_the_rest_is_planned(tmp_path: P
         assert set(planned) <= set(wanted) and len(planned) > len(wanted) - 5 and len(targets) > 30
         assert not [target for target in targets if target.startswith(f"{key}/")]
 
-    ran(top, "workflow/scripts/tabulate_errata.py")
+    ran(top, "workflow/scripts/renew_pages.py")
     document = (top / "docs/deviations.md").read_text(encoding="utf-8")
     chapters = re.findall(r"^## .*\((\w+)\)$", document, flags=re.MULTILINE)
     assert chapters == [paper.key for paper in papers().values() if paper.errata.exists() and paper.key != key]

@@ -29,16 +29,16 @@ VERDICTS = verdicts.read_expected(ROOT / "src/dpsub/papers")
 @needs_all_papers
 def test_the_document_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "workflow/scripts"))
-    import tabulate_errata
+    import renew_pages
 
-    fresh = tabulate_errata.document(VERDICTS)
-    assert fresh == (ROOT / "docs/deviations.md").read_text(encoding="utf-8"), "run workflow/scripts/tabulate_errata.py"
+    fresh = renew_pages.deviations(VERDICTS)
+    assert fresh == (ROOT / "docs/deviations.md").read_text(encoding="utf-8"), "run workflow/scripts/renew_pages.py"
     other = VERDICTS.assign(verdict=VERDICTS["verdict"].replace("fails", "holds"))
-    assert tabulate_errata.document(other) != fresh
+    assert renew_pages.deviations(other) != fresh
     assert sum(fresh.count(f"\n| [{one.name}](#{one.name.lower()}-") for one in ENTRIES) == len(ENTRIES)
     for page in re.findall(r"\]\(([^#)]+\.md)\)", fresh):
         assert (ROOT / "docs" / page).exists(), page
-    sys.modules.pop("tabulate_errata")
+    sys.modules.pop("renew_pages")
 
 
 def test_links_of_the_papers_lead_to_pages() -> None:
@@ -77,7 +77,7 @@ def test_faults_of_the_errata_are_told(tmp_path: Path) -> None:
         errata.read([FILES[0], FILES[0]])
     path.write_text(first.replace(f"### {other}. ", "### "), encoding="utf-8")
     with pytest.raises(DataError, match=rf"must have an entry in errata\.md, got none for {other}"):
-        errata.document([path, *FILES[1:]], PRINTED, VERDICTS)
+        errata.document([path, *FILES[1:]], VERDICTS)
 
 
 @needs_all_papers

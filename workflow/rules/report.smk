@@ -1,7 +1,7 @@
 """Every printed number next to ours, the verdicts against those that are known, and the page that a reader opens."""
 
 # The code that shows things; what computes them runs its own jobs again.
-SHOWN_PARTS = ("__init__.py", "artefacts", "claims*", "figures*", "tables*", "takeaways*")
+SHOWN_PARTS = ("__init__.py", "artefacts", "claims*", "evidence*", "figures*", "tables*", "takeaways*")
 PACKAGE = Path(provenance.__file__).parents[1]
 SHOWN_BY = [
     path

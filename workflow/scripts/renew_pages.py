@@ -4,8 +4,8 @@
     .venv/bin/python workflow/scripts/renew_pages.py                      after a change to errata, prose or verdicts
 
 A run renews the papers that it has made: `--results results-tournament` those of `make tournament`. The cells that
-pages cite are kept in the folder of each paper, as cited.csv; without a run they fill the pages. Verdicts are those that
-the papers expect, which accept_verdicts.py renews.
+pages cite are kept in the folder of each paper, as cited.csv; without a run they fill the pages. Verdicts are those
+that the papers expect, which accept_verdicts.py renews.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def renew_cited(results: Path, verdicts: pd.DataFrame) -> None:
         cited.keep(paper, results, tables.seen)
         kept = cited.kept_of(paper)
         if kept is not None and whole(paper, kept, verdicts) != from_run:
-            raise DataError(f"the cells that are kept of {paper.key} must give its pages, got others; mend {cited.KEPT}")
+            raise DataError(f"kept cells of {paper.key} must give the pages of the run, got others; mend {cited.KEPT}")
 
 
 def whole(paper: Paper, tables: cited.Tables, verdicts: pd.DataFrame) -> str:

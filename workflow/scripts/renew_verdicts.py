@@ -1,4 +1,4 @@
-"""The page docs/verdicts.md, which counts the verdicts, and the picture of the first pages; `renew_pages.py` writes them."""
+"""The page docs/verdicts.md, which counts verdicts, and the picture of the first pages; renew_pages.py writes them."""
 
 from __future__ import annotations
 
@@ -84,12 +84,11 @@ def judged(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 def together(cells: pd.DataFrame) -> str:
     """Return the line that adds up the numbers of all papers, without those that have a run of their own."""
-    kinds = {key: "apart" if paper.apart else "cited" if paper.citation else "beyond" for key, paper in papers().items()}
-    found = {kind: cells.loc[cells["paper"].map(kinds) == kind, "verdict"] for kind in ("cited", "beyond", "apart")}
-    text = f"Together: {reconciled(tally(found['cited']), len(found['beyond']))}."
-    if len(found["apart"]):
-        text += f" Not among them are {len(found['apart'])} statements of papers that have a run of their own."
-    return text
+    listed = papers()
+    apart = cells["paper"].map(lambda key: listed[key].apart)
+    beyond = cells["paper"].map(lambda key: listed[key].citation is None)
+    text = f"Together: {reconciled(tally(cells.loc[~apart & ~beyond, 'verdict']), int((~apart & beyond).sum()))}."
+    return text + f" Not among them are {apart.sum()} statements that have a run of their own." * bool(apart.any())
 
 
 def counts(part: pd.DataFrame) -> str:

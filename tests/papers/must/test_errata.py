@@ -22,9 +22,13 @@ from dpsub.learning.descent import binary_metrics
 from dpsub.learning.subsets import plan_noise, subset_statistics
 from dpsub.noise import Gaussian
 from dpsub.papers.must.experiments.counts import bernoulli_trials
-from dpsub.papers.must.experiments.proved import ProvedComposition
+from dpsub.papers.must.experiments.proved import Asked, ProvedComposition
 from dpsub.papers.must.experiments.utility import LinearRegression, design_matrix
+from dpsub.papers.must.settings import PRINTED_SCALE
 from dpsub.reproduce import published
+from dpsub.reproduce.digits import written
+from dpsub.reproduce.papers import papers
+from dpsub.reproduce.report import cited
 from dpsub.sampling.frame import Frame, Samples
 from dpsub.sampling.laws import MultiplicityLaw
 from tests.experiment_runs import run, typed
@@ -72,30 +76,24 @@ def test_e02_in_the_right_units_the_bounds_exceed_one_over_n() -> None:
     assert float(found.delta_lower[0]) > 2e-3 > 1 / n
 
 
-def _printed_in_e02() -> list[list[str]]:
-    """Return the lines of the table in the entry E2 of the document."""
-    text = (ROOT / "src/dpsub/papers/must/errata.md").read_text(encoding="utf-8")
-    entry = text[text.index("### E2.") : text.index("### E3.")]
-    lines = [line.strip().strip("|").split("|") for line in entry.splitlines() if line.strip().startswith("|")]
-    return [[cell.strip() for cell in line] for line in lines[2:]]
+STATISTICS = {"table8": "", PRINTED_SCALE: "delta_at_the_printed_scale"}
+QUESTIONS = [question for question in ProvedComposition().questions(typed("proved_composition"))
+             if question.table in STATISTICS]  # fmt: skip
 
 
-@pytest.mark.parametrize("line", _printed_in_e02(), ids=lambda line: "-".join(line[0].split(" (")[0].split()))
-def test_e02_attacks_and_proofs_of_the_document_are_the_accountants(line: list[str]) -> None:
-    sampler, denominator = line[0].split(", ")[0], "realised" if "realised" in line[0] else "fixed"
-    asked = [
-        question for question in ProvedComposition().questions(typed("proved_composition"))
-        if question.sampler == sampler and question.release.denominator == denominator
-        and float(f"{question.release.noise_multiplier:.4g}") == float(line[1])
-    ]  # fmt: skip
-    found = ProvedComposition().answer(None, asked[0])
-    # rounded to the safe side, and not stale
-    assert found["attack"] * 0.9 < float(line[2]) <= found["attack"]
-    if line[3] == "none":
-        assert np.isnan(found["proved"])
-    else:
-        assert found["proved"] <= float(line[3]) < found["proved"] * 1.1
-    assert float(line[2]) > 1 / 30969 or (sampler, line[1]) == ("wor", "2.654")
+@pytest.mark.parametrize("asked", QUESTIONS, ids=lambda one: f"{one.table}-{one.sampler}-{one.release.denominator}")
+def test_e02_attacks_and_proofs_of_the_document_are_the_accountants(asked: Asked) -> None:
+    """Every digit that is printed, as the accountant has it now."""
+    kept = cited.kept_of(papers()["must"])
+    assert kept is not None
+    fixed_poisson = asked.table == "table8" and asked.sampler == "poisson" and asked.release.denominator == "fixed"
+    statistic = "delta_with_a_fixed_denominator" if fixed_poisson else STATISTICS[asked.table]
+    found = ProvedComposition().answer(None, asked)
+    for side, name in (("lower", "attack"), ("upper", "proved")):
+        shown = kept.number("table8", f"delta_c_{side}", "rigorous", sampler=asked.sampler, statistic=statistic)
+        if not np.isnan(shown) and not np.isnan(found[name]):
+            assert written(found[name], "1.00e0", side=side) == written(shown, "1.00e0", side=side)
+    assert (found["attack"] > 1 / 30969) == (asked.table == "table8" or asked.sampler in ("must_ow", "must_ww"))
 
 
 def test_at_equal_noise_must_is_weaker_than_wor() -> None:

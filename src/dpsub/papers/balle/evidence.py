@@ -9,7 +9,7 @@ import numpy as np
 from dpsub import noise
 from dpsub.amplification import amplify, base_epsilon, translate
 from dpsub.divergences import hockey_stick, moment_from_profiles, tail_rate
-from dpsub.divergences.universes import MembershipLoss, membership_loss, sample_law
+from dpsub.divergences.universes import Design, MembershipLoss, membership_loss, sample_law
 from dpsub.noise import ConstantGroups
 from dpsub.reproduce.report.cited import LookUp
 
@@ -40,7 +40,7 @@ def randomised_response_at_0(p: float) -> float:
 def _membership() -> MembershipLoss:
     x, other = (1, 1, 0), (1, 0, 1)
     one, two, three = (1, 0, 0), (0, 1, 0), (0, 0, 1)
-    design = {x: {one: 0.5, two: 0.5}, other: {three: 0.99, one: 0.01}}
+    design: Design = {x: {one: 0.5, two: 0.5}, other: {three: 0.99, one: 0.01}}
     return membership_loss(design, [(x, other)], 1, 0.75, 0.2)
 
 

@@ -19,7 +19,7 @@ from dpsub.reproduce import experiments
 from dpsub.reproduce.report.cited import LookUp
 
 DELTA = 1e-5
-KERNELS = {"gaussian": GaussianKernel, "laplace": LaplaceKernel}
+KERNELS: dict[str, type[GaussianKernel] | type[LaplaceKernel]] = {"gaussian": GaussianKernel, "laplace": LaplaceKernel}
 SUM, COUNT = (0.5, 5.0, 22.0), (0.1, 3.0, 1.0)
 """Epsilon, bound and sensitivity of the queries of BR20."""
 

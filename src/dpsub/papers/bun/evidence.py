@@ -75,6 +75,6 @@ def break_even(epsilon: float) -> float:
 
 
 def informative_from() -> float:
-    """Return above what multiple of 1/epsilon Delta / epsilon' must lie for the corrected lower bound to be positive."""
+    """Return which multiple of 1/epsilon Delta / epsilon' must exceed for the corrected bound to be positive."""
     per_step = 1e-4  # small, so that the path is long and the maximum that of a continuous one
     return math.sqrt(2 / (sizes.two_point_error(1, per_step) * per_step**2))

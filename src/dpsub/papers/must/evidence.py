@@ -17,9 +17,10 @@ def law(sampler: str, n: int, m: int, b: int | None = None) -> MultiplicityLaw:
 
 
 def majority_share(cells: LookUp) -> float:
-    """Return the accuracy of always predicting the majority class: accuracy is a mean of sensitivity and specificity."""
+    """Return the accuracy of always predicting the majority class: that of any other mixes the two rates by it."""
+    metrics = ("accuracy", "sensitivity", "specificity")
     accuracy, sensitivity, specificity = (
-        cells.number("table8", metric, "stated", sampler="nonprivate") for metric in ("accuracy", "sensitivity", "specificity")
+        cells.number("table8", metric, "stated", sampler="nonprivate") for metric in metrics
     )
     return (accuracy - sensitivity) / (specificity - sensitivity)
 

@@ -36,10 +36,8 @@ KEPT = "cited.csv"
 NOT_OF_THIS_RUN = "‡"
 """Stands behind a number that the run itself does not have."""
 _HEAD = "# The cells that pages cite, from a full run of "
-_AFTER_KEYS = (
-    "column", "printed", *(name for variant in VARIANTS for name in (variant, *(f"{variant}_{extra}" for extra in EXTRAS))),
-    "verdict", "erratum", "note",
-)  # fmt: skip
+_NUMBERS = tuple(name for variant in VARIANTS for name in (variant, *(f"{variant}_{extra}" for extra in EXTRAS)))
+_AFTER_KEYS = ("column", "printed", *_NUMBERS, "verdict", "erratum", "note")
 
 
 def made_of(paper: Paper) -> list[Artefact]:
@@ -100,7 +98,7 @@ class Prose:
     def noted(self, table: str, column: str, pattern: str, which: int = 0, **fields: str) -> str:
         """Return what the group of a pattern matches in the note of a cell, the first time or the `which`-th after."""
         for place, mark in ((self.tables, ""), (self.kept, NOT_OF_THIS_RUN)):
-            notes = place.rows(table, column, **fields)["note"] if place else ()
+            notes = place.rows(table, column, **fields).get("note", ()) if place else ()
             found = [match for note in notes for match in re.findall(pattern, str(note))]
             if len(found) > which:
                 return found[which] + mark
@@ -117,8 +115,9 @@ class Prose:
         self, table: str, column: str, source: str, digits: int, fields: Mapping[str, str], choose: Any
     ) -> str:
         found, mark = self.one(table, column, source, fields, choose)
+        end = re.search(r"_(lower|upper)$", source)
         kind = artefacts.REGISTRY.get(f"{self.paper.key}/{table}")().number_kind(column, source)
-        return written(found, _form(digits), side=kind) + mark
+        return written(found, _form(digits), side=end[1] if end else kind) + mark
 
     def one(
         self, table: str, column: str, source: str, fields: Mapping[str, str], choose: Any

@@ -27,7 +27,7 @@ _FROM_A_PAPER = "](../../../../docs/"  # how a paper's folder sees the pages of 
 _INTRODUCTION = """\
 # Deviations and errata
 
-<!-- made by workflow/scripts/renew_pages.py from src/dpsub/papers/*/errata.md, cited.csv, printed numbers and verdicts -->
+<!-- made by workflow/scripts/renew_pages.py from errata.md, cited.csv, printed numbers and verdicts of the papers -->
 
 Where the papers, their tables and their statements contradict themselves or what we compute: one entry an erratum,
 each with the claim, the evidence, the corrected value, what follows from it, and the command that shows it. The
@@ -90,8 +90,8 @@ def filled_from_kept(paper: Paper) -> Callable[[str], str]:
 def document(files: Sequence[Path], verdicts: pd.DataFrame) -> str:
     """Return the document of errata, docs/deviations.md: an introduction, a table a paper, and a chapter a paper.
 
-    It is made of the papers' errata, filled in with the cells that are kept of a run, of printed numbers, and of expected
-    verdicts, as `read_expected` returns them.
+    It is made of the papers' errata, filled in with the cells that are kept of a run, of printed numbers, and of
+    expected verdicts, as `read_expected` returns them.
     """
     listed = read(files)
     about = _verdicts_by_erratum(verdicts, {one.name for one in listed})

@@ -124,7 +124,7 @@ def of_printed(papers: Iterable[str], judged: pd.DataFrame) -> dict[tuple[str, .
     What has no verdict in `judged`, a comparison or expected verdicts, is not compared: its data cannot be obtained.
     """
     by_cell, known = overall_by_cell(judged), set(artefacts.REGISTRY.names())
-    found = {}
+    found: dict[tuple[str, ...], str] = {}
     for paper in papers:
         for name in published.artefacts(paper):
             if f"{paper}/{name}" not in known:

@@ -153,7 +153,8 @@ def counted_claims(tables: Tables) -> str:
         return ""
     found = tally(cells["verdict"])
     failing = cells[cells["verdict"].isin(FAILING)]
-    text = f"**Statements.** Of {found.judged} statements that were put to a computation {found.failing} fail as printed"
+    text = f"**Statements.** Of {found.judged} statements that were put to a computation {found.failing} fail as "
+    text += "printed"
     if "consistent" in cells.columns and len(failing):
         mended = failing["consistent"].dropna()
         text += f"; {int((mended == 1).sum())} of the {len(mended)} that have a corrected form hold with it"

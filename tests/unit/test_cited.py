@@ -1,0 +1,90 @@
+"""Numbers in prose: each placeholder finds one cell, is rounded to the safe side, and no number of ours is typed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from dpsub.errors import DataError
+from dpsub.reproduce.papers import Paper, papers
+from dpsub.reproduce.report import cited
+from dpsub.reproduce.report.takeaways import Tables
+from dpsub.reproduce.verdicts import read_expected
+from tests.documentation.console import script
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = [paper for paper in papers().values() if (paper.folder / cited.KEPT).exists()]
+EVERY = pytest.mark.parametrize("paper", KEPT, ids=lambda paper: paper.key)
+
+
+def table(**columns: list[object]) -> pd.DataFrame:
+    rows = len(next(iter(columns.values())))
+    rest = {name: [""] * rows for name in ("printed", "verdict", "erratum", "note")}
+    return pd.DataFrame({**{name: columns.pop(name) for name in ("sampler", "column")}, **rest, **columns})
+
+
+@pytest.fixture
+def tables() -> Tables:
+    cells = table(sampler=["wor", "wr"], column=["delta_c_upper"] * 2, rigorous=[0.57012, 0.58775])
+    low = table(sampler=["wor", "wr"], column=["delta_c_lower"] * 2, rigorous=[0.40149, 0.42119],
+                note=["z = 3.7", ""])  # fmt: skip
+    return Tables({"table8": pd.concat([cells, low], ignore_index=True)})
+
+
+def paper_with_table8() -> Paper:
+    if "must" not in papers():
+        pytest.skip("speaks of a paper that is not there")
+    return papers()["must"]
+
+
+def test_ends_are_rounded_to_the_side_on_which_they_stay_ends(tables: Tables) -> None:
+    prose = cited.Prose(paper_with_table8(), tables)
+    assert prose.number("table8", "delta_c_upper", "rigorous", sampler="wor") == "0.571"
+    assert prose.number("table8", "delta_c_lower", "rigorous", sampler="wor") == "0.401"
+    assert prose.least("table8", "delta_c_lower", "rigorous", 2, sampler="*") == "0.40"
+    assert prose.greatest("table8", "delta_c_upper", "rigorous", 2, sampler="*") == "0.59"
+    assert prose.noted("table8", "delta_c_lower", "z = ([0-9.]+)", sampler="wor") == "3.7"
+
+
+def test_a_placeholder_that_finds_no_cell_or_several_is_an_error(tables: Tables) -> None:
+    prose = cited.Prose(paper_with_table8(), tables)
+    for fields in ({"sampler": "must_ow"}, {"sampler": "*"}):
+        with pytest.raises(DataError, match=r"asks for a number that must be there once, got [02] in table8"):
+            prose.number("table8", "delta_c_upper", "rigorous", **fields)
+    with pytest.raises(DataError, match="a note in table8 must match"):
+        prose.noted("table8", "delta_c_upper", "z = (.+)", sampler="wor")
+
+
+def test_a_number_of_another_run_is_marked(tables: Tables) -> None:
+    prose = cited.Prose(paper_with_table8(), Tables({}), tables)
+    shown = prose.filled('{{ number("table8", "delta_c_upper", "rigorous", sampler="wor") }}')
+    assert shown == f"0.571{cited.NOT_OF_THIS_RUN}"
+
+
+@EVERY
+def test_what_is_kept_is_what_the_pages_cite(paper: Paper) -> None:
+    """No row is kept that no page asks for, and it says which run it is of."""
+    renew, kept = script("workflow/scripts/renew_pages"), cited.kept_of(paper)
+    assert kept is not None
+    renew.whole(paper, kept, read_expected(ROOT / "src/dpsub/papers"))
+    rows = (paper.folder / cited.KEPT).read_text(encoding="utf-8").splitlines()
+    assert sum(map(len, kept.seen.values())) == len(rows) - 2
+    assert re.fullmatch(r"dpsub \d+\.\d+\S*, commit [0-9a-f]{40}( with changes)?, configuration [0-9a-f]{12}",
+                        cited.origin_of(paper))  # fmt: skip
+
+
+@EVERY
+def test_a_cell_that_changes_changes_the_pages(paper: Paper, tmp_path: Path) -> None:
+    """Else the tests of the pages could not fail: each kept number is nudged, and the pages are others."""
+    renew, verdicts = script("workflow/scripts/renew_pages"), read_expected(ROOT / "src/dpsub/papers")
+    head, _, rows = (paper.folder / cited.KEPT).read_text(encoding="utf-8").partition("\n")
+    nudged = re.sub(r"(?<=,)(\d\.\d{6,}(?:e-?\d+)?)(?=,)", lambda found: repr(1.02 * float(found[1])), rows)
+    (tmp_path / cited.KEPT).write_text(f"{head}\n{nudged}", encoding="utf-8")
+    changed = cited.kept_of(SimpleNamespace(folder=tmp_path))  # type: ignore[arg-type]
+    kept = cited.kept_of(paper)
+    assert changed is not None and kept is not None
+    assert renew.whole(paper, changed, verdicts) != renew.whole(paper, kept, verdicts)
