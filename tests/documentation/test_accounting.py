@@ -28,8 +28,8 @@ TESTS = {"C8"}
 """What is shown by tests, which run anyway."""
 ASKED = ".venv/bin/dpsub account"
 BATCHES = "--n 10000 --m 200 --noise-multiplier 4 --delta 1e-5"
-ALLOCATIONS = (("100", "1", 1, "1e-6"), ("100", ".3", 1, "1e-6"), ("1000", "1", 10, "1e-5"), ("10000", ".5", 10, "1e-12"),
-               ("10000", ".3", 100, "1e-6"))  # fmt: skip
+ALLOCATIONS = (("100", "1", 1, "1e-6"), ("100", ".3", 1, "1e-6"), ("1000", "1", 10, "1e-5"),
+               ("10000", ".5", 10, "1e-12"), ("10000", ".3", 100, "1e-6"))  # fmt: skip
 MORE = {
     "C9": [
         f"{ASKED} wor {BATCHES} --steps {steps} {options}"
