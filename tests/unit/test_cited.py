@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from dpsub.errors import DataError
+from dpsub.reproduce import published
 from dpsub.reproduce.papers import Paper, papers
 from dpsub.reproduce.report import cited
 from dpsub.reproduce.report.takeaways import Tables
@@ -88,3 +89,34 @@ def test_a_cell_that_changes_changes_the_pages(paper: Paper, tmp_path: Path) -> 
     kept = cited.kept_of(paper)
     assert changed is not None and kept is not None
     assert renew.whole(paper, changed, verdicts) != renew.whole(paper, kept, verdicts)
+
+
+DECIMAL = re.compile(r"(?<![\w.^/(])\d*\.\d+(?:e-?\d+)?(?!\w)|(?<![\w.])\d(?:\.\d+)?e-\d+")
+GIVEN = {
+    "balle": {"0.99", "0.75", "0.62"},  # laws and mechanisms of examples
+    "brdp": {"4.5", "0.99", "1e-3", "1.05", "0.55", "0.022", "0.012", "1e-6"},  # of examples; 22 and 12 over 1000
+    "bun": {"3.1", "4.3", "5.1", "5.2", "6.1"},  # theorems and a proposition
+    "importance": {"0.25"},  # (1/2)^2
+    "must": {"4.2", "1e-4", "1e-5"},  # section; delta
+    "practice": {"15.96", "1.69", "1.555", "2.8996", "2.9097", "1e-6"},  # answers of other accountants; delta
+}
+"""Numbers in evidence, corrections and effects that are neither ours nor printed as such."""
+
+
+@pytest.mark.parametrize("key", GIVEN)
+def test_no_number_of_ours_is_typed(key: str) -> None:
+    """What stands outside of placeholders is the paper's, or an input of an example."""
+    if key not in papers():
+        pytest.skip("this paper is not there")
+    folder = papers()[key].folder
+    printed = {one.strip("(),%;") for name in published.artefacts(key)
+               for text in published.load(key, name)["printed"] for one in text.split()}  # fmt: skip
+    text = "".join((folder / name).read_text(encoding="utf-8") for name in ("errata.md", "found.md"))
+    text = re.sub(r"\{\{.*?\}\}|\{%.*?%\}|`[^`]*`|arXiv:[0-9.]+|\*\*Claim\.\*\*.*?(?=^- )", "", text, flags=re.DOTALL | re.MULTILINE)
+    bodies = re.split(r"^#+ .*$", text, flags=re.MULTILINE)
+    typed = {one for body in bodies for one in DECIMAL.findall(body) if len(one.replace(".", "").lstrip("0")) > 1}
+    assert {one for one in typed - printed - GIVEN[key] if not any(one in other for other in printed)} == set()
+
+
+def test_a_typed_number_would_be_found() -> None:
+    assert DECIMAL.findall("attains 0.401 and 3.5e-6 of 1000") == ["0.401", "3.5e-6"]
