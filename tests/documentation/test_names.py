@@ -20,7 +20,7 @@ from tests.gone import GONE
 
 TEXTS = [page for page in (*PAGES, *TEMPLATES) if page.name != "CHANGELOG.md"]  # it tells of what is gone, too
 EVERY = pytest.mark.parametrize("page", TEXTS, ids=name_of)
-FOLDERS = ("src", "docs", "tests", "workflow", "data", "config", "benchmarks", "verifier", "profiles")
+FOLDERS = ("src", "docs", "tests", "workflow", "data", "config", "benchmarks", "profiles")
 OF_RESULTS = {
     "comparison.csv", "report/index.html", "run/config.yaml", "run/environment.json", "run/verdicts.txt", "records",
     "tables", "figures", "comparison", "run", "logs", "report", "",
