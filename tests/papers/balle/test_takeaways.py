@@ -10,10 +10,14 @@ from tests.papers.cells import cells
 
 
 def test_statements_are_counted() -> None:
-    rows = [("B016", "holds", 1, 1.0, ""), ("B022", "holds", 0, 1.0, "BL3"), ("B024", "holds", 1, 1.0, "")]
-    assert counted_claims(Tables({"claims": cells("claim column stated consistent erratum", *rows)})) == (
-        "**Statements.** Of 3 statements that were put to a computation 1 fail as printed; 1 of the 1 that have a "
-        "corrected form hold with it (BL3)."
+    """By their verdicts, as everywhere: a statement that the paper's formula gives may be refuted all the same."""
+    rows = [
+        ("B016", "holds", 1, 1.0, "proved", ""), ("B022", "holds", 0, 1.0, "fails", "BL3"),
+        ("B024", "holds", 1, 0.0, "refuted", "BL5"),
+    ]  # fmt: skip
+    assert counted_claims(Tables({"claims": cells("claim column stated consistent verdict erratum", *rows)})) == (
+        "**Statements.** Of 3 statements that were put to a computation 2 fail as printed; 1 of the 2 that have a "
+        "corrected form hold with it (BL3, BL5)."
     )
 
 
