@@ -258,6 +258,12 @@ def test_what_nobody_foresaw_is_a_sentence_too(capsys: Captured, monkeypatch: py
     assert said(capsys, f"law {WOR}", status=2) == sentence
 
 
+def test_a_word_of_several_lines_leaves_the_sentence_on_one(capsys: Captured) -> None:
+    assert main(["law", "poisson", "--rate", "0.1", "one\nother\x1b[31m"]) == 2
+    _, sentence = capsys.readouterr()
+    assert sentence == "dpsub law: unrecognized arguments: one\\nother\\x1b[31m; dpsub law --help lists the options\n"
+
+
 def test_warnings_of_libraries_reach_nobody(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     def doubtful(*_: object) -> Answer:
         for _ in range(2):

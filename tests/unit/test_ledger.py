@@ -143,6 +143,18 @@ def test_what_is_no_ledger_at_all(tmp_path: Path) -> None:
             dpsub.Ledger.load(path)
 
 
+def test_small_losses_beside_large_ones_take_no_finer_grid() -> None:
+    """Deviations of one loss are 3e-4 and 14 nats: a grid for the small ones would need millions of points for the
+    others."""
+    rare, large = (dpsub.MustWO(16, 3), 1669, 13.0, 16), (dpsub.MustWO(12, 6), 30, 0.3, 10)
+    ledger = dpsub.Ledger(dpsub.Release(*release) for release in (rare, large))
+    found = ledger.account(delta=1e-5, width=0.02, time_limit=6.0)
+    alone = dpsub.Ledger([dpsub.Release(*large)]).account(delta=1e-5, width=0.02)
+    assert found.width_met and alone.lower <= found.upper <= alone.upper + 0.1
+    both = ledger.export()
+    assert max(law.losses.size for law in both.laws) < 1e5
+
+
 def test_one_sample_is_fresh_once() -> None:
     ledger = dpsub.Ledger().add(dpsub.Poisson(0.3), noise_multiplier=1.0, sample="monday")
     for again in (ledger, dpsub.Ledger(ledger)):

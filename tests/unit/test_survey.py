@@ -334,6 +334,11 @@ def test_every_bound_brackets_the_exact_loss_and_base_keeps_the_promise(table: F
     assert by_name["one cluster, PPS"].lower > 0.5
 
 
+def test_noise_that_no_double_holds_is_infinite(table: FrameTable) -> None:
+    found, _ = advisor.advise(table, rate="1/10", epsilon=1e-300)
+    assert found and all(one.noise == math.inf for one in found)
+
+
 def test_the_sampler_of_a_design_draws_what_was_advised(table: FrameTable) -> None:
     for one in advisor.advise(table, rate="1/10", epsilon=0.5)[0]:
         drawn = [one.sampler.draw(table.frame, np.random.default_rng(seed)).size for seed in range(100)]

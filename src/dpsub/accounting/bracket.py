@@ -414,13 +414,13 @@ def _refined(target: Target, gap: float, found: tuple[float, float], step: float
 
 def sharpened(
     targets: Sequence[Target], ask: Asked, directions: Sequence[bool], step: float, side: str, tail: float,
-    known_lower: Sequence[float] | None = None,
+    known_lower: Sequence[float] | None = None, smallest: float = math.inf,
 ) -> list[End]:  # fmt: skip
     """The best answer of one side for each target, on finer and finer grids until those would change less than the
-    width.  Every answer is valid; how far it moved only tells when to stop, at a 32nd of the first step at the
-    latest.  An upper answer needs all directions; a lower one leaves out those that are far behind on the first grid,
-    and ends where it will not overtake the one of `known_lower`."""
-    coarsest, ratio, out_of_time = step, 2.0, False
+    width.  Every answer is valid; how far it moved only tells when to stop, at a 32nd of the first step, or of a
+    `smallest` one, at the latest.  An upper answer needs all directions; a lower one leaves out those that are far
+    behind on the first grid, and ends where it will not overtake the one of `known_lower`."""
+    finest, ratio, out_of_time = min(step, smallest) / 32, 2.0, False
     known = known_lower or [0.0] * len(targets)
     kept = [list(directions) for _ in targets]
     best: list[float | None] = [None] * len(targets)
@@ -457,7 +457,7 @@ def sharpened(
             if side == "upper":
                 # measured errors of upper answers fall by 4 for each halving; less is relied on
                 gap /= _FALL ** math.log2(ratio) - 1
-            if gap <= 1 or step < coarsest / 32:
+            if gap <= 1 or step < finest:
                 # no loss of the mechanism is infinite: an infinite epsilon is as loose as can be
                 ends[i] = gap <= 1 and math.isfinite(value)
             elif value + left <= known[i]:
@@ -508,7 +508,23 @@ class Composition:
 
     @cached_property
     def spread(self) -> float:
-        return min(event.spread() for event, _ in self.entries)
+        """Standard deviation of the loss of one event: the unit of grid steps.
+
+        Of several kinds it is their mean, weighted by what each of them adds to the deviation's sum: a step of h adds
+        about k s h to the variance k s^2 of k events of deviation s, so that it adds the same share of all variances
+        together, however many kinds there are.  By the smallest one, small losses beside large ones would need grids
+        that no memory holds.
+        """
+        total = sum(times * spread for spread, times in self._spreads)
+        return sum(times * spread / total * spread for spread, times in self._spreads)
+
+    @property
+    def _smallest(self) -> float:
+        return min(spread for spread, _ in self._spreads)
+
+    @cached_property
+    def _spreads(self) -> list[tuple[float, int]]:
+        return [(event.spread(), times) for event, times in self.entries]
 
     @cached_property
     def directions(self) -> tuple[bool, ...]:
@@ -619,7 +635,8 @@ class Composition:
                 start = self.spread / 8
                 asked = [target for target in targets if target.delta is None]
                 tail = self._invisible(ask, start, tail, asked) if asked else tail
-                return sharpened(targets, ask, self.proved_directions, start, "upper", tail)
+                smallest = self._smallest / 8
+                return sharpened(targets, ask, self.proved_directions, start, "upper", tail, smallest=smallest)
             except OutOfTimeError:
                 return [End(target.ceiling, False) for target in targets]
 
@@ -641,7 +658,8 @@ class Composition:
             try:
                 start, tail = self.spread / 12, min(target.tail for target in targets)
                 ways = directions or self.directions
-                return sharpened(targets, self._asked("lower"), ways, start, "lower", tail, known_lower)
+                smallest = self._smallest / 12
+                return sharpened(targets, self._asked("lower"), ways, start, "lower", tail, known_lower, smallest)
             except OutOfTimeError:
                 return [End(0.0, False)] * len(targets)
 

@@ -146,6 +146,7 @@ class RememberedProfile:
 _WIDEST = 0.25
 _NEWTON_STEPS = 40
 _MOST_POOLINGS = 60
+_UNTIMED = 1000  # orders between two looks at the clock
 MAX_LOSS = 600.0
 """Orders end at e^600; what the profile still holds there is charged as infinite loss."""
 SLOPE_UNIT = 2.0**-850
@@ -164,6 +165,8 @@ def order_indices(step: float, fine: float, last: float) -> np.ndarray:
     while at * step < last:
         at += max(1, int(min(ratio * max(at * step - fine, 0.0), _WIDEST) / step))
         rest.append(at)
+        if not len(rest) % _UNTIMED:
+            check_time()
     return np.concatenate([inside, np.array(rest, dtype=int)])
 
 

@@ -159,6 +159,8 @@ def _complaint(error: BaseException) -> tuple[str, str]:
         # the library's argument is called otherwise on the line, and nobody reads a number of hundreds of digits
         sentence = re.sub(r"\bnoise_multiplier\b", "noise-multiplier", str(error))
         sentence = re.sub(r"(\d{20})\d{20,}", r"\1...", sentence)
+        # a word of the command may hold a line's end; the sentence stays one line
+        sentence = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in sentence)
         return type(error).__name__.removesuffix("Error").lower(), sentence
     if isinstance(error, KeyboardInterrupt):
         return "stopped", "stopped"

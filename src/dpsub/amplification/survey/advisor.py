@@ -301,7 +301,8 @@ class _Advisor:
         lower, upper, exact = losses(self.epsilon)
         bound = upper_of or (lambda epsilon: losses(epsilon)[1])
         base = _base(bound, self.epsilon) if math.isfinite(upper) else 0.0
-        noise = [2 * (self.limit * weight / e) ** 2 if e > 0 else math.inf for e in (self.epsilon, base)]
+        scales = [self.limit * weight / e if e > 0 else math.inf for e in (self.epsilon, base)]
+        noise = [2 * scale * scale for scale in scales]  # a product that is no double is infinite, a power an error
         return DesignAdvice(design, sampler, relation, lower, upper, exact, *sizes, variance, noise[0], base, noise[1],
                             note)  # fmt: skip
 
