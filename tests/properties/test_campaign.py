@@ -297,24 +297,15 @@ def wrong_searches(**wrong: float) -> Fault:
     return lambda monkeypatch: monkeypatch.setattr(recommend, "needed", needed)
 
 
-def rounded_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Masses go to the multiple of the step below them."""
+def moved(steps: int) -> Fault:
+    """All losses some steps away."""
+    honest = export._on_multiples
 
     def on_multiples(law: export.ComposedLaw, step: float) -> tuple[int, np.ndarray]:
-        place = np.floor(law.losses / step).astype(np.int64)
-        return int(place.min()), np.bincount(place - place.min(), law.masses)
+        first, masses = honest(law, step)
+        return first + steps, masses
 
-    monkeypatch.setattr(export, "_on_multiples", on_multiples)
-
-
-def rounded_far_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They go to the second one above."""
-
-    def on_multiples(law: export.ComposedLaw, step: float) -> tuple[int, np.ndarray]:
-        place = np.floor(law.losses / step).astype(np.int64)
-        return int(place.min()) + 2, np.bincount(place - place.min(), law.masses)
-
-    monkeypatch.setattr(export, "_on_multiples", on_multiples)
+    return lambda monkeypatch: monkeypatch.setattr(export, "_on_multiples", on_multiples)
 
 
 def four_digits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -403,7 +394,7 @@ PROPERTIES = {each.name: each for each in (
         "an attack on more noise": wrong_searches(necessary=1.03),
     }, is_planned),
     Property(exported_laws_are_the_account, (12, 700), {
-        "rounded down": rounded_down, "rounded far up": rounded_far_up,
+        "a step lower": moved(-1), "two steps higher": moved(2),
     }, asks_for_epsilon),
     Property(ledgers_keep_what_was_entered, (8, 700), {
         "four digits": four_digits, "the first counts twice": first_counts_twice,
