@@ -27,17 +27,22 @@ def contribution(data: dict, name: str) -> Fraction:
     return Fraction(value)
 
 
-def noiseless(case: Case) -> tuple[Weights, Weights]:
-    """The laws of the sum in direction u on D and on D' without its noise, up to one translation of both."""
-    data, release = case.part["data"], case.release
-    record, filler = contribution(data, "record"), contribution(data, "filler")
+def neighbours(case: Case) -> tuple[Fraction, Fraction, Fraction]:
+    """What the record contributes in D and in D' along u, and what all others do; a record that is not there adds 0."""
+    data = case.part["data"]
     gone = data["other"] is None
     if gone != (case.adjacency == "add_remove"):
         raise Refuted(f"data: D and D' are no neighbours under {case.adjacency}")
     other = Fraction(0) if gone else contribution(data, "other")
     if case.adjacency == "zero_out" and other != 0:
         raise Refuted("data: under zero_out the record contributes 0 in D'")
+    return contribution(data, "record"), other, contribution(data, "filler")
 
+
+def noiseless(case: Case) -> tuple[Weights, Weights]:
+    """The laws of the sum in direction u on D and on D' without its noise, up to one translation of both."""
+    record, other, filler = neighbours(case)
+    release, gone = case.release, case.adjacency == "add_remove"
     if release.name == "truncated_poisson":
         return cut_sums(case, record, other, filler, gone)
     if release.name in ("deterministic", "cyclic_poisson"):

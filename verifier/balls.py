@@ -23,7 +23,7 @@ class NotCovered(Exception):  # noqa: N818 - an outcome
 def set_precision(delta: float) -> None:
     """Enough bits for differences of probabilities that are far below delta."""
     digits_below = max(0.0, float(-arb(delta).log().mid()) / 0.693) if delta > 0 else 1100
-    ctx.prec = 160 + int(1.5 * digits_below)
+    ctx.prec = 112 + int(1.5 * digits_below)
 
 
 def positive_part(x: arb) -> arb:

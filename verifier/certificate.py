@@ -24,9 +24,9 @@ class Question:
     delta: arb
 
     def cut(self) -> arb:
-        """Masses that may be lost in a law without being seen in the claim."""
+        """Masses that may be lost in a law without being seen in the nine digits of the claim."""
         most = max(release.steps for release in self.releases)
-        return self.delta * arb(10) ** -24 / (4 * most)
+        return self.delta * arb(10) ** -15 / (4 * most)
 
 
 def verify(path: str) -> tuple[list[str], int]:

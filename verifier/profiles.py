@@ -7,7 +7,7 @@ from functools import cached_property
 from math import erfc, exp, log, sqrt
 
 from balls import ONE, ZERO, NotCovered, larger, normal_density, normal_tail, positive_part, smaller
-from flint import arb
+from flint import arb, ctx
 from multiplicity import Counts
 
 
@@ -198,16 +198,15 @@ class GroupSup:
     def bound(self, enough: arb) -> arb:
         """At least sup h; not sharper than `enough`.
 
-        Left of all borders every term rises with c.  Far to the right h <= sum p_l Phi(2 r_l - c).  Near the largest
-        value found h is
-        shown to be concave, and there h <= h(c) + h'(c)^2/(2 m) with m the least of -h''.  Elsewhere intervals [c - w,
-        c + w] are
-        halved until h(c) + |h'(c)| w + max(h'', 0) w^2/2 is small enough.
+        Left of all borders every term rises with c.  Far to the right h <= sum p_l Phi(2 r_l - c).  Near the largest value found
+        h is shown to be concave, and there h <= h(c) + h'(c)^2/(2 m) with m the least of -h''.  Elsewhere, where h' has one sign
+        the largest value is at an end; other intervals [c - w, c + w] are halved until h(c) + |h'(c)| w + max(h'', 0) w^2/2 is
+        small enough.
         """
         left = min(float(low.lower()) for _, _, low, _, _ in self.rows) - 1.0
         right = max(float((2 * r).upper()) for _, r in self.groups.terms) + 40.0
         right = max(right, left + 2.0, max(float(high.upper()) for _, _, _, high, _ in self.rows) + 1.0)
-        top = self._top(left, right)
+        top = self._top(left, right - 32.0)
         width, patch = 0.25, None
         for _ in range(12):
             curvature = self.slopes(top + arb(0, width * 1.001))[1]
@@ -222,6 +221,11 @@ class GroupSup:
         middle = float(top)
         edges = [left, middle - width, middle + width, right] if patch is not None else [left, right]
         stack = [(edges[i], edges[i + 1]) for i in range(0, len(edges) - 1, 2)]
+        with ctx.workprec(ctx.prec // 2):
+            return self._elsewhere(stack, best, patch is not None)
+
+    def _elsewhere(self, stack: list[tuple[float, float]], best: arb, found: bool) -> arb:
+        """A bound of h on the intervals: `best` where they allow it, else a little more than the largest value."""
         rough = best + abs(best) * arb(2) ** -40
         for _ in range(4000):
             if not stack:
@@ -230,12 +234,15 @@ class GroupSup:
             if low >= high:
                 continue
             c = arb((low + high) / 2)
-            w = larger(c - low, high - c)
-            first, second = self.slopes(c)[0], self.slopes(arb(low).union(high))[1]
-            value = self.value(c) + abs(first) * w + positive_part(second) * w * w / 2
+            slope, curvature = self.slopes(arb(low).union(high))
+            if slope > 0 or slope < 0:
+                value = self.value(arb(high if slope > 0 else low))
+            else:
+                w = larger(c - low, high - c)
+                value = self.value(c) + abs(self.slopes(c)[0]) * w + positive_part(curvature) * w * w / 2
             if value <= best:
                 continue
-            if value <= rough and patch is None:
+            if value <= rough and not found:
                 best = larger(best, value)
                 continue
             stack += [(low, float(c)), (float(c), high)]
@@ -264,7 +271,7 @@ class GroupSup:
                     total += p * middle
             return total
 
-        count = max(96, int(4 * (right - left)))
+        count = max(40, int(2.5 * (right - left)))
         gap = (right - left) / count
         top = max((left + i * gap for i in range(count + 1)), key=value)
         low, high = top - gap, top + gap

@@ -219,7 +219,7 @@ def revealed(stages: list[Stage], slots: int, marked: int, s: arb, negligible: a
             P = shifted(counts, 1 / s)
             return plus(pair(P, reflected(P)), counts.rest)
         return Groups(counts, s)
-    branches = [(weight, revealed(stages[1:], stages[0].size, count, s, negligible))
+    branches = [(weight, revealed(stages[1:], stages[0].size, count, s, negligible / weight))
                 for count, weight in counts.positive() if not weight.is_zero()]
     return Branches(branches, counts.eta, counts.rest)
 
@@ -259,20 +259,23 @@ def cheap(bound: Bound) -> Bound:
 
 
 def theorem_6(case: Case) -> arb:
-    """Theorem 6; where Theorem 7 holds, T2 as well."""
     stages, s = case.stages, case.release.s
     case.need(case.adjacency == "substitute" and not case.release.laplace, "substitute and Gaussian noise")
-    bound = revealed(stages, case.slots, 1, s, case.negligible)
-    two_with = [stage.kind for stage in stages] == ["with", "with"]
-    if not (two_with and stages[0].size <= case.slots):
-        return held_against(case, bound)
-    whole_chain = Groups(chain_counts(stages, case.slots, 1, case.negligible), s)
+    return held_against(case, with_group_bound(case, revealed(stages, case.slots, 1, s, case.negligible)))
+
+
+def with_group_bound(case: Case, bound: Bound) -> Bound:
+    """The smaller one of a bound and, for two stages with replacement, b <= their slots, T2 (Theorems 7 and 32)."""
+    stages = case.stages
+    if [stage.kind for stage in stages] != ["with", "with"] or stages[0].size > case.slots:
+        return bound
+    group = Groups(chain_counts(stages, case.slots, 1, case.negligible), case.release.s).t
 
     def least(order: Order, enough: arb) -> arb:
-        group = whole_chain.t(order, enough)
-        return group if group <= enough else smaller(group, bound(order, enough))
+        T2 = group(order, enough)
+        return T2 if enough >= T2 else smaller(T2, bound(order, enough))
 
-    return held_against(case, least)
+    return least
 
 
 # --- Relations where one record is missing or contributes 0 ---------------------------------------
@@ -302,7 +305,7 @@ def theorem_10(case: Case) -> arb:
             return positive_part(r)
         return r / eta * later.at(Order(order.u / r), enough * eta / r)
 
-    return held_against(case, later, backward)
+    return held_against(case, with_group_bound(case, later), backward)
 
 
 def zero_out_pairs(q: arb, s: arb) -> tuple[Bound, Bound]:

@@ -1,0 +1,162 @@
+"""Bounds of the verifier, in balls, against quadrature and brute force in floating point."""
+
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+from balls import ONE, ZERO, set_precision
+from flint import arb
+from multiplicity import Counts, Stage, binomial, chain_counts, cut_sample, stages_of
+from scipy import stats
+from theorems import (
+    against_origin,
+    laplace_mirror,
+    laplace_origin,
+    pair,
+    reflected,
+    revealed,
+    shifted,
+    zero_out_pairs,
+)
+
+from profiles import Groups, Order, gaussian, laplace
+
+NEGLIGIBLE = arb(10) ** -30
+LOSSES = (0.0, 1e-6, 0.03, 0.4, 1.7)
+T = np.linspace(-40, 40, 640_001)
+
+
+@pytest.fixture(autouse=True)
+def precision():
+    set_precision(1e-5)
+
+
+def order(loss):
+    return Order(arb(loss).expm1())
+
+
+def divergence(P, Q, loss, density=stats.norm.pdf):
+    """H_a of two mixtures, given as (weight, centre), by the trapezoidal rule."""
+    p, q = (sum(float(w) * density(T - float(x)) for w, x in mixture) for mixture in (P, Q))
+    return np.trapezoid(np.maximum(p - np.exp(loss) * q, 0), T)
+
+
+def close(ball, value):
+    assert float(ball.rad()) < 1e-25
+    assert float(ball.mid()) == pytest.approx(value, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_pairs_of_shifted_noise(loss):
+    for q in (0.01, 0.5, 1.0):
+        counts = Counts([ONE - arb(q), arb(q)], ZERO)
+        P = shifted(counts, ONE / 2)
+        forward, backward = against_origin(counts, ONE / 2)
+        close(forward(order(loss), ZERO), divergence(P, [(1, 0)], loss))
+        close(backward(order(loss), ZERO), divergence([(1, 0)], P, loss))
+        close(pair(P, reflected(P))(order(loss), ZERO), divergence(P, reflected(P), loss))
+        close(gaussian(order(loss), arb(3)), divergence([(1, 3)], [(1, 0)], loss))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_record_put_to_zero(loss):
+    q, s = 0.2, 1.25
+    stay, one, two = (1 - q, 0), (q, 1 / s), (q, 2 / s)
+    forward, backward = zero_out_pairs(arb(q), arb(s))
+    close(forward(order(loss), ZERO), divergence([stay, two], [stay, one], loss))
+    close(backward(order(loss), ZERO), divergence([stay, one], [(1, 0)], loss))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_laplace(loss):
+    d = 0.8
+    for q in (0.05, 0.6):
+        P = [(1 - q, 0), (q, d)]
+        forward, backward = laplace_origin(arb(q), arb(d))
+        close(forward(order(loss), ZERO), divergence(P, [(1, 0)], loss, stats.laplace.pdf))
+        close(backward(order(loss), ZERO), divergence([(1, 0)], P, loss, stats.laplace.pdf))
+        mirrored = [(w, -x) for w, x in P]
+        close(laplace_mirror(arb(q), arb(d))(order(loss), ZERO), divergence(P, mirrored, loss, stats.laplace.pdf))
+    close(laplace(order(loss), arb(d)), divergence([(1, d)], [(1, 0)], loss, stats.laplace.pdf))
+
+
+def group_supremum(p, s, loss):
+    """h_p of Theorem 4, on a fine grid of c."""
+    a, c = np.exp(loss), np.linspace(-30, 60, 60_001) * s
+    total = p[0] * (1 - a) * stats.norm.sf(c / s)
+    for hits in range(1, len(p)):
+        z = np.clip(s * s * loss / (2 * hits), c - hits, c + hits)
+        total += p[hits] * (stats.norm.cdf((hits - z) / s) - a * stats.norm.cdf((-hits - z) / s))
+    return total.max()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("draws", "rate", "s"), [(2, 0.25, 1.0), (5, 0.4, 0.7), (20, 0.01, 2.0), (3, 0.5, 4.0)])
+def test_the_group_lemma(draws, rate, s, loss):
+    p = stats.binom.pmf(range(draws + 1), draws, rate)
+    groups = Groups(binomial(draws, Fraction(rate), NEGLIGIBLE), arb(s))
+    eta = 1 - p[0]
+    lifted = np.log1p(np.expm1(loss) / eta)
+    t = sum(p[hits] * divergence([(1, 2 * hits / s)], [(1, 0)], lifted) for hits in range(1, draws + 1))
+    truth = min(t, group_supremum(p, s, loss))
+    bound = float(groups(order(loss), ZERO).upper())
+    assert truth - 1e-9 <= bound <= truth + 1e-8
+
+
+def test_the_group_lemma_is_no_sharper_than_asked():
+    groups = Groups(binomial(5, Fraction(2, 5), NEGLIGIBLE), arb(0.7))
+    sharp = groups(order(0.4), ZERO)
+    assert groups(order(0.4), arb(0.9)) <= 0.9
+    assert groups(order(0.4), arb(0.9)) >= sharp
+
+
+def test_chains_of_stages():
+    """Theorem 6 for two stages with replacement, its sum written out."""
+    n, b, m, s, loss = 6, 3, 2, 1.0, 0.3
+    stages = stages_of({"name": "must_ww", "b": b, "m": m})
+    eta = 1 - (1 - 1 / n) ** b
+    inner = np.log1p(np.expm1(loss) / eta)
+    total = 0.0
+    for i in range(1, b + 1):
+        p = stats.binom.pmf(range(m + 1), m, i / b)
+        counts = binomial(m, Fraction(i, b), NEGLIGIBLE)
+        total += stats.binom.pmf(i, b, 1 / n) * float(Groups(counts, arb(s))(order(inner), ZERO).mid())
+        assert sum(map(float, counts.probabilities)) == pytest.approx(1)
+        np.testing.assert_allclose([float(x) for x in counts.probabilities], p, rtol=1e-12)
+    bound = revealed(stages, n, 1, arb(s), NEGLIGIBLE)
+    assert float(bound(order(loss), ZERO).upper()) == pytest.approx(total, rel=1e-12)
+
+
+def test_counts_by_enumeration():
+    """All samples of a chain of three stages, counted."""
+    n, sizes = 3, (2, 3, 2)
+    stages = [Stage("with", sizes[0]), Stage("with", sizes[1]), Stage("with", sizes[2])]
+    law = {1: Fraction(1)}  # how many of the current slots hold the record; at first one of n
+    slots = n
+    for size in sizes:
+        after: dict[int, Fraction] = {}
+        for marked, chance in law.items():
+            q = Fraction(marked, slots)
+            for hits in range(size + 1):
+                weight = chance * comb(size, hits) * q**hits * (1 - q) ** (size - hits)
+                after[hits] = after.get(hits, Fraction(0)) + weight
+        law, slots = after, size
+    counts = chain_counts(stages, n, 1, NEGLIGIBLE)
+    for hits, chance in law.items():
+        assert float(counts.probabilities[hits]) == pytest.approx(float(chance), rel=1e-14)
+
+
+def test_merged_stages():
+    chain = [{"kind": "with", "size": 5}, {"kind": "without", "size": 3}, {"kind": "without", "size": 2}]
+    assert stages_of({"name": "multistage", "chain": chain}) == [Stage("with", 2)]
+    assert stages_of({"name": "must_oo", "b": 5, "m": 3}) == [Stage("without", 3)]
+
+
+def test_cut_samples_by_enumeration():
+    others, q, most = 5, Fraction(1, 4), 3
+    phi, kept, _ = cut_sample(others, q, most, NEGLIGIBLE)
+    law = {k: comb(others, k) * q**k * (1 - q) ** (others - k) for k in range(others + 1)}
+    assert float(phi) == pytest.approx(float(sum(p for k, p in law.items() if k >= most)), rel=1e-14)
+    chance = sum(p * q * Fraction(most, k + 1) for k, p in law.items() if k >= most)
+    assert float(kept) == pytest.approx(float(chance), rel=1e-14)
