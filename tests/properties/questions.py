@@ -89,7 +89,8 @@ def ends_in_order(smaller: Account, larger: Account) -> None:
     """What holds where the truth of one account is at most that of the other."""
     # both pairs of ends lie around the truths: this holds to the last digit
     assert np.all(smaller.lower <= larger.upper), f"{smaller.lower!r} was attained, {larger.upper!r} proved of more"
-    # what is proved falls short of such an order by what upper ends are accurate to, and no more
+    # the bounds that are proved have the same order; their upper ends are above them by the width at most, as is known
+    # where both ends bracket one number and estimated where they do not (docs/accounting.md, section 7)
     if smaller.width_met and larger.width_met:
         target = Target(delta=0.5, width=WIDTH) if smaller.quantity == "epsilon" else Target(epsilon=0.0, width=WIDTH)
         for low, high in zip(np.ravel(larger.upper), np.ravel(smaller.upper), strict=True):
