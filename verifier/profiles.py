@@ -198,10 +198,10 @@ class GroupSup:
     def bound(self, enough: arb) -> arb:
         """At least sup h; not sharper than `enough`.
 
-        Left of all borders every term rises with c.  Far to the right h <= sum p_l Phi(2 r_l - c).  Near the largest value found
-        h is shown to be concave, and there h <= h(c) + h'(c)^2/(2 m) with m the least of -h''.  Elsewhere, where h' has one sign
-        the largest value is at an end; other intervals [c - w, c + w] are halved until h(c) + |h'(c)| w + max(h'', 0) w^2/2 is
-        small enough.
+        Left of all borders every term rises with c.  Far to the right h <= sum p_l Phi(2 r_l - c).  Near the largest
+        value found h is shown to be concave, and there h <= h(c) + h'(c)^2/(2 m) with m the least of -h''.  Elsewhere,
+        where h' has one sign the largest value is at an end; other intervals [c - w, c + w] are halved until
+        h(c) + |h'(c)| w + max(h'', 0) w^2/2 is small enough.
         """
         left = min(float(low.lower()) for _, _, low, _, _ in self.rows) - 1.0
         right = max(float((2 * r).upper()) for _, r in self.groups.terms) + 40.0

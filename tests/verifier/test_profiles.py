@@ -83,7 +83,7 @@ def test_laplace(loss):
 
 def group_supremum(p, s, loss):
     """h_p of Theorem 4, on a fine grid of c."""
-    a, c = np.exp(loss), np.linspace(-30, 60, 60_001) * s
+    a, c = np.exp(loss), np.linspace(-15, 35, 400_001) * s
     total = p[0] * (1 - a) * stats.norm.sf(c / s)
     for hits in range(1, len(p)):
         z = np.clip(s * s * loss / (2 * hits), c - hits, c + hits)
