@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from mpmath import mp, mpf
 from scipy.stats import norm
 
 import dpsub
@@ -168,3 +169,34 @@ def test_both_laws_of_the_attack_are_bounded_from_both_sides(other: int | None) 
     for sample, apart in ((CutSample(3, 0.1, 1), 1e-8), (CutSample(2000, 0.05, 90), 1.0)):
         for (least,), (most,) in FilledSample(sample, other, 0.06).masses(whole):
             assert most - apart < least <= 1 <= most
+
+
+def tail_and_displacing(n: int, rate: float, most: int) -> tuple[mpf, mpf]:
+    """P(Binomial(n - 1, q) >= B), and the chance that the record takes a place given that."""
+    q = mpf(rate)
+    law = [mp.binomial(n - 1, k) * q**k * (1 - q) ** (n - 1 - k) for k in range(most, n)]
+    full = mp.fsum(law)
+    return full, q * mp.fsum(weight * mpf(most) / (most + i + 1) for i, weight in enumerate(law)) / full
+
+
+RARE_CUTS = [(300, 0.02, 230), (300, 0.003, 163), (200, 1e-6, 62), (143, 0.0015, 115), (120, 2.148e-4, 87)]
+
+
+@pytest.mark.parametrize(("n", "rate", "most"), [*RARE_CUTS, (300, 0.02, 200), (60, 0.3, 18), (300, 0.01, 299)])
+def test_probabilities_that_underflow_are_rounded_up(n: int, rate: float, most: int) -> None:
+    sample = CutSample(n, rate, most)
+    with mp.workdps(40):
+        full, displacing = tail_and_displacing(n, rate, most)
+        assert full <= sample.full_at_most <= max(100 * full, mpf(10) ** -307)
+        assert displacing <= sample.displacing_rate <= displacing * (1 + mpf(10) ** -2)
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize(("n", "rate", "most"), [*RARE_CUTS, (10, 1e-310, 2), (5, 1e-200, 1)])
+def test_cuts_that_never_happen(n: int, rate: float, most: int, relation: Relation) -> None:
+    """The probability of a cut is below every double, or next to it: Poisson sampling to all intents and purposes."""
+    asked = {"noise_multiplier": 0.7, "steps": 10, "adjacency": str(relation), "delta": 1e-5}
+    found = dpsub.account(dpsub.TruncatedPoisson(rate, most), n, **asked)
+    known = dpsub.account(dpsub.Poisson(rate), **asked)
+    assert known.lower <= found.upper * (1 + 1e-9) and found.lower <= known.upper * (1 + 1e-9)
+    assert found.upper - found.lower <= 1e-2 * found.upper + 1e-9

@@ -471,7 +471,8 @@ class _PaperPair:
         if chain.kinds == ("poisson",):
             self.pair = PoissonPair(chain.stages[0].rate, s)
         elif chain.kinds == ("without",):
-            self.pair = WorPair(chain.stages[0].size / chain.n, s)
+            missed, q = chain.stages[0].count_law(chain.n, 1).tolist()
+            self.pair = WorPair(q, s, missed)
         else:
             self.pair = MixturePair(law_of(chain), s)
         if adjacency is not None and adjacency != self.pair.relation:
@@ -615,12 +616,12 @@ def _zeroed_case(s: float, chain: SlotChain) -> _Case:
             "under zero_out bounds are proved for Poisson sampling and for one stage without replacement, not for "
             "records that can occur several times; use substitute, which covers it"
         )
-    rate = chain.stages[0].size / chain.n
-    if rate == 1:
+    missed, rate = chain.stages[0].count_law(chain.n, 1).tolist()
+    if missed == 0:
         pair = "N(1, s^2) against N(0, s^2)"
         return _Case(PairEvent(PoissonPair(1.0, s)), pair, pair, "the record put to 0 moves the sum by C")
-    event = zeroed.zeroed_event(rate, s)
-    return _Case(event, zeroed.PROFILE, zeroed.ATTACK, zeroed.SENSITIVITY, ZeroedPair(rate, s))
+    attack = ZeroedPair(rate, s, missed)
+    return _Case(zeroed.zeroed_event(attack), zeroed.PROFILE, zeroed.ATTACK, zeroed.SENSITIVITY, attack)
 
 
 def copies_of(chain: SlotChain) -> Callable[[], Copies] | None:
@@ -633,7 +634,8 @@ def copies_of(chain: SlotChain) -> Callable[[], Copies] | None:
         return None
     if not before:
         return lambda: Copies(counts)
-    return lambda: Copies.of_draws(counts, slots / chain.n, slots, last.size)
+    missed, passed = before[0].count_law(chain.n, 1).tolist()
+    return lambda: Copies.of_draws(counts, passed, slots, last.size, missed)
 
 
 def _added_case(s: float, chain: SlotChain, law: MultiplicityLaw) -> _Case:

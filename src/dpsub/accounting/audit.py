@@ -148,7 +148,7 @@ def attack_of(release: Release, relation: Relation) -> Attack:
         rate = stage.rate if stage.kind == "poisson" else stage.size / n
         if stage.kind == "poisson" or rate == 1:
             return Attack((1.0, 0.0), 0.0, (n, n), PoissonPair(rate, s), 0.0, 1.0, s)
-        return Attack((1.0, 0.0), -1.0, (n, n), ZeroedPair(rate, s), -float(stage.size), 1.0, s)
+        return Attack((1.0, 0.0), -1.0, (n, n), ZeroedPair(rate, s, (n - stage.size) / n), -float(stage.size), 1.0, s)
     if relation is Relation.ADD_REMOVE:
         law = pairs.capped(law_of(replace(chain, n=n + 1)), _TRIMMED)
         if chain.kinds[-1] == "poisson":

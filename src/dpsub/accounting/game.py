@@ -22,6 +22,7 @@ from scipy.special import logsumexp, ndtr
 
 from dpsub.accounting.bracket import Target, order_grid
 from dpsub.accounting.compose import ComposedLoss
+from dpsub.accounting.pairs import complement, log_complement
 from dpsub.accounting.pld import (
     OutOfTimeError,
     PrivacyLossDistribution,
@@ -76,11 +77,11 @@ def three_points(log_order: np.ndarray, log_charge: np.ndarray, reach: float, ap
     return best_half_line((log_order, apart), (log_charge, reach))
 
 
-def replaced_profile(rate: float, reach: float, apart: float) -> Profile:
+def replaced_profile(rate: float, reach: float, apart: float, missed: float | None = None) -> Profile:
     """Upper bounds of sup H_a((1 - q) N(0) + q N(x) || (1 - q) N(0) + q N(y)), a >= 1, over |x| <= `reach` and
     |x - y| <= `apart`, in units of the noise.  The numbers x = reach and y = reach - apart, of either sign, attain it
-    (docs/accounting.md, Lemma 12)."""
-    log_odds = math.log((1 - rate) / rate) if rate < 1 else -math.inf
+    (docs/accounting.md, Lemma 12).  `missed` is 1 - q (`complement`)."""
+    log_odds = log_complement(rate, missed) - math.log(rate)
 
     def profile(log_order: np.ndarray) -> np.ndarray:
         check_time()
@@ -112,17 +113,25 @@ def spread_charges(height: float, reach: float) -> tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Copies:
-    """How often a sample holds the record: it passes the stage before the last with probability `passed`, and is then
-    drawn l times with probability counts[l].  Where it does not pass, the base has a random weight: `points` and
-    `weights` of a law under which no falling convex function has a smaller mean."""
+    """How often a sample holds the record: it passes the stage before the last with probability `passed`, q, `missed`
+    being 1 - q (`complement`), and is then drawn l times with probability counts[l].  Where it does not pass, the base
+    has a random weight: `points` and `weights` of a law under which no falling convex function has a smaller mean."""
 
     counts: tuple[float, ...]
     passed: float = 1.0
     points: tuple[float, ...] = (1.0,)
     weights: tuple[float, ...] = (1.0,)
+    missed: float | None = None
+
+    @property
+    def odds(self) -> float:
+        """(1 - q) / q, q = `passed`."""
+        return complement(self.passed, self.missed) / self.passed
 
     @classmethod
-    def of_draws(cls, counts: Sequence[float], passed: float, slots: int, draws: int) -> Copies:
+    def of_draws(
+        cls, counts: Sequence[float], passed: float, slots: int, draws: int, missed: float | None = None
+    ) -> Copies:
         """Of a stage that draws with replacement from the slots of a sample that holds the record with probability
         `passed`: the base weighs b (1 - 1/b)^m over the number of slots that are not drawn."""
         others = slots - 1
@@ -139,11 +148,11 @@ class Copies:
         inner = 1 + spread * np.array(_BETWEEN)
         ends = np.unique(np.concatenate([weight[[0, -1]], inner[(inner > weight[0]) & (inner < weight[-1])]]))
         if ends.size == 1:
-            return cls(tuple(counts), passed, tuple(ends.tolist()), (1.0 + error,))
+            return cls(tuple(counts), passed, tuple(ends.tolist()), (1.0 + error,), missed)
         right = np.clip(np.searchsorted(ends, weight), 1, ends.size - 1)
         share = (weight - ends[right - 1]) / (ends[right] - ends[right - 1])
         moved = np.bincount(right, law * share, ends.size) + np.bincount(right - 1, law * (1 - share), ends.size)
-        return cls(tuple(counts), passed, tuple(ends.tolist()), tuple(moved.tolist()))
+        return cls(tuple(counts), passed, tuple(ends.tolist()), tuple(moved.tolist()), missed)
 
 
 _BETWEEN = (-4.0, -1.3, 1.3, 4.0, 9.0)  # standard deviations of the base's weight, from its mean, where bins end
@@ -170,14 +179,14 @@ class CellProfile:
         likely = [count for count in range(1, len(counts)) if counts[count] > self.tail] or [1]
         lost = math.fsum(counts[count] for count in range(1, len(counts)) if count not in likely)
         radii = self._radii(likely)
-        missed = (1 - passed) / passed
-        weights = np.log((counts[0] + missed * np.array(self.copies.points)) / (counts[0] + missed))
+        odds = self.copies.odds
+        weights = np.log((counts[0] + odds * np.array(self.copies.points)) / (counts[0] + odds))
         total = np.full(log_order.shape, lost)
         for count, radius, charge in zip(likely, radii, self._charges(log_order, likely, radii), strict=True):
             points = (log_order[:, None], count * self.apart / self.scale), (charge[:, None] + weights, radius)
             # neither this nor the sums below wait for threads, as a dot product would
             bound = np.einsum("ij,j->i", best_half_line(*points), np.array(self.copies.weights))
-            if count == 1 and passed == 1:
+            if count == 1 and odds == 0:
                 bound = np.minimum(bound, self._by_height(log_order, charge))
             total += counts[count] * bound
         return np.asarray(np.minimum(passed * total * (1 + PROFILE_ERROR), 1.0))
@@ -201,9 +210,9 @@ class CellProfile:
         """ln tau_l for each likely count l; any tau_l >= 0 of mean (a - 1) (p_0 + (1 - q) / q), q = `passed`, are
         valid.  On a line with these radii one half-line {t > c} is the best for all l, as far as charges are above
         0."""
-        counts, passed, widest = self.copies.counts, self.copies.passed, 2 / self.scale
+        counts, widest = self.copies.counts, 2 / self.scale
         with np.errstate(divide="ignore"):
-            budget = np.log(np.expm1(log_order)) + math.log(counts[0] + (1 - passed) / passed)
+            budget = np.log(np.expm1(log_order)) + math.log(counts[0] + self.copies.odds)
         if len(likely) == 1:
             return [budget - math.log(counts[1])]
 
@@ -302,7 +311,7 @@ class GaussianCells:
 
     def _looseness(self, cell: Cell) -> float:
         first, second = self.profiles(cell, 1e-9)
-        if self.copies.passed < 1:
+        if self.copies.odds > 0:
             shifts = first.radius + second.radius
         else:
             shifts = first.foot + second.foot + first.height**2 / self.scale

@@ -18,6 +18,7 @@ from dpsub import checks
 from dpsub.accounting.bracket import DominatedEvent, Event
 from dpsub.accounting.discretise import CellMasses
 from dpsub.accounting.laplace_game import LaplaceCells
+from dpsub.accounting.pairs import complement, log_complement
 from dpsub.accounting.pld import PrivacyLossDistribution, Profile
 from dpsub.accounting.proofs import PROFILE_ERROR, SlotChain
 from dpsub.errors import UnsupportedError
@@ -26,47 +27,54 @@ from dpsub.relations import Relation
 _EPS = float(np.finfo(float).eps)
 
 
-def _ends(rate: float, ratio: float) -> tuple[float, float]:
+def _ends(rate: float, ratio: float, missed: float | None) -> tuple[float, float]:
     """Smallest and largest loss of the mixture against its first component, log(1 - q + q e^-theta) and ...e^theta."""
-    if rate == 1:
+    rest = log_complement(rate, missed)
+    if math.isinf(rest):
         return -ratio, ratio
-    return math.log1p(rate * math.expm1(-ratio)), float(np.logaddexp(np.log(rate) + ratio, math.log1p(-rate)))
+    low, high = (float(np.logaddexp(math.log(rate) + loss, rest)) for loss in (-ratio, ratio))
+    # log1p keeps a small loss exact, and a sum of two positive terms a large one
+    return (math.log1p(rate * math.expm1(-ratio)) if low > -0.5 else low), high
 
 
-def included_once(rate: float, ratio: float) -> Profile:
-    """(1 - q) Lap(0) + q Lap(theta) against Lap(0), as without replacement: q - sqrt(q w (a - 1 + q))."""
-    top, q, w = _ends(rate, ratio)[1], rate, math.exp(-ratio)
+def included_once(rate: float, ratio: float, missed: float | None = None) -> Profile:
+    """(1 - q) Lap(0) + q Lap(theta) against Lap(0), as without replacement: q - sqrt(q w (a - 1 + q)).  Here and below
+    `missed` is 1 - q (`complement`)."""
+    top, q, w = _ends(rate, ratio, missed)[1], rate, math.exp(-ratio)
+    rest = complement(rate, missed)
 
     def profile(log_order: np.ndarray) -> np.ndarray:
         x, below = _below(log_order, top, ratio)
-        return below * (q * (q + w * (1 - q)) / (q + np.sqrt(q * w * (np.expm1(x) + q))))
+        return below * (q * (q + w * rest) / (q + np.sqrt(q * w * (np.expm1(x) + q))))
 
     return profile
 
 
-def removed_once(rate: float, ratio: float) -> Profile:
+def removed_once(rate: float, ratio: float, missed: float | None = None) -> Profile:
     """Lap(0) against (1 - q) Lap(0) + q Lap(theta): r - sqrt(r a q w), r = 1 - a (1 - q)."""
-    top, q, w = -_ends(rate, ratio)[0], rate, math.exp(-ratio)
+    top, q, w = -_ends(rate, ratio, missed)[0], rate, math.exp(-ratio)
+    rest = complement(rate, missed)
 
     def profile(log_order: np.ndarray) -> np.ndarray:
         x, below = _below(log_order, top, ratio)
         # the quotient grows with r, whose rounding is absolute
-        r = np.maximum(q - np.expm1(x) * (1 - q), q * w) + 8 * _EPS
+        r = np.maximum(q - np.expm1(x) * rest, q * w) + 8 * _EPS
         root = np.sqrt(np.exp(x) * q * w)
         return below * (np.sqrt(r) / (np.sqrt(r) + root))
 
     return profile
 
 
-def replaced_once(rate: float, ratio: float) -> Profile:
+def replaced_once(rate: float, ratio: float, missed: float | None = None) -> Profile:
     """(1 - q) Lap(0) + q Lap(theta) against its mirror image: q - sqrt(q w E), E = (a - 1)(1 - q) + a q w."""
-    low, high = _ends(rate, ratio)
+    low, high = _ends(rate, ratio, missed)
     top, q, w = high - low, rate, math.exp(-ratio)
+    rest = complement(rate, missed)
 
     def profile(log_order: np.ndarray) -> np.ndarray:
         x, below = _below(log_order, top, ratio)
-        inner = np.expm1(x) * (1 - q) + np.exp(x) * q * w
-        return below * (q * (q + w * (1 - q)) / (q + np.sqrt(q * w * inner)))
+        inner = np.expm1(x) * rest + np.exp(x) * q * w
+        return below * (q * (q + w * rest) / (q + np.sqrt(q * w * inner)))
 
     return profile
 
@@ -81,12 +89,13 @@ def _below(log_order: np.ndarray, top: float, ratio: float) -> tuple[np.ndarray,
 @dataclass(frozen=True)
 class LaplacePair:
     """(1 - q) Lap(0) + q Lap(theta) against Lap(0), or, `mirrored`, against its mirror image; Lap(c) has scale 1.
-    `rate` is q in (0, 1] and `ratio` theta > 0, distance of the centres over the scale of the noise.  The loss
-    increases between the outermost centres and is constant beyond."""
+    `rate` is q in (0, 1], `missed` 1 - q (`complement`), and `ratio` theta > 0, distance of the centres over the scale
+    of the noise.  The loss increases between the outermost centres and is constant beyond."""
 
     rate: float
     ratio: float
     mirrored: bool = False
+    missed: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", checks.real("rate", self.rate, above=0, at_most=1))
@@ -95,20 +104,25 @@ class LaplacePair:
     def loss(self, t: np.ndarray) -> np.ndarray:
         """log of the density of the first law over that of the second, at t in units of the noise scale."""
         t = np.asarray(t, dtype=float)
-        above, below = (
-            np.log1p(self.rate * np.expm1(np.clip(2 * u - self.ratio, -self.ratio, self.ratio))) for u in (t, -t)
-        )
+        above, below = (self._against_first(np.clip(2 * u - self.ratio, -self.ratio, self.ratio)) for u in (t, -t))
         return above - below if self.mirrored else above
+
+    def _against_first(self, shifted: np.ndarray) -> np.ndarray:
+        """log(1 - q + q e^u): log1p keeps small losses exact, and a sum of two positive terms those near the least."""
+        change = self.rate * np.expm1(shifted)
+        near = np.log1p(np.maximum(change, -0.5))
+        far = np.logaddexp(math.log(self.rate) + shifted, log_complement(self.rate, self.missed))
+        return np.where(change > -0.5, near, far)
 
     @property
     def ends(self) -> tuple[float, float]:
-        low, high = _ends(self.rate, self.ratio)
+        low, high = _ends(self.rate, self.ratio, self.missed)
         return (low - high, high - low) if self.mirrored else (low, high)
 
     def inverse_loss(self, x: np.ndarray) -> np.ndarray:
         """t with this loss, infinite at and beyond the ends."""
         x = np.asarray(x, dtype=float)
-        low, high = _ends(self.rate, self.ratio)
+        low, high = _ends(self.rate, self.ratio, self.missed)
         # right of 0 the mirror image has its smallest ratio to Lap(0), so that the loss is the other one moved
         moved = np.abs(x) + low if self.mirrored else x
         inside = np.clip(np.expm1(np.clip(moved, low, high)) / self.rate, np.expm1(-self.ratio), np.expm1(self.ratio))
@@ -127,10 +141,10 @@ class LaplacePair:
 
     def masses(self, t: np.ndarray) -> CellMasses:
         """Masses of the cells between neighbouring places, and bounds of their floating-point errors."""
-        q, theta = self.rate, self.ratio
+        q, theta, rest = self.rate, self.ratio, complement(self.rate, self.missed)
         base = _cells(t, 0.0)
-        first = (1 - q) * base + q * _cells(t, theta)
-        second = (1 - q) * base + q * _cells(t, -theta) if self.mirrored else base
+        first = rest * base + q * _cells(t, theta)
+        second = rest * base + q * _cells(t, -theta) if self.mirrored else base
         # distances from the centres are off by eps (theta + |t|), and |t| <= theta where cells end: each end of a cell
         # moves by that, beside which a cell may be narrow, and masses by it times the largest density
         moved = 2 * _EPS * theta
@@ -271,11 +285,11 @@ def laplace_case(chain: SlotChain, relation: Relation, scale: float) -> LaplaceC
                 "no bound is proved for Laplace noise on samples without replacement under zero_out; use substitute, "
                 "which covers it"
             )
-        q = chain.stages[0].size / chain.n
-        pair, forward = LaplacePair(q, 2 / scale), included_once(q, 2 / scale)
+        missed, q = chain.stages[0].count_law(chain.n, 1).tolist()
+        pair, forward = LaplacePair(q, 2 / scale, missed=missed), included_once(q, 2 / scale, missed)
         if relation is Relation.ADD_REMOVE:
             return LaplaceCase(
-                LaplaceEvent(pair, forward, removed_once(q, 2 / scale), attained=True),
+                LaplaceEvent(pair, forward, removed_once(q, 2 / scale, missed), attained=True),
                 "(1 - q) Lap(0, s) + q Lap(2, s) against Lap(0, s), q = m / (n + 1), both directions, scalar query",
                 "data sets (C, -C, ..., -C) against (-C, ..., -C) of one record less, both directions",
                 "the record takes another's place and moves the sum by up to 2 C",
@@ -287,7 +301,7 @@ def laplace_case(chain: SlotChain, relation: Relation, scale: float) -> LaplaceC
             "data sets (C, -C, ..., -C) against (-C, ..., -C), both directions",
             "one record replaced moves the sum by up to 2 C",
             pair,
-            lambda: LaplaceCells(q, scale),
+            lambda: LaplaceCells(q, scale, missed),
         )
     if chain.kinds == ("poisson",):
         q, ratio = chain.stages[0].rate, 1 / scale

@@ -6,12 +6,14 @@ interval of places of the third; one or two triples bound all those of a cell (L
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from dpsub.accounting.pairs import log_complement
 from dpsub.accounting.pld import Profile, check_time
 from dpsub.accounting.proofs import PROFILE_ERROR
 
@@ -30,10 +32,12 @@ class LaplaceCell(NamedTuple):
 
 @dataclass(frozen=True)
 class LaplaceCells:
-    """Cells for samples that hold a record with probability `rate`, Laplace noise of scale `scale` over C."""
+    """Cells for samples that hold a record with probability `rate`, `missed` being 1 - rate (`complement`), Laplace
+    noise of scale `scale` over C."""
 
     rate: float
     scale: float
+    missed: float | None = None
     whole: ClassVar[LaplaceCell] = LaplaceCell("any")
     extremes: ClassVar[Sequence[LaplaceCell]] = [LaplaceCell("replaced", at, at) for at in (0.0, 2.0)]
 
@@ -59,25 +63,31 @@ class LaplaceCells:
     def _largest(self, *pairs: tuple[float, float]) -> Profile:
         def profile(log_order: np.ndarray) -> np.ndarray:
             check_time()
-            bounds = [three_laplace(log_order, self.rate, x / self.scale, y / self.scale) for x, y in pairs]
+            bounds = [
+                three_laplace(log_order, self.rate, x / self.scale, y / self.scale, self.missed) for x, y in pairs
+            ]
             return np.asarray(np.maximum.reduce(bounds))
 
         return profile
 
 
-def three_laplace(log_order: np.ndarray, rate: float, x: float, y: float) -> np.ndarray:
+def three_laplace(
+    log_order: np.ndarray, rate: float, x: float, y: float, missed: float | None = None
+) -> np.ndarray:  # fmt: skip
     """Upper bounds of H_a of (1 - q) Lap(0) + q Lap(x) against (1 - q) Lap(0) + q Lap(y) at ln a >= 0, scale 1.
 
     q times the integral of (1 - g) Lap(x) over the interval about x where g < 1, g = (a Lap(y) + tau Lap(0))/Lap(x)
-    in densities, tau = (1 - q)(a - 1)/q: on either side of x g does not fall with the distance from x."""
+    in densities, tau = (1 - q)(a - 1)/q: on either side of x g does not fall with the distance from x.  `missed` is
+    1 - q (`complement`)."""
     apart, foot = abs(x - y), abs(x)
     orders = np.minimum(log_order, apart + 1)  # from ln a = |x - y| on it is 0
+    log_odds = log_complement(rate, missed) - math.log(rate)
     with np.errstate(divide="ignore"):
-        log_tau = orders + np.log(-np.expm1(-orders)) + np.log((1 - rate) / rate)
+        log_tau = orders + np.log(-np.expm1(-orders)) + log_odds
     points = [(orders, y - x), (log_tau, -x)]
     # g at x; what rounding does to it or to any mass below is at most `slack`, of densities up to about that of Lap(x)
     least = sum(np.exp(np.minimum(weight - abs(place), _LARGEST)) for weight, place in points)
-    slack = 64 * _EPS * (2 + apart + foot + orders + abs(np.log((1 - rate) / rate) if rate < 1 else 0.0))
+    slack = 64 * _EPS * (2 + apart + foot + orders + (abs(log_odds) if math.isfinite(log_odds) else 0.0))
     below = np.minimum(np.maximum(1 - least, 0.0), 1.0)
     total = np.zeros(orders.shape)
     for side in (1.0, -1.0):

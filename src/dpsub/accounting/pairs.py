@@ -40,6 +40,19 @@ _NEWTON_STEPS = 8
 _FEW = 20_000  # up to so many pairs of a point and a component a loop over components costs more than it computes
 
 
+def complement(rate: float, missed: float | None) -> float:
+    """1 - q: `missed`, where that is known as a number of its own.  A rounded q = m / n near 1 has few digits of it."""
+    return 1 - rate if missed is None else missed
+
+
+def log_complement(rate: float, missed: float | None) -> float:
+    """log(1 - q); -inf at q = 1."""
+    if rate <= 0.5:
+        return math.log1p(-rate)
+    rest = complement(rate, missed)
+    return math.log(rest) if rest > 0 else -math.inf
+
+
 def log_tilted_sum(log_weights: np.ndarray, counts: np.ndarray, tilt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """log sum_u a_u e^{u tilt} and the mean of u under the tilted weights, for increasing u and any finite tilts.  Each
     block of points (neighbouring tilts are the fastest) works on the terms that matter somewhere in it, found at its
@@ -364,10 +377,11 @@ def _hermite(x: np.ndarray, at: np.ndarray, value: np.ndarray, slope: np.ndarray
 
 @dataclass(frozen=True)
 class _RatePair(GaussianPair):
-    """A pair of the law of one inclusion, with closed formulas."""
+    """A pair of the law of one inclusion, with closed formulas; `missed` is 1 - rate (`complement`)."""
 
     rate: float
     scale: float
+    missed: float | None = None
     closed_form: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -376,9 +390,13 @@ class _RatePair(GaussianPair):
 
     @property
     def components(self) -> tuple[np.ndarray, np.ndarray]:
-        if self.rate == 1:
+        if math.isinf(self._log_missed):
             return np.ones(1), np.zeros(1)
-        return np.array([0.0, 1.0]), np.array([np.log1p(-self.rate), np.log(self.rate)])
+        return np.array([0.0, 1.0]), np.array([self._log_missed, np.log(self.rate)])
+
+    @property
+    def _log_missed(self) -> float:
+        return log_complement(self.rate, self.missed)
 
 
 class PoissonPair(_RatePair):
@@ -392,7 +410,7 @@ class PoissonPair(_RatePair):
 
     @property
     def loss_floor(self) -> float:
-        return -np.inf if self.rate == 1 else float(np.log1p(-self.rate))
+        return self._log_missed
 
     def loss(self, t: np.ndarray) -> np.ndarray:
         z = (2 * np.asarray(t, dtype=float) - 1) / (2 * self.scale**2)
@@ -431,13 +449,12 @@ class WorPair(_RatePair):
     @property
     def _log_ratio(self) -> float:
         """log(c / p); inf at q = 1."""
-        with np.errstate(divide="ignore"):
-            return float(np.log(self.rate) - np.log1p(-self.rate) - 0.5 / self.scale**2)
+        return math.log(self.rate) - self._log_missed - 0.5 / self.scale**2
 
     def loss(self, t: np.ndarray) -> np.ndarray:
         tau = np.asarray(t, dtype=float) / self.scale**2
         a = np.abs(tau)
-        if self.rate == 1:
+        if math.isinf(self._log_missed):
             return 2 * tau
         # (e^L - 1) = 2 c sinh(a) / (c e^{-a} + p): exact for small losses; in logs where sinh would overflow
         small = np.minimum(a, 1.0)
@@ -479,7 +496,7 @@ class ZeroedPair(_RatePair):
 
     @property
     def components(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.array([0.0, 2.0]), np.array([np.log1p(-self.rate), np.log(self.rate)])
+        return np.array([0.0, 2.0]), np.array([self._log_missed, np.log(self.rate)])
 
     @property
     def components_prime(self) -> tuple[np.ndarray, np.ndarray]:
@@ -487,7 +504,7 @@ class ZeroedPair(_RatePair):
 
     @property
     def _log_r(self) -> float:
-        return float(np.log1p(-self.rate) - np.log(self.rate)) - 1 / self.scale**2
+        return self._log_missed - math.log(self.rate) - 1 / self.scale**2
 
     @property
     def loss_floor(self) -> float:
@@ -549,7 +566,7 @@ class ZeroedPair(_RatePair):
     def without_record(self) -> PoissonPair:
         """The pair whose X is this X': X and its X' are the outputs where fillers and record are at -C, the record of X
         being 0."""
-        return PoissonPair(self.rate, self.scale)
+        return PoissonPair(self.rate, self.scale, self.missed)
 
     def _up_to(self, cdf: Callable[[np.ndarray], np.ndarray], t: np.ndarray) -> np.ndarray:
         right, left = self.branches(np.atleast_1d(t))

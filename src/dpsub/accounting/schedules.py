@@ -95,8 +95,8 @@ def check_places(release: Release, relation: Relation) -> None:
         return
     if sampler.steps_per_epoch(n) != sampler.steps_per_epoch(n + 1):
         raise UnsupportedError(
-            f"under add_remove an epoch of {sampler.name} batches must have as many steps with a record more, but "
-            "where m divides n it has one more; use zero_out, under which the record's place stays, or another m"
+            f"under add_remove an epoch of {sampler.name} must have as many steps with a record more, but where m "
+            "divides n it has one more; use zero_out, under which the record's place stays, or another m"
         )
 
 

@@ -24,6 +24,9 @@ from dpsub.relations import Relation
 from dpsub.sampling.laws import log_binomial
 
 _EPS = float(np.finfo(float).eps)
+_SMALLEST = float(np.finfo(float).tiny)
+_DEEP = 1e-270  # incomplete beta functions below about 1e-280 lose their digits
+_LEAST_RATE = 1e-300  # which bounds what smaller rates tell
 _WIDEST = 1000  # sums that are told apart
 _SELDOM = 0.01  # where samples are cut less often, fillers that blur the sum attain less
 _PROBABILITY_ERROR = 1e-10
@@ -46,6 +49,18 @@ class CutSample:
         """Probability that the other records fill the sample, P(Binomial(n - 1, q) >= B)."""
         return _at_least(self.most, self.n - 1, self.rate)
 
+    @property
+    def full_at_most(self) -> float:
+        """`full`, rounded up, and by Chernoff's bound where it is tiny."""
+        others = self.n - 1
+        if self.full >= _DEEP:
+            return min(1.0, self.full * (1 + _PROBABILITY_ERROR))
+        drawn = self.most * (math.log(self.most / others) - math.log(self.rate))
+        left = others - self.most
+        rest = left * (math.log(left / others) - math.log1p(-self.rate)) if left else 0.0
+        rounding = 16 * _EPS * (1 + abs(drawn) + abs(rest))
+        return max(math.exp(min(-drawn - rest + rounding, 0.0)), _SMALLEST)
+
     @cached_property
     def room(self) -> float:
         """Probability that they do not."""
@@ -55,6 +70,15 @@ class CutSample:
     def displacing(self) -> float:
         """Probability that the record takes the place of another, (B / n) P(Binomial(n, q) > B)."""
         return self.most / self.n * _at_least(self.most + 1, self.n, self.rate)
+
+    @property
+    def displacing_rate(self) -> float:
+        """The chance that the record takes the place of another given that the others fill the sample, rounded up: at
+        most q B / (B + 1), as at least B + 1 records are drawn then."""
+        most = self.rate * (self.most / (self.most + 1)) * (1 + 4 * _EPS)
+        if min(self.full, self.displacing) < _DEEP:
+            return most
+        return min(most, self.displacing / self.full * (1 + 2 * _PROBABILITY_ERROR))
 
     @property
     def included(self) -> float:
@@ -91,11 +115,10 @@ def _removed(rate: float, shift: float) -> Profile:
 def _proved(sample: CutSample, relation: Relation, s: float) -> tuple[Profile, Profile | None]:
     """H_a, a >= 1, in both directions, None for the second where it is the first, whether the other records fill the
     sample being revealed: shifts of a record that adds to the sample, and of one that displaces a record."""
-    q = sample.rate
     # what a record does grows with the rate
-    rate = min(1.0, sample.displacing / sample.full * (1 + 2 * _PROBABILITY_ERROR)) if sample.full > 0 else q
+    q, rate = max(sample.rate, _LEAST_RATE), max(sample.displacing_rate, _LEAST_RATE)
     one, two = 1 / s, 2 / s
-    weights = (sample.room, sample.full)
+    weights = (sample.room, sample.full_at_most)
     if relation is Relation.SUBSTITUTE:
         # with room 1 and -1 are the numbers in the places of x and y, which lie 2 apart
         return _weighted(weights, (replaced_profile(q, one, two), _included(rate, two))), None
@@ -156,7 +179,7 @@ class FilledSample(Statistic):
         """An upper bound of the probability of the sums that are not told apart, all at `window` or to its right."""
         fewest = self.sample.most - self.window
         rest = _below(fewest, self.sample.n - 1, self.sample.rate) if fewest > 0 else 0.0
-        return rest * (1 + _PROBABILITY_ERROR)
+        return max(rest * (1 + _PROBABILITY_ERROR), _DEEP) if fewest > 0 else 0.0
 
     def range(self, tail: float) -> tuple[float, float]:
         reach = math.sqrt(-2 * math.log(tail)) * self.scale

@@ -18,7 +18,10 @@ ATTACK = "data sets (C, -C, ..., -C) against (0, -C, ..., -C), both directions"
 SENSITIVITY = "the record put to 0 moves the sum by C, and takes the place of another, which moves it by up to 2 C"
 
 
-def zeroed_event(rate: float, scale: float) -> DominatedEvent:
-    """One step; `rate` < 1 is m / n."""
-    with_record, without = (RememberedProfile(replaced_profile(rate, reach / scale, 1 / scale)) for reach in (2.0, 1.0))
-    return DominatedEvent(lambda tail: (with_record, without), ZeroedPair(rate, scale), attained=True)
+def zeroed_event(pair: ZeroedPair) -> DominatedEvent:
+    """One step, of which this is the pair that the attack attains."""
+    with_record, without = (
+        RememberedProfile(replaced_profile(pair.rate, reach / pair.scale, 1 / pair.scale, pair.missed))
+        for reach in (2.0, 1.0)
+    )
+    return DominatedEvent(lambda tail: (with_record, without), pair, attained=True)
