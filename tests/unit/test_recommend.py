@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 
@@ -11,6 +12,7 @@ import pytest
 import dpsub
 from dpsub.accounting import recommend as source
 from dpsub.accounting.recommend import Recommendation, needed, recommend
+from dpsub.cli import main
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.sampling.frame import Frame
 from dpsub.sampling.schemes import SCHEMES, scheme
@@ -139,3 +141,18 @@ def test_a_question_that_makes_no_sense_is_refused(wrong: dict[str, object]) -> 
     asked = {"batch_size": 10, "epochs": 1, "epsilon": 1.0, "delta": 1e-5, **wrong}
     with pytest.raises(ArgumentError):
         recommend(1000, **asked)
+
+
+def test_steps_are_counted_as_an_account_counts_them(capsys: pytest.CaptureFixture[str]) -> None:
+    n, m, epochs = 1000, 30, 7  # 7 times 34 steps, but 234 batches drawn afresh hold 7 times the records
+    found = recommend(n, batch_size=m, epochs=epochs, epsilon=2.0, delta=1e-5, adjacency="substitute", time_limit=600)
+    steps = {one.name: one.steps for one in found.schemes}
+    options = {
+        "poisson": f"--m {m}", "wor": f"--m {m}", "wr": f"--m {m}", "random_allocation": "--t 34",
+        "shuffle": f"--m {m}",
+    }  # fmt: skip
+    for name, sizes in options.items():
+        question = f"account {name} --n {n} {sizes} --epochs {epochs} --noise-multiplier 5 --delta 1e-5 --json"
+        assert main([*question.split(), "--adjacency", "substitute"]) == 0
+        assert json.loads(capsys.readouterr().out)["steps"] == steps[name]
+    assert steps["poisson"] == 234 and steps["shuffle"] == 238

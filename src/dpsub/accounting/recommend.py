@@ -18,8 +18,8 @@ from dpsub.accounting.search import MOST_NOISE, SafeRoot, safe_root
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import Gaussian
 from dpsub.relations import Relation
-from dpsub.sampling import TruncatedPoisson
-from dpsub.sampling.schemes import CYCLE, FIXED_SIZE, Plan, scheme
+from dpsub.sampling import Schedule, TruncatedPoisson
+from dpsub.sampling.schemes import CYCLE, FIXED_SIZE, Plan, fresh_steps, scheme
 
 _LIMITS: dict[str, Any] = {"name": "a noise multiplier", "least": MIN_SCALE, "most": MOST_NOISE}
 _FIRST, _FINEST = 4.0, 64.0
@@ -269,7 +269,9 @@ def recommend(
     Parameters
     ----------
     n, batch_size, epochs : int
-        Number of records, (expected) size of a batch, and epochs of n / batch_size steps, rounded up.
+        Number of records, (expected) size of a batch, and epochs.  Batches that are drawn afresh are epochs n /
+        batch_size, rounded up, as `dpsub account --epochs` counts them; in schedules each epoch has n / batch_size of
+        them, rounded up.
     epsilon, delta : float
         Target for the whole training: epsilon in nats, above 0, and delta in (0, 1).
     adjacency : {"add_remove", "zero_out", "substitute"}
@@ -302,14 +304,16 @@ def recommend(
     deadline = time.monotonic() + checks.real("time_limit", time_limit, above=0)
     n = checks.integer("n", n, at_least=1)
     m = checks.integer("batch_size", batch_size, at_least=1, at_most=n, at_most_name="n")
-    steps = scheme("poisson", n, m, epochs)[1]
-    noises: dict[str, tuple[Plan, Needed]] = {}
+    epochs = checks.integer("epochs", epochs, at_least=1)
+    noises: dict[str, tuple[Plan, int, Needed]] = {}
     left_out: dict[str, str] = {}
     for name in _ORDER:
         try:
-            plan, _ = scheme(name, n, m, epochs)
+            plan, steps = scheme(name, n, m, epochs)
+            if not isinstance(plan, Schedule):
+                steps = fresh_steps(m / n, epochs)
             share = max(_SHARE * (deadline - time.monotonic()), 1e-3)
-            noises[name] = plan, needed(plan, n, steps, **target, accuracy=_ACCURACY, time_limit=share)
+            noises[name] = plan, steps, needed(plan, n, steps, **target, accuracy=_ACCURACY, time_limit=share)
         except NumericalError:
             left_out[name] = _LATE
         except (ArgumentError, UnsupportedError) as error:
@@ -320,15 +324,15 @@ def recommend(
     once |= {"k_of_t"} if epochs == 1 else set()
     once |= {"poisson", "truncated_poisson", "wor"} if m == n else {"cyclic_poisson"} if CYCLE * m == n else set()
     # what the search cannot tell apart stays in the order of its use
-    close = min(found.noise_multiplier for _, found in noises.values()) * (1 + _ACCURACY)
-    ordered = sorted(noises.items(), key=lambda one: max(one[1][1].noise_multiplier, close))
-    least = ordered[0][1][1].noise_multiplier
+    close = min(found.noise_multiplier for *_, found in noises.values()) * (1 + _ACCURACY)
+    ordered = sorted(noises.items(), key=lambda one: max(one[1][2].noise_multiplier, close))
+    least = ordered[0][1][2].noise_multiplier
     schemes = [
         SchemeNoise(
             name, plan, found.noise_multiplier, found.necessary, found.noise_multiplier / least, steps,
             plan.expected_distinct(n) * steps, *_batches(name, plan, n, m, steps), every_epoch=name in once,
         )
-        for name, (plan, found) in ordered
+        for name, (plan, steps, found) in ordered
     ]  # fmt: skip
     even = tuple(one.name for one in schemes[1:] if one.refuted < least)
     return Recommendation(tuple(schemes), even, left_out, least / m, _reasons(schemes, even, left_out))

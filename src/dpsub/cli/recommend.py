@@ -1,14 +1,15 @@
 """Which subsampling scheme needs the least noise for a training with a target epsilon and delta, and what each costs.
 
 By accounting alone, in seconds: each scheme's noise multiplier is proved to meet the target, and an attack exceeds it
-with what is refuted, or less.  --epochs are of n / (batch size) steps, rounded up.
+with what is refuted, or less.  --epochs of batches that are drawn afresh are counted as `dpsub account` does; those
+of schedules are of n / (batch size) steps each, rounded up.
 
 JSON: recommended (the scheme with the least proved noise, within 0.3 %), even (schemes for which no attack refutes its
 noise), noise_on_mean (its noise multiplier over the batch size: compare batch sizes by it), schemes (a list, the least
 noise first, with name, sampler, noise_multiplier, refuted (0 if no attack is known), ratio (to the first one's),
-gradients (expected, of the training), largest_batch, likely_batch (exceeded by no batch of the training with
+steps, gradients (expected, of the training), largest_batch, likely_batch (exceeded by no batch of the training with
 probability 99.9 %), every_epoch (whether each record is in one batch of each epoch)), left_out (reasons, by name),
-reasons, adjacency, target_epsilon, target_delta, seconds, steps.
+reasons, adjacency, target_epsilon, target_delta, seconds, steps (of the first).
 """
 
 from __future__ import annotations
@@ -44,8 +45,6 @@ def run(arguments: Namespace) -> Answer:
     first = found.schemes[0]
     arguments.steps = first.steps
     schemes = [{**vars(one), "sampler": repr(one.sampler)} for one in found.schemes]
-    for row in schemes:
-        del row["steps"]  # the same for all
     values = {
         "recommended": first.name, "even": list(found.even), "noise_on_mean": found.noise_on_mean, "schemes": schemes,
         "left_out": found.left_out, "reasons": list(found.reasons), "adjacency": arguments.adjacency,

@@ -16,6 +16,7 @@ from dpsub.errors import ArgumentError
 from dpsub.noise import REGISTRY
 from dpsub.relations import Relation
 from dpsub.sampling import Sampler, Schedule
+from dpsub.sampling.schemes import fresh_steps
 
 ADJACENCIES = tuple(relation.value for relation in Relation)
 _ASKED = {
@@ -78,8 +79,7 @@ def steps_of(arguments: Namespace, sampler: Sampler | Schedule | None) -> int:
     wanted = arguments.epochs / share if share > 0 else math.inf
     if not wanted < 2**53:
         raise ArgumentError(f"--epochs {near(arguments.epochs)} is too many at {near(share)} of the records a step")
-    steps = round(wanted) if abs(wanted - round(wanted)) <= 1e-12 * wanted else math.ceil(wanted)
-    arguments.steps = steps
+    arguments.steps = steps = fresh_steps(share, arguments.epochs)
     arguments.remarks.append(f"{near(arguments.epochs)} epochs at {near(share)} of the records a step: {steps} steps")
     return steps
 

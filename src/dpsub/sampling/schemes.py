@@ -71,6 +71,18 @@ def scheme(name: str, n: int, m: int, epochs: int) -> tuple[Plan, int]:
     return SCHEMES[name](n, m, epochs), steps
 
 
+def fresh_steps(share: float, epochs: float) -> int:
+    """Return how many batches, each drawn afresh with this share of all records, make so many epochs, rounded up.
+
+    Examples
+    --------
+    >>> fresh_steps(256 / 60_000, 60)      # of 60,000 records in batches of 256: not 60 times 235
+    14063
+    """
+    wanted = epochs / share
+    return round(wanted) if abs(wanted - round(wanted)) <= 1e-12 * wanted else math.ceil(wanted)
+
+
 def misfit(name: str, n: int, m: int, epochs: int) -> str:
     """Return which rule about sizes a scheme would break; "" if none."""
     least = _AT_LEAST.get(name, 1)
