@@ -6,7 +6,7 @@ The clock of these tests is their own: it ticks where it is read, so that no tes
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import pytest
 
 import dpsub
 from dpsub.accounting import account, allocation, shuffling
+from dpsub.accounting.bracket import Target, bracket, sharpened
 from dpsub.accounting.compose import ComposedLoss, damped_sums
 from dpsub.accounting.discretise import lower_pld, mixture_masses, upper_pld
 from dpsub.accounting.game import Copies, best_half_line
@@ -190,3 +191,28 @@ def test_questions_of_one_command_share_its_time_limit(monkeypatch: pytest.Monke
     assert main(question.split()) == 0
     # what one question leaves is there for the others
     assert deadlines == [30.0, 50.0, 90.0]
+
+
+class TestInfiniteEnds:
+    """An epsilon is infinite for mass that no grid moves: to refine it takes long, and changes nothing."""
+
+    def setup_method(self) -> None:
+        self.steps: list[float] = []
+
+    def infinite(self, step: float, tail: float, swapped: bool, targets: Sequence[Target]) -> np.ndarray:
+        self.steps.append(step)
+        return np.full(len(targets), np.inf)
+
+    def one(self, step: float, tail: float, swapped: bool, targets: Sequence[Target]) -> np.ndarray:
+        return np.ones(len(targets))
+
+    def test_a_second_grid_shows_that_it_stays(self) -> None:
+        (found,) = bracket([Target(delta=1e-290)], self.one, self.infinite, (False,), 1.0, 1e-300)
+        assert (found.lower, found.upper, found.width_met) == (1.0, np.inf, False)
+        assert len(self.steps) == 2
+
+    @pytest.mark.parametrize(("delta", "grids"), [(1e-300, 1), (1e-290, 2)])
+    def test_no_second_one_is_asked_for_what_underflows(self, delta: float, grids: int) -> None:
+        (found,) = sharpened([Target(delta=delta)], self.infinite, (False,), 1.0, "upper", 1e-300)
+        assert (found.value, found.width_met) == (np.inf, False)
+        assert len(self.steps) == grids

@@ -295,6 +295,11 @@ class Target:
         """The mass that may be cut off at first."""
         return _TAIL if self.delta is None else max(min(_TAIL, self.delta * 1e-12), _UNDERFLOW)
 
+    @property
+    def hidden(self) -> bool:
+        """Whether what is charged for a mass that underflows exceeds delta."""
+        return self.delta is not None and self.delta <= _UNDERFLOW
+
     def gap(self, lower: float, upper: float) -> float:
         """The distance of two answers, in units of the width wanted; at most 1 is sharp enough."""
         if upper == lower:
@@ -364,7 +369,8 @@ def bracket(
             gap = target.gap(*found)
             # a gap that does not move at all is not the grid's; where the lower answer is 0, the upper one decides
             still = math.isfinite(gap) and gap > 0.98 * last_gaps[i]
-            # an infinite gap does not shrink either
+            # what is infinite is mass that no grid moves: a second one shows that it stays
+            still |= math.isinf(found[1])
             stuck = not gap < 0.8 * last_gaps[i] and not _vanishing(target, found, tail)
             if step != last_step:
                 slow[i] = slow[i] + (2 if still else 1) if stuck else 0
@@ -449,7 +455,10 @@ def sharpened(
                 kept[i] = [swapped for swapped in kept[i] if answers[i][swapped] > 0.7 * found] or kept[i]
             if before is None:
                 best[i] = found
-                ratios.append(2.0)
+                if side == "upper" and targets[i].hidden and math.isinf(found):
+                    ends[i] = False  # on every grid
+                else:
+                    ratios.append(2.0)
                 continue
             left = abs(found - before) / (ratio**2 - 1)
             gap = targets[i].gap(min(before, found), max(before, found))
