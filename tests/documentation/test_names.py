@@ -54,15 +54,15 @@ def words_of(command: str) -> list[str]:
 
 
 @cache
-def sources() -> str:
-    """Return all code and data tables of the project: what a name can be found in."""
+def words_of_code() -> set[str]:
+    """Return the words of all code and data tables of the project, in which a name must be found."""
     found = [
-        path.read_text(encoding="utf-8") for folder in ("src", "workflow", "tests", "benchmarks", "config", "data")
+        path for folder in ("src", "workflow", "tests", "benchmarks", "config", "data")
         for form in ("py", "yaml", "csv", "smk", "j2", "toml") for path in sorted((ROOT / folder).rglob(f"*.{form}"))
         if "raw" not in path.parts and "interim" not in path.parts and path.name != Path(__file__).name
     ]  # fmt: skip
-    tops = ("config.yaml", "Snakefile", "pyproject.toml", "Makefile")
-    return "\n".join([*found, *((ROOT / name).read_text(encoding="utf-8") for name in tops)])
+    tops = [ROOT / name for name in ("config.yaml", "Snakefile", "pyproject.toml", "Makefile")]
+    return {word for path in [*found, *tops] for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
 
 
 def unknown_options(command: str, words: list[str]) -> list[str]:
@@ -190,7 +190,7 @@ def test_names_with_underscores_are_names_of_the_project(page: Path) -> None:
 
 
 def is_known(name: str) -> bool:
-    return bool(re.search(rf"(?<![A-Za-z0-9_]){name}(?![A-Za-z0-9_])", sources())) or name in quantities(None)
+    return name in words_of_code() or name in quantities(None)
 
 
 @cache

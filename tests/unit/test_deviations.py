@@ -90,3 +90,16 @@ def test_an_erratum_is_shown_with_cells_that_have_no_value(
     runpy.run_path(str(ROOT / "workflow/scripts/show_erratum.py"), run_name="__main__")
     said = capsys.readouterr().out
     assert said.startswith("E18. ") and said.splitlines()[-1].split() == ["poisson_time", "reported"]
+
+
+@needs_all_papers
+def test_an_erratum_is_shown_with_the_numbers_that_are_kept_where_there_is_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["show_erratum.py", "E2", "--comparison", str(tmp_path / "comparison.csv")])
+    with pytest.raises(SystemExit, match="its cells need a run"):
+        runpy.run_path(str(ROOT / "workflow/scripts/show_erratum.py"), run_name="__main__")
+    said = capsys.readouterr().out
+    page = (ROOT / "docs/deviations.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^ +\| wor, fixed m \| 0\.88.*$", page, flags=re.MULTILINE)
+    assert line in said and "{{ " not in said

@@ -18,7 +18,8 @@ from dpsub.reproduce import artefacts
 from dpsub.reproduce.artefacts import OutputDirs
 from dpsub.reproduce.digits import written
 from dpsub.reproduce.labels import KINDS, number_kind
-from dpsub.reproduce.report import Run, numbers, page, prose
+from dpsub.reproduce.papers import papers
+from dpsub.reproduce.report import Run, cited, numbers, page, prose
 from dpsub.reproduce.report.numbers import CHECKS, address, cell_verdicts
 from dpsub.reproduce.report.takeaways import Tables, read_cells, without_stand_ins
 from dpsub.reproduce.verdicts import AGREEING, COLUMNS, FAILING, VARIANTS
@@ -83,6 +84,9 @@ def test_the_summary_says_first_what_came_out(pages: dict[str, str], made: Made)
     assert "Worst finding." in top and f"{attack['rigorous'].min():.2g} to {attack['rigorous'].max():.2g}" in top
     good, of = (read_cells(made.run.dirs.files(made.run.artefacts[0])["csv"])["verdict"] == "reproduced").sum(), 240
     assert f"Table 3: {good} of {of} printed" in top
+    (line,) = re.findall(r"printed numbers and statements: (.*?)\. Each count", pages["index"])
+    terms, _, total = re.sub(r"\(.*?\)", "", line).rpartition(" = ")
+    assert sum(int(term.split()[0]) for term in terms.split(" + ")) == int(total) == judged.sum()
     assert 'href="must.html#must/table8"' in top and 'href="must.html#E2"' in top and "<svg" in top
 
 
@@ -242,6 +246,20 @@ def test_every_erratum_stands_with_evidence_and_command(text: str, made: Made) -
         assert f"E{number}" not in compared or f"-k e{number:02}" not in found or own in found
     assert "test_errata.py -k e15" in section(text, "E15") and "show_erratum.py" not in section(text, "E15")
     assert 'id="BL5"' not in text and "BL5" not in text  # of a paper that is not in this run
+
+
+def test_errata_mark_numbers_that_the_run_does_not_have(made: Made) -> None:
+    """At reduced size and with stand-ins the numbers of the sentences are those of the run that is kept."""
+    kept = cited.kept_of(papers()["must"])
+    assert kept is not None
+    attack = kept.number("table8", "delta_c_lower", "rigorous", sampler="wor")
+    reduced = made.write(published=[])["must"]
+    assert f"{math.floor(1000 * attack) / 1000:.3f}‡" in section(reduced, "E2")
+    assert cited.origin_of(papers()["must"]) in reduced and "‡ This run has no such number" in reduced
+    whole = made.write(published=["must/table9"])["must"]
+    mean = kept.number("table9", "law_mean", "stated", sampler="must_ow", experiment="2")
+    assert f"{mean:.2f}‡" not in section(whole, "E7") and f"{mean:.2f}‡" in section(reduced, "E7")
+    made.write(remarks=["A run of reduced size."])
 
 
 def test_provenance_stands_at_the_foot(pages: dict[str, str], made: Made, tmp_path: Path) -> None:
