@@ -421,6 +421,7 @@ def _power(spectrum: np.ndarray, k: int, stage_error: float) -> tuple[np.ndarray
     check_time()
     size = np.abs(spectrum) + stage_error
     kept = size > math.exp(_LOG_VANISHING / k)  # most entries vanish
+    check_time()
     power = np.zeros_like(spectrum)
     bound = np.full(size.shape, math.exp(_LOG_VANISHING))
     error = bound.copy()

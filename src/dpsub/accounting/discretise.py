@@ -376,7 +376,9 @@ class Statistic(ABC):
         """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from below: cells of about one loss are
         united, which is a processing whatever the cells, and their loss rounded down."""
         points, _, table = self._table(tail, swapped)
-        cells = self._directed(np.unique(np.concatenate([points, _crossings(points, table, step)])), swapped)
+        crossings = _crossings(points, table, step)
+        check_time()
+        cells = self._directed(np.unique(np.concatenate([points, crossings])), swapped)
         ratio = _log_ratio(*cells)
         kept = np.isfinite(ratio)
         check_time()
@@ -413,6 +415,8 @@ def _crossings(points: np.ndarray, table: np.ndarray, step: float) -> np.ndarray
     if passed.sum() > _MOST_POINTS:
         raise NumericalError(f"the losses of one step need {passed.sum()} cells; take a step above {step:g}")
     cell = np.repeat(np.arange(passed.size), passed)
+    check_time()
     nth = np.arange(cell.size) - np.repeat(np.cumsum(passed) - passed, passed)
+    check_time()
     share = (np.minimum(before, after)[cell] + 1 + nth - height[cell]) / (height[1:] - height[:-1])[cell]
     return np.asarray(centres[cell] + np.clip(share, 0.0, 1.0) * (centres[1:] - centres[:-1])[cell])
