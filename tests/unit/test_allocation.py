@@ -15,7 +15,7 @@ import dpsub
 from dpsub.accounting import allocation
 from dpsub.accounting.allocation import AllocationEvent, SelectionEvent, SumEvent, mean_law, upper_pld
 from dpsub.accounting.bracket import Bracket, Composition, Event, Target
-from dpsub.accounting.compose import ComposedLoss
+from dpsub.accounting.compose import ComposedLoss, TiltedSum
 from dpsub.errors import UnsupportedError
 from dpsub.noise import GaussianProfile
 from dpsub.streams import stream
@@ -268,3 +268,12 @@ def test_a_first_law_covers_what_masses_of_cells_may_be_off_by(
         )
         assert up <= mass @ np.maximum(law.ratio * (1 + rho) - a, 0.0) + law.lost + 1e-14
         assert down <= mass @ np.maximum(a - law.ratio * (1 - rho), 0.0) + 1e-14
+
+
+def test_mass_from_beyond_both_ends_may_come_back_at_one_place() -> None:
+    tail, true = 1e-3, np.array([0.2, 0.5, 0.3 - 2e-3])
+    for place in range(3):
+        folded = true + 2 * tail * (np.arange(3) == place)
+        found = TiltedSum(folded, 0, 0.1, 0.0, 0.0, 0.0, 0.0, tail, 0.0, "lower")
+        assert np.all(allocation._masses(found, np.arange(3), -1) <= true)
+        assert np.all(allocation._masses(found, np.arange(3), 1) >= true)

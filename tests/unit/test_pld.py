@@ -417,3 +417,21 @@ def test_damped_sums_are_the_plain_loop(size: int, damp: float, piece: int, monk
     monkeypatch.setattr(compose, "_PIECE", piece)
     values = np.random.default_rng(size).exponential(size=size) ** 8
     np.testing.assert_allclose(compose.damped_sums(values, damp), looped(values, damp), rtol=1e-14)
+
+
+def test_errors_of_a_product_of_powers_are_charged_times_the_sizes_of_the_others() -> None:
+    """Entries of any size: the error of the one that is multiplied last counts times the size of what was there."""
+    draws = np.random.default_rng(5)
+
+    def spectrum(size: float) -> tuple[np.ndarray, compose._Spectrum]:
+        true = size * np.exp(2j * math.pi * draws.random(500))
+        error = draws.uniform(0, 1e-3, 500) * size
+        values = true + error * np.exp(2j * math.pi * draws.random(500))
+        return true, compose._Spectrum(values, size + error, error)
+
+    (first, large), (second, small) = spectrum(5.0), spectrum(0.2)
+    for one, other in ((large, small), (small, large)):
+        found = one.times(other)
+        assert np.all(np.abs(found.values - first * second) <= found.error)
+        assert np.all(np.maximum(np.abs(found.values), np.abs(first * second)) <= found.size * (1 + 1e-12))
+        assert np.all(found.error <= 3e-3)

@@ -409,12 +409,12 @@ _TILTS = (-1.0, -0.5, 0.0, 0.5, 1.0)
 
 
 def _masses(found: TiltedSum, places: np.ndarray, sign: int) -> np.ndarray:
-    """Bounds of the masses of a sum at these places, from above, or from below where `sign` is -1: beyond its window
-    there is tilted mass of at most `tail`, which may also have been added to what is inside."""
+    """Bounds of the masses of a sum at these places, from above, or from below where `sign` is -1: beyond each end of
+    its window there is tilted mass of at most `tail`, and that of both may have been added to one place inside."""
     exponent = found.log_scale - found.tilt * found.step * places
     rounding = 64 * _EPS * (4 + abs(found.log_scale) + np.abs(exponent))
     factor = np.exp(np.minimum(exponent, 700.0)) * (1 + sign * rounding)
-    charge = found.round_off + (0.0 if sign > 0 else found.tail)
+    charge = found.round_off + (0.0 if sign > 0 else 2 * found.tail)
     bounds = np.full(places.size, found.tail if sign > 0 else 0.0)
     start = found.start - int(places[0])
     bounds[start : start + found.values.size] = np.maximum(found.values + sign * charge, 0.0)

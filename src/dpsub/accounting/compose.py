@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from scipy import fft
@@ -381,8 +382,8 @@ class ComposedLoss:
             )
         size = fft.next_fast_len(max(wanted, 16), real=True)
         means, _ = self.cumulants.moments(tilt)
-        product, log_scale, centre = None, 0.0, 0
-        power_error = np.zeros(size // 2 + 1)
+        product: _Spectrum | None = None
+        log_scale, centre = 0.0, 0
         stage_error = 4 * _EPS * math.log2(size)
         for pld, k, mean in zip(self.plds, self.steps, means, strict=True):
             middle = round(mean / pld.step)
@@ -398,17 +399,16 @@ class ComposedLoss:
             # the mean at index 0 keeps the phases of all entries that matter small, and powers of them accurate
             cyclic = np.bincount((pld.indices - middle) % size, masses, minlength=size)
             spectrum = np.asarray(fft.rfft(cyclic))
-            power, size_bound, own = _power(spectrum, k, stage_error)
-            power_error = power_error * size_bound + own if product is not None else own
-            product = power if product is None else product * power
+            power = _power(spectrum, k, stage_error)
+            product = power if product is None else product.times(power)
             log_scale += k * kappa
             centre += k * middle
         assert product is not None
         check_time()
         first = math.floor(low / self.step) - centre
-        values = np.roll(fft.irfft(product, n=size), -first)
+        values = np.roll(fft.irfft(product.values, n=size), -first)
         # a real spectrum stores each conjugate pair once
-        squares = 2 * float(np.einsum("i,i", power_error, power_error)) - float(power_error[0]) ** 2
+        squares = 2 * float(np.einsum("i,i", product.error, product.error)) - float(product.error[0]) ** 2
         norm = math.sqrt(squares / size) + stage_error * math.sqrt(np.einsum("i,i", values, values))
         return TiltedSum(
             values, centre + first, self.step, self._offset, tilt, log_scale, norm, math.exp(_LOG_TAIL), self.infinity,
@@ -416,8 +416,22 @@ class ComposedLoss:
         )  # fmt: skip
 
 
-def _power(spectrum: np.ndarray, k: int, stage_error: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The k-th power of a spectrum of entries off by `stage_error`, bounds of its true size, and of its error."""
+class _Spectrum(NamedTuple):
+    """Entries of a transform, bounds of their sizes, computed and true ones, and of their errors."""
+
+    values: np.ndarray
+    size: np.ndarray
+    error: np.ndarray
+
+    def times(self, other: _Spectrum) -> _Spectrum:
+        """The product: |a b - A B| <= |a - A| |B| + |a| |b - B|, and what multiplying rounds."""
+        size = self.size * other.size
+        error = self.error * other.size + self.size * other.error + 4 * _EPS * size
+        return _Spectrum(self.values * other.values, size, error)
+
+
+def _power(spectrum: np.ndarray, k: int, stage_error: float) -> _Spectrum:
+    """The k-th power of a spectrum of entries off by `stage_error`."""
     check_time()
     size = np.abs(spectrum) + stage_error
     kept = size > math.exp(_LOG_VANISHING / k)  # most entries vanish
@@ -430,7 +444,7 @@ def _power(spectrum: np.ndarray, k: int, stage_error: float) -> tuple[np.ndarray
     check_time()
     bound[kept] = np.exp(k * np.log(size[kept]))
     error[kept] = k * bound[kept] * (stage_error / size[kept] + 8 * _EPS * (1 + np.abs(np.angle(inside))))
-    return power, bound, error
+    return _Spectrum(power, bound, error)
 
 
 @dataclass(frozen=True, eq=False)
