@@ -19,7 +19,7 @@ from dpsub.accounting.bracket import Target
 from dpsub.accounting.game import Cell, Copies, Game, GaussianCells, best_half_line, spread_charges
 from dpsub.accounting.pld import PrivacyLossDistribution, two_sided_pld
 from dpsub.errors import ArgumentError, UnsupportedError
-from dpsub.sampling import MustOW, MustWW, Wor, Wr
+from dpsub.sampling import MustOW, MustWW, Sampler, Wor, Wr
 from dpsub.streams import stream
 
 LOG_ORDERS = np.array([0.0, 0.01, 0.05, 0.2, 0.6, 1.5, 3.0])
@@ -357,3 +357,18 @@ class TestAnswers:
             dpsub.account(MustWW(500, 200), 10000, delta=1e-5, **self.asked)
         with pytest.raises(ArgumentError, match="papers' pair"):
             dpsub.account(Wor(200), 10000, delta=1e-5, variant="paper", **self.asked)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "n", "noise", "mechanism", "steps"),
+    [(Wor(1), 2, 0.05874, "gaussian", 2), (Wor(1), 2, 0.05, "gaussian", 20), (Wr(2), 3, 0.06, "gaussian", 2),
+     (MustOW(2, 1), 3, 0.055, "gaussian", 3), (Wor(1), 2, 0.05, "laplace", 40)],
+)  # fmt: skip
+def test_very_large_epsilons_are_never_above_the_quick_ones(
+    sampler: Sampler, n: int, noise: float, mechanism: str, steps: int
+) -> None:
+    asked = {"noise_multiplier": noise, "mechanism": mechanism, "steps": steps, "time_limit": 2.0}
+    for question in ({"delta": 0.6}, {"delta": 0.294}, {"delta": 8e-5}, {"epsilon": 300.0}):
+        quick = dpsub.account(sampler, n, **asked, **question)
+        tight = dpsub.account(sampler, n, **asked, **question, tight=True)
+        assert quick.lower * (1 - 1e-9) <= tight.upper <= quick.upper * (1 + 1e-9)

@@ -21,7 +21,7 @@ from scipy import fft
 from scipy.special import logsumexp, ndtr
 
 from dpsub.accounting.bracket import Target, order_grid
-from dpsub.accounting.compose import ComposedLoss
+from dpsub.accounting.compose import ComposedLoss, check_step
 from dpsub.accounting.pairs import complement, log_complement
 from dpsub.accounting.pld import (
     OutOfTimeError,
@@ -482,7 +482,8 @@ class FillerGame:
         longer than the deadline allows."""
         cover: Sequence[Any] = [self.cells.whole]
         best, step, share = upper, self.spread * _COARSE, 0.5
-        with time_limited(target.deadline):
+        # numbers that leave the range of doubles end the play, as grids that are too large do: what was proved stays
+        with time_limited(target.deadline), np.errstate(over="raise", invalid="raise"):
             try:
                 search = _Search.of(self, target, lower, upper)
                 while target.gap(lower, best) > 1 and step >= self.spread * _FINEST:
@@ -494,7 +495,7 @@ class FillerGame:
                     self.played.append(GamePlayed(target, proved, value.x.size, cover, search.plds(cover, step)))
                     best = min(best, proved)
                     step, share = step / 2, share / 2
-            except (OutOfTimeError, NumericalError):
+            except (OutOfTimeError, NumericalError, FloatingPointError, OverflowError):
                 pass
         return best
 
@@ -573,6 +574,7 @@ class _Search:
     def _pld(self, cell: Any, step: float) -> PrivacyLossDistribution:
         """On the orders that suit the whole: with the same ones for all, larger profiles have larger bounds."""
         if step not in self._orders:
+            check_step(step)
             self._orders[step] = order_grid(self._profiles(self.game.cells.whole)[0], step, self.target.tail)
         return two_sided_pld(*self._profiles(cell), step, self._orders[step])
 
