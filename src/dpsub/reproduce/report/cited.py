@@ -93,7 +93,7 @@ class Prose:
         """Return what a function of the module `evidence` makes of cells, which it looks up in its first argument."""
         evidence, look_up = importlib.import_module(f"{PACKAGE}.{self.paper.key}.evidence"), LookUp(self)
         found = float(getattr(evidence, name)(look_up, *arguments))
-        return written(found, _form(digits), side=side) + max(look_up.marks)
+        return written(found, _form(digits), side=side) + max(look_up.marks, default="")
 
     def noted(self, table: str, column: str, pattern: str, which: int = 0, **fields: str) -> str:
         """Return what the group of a pattern matches in the note of a cell, the first time or the `which`-th after."""
@@ -139,6 +139,11 @@ class LookUp:
 
     prose: Prose
     marks: set[str] = field(default_factory=set)
+
+    @property
+    def tables(self) -> Tables:
+        """All tables, for what takeaways compute as well."""
+        return self.prose.tables
 
     def number(self, table: str, column: str, source: str, **fields: str) -> float:
         return self._found(table, column, source, fields, np.sum)
