@@ -1,0 +1,189 @@
+"""Cells of one number that is released, and the events that can be made of them.
+
+Lemma (F2).  Whoever sees only in which cell the number lies sees less, so what is attained by events that are unions of cells is attained.  That
+holds for any cells.  They are therefore found in floating point; their masses, which decide, are balls.
+"""
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from flint import arb
+
+NODES = 4000
+
+
+def normal_below(z: arb) -> arb:
+    """Phi(z)."""
+    return (-z / arb(2).sqrt()).erfc() / 2
+
+
+def laplace_below(z: arb) -> arb:
+    """The distribution function of Lap(0) of scale 1."""
+    if z <= 0:
+        return z.exp() / 2
+    return 1 - (-z).exp() / 2
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """sum over l of weights[l] times the noise, of multiplier `scale`, about centres[l]."""
+
+    weights: list[arb]
+    centres: list[float]
+    scale: float
+    mechanism: str
+
+    @cached_property
+    def _terms(self) -> list[tuple[float, float]]:
+        likely = [(float(w.mid()), c) for w, c in zip(self.weights, self.centres, strict=True)]
+        return [(math.log(w), c) for w, c in likely if w > 0]
+
+    def log_density(self, t: float) -> float:
+        """In floating point, less a constant: it only aims."""
+        if self.mechanism == "laplace":
+            exponents = [w - abs(t - c) / self.scale for w, c in self._terms]
+        else:
+            exponents = [w - ((t - c) / self.scale) ** 2 / 2 for w, c in self._terms]
+        return log_sum(exponents)
+
+    def below(self, t: float) -> arb:
+        """The mass of (-infinity, t]."""
+        noise = laplace_below if self.mechanism == "laplace" else normal_below
+        total = arb(0)
+        for weight, centre in zip(self.weights, self.centres, strict=True):
+            total += weight * noise((arb(t) - centre) / self.scale)
+        return total
+
+    @property
+    def mass(self) -> arb:
+        """All of it: below 1 where rare terms were left out."""
+        return sum(self.weights, arb(0))
+
+    def range(self, tail: float) -> tuple[float, float]:
+        """An interval outside of which the mass is about `tail` of all."""
+        deviations = -math.log(tail) if self.mechanism == "laplace" else math.sqrt(-2 * math.log(tail))
+        reach = deviations * self.scale
+        return min(self.centres) - reach, max(self.centres) + reach
+
+
+@dataclass(frozen=True)
+class Largest:
+    """The largest of `batches` independent Gaussian sums, one of which is about `shift` and the others about 0 (section 4.3)."""
+
+    shift: float
+    batches: int
+    scale: float
+
+    mechanism = "gaussian"
+    mass = arb(1)
+
+    def log_density(self, t: float) -> float:
+        """In floating point, less a constant: it only aims."""
+        z, y = t / self.scale, (t - self.shift) / self.scale
+        other, own = log_normal_below(z), log_normal_below(y)
+        largest_is_own = (self.batches - 1) * other - y * y / 2
+        if self.batches == 1:
+            return largest_is_own
+        largest_is_other = math.log(self.batches - 1) + own + (self.batches - 2) * other - z * z / 2
+        return log_sum([largest_is_own, largest_is_other])
+
+    def below(self, t: float) -> arb:
+        """P(max <= t) = Phi((t - shift)/s) Phi(t/s)^(T - 1)."""
+        own = normal_below((arb(t) - self.shift) / self.scale)
+        other = normal_below(arb(t) / self.scale)
+        return own * other ** (self.batches - 1)
+
+    def range(self, tail: float) -> tuple[float, float]:
+        """An interval outside of which the mass is at most about `tail` of all."""
+        reach = math.sqrt(-2 * math.log(tail / self.batches)) * self.scale
+        return -reach, self.shift + reach
+
+
+def log_sum(exponents: list[float]) -> float:
+    """ln sum exp."""
+    top = max(exponents)
+    return top + math.log(math.fsum(math.exp(e - top) for e in exponents))
+
+
+def log_normal_below(z: float) -> float:
+    """ln Phi(z), roughly; far below by its asymptotic series."""
+    if z > -30:
+        return math.log(math.erfc(-z / math.sqrt(2)) / 2)
+    return -z * z / 2 - math.log(-z * math.sqrt(2 * math.pi)) - 1 / (z * z)
+
+
+def crossings(first, second, step: float, reach: int, tail: float) -> list[float]:
+    """Where the loss passes half-way points (i + 1/2) step, |i| <= reach: the edges of the cells."""
+
+    def loss(t: float) -> float:
+        return (first.log_density(t) - second.log_density(t)) / step
+
+    ranges = [law.range(tail) for law in (first, second)]
+    low, high = min(r[0] for r in ranges), max(r[1] for r in ranges)
+    nodes = [low + (high - low) * i / NODES for i in range(NODES + 1)]
+    losses = [loss(t) for t in nodes]
+    edges = set()
+    for (left, right), (a, b) in zip(pairwise(nodes), pairwise(losses), strict=True):
+        lowest = max(math.ceil(min(a, b) - 0.5), -reach)
+        highest = min(math.ceil(max(a, b) - 0.5), reach)
+        edges.update(_crossing(loss, left, right, i + 0.5, rises=b > a) for i in range(lowest, highest))
+    return sorted(edges)
+
+
+def _crossing(loss, left: float, right: float, level: float, rises: bool) -> float:
+    while True:
+        middle = (left + right) / 2
+        if not left < middle < right or right - left < 1e-13 * (1 + abs(middle)):
+            return middle
+        if (loss(middle) < level) == rises:
+            left = middle
+        else:
+            right = middle
+
+
+def masses(law, edges: list[float]) -> list[arb]:
+    """Masses of the cells between the edges, the first and the last one without end."""
+    below = [arb(0), *(law.below(t) for t in edges), law.mass]
+    return [right - left for left, right in pairwise(below)]
+
+
+def frontier(first, second, step: float, reach: int, tail: float) -> list[tuple[arb, arb]]:
+    """Events, from none to all, of the cells with the largest losses: their masses under the second and the first law."""
+    edges = crossings(first, second, step, reach, tail)
+    cells = list(zip(masses(first, edges), masses(second, edges), strict=True))
+    cells.sort(key=_loss, reverse=True)
+    events = [(arb(0), arb(0))]
+    for p, q in cells:
+        charge, accept = events[-1]
+        events.append((charge + q, accept + p))
+    return events
+
+
+def _loss(cell: tuple[arb, arb]) -> float:
+    p, q = (max(float(mass.mid()), 1e-300) for mass in cell)
+    return math.log(p) - math.log(q)
+
+
+def attained(events: list[tuple[arb, arb]], charge: arb) -> arb:
+    """What an event of mass at most `charge` under the second law has under the first, from below.
+
+    It is one of the events, and of the next larger one's last cell a random share.
+    """
+    places = [float(q.mid()) for q, _ in events]
+    i = bisect_right(places, float(charge.mid()))
+    while i > 0 and not events[i - 1][0] <= charge:
+        i -= 1
+    if i == 0:
+        return arb(0)
+    used, accept = events[i - 1]
+    if i == len(events):
+        return accept.lower()
+    more, most = events[i]
+    share = ((charge - used) / (more - used)).lower()
+    if not share > 0:
+        return accept.lower()
+    share = share if share < 1 else arb(1)
+    return (accept + share * (most - accept)).lower()
