@@ -1,33 +1,40 @@
 """Random allocation of a record to one of t steps: laws of the likelihood ratio (section 4.6 of docs/accounting.md).
 
-Let R >= 0 be a mean of log-normal variables X_j under Q, ER = 1, so that (6) reads H_a(P || Q) = E(R - a)_+ and H_a(Q || P) = a E(1/a - R)_+.
-For a law of masses m at ratios r, with `lost` beside them, let
+Let R >= 0 be a mean of independent log-normal variables X_j under Q, ER = 1, so that (6) reads H_a(P || Q) = E(R - a)_+ and
+H_a(Q || P) = a E(1/a - R)_+.  A law of masses m at ratios r, with `lost` beside them, has
 
     C(a) = sum m (r - a)_+ + lost,    D(a) = sum m (a - r)_+.
 
-Lemma (above).  Let C(a) >= E(R - a)_+ and D(a) >= E(a - R)_+ for all a >= 0; likewise C' and D' for R', independent of R.  Then for 0 < w < 1 the
-law of all w r + w' r', w' = 1 - w, of masses m m' and with the loss w lost M' + w' lost' M, M and M' the total masses, is above the mean w R + w' R'.
-Proof: D(a) >= a - 1 gives M >= 1 as a grows, and C(0) >= 1, so C(a) >= 1 - a for a < 0 as well.  So E(w R + w' R' - a)_+ is at most
-sum m E(w r + w' R' - a)_+ + w lost, and so on for R'.  D likewise, without loss.
+Lemma (above).  Let C(a) >= E(R - a)_+ for all a >= 0 and M = sum m >= 1; likewise C' for R', independent of R.  Then for w + w' = 1 the law of all
+w r + w' r', of masses m m' and with w lost M' + w' lost' M lost, is such a law of w R + w' R'.  Proof: C(0) >= 1, so C(a) >= 1 - a for a < 0 too.
+So E(w R + w' R' - a)_+ is at most sum m E(w r + w' R' - a)_+ + w lost, and so on for R'.  The same holds for D(a) >= E(a - R)_+, both 0 at a < 0,
+whatever the masses.
 
-Lemma (below).  With both inequalities reversed and nothing lost the law of all w r + w' r' is below the mean: M <= 1 and sum m r <= 1 follow likewise.
+Lemma (below).  Likewise with all inequalities reversed, M <= 1, and nothing lost.
 
-*Above* is shown at the ratios of the new law: between them C and D are linear, what they are above is convex.  *Below*: between two ratios C of the new
-law is S - a T, with S and T its mass under P and Q to the right; the event "beyond the edge" gives such a line S' - a T' that is nowhere above what is
-attained, and two lines are compared at both ends of the interval.  Any edge will do.
+*Above* is shown at the ratios of the new law: between them C and D are linear, and what they have to be above is convex; beyond the last one C is
+constant and D has the slope M.  *Below*: between two ratios C is S - a T, S and T its masses under P and Q on the right.  The event "beyond the edge"
+gives such a line that is nowhere above what is attained, and lines are compared at both ends of the interval.  Any edge will do.
 
-A law that is so by a factor alone, I C(a) >= E(R - a)_+ and so on, counts with its masses and loss times I; factors multiply as laws are joined.
+A law for which this holds up to a factor, I C(a) >= E(R - a)_+ and so on, counts with its masses and loss times I.  Factors multiply.
 """
 
-import math
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
+from attacks import neighbours
+from balls import NotCovered, Refuted, positive_part, smaller
 from cells import normal_below
 from flint import arb, fmpq
+from law import Law, shortfall_above
+from multiplicity import ball, whole
+from profiles import Order, gaussian
+from theorems import Case, Release, Theorem, held_against
 
+NUDGES = (1.0, 1 - 2.0**-34, 1 + 2.0**-34, 1 - 2.0**-28, 1 + 2.0**-28)
+CHORDS = 200  # how many of them are tried
 UNITS = 1074  # every double is a multiple of 2^-1074
 
 
@@ -69,9 +76,14 @@ class Ratios:
         return self.parted(bisect_right(self.ratios, a))
 
     @property
+    def everything(self) -> Parted:
+        """No ratio is beyond infinity."""
+        return self.parted(len(self.ratios))
+
+    @property
     def total(self) -> arb:
         """All mass under Q."""
-        return self._right[1][0]
+        return self.everything.left_q
 
     def above(self, a: arb) -> arb:
         """C(a), the largest of its linear pieces."""
@@ -95,6 +107,7 @@ class LogNormal:
 
     lost = arb(0)
     total = arb(1)
+    everything = Parted(arb(0), arb(0), arb(1), arb(1))
 
     def beyond(self, a: float) -> Parted:
         """X > a is a half-line of z."""
@@ -118,6 +131,13 @@ class Mean:
         self.lost = self.share * one.lost * other.total + self.other_share * other.lost * one.total
         self._ones = [terms * units(r) for r in one.ratios]
         self._others = [others * units(r) for r in other.ratios]
+
+    @property
+    def everything(self) -> Parted:
+        """No pair is beyond infinity."""
+        p, q = self.one.everything.left_p, self.one.everything.left_q
+        met = self.other.everything
+        return Parted(arb(0), arb(0), self.share * p * met.left_q + self.other_share * q * met.left_p, q * met.left_q)
 
     @cached_property
     def _before(self) -> list[tuple[arb, arb]]:
@@ -159,21 +179,261 @@ def largest(values: list[arb]) -> arb:
     return found
 
 
+def lacking(new: Ratios, made) -> arb:
+    """The largest C(a) of what `new` is made from, less that of `new`: with so much more lost it is above."""
+    missing = arb(0)
+    for a in [0.0, *new.ratios]:
+        must = made.beyond(a).above(a) + made.lost
+        has = new.beyond(a).above(a) + new.lost
+        missing = missing.max(positive_part(must - has).upper())
+    return missing.upper()
+
+
 def factor_above(new: Ratios, made) -> arb:
-    """I >= 1 such that `new` times I is above what it is made from; infinite where there is none."""
-    places = [new.beyond(a) for a in new.ratios]
-    needed = [(made.total, new.total)]
-    for a, has in zip(new.ratios, places, strict=True):
-        must = made.beyond(a)
-        needed.append((must.above(a) + made.lost, has.above(a) + new.lost))
-        needed.append((must.under(a), has.under(a)))
-    everything = made.beyond(0.0)
-    needed.append((everything.above(0) + made.lost, new.beyond(0.0).above(0) + new.lost))
+    """The least I >= 1, or a little more, for which D(a) of `new`, times I, is above that of what it is made from; infinite if there is none."""
+    compared = [(made.total, new.total)]
+    compared += [(made.beyond(a).under(a), new.beyond(a).under(a)) for a in new.ratios]
     factor = arb(1)
-    for must, has in needed:
+    for must, has in compared:
         if must <= has:
             continue
         if not has > 0:
             return arb.pos_inf()
         factor = factor.max(must / has)
     return factor.upper()
+
+
+def factor_below(new: Ratios, made, edges: list[float], side: str) -> arb:
+    """The largest I <= 1, or a little less, for which `new` times I is below what it is made from; 0 where there is none."""
+    factor = ratio_below(made.total, new.total)
+    left = 0.0
+    for i, (edge, right) in enumerate(zip([0.0, *edges], new.ratios, strict=True)):
+        piece = new.parted(i)  # its line holds from the ratio before the i-th one up to it
+        best = arb(0)
+        for nudge in NUDGES:  # a pair may lie on the edge, up to the rounding of ratios
+            event = made.beyond(edge * nudge)
+            if side == "C":
+                corners = [(event.above(a), piece.above(a)) for a in (left, right)]
+            else:
+                corners = [(event.under(a), piece.under(a)) for a in (left, right)]
+            best = best.max(least(ratio_below(may, has) for may, has in corners))
+            if best >= 1:
+                break
+        factor = factor.min(best)
+        left = right
+    if side == "D":
+        factor = factor.min(ratio_below(made.everything.under(left), new.everything.under(left)))
+    lower = factor.lower()
+    return lower if lower > 0 else arb(0)
+
+
+def ratio_below(may: arb, has: arb) -> arb:
+    """may / has, but no more than 1."""
+    return arb(1) if has <= may or has.is_zero() else may / has
+
+
+def least(values) -> arb:
+    """A ball of the minimum."""
+    return -largest([-each for each in values])
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A law of the ratio of all terms that, times a factor, bounds one side of the truth."""
+
+    law: Ratios
+    factor: arb
+    terms: int
+
+    def forward(self, a: arb) -> arb:
+        """The bound of H_a(P || Q) = E(R - a)_+."""
+        return self.factor * self.law.above(a)
+
+    def backward(self, a: arb) -> arb:
+        """The bound of H_a(Q || P) = a E(1/a - R)_+, a > 0."""
+        return self.factor * a * self.law.under(1 / a)
+
+
+def read_sums(rows: list[dict], distance: arb, upper: bool, side: str, where: str) -> Bounded:
+    """Shows every law from the two that it is made from, the first one from the log-normal; `side` is C or D."""
+    shown: list[Bounded] = []
+    for place, row in enumerate(rows):
+        there = f"{where}, law {place} of the sums"
+        law = _read(row, there)
+        if row["of"] is None:
+            terms, factor, made = 1, arb(1), LogNormal(distance)
+        else:
+            one, other = (_earlier(shown, i, there) for i in row["of"])
+            terms, factor = one.terms + other.terms, one.factor * other.factor
+            made = Mean(one.law, other.law, one.terms, other.terms)
+        if terms != row["terms"]:
+            raise Refuted(f"{there}: it is the mean of {terms} terms, not of {row['terms']}")
+        own = arb(1)
+        if upper and side == "C":
+            if not law.total >= 1:
+                raise Refuted(f"{there}: its masses add up to less than 1")
+            law.lost += lacking(law, made)
+        elif upper:
+            own = factor_above(law, made)
+        else:
+            own = factor_below(law, made, row["edges"], side)
+        if not (own > 0 and own.is_finite()):
+            raise Refuted(f"{there}: no multiple of it bounds what it is made from")
+        shown.append(Bounded(law, factor * own, terms))
+    return shown[-1]
+
+
+def _read(row: dict, where: str) -> Ratios:
+    ratios, masses, lost = row["ratios"], row["masses"], row["lost"]
+    numbers = [*ratios, *masses, lost, *row["edges"]]
+    if not ratios or len(ratios) != len(masses) or not all(isinstance(x, float) and 0 <= x < float("inf") for x in numbers):
+        raise Refuted(f"{where}: ratios, masses and what is lost must be finite numbers that are not negative")
+    if any(left >= right for left, right in pairwise(ratios)):
+        raise Refuted(f"{where}: ratios must rise")
+    return Ratios(ratios, masses, lost)
+
+
+def _earlier(shown: list[Bounded], i: int, where: str) -> Bounded:
+    if type(i) is not int or not 0 <= i < len(shown):
+        raise Refuted(f"{where}: it is made from laws that come later")
+    return shown[i]
+
+
+def substituted(to_absent: Bounded, from_absent: Bounded, a: arb) -> arb:
+    """The least H_u(P || Q) + u H_w(Q || P') over u w = a, u, w >= 1: C(u) + a D(u/a), convex in u; any u will do."""
+    low, high = 0.0, float(a.log().mid())
+    for _ in range(40):
+        middle = (low + high) / 2
+        u = arb(middle).exp()
+        falls = to_absent.law.beyond(float(u.mid())).right_q
+        rises = from_absent.law.beyond(float((u / a).mid())).left_q
+        if falls > rises:
+            low = middle
+        else:
+            high = middle
+    u = arb(low).exp()
+    return to_absent.forward(u) + a * from_absent.factor * from_absent.law.under(u / a)
+
+
+def shortfall_below_sums(law: Law, shown: Bounded, direction: str) -> arb:
+    """The largest F(a) - H(a), or 0, where H is what `shown` attains: linear between its kinks, so that the convex F is looked at there alone."""
+    bound = shown.forward if direction == "forward" else shown.backward
+    orders = [arb(r) if direction == "forward" else 1 / arb(r) for r in shown.law.ratios if r > 0]
+    at_zero = shown.law.above(arb(0)) if direction == "forward" else shown.law.total
+    missing = positive_part(law.total() - shown.factor * at_zero).upper()
+    for order in orders:
+        missing = missing.max(positive_part(profile(law, order) - bound(order)).upper())
+    return missing
+
+
+def profile(law: Law, order: arb) -> arb:
+    """F(a), the largest of its linear pieces."""
+    index = float(((order.log() - law.offset) / law.step).mid())
+    i = len(law.indices) - bisect_right(law.indices, index)
+    lines = [(arb(law.infinity), arb(0))] + [(S, T) for _, S, T in law.suffixes[max(i - 3, 0) : i + 3]]
+    return largest([S - order * T for S, T in lines])
+
+
+def allocated(release: Release) -> tuple[int, int]:
+    """t and k of a random allocation."""
+    if release.name != "random_allocation" or release.laplace:
+        raise Refuted("the theorem is about random allocation and Gaussian noise")
+    t, k = whole(release.sampler["t"], "t"), whole(release.sampler["k"], "k")
+    if k > t:
+        raise Refuted("question: no record goes to more steps than there are")
+    return t, k
+
+
+def block_shortfall(case: Case) -> arb:
+    """The part's law against H of one of as many steps as its sums have terms, in the case's direction and at all orders a > 0."""
+    case.need(case.adjacency != "substitute", "add_remove or zero_out")
+    is_forward = case.direction == "forward"
+    shown = read_sums(case.part["sums"], 1 / case.release.s, True, "C" if is_forward else "D", case.direction)
+
+    def bound(loss: arb, order: arb, enough: arb) -> arb:
+        return shown.forward(order) if is_forward else shown.backward(order)
+
+    return shortfall_above(case.law, bound, case.negligible)
+
+
+def blocks(release: Release, parts: list[dict]) -> None:
+    """Theorem 27: t = k f + g, g blocks of f + 1 steps and k - g of f in each epoch; for k = 1 this is Theorem 25."""
+    t, k = allocated(release)
+    size, left = divmod(t, k)
+    expected = {size: (k - left) * release.rounds, size + 1: left * release.rounds}
+    found = dict.fromkeys(expected, 0)
+    for part in parts:
+        terms = part["sums"][-1]["terms"]
+        if terms not in found or type(part["times"]) is not int or part["times"] < 1:
+            raise Refuted(f"{part['times']} blocks of {terms} steps are not those of Theorem 27")
+        found[terms] += part["times"]
+    if found != expected:
+        raise Refuted(f"an epoch has other blocks than {found}")
+
+
+def theorem_25(case: Case) -> arb:
+    case.need(allocated(case.release)[1] == 1, "one step of an epoch for each record")
+    return block_shortfall(case)
+
+
+def theorem_27(case: Case) -> arb:
+    allocated(case.release)
+    return block_shortfall(case)
+
+
+def substitution(case: Case) -> arb:
+    """The inequality of 4.6, and G(a, 2 sqrt(k)/s) by (F1); for k > 1 the latter alone."""
+    t, k = allocated(case.release)
+    case.need(case.adjacency == "substitute", "substitute")
+    distance = 2 * arb(k).sqrt() / case.release.s
+    if k > 1:
+        raise NotCovered("the inequality of 4.6 for more than one step of an epoch")
+    to_absent = read_sums(case.part["sums"], 1 / case.release.s, True, "C", "sums")
+    from_absent = read_sums(case.part["sums_backward"], 1 / case.release.s, True, "D", "sums_backward")
+    case.need(to_absent.terms == t == from_absent.terms, "sums of all steps of an epoch")
+
+    def bound(order: Order, enough: arb) -> arb:
+        in_order = gaussian(order, distance)
+        return in_order if in_order <= enough else smaller(in_order, substituted(to_absent, from_absent, order.a))
+
+    def with_chords(order: Order, enough: arb) -> arb:
+        """At order 1 also below the chords between (a, H(a)) and its mirror image (1/a, 1 - 1/a + H(a)/a), as H is convex."""
+        least = bound(order, enough)
+        if not order.u.is_zero():
+            return least
+        for u in chords:
+            chord = (u + 2 * bound(Order(u), arb(0))) / (u + 2)
+            least = smaller(least, chord)
+        return least
+
+    right_of_zero = [loss.expm1() for loss in case.law.losses() if loss > 0]
+    chords = right_of_zero[:CHORDS]
+    return held_against(case, with_chords)
+
+
+def all_steps(case: Case) -> arb:
+    """The likelihood ratio of an epoch in which one of t steps is shifted and, on D', none (4.3 and 4.6; Theorem 26 (iii))."""
+    record, other, filler = neighbours(case)
+    release = case.release
+    if release.name == "random_allocation":
+        terms, k = allocated(release)
+        same = filler == 0 and k == 1
+    elif release.name == "shuffle" and not release.laplace:
+        terms, same = release.steps_per_epoch(release.n), True
+    else:
+        raise NotCovered(f"statistic 'all steps' of {release.name}")
+    if not same or other != filler:
+        raise Refuted("data: the likelihood ratio is the mean of theorem 26 only where the record does nothing in D'")
+    distance = ball(abs(record - filler)) / release.s
+    side = "C" if case.direction == "forward" else "D"
+    shown = read_sums(case.part["sums"], distance, False, side, case.direction)
+    if shown.terms != terms:
+        raise Refuted(f"sums of {shown.terms} terms, where an epoch has {terms} steps")
+    return shortfall_below_sums(case.law, shown, case.direction)
+
+
+THEOREMS = {
+    "25": Theorem("4.6", theorem_25, lambda adjacency: False, rounds=blocks),
+    "27": Theorem("4.6", theorem_27, lambda adjacency: False, rounds=blocks),
+    "substitution": Theorem("4.6", substitution, lambda adjacency: True),
+}

@@ -7,10 +7,16 @@ holds for any cells.  They are therefore found in floating point; their masses, 
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 
+from attacks import neighbours
+from balls import NotCovered
 from flint import arb
+from law import shortfall_below
+from multiplicity import ball
+from theorems import Case
 
 NODES = 4000
 
@@ -32,18 +38,18 @@ class Mixture:
     """sum over l of weights[l] times the noise, of multiplier `scale`, about centres[l]."""
 
     weights: list[arb]
-    centres: list[float]
+    centres: list[Fraction]
     scale: float
-    mechanism: str
+    laplace: bool
 
     @cached_property
     def _terms(self) -> list[tuple[float, float]]:
-        likely = [(float(w.mid()), c) for w, c in zip(self.weights, self.centres, strict=True)]
+        likely = [(float(w.mid()), float(c)) for w, c in zip(self.weights, self.centres, strict=True)]
         return [(math.log(w), c) for w, c in likely if w > 0]
 
     def log_density(self, t: float) -> float:
         """In floating point, less a constant: it only aims."""
-        if self.mechanism == "laplace":
+        if self.laplace:
             exponents = [w - abs(t - c) / self.scale for w, c in self._terms]
         else:
             exponents = [w - ((t - c) / self.scale) ** 2 / 2 for w, c in self._terms]
@@ -51,10 +57,10 @@ class Mixture:
 
     def below(self, t: float) -> arb:
         """The mass of (-infinity, t]."""
-        noise = laplace_below if self.mechanism == "laplace" else normal_below
+        noise = laplace_below if self.laplace else normal_below
         total = arb(0)
         for weight, centre in zip(self.weights, self.centres, strict=True):
-            total += weight * noise((arb(t) - centre) / self.scale)
+            total += weight * noise((arb(t) - ball(centre)) / self.scale)
         return total
 
     @property
@@ -64,20 +70,19 @@ class Mixture:
 
     def range(self, tail: float) -> tuple[float, float]:
         """An interval outside of which the mass is about `tail` of all."""
-        deviations = -math.log(tail) if self.mechanism == "laplace" else math.sqrt(-2 * math.log(tail))
+        deviations = -math.log(tail) if self.laplace else math.sqrt(-2 * math.log(tail))
         reach = deviations * self.scale
-        return min(self.centres) - reach, max(self.centres) + reach
+        return float(min(self.centres)) - reach, float(max(self.centres)) + reach
 
 
 @dataclass(frozen=True)
 class Largest:
     """The largest of `batches` independent Gaussian sums, one of which is about `shift` and the others about 0 (section 4.3)."""
 
-    shift: float
+    shift: Fraction
     batches: int
     scale: float
 
-    mechanism = "gaussian"
     mass = arb(1)
 
     def log_density(self, t: float) -> float:
@@ -92,14 +97,14 @@ class Largest:
 
     def below(self, t: float) -> arb:
         """P(max <= t) = Phi((t - shift)/s) Phi(t/s)^(T - 1)."""
-        own = normal_below((arb(t) - self.shift) / self.scale)
+        own = normal_below((arb(t) - ball(self.shift)) / self.scale)
         other = normal_below(arb(t) / self.scale)
         return own * other ** (self.batches - 1)
 
     def range(self, tail: float) -> tuple[float, float]:
         """An interval outside of which the mass is at most about `tail` of all."""
         reach = math.sqrt(-2 * math.log(tail / self.batches)) * self.scale
-        return -reach, self.shift + reach
+        return min(float(self.shift), 0.0) - reach, max(float(self.shift), 0.0) + reach
 
 
 def log_sum(exponents: list[float]) -> float:
@@ -187,3 +192,19 @@ def attained(events: list[tuple[arb, arb]], charge: arb) -> arb:
         return accept.lower()
     share = share if share < 1 else arb(1)
     return (accept + share * (most - accept)).lower()
+
+
+def largest_step(case: Case) -> arb:
+    """The law of a part against events of the largest sum of a shuffled epoch; sums are translated by what the fillers add."""
+    release = case.release
+    if release.name != "shuffle" or release.laplace:
+        raise NotCovered(f"statistic 'largest step' of {release.name}")
+    record, other, filler = neighbours(case)
+    batches = release.steps_per_epoch(release.n)
+    laws = [Largest(value - filler, batches, float(release.s.mid())) for value in (record, other)]
+    if case.direction == "backward":
+        laws.reverse()
+    law = case.law
+    reach = max(-law.indices[0], law.indices[-1]) + 1
+    events = frontier(*laws, law.step, reach, float(case.negligible.mid()))
+    return shortfall_below(law, lambda T, S: attained(events, T))

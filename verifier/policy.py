@@ -12,8 +12,13 @@ import math
 from dataclasses import dataclass
 from itertools import accumulate
 
-from cells import crossings, masses
+from attacks import noiseless
+from balls import NotCovered, Refuted
+from cells import Mixture, crossings, masses
 from flint import arb, fmpz_poly
+from theorems import Case
+
+LARGEST_WINDOW = 100_000
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,8 @@ class Flip:
 
     @property
     def _rare(self) -> int:
-        return 1 << 16  # what a kernel drops, in units of 2^-bits
+        """What a kernel drops."""
+        return 1 << 16
 
     def value(self, signs, epsilon: arb, blocks: list[list[int]]) -> arb:
         """A lower bound of delta(epsilon); `signs` holds the pair of laws of one step for each sign of the fillers."""
@@ -158,3 +164,40 @@ def best(played, prices: list[float]) -> tuple[list[int], list[int]]:
         accept.append(chosen[0])
         charge.append(chosen[1])
     return accept, charge
+
+
+def filler_flip(question, lower: dict) -> tuple[arb, str]:
+    """What the policy of `lower` proves of delta at the question's epsilon; other releases than its own are ignored."""
+    if lower["direction"] not in ("forward", "backward"):
+        raise Refuted(f"no direction {lower['direction']!r}")
+    if lower["data"]["filler"] != "-1 or 1":
+        raise NotCovered(f"a policy with fillers {lower['data']['filler']!r}")
+    place = lower["release"]
+    if place not in range(len(question.releases)):
+        raise Refuted("the policy is of no release of the question")
+    release = question.releases[place]
+    first, last = lower["window"]
+    step = float(lower["step"])
+    if not (type(first) is type(last) is int and first <= last < first + LARGEST_WINDOW and 0 < step < float("inf")):
+        raise Refuted("the policy's window must be two whole numbers, the first one at most the last, and its step above 0")
+    if not all(type(number) is int and number > 0 for block in lower["blocks"] for number in block):
+        raise Refuted("the policy's blocks must have whole lengths above 0")
+    steps = sum(length * repeats for length, repeats in lower["blocks"])
+    if steps != release.rounds:
+        raise Refuted(f"the policy plays {steps} steps, of {release.rounds}")
+    # Charges are e^epsilon / delta times as small as 1.
+    digits = (question.epsilon.exp() / question.delta).log() / arb.const_log2() if question.delta > 0 else arb(1100)
+    flip = Flip(step, first, last, bits=112 + int(digits.ceil().upper().ceil().unique_fmpz()))
+    signs = [pair_of(question, release, lower, filler) for filler in (-1, 1)]
+    delta = flip.value(signs, question.epsilon, lower["blocks"])
+    return delta, f"filler flip, {steps} steps; {last - first + 1} points"
+
+
+def pair_of(question, release, lower: dict, filler: int) -> tuple[Mixture, Mixture]:
+    """The laws of one step's sum on D and on D', or the other way round, with all fillers at `filler`."""
+    part = {"data": {**lower["data"], "filler": filler}}
+    case = Case(release, question.adjacency, lower["direction"], part, None, question.cut())
+    laws = [
+        Mixture(list(weights.values()), list(weights), float(release.s.mid()), release.laplace) for weights in noiseless(case)
+    ]
+    return tuple(laws if lower["direction"] == "forward" else reversed(laws))
