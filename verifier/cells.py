@@ -131,22 +131,29 @@ def crossings(first, second, step: float, reach: int, tail: float) -> list[float
     nodes = [low + (high - low) * i / NODES for i in range(NODES + 1)]
     losses = [loss(t) for t in nodes]
     edges = set()
-    for (left, right), (a, b) in zip(pairwise(nodes), pairwise(losses), strict=True):
-        lowest = max(math.ceil(min(a, b) - 0.5), -reach)
-        highest = min(math.ceil(max(a, b) - 0.5), reach)
-        edges.update(_crossing(loss, left, right, i + 0.5, rises=b > a) for i in range(lowest, highest))
+    for left, right in pairwise(zip(nodes, losses, strict=True)):
+        ends = sorted((left[1], right[1]))
+        lowest, highest = (min(max(math.ceil(end - 0.5), -reach), reach) for end in ends)
+        edges.update(_crossing(loss, left, right, i + 0.5) for i in range(lowest, highest))
     return sorted(edges)
 
 
-def _crossing(loss, left: float, right: float, level: float, rises: bool) -> float:
-    while True:
-        middle = (left + right) / 2
-        if not left < middle < right or right - left < 1e-13 * (1 + abs(middle)):
-            return middle
-        if (loss(middle) < level) == rises:
-            left = middle
+def _crossing(loss, left: tuple[float, float], right: tuple[float, float], level: float) -> float:
+    """A place between two others where the loss is nearly at the level, by chords; the end that stays is pulled in (Illinois)."""
+    (t, f), (u, g) = (left[0], left[1] - level), (right[0], right[1] - level)
+    middle = (t + u) / 2
+    for _ in range(100):
+        chord = (t * g - u * f) / (g - f)
+        middle = chord if min(t, u) < chord < max(t, u) else (t + u) / 2
+        found = loss(middle) - level
+        if abs(found) < 1e-9 or abs(u - t) < 1e-13:
+            break
+        if (found > 0) != (g > 0):
+            t, f = u, g
         else:
-            right = middle
+            f /= 2
+        u, g = middle, found
+    return middle
 
 
 def masses(law, edges: list[float]) -> list[arb]:
