@@ -3,8 +3,8 @@
 import json
 from dataclasses import dataclass
 
-from attacks import POLICIES, STATISTICS
 from balls import NotCovered, Refuted, set_precision
+from events import POLICIES, STATISTICS
 from flint import arb
 from law import Law, charge, composed_profile, read_law
 from theorems import THEOREMS, Case, Release, read_release

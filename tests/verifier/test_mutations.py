@@ -1,0 +1,143 @@
+"""A certificate with one wrong entry is refuted."""
+
+import copy
+import json
+
+import pytest
+from certificate import verify
+
+from dpsub.cli import main
+
+QUESTIONS = {
+    "poisson": "poisson --rate 0.25 --noise-multiplier 1 --steps 2 --epsilon 1",
+    "substitute": "poisson --rate 0.25 --noise-multiplier 1 --steps 2 --delta 0.001 --adjacency substitute",
+    "wr": "wr --n 4 --m 2 --noise-multiplier 1 --steps 2 --epsilon 1 --adjacency add_remove",
+    "laplace": "wor --n 4 --m 2 --noise-multiplier 2 --steps 3 --mechanism laplace --epsilon 0.5 --adjacency add_remove",
+    "truncated": "truncated_poisson --n 6 --rate 0.3 --max-batch 2 --noise-multiplier 1 --steps 2 --epsilon 1",
+}
+
+
+@pytest.fixture(scope="module", params=QUESTIONS)
+def certificate(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("certificates") / "c.json"
+    assert main(["account", *QUESTIONS[request.param].split(), "--certificate", str(path)]) in (None, 0)
+    return json.loads(path.read_text())
+
+
+def outcome(data, tmp_path):
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(data))
+    lines, status = verify(str(path))
+    return lines, status
+
+
+def heaviest(law):
+    """The mass right of loss 0 that matters most."""
+    places = [i for i, index in enumerate(law["indices"]) if index * law["step"] > 0.3]
+    return max(places, key=lambda i: law["masses"][i])
+
+
+def less_mass(data):
+    law = data["upper"]["forward"][0]["law"]
+    law["masses"][heaviest(law)] *= 0.9
+
+
+def more_mass(data):
+    law = data["lower"]["parts"][0]["law"]
+    law["masses"][heaviest(law)] *= 1.1
+
+
+def lost_mass(data):
+    law = data["upper"]["forward"][0]["law"]
+    law["masses"][0] *= 0.5
+    law["masses"][len(law["masses"]) // 2] *= 0.9
+
+
+def shifted(data):
+    law = data["upper"]["forward"][0]["law"]
+    law["offset"] -= law["step"]
+
+
+def less_noise(data):
+    data["question"]["releases"][0]["noise_multiplier"] *= 0.98
+
+
+def more_noise(data):
+    data["question"]["releases"][0]["noise_multiplier"] *= 1.02
+
+
+def more_steps(data):
+    data["question"]["releases"][0]["steps"] += 1
+
+
+def other_relation(data):
+    relation = data["question"]["adjacency"]
+    data["question"]["adjacency"] = "substitute" if relation != "substitute" else "add_remove"
+
+
+def other_theorem(data):
+    for parts in (data["upper"]["forward"], data["upper"]["backward"] or []):
+        for part in parts:
+            part["theorem"] = {"1": "17", "9": "2", "18": "1"}[part["theorem"]]
+
+
+def one_direction(data):
+    """Only for a relation with two."""
+    data["upper"]["backward"] = None
+    data["question"]["adjacency"] = "zero_out"
+
+
+def claimed_upper(data):
+    data["claim"]["upper"] -= 1e-4 * data["claim"]["upper"]
+
+
+def claimed_lower(data):
+    data["claim"]["lower"] += 1e-2 * data["claim"]["lower"]
+
+
+def other_filler(data):
+    data["lower"]["parts"][0]["data"]["record"] = 0.9
+
+
+MUTATIONS = (
+    less_mass, more_mass, lost_mass, shifted, less_noise, more_noise, more_steps, other_relation, other_theorem,
+    one_direction, claimed_upper, claimed_lower, other_filler,
+)
+
+
+def test_the_certificate_itself_is_verified(certificate, tmp_path):
+    lines, status = outcome(certificate, tmp_path)
+    assert (lines[-1], status) == ("verified", 0)
+
+
+@pytest.mark.parametrize("mutate", MUTATIONS)
+def test_one_wrong_entry_is_refuted(certificate, mutate, tmp_path):
+    data = copy.deepcopy(certificate)
+    mutate(data)
+    lines, status = outcome(data, tmp_path)
+    assert status == 1, lines
+    assert lines[-1].startswith("refuted: ")
+
+
+def test_a_file_that_is_none(tmp_path):
+    for text in ("", "{}", "[1]", '{"dpsub_certificate": 1}', '{"dpsub_certificate": 1, "claim": 3}'):
+        path = tmp_path / "c.json"
+        path.write_text(text)
+        lines, status = verify(str(path))
+        assert status == 2, text
+        assert len(lines) == 1
+
+
+def test_what_is_not_known_is_said(certificate, tmp_path):
+    data = copy.deepcopy(certificate)
+    data["upper"]["forward"][0]["theorem"] = "99"
+    lines, status = outcome(data, tmp_path)
+    assert (lines[-1], status) == ("not covered: theorem 99", 3)
+
+
+def test_an_end_that_is_not_claimed(certificate, tmp_path):
+    data = copy.deepcopy(certificate)
+    data["claim"]["lower"], data["lower"] = None, None
+    lines, status = outcome(data, tmp_path)
+    assert lines[1:] == ["lower: nothing claimed", "verified"]
+    assert status == 0
