@@ -1,22 +1,25 @@
 """Random allocation of a record to one of t steps: laws of the likelihood ratio (section 4.6 of docs/accounting.md).
 
-Let R >= 0 be a mean of independent log-normal variables X_j under Q, ER = 1, so that (6) reads H_a(P || Q) = E(R - a)_+ and
-H_a(Q || P) = a E(1/a - R)_+.  A law of masses m at ratios r, with `lost` beside them, has
+Let R >= 0 be a mean of independent log-normal variables X_j under Q, ER = 1, so that (6) reads H_a(P || Q) = E(R -
+a)_+ and H_a(Q || P) = a E(1/a - R)_+.  A law of masses m at ratios r, with `lost` beside them, has
 
     C(a) = sum m (r - a)_+ + lost,    D(a) = sum m (a - r)_+.
 
-Lemma (above).  Let C(a) >= E(R - a)_+ for all a >= 0 and M = sum m >= 1; likewise C' for R', independent of R.  Then for w + w' = 1 the law of all
-w r + w' r', of masses m m' and with w lost M' + w' lost' M lost, is such a law of w R + w' R'.  Proof: C(0) >= 1, so C(a) >= 1 - a for a < 0 too.
-So E(w R + w' R' - a)_+ is at most sum m E(w r + w' R' - a)_+ + w lost, and so on for R'.  The same holds for D(a) >= E(a - R)_+, both 0 at a < 0,
-whatever the masses.
+Lemma (above).  Let C(a) >= E(R - a)_+ for all a >= 0 and M = sum m >= 1; likewise C' for R', independent of R.
+Then for w + w' = 1 the law of all w r + w' r', of masses m m' and with w lost M' + w' lost' M lost, is such a law
+of w R + w' R'.  Proof: C(0) >= 1, so C(a) >= 1 - a for a < 0 too. So E(w R + w' R' - a)_+ is at most sum m E(w r +
+w' R' - a)_+ + w lost, and so on for R'.  The same holds for D(a) >= E(a - R)_+, both 0 at a < 0, whatever the
+masses.
 
 Lemma (below).  Likewise with all inequalities reversed, M <= 1, and nothing lost.
 
-*Above* is shown at the ratios of the new law: between them C and D are linear, and what they have to be above is convex; beyond the last one C is
-constant and D has the slope M.  *Below*: between two ratios C is S - a T, S and T its masses under P and Q on the right.  The event "beyond the edge"
-gives such a line that is nowhere above what is attained, and lines are compared at both ends of the interval.  Any edge will do.
+*Above* is shown at the ratios of the new law: between them C and D are linear, and what they have to be above is
+convex; beyond the last one C is constant and D has the slope M.  *Below*: between two ratios C is S - a T, S and T
+its masses under P and Q on the right.  The event "beyond the edge" gives such a line that is nowhere above what is
+attained, and lines are compared at both ends of the interval.  Any edge will do.
 
-A law for which this holds up to a factor, I C(a) >= E(R - a)_+ and so on, counts with its masses and loss times I.  Factors multiply.
+A law for which this holds up to a factor, I C(a) >= E(R - a)_+ and so on, counts with its masses and loss times I.
+Factors multiply.
 """
 
 from bisect import bisect_right
@@ -30,8 +33,9 @@ from cells import normal_below
 from flint import arb, fmpq
 from law import Law, shortfall_above
 from multiplicity import ball, whole
-from profiles import Order, gaussian
 from theorems import Case, Release, Theorem, held_against
+
+from profiles import Order, gaussian
 
 NUDGES = (1.0, 1 - 2.0**-34, 1 + 2.0**-34, 1 - 2.0**-28, 1 + 2.0**-28)
 CHORDS = 200  # how many of them are tried
@@ -48,7 +52,9 @@ class Parted:
     left_q: arb
 
     def above(self, a) -> arb:
-        """What the ratios beyond the place contribute to C(a) where all of them exceed a; in any case no more than C(a)."""
+        """What the ratios beyond the place contribute to C(a) where all of them exceed a; in any case no more than
+        C(a).
+        """
         return self.right_p - a * self.right_q
 
     def under(self, a) -> arb:
@@ -120,7 +126,9 @@ class LogNormal:
 
 
 class Mean:
-    """w r + w' r' of two independent laws, w and w' their shares of the terms; pairs are not listed, but summed by runs."""
+    """w r + w' r' of two independent laws, w and w' their shares of the terms; pairs are not listed, but summed by
+    runs.
+    """
 
     def __init__(self, one: Ratios, other: Ratios, terms: int, others: int):
         self.one, self.other = one, other
@@ -144,7 +152,9 @@ class Mean:
         return [(self.one.parted(i).left_p, self.one.parted(i).left_q) for i in range(len(self._ones) + 1)]
 
     def beyond(self, a: float) -> Parted:
-        """At a: down the first law, along the stairs that part the pairs, a run of ratios that meet the same others at a time."""
+        """At a: down the first law, along the stairs that part the pairs, a run of ratios that meet the same
+        others at a time.
+        """
         border = self.terms * units(a)
         right_p = right_q = left_p = left_q = arb(0)
         stop = len(self._ones)
@@ -190,7 +200,9 @@ def lacking(new: Ratios, made) -> arb:
 
 
 def factor_above(new: Ratios, made) -> arb:
-    """The least I >= 1, or a little more, for which D(a) of `new`, times I, is above that of what it is made from; infinite if there is none."""
+    """The least I >= 1, or a little more, for which D(a) of `new`, times I, is above that of what it is made from;
+    infinite if there is none.
+    """
     compared = [(made.total, new.total)]
     compared += [(made.beyond(a).under(a), new.beyond(a).under(a)) for a in new.ratios]
     factor = arb(1)
@@ -204,7 +216,9 @@ def factor_above(new: Ratios, made) -> arb:
 
 
 def factor_below(new: Ratios, made, edges: list[float], side: str) -> arb:
-    """The largest I <= 1, or a little less, for which `new` times I is below what it is made from; 0 where there is none."""
+    """The largest I <= 1, or a little less, for which `new` times I is below what it is made from; 0 where there
+    is none.
+    """
     factor = ratio_below(made.total, new.total)
     left = 0.0
     for i, (edge, right) in enumerate(zip([0.0, *edges], new.ratios, strict=True)):
@@ -276,6 +290,7 @@ def read_sums(rows: list[dict], distance: arb, upper: bool, side: str, where: st
         elif upper:
             own = factor_above(law, made)
         else:
+            law.lost = arb(0)
             own = factor_below(law, made, row["edges"], side)
         if not (own > 0 and own.is_finite()):
             raise Refuted(f"{there}: no multiple of it bounds what it is made from")
@@ -286,7 +301,8 @@ def read_sums(rows: list[dict], distance: arb, upper: bool, side: str, where: st
 def _read(row: dict, where: str) -> Ratios:
     ratios, masses, lost = row["ratios"], row["masses"], row["lost"]
     numbers = [*ratios, *masses, lost, *row["edges"]]
-    if not ratios or len(ratios) != len(masses) or not all(isinstance(x, float) and 0 <= x < float("inf") for x in numbers):
+    are_numbers = all(isinstance(x, float) and 0 <= x < float("inf") for x in numbers)
+    if not (ratios and len(ratios) == len(masses) and are_numbers):
         raise Refuted(f"{where}: ratios, masses and what is lost must be finite numbers that are not negative")
     if any(left >= right for left, right in pairwise(ratios)):
         raise Refuted(f"{where}: ratios must rise")
@@ -316,7 +332,9 @@ def substituted(to_absent: Bounded, from_absent: Bounded, a: arb) -> arb:
 
 
 def shortfall_below_sums(law: Law, shown: Bounded, direction: str) -> arb:
-    """The largest F(a) - H(a), or 0, where H is what `shown` attains: linear between its kinks, so that the convex F is looked at there alone."""
+    """The largest F(a) - H(a), or 0, where H is what `shown` attains: linear between its kinks, so that the convex
+    F is looked at there alone.
+    """
     bound = shown.forward if direction == "forward" else shown.backward
     orders = [arb(r) if direction == "forward" else 1 / arb(r) for r in shown.law.ratios if r > 0]
     at_zero = shown.law.above(arb(0)) if direction == "forward" else shown.law.total
@@ -345,7 +363,9 @@ def allocated(release: Release) -> tuple[int, int]:
 
 
 def block_shortfall(case: Case) -> arb:
-    """The part's law against H of one of as many steps as its sums have terms, in the case's direction and at all orders a > 0."""
+    """The part's law against H of one of as many steps as its sums have terms, in the case's direction and at all
+    orders a > 0.
+    """
     case.need(case.adjacency != "substitute", "add_remove or zero_out")
     is_forward = case.direction == "forward"
     shown = read_sums(case.part["sums"], 1 / case.release.s, True, "C" if is_forward else "D", case.direction)
@@ -397,7 +417,9 @@ def substitution(case: Case) -> arb:
         return in_order if in_order <= enough else smaller(in_order, substituted(to_absent, from_absent, order.a))
 
     def with_chords(order: Order, enough: arb) -> arb:
-        """At order 1 also below the chords between (a, H(a)) and its mirror image (1/a, 1 - 1/a + H(a)/a), as H is convex."""
+        """At order 1 also below the chords between (a, H(a)) and its mirror image (1/a, 1 - 1/a + H(a)/a), as H is
+        convex.
+        """
         least = bound(order, enough)
         if not order.u.is_zero():
             return least
@@ -412,13 +434,15 @@ def substitution(case: Case) -> arb:
 
 
 def all_steps(case: Case) -> arb:
-    """The likelihood ratio of an epoch in which one of t steps is shifted and, on D', none (4.3 and 4.6; Theorem 26 (iii))."""
+    """The likelihood ratio of an epoch in which one of t steps is shifted and, on D', none (4.3 and 4.6; Theorem
+    26 (iii)).
+    """
     record, other, filler = neighbours(case)
     release = case.release
     if release.name == "random_allocation":
         terms, k = allocated(release)
         same = filler == 0 and k == 1
-    elif release.name == "shuffle" and not release.laplace:
+    elif release.name == "shuffle" and not release.laplace and case.adjacency != "add_remove":
         terms, same = release.steps_per_epoch(release.n), True
     else:
         raise NotCovered(f"statistic 'all steps' of {release.name}")

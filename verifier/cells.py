@@ -1,7 +1,8 @@
 """Cells of one number that is released, and the events that can be made of them.
 
-Lemma (F2).  Whoever sees only in which cell the number lies sees less, so what is attained by events that are unions of cells is attained.  That
-holds for any cells.  They are therefore found in floating point; their masses, which decide, are balls.
+Lemma (F2).  Whoever sees only in which cell the number lies sees less, so what is attained by events that are
+unions of cells is attained.  That holds for any cells.  They are therefore found in floating point; their masses,
+which decide, are balls.
 """
 
 import math
@@ -28,9 +29,10 @@ def normal_below(z: arb) -> arb:
 
 def laplace_below(z: arb) -> arb:
     """The distribution function of Lap(0) of scale 1."""
+    left, right = z.exp() / 2, 1 - (-z).exp() / 2
     if z <= 0:
-        return z.exp() / 2
-    return 1 - (-z).exp() / 2
+        return left
+    return right if z >= 0 else left.union(right)
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,9 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Largest:
-    """The largest of `batches` independent Gaussian sums, one of which is about `shift` and the others about 0 (section 4.3)."""
+    """The largest of `batches` independent Gaussian sums, one of which is about `shift` and the others about 0
+    (section 4.3).
+    """
 
     shift: Fraction
     batches: int
@@ -139,7 +143,9 @@ def crossings(first, second, step: float, reach: int, tail: float) -> list[float
 
 
 def _crossing(loss, left: tuple[float, float], right: tuple[float, float], level: float) -> float:
-    """A place between two others where the loss is nearly at the level, by chords; the end that stays is pulled in (Illinois)."""
+    """A place between two others where the loss is nearly at the level, by chords; the end that stays is pulled in
+    (Illinois).
+    """
     (t, f), (u, g) = (left[0], left[1] - level), (right[0], right[1] - level)
     middle = (t + u) / 2
     for _ in range(100):
@@ -163,7 +169,9 @@ def masses(law, edges: list[float]) -> list[arb]:
 
 
 def frontier(first, second, step: float, reach: int, tail: float) -> list[tuple[arb, arb]]:
-    """Events, from none to all, of the cells with the largest losses: their masses under the second and the first law."""
+    """Events, from none to all, of the cells with the largest losses: their masses under the second and the first
+    law.
+    """
     edges = crossings(first, second, step, reach, tail)
     cells = list(zip(masses(first, edges), masses(second, edges), strict=True))
     cells.sort(key=_loss, reverse=True)
@@ -202,9 +210,11 @@ def attained(events: list[tuple[arb, arb]], charge: arb) -> arb:
 
 
 def largest_step(case: Case) -> arb:
-    """The law of a part against events of the largest sum of a shuffled epoch; sums are translated by what the fillers add."""
+    """The law of a part against events of the largest sum of a shuffled epoch; sums are translated by what the
+    fillers add.
+    """
     release = case.release
-    if release.name != "shuffle" or release.laplace:
+    if release.name != "shuffle" or release.laplace or case.adjacency == "add_remove":
         raise NotCovered(f"statistic 'largest step' of {release.name}")
     record, other, filler = neighbours(case)
     batches = release.steps_per_epoch(release.n)

@@ -1,16 +1,12 @@
-"""Lower ends: events of two mixtures of shifted noise, and whether they attain a discretised law.
+"""Lower ends: half-lines as events of two mixtures of shifted noise, and whether they attain a discretised law."""
 
-To add a statistic, add it to `STATISTICS`: a function of a `Case` that returns the shortfall of the case's law below
-the trade-off curve of its two laws.  To add a policy, add it to `POLICIES`.
-"""
-
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import erfc, exp, inf, log, pi, sqrt
 
 from attacks import Weights, noiseless
 from balls import HALF, ONE, ZERO, normal_density, normal_tail
+from cells import Mixture, attained, frontier
 from flint import arb
 from law import shortfall_below
 from multiplicity import ball
@@ -51,7 +47,7 @@ def log_sum(logs: list[float]) -> float:
 
 
 class Curve:
-    """Events of two mixtures of shifted noise, by half-lines, or by level sets of the loss where that does not rise.
+    """Half-lines as events of two mixtures of shifted noise, which are the best ones where the loss rises.
 
     Any event shows that its two probabilities lie below the trade-off curve, so how it was found does not matter.
     """
@@ -72,8 +68,6 @@ class Curve:
             self.centres = [-x for x in self.centres]
             self._floats()
             losses = losses[::-1]
-            places = [-t for t in places[::-1]]
-        self.places, self.losses = places, losses
         self.rises = all(later >= earlier - 1e-9 for earlier, later in pairwise(losses))
         self.last = self.high
 
@@ -142,14 +136,15 @@ class Curve:
 
 
 def statistic_sum(case: Case) -> arb:
-    P, Q = noiseless(case)
-    if case.direction == "backward":
-        P, Q = Q, P
-    curve = Curve(P, Q, case.release.s, Noise(case.release.laplace), case.negligible)
-    return shortfall_below(case.law, curve.event)
-
-
-STATISTICS: dict[str, Callable[[Case], arb]] = {"sum": statistic_sum}
-
-# name of a form of `lower` -> (question's releases, adjacency, lower, epsilon) -> a lower bound of delta(epsilon)
-POLICIES: dict[str, Callable] = {}
+    """The sum of one step: by half-lines, or where the loss does not rise by unions of cells."""
+    laws = noiseless(case)
+    first, second = laws if case.direction == "forward" else reversed(laws)
+    release, law = case.release, case.law
+    curve = Curve(first, second, release.s, Noise(release.laplace), case.negligible)
+    if curve.rises:
+        return shortfall_below(law, curve.event)
+    mixtures = [Mixture(list(weights.values()), list(weights), float(release.s.mid()), release.laplace)
+                for weights in (first, second)]
+    reach = max(-law.indices[0], law.indices[-1]) + 1
+    unions = frontier(*mixtures, law.step, reach, float(case.negligible.mid()))
+    return shortfall_below(law, lambda T, S: attained(unions, T))

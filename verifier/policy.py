@@ -1,11 +1,13 @@
 """What the filler flip attains (section 5 of docs/accounting.md), from below.
 
-Lemma (a policy is an event).  Whatever a policy sees of an output, whatever it remembers and draws, and whichever sign of the fillers it takes for the
-next steps, it ends in an event A, "accept".  So P(A) - e^epsilon Q(A) <= delta(epsilon), if both probabilities are those of one policy.
+Lemma (a policy is an event).  Whatever a policy sees of an output, whatever it remembers and draws, and whichever
+sign of the fillers it takes for the next steps, it ends in an event A, "accept".  So P(A) - e^epsilon Q(A) <=
+delta(epsilon), if both probabilities are those of one policy.
 
-So thresholds, shares, signs and the place where a memory saturates may be anything, and are chosen in floating point.  Masses of cells are balls.  From
-there on all numbers are integers in units of 2^-bits, those on D (accept) rounded down and those on D' (charge) up, and products of polynomials
-are exact.  What is not followed counts as refused on D and as accepted on D'.
+So thresholds, shares, signs and the place where a memory saturates may be anything, and are chosen in floating
+point.  Masses of cells are balls.  From there on all numbers are integers in units of 2^-bits, those on D (accept)
+rounded down and those on D' (charge) up, and products of polynomials are exact.  What is not followed counts as
+refused on D and as accepted on D'.
 """
 
 import math
@@ -15,7 +17,7 @@ from itertools import accumulate
 from attacks import noiseless
 from balls import NotCovered, Refuted
 from cells import Mixture, crossings, masses
-from flint import arb, fmpz_poly
+from flint import arb, ctx, fmpz_poly
 from theorems import Case
 
 LARGEST_WINDOW = 100_000
@@ -23,7 +25,9 @@ LARGEST_WINDOW = 100_000
 
 @dataclass(frozen=True)
 class Kernel:
-    """Masses, on D and on D', of the moves by low, low + 1, ... grid points to the left, and the mass on D' of all others."""
+    """Masses, on D and on D', of the moves by low, low + 1, ... grid points to the left, and the mass on D' of all
+    others.
+    """
 
     low: int
     first: list[int]
@@ -68,7 +72,9 @@ class Flip:
         return max(worth) / self._one
 
     def kernel(self, first, second) -> Kernel:
-        """One step: cells of one rounded loss go to the grid points next to their own loss, in shares that keep the mean."""
+        """One step: cells of one rounded loss go to the grid points next to their own loss, in shares that keep
+        the mean.
+        """
         edges = crossings(first, second, self.step, self._reach, 2.0**-self.bits)
         cells: dict[int, tuple[arb, arb]] = {}
         for p, q in zip(masses(first, edges), masses(second, edges), strict=True):
@@ -130,7 +136,9 @@ class Flip:
         return alpha, beta
 
     def _moved(self, kernel: list[int], low: int, after: list[int]) -> list[int]:
-        """sum over d of kernel(d) after(i - d), with 1 for places left of the window and 0 right of it, in units of 4^-bits."""
+        """sum over d of kernel(d) after(i - d), with 1 for places left of the window and 0 right of it, in units
+        of 4^-bits.
+        """
         size = len(after)
         inside = [0] * max(low, 0) + product(kernel, after)[max(-low, 0) :]
         inside = (inside + [0] * size)[:size]
@@ -178,8 +186,9 @@ def filler_flip(question, lower: dict) -> tuple[arb, str]:
     release = question.releases[place]
     first, last = lower["window"]
     step = float(lower["step"])
-    if not (type(first) is type(last) is int and first <= last < first + LARGEST_WINDOW and 0 < step < float("inf")):
-        raise Refuted("the policy's window must be two whole numbers, the first one at most the last, and its step above 0")
+    is_window = type(first) is type(last) is int and first <= last < first + LARGEST_WINDOW
+    if not (is_window and 0 < step < float("inf")):
+        raise Refuted("the policy's window must be two whole numbers that do not fall, and its step above 0")
     if not all(type(number) is int and number > 0 for block in lower["blocks"] for number in block):
         raise Refuted("the policy's blocks must have whole lengths above 0")
     steps = sum(length * repeats for length, repeats in lower["blocks"])
@@ -188,6 +197,7 @@ def filler_flip(question, lower: dict) -> tuple[arb, str]:
     # Charges are e^epsilon / delta times as small as 1.
     digits = (question.epsilon.exp() / question.delta).log() / arb.const_log2() if question.delta > 0 else arb(1100)
     flip = Flip(step, first, last, bits=112 + int(digits.ceil().upper().ceil().unique_fmpz()))
+    ctx.prec = max(ctx.prec, flip.bits + 32)
     signs = [pair_of(question, release, lower, filler) for filler in (-1, 1)]
     delta = flip.value(signs, question.epsilon, lower["blocks"])
     return delta, f"filler flip, {steps} steps; {last - first + 1} points"
@@ -197,7 +207,6 @@ def pair_of(question, release, lower: dict, filler: int) -> tuple[Mixture, Mixtu
     """The laws of one step's sum on D and on D', or the other way round, with all fillers at `filler`."""
     part = {"data": {**lower["data"], "filler": filler}}
     case = Case(release, question.adjacency, lower["direction"], part, None, question.cut())
-    laws = [
-        Mixture(list(weights.values()), list(weights), float(release.s.mid()), release.laplace) for weights in noiseless(case)
-    ]
+    scale = float(release.s.mid())
+    laws = [Mixture(list(law.values()), list(law), scale, release.laplace) for law in noiseless(case)]
     return tuple(laws if lower["direction"] == "forward" else reversed(laws))
