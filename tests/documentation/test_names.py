@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import re
 import shlex
 from functools import cache
@@ -23,7 +23,7 @@ TEXTS = [page for page in (*PAGES, *TEMPLATES) if page.name != "CHANGELOG.md"]  
 BEYOND = {"fair", "practice", "tournament"}
 pytestmark = pytest.mark.skipif(bool(GONE or BEYOND - set(papers())), reason="pages name what papers that are gone had")
 EVERY = pytest.mark.parametrize("page", TEXTS, ids=name_of)
-FOLDERS = ("src", "docs", "tests", "workflow", "data", "config", "benchmarks", "profiles")
+FOLDERS = ("src", "docs", "tests", "workflow", "data", "config", "benchmarks", "profiles", "verifier")
 OF_RESULTS = {
     "comparison.csv", "report/index.html", "run/config.yaml", "run/environment.json", "run/verdicts.txt", "records",
     "tables", "figures", "comparison", "run", "logs", "report", "",
@@ -83,6 +83,8 @@ def faults_of_a_command(text: str) -> list[str]:
             found += [*asked[:1]] if asked[0] not in COMMANDS else unknown_options(asked[0], asked[1:])
         if re.fullmatch(r"(workflow/scripts|benchmarks|tests)/\S+\.py", word) and "*" not in word:
             found += faults_of_a_script(ROOT / word, [] if "pytest" in words else rest)
+        if word == "-m" and rest and words[place - 1].endswith("python"):
+            found += [] if importlib.util.find_spec(rest[0].partition(".")[0]) else [rest[0]]
         if word == "-k" and rest:
             files = [one for one in words if one.startswith("tests/")]
             tests = "".join((ROOT / one).read_text("utf-8") for one in files if (ROOT / one).is_file())

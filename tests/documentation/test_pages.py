@@ -19,8 +19,9 @@ from dpsub.reproduce import configuration
 from tests.documentation.console import MADE, ROOT, Typed, clone, outputs, typed
 
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "config/README.md",
-         *(page for page in sorted(DOCS.rglob("*.md")) if DOCS / "api" not in page.parents)]  # fmt: skip
+TOPS = sorted(top for top in ROOT.iterdir() if not top.name.startswith((*MADE, ".", "src")))
+PAGES = [page for top in TOPS for page in ([top] if top.suffix == ".md" else sorted(top.rglob("*.md")))
+         if DOCS / "api" not in page.parents]  # fmt: skip
 TEMPLATES = sorted((ROOT / "src/dpsub/papers").glob("*/*.md"))
 CONSOLE = [page for page in PAGES if typed(page.read_text(encoding="utf-8"))]
 PACKAGE = Path(dpsub.__file__).parent
