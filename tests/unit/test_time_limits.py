@@ -14,7 +14,8 @@ import pytest
 
 import dpsub
 from dpsub.accounting import account, allocation, shuffling
-from dpsub.accounting.bracket import Target, bracket, sharpened
+from dpsub.accounting import bracket as source
+from dpsub.accounting.bracket import End, Target, bracket, sharpened
 from dpsub.accounting.compose import ComposedLoss, damped_sums
 from dpsub.accounting.discretise import lower_pld, mixture_masses, upper_pld
 from dpsub.accounting.game import Copies, best_half_line
@@ -216,3 +217,17 @@ class TestInfiniteEnds:
         (found,) = sharpened([Target(delta=delta)], self.infinite, (False,), 1.0, "upper", 1e-300)
         assert (found.value, found.width_met) == (np.inf, False)
         assert len(self.steps) == grids
+
+
+def test_a_rough_upper_end_holds_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a small delta, rough answers tell what may be cut off: they are what was reached before the first grid."""
+
+    def late(targets: Sequence[Target], *arguments: Any, **_: Any) -> list[End]:
+        return [End(target.ceiling if "upper" in arguments else 0.0, False) for target in targets]
+
+    asked: dict[str, Any] = {"noise_multiplier": 4.0, "steps": 10, "epsilon": [1.0, 2.0]}
+    whole = dpsub.account(dpsub.Wor(20), 1000, **asked)
+    monkeypatch.setattr(source, "sharpened", late)
+    found = dpsub.account(dpsub.Wor(20), 1000, **asked)
+    assert not found.width_met
+    assert np.all((whole.lower <= found.upper) & (found.upper < 1e-3))

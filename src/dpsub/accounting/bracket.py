@@ -639,15 +639,21 @@ class Composition:
     def bounds(self, targets: Sequence[Target]) -> list[End]:
         """The upper answer for each target."""
         ask, tail = self._asked("upper"), min(target.tail for target in targets)
+        rough = np.array([target.ceiling for target in targets])
         with time_limited(targets[0].deadline):
             try:
                 start = self.spread / 8
-                asked = [target for target in targets if target.delta is None]
-                tail = self._invisible(ask, start, tail, asked) if asked else tail
+                if targets[0].delta is None:
+                    tail = self._invisible(ask, start, tail, targets, rough)
                 smallest = self._smallest / 8
                 ends = sharpened(targets, ask, self.proved_directions, start, "upper", tail, smallest=smallest)
             except OutOfTimeError:
-                return [End(target.ceiling, False) for target in targets]
+                return [End(bound, False) for bound in rough.tolist()]
+            # where the time ended before the first grid, what told how small the tail must be holds
+            ends = [
+                end if end.width_met or end.value <= bound else End(bound, False)
+                for end, bound in zip(ends, rough.tolist(), strict=True)
+            ]
             return [
                 end if end.width_met or target.delta is not None else self._alone(target, end, start, tail)
                 for target, end in zip(targets, ends, strict=True)
@@ -658,7 +664,7 @@ class Composition:
         smallest answer needs keeps rare losses of many nats, at whose tilt round-off is seen beside larger answers."""
         ask = self._asked("upper")
         try:
-            own = self._invisible(ask, start, target.tail, [target])
+            own = self._invisible(ask, start, target.tail, [target], np.array([target.ceiling]))
             if own <= tail:
                 return found
             end = sharpened([target], ask, self.proved_directions, start, "upper", own, smallest=self._smallest / 8)[0]
@@ -701,8 +707,10 @@ class Composition:
             for i in range(most)
         ]
 
-    def _invisible(self, ask: Asked, step: float, tail: float, targets: Sequence[Target]) -> float:
-        """A tail so small that what is cut off is not seen beside any answer, by rough answers."""
+    def _invisible(
+        self, ask: Asked, step: float, tail: float, targets: Sequence[Target], rough: np.ndarray
+    ) -> float:
+        """A tail so small that what is cut off is not seen beside any answer, by `rough` answers, which it lowers."""
         while tail > _LEAST_TAIL:
             try:
                 answers = [ask(step, tail, swapped, targets) for swapped in self.proved_directions]
@@ -710,10 +718,12 @@ class Composition:
                 raise
             except NumericalError:
                 break
-            rough = float(np.max(answers, axis=0).min())
-            if rough >= tail * 1e12:
+            found = np.max(answers, axis=0)
+            np.minimum(rough, found, out=rough)
+            least = float(found.min())
+            if least >= tail * 1e12:
                 break
-            tail = max(min(rough * 1e-16, tail**2), _LEAST_TAIL)
+            tail = max(min(least * 1e-16, tail**2), _LEAST_TAIL)
         return tail
 
 
