@@ -43,6 +43,22 @@ def test_every_number_is_that_of_the_run_that_is_kept(script: ModuleType, paper:
     assert not re.search(r"\bnan\b|\{\{|‡", top + end)
 
 
+ANY = "\0"
+UNKEPT = [paper for paper in TOLD if not (paper.folder / "cited.csv").exists()]
+
+
+@pytest.mark.parametrize("paper", UNKEPT, ids=lambda paper: paper.key)
+def test_a_page_of_which_no_cells_are_kept_has_the_prose_of_its_template(script: ModuleType, paper: Paper) -> None:
+    """Numbers apart, which the next full run of it brings."""
+    names = ("number", "takeaway", "least", "greatest", "noted", "computed", "derived", "cited")
+    unknown = dict.fromkeys(names, lambda *place, **fields: ANY)
+    shown = script.Prose(paper, script.Tables({}), more=unknown | {
+        "picture": lambda name, words: f"![{words}](pictures/{paper.key}-{name}.png)", "cited": "",
+    }).filled((paper.folder / "found.md").read_text(encoding="utf-8"))  # fmt: skip
+    pattern = ".+?".join(map(re.escape, shown.split(ANY)))
+    assert re.fullmatch(pattern, parts(script, paper)[0].partition("\n\n")[2], re.DOTALL)
+
+
 @EVERY
 def test_pictures_are_small_and_links_lead_somewhere(script: ModuleType, paper: Paper) -> None:
     top, end = parts(script, paper)

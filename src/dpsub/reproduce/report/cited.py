@@ -67,7 +67,7 @@ class Prose:
         environment = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
         given = {"number": self.number, "least": self.least, "greatest": self.greatest, "computed": self.computed,
                  "derived": self.derived, "noted": self.noted, "printed": self.printed}  # fmt: skip
-        return environment.from_string(text).render(**given, **self.more)
+        return environment.from_string(text).render(given | dict(self.more))
 
     def number(self, table: str, column: str, source: str, digits: int = 3, **fields: str) -> str:
         """Return one number of a table, an upper end rounded up and a lower end down.
