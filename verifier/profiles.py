@@ -198,15 +198,14 @@ class GroupSup:
     def bound(self, enough: arb) -> arb:
         """At least sup h; not sharper than `enough`.
 
-        Left of all borders every term rises with c.  Far to the right h <= sum p_l Phi(2 r_l - c).  Near the largest
+        Left of all borders every term rises with c.  To the right h <= sum p_l Phi(2 r_l - c).  Near the largest
         value found h is shown to be concave, and there h <= h(c) + h'(c)^2/(2 m) with m the least of -h''.  Elsewhere,
         where h' has one sign the largest value is at an end; other intervals [c - w, c + w] are halved until
         h(c) + |h'(c)| w + max(h'', 0) w^2/2 is small enough.
         """
         left = min(float(low.lower()) for _, _, low, _, _ in self.rows) - 1.0
-        right = max(float((2 * r).upper()) for _, r in self.groups.terms) + 40.0
-        right = max(right, left + 2.0, max(float(high.upper()) for _, _, _, high, _ in self.rows) + 1.0)
-        top = self._top(left, right - 32.0)
+        farthest = max(float((2 * r).upper()) for _, r in self.groups.terms)
+        top = self._top(left, max(farthest + 8.0, left + 2.0))
         width, patch = 0.25, None
         for _ in range(12):
             curvature = self.slopes(top + arb(0, width * 1.001))[1]
@@ -216,13 +215,20 @@ class GroupSup:
                 break
             width /= 2
         best = larger(enough, self.value(top).lower() if patch is None else patch)
+        middle = float(top)
+        right = middle + width
+        while right < farthest + 40.0 and self._float_tail(right) > 0.99 * float(best):
+            right += 0.5
         tail = sum((p * normal_tail(arb(right) - 2 * r) for p, r in self.groups.terms), self.groups.rest)
         best = larger(larger(best, tail), self.value(arb(left)))
-        middle = float(top)
         edges = [left, middle - width, middle + width, right] if patch is not None else [left, right]
         stack = [(edges[i], edges[i + 1]) for i in range(0, len(edges) - 1, 2)]
         with ctx.workprec(ctx.prec // 2):
             return self._elsewhere(stack, best, patch is not None)
+
+    def _float_tail(self, c: float) -> float:
+        """sum p_l Phi(2 r_l - c)."""
+        return sum(float(p) * erfc((c - 2 * float(r)) / sqrt(2)) / 2 for p, r in self.groups.terms)
 
     def _elsewhere(self, stack: list[tuple[float, float]], best: arb, found: bool) -> arb:
         """A bound of h on the intervals: `best` where they allow it, else a little more than the largest value."""

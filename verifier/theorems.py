@@ -115,16 +115,20 @@ def held_against(case: Case, forward: Bound, backward: Bound | None = None) -> a
     one, other = forward, backward or forward
     if case.direction == "backward":
         one, other = other, one
-    seen: dict[tuple[str, bool], arb] = {}
+    seen: dict[tuple, arb] = {}
 
     def profile(loss: arb, order: arb, enough: arb) -> arb:
-        below = not loss >= 0
+        if not (loss >= 0 or loss < 0):
+            raise NotCovered("a loss that is not told apart from 0")
+        below = loss < 0
         bound = other if below else one
         u = positive_part(((-loss) if below else loss).expm1())
         needed = (enough - (ONE - order)) / order if below else enough
-        key = (abs(loss).str(30, radius=False), below and backward is not None)
+        distance = abs(loss)
+        key = (distance.mid().man_exp(), distance.rad().man_exp(), below and backward is not None)
         if key not in seen or not seen[key] <= needed:
-            seen[key] = bound(Order(u), needed.lower())
+            # A little sharper than needed: under substitution the mirrored order asks for nearly the same.
+            seen[key] = bound(Order(u), (needed - abs(needed) * arb(2) ** -44).lower())
         return ONE - order + order * seen[key] if below else seen[key]
 
     return shortfall_above(case.law, profile, case.negligible)
