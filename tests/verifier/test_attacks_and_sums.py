@@ -1,0 +1,165 @@
+"""The filler flip, laws of likelihood ratios, the largest sum of an epoch: closed forms and mutations."""
+
+import copy
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from allocation import LogNormal, Mean, Ratios, factor_below, lacking
+from balls import set_precision
+from cells import Largest, Mixture, attained, frontier
+from certificate import NOT_COVERED, REFUTED, VERIFIED, verify
+from flint import arb
+from policy import Flip
+from scipy.stats import norm
+
+import dpsub
+
+
+@pytest.fixture(autouse=True)
+def precision():
+    set_precision(1e-6)
+
+
+def status(certificate, tmp_path):
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(certificate))
+    return verify(str(path))[1]
+
+
+def signs(q, s, laplace=False):
+    """WOR under substitution: the pair of laws for fillers at -1, and for fillers at 1."""
+
+    def mixture(centre):
+        return Mixture([1 - arb(q), arb(q)], [Fraction(0), Fraction(centre)], s, laplace)
+
+    return [(mixture(2), mixture(0)), (mixture(0), mixture(-2))]
+
+
+def test_one_step_attains_the_profile_but_not_more():
+    q, a = 0.25, math.exp(0.5)
+    lifted = 1 + (a - 1) / q
+    place = math.log(lifted) / 2
+    gaussian = q * (norm.cdf(1 - place) - lifted * norm.cdf(-1 - place))
+    laplace = q - math.sqrt(q * math.exp(-2) * (a - 1 + q))
+    for exact, is_laplace in ((gaussian, False), (laplace, True)):
+        found = float(Flip(0.01, -400, 300, 128).value(signs(q, 1.0, is_laplace), arb(0.5), [[1, 1]]))
+        assert exact - 1e-5 < found <= exact
+
+
+def test_two_steps_beat_both_static_fillers():
+    # By quadrature over the first output, with the exact profile of the second: .51662.
+    found = float(Flip(0.01, -1200, 1200, 128).value(signs(0.5, 1.0), arb(0), [[1, 2]]))
+    assert 0.51660 < found < 0.516625
+    kept = float(Flip(0.01, -1200, 1200, 128).value(signs(0.5, 1.0), arb(0), [[2, 1]]))
+    assert 0.4953 < kept < 0.4955
+
+
+def test_pairs_are_summed_as_if_they_were_listed():
+    generator = np.random.default_rng(4)
+    laws = [Ratios(sorted(generator.lognormal(size=n).tolist()), generator.random(n).tolist()) for n in (7, 12)]
+    mean = Mean(*laws, 2, 3)
+    one, other = (np.array(law.ratios) for law in laws)
+    masses = [np.array([float(law.parted(i).right_q - law.parted(i + 1).right_q) for i in range(len(law.ratios))])
+              for law in laws]
+    ratios, weights = np.add.outer(2 * one, 3 * other) / 5, np.outer(*masses)
+    for a in (0.0, 0.3, 1.0, 1.7, 9.0):
+        parted, right = mean.beyond(a), ratios > a
+        assert float(parted.right_q) == pytest.approx(weights[right].sum())
+        assert float(parted.right_p) == pytest.approx((weights * ratios)[right].sum())
+        assert float(parted.left_q) == pytest.approx(weights[~right].sum())
+        assert float(parted.left_p) == pytest.approx((weights * ratios)[~right].sum())
+
+
+def test_a_law_is_above_or_below_the_log_normal_only_if_it_is():
+    edges = np.exp(np.linspace(-3, 3, 200))
+    z = np.concatenate([[-np.inf], np.log(edges) + 0.5, [np.inf]])
+    q, p = np.diff(norm.cdf(z)), np.diff(norm.cdf(z - 1))
+    made = LogNormal(arb(1))
+    grouped = Ratios((p / q).tolist(), (q * (1 - 1e-10)).tolist())
+    assert float(factor_below(grouped, made, edges.tolist(), "C")) > 1 - 1e-9
+    assert float(factor_below(grouped, made, edges.tolist(), "D")) > 1 - 1e-9
+    assert float(lacking(grouped, made)) > 1e-6
+    raised = (p / q).tolist()
+    raised[100] *= 1.01
+    assert float(factor_below(Ratios(raised, q.tolist()), made, edges.tolist(), "C")) < 1 - 1e-6
+
+
+def test_events_of_the_largest_sum():
+    shift, s, batches = Fraction(2), 0.8, 5
+    P, Q = Largest(shift, batches, s), Largest(Fraction(0), batches, s)
+    events = frontier(P, Q, 0.01, 3000, 1e-20)
+    for t in (0.5, 1.3, 2.4):
+        below = norm.cdf(t / s) ** (batches - 1)
+        first, second = 1 - norm.cdf((t - 2) / s) * below, 1 - norm.cdf(t / s) * below
+        found = float(attained(events, arb(second)))
+        assert first - 1e-4 < found <= first + 1e-12  # the likelihood ratio rises: half-lines are best
+
+
+@pytest.fixture(scope="module")
+def certificates():
+    # Sizes small enough for seconds; every statistic and theorem of these modules once.
+    asked = {"noise_multiplier": 1.0, "delta": 1e-4}
+    return {
+        "flip": dpsub.account(dpsub.Wor(20), 100, steps=6, **asked).certificate(),
+        "flip, zero_out": dpsub.account(dpsub.Wor(20), 100, steps=6, adjacency="zero_out", **asked).certificate(),
+        "sums": dpsub.account(dpsub.RandomAllocation(5), epochs=2, adjacency="add_remove", **asked).certificate(),
+        "epochs": dpsub.account(dpsub.Shuffle(25), 100, epochs=2, adjacency="zero_out", noise_multiplier=0.4,
+                                delta=1e-4).certificate(),
+    }
+
+
+@pytest.mark.parametrize("name", ["flip", "flip, zero_out", "sums", "epochs"])
+def test_certificates_are_verified(name, certificates, tmp_path):
+    assert status(certificates[name], tmp_path) == VERIFIED
+
+
+def changed(certificate, place, change):
+    certificate = copy.deepcopy(certificate)
+    inner = certificate
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = change(inner[place[-1]])
+    return certificate
+
+
+UPPER, LOWER = ("upper", "forward", 0), ("lower", "parts", 0)
+MUTATIONS = [
+    ("flip", ("claim", "lower"), lambda x: x * 1.001),
+    ("flip", ("lower", "blocks"), lambda blocks: [[1, 1], *blocks]),
+    ("flip", ("lower", "step"), lambda x: x * 3),
+    ("flip", ("lower", "window"), lambda window: [window[0], 0]),
+    ("flip", ("lower", "data", "record"), lambda x: 0.99),
+    ("flip", ("lower", "data", "other"), lambda x: 0),
+    ("flip", ("question", "releases", 0, "noise_multiplier"), lambda x: x * 1.01),
+    ("sums", ("claim", "lower"), lambda x: x * 1.01),
+    ("sums", ("claim", "upper"), lambda x: x * 0.99),
+    ("sums", (*UPPER, "sums", 0, "masses"), lambda masses: [m * 0.999 for m in masses]),
+    ("sums", (*UPPER, "sums", 1, "ratios"), lambda ratios: [r * 0.999 for r in ratios]),
+    ("sums", (*UPPER, "sums", 1, "of"), lambda of: [1, 0]),
+    ("sums", (*UPPER, "sums", -1, "terms"), lambda terms: terms - 1),
+    ("sums", (*UPPER, "times"), lambda times: times - 1),
+    ("sums", (*UPPER, "law", "offset"), lambda x: x - 1e-3),
+    ("sums", (*LOWER, "sums", -1, "ratios"), lambda ratios: [r * 1.01 for r in ratios]),
+    ("sums", (*LOWER, "sums", 0, "masses"), lambda masses: [m * 1.01 for m in masses]),
+    ("sums", (*LOWER, "law", "offset"), lambda x: x + 0.02),
+    ("epochs", ("claim", "lower"), lambda x: x * 1.001),
+    ("epochs", (*LOWER, "law", "masses"), lambda masses: [m * 1.001 for m in masses]),
+    ("epochs", (*LOWER, "data", "filler"), lambda x: -0.99),
+    ("epochs", ("question", "releases", 0, "sampler", "m"), lambda m: m - 5),
+]
+
+
+QUICK = [("flip", "blocks"), ("sums", "times"), ("epochs", "filler")]
+PARAMETERS = [pytest.param(*row, marks=() if (row[0], row[1][-1]) in QUICK else pytest.mark.slow) for row in MUTATIONS]
+
+
+@pytest.mark.parametrize(("name", "place", "change"), PARAMETERS)
+def test_mutations_are_refuted(name, place, change, certificates, tmp_path):
+    mutated = changed(certificates[name], place, change)
+    assert mutated != certificates[name]
+    end_that_stays = "lower" if "upper" in place else "upper"
+    mutated["claim"][end_that_stays] = None
+    assert status(mutated, tmp_path) in (REFUTED, NOT_COVERED)
