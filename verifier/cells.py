@@ -10,7 +10,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from attacks import neighbours
 from balls import NotCovered
@@ -168,45 +168,36 @@ def masses(law, edges: list[float]) -> list[arb]:
     return [right - left for left, right in pairwise(below)]
 
 
-def frontier(first, second, step: float, reach: int, tail: float) -> list[tuple[arb, arb]]:
-    """Events, from none to all, of the cells with the largest losses: their masses under the second and the first
-    law.
-    """
-    edges = crossings(first, second, step, reach, tail)
-    cells = list(zip(masses(first, edges), masses(second, edges), strict=True))
-    cells.sort(key=_loss, reverse=True)
-    events = [(arb(0), arb(0))]
-    for p, q in cells:
-        charge, accept = events[-1]
-        events.append((charge + q, accept + p))
-    return events
+class Frontier:
+    """Events, from none to all, of the cells with the largest losses, and what they have under both laws."""
+
+    def __init__(self, first, second, step: float, reach: int, tail: float):
+        edges = crossings(first, second, step, reach, tail)
+        cells = list(zip(masses(first, edges), masses(second, edges), strict=True))
+        cells.sort(key=_loss, reverse=True)
+        self._accept = list(accumulate((p for p, _ in cells), initial=arb(0)))
+        charges = accumulate((q for _, q in cells), initial=arb(0))
+        self._charge = list(accumulate((charge.upper() for charge in charges), arb.max))
+
+    def attained(self, charge: arb) -> arb:
+        """What an event of mass at most `charge` under the second law has under the first, from below.
+
+        It is one of the events, and of the next larger one's last cell a random share.
+        """
+        charge = charge.lower()
+        i = bisect_right(self._charge, charge)
+        if i == 0:
+            return arb(0)
+        used, accept = self._charge[i - 1], self._accept[i - 1]
+        if i == len(self._charge):
+            return accept.lower()
+        share = ((charge - used) / (self._charge[i] - used)).lower()
+        return (accept + share * (self._accept[i] - accept)).lower()
 
 
 def _loss(cell: tuple[arb, arb]) -> float:
     p, q = (max(float(mass.mid()), 1e-300) for mass in cell)
     return math.log(p) - math.log(q)
-
-
-def attained(events: list[tuple[arb, arb]], charge: arb) -> arb:
-    """What an event of mass at most `charge` under the second law has under the first, from below.
-
-    It is one of the events, and of the next larger one's last cell a random share.
-    """
-    places = [float(q.mid()) for q, _ in events]
-    i = bisect_right(places, float(charge.mid()))
-    while i > 0 and not events[i - 1][0] <= charge:
-        i -= 1
-    if i == 0:
-        return arb(0)
-    used, accept = events[i - 1]
-    if i == len(events):
-        return accept.lower()
-    more, most = events[i]
-    share = ((charge - used) / (more - used)).lower()
-    if not share > 0:
-        return accept.lower()
-    share = share if share < 1 else arb(1)
-    return (accept + share * (most - accept)).lower()
 
 
 def largest_step(case: Case) -> arb:
@@ -223,5 +214,5 @@ def largest_step(case: Case) -> arb:
         laws.reverse()
     law = case.law
     reach = max(-law.indices[0], law.indices[-1]) + 1
-    events = frontier(*laws, law.step, reach, float(case.negligible.mid()))
-    return shortfall_below(law, lambda T, S: attained(events, T))
+    events = Frontier(*laws, law.step, reach, float(case.negligible.mid()))
+    return shortfall_below(law, lambda T, S: events.attained(T))

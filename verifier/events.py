@@ -6,7 +6,7 @@ from math import erfc, exp, inf, log, pi, sqrt
 
 from attacks import Weights, noiseless
 from balls import HALF, ONE, ZERO, normal_density, normal_tail
-from cells import Mixture, attained, frontier
+from cells import Frontier, Mixture
 from flint import arb
 from law import shortfall_below
 from multiplicity import ball
@@ -146,5 +146,5 @@ def statistic_sum(case: Case) -> arb:
     mixtures = [Mixture(list(weights.values()), list(weights), float(release.s.mid()), release.laplace)
                 for weights in (first, second)]
     reach = max(-law.indices[0], law.indices[-1]) + 1
-    unions = frontier(*mixtures, law.step, reach, float(case.negligible.mid()))
-    return shortfall_below(law, lambda T, S: attained(unions, T))
+    unions = Frontier(*mixtures, law.step, reach, float(case.negligible.mid()))
+    return shortfall_below(law, lambda T, S: unions.attained(T))

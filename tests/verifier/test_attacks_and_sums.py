@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from allocation import LogNormal, Mean, Ratios, factor_below, lacking
 from balls import set_precision
-from cells import Largest, Mixture, attained, frontier
+from cells import Frontier, Largest, Mixture
 from certificate import NOT_COVERED, REFUTED, VERIFIED, verify
 from flint import arb
 from policy import Flip
@@ -90,11 +90,11 @@ def test_a_law_is_above_or_below_the_log_normal_only_if_it_is():
 def test_events_of_the_largest_sum():
     shift, s, batches = Fraction(2), 0.8, 5
     P, Q = Largest(shift, batches, s), Largest(Fraction(0), batches, s)
-    events = frontier(P, Q, 0.01, 3000, 1e-20)
+    events = Frontier(P, Q, 0.01, 3000, 1e-20)
     for t in (0.5, 1.3, 2.4):
         below = norm.cdf(t / s) ** (batches - 1)
         first, second = 1 - norm.cdf((t - 2) / s) * below, 1 - norm.cdf(t / s) * below
-        found = float(attained(events, arb(second)))
+        found = float(events.attained(arb(second)))
         assert first - 1e-4 < found <= first + 1e-12  # the likelihood ratio rises: half-lines are best
 
 
