@@ -431,6 +431,7 @@ def sharpened(
     kept = [list(directions) for _ in targets]
     best: list[float | None] = [None] * len(targets)
     ends: dict[int, bool] = {}
+    irregular: set[int] = set()
     for _ in range(_MOST_ROUNDS):
         wanting = [i for i in range(len(targets)) if i not in ends]
         answers: dict[int, dict[bool, float]] = {i: {} for i in wanting}
@@ -464,8 +465,11 @@ def sharpened(
             gap = targets[i].gap(min(before, found), max(before, found))
             best[i] = value = min(before, found) if side == "upper" else max(before, found)
             if side == "upper":
-                # measured errors of upper answers fall by 4 for each halving; less is relied on
-                gap /= _FALL ** math.log2(ratio) - 1
+                if found > before and gap > 1:
+                    irregular.add(i)  # a finer grid was looser: how errors fall is not known
+                if i not in irregular:
+                    # measured errors of upper answers fall by 4 for each halving; less is relied on
+                    gap /= _FALL ** math.log2(ratio) - 1
             if gap <= 1 or step < finest:
                 # no loss of the mechanism is infinite: an infinite epsilon is as loose as can be
                 ends[i] = gap <= 1 and math.isfinite(value)
@@ -710,19 +714,24 @@ class Composition:
     def _invisible(
         self, ask: Asked, step: float, tail: float, targets: Sequence[Target], rough: np.ndarray
     ) -> float:
-        """A tail so small that what is cut off is not seen beside any answer, by `rough` answers, which it lowers."""
+        """A tail so small that what is cut off is not seen beside any answer, by `rough` answers, which it lowers; or
+        the last one that still made them smaller, as longer laws lose more to rounding."""
+        best, chosen = math.inf, tail
         while tail > _LEAST_TAIL:
             try:
                 answers = [ask(step, tail, swapped, targets) for swapped in self.proved_directions]
             except OutOfTimeError:
                 raise
             except NumericalError:
-                break
+                return tail
             found = np.max(answers, axis=0)
             np.minimum(rough, found, out=rough)
             least = float(found.min())
+            if least > best:
+                return chosen
+            best, chosen = least, tail
             if least >= tail * 1e12:
-                break
+                return tail
             tail = max(min(least * 1e-16, tail**2), _LEAST_TAIL)
         return tail
 
