@@ -56,7 +56,7 @@ FAULTS: list[tuple[str, Any, str]] = [
     ("data.download", "yes", 'data.download must be true or false, got "yes"'),
     ("data", [], "data must be a mapping of keys to values, got []"),
     ("artefacts", ["table99"], "artefacts: unknown artefact 'table99'; did you mean 'table9'?"),
-    ("artefacts", ["table1"], "artefacts: 'table1' is the name of several artefacts; say which: balle/table1, "),
+    ("artefacts", ["table1"], "artefacts: 'table1' is the name of several artefacts; say which: "),
     ("artefacts", [], "artefacts must have at least 1 value(s), got 0"),
     (
         "experiments.amplification_grid.samplers", ["wor", "must_wo2"],
