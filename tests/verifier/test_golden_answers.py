@@ -31,8 +31,7 @@ def asked(noise_multiplier: float, delta: float = 1e-5, **more: Any) -> dict[str
 KINDS = {
     "poisson, zero_out": Question(dpsub.Poisson(0.01), None, asked(1, steps=100, adjacency="zero_out")),
     "poisson, substitute": Question(dpsub.Poisson(0.01), None, asked(1, steps=100, adjacency="substitute")),
-    "poisson, little noise": Question(dpsub.Poisson(0.01), None, asked(0.4, 1e-8, steps=20)),
-    "poisson, tiny delta": Question(dpsub.Poisson(0.01), None, asked(1, 1e-30, steps=100)),
+    "poisson, little noise": Question(dpsub.Poisson(0.01), None, asked(0.7, 1e-8, steps=20)),
     "poisson, delta asked": Question(dpsub.Poisson(0.01), None, {"noise_multiplier": 1, "steps": 9, "epsilon": 0.5}),
     "laplace": Question(dpsub.Poisson(0.02), None, asked(3, steps=50, mechanism="laplace")),
     "laplace, zero_out": Question(
@@ -63,6 +62,20 @@ KINDS = {
 }
 
 
+LONG = {
+    "poisson, less noise": Question(dpsub.Poisson(0.01), None, asked(0.4, 1e-8, steps=20)),
+    "poisson, tiny delta": Question(dpsub.Poisson(0.01), None, asked(1, 1e-30, steps=100)),
+    "must_ow": Question(dpsub.MustOW(500, 200), 10_000, asked(4, steps=1000)),
+    "must_ow, add_remove": Question(dpsub.MustOW(500, 200), 10_000, asked(4, steps=1000, adjacency="add_remove")),
+    "must_ww, add_remove": Question(dpsub.MustWW(50, 20), 1000, asked(2, steps=50, adjacency="add_remove")),
+    "allocation to 1000 steps": Question(dpsub.RandomAllocation(1000), None, asked(1, epochs=10)),
+    "allocation, substitute": Question(dpsub.RandomAllocation(100), None, asked(1, epochs=2, adjacency="substitute")),
+    "shuffle, 100 steps": Question(dpsub.Shuffle(100), 10_000, asked(1, epochs=2)),
+    "tight, four steps": Question(dpsub.Wor(5), 50, asked(2, 1e-3, steps=4, tight=True)),
+}
+"""What takes some ten seconds or more each."""
+
+
 def proved_again(certificate: dict[str, Any], folder: Path) -> tuple[list[str], int]:
     path = folder / "certificate.json"
     path.write_text(json.dumps(certificate, allow_nan=False), encoding="utf-8")
@@ -70,9 +83,9 @@ def proved_again(certificate: dict[str, Any], folder: Path) -> tuple[list[str], 
     return lines, status
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", [*KINDS, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)])
 def test_every_theorem_and_attack_is_proved_again(name: str, tmp_path: Path) -> None:
-    question = KINDS[name]
+    question = {**KINDS, **LONG}[name]
     found = dpsub.account(question.sampler, question.n, **question.asked)
     lines, status = proved_again(found.certificate(), tmp_path)
     assert lines[-1] == question.says, lines
