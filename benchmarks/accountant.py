@@ -59,6 +59,15 @@ def poisson(board: Board) -> None:
         board.width(tag, found.lower, found.upper, at_most=sharpness)
         board.line(tag, ours, f"dp-accounting, upper only, {high:.5f}", theirs, at_most=bound)
     ours, found = board.timed(
+        lambda: dpsub.account(sampling.Poisson(0.001), noise_multiplier=0.6, steps=10**5, delta=1e-6), 3
+    )
+    theirs, high = board.timed(
+        lambda: peers.gaussian_upper(0.6, 0.001).self_compose(10**5).get_epsilon_for_delta(1e-6), 3
+    )
+    tag = "Poisson q=.001 s=.6 k=10^5, epsilon"
+    board.width(tag, found.lower, found.upper, at_most=1e-3)
+    board.line(tag, ours, f"dp-accounting, upper only, {high:.5f}", theirs, at_most=1.0)
+    ours, found = board.timed(
         lambda: dpsub.account(sampling.Poisson(0.01), noise_multiplier=1.0, steps=10**6, delta=1e-5, width=0.1),
         1,
     )

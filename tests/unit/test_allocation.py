@@ -16,6 +16,7 @@ from dpsub.accounting import allocation
 from dpsub.accounting.allocation import AllocationEvent, SelectionEvent, SumEvent, mean_law, upper_pld
 from dpsub.accounting.bracket import Bracket, Composition, Event, Target
 from dpsub.accounting.compose import ComposedLoss, TiltedSum
+from dpsub.accounting.discretise import exchanged
 from dpsub.errors import UnsupportedError
 from dpsub.noise import GaussianProfile
 from dpsub.streams import stream
@@ -126,7 +127,7 @@ def test_groups_exchange_shares_and_keep_the_whole() -> None:
     rng = generator()
     first, grid = rng.uniform(0.5, 1.5, 50), np.exp(0.1 * np.arange(50))
     second = first / (grid * np.exp(rng.uniform(-0.05, 0.05, 50)))
-    after = allocation._exchanged(*allocation._exchanged(first, second, grid), grid)
+    after = exchanged(*exchanged(first, second, grid), grid)
     assert after[0].sum() == pytest.approx(first.sum()) and after[1].sum() == pytest.approx(second.sum())
     assert np.abs(np.log(after[0] / after[1] / grid)).max() < 0.5 * np.abs(np.log(first / second / grid)).max()
 

@@ -15,14 +15,22 @@ from mpmath import mp, mpf
 from scipy.special import ndtr
 
 import dpsub
-from dpsub.accounting import compose
+from dpsub.accounting import bracket, compose, discretise
 from dpsub.accounting.account import CONDITIONS, LAPLACE_CONDITIONS, WIDTH_MISSED, Proof, Release
 from dpsub.accounting.attacks import AdaptiveAttack
 from dpsub.accounting.bracket import Composition, PairEvent, Target
 from dpsub.accounting.compose import ComposedLoss, Cumulants
-from dpsub.accounting.discretise import LAW_ERROR, DirectedPair, _inversion, loss_indices, lower_pld, upper_pld
+from dpsub.accounting.discretise import (
+    LAW_ERROR,
+    DirectedPair,
+    _inversion,
+    loss_indices,
+    lower_pld,
+    lower_pld_of_many,
+    upper_pld,
+)
 from dpsub.accounting.laplace import LaplacePair
-from dpsub.accounting.pairs import LOSS_TOLERANCE, MixturePair, PoissonPair, WorPair
+from dpsub.accounting.pairs import LOSS_TOLERANCE, FillerPair, GaussianPair, MixturePair, PoissonPair, WorPair
 from dpsub.accounting.pld import PrivacyLossDistribution, order_indices, symmetric_pld, two_sided_pld
 from dpsub.accounting.proofs import GroupLemma, SlotChain, SlotStage
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
@@ -119,6 +127,67 @@ def test_more_steps_less_noise_and_coarser_grids_never_lower_a_bound() -> None:
         low = ComposedLoss([lower_pld(PoissonPair(0.02, 1.5), step, tail=1e-18)], [300]).delta(1.0)
         widths.append(upper(0.02, 1.5, 300, step) - low)
     assert widths[0] > 2 * widths[1] > 4 * widths[2] > 0
+
+
+MANY = (  # pair, steps, delta
+    (PoissonPair(0.001, 0.6), 100_000, 1e-6),
+    (PoissonPair(0.02, 0.5), 20_000, 1e-5),
+    (WorPair(0.01, 1.0), 50_000, 1e-5),
+    (FillerPair(MultiplicityLaw(np.log([0.9, 0.07, 0.02, 0.01])), 2.0), 30_000, 1e-5),
+)
+
+
+@pytest.mark.parametrize(("pair", "steps", "delta"), MANY, ids=lambda value: str(value)[:12])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_bins_that_exchange_shares_stay_below_and_come_close(
+    pair: GaussianPair, steps: int, delta: float, swapped: bool
+) -> None:
+    step = 3e-4
+    low, high = (
+        ComposedLoss([make(pair, step, tail=1e-18, swapped=swapped)], [steps]).epsilon(delta)
+        for make in (lower_pld_of_many, upper_pld)
+    )
+    assert 0.995 * high < low < high
+    # of one step, too, at every order
+    points = np.linspace(-2.0, 6.0, 33)
+    below = ComposedLoss([lower_pld_of_many(pair, step, tail=1e-18, swapped=swapped)], [1]).curve(points, 0.0)
+    above = ComposedLoss([upper_pld(pair, 1e-5, tail=1e-18, swapped=swapped)], [1]).curve(points, 0.0)
+    assert np.all(below <= above)
+
+
+def test_bins_that_only_move_may_lose_half_of_a_long_sum() -> None:
+    """Which is why they exchange shares; the finer grids that they need take longer than all of dp-accounting."""
+    pair, steps, delta = MANY[0]
+    moved = ComposedLoss([lower_pld(pair, 3.22e-4, tail=1e-18)], [steps]).epsilon(delta)
+    assert moved < 0.6 * ComposedLoss([upper_pld(pair, 3.22e-4, tail=1e-18)], [steps]).epsilon(delta)
+
+
+def test_shares_of_one_law_alone_are_no_processing(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = discretise.exchanged
+
+    def fault(first: np.ndarray, second: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return right(first, second, grid)[0], second * (1 - 1e-3)
+
+    monkeypatch.setattr(discretise, "exchanged", fault)
+    pair, steps, delta = MANY[0]
+    low = ComposedLoss([lower_pld_of_many(pair, 3e-4, tail=1e-18)], [steps]).epsilon(delta)
+    assert low > ComposedLoss([upper_pld(pair, 3.22e-4, tail=1e-18)], [steps]).epsilon(delta)
+
+
+def test_long_runs_are_answered_on_coarse_grids(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A law of a single loss holds few points, however many steps there are."""
+    sizes: list[int] = []
+    make = bracket.lower_pld_of_many
+
+    def counted(*args: Any, **named: Any) -> PrivacyLossDistribution:
+        law = make(*args, **named)
+        sizes.append(law.masses.size)
+        return law
+
+    monkeypatch.setattr(bracket, "lower_pld_of_many", counted)
+    found = dpsub.account(dpsub.Poisson(0.001), noise_multiplier=0.6, steps=100_000, delta=1e-6)
+    assert found.width_met and found.lower <= 6.9610 <= found.upper + 1e-3
+    assert sizes and max(sizes) < 20_000
 
 
 def test_swapping_a_pair_twice_is_the_pair() -> None:

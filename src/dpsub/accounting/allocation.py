@@ -19,7 +19,7 @@ from scipy.special import ndtr, ndtri
 
 from dpsub.accounting.bracket import Event, PairEvent, order_grid
 from dpsub.accounting.compose import ComposedLoss, TiltedSum
-from dpsub.accounting.discretise import Bounds
+from dpsub.accounting.discretise import Bounds, grouped_pld
 from dpsub.accounting.pairs import MIN_SCALE, PoissonPair, WorPair
 from dpsub.accounting.pld import (
     MAX_LOSS,
@@ -39,7 +39,6 @@ _SMALLEST = float(np.finfo(float).tiny)
 _DEEPEST = 37.0  # standard deviations: masses further out are no doubles
 _COARSEST = 1 / 6
 _FINE = 0.7  # cells of the law over steps of the grid of losses
-_EXCHANGES = 6
 _MOST_PAIRS = 4e7  # of points that are summed for one law: a second or so
 _ROWS = 8  # of a table of pairs that are summed together
 
@@ -261,7 +260,7 @@ class AllocationEvent(Event):
         first, second = law.mass * law.ratio * shrunk, law.mass * shrunk
         if swapped:
             first, second = second, first
-        return lower_pld(first, second, step, 2 * law.ratio_error)
+        return grouped_pld(first, second, step, 2 * law.ratio_error)
 
     def laws(self, step: float, tail: float, upper: bool) -> tuple[tuple[MeanLaw, tuple[int, int] | None], ...]:
         """The laws of likelihood ratios that `upper` and `lower` are made from, as `mean_laws` has them."""
@@ -438,7 +437,7 @@ class SumEvent(Event):
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         (least, _), (_, most) = self._laws[::-1] if swapped else self._laws
-        return lower_pld(least, most, step, 0.0)
+        return grouped_pld(least, most, step, 0.0)
 
     @property
     def symmetric(self) -> bool:
@@ -589,43 +588,3 @@ def upper_pld(law: MeanLaw, step: float, swapped: bool) -> PrivacyLossDistributi
     places = np.concatenate([below, below + 1]).astype(int)
     masses = np.concatenate([first * np.maximum(1 - up, 0.0) + 8 * _EPS * first, first * up])
     return PrivacyLossDistribution(step, places, masses, "upper", infinity=infinity)
-
-
-def lower_pld(first: np.ndarray, second: np.ndarray, step: float, slack: float) -> PrivacyLossDistribution:
-    """The law of ln(first / second) under the first of two measures on the same points, from below: points are grouped
-    about grid losses, and groups exchange shares until their losses are those of the grid, up to `slack`."""
-    seen = (first > 0) & (second > 0)
-    first, second = first[seen], second[seen]
-    points = first.size
-    places = np.rint(np.clip(np.log(first) - np.log(second), -MAX_LOSS, MAX_LOSS) / step).astype(int)
-    levels, group = np.unique(places, return_inverse=True)  # few, where steps are small next to losses
-    first, second = (np.bincount(group, part) for part in (first, second))
-    grid = levels * step
-    for _ in range(_EXCHANGES):
-        first, second = _exchanged(first, second, np.exp(grid))
-    slack += 64 * _EPS * (1 + float(np.abs(grid).max(initial=0.0)))
-    filled = (first > 0) & (second > 0)
-    if not filled.any():
-        return PrivacyLossDistribution(step, np.zeros(1, dtype=int), np.zeros(1), "lower")
-    first, second = first[filled], second[filled]
-    places = np.floor((np.log(first) - np.log(second) + slack) / step).astype(int)
-    first = first * (1 - (128 + points) * _EPS)
-    return PrivacyLossDistribution(step, places, first, "lower", offset=-2 * slack)
-
-
-def _exchanged(first: np.ndarray, second: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Groups about the ratios `grid`: one whose ratio is too small takes a share of the next group above it, one whose
-    ratio is too large a share of the next one below.  Any shares are valid; these bring all ratios near the grid."""
-    excess = first - grid * second
-    from_above, from_below = np.zeros(grid.size), np.zeros(grid.size)
-    richer, poorer = first[1:] - grid[:-1] * second[1:], grid[1:] * second[:-1] - first[:-1]
-    np.divide(-excess[:-1], richer, out=from_above[:-1], where=(excess[:-1] < 0) & (richer > 0))
-    np.divide(excess[1:], poorer, out=from_below[1:], where=(excess[1:] > 0) & (poorer > 0))
-    down, up = np.minimum(from_above[:-1], 0.5), np.minimum(from_below[1:], 0.5)  # between neighbours
-    changed = []
-    for part in (first, second):
-        kept = part * (1 - np.append(0.0, down) - np.append(up, 0.0))
-        kept[:-1] += down * part[1:]
-        kept[1:] += up * part[:-1]
-        changed.append(kept)
-    return changed[0], changed[1]

@@ -14,7 +14,7 @@ import numpy as np
 from dpsub import checks
 from dpsub.accounting import pairs
 from dpsub.accounting.compose import ComposedLoss, check_step
-from dpsub.accounting.discretise import DirectedPair, Statistic, lower_pld, upper_pld
+from dpsub.accounting.discretise import DirectedPair, Statistic, lower_pld, lower_pld_of_many, upper_pld
 from dpsub.accounting.pairs import FillerPair, GaussianPair, MixturePair
 from dpsub.accounting.pld import (
     MAX_LOSS,
@@ -50,6 +50,10 @@ class Event(ABC):
     @abstractmethod
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
         """A PLD that an explicit pair of data sets attains, in one direction; None if none is known."""
+
+    def lower_of_many(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
+        """As `lower`, for a step that happens very often: what rounding takes from each loss then adds up."""
+        return self.lower(step, tail, swapped)
 
     def fitting(self, step: float) -> float:
         """A step, at most the one given, that suits the lower PLD: any is valid."""
@@ -109,6 +113,9 @@ class PairEvent(Event):
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         return lower_pld(_capped(self.pair, tail), step, tail=tail, swapped=swapped)
 
+    def lower_of_many(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        return lower_pld_of_many(_capped(self.pair, tail), step, tail=tail, swapped=swapped)
+
     @property
     def symmetric(self) -> bool:
         # a pair and its mirror image have one loss in both directions
@@ -145,6 +152,9 @@ class DominatedEvent(Event):
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
         return None if self.attack is None else PairEvent(self.attack).lower(step, tail, swapped)
+
+    def lower_of_many(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
+        return None if self.attack is None else PairEvent(self.attack).lower_of_many(step, tail, swapped)
 
     @property
     def symmetric(self) -> bool:
@@ -492,6 +502,7 @@ def sharpened(
 
 
 _MOST_COARSENINGS = 6
+_MANY = 20_000  # steps of one kind from which on what rounding takes from each loss decides how fine a grid must be
 _KEPT = 8  # composed PLDs that are remembered: two grids, two sides, two directions
 
 
@@ -577,12 +588,18 @@ class Composition:
                 made = [(each, k) for event, k in self.entries for each in event.uppers(fitted, tail, swapped)]
                 known = [(pld, k * times) for (pld, times), k in made]
             else:
-                attacks = [(event.lower(fitted, tail, swapped), k) for event, k in self.entries]
-                known = [(pld, k) for pld, k in attacks if pld is not None]
+                known = [(pld, k) for pld, k in self.attained(fitted, tail, swapped) if pld is not None]
             while len(self._built) >= _KEPT:
                 del self._built[next(iter(self._built))]
             self._built[key] = ComposedLoss([pld for pld, _ in known], [k for _, k in known]) if known else None
         return self._built[key]
+
+    def attained(self, step: float, tail: float, swapped: bool) -> list[tuple[PrivacyLossDistribution | None, int]]:
+        """The lower PLD of each event on one grid, None where no attack is known, and how often the event happens."""
+        return [
+            (event.lower_of_many(step, tail, swapped) if k >= _MANY else event.lower(step, tail, swapped), k)
+            for event, k in self.entries
+        ]
 
     def _asked(self, side: str) -> Asked:
         build = self.upper if side == "upper" else self.lower

@@ -194,10 +194,10 @@ def _ratios(law: MeanLaw, of: tuple[int, int] | None, *, swapped: bool) -> dict[
 def _attained_parts(proof: Proof, composition: Composition, grid: Evaluation, place: int) -> list[dict[str, Any]]:
     """The laws that data sets attain, each with these data sets; events without an attack are left out."""
     parts = []
-    for number, (event, times) in enumerate(composition.entries):
-        # the grid of the answer is the one that suits all events
-        step = min(one.fitting(grid.step) for one, _ in composition.entries)
-        pld = event.lower(step, grid.tail, grid.swapped)
+    # the grid of the answer is the one that suits all events
+    step = min(event.fitting(grid.step) for event, _ in composition.entries)
+    attained = composition.attained(step, grid.tail, grid.swapped)
+    for number, ((event, _), (pld, times)) in enumerate(zip(composition.entries, attained, strict=True)):
         if pld is None:
             continue
         data, statistic = _attack(event, proof.releases[number], proof.relation)

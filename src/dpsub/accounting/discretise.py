@@ -251,6 +251,92 @@ def lower_pld(pair: GaussianPair, step: float, *, tail: float, swapped: bool = F
     return PrivacyLossDistribution(step, place, masses[keep], "lower", offset=offset - slack)
 
 
+def lower_pld_of_many(
+    pair: GaussianPair, step: float, *, tail: float, swapped: bool = False
+) -> PrivacyLossDistribution:
+    """`lower_pld` for a sum of very many losses, where even a small share of a step adds up if bins lie above their
+    points: what cannot be moved onto the grid by its edges, as bins at the infimum of the loss, exchanges shares."""
+    direction = DirectedPair(pair, swapped)
+    points = loss_indices(direction, step, tail) * step
+    edges = np.concatenate([[points[0] - step / 2], (points[1:] + points[:-1]) / 2, [points[-1] + step / 2]])
+    for _ in range(_ALIGNMENTS):
+        check_time()
+        t = direction.place(edges)
+        t[-1] = -np.inf if swapped else np.inf
+        loss, masses = _collapsed(direction, t)
+        origin = _aligned(loss, masses, step)
+        # half of what a bin is off its point is taken away by each of its edges
+        edges += _centre(loss - points - origin, masses, edges, loss, step)
+    second = masses * np.exp(-np.where(masses > 0, loss, 0.0))
+    return grouped_pld(masses, second, step, 8 * LAW_ERROR, origin)
+
+
+def _aligned(losses: np.ndarray, masses: np.ndarray, step: float) -> float:
+    """Where to put the grid, modulo its step: under the bin at one of the ends, which has a neighbour on one side alone
+    and may hold much of the mass."""
+    filled = np.flatnonzero(masses > 0)
+    if not filled.size:
+        return 0.0
+    end = max(filled[0], filled[-1], key=lambda place: masses[place])
+    return float(losses[end] - step * np.round(losses[end] / step))
+
+
+_ALIGNMENTS = 3  # of the grid and the bin at its end, whose loss moves with the grid
+_EXCHANGES = 6
+_MOST_GIVEN = 0.5  # share of a group that goes to one neighbour
+_SMALL = 1e-270  # products of smaller masses lose their digits
+
+
+def grouped_pld(
+    first: np.ndarray, second: np.ndarray, step: float, slack: float, origin: float = 0.0
+) -> PrivacyLossDistribution:
+    """The law of ln(first / second) under the first of two measures on the same points, from below: points are grouped
+    about the losses `origin` + i `step`, and groups exchange shares until their losses are those, up to `slack`.
+
+    Grouping and exchanging are a processing of what tells the points apart, whatever the groups and the shares."""
+    seen = (first > 0) & (second > 0)
+    first, second = first[seen], second[seen]
+    points = first.size
+    losses = np.clip(np.log(first) - np.log(second), -MAX_LOSS, MAX_LOSS)
+    levels, group = np.unique(np.rint((losses - origin) / step).astype(int), return_inverse=True)
+    first, second = (np.bincount(group, part) for part in (first, second))
+    grid = origin + levels * step
+    for _ in range(_EXCHANGES):
+        first, second = exchanged(first, second, np.exp(grid))
+    # each exchange rounds what is left of a group and what it takes by some ten eps of themselves
+    slack += 256 * _EPS * (1 + float(np.abs(grid).max(initial=0.0)))
+    filled = (first > 0) & (second > 0)
+    if not filled.any():
+        return PrivacyLossDistribution(step, np.zeros(1, dtype=int), np.zeros(1), "lower")
+    first, second = first[filled], second[filled]
+    # what the slack lifts is taken back from all by the offset
+    places = np.floor((np.log(first) - np.log(second) - origin + slack) / step).astype(int)
+    first = first * (1 - (128 + points) * _EPS)
+    return PrivacyLossDistribution(step, places, first, "lower", offset=origin - 2 * slack)
+
+
+def exchanged(first: np.ndarray, second: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Groups about the ratios `grid`: one whose ratio is too small takes a share of the next group above it, one whose
+    ratio is too large a share of the next one below.  Any shares are valid; these bring all ratios near the grid."""
+    excess = first - grid * second
+    from_above, from_below = np.zeros(grid.size), np.zeros(grid.size)
+    richer, poorer = first[1:] - grid[:-1] * second[1:], grid[1:] * second[:-1] - first[:-1]
+    seen = np.minimum(np.minimum(first[1:], first[:-1]), np.minimum(second[1:], second[:-1])) > _SMALL
+    np.divide(-excess[:-1], richer, out=from_above[:-1], where=seen & (excess[:-1] < 0) & (richer > 0))
+    np.divide(excess[1:], poorer, out=from_below[1:], where=seen & (excess[1:] > 0) & (poorer > 0))
+    # between neighbours
+    down, up = np.minimum(from_above[:-1], _MOST_GIVEN), np.minimum(from_below[1:], _MOST_GIVEN)
+    changed = []
+    for part, sign in ((first, -1), (second, 1)):
+        # what is left may be a small difference: its rounding is charged as a share of all
+        left = 1 - np.append(0.0, down) - np.append(up, 0.0) + sign * 4 * _EPS
+        kept = part * np.maximum(left, 0.0)
+        kept[:-1] += down * part[1:]
+        kept[1:] += up * part[:-1]
+        changed.append(kept)
+    return changed[0], changed[1]
+
+
 def loss_indices(direction: DirectedPair, step: float, tail: float) -> np.ndarray:
     """Indices of the points that cells end at, any of which are valid: all in the bulk, ever sparser in the tails."""
     below, above = np.clip(direction.range(tail), -MAX_LOSS, MAX_LOSS)
