@@ -9,6 +9,7 @@ import events
 import theorems
 from balls import NotCovered, Refuted, set_precision
 from flint import arb
+from game import prove_game
 from law import Law, charge, composed_profile, read_law
 from policy import filler_flip
 from theorems import Case, Release, read_release
@@ -97,7 +98,7 @@ def prove_upper(data: dict, question: Question) -> str:
     if upper is None:
         raise Refuted("nothing is given that proves it")
     if "game" in upper:
-        raise NotCovered(f"theorem {upper['game']['theorem']}")
+        return prove_game(question, upper["game"])
     names = [part["theorem"] for parts in upper.values() if parts for part in parts]
     unknown = sorted({name for name in names if name not in THEOREMS})
     if unknown:
