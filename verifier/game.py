@@ -9,19 +9,20 @@ are rounded up; and the claim.
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from fractions import Fraction
+from functools import cached_property, reduce
 from itertools import pairwise
 
 from balls import HALF, ONE, ZERO, NotCovered, Refuted, larger, normal_density, normal_tail, positive_part, smaller
 from flint import arb, ctx, fmpz_poly
 from law import Law, read_law
-from multiplicity import stage_counts
+from multiplicity import ball, stage_counts
 from theorems import Case
 
-from profiles import Bound, Order
+from profiles import Bound, Order, laplace
 
 QUARTER_TURN = math.pi / 2  # as certificates write it; pi/2 itself is a little more
-MOST_WORK = 600_000_000  # terms of all products of the recursion: some ten minutes
+MOST_WORK = 1_500_000_000  # terms of all products of the recursion: some ten minutes
 MOST_POINTS = 100_000
 BINS = (32, 64, 128, 256, 512)
 FAR = 60.0  # deviations beyond which nothing counts
@@ -202,7 +203,7 @@ class Cell:
         C_0, C_1 = angle(self.C[0]), angle(self.C[1])
         lowest = -C_1 if self.psi[0] <= -self.C[1] else angle(self.psi[0])
         flattest = angle(min(max(0.0, self.psi[0]), self.psi[1]))
-        if C_0 < abs(flattest):
+        if abs(flattest) > C_0:
             C_0 = abs(flattest)
         d = 2 * C_1.sin()
         f = positive_part(C_1.sin() - lowest.sin())
@@ -229,6 +230,114 @@ def check_cover(cells: list[Cell]) -> None:
                 reached = max(reached, cell.psi[1])
         if reached < right:
             raise Refuted(f"game: no cell holds C between {left!r} and {right!r} with psi just above {reached!r}")
+
+
+# --- Three places, where noise is Laplace (Lemmas 28 and 29) --------------------------------------
+
+def laplace_mass(left: arb, right: arb | None, centre: arb) -> arb:
+    """Of Lap(centre) between two places; without `right`, to the right of the left one."""
+
+    def below(t: arb) -> arb:
+        return t.exp() / 2 if t <= 0 else ONE - (-t).exp() / 2
+
+    if right is None:
+        return ONE - below(left - centre)
+    return below(right - centre) - below(left - centre)
+
+
+@dataclass(frozen=True)
+class Places:
+    """S(x, y): the most that Lap(x) - a Lap(y) - tau Lap(0) gives to an event; x and y are lengths times s."""
+
+    x: Fraction
+    y: Fraction
+    s: arb
+
+    def at(self, a: arb, tau: arb) -> arb:
+        others = [(a, self.y - self.x), (tau, -self.x)]
+        here = sum((weight * (-abs(ball(far)) / self.s).exp() for weight, far in others), ZERO)
+        if not here < 1:
+            return positive_part(ONE - here)
+        return self._right(others) + self._right([(weight, -far) for weight, far in others])
+
+    def _right(self, others: list[tuple[arb, Fraction]]) -> arb:
+        """The part of S right of x, which is the origin: the ratio g does not fall there, and is constant beyond the
+        last place.
+        """
+        end, astray = None, ZERO
+        left = Fraction(0)
+        for place in sorted({far for _, far in others if far > 0}):
+            ratio = self._ratio(others, place)
+            if not ratio < 1:
+                # Between the two places g = level + rise e^(2 (t - left)).
+                level, rise = ZERO, ZERO
+                for weight, far in others:
+                    part = weight * (-abs(ball(far - left)) / self.s + ball(left) / self.s).exp()
+                    level, rise = (level, rise + part) if far > left else (level + part, rise)
+                if ratio >= 1:
+                    end = ball(left) / self.s + ((ONE - level) / rise).log() / 2
+                else:
+                    end, astray = ball(place) / self.s, positive_part(ONE - ratio).upper()
+                break
+            left = place
+        taken = sum((weight * laplace_mass(ZERO, end, ball(far) / self.s) for weight, far in others), ZERO)
+        return laplace_mass(ZERO, end, ZERO) - taken + astray
+
+    def _ratio(self, others: list[tuple[arb, Fraction]], t: Fraction) -> arb:
+        """g at t >= 0."""
+        return sum((weight * ((ball(t) - abs(ball(t - far))) / self.s).exp() for weight, far in others), ZERO)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A cell of Theorem 30: which of v, v' and g is not one of the antipodal two, and its distances u.
+
+    Its names are first (v), second (v'), replaced (g), and any, which holds all choices.
+    """
+
+    third: str
+    u: tuple[float, float]
+
+    @staticmethod
+    def read(entry: list, where: str) -> "Interval":
+        third, low, high = entry
+        low, high = float(low), float(high)
+        if third not in ("any", "replaced", "second", "first") or not 0 <= low <= high <= 2:
+            raise Refuted(f"{where}: [{third!r}, {low!r}, {high!r}] is no cell")
+        return Interval(third, (low, high))
+
+    def bounds(self, q: arb, s: arb) -> tuple[Bound, Bound]:
+        """The two columns of Theorem 30; of `any`, Theorem 2."""
+        if self.third == "any":
+            return (lambda order, enough: q * laplace(order.lift(q), 2 / s),) * 2
+        low, high = Fraction(self.u[0]), Fraction(self.u[1])
+
+        def largest(*pairs: tuple[Fraction, Fraction]) -> Bound:
+            places = [Places(x, y, s) for x, y in pairs]
+
+            def bound(order: Order, enough: arb) -> arb:
+                tau = (ONE - q) * order.u / q
+                return q * reduce(larger, [place.at(order.a, tau) for place in places])
+
+            return bound
+
+        if self.third == "replaced":
+            return largest((high, high - 2)), largest((2 - low, -low))
+        both = largest((Fraction(2), low)), largest((high, high + 2 - low), (low, Fraction(2)))
+        return both if self.third == "second" else both[::-1]
+
+
+def check_intervals(cells: list[Interval]) -> None:
+    """Each family covers [0, 2], unless some cell holds all choices."""
+    if any(cell.third == "any" for cell in cells):
+        return
+    for family in ("replaced", "second", "first"):
+        reached = 0.0
+        for low, high in sorted(cell.u for cell in cells if cell.third == family):
+            if low <= reached:
+                reached = max(reached, high)
+        if reached < 2 or not any(cell.third == family for cell in cells):
+            raise Refuted(f"game: no cell of {family!r} holds u just above {reached!r}")
 
 
 # --- Domination -----------------------------------------------------------------------------------
@@ -265,8 +374,8 @@ def shortfall(law: Law, forward: Bound, backward: Bound, negligible: arb) -> arb
     return missing
 
 
-def shortfalls(cells: list[Cell], laws: list[Law], q: arb, s: arb, negligible: arb) -> list[arb]:
-    """Of every cell.  A cell and its mirror image share their bounds."""
+def bounds_of(cells: list[Cell], q: arb, s: arb, negligible: arb) -> list[tuple[Bound, Bound]]:
+    """F_c and B_c of every cell.  A cell and its mirror image share them."""
     reach = math.sqrt(-2 * float(negligible.log().mid()))
     small = negligible / (4 * BINS[-1])
     corners = {}
@@ -274,8 +383,7 @@ def shortfalls(cells: list[Cell], laws: list[Law], q: arb, s: arb, negligible: a
         for side in (cell, cell.mirrored()):
             if side not in corners:
                 corners[side] = side.corner(q, s, reach, small)
-    return [shortfall(law, corners[cell], corners[cell.mirrored()], negligible)
-            for cell, law in zip(cells, laws, strict=True)]
+    return [(corners[cell], corners[cell.mirrored()]) for cell in cells]
 
 
 def chord(left: tuple[arb, arb], right: tuple[arb, arb], loss: arb) -> arb:
@@ -344,22 +452,21 @@ class Play:
 
 # --- The certificate ------------------------------------------------------------------------------
 
-def read_cells(data: list[dict]) -> tuple[list[Cell], list[Law]]:
-    """The cells and their laws, all on one grid of losses through 0."""
+def read_laws(data: list[dict]) -> list[Law]:
+    """The laws of the cells, all on one grid of losses through 0."""
     if not data:
         raise Refuted("game: no cells")
-    cells = [Cell.read(entry["cell"], f"game, cell {place}") for place, entry in enumerate(data)]
     laws = [read_law(entry["law"], f"game, cell {place}") for place, entry in enumerate(data)]
     if len({law.step for law in laws}) != 1 or any(law.offset != 0 for law in laws):
         raise Refuted("game: the laws of all cells need one grid step, and the offset 0")
-    return cells, laws
+    return laws
 
 
-def check_work(laws: list[Law], points: int, steps: int) -> None:
+def check_work(theorem: str, laws: list[Law], points: int, steps: int) -> None:
     """Hours are not spent."""
     spread = max(law.indices[-1] for law in laws) - min(law.indices[0] for law in laws)
     if steps * len(laws) * (points + 2 * spread) > MOST_WORK:
-        raise NotCovered(f"theorem 15, {steps} steps of {len(laws)} cells are too long")
+        raise NotCovered(f"theorem {theorem}, {steps} steps of {len(laws)} cells are too long")
 
 
 def fine_enough(delta: arb, roundings: int) -> int:
@@ -383,30 +490,37 @@ def at_epsilon(play: Play, W: list[int], epsilon: arb) -> arb:
 
 
 def prove_game(question, game: dict) -> str:
-    """Theorem 15, for the question's only release."""
+    """Theorem 15 or 30, for the question's only release."""
     theorem = game["theorem"]
-    if theorem != "15":
+    if theorem not in ("15", "30"):
         raise NotCovered(f"theorem {theorem}")
     if question.adjacency != "substitute" or len(question.releases) != 1 or game["release"] != 0:
-        raise Refuted("theorem 15 needs substitute, and one release alone")
+        raise Refuted(f"theorem {theorem} needs substitute, and one release alone")
     release = question.releases[0]
     points, steps = game["points"], game["steps"]
     if type(steps) is not int or steps != release.rounds:
         raise Refuted(f"game: {steps!r} steps are played, of {release.rounds}")
     if type(points) is not int or not 1 <= points <= MOST_POINTS:
         raise Refuted(f"game: points must be a whole number from 1 to {MOST_POINTS}, got {points!r}")
-    cells, laws = read_cells(game["cells"])
-    check_work(laws, points, steps)
+    laws = read_laws(game["cells"])
+    check_work(theorem, laws, points, steps)
     # Shortfalls that are not seen in the nine digits of the claim.
     negligible = question.delta * arb(10) ** -13 / steps
     case = Case(release, question.adjacency, "forward", game, laws[0], negligible)
     stages = case.stages
-    case.need(not release.laplace, "Gaussian noise")
+    case.need(release.laplace == (theorem == "30"), "Gaussian noise, and theorem 30 Laplace noise")
     case.need(len(stages) == 1 and stages[0].kind == "without", "samples without replacement")
     case.need(stages[0].size < case.slots, "a sample smaller than the data set")
     q = stage_counts(stages[0], case.slots, 1, negligible).probabilities[1]
-    check_cover(cells)
-    missing = shortfalls(cells, laws, q, release.s, negligible)
+    kind = Interval if release.laplace else Cell
+    cells = [kind.read(entry["cell"], f"game, cell {place}") for place, entry in enumerate(game["cells"])]
+    if release.laplace:
+        check_intervals(cells)
+        bounds = [cell.bounds(q, release.s) for cell in cells]
+    else:
+        check_cover(cells)
+        bounds = bounds_of(cells, q, release.s, negligible)
+    missing = [shortfall(law, *both, negligible) for law, both in zip(laws, bounds, strict=True)]
     worst = max(missing, key=float)
     infinite = max((xi + law.infinity for xi, law in zip(missing, laws, strict=True)), key=lambda each: each.upper())
     bits = fine_enough(question.delta, steps * len(laws[0].masses))
@@ -418,5 +532,5 @@ def prove_game(question, game: dict) -> str:
         raise Refuted(f"game: at epsilon {float(question.epsilon):.10g} its value is {float(delta.upper()):.10g}, "
                       f"above {float(question.delta):.10g}")
     shown = f"{float(worst):.10g}" if worst > 0 else "0"
-    return (f"Theorem 15, docs/accounting.md 4.1; {len(cells)} cells, {steps} steps of {points} points; "
+    return (f"Theorem {theorem}, docs/accounting.md 4.1; {len(cells)} cells, {steps} steps of {points} points; "
             f"shortfall {shown}")

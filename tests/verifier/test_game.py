@@ -1,0 +1,251 @@
+"""The game on cells: its bounds against brute force, and certificates with one wrong entry."""
+
+import copy
+import json
+import math
+
+import numpy as np
+import pytest
+from balls import Refuted, set_precision
+from certificate import NOT_COVERED, REFUTED, VERIFIED, verify
+from flint import arb
+from game import Cell, Interval, check_cover, check_intervals
+from scipy.stats import norm
+
+import dpsub
+from profiles import Order
+
+HALF = math.pi / 2
+ENOUGH = arb(0)
+"""Nothing is: the sharpest bounds are asked for."""
+
+
+@pytest.fixture(autouse=True)
+def precision():
+    set_precision(1e-6)
+
+
+def status(certificate, tmp_path):
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(certificate))
+    return verify(str(path))
+
+
+# --- Bounds ---------------------------------------------------------------------------------------
+
+
+def divergence(x, y, q, s, a):
+    """H_a(P_xy || Q_xy) in the plane, on a fine grid."""
+    t = np.linspace(-10, 10, 1201) * s
+    width = t[1] - t[0]
+    one, two = np.meshgrid(t, t)
+
+    def density(centre):
+        return norm.pdf(one, centre[0], s) * norm.pdf(two, centre[1], s)
+
+    base = (1 - q) * density((0, 0))
+    return np.maximum(base + q * density(x) - a * (base + q * density(y)), 0).sum() * width**2
+
+
+@pytest.mark.parametrize(("C", "psi"), [(0.7, 0.2), (1.2, -0.9), (1.4, 1.0)])
+@pytest.mark.parametrize("a", [1.0, 1.05, 1.4])
+def test_a_cell_bounds_its_members(C, psi, a):
+    q, s = 0.2, 1.5
+    v, w, g = ((math.sin(C), -math.cos(C)), (-math.sin(C), -math.cos(C)), (math.sin(psi), math.cos(psi)))
+    x, y = (v[0] - g[0], v[1] - g[1]), (w[0] - g[0], w[1] - g[1])
+    forward, backward = divergence(x, y, q, s, a), divergence(y, x, q, s, a)
+
+    def bounds(cell):
+        corners = [side.corner(arb(q), arb(s), 9.0, arb(1e-18)) for side in (cell, cell.mirrored())]
+        return [float(corner(Order(arb(a) - 1), ENOUGH).upper()) for corner in corners]
+
+    point = bounds(Cell((C, C), (psi, psi)))
+    assert point == pytest.approx([forward, backward], rel=1e-4, abs=1e-9)
+    wide = bounds(Cell((C - 0.1, C + 0.1), (psi - 0.1, psi + 0.1)))
+    assert wide[0] >= forward and wide[1] >= backward
+
+
+def laplace_divergence(x, y, q, s, a):
+    t = np.linspace(-30, 30, 1_200_001)
+
+    def density(centre):
+        return np.exp(-np.abs(t - centre) / s) / (2 * s)
+
+    base = (1 - q) * density(0)
+    return np.maximum(base + q * density(x) - a * (base + q * density(y)), 0).sum() * (t[1] - t[0])
+
+
+@pytest.mark.parametrize(("third", "place"), [
+    ("replaced", lambda u: (u, u - 2)), ("second", lambda u: (2, u)), ("first", lambda u: (u, 2)),
+])  # fmt: skip
+@pytest.mark.parametrize("u", [0.0, 0.3, 1.1, 1.9, 2.0])
+@pytest.mark.parametrize("a", [1.0, 1.02, 1.2, 1.6])
+def test_an_interval_bounds_its_members(third, place, u, a):
+    q, s = 0.3, 1.2
+    x, y = place(u)
+    truth = [laplace_divergence(x, y, q, s, a), laplace_divergence(y, x, q, s, a)]
+
+    def bounds(low, high):
+        return [float(bound(Order(arb(a) - 1), ENOUGH).upper())
+                for bound in Interval(third, (low, high)).bounds(arb(q), arb(s))]
+
+    assert bounds(u, u) == pytest.approx(truth, abs=1e-7)
+    wide = bounds(max(u - 0.2, 0.0), min(u + 0.2, 2.0))
+    assert all(bound >= exact - 1e-7 for bound, exact in zip(wide, truth, strict=True))
+
+
+def test_covers_leave_no_gap():
+    def cell(*numbers):
+        return Cell.read(numbers, "cell")
+
+    check_cover([cell(0, HALF, -HALF, HALF)])
+    check_cover([cell(0, 1, -1, 1), cell(1, HALF, -HALF, 0.5), cell(1, HALF, 0.5, HALF)])
+    for gap in (
+        [cell(0, 1, -1, 1)],
+        [cell(0, 1, -1, 1), cell(1, HALF, -HALF, 0.5), cell(1, HALF, math.nextafter(0.5, 1), HALF)],
+        [cell(0, 1, -1, 0.999), cell(1, HALF, -HALF, HALF)],
+        [cell(0, HALF, -HALF, math.nextafter(HALF, 0))],
+    ):
+        with pytest.raises(Refuted, match="no cell holds"):
+            check_cover(gap)
+    with pytest.raises(Refuted, match="no angles"):
+        cell(0, 1.6, -HALF, HALF)
+    check_intervals([Interval("any", (0.0, 0.0))])
+    families = [Interval(name, (0.0, 2.0)) for name in ("first", "second", "replaced")]
+    check_intervals(families)
+    with pytest.raises(Refuted, match="'replaced'"):
+        check_intervals(families[:2])
+
+
+# --- Certificates ---------------------------------------------------------------------------------
+
+
+GAMES = {
+    "gaussian": (dpsub.Wor(4), 20, {"noise_multiplier": 2, "steps": 2, "delta": 1e-2}),
+    "laplace": (dpsub.Wor(50), 1000, {"noise_multiplier": 4, "steps": 20, "delta": 1e-3, "mechanism": "laplace"}),
+}
+
+
+@pytest.fixture(scope="module", params=GAMES)
+def certificate(request):
+    sampler, n, asked = GAMES[request.param]
+    found = dpsub.account(sampler, n, adjacency="substitute", tight=True, **asked).certificate()
+    found["claim"]["lower"] = None
+    return found
+
+
+def removed_cell(data):
+    cells = data["upper"]["game"]["cells"]
+    del cells[len(cells) // 2]
+
+
+def less_mass(data):
+    """Of all cells' laws, by a hair at the loss that matters most."""
+    for entry in data["upper"]["game"]["cells"]:
+        law = entry["law"]
+        costs = [mass * index for mass, index in zip(law["masses"], law["indices"], strict=True)]
+        law["masses"][costs.index(max(costs))] *= 1 - 1e-4
+
+
+def less_noise(data):
+    data["question"]["releases"][0]["noise_multiplier"] *= 0.999
+
+
+def larger_sample(data):
+    data["question"]["releases"][0]["sampler"]["m"] += 1
+
+
+def more_steps(data):
+    data["question"]["releases"][0]["steps"] += 1
+
+
+def steps_everywhere(data):
+    data["question"]["releases"][0]["steps"] += 1
+    data["upper"]["game"]["steps"] += 1
+
+
+def other_relation(data):
+    data["question"]["adjacency"] = "zero_out"
+
+
+def claimed(data):
+    data["claim"]["upper"] *= 1 - 1e-6
+
+
+def shifted(data):
+    for entry in data["upper"]["game"]["cells"]:
+        entry["law"]["offset"] -= entry["law"]["step"]
+
+
+def another_step(data):
+    """Of the grid that W is kept on, alone."""
+    data["upper"]["game"]["cells"][0]["law"]["step"] *= 1.001
+
+
+def other_noise(data):
+    release = data["question"]["releases"][0]
+    release["mechanism"] = "laplace" if release["mechanism"] == "gaussian" else "gaussian"
+
+
+def swapped_laws(data):
+    """A law in the place of another one."""
+    cells = data["upper"]["game"]["cells"]
+    cells[0]["law"], cells[-1]["law"] = cells[-1]["law"], cells[0]["law"]
+
+
+MUTATIONS = (
+    removed_cell, less_mass, less_noise, larger_sample, more_steps, steps_everywhere, other_relation, claimed, shifted,
+    another_step, other_noise, swapped_laws,
+)  # fmt: skip
+
+
+def test_a_game_is_proved_again(certificate, tmp_path):
+    lines, code = status(certificate, tmp_path)
+    assert code == VERIFIED, lines
+    assert "cells, " in lines[0]
+
+
+@pytest.mark.parametrize("mutate", MUTATIONS)
+def test_one_wrong_entry_is_refuted(certificate, mutate, tmp_path):
+    data = copy.deepcopy(certificate)
+    mutate(data)
+    lines, code = status(data, tmp_path)
+    assert code == REFUTED, lines
+
+
+def test_points_that_end_too_early_prove_less(certificate, tmp_path):
+    data = copy.deepcopy(certificate)
+    data["upper"]["game"]["points"] //= 4
+    assert status(data, tmp_path)[1] == REFUTED
+
+
+def test_hours_are_not_spent(certificate, tmp_path):
+    data = copy.deepcopy(certificate)
+    data["question"]["releases"][0]["steps"] = data["upper"]["game"]["steps"] = 10**8
+    lines, code = status(data, tmp_path)
+    assert code == NOT_COVERED
+    assert "steps of" in lines[0] and "too long" in lines[0]
+
+
+def test_one_cell_is_theorem_2(tmp_path):
+    """The law of a plain answer dominates every choice: as the law of one cell it proves the same claim."""
+    found = dpsub.account(dpsub.Wor(4), 20, adjacency="substitute", noise_multiplier=2, steps=2, epsilon=0.5)
+    data = found.certificate()
+    data["claim"]["lower"] = None
+    law = data["upper"]["forward"][0]["law"]
+    assert law["offset"] == 0
+    cells = [{"cell": [0.0, HALF, -HALF, HALF], "law": law}]
+    points = law["indices"][-1] + 1
+    data["upper"] = {"game": {"release": 0, "steps": 2, "theorem": "15", "section": "4.1", "points": points,
+                              "cells": cells}}
+    lines, code = status(data, tmp_path)
+    assert code == VERIFIED, lines
+
+
+@pytest.mark.slow
+def test_a_thousand_steps(tmp_path):
+    found = dpsub.account(dpsub.Wor(200), 10_000, adjacency="substitute", noise_multiplier=4, steps=1000, delta=1e-5,
+                          tight=True)
+    lines, code = status(found.certificate(), tmp_path)
+    assert code == VERIFIED, lines
+    assert "Theorem 15" in lines[0]
