@@ -59,6 +59,7 @@ KINDS = {
     "allocation, zero_out": Question(dpsub.RandomAllocation(7), None, asked(1, epochs=2, adjacency="zero_out")),
     "allocation of several": Question(dpsub.RandomAllocation(10, 3), None, asked(2, epochs=2), OPEN),
     "tight": Question(dpsub.Wor(1), 2, asked(1, 1e-3, steps=2, tight=True)),
+    "tight, laplace": Question(dpsub.Wor(50), 1000, asked(4, 1e-3, steps=20, mechanism="laplace", tight=True)),
 }
 
 
