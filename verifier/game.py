@@ -1,4 +1,4 @@
-"""Upper bounds by the value of a game (section 4.1 of docs/accounting.md): samples without replacement, substitute.
+"""Upper bounds by the value of a game (sections 4.1 and 4.4 of docs/accounting.md), under substitution.
 
 At every step, given the order that is left, the worst of all vectors v, v', g is taken.  Cells cover these choices, a
 law bounds the members of each cell at all orders, and recursion (3) takes at each order the worst cell.
@@ -10,10 +10,11 @@ are rounded up; and the claim.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import reduce
 from itertools import pairwise
 
-from balls import HALF, ONE, ZERO, NotCovered, Refuted, larger, normal_density, normal_tail, positive_part, smaller
+from balls import ONE, ZERO, NotCovered, Refuted, larger, positive_part, smaller
+from corners import Corner, CornerBound, Draws, Precision, base_weights
 from flint import arb, ctx, fmpz_poly
 from law import Law, read_law
 from multiplicity import ball, stage_counts
@@ -24,164 +25,7 @@ from profiles import Bound, Order, laplace
 QUARTER_TURN = math.pi / 2  # as certificates write it; pi/2 itself is a little more
 MOST_WORK = 1_500_000_000  # terms of all products of the recursion: some ten minutes
 MOST_POINTS = 100_000
-BINS = (32, 64, 128, 256, 512)
-FAR = 60.0  # deviations beyond which nothing counts
-
-
-# --- Three points (Lemmas 12 and 13) --------------------------------------------------------------
-
-@dataclass(frozen=True)
-class Line:
-    """Psi of Lemma 12 for f and d > 0."""
-
-    f: arb
-    d: arb
-
-    def at(self, a: arb, log_a: float, tau: arb, start: float) -> tuple[arb, float]:
-        """A bound of Psi(a, tau), and the place of its half-line, sought from `start` on."""
-        f, d = self.f, self.d
-        c = self._place(log_a, tau, start)
-        beyond = f + FAR
-        if c > float(beyond):
-            c = float(beyond)
-        one = (f * c - f * f * HALF).exp()
-        two = a * ((f - d) * c - (f - d) ** 2 * HALF).exp()
-        if c == float(beyond) and one <= two + tau:
-            # The half-line begins further right, and N(f) has no more there than this.
-            return normal_tail(c - f), c
-        value = normal_tail(c - f) - a * normal_tail(c - f + d) - tau * normal_tail(arb(c))
-        return value + self._astray(c, one, two, tau), c
-
-    def _astray(self, c: float, one: arb, two: arb, tau: arb) -> arb:
-        """How much more than the value at c the supremum may be.
-
-        The excess e_f - a e_(f-d) - tau is negative left of the best place and positive right of it (Lemma 12 (iii)).
-        With the opposite signs at c - r and c + r the place lies between, and what is missed is at most r times the
-        largest density.
-        """
-        for radius in (2.0**-34, 2.0**-28, 2.0**-20, 2.0**-12):
-            grow, turn = (self.f * radius).exp(), ((self.f - self.d) * radius).exp()
-            left = one / grow - two / turn - tau
-            right = one * grow - two * turn - tau
-            if left <= 0 <= right:
-                widest = larger(turn, 1 / turn)
-                most = one * grow - two / widest - tau
-                least = tau + two * widest - one / grow
-                density = normal_density(arb(c) + arb(0, radius))
-                return radius * density.upper() * positive_part(larger(most, least))
-        raise NotCovered("a half-line whose end is not found")
-
-    def _place(self, log_a: float, tau: arb, start: float) -> float:
-        """Where e_f = tau + a e_(f-d), in floating point: ln(tau e_f^-1 + a e_(f-d)/e_f) is convex and falls."""
-        f, d = self._floats
-        log_tau = float(tau.log().mid()) if tau > 0 else -math.inf
-        base_tau = log_tau + f * f / 2
-        base_a = log_a + f * f / 2 - (f - d) ** 2 / 2
-        c = start
-        for _ in range(100):
-            first, second = base_tau - f * c, base_a - d * c
-            top = max(first, second)
-            share, other = math.exp(first - top), math.exp(second - top)
-            slope = (f * share + d * other) / (share + other)
-            height = top + math.log(share + other)
-            if not slope > 0:
-                return math.inf
-            following = c + height / slope
-            if abs(following - c) <= 1e-14 * max(1.0, abs(c)):
-                return following
-            if following > f + FAR and height > 0:
-                # Newton's method comes from the left, and never passes the root.
-                return following
-            c = following
-        return c
-
-    @cached_property
-    def _floats(self) -> tuple[float, float]:
-        return float(self.f.mid()), float(self.d.mid())
-
-
-@dataclass(frozen=True)
-class Heights:
-    """W = exp(h Z - h^2/2) on few values: bins of Z are moved to their ends, mass and mean of W kept.
-
-    That raises the mean of a convex function.  What is right of the last value is moved to it, as Psi falls; what is
-    left of the first one is moved to 0.
-    """
-
-    values: list[arb]
-    masses: list[arb]
-    lost: arb
-
-    @staticmethod
-    def of(h: arb, bins: int, reach: float) -> "Heights":
-        edges = [arb(reach * (2 * i - bins) / bins) for i in range(bins + 1)]
-        values = [(h * z - h * h * HALF).exp() for z in edges]
-        tails = [normal_tail(z) for z in edges]
-        tilted = [normal_tail(z - h) for z in edges]
-        masses = [ZERO] * (bins + 1)
-        masses[bins] = tails[bins]
-        for i in range(bins):
-            mass, mean = tails[i] - tails[i + 1], tilted[i] - tilted[i + 1]
-            upper = (mean - mass * values[i]) / (values[i + 1] - values[i])
-            masses[i] += mass - upper
-            masses[i + 1] += upper
-        return Heights(values, masses, normal_tail(-edges[0]))
-
-
-class Corner:
-    """The bound F_c (or B_c) of a cell: q min(Psi(a, tau; |x|, d), E Psi(a, W tau; f, d))."""
-
-    def __init__(self, q: arb, d: arb, f: arb, h: arb, length: arb, reach: float, small: arb) -> None:
-        self.q, self.d, self.h, self.reach, self.small = q, d, h, reach, small
-        self.straight, self.raised = Line(length, d), Line(f, d)
-        self.heights: dict[int, Heights] = {}
-        self.known: dict[tuple, arb] = {}
-        self.bins = BINS[0]
-
-    def __call__(self, order: Order, enough: arb) -> arb:
-        """No sharper than `enough`."""
-        if self.d.is_zero():
-            return ZERO
-        if order.u.is_zero():
-            # tau = 0: the two laws alone count.
-            return self.q * (ONE - 2 * normal_tail(self.d * HALF))
-        key = (order.u.mid().man_exp(), order.u.rad().man_exp())
-        if key in self.known and self.known[key] <= enough:
-            return self.known[key]
-        best = self.known[key] = self._sought(order, enough)
-        return best
-
-    def _sought(self, order: Order, enough: arb) -> arb:
-        log_a = float(order.log.mid())
-        tau = (ONE - self.q) * order.u / self.q
-        value, _ = self.straight.at(order.a, log_a, tau, 0.0)
-        best = self.q * value
-        if best <= enough:
-            return best
-        previous = None
-        for bins in BINS[BINS.index(self.bins):]:
-            mean = self.q * self._mean(order.a, log_a, tau, bins)
-            best = smaller(best, mean)
-            if best <= enough:
-                self.bins = bins
-                break
-            # Errors fall by four when bins are halved: where that will not be enough, time is not spent on it.
-            if previous is not None and mean - (previous - mean) > enough:
-                break
-            previous = mean
-        return best
-
-    def _mean(self, a: arb, log_a: float, tau: arb, bins: int) -> arb:
-        """E Psi(a, W tau; f, d).  Where little mass is, the value for a smaller W stands in: Psi falls."""
-        if bins not in self.heights:
-            self.heights[bins] = Heights.of(self.h, bins, self.reach)
-        heights = self.heights[bins]
-        total, value, place = heights.lost, ONE, 0.0
-        for W, mass in zip(heights.values, heights.masses, strict=True):
-            if not mass * value <= self.small:
-                value, place = self.raised.at(a, log_a, tau * W, place)
-            total += mass * value
-        return total
+SECTIONS = {"15": "4.1", "22": "4.4", "30": "4.1"}
 
 
 # --- Cells (Lemma 14) -----------------------------------------------------------------------------
@@ -204,7 +48,7 @@ class Cell:
         """Exchange of x and y."""
         return Cell(self.C, (-self.psi[1], -self.psi[0]))
 
-    def corner(self, q: arb, s: arb, reach: float, small: arb) -> Corner:
+    def corner(self, s: arb, precision: Precision) -> Corner:
         """The largest d, f, h and |x| of the members with |psi| <= C."""
         C_0, C_1 = angle(self.C[0]), angle(self.C[1])
         lowest = -C_1 if self.psi[0] <= -self.C[1] else angle(self.psi[0])
@@ -215,7 +59,7 @@ class Cell:
         f = positive_part(C_1.sin() - lowest.sin())
         h = C_0.cos() + flattest.cos()
         length = 2 * (positive_part(C_0 + lowest) / 2).cos()
-        return Corner(q, d / s, f.upper() / s, h / s, length.upper() / s, reach, small)
+        return Corner(d / s, f.upper() / s, h / s, length.upper() / s, precision)
 
 
 def angle(number: float) -> arb:
@@ -380,16 +224,36 @@ def shortfall(law: Law, forward: Bound, backward: Bound, negligible: arb) -> arb
     return missing
 
 
-def bounds_of(cells: list[Cell], q: arb, s: arb, negligible: arb) -> list[tuple[Bound, Bound]]:
+def bounds_of(cells: list[Cell], draws: Draws, s: arb, negligible: arb) -> list[tuple[Bound, Bound]]:
     """F_c and B_c of every cell.  A cell and its mirror image share them."""
-    reach = math.sqrt(-2 * float(negligible.log().mid()))
-    small = negligible / (4 * BINS[-1])
-    corners = {}
+    precision = Precision.of(negligible)
+    bounds = {}
     for cell in cells:
         for side in (cell, cell.mirrored()):
-            if side not in corners:
-                corners[side] = side.corner(q, s, reach, small)
-    return [(corners[cell], corners[cell.mirrored()]) for cell in cells]
+            if side not in bounds:
+                bounds[side] = CornerBound(side.corner(s, precision), draws, s)
+    return [(bounds[cell], bounds[cell.mirrored()]) for cell in cells]
+
+
+def draws_of(case: Case) -> Draws:
+    """The sampler of a release, as theorems 15, 22 and 30 see it."""
+    stages, slots, cut = case.stages, case.slots, case.negligible
+    kinds = [stage.kind for stage in stages]
+    if case.part["theorem"] != "22":
+        case.need(kinds == ["without"], "samples without replacement")
+        case.need(stages[0].size < slots, "a sample smaller than the data set")
+        return Draws.once(stage_counts(stages[0], slots, 1, cut).probabilities[1])
+    if kinds == ["with"]:
+        case.need(slots >= 2, "two records")
+        counts = stage_counts(stages[0], slots, 1, cut)
+        return Draws(ONE, counts.probabilities, counts.rest, [(ONE, ONE)], ZERO, raised=True)
+    case.need(kinds == ["without", "with"], "WR, MUST.WO or MUST.OW")
+    b, m = stages[0].size, stages[1].size
+    case.need(2 <= b <= slots - 1, "a first sample of two records or more, smaller than the data set")
+    q = stage_counts(stages[0], slots, 1, cut).probabilities[1]
+    counts = stage_counts(stages[1], b, 1, cut)
+    weights, light = base_weights(b, m, q, counts.probabilities[0], cut)
+    return Draws(q, counts.probabilities, counts.rest, weights, light, raised=False)
 
 
 def chord(left: tuple[arb, arb], right: tuple[arb, arb], loss: arb) -> arb:
@@ -496,9 +360,9 @@ def at_epsilon(play: Play, W: list[int], epsilon: arb) -> arb:
 
 
 def prove_game(question, game: dict) -> str:
-    """Theorem 15 or 30, for the question's only release."""
+    """Theorem 15, 22 or 30, for the question's only release."""
     theorem = game["theorem"]
-    if theorem not in ("15", "30"):
+    if theorem not in SECTIONS:
         raise NotCovered(f"theorem {theorem}")
     if question.adjacency != "substitute" or len(question.releases) != 1 or game["release"] != 0:
         raise Refuted(f"theorem {theorem} needs substitute, and one release alone")
@@ -513,19 +377,16 @@ def prove_game(question, game: dict) -> str:
     # Shortfalls that are not seen in the nine digits of the claim.
     negligible = question.delta * arb(10) ** -13 / steps
     case = Case(release, question.adjacency, "forward", game, laws[0], negligible)
-    stages = case.stages
     case.need(release.laplace == (theorem == "30"), "Gaussian noise, and theorem 30 Laplace noise")
-    case.need(len(stages) == 1 and stages[0].kind == "without", "samples without replacement")
-    case.need(stages[0].size < case.slots, "a sample smaller than the data set")
-    q = stage_counts(stages[0], case.slots, 1, negligible).probabilities[1]
+    draws = draws_of(case)
     kind = Interval if release.laplace else Cell
     cells = [kind.read(entry["cell"], f"game, cell {place}") for place, entry in enumerate(game["cells"])]
     if release.laplace:
         check_intervals(cells)
-        bounds = [cell.bounds(q, release.s) for cell in cells]
+        bounds = [cell.bounds(draws.q, release.s) for cell in cells]
     else:
         check_cover(cells)
-        bounds = bounds_of(cells, q, release.s, negligible)
+        bounds = bounds_of(cells, draws, release.s, negligible)
     missing = [shortfall(law, *both, negligible) for law, both in zip(laws, bounds, strict=True)]
     worst = max(missing, key=float)
     infinite = max((xi + law.infinity for xi, law in zip(missing, laws, strict=True)), key=lambda each: each.upper())
@@ -538,5 +399,5 @@ def prove_game(question, game: dict) -> str:
         raise Refuted(f"game: at epsilon {float(question.epsilon):.10g} its value is {float(delta.upper()):.10g}, "
                       f"above {float(question.delta):.10g}")
     shown = f"{float(worst):.10g}" if worst > 0 else "0"
-    return (f"Theorem {theorem}, docs/accounting.md 4.1; {len(cells)} cells, {steps} steps of {points} points; "
-            f"shortfall {shown}")
+    return (f"Theorem {theorem}, docs/accounting.md {SECTIONS[theorem]}; {len(cells)} cells, "
+            f"{steps} steps of {points} points; shortfall {shown}")

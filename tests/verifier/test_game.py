@@ -1,6 +1,7 @@
 """The game on cells: its bounds against brute force, and certificates with one wrong entry."""
 
 import copy
+import itertools
 import json
 import math
 
@@ -8,8 +9,9 @@ import numpy as np
 import pytest
 from balls import Refuted, set_precision
 from certificate import NOT_COVERED, REFUTED, VERIFIED, verify
+from corners import WEIGHTS, Draws, base_weights
 from flint import arb
-from game import Cell, Interval, check_cover, check_intervals
+from game import Cell, Interval, bounds_of, check_cover, check_intervals
 from scipy.stats import norm
 
 import dpsub
@@ -54,9 +56,9 @@ def test_a_cell_bounds_its_members(C, psi, a):
     forward, backward = divergence(x, y, q, s, a), divergence(y, x, q, s, a)
 
     def bounds(cell):
-        corners = [side.corner(arb(q), arb(s), 9.0, arb(1e-18)) for side in (cell, cell.mirrored())]
-        return [float(corner(Order(arb(a) - 1), arb(enough * (1 + 1e-3))).upper())
-                for corner, enough in zip(corners, (forward, backward), strict=True)]
+        sides = bounds_of([cell], Draws.once(arb(q)), arb(s), arb(1e-15))[0]
+        return [float(side(Order(arb(a) - 1), arb(enough * (1 + 1e-3))).upper())
+                for side, enough in zip(sides, (forward, backward), strict=True)]
 
     point = bounds(Cell((C, C), (psi, psi)))
     for bound, truth in zip(point, (forward, backward), strict=True):
@@ -115,6 +117,43 @@ def test_covers_leave_no_gap():
     check_intervals(families)
     with pytest.raises(Refuted, match="'replaced'"):
         check_intervals(families[:2])
+
+
+def test_weights_of_the_base():
+    """The law of u for b = 5, m = 4, from all draws, and moved to fewer values: falling convex functions have no
+    smaller means.
+    """
+    b, m, q, p_0 = 5, 4, 0.5, (1 - 1 / 5) ** 4
+    e = (1 - q) / q
+    draws = list(itertools.product(range(b - 1), repeat=m))
+    truth = [(p_0 + e * b * p_0 / (b - len(set(draw)))) / (p_0 + e) for draw in draws]
+    weights, light = base_weights(b, m, arb(q), arb(p_0), arb(1e-12))
+    assert light == 0
+    assert sum(float(mass) for _, mass in weights) == pytest.approx(1)
+    assert sum(float(u * mass) for u, mass in weights) == pytest.approx(np.mean(truth))
+    for power in (2, 3):
+        assert sum(float(u**power * mass) for u, mass in weights) == pytest.approx(np.mean(np.power(truth, power)))
+    b, m = 400, 150
+    many, light = base_weights(b, m, arb(q), arb(0.7), arb(1e-12))
+    assert len(many) <= WEIGHTS + 1 and light < 1e-12
+    rng = np.random.default_rng(1)
+    empty = b - np.array([len(np.unique(rng.integers(b - 1, size=m))) for _ in range(20_000)])
+    u = (0.7 + e * b * (1 - 1 / b) ** m / empty) / (0.7 + e)
+    assert sum(float(u * mass) for u, mass in many) == pytest.approx(u.mean(), abs=5 * u.std() / 20_000**0.5)
+    spread = sum(float(u * u * mass) for u, mass in many) - sum(float(u * mass) for u, mass in many) ** 2
+    # Bins of more than half a deviation, moved to their ends, spread it by a tenth; sampling is good to a hundredth.
+    assert 1.02 * u.var() < spread < 1.2 * u.var()
+
+
+def test_charges_keep_to_their_budget():
+    draws = Draws(arb(1), [arb(0.6), arb(0.3), arb(0.08), arb(0.02)], arb(0), [(arb(1), arb(1))], arb(0), raised=True)
+    side = bounds_of([Cell((0.5, 0.9), (0.1, 0.4))], draws, arb(2), arb(1e-15))[0][0]
+    for u in (1e-6, 0.1, 3.0, 1e4):
+        budget = arb(u) * draws.base
+        charges = side._charges(Order(arb(u)), side.terms, budget)
+        spent = sum((p * charge for (p, _), charge in zip(side.terms, charges, strict=True)), arb(0))
+        assert all(charge >= 0 for charge in charges)
+        assert spent <= budget and spent > 0.999 * budget
 
 
 # --- Certificates ---------------------------------------------------------------------------------
@@ -240,6 +279,32 @@ def test_one_cell_is_theorem_2(tmp_path):
                               "cells": cells}}
     lines, code = status(data, tmp_path)
     assert code == VERIFIED, lines
+
+
+def test_with_replacement(tmp_path):
+    asked = {"noise_multiplier": 4, "steps": 2, "delta": 1e-2, "adjacency": "substitute"}
+    data = dpsub.account(dpsub.Wr(2), 20, tight=True, **asked).certificate()
+    data["claim"]["lower"] = None
+    lines, code = status(data, tmp_path)
+    assert code == VERIFIED, lines
+    assert "Theorem 22" in lines[0]
+    data["upper"]["game"]["theorem"] = "15"
+    assert status(data, tmp_path)[1] == REFUTED
+    data["upper"]["game"]["theorem"] = "22"
+    data["claim"]["upper"] *= 0.999
+    assert status(data, tmp_path)[1] == REFUTED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sampler", "n", "noise_multiplier", "steps", "delta"), [
+    (dpsub.Wr(5), 50, 2, 10, 1e-3), (dpsub.MustOW(50, 5), 1000, 2, 50, 1e-5),
+])  # fmt: skip
+def test_samples_with_replacement(sampler, n, noise_multiplier, steps, delta, tmp_path):
+    found = dpsub.account(sampler, n, adjacency="substitute", noise_multiplier=noise_multiplier, steps=steps,
+                          delta=delta, tight=True)
+    lines, code = status(found.certificate(), tmp_path)
+    assert code == VERIFIED, lines
+    assert "Theorem 22" in lines[0]
 
 
 @pytest.mark.slow

@@ -1,0 +1,359 @@
+"""Bounds of the members of a cell for Gaussian noise: Lemmas 12, 13 and 21, Theorems 15 and 22 of docs/accounting.md.
+
+Lengths are over the noise scale s.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from balls import HALF, ONE, ZERO, NotCovered, larger, normal_density, normal_tail, positive_part, smaller
+from flint import arb
+
+from profiles import Order
+
+BINS = (32, 64, 128, 256, 512)
+WEIGHTS = 24  # values of the weight of the base that are told apart
+SHARES = 24  # steps of the search for the charge of l = 1
+FAR = 60.0  # deviations beyond which nothing counts
+
+
+@dataclass(frozen=True)
+class Line:
+    """Psi of Lemma 12 for f and d > 0."""
+
+    f: arb
+    d: arb
+
+    def at(self, a: arb, log_a: float, tau: arb, start: float) -> tuple[arb, float]:
+        """A bound of Psi(a, tau), and the place of its half-line, sought from `start` on."""
+        f, d = self.f, self.d
+        c = self._place(log_a, tau, start)
+        beyond = f + FAR
+        if c > float(beyond):
+            c = float(beyond)
+        one = (f * c - f * f * HALF).exp()
+        two = a * ((f - d) * c - (f - d) ** 2 * HALF).exp()
+        if c == float(beyond) and one <= two + tau:
+            # The half-line begins further right, and N(f) has no more there than this.
+            return normal_tail(c - f), c
+        value = normal_tail(c - f) - a * normal_tail(c - f + d) - tau * normal_tail(arb(c))
+        return value + self._astray(c, one, two, tau), c
+
+    def excess(self, a: arb, c: arb) -> arb:
+        """e_f(c) - a e_(f-d)(c)."""
+        f, back = self.f, self.f - self.d
+        return (f * c - f * f * HALF).exp() - a * (back * c - back * back * HALF).exp()
+
+    def _astray(self, c: float, one: arb, two: arb, tau: arb) -> arb:
+        """How much more than the value at c the supremum may be.
+
+        The excess e_f - a e_(f-d) - tau is negative left of the best place and positive right of it (Lemma 12 (iii)).
+        With the opposite signs at c - r and c + r the place lies between, and what is missed is at most r times the
+        largest density.
+        """
+        for radius in (2.0**-34, 2.0**-28, 2.0**-20, 2.0**-12):
+            grow, turn = (self.f * radius).exp(), ((self.f - self.d) * radius).exp()
+            left = one / grow - two / turn - tau
+            right = one * grow - two * turn - tau
+            if left <= 0 <= right:
+                widest = larger(turn, 1 / turn)
+                most = one * grow - two / widest - tau
+                least = tau + two * widest - one / grow
+                density = normal_density(arb(c) + arb(0, radius))
+                return radius * density.upper() * positive_part(larger(most, least))
+        raise NotCovered("a half-line whose end is not found")
+
+    def _place(self, log_a: float, tau: arb, start: float) -> float:
+        """Where e_f = tau + a e_(f-d), in floating point: ln(tau e_f^-1 + a e_(f-d)/e_f) is convex and falls."""
+        f, d = self._floats
+        log_tau = float(tau.log().mid()) if tau > 0 else -math.inf
+        base_tau = log_tau + f * f / 2
+        base_a = log_a + f * f / 2 - (f - d) ** 2 / 2
+        c = start
+        for _ in range(100):
+            first, second = base_tau - f * c, base_a - d * c
+            top = max(first, second)
+            share, other = math.exp(first - top), math.exp(second - top)
+            slope = (f * share + d * other) / (share + other)
+            height = top + math.log(share + other)
+            if not slope > 0:
+                return math.inf
+            following = c + height / slope
+            if abs(following - c) <= 1e-14 * max(1.0, abs(c)):
+                return following
+            if following > f + FAR and height > 0:
+                # Newton's method comes from the left, and never passes the root.
+                return following
+            c = following
+        return c
+
+    @cached_property
+    def _floats(self) -> tuple[float, float]:
+        return float(self.f.mid()), float(self.d.mid())
+
+
+@dataclass(frozen=True)
+class Heights:
+    """W = exp(h Z - h^2/2) on few values: bins of Z are moved to their ends, mass and mean of W kept.
+
+    That raises the mean of a convex function.  What is right of the last value is moved to it, as Psi falls; what is
+    left of the first one is moved to 0.
+    """
+
+    values: list[arb]
+    masses: list[arb]
+    lost: arb
+
+    @staticmethod
+    def of(h: arb, bins: int, reach: float) -> "Heights":
+        edges = [arb(reach * (2 * i - bins) / bins) for i in range(bins + 1)]
+        values = [(h * z - h * h * HALF).exp() for z in edges]
+        tails = [normal_tail(z) for z in edges]
+        tilted = [normal_tail(z - h) for z in edges]
+        masses = [ZERO] * (bins + 1)
+        masses[bins] = tails[bins]
+        for i in range(bins):
+            mass, mean = tails[i] - tails[i + 1], tilted[i] - tilted[i + 1]
+            upper = (mean - mass * values[i]) / (values[i + 1] - values[i])
+            masses[i] += mass - upper
+            masses[i + 1] += upper
+        return Heights(values, masses, normal_tail(-edges[0]))
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How many deviations of a normal variable are looked at, and which contributions need not be exact."""
+
+    reach: float
+    small: arb
+
+    @staticmethod
+    def of(negligible: arb) -> "Precision":
+        return Precision(math.sqrt(-2 * float(negligible.log().mid())), negligible / (4 * BINS[-1]))
+
+
+class Corner:
+    """The largest d, f, h and |x| of a cell, and what they bound."""
+
+    def __init__(self, d: arb, f: arb, h: arb, length: arb, precision: Precision) -> None:
+        self.d, self.h, self.length, self.precision = d, h, length, precision
+        self.straight, self.raised = Line(length, d), Line(f, d)
+        self.heights: dict[int, Heights] = {}
+        self.bins = BINS[0]
+
+    def supremum(self, order: Order, tau: arb, enough: arb) -> arb:
+        """min(Psi(a, tau; |x|, d), E Psi(a, W tau; f, d)), no sharper than `enough`."""
+        if order.u.is_zero():
+            # tau = 0: the two laws alone count.
+            return ONE - 2 * normal_tail(self.d * HALF)
+        log_a = float(order.log.mid())
+        best, _ = self.straight.at(order.a, log_a, tau, 0.0)
+        if best <= enough:
+            return best
+        previous = None
+        for bins in BINS[BINS.index(self.bins):]:
+            mean = self._mean(order.a, log_a, tau, bins)
+            best = smaller(best, mean)
+            if best <= enough:
+                self.bins = bins
+                break
+            # Errors fall by four when bins are halved: where that will not be enough, time is not spent on it.
+            if previous is not None and mean - (previous - mean) > enough:
+                break
+            previous = mean
+        return best
+
+    def _mean(self, a: arb, log_a: float, tau: arb, bins: int) -> arb:
+        """E Psi(a, W tau; f, d).  Where little mass is, the value for a smaller W stands in: Psi falls."""
+        if bins not in self.heights:
+            self.heights[bins] = Heights.of(self.h, bins, self.precision.reach)
+        heights = self.heights[bins]
+        total, value, place = heights.lost, ONE, 0.0
+        for W, mass in zip(heights.values, heights.masses, strict=True):
+            if not mass * value <= self.precision.small:
+                value, place = self.raised.at(a, log_a, tau * W, place)
+            total += mass * value
+        return total
+
+
+@dataclass(frozen=True)
+class Draws:
+    """How often a record is in a sample (p_l, the probability `rest` left out), by a first stage that it passes with
+    probability q, and the law of u of Theorem 22: values and masses, and the mass of smaller ones.
+
+    Lemma 13 serves the first occurrence (`raised`) for WOR, by Theorem 15, and else where q = 1.
+    """
+
+    q: arb
+    p: list[arb]
+    rest: arb
+    weights: list[tuple[arb, arb]]
+    light: arb
+    raised: bool
+
+    @staticmethod
+    def once(q: arb) -> "Draws":
+        """WOR: Theorem 15."""
+        return Draws(q, [ZERO, ONE], ZERO, [(ONE, ONE)], ZERO, raised=True)
+
+    @property
+    def base(self) -> arb:
+        """p_0 + e."""
+        return self.p[0] + (ONE - self.q) / self.q
+
+
+class CornerBound:
+    """F_c (or B_c) of a cell, by Theorem 15 or 22."""
+
+    def __init__(self, corner: Corner, draws: Draws, s: arb) -> None:
+        self.corner, self.draws = corner, draws
+        self.terms = [(p, Line(corner.length + 2 * (hits - 1) / s, hits * corner.d))
+                      for hits, p in enumerate(draws.p) if hits and not p.is_zero()]
+        self.known: dict[tuple, arb] = {}
+
+    def __call__(self, order: Order, enough: arb) -> arb:
+        """No sharper than `enough`."""
+        if self.corner.d.is_zero():
+            return ZERO
+        key = (order.u.mid().man_exp(), order.u.rad().man_exp())
+        if not (key in self.known and self.known[key] <= enough):
+            self.known[key] = self._sought(order, enough)
+        return self.known[key]
+
+    def _sought(self, order: Order, enough: arb) -> arb:
+        budget = order.u * self.draws.base
+        best = self._charged(order, self._charges(order, self.terms, budget), enough)
+        if best <= enough or not self.draws.raised or len(self.terms) == 1 or not budget > 0:
+            return best
+        # E Psi may want another charge of l = 1; the bound is convex in it.
+        p, later = self.terms[0][0], self.terms[1:]
+
+        def shared(first: float) -> arb:
+            nonlocal best
+            charges = [(first * budget / p).lower(), *self._charges(order, later, ((1 - arb(first)) * budget).lower())]
+            value = self._charged(order, charges, enough)
+            best = smaller(best, value)
+            return value
+
+        golden = (math.sqrt(5) - 1) / 2
+        low, high = 0.0, 1.0
+        left, right = high - golden, low + golden
+        at_left, at_right = shared(left), shared(right)
+        for _ in range(SHARES):
+            if best <= enough:
+                break
+            if at_left.upper() <= at_right.upper():
+                high, right, at_right = right, left, at_left
+                left = high - golden * (high - low)
+                at_left = shared(left)
+            else:
+                low, left, at_left = left, right, at_right
+                right = low + golden * (high - low)
+                at_right = shared(right)
+        return best
+
+    def _charged(self, order: Order, charges: list[arb], enough: arb) -> arb:
+        """The bound of Theorem 15 or 22 for these charges tau_l."""
+        draws = self.draws
+        later = sum((p * self._mean(line, order, charge)
+                     for (p, line), charge in zip(self.terms[1:], charges[1:], strict=True)), draws.rest)
+        p, line = self.terms[0]
+        if draws.raised:
+            first = self.corner.supremum(order, charges[0], ((enough / draws.q - later) / p).lower())
+        else:
+            first = self._mean(line, order, charges[0])
+        return draws.q * (later + p * first)
+
+    def _mean(self, line: Line, order: Order, charge: arb) -> arb:
+        """E S(a, u charge; ...)."""
+        log_a, place, total = float(order.log.mid()), 0.0, self.draws.light
+        for u, mass in self.draws.weights:
+            value, place = line.at(order.a, log_a, u * charge, place)
+            total += mass * value
+        return total
+
+    def _charges(self, order: Order, terms: list[tuple[arb, Line]], budget: arb) -> list[arb]:
+        """Numbers tau_l >= 0 with a sum of p_l tau_l of at most the budget, (a - 1)(p_0 + e) for all l together.
+
+        Those for which the best half-lines of all l begin at one place, as nearly as tau_l >= 0 allows; the place is
+        sought in floating point.
+        """
+        if len(terms) == 1:
+            return [budget / terms[0][0]]
+        if not budget > 0:
+            return [ZERO] * len(terms)
+        c = self._threshold(terms, float(order.log.mid()), float(budget.log().mid()))
+        charges = [positive_part(line.excess(order.a, arb(c))).mid() for _, line in terms]
+        spent = sum((p * charge for (p, _), charge in zip(terms, charges, strict=True)), ZERO)
+        if not spent > 0:
+            return [ZERO] * len(terms)
+        scale = (budget / spent).lower()
+        return [(charge * scale).lower() for charge in charges]
+
+    def _threshold(self, terms: list[tuple[arb, Line]], log_a: float, log_budget: float) -> float:
+        rows = [(float(p.mid()), float(line.f.mid()), float((line.f - line.d).mid())) for p, line in terms]
+
+        def dear(c: float) -> bool:
+            """Whether the charges at c cost more than the budget."""
+            spent = 0.0
+            for p, f, back in rows:
+                one, two = f * c - f * f / 2, log_a + back * c - back * back / 2
+                if one > two:
+                    log_part = math.log(p) + one + math.log(-math.expm1(two - one)) - log_budget
+                    spent += math.exp(min(log_part, 700.0))
+            return spent > 1
+
+        low, high = -FAR, FAR
+        while not dear(high) and high < 1e6:
+            high *= 2
+        while dear(low) and low > -1e6:
+            low *= 2
+        for _ in range(70):
+            middle = (low + high) / 2
+            low, high = (low, middle) if dear(middle) else (middle, high)
+        return low
+
+
+def base_weights(b: int, m: int, q: arb, p_0: arb, negligible: arb) -> tuple[list[tuple[arb, arb]], arb]:
+    """The law of u = (p_0 + e w)/(p_0 + e), w = b (1 - 1/b)^m / n_0 of Lemma 20, and the mass of what is smaller.
+
+    n_0 is the number of b slots that m draws, to b - 1 of them, leave empty.  Neighbouring values are moved to the ends
+    of bins with their mean kept, and to the last one from beyond: falling convex functions have no smaller means.
+    """
+    filled = [ONE]
+    for _ in range(m):
+        following = [ZERO] * min(len(filled) + 1, b)
+        for k, mass in enumerate(filled):
+            following[k] += mass * k / (b - 1)
+            if k + 1 < len(following):
+                following[k + 1] += mass * (b - 1 - k) / (b - 1)
+        filled = following
+    e = (ONE - q) / q
+    whole = b * (ONE - ONE / b) ** m
+    # u rises with the number k of filled slots.
+    law = [((p_0 + e * whole / (b - k)) / (p_0 + e), mass) for k, mass in enumerate(filled) if mass > 0]
+    first, light = 0, ZERO
+    while light + law[first][1] < negligible:
+        light += law[first][1]
+        first += 1
+    last = len(law) - 1
+    above = ZERO
+    while last > first and above + law[last][1] < negligible:
+        above += law[last][1]
+        last -= 1
+    kept = law[first:last + 1]
+    stride = -(-len(kept) // WEIGHTS)
+    edges = [*range(0, len(kept) - 1, stride), len(kept) - 1]
+    masses = dict.fromkeys(edges, ZERO)
+    for place, (u, mass) in enumerate(kept):
+        left = place // stride * stride
+        if place in masses:
+            masses[place] += mass
+            continue
+        right = min(left + stride, len(kept) - 1)
+        share = (u - kept[left][0]) / (kept[right][0] - kept[left][0])
+        masses[left] += mass * (ONE - share)
+        masses[right] += mass * share
+    masses[edges[-1]] += above
+    return [(kept[edge][0], masses[edge]) for edge in edges], light
