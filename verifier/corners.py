@@ -211,6 +211,7 @@ class CornerBound:
         self.terms = [(p, Line(corner.length + 2 * (hits - 1) / s, hits * corner.d))
                       for hits, p in enumerate(draws.p) if hits and not p.is_zero()]
         self.known: dict[tuple, arb] = {}
+        self.failed = False
 
     def __call__(self, order: Order, enough: arb) -> arb:
         """No sharper than `enough`."""
@@ -224,7 +225,8 @@ class CornerBound:
     def _sought(self, order: Order, enough: arb) -> arb:
         budget = order.u * self.draws.base
         best = self._charged(order, self._charges(order, self.terms, budget), enough)
-        if best <= enough or not self.draws.raised or len(self.terms) == 1 or not budget > 0:
+        hopeless = not self.draws.raised or len(self.terms) == 1 or not budget > 0 or self.failed
+        if best <= enough or hopeless:
             return best
         # E Psi may want another charge of l = 1; the bound is convex in it.
         p, later = self.terms[0][0], self.terms[1:]
@@ -251,6 +253,8 @@ class CornerBound:
                 low, left, at_left = left, right, at_right
                 right = low + golden * (high - low)
                 at_right = shared(right)
+        # A law that was too small once is refuted in time: the search, some forty times as long, is not made again.
+        self.failed = not best <= enough
         return best
 
     def _charged(self, order: Order, charges: list[arb], enough: arb) -> arb:
