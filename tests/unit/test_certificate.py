@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import pickle
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,14 @@ def test_answers_without_a_certificate_say_so() -> None:
     printed = dpsub.account(dpsub.Poisson(0.01), noise_multiplier=1, steps=20, delta=1e-5, variant="paper")
     with pytest.raises(dpsub.ArgumentError, match="variant rigorous"):
         printed.certificate()
+
+
+def test_answers_travel_without_what_they_were_computed_from() -> None:
+    found, _ = answered("wor, one step")
+    copied = pickle.loads(pickle.dumps(found))
+    assert copied == found
+    with pytest.raises(dpsub.ArgumentError, match="where the answer was computed"):
+        copied.certificate()
 
 
 def test_a_certificate_changes_with_what_it_is_made_of() -> None:

@@ -126,10 +126,14 @@ class Account:
 
         if self._origin is None:
             raise ArgumentError(
-                "a certificate is of one proved answer, got several values or variant = paper; ask for one epsilon or "
-                "delta, variant rigorous"
+                "a certificate is of one proved answer, got several values, variant = paper or a copy; ask for one "
+                "epsilon or delta, variant rigorous, and for the certificate where the answer was computed"
             )
         return certificate_of(self, *self._origin)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy or another process gets: the answer without what it was computed from, which is large."""
+        return {**self.__dict__, "_origin": None}
 
     def __post_init__(self) -> None:
         checks.one_of("kind", self.kind, KINDS)
@@ -319,7 +323,9 @@ def answers(
 
     name, given = ("epsilon", epsilon) if delta is None else ("delta", delta)
     if np.ndim(given) == 0 or (epsilon is None) == (delta is None):
-        return accounts_of([Target(epsilon, delta, **asked)])[0]
+        found = accounts_of([Target(epsilon, delta, **asked)])[0]
+        source.composition.forget()  # the answer knows what it was computed from, to certify it
+        return found
     values = checks.finite_array(name, given)
     if not values.size:
         raise ArgumentError(f"an array of {name} must hold at least one value, got none; give one")

@@ -594,6 +594,13 @@ class Composition:
             self._built[key] = ComposedLoss([pld for pld, _ in known], [k for _, k in known]) if known else None
         return self._built[key]
 
+    def forget(self) -> None:
+        """Drop composed PLDs, which are large; what was evaluated stays known."""
+        self._built.clear()
+        if self.plays != [self]:
+            for play in self.plays:
+                play.forget()
+
     def attained(self, step: float, tail: float, swapped: bool) -> list[tuple[PrivacyLossDistribution | None, int]]:
         """The lower PLD of each event on one grid, None where no attack is known, and how often the event happens."""
         return [
