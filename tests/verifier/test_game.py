@@ -4,6 +4,7 @@ import copy
 import itertools
 import json
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -165,12 +166,18 @@ GAMES = {
 }
 
 
-@pytest.fixture(scope="module", params=GAMES)
-def certificate(request):
-    sampler, n, asked = GAMES[request.param]
+@cache
+def made(name):
+    sampler, n, asked = GAMES[name]
     found = dpsub.account(sampler, n, adjacency="substitute", tight=True, **asked).certificate()
     found["claim"]["lower"] = None
     return found
+
+
+@pytest.fixture(params=["laplace", pytest.param("gaussian", marks=pytest.mark.slow)])
+def certificate(request):
+    """Of a game that is quick to play again, and among the slow tests of one with cells of the plane."""
+    return copy.deepcopy(made(request.param))
 
 
 def removed_cell(data):
@@ -238,30 +245,28 @@ MUTATIONS = (
 )  # fmt: skip
 
 
-def test_a_game_is_proved_again(certificate, tmp_path):
-    lines, code = status(certificate, tmp_path)
+@pytest.mark.parametrize("name", GAMES)
+def test_a_game_is_proved_again(name, tmp_path):
+    lines, code = status(made(name), tmp_path)
     assert code == VERIFIED, lines
     assert "cells, " in lines[0]
 
 
 @pytest.mark.parametrize("mutate", MUTATIONS)
 def test_one_wrong_entry_is_refuted(certificate, mutate, tmp_path):
-    data = copy.deepcopy(certificate)
-    mutate(data)
-    lines, code = status(data, tmp_path)
+    mutate(certificate)
+    lines, code = status(certificate, tmp_path)
     assert code == REFUTED, lines
 
 
 def test_points_that_end_too_early_prove_less(certificate, tmp_path):
-    data = copy.deepcopy(certificate)
-    data["upper"]["game"]["points"] //= 4
-    assert status(data, tmp_path)[1] == REFUTED
+    certificate["upper"]["game"]["points"] //= 4
+    assert status(certificate, tmp_path)[1] == REFUTED
 
 
 def test_hours_are_not_spent(certificate, tmp_path):
-    data = copy.deepcopy(certificate)
-    data["question"]["releases"][0]["steps"] = data["upper"]["game"]["steps"] = 10**8
-    lines, code = status(data, tmp_path)
+    certificate["question"]["releases"][0]["steps"] = certificate["upper"]["game"]["steps"] = 10**8
+    lines, code = status(certificate, tmp_path)
     assert code == NOT_COVERED
     assert "steps of" in lines[0] and "too long" in lines[0]
 
@@ -281,6 +286,7 @@ def test_one_cell_is_theorem_2(tmp_path):
     assert code == VERIFIED, lines
 
 
+@pytest.mark.slow
 def test_with_replacement(tmp_path):
     asked = {"noise_multiplier": 4, "steps": 2, "delta": 1e-2, "adjacency": "substitute"}
     data = dpsub.account(dpsub.Wr(2), 20, tight=True, **asked).certificate()
