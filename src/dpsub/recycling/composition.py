@@ -18,7 +18,14 @@ import numpy as np
 from dpsub import checks
 from dpsub.accounting.account import WIDTH_MISSED, Account
 from dpsub.accounting.bracket import Composition, DominatedEvent, Event, Target, order_grid
-from dpsub.accounting.pld import SLOPE_UNIT, PrivacyLossDistribution, RememberedProfile, hull_slopes, symmetric_pld
+from dpsub.accounting.pld import (
+    SLOPE_UNIT,
+    OutOfTimeError,
+    PrivacyLossDistribution,
+    RememberedProfile,
+    hull_slopes,
+    symmetric_pld,
+)
 from dpsub.recycling.divergence import HockeyStickPieces
 from dpsub.recycling.kernels import EPS, GaussianKernel, LaplaceKernel
 from dpsub.recycling.law import Recycled, RecycledProfile
@@ -173,9 +180,14 @@ def account(law: Recycled, steps: int = 1, *, epsilon: float | None = None, delt
 
 
 def upper_delta(law: Recycled, steps: int, epsilon: float) -> float:
-    """A proved delta(epsilon) of the composition from one grid, accurate to a fraction of a per cent: for searches."""
+    """A proved delta(epsilon) of the composition from one grid, accurate to a fraction of a per cent: for searches.
+    After the time limit it is 1."""
     ledger = Composition([(RecycledEvent(law), steps)])
-    return ledger.rough(Target(epsilon=epsilon), "upper", ledger.spread / 128)
+    try:
+        step = ledger.spread / 128
+    except OutOfTimeError:
+        return 1.0
+    return ledger.rough(Target(epsilon=epsilon), "upper", step)
 
 
 def _surely_infinite(law: Recycled) -> float:
