@@ -150,8 +150,9 @@ class FilledSample(Statistic):
         return min(self.sample.most, math.ceil(min(10 * self.scale, _WIDEST)) + 10)
 
     @cached_property
-    def weights(self) -> tuple[Bounds, Bounds]:
-        """P and Q of the sum + B = -1, 0, ..., window + 1, as far as sums are told apart."""
+    def weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """P and Q of the sum + B = -1, 0, ..., window + 1, as far as sums are told apart, up to `_PROBABILITY_ERROR`;
+        those of full samples without the record are `stays`."""
         sample, window = self.sample, self.window
         p, q = np.zeros(window + 3), np.zeros(window + 3)
         counts = np.arange(sample.most - 1, sample.most - window - 1, -1)
@@ -160,7 +161,7 @@ class FilledSample(Statistic):
         places = 1 + np.arange(1, window + 1)
         np.add.at(p, places, (1 - sample.rate) * room)
         np.add.at(p, places + 1, sample.rate * room)
-        kept, stays = sample.displacing, sample.full - sample.displacing
+        kept = sample.displacing
         p[3] += kept
         if self.other is None:
             np.add.at(q, places, room)
@@ -169,10 +170,15 @@ class FilledSample(Statistic):
             np.add.at(q, places, (1 - sample.rate) * room)
             np.add.at(q, places + self.other, sample.rate * room)
             q[1 + self.other + 1] += kept
-        # a full sample without the record has a difference of two tails, whose errors are relative to the larger one
-        slack = 2 * _PROBABILITY_ERROR * sample.full
-        without = np.array([max(0.0, stays - slack), stays + slack])
-        return _around(p, 1, without), _around(q, 1, np.zeros(2) if self.other is None else without)
+        return p, q
+
+    @property
+    def stays(self) -> tuple[float, float]:
+        """Bounds of the probability of a full sample without the record, whose sum + B is 0: a difference of two tails,
+        whose errors are relative to the larger one."""
+        difference = self.sample.full - self.sample.displacing
+        slack = 2 * _PROBABILITY_ERROR * self.sample.full
+        return max(0.0, difference - slack), difference + slack
 
     @cached_property
     def beyond(self) -> float:
@@ -189,24 +195,18 @@ class FilledSample(Statistic):
         # of sums that are not told apart nothing is certain, and all may be in any cell that they reach
         reached = self.beyond * ndtr((edges[1:] - self.window) / self.scale)
         places = np.arange(-1.0, self.window + 2)
+        alone, alone_error = mixture_masses(edges, np.zeros(1), np.ones(1), self.scale)
+        missing = [alone - alone_error, alone + alone_error]  # where the sum + B is 0
 
-        def bounds(weights: Bounds) -> Bounds:
-            (least, least_error), (most, most_error) = (
-                mixture_masses(edges, places, part, self.scale) for part in weights
-            )
-            return np.maximum(least - least_error, 0.0), most + most_error + reached
+        def bounds(weights: np.ndarray, stays: tuple[float, float]) -> Bounds:
+            masses, errors = mixture_masses(edges, places, weights, self.scale)
+            errors = errors + _PROBABILITY_ERROR * masses
+            least, most = (share * part for share, part in zip(stays, missing, strict=True))
+            return np.maximum(masses - errors + least, 0.0), masses + errors + most + reached
 
         under_p, under_q = self.weights
-        return bounds(under_p), bounds(under_q)
-
-
-def _around(weights: np.ndarray, place: int, more: np.ndarray) -> Bounds:
-    """Weights that are off by the error of a probability, and between two bounds `more` at one place."""
-    error = _PROBABILITY_ERROR * weights
-    least, most = weights - error, weights + error
-    least[place] += more[0]
-    most[place] += more[1]
-    return least, most
+        # where the record is not there at all, all full samples are without it
+        return bounds(under_p, self.stays), bounds(under_q, (0.0, 0.0) if self.other is None else self.stays)
 
 
 def truncated_case(n: int, rate: float, max_batch: int, relation: Relation, s: float) -> tuple[Event, str, str, str]:
