@@ -73,7 +73,7 @@ def _upper(account: Account, proof: Proof, target: Target) -> tuple[dict[str, An
     sides: dict[str, Any] = {"forward": None, "backward": None}
     for swapped in directions:
         grid = max((one for one in evaluated if one.swapped == swapped and one.answer <= claim), key=_coarseness)
-        sides["backward" if swapped else "forward"] = _proved_parts(proof, grid)
+        sides[_direction(swapped)] = _proved_parts(proof, grid)
     return sides, claim
 
 
