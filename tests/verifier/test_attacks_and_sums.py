@@ -1,7 +1,6 @@
 """The filler flip, laws of likelihood ratios, the largest sum of an epoch: closed forms and mutations."""
 
 import copy
-import json
 import math
 from fractions import Fraction
 
@@ -10,23 +9,18 @@ import pytest
 from allocation import LogNormal, Mean, Ratios, factor_below, lacking
 from balls import set_precision
 from cells import Frontier, Largest, Mixture
-from certificate import NOT_COVERED, REFUTED, VERIFIED, verify
+from certificate import NOT_COVERED, REFUTED, VERIFIED
 from flint import arb
 from policy import Flip
 from scipy.stats import norm
 
 import dpsub
+from tests.verifier.proving import proved_again
 
 
 @pytest.fixture(autouse=True)
 def precision():
     set_precision(1e-6)
-
-
-def status(certificate, tmp_path):
-    path = tmp_path / "c.json"
-    path.write_text(json.dumps(certificate))
-    return verify(str(path))[1]
 
 
 def signs(q, s, laplace=False):
@@ -113,7 +107,7 @@ def certificates():
 
 @pytest.mark.parametrize("name", ["flip", "flip, zero_out", "sums", "epochs"])
 def test_certificates_are_verified(name, certificates, tmp_path):
-    assert status(certificates[name], tmp_path) == VERIFIED
+    assert proved_again(certificates[name], tmp_path)[1] == VERIFIED
 
 
 def changed(certificate, place, change):
@@ -162,4 +156,4 @@ def test_mutations_are_refuted(name, place, change, certificates, tmp_path):
     assert mutated != certificates[name]
     end_that_stays = "lower" if "upper" in place else "upper"
     mutated["claim"][end_that_stays] = None
-    assert status(mutated, tmp_path) in (REFUTED, NOT_COVERED)
+    assert proved_again(mutated, tmp_path)[1] in (REFUTED, NOT_COVERED)

@@ -2,14 +2,13 @@
 
 import copy
 import itertools
-import json
 import math
 from functools import cache
 
 import numpy as np
 import pytest
 from balls import Refuted, set_precision
-from certificate import NOT_COVERED, REFUTED, VERIFIED, verify
+from certificate import NOT_COVERED, REFUTED, VERIFIED
 from corners import WEIGHTS, Draws, base_weights
 from flint import arb
 from game import Cell, Interval, bounds_of, check_cover, check_intervals
@@ -17,6 +16,7 @@ from scipy.stats import norm
 
 import dpsub
 from profiles import Order
+from tests.verifier.proving import proved_again
 
 HALF = math.pi / 2
 
@@ -24,12 +24,6 @@ HALF = math.pi / 2
 @pytest.fixture(autouse=True)
 def precision():
     set_precision(1e-6)
-
-
-def status(certificate, tmp_path):
-    path = tmp_path / "c.json"
-    path.write_text(json.dumps(certificate))
-    return verify(str(path))
 
 
 # --- Bounds ---------------------------------------------------------------------------------------
@@ -247,7 +241,7 @@ MUTATIONS = (
 
 @pytest.mark.parametrize("name", GAMES)
 def test_a_game_is_proved_again(name, tmp_path):
-    lines, code = status(made(name), tmp_path)
+    lines, code = proved_again(made(name), tmp_path)
     assert code == VERIFIED, lines
     assert "cells, " in lines[0]
 
@@ -255,18 +249,18 @@ def test_a_game_is_proved_again(name, tmp_path):
 @pytest.mark.parametrize("mutate", MUTATIONS)
 def test_one_wrong_entry_is_refuted(certificate, mutate, tmp_path):
     mutate(certificate)
-    lines, code = status(certificate, tmp_path)
+    lines, code = proved_again(certificate, tmp_path)
     assert code == REFUTED, lines
 
 
 def test_points_that_end_too_early_prove_less(certificate, tmp_path):
     certificate["upper"]["game"]["points"] //= 4
-    assert status(certificate, tmp_path)[1] == REFUTED
+    assert proved_again(certificate, tmp_path)[1] == REFUTED
 
 
 def test_hours_are_not_spent(certificate, tmp_path):
     certificate["question"]["releases"][0]["steps"] = certificate["upper"]["game"]["steps"] = 10**8
-    lines, code = status(certificate, tmp_path)
+    lines, code = proved_again(certificate, tmp_path)
     assert code == NOT_COVERED
     assert "steps of" in lines[0] and "too long" in lines[0]
 
@@ -282,7 +276,7 @@ def test_one_cell_is_theorem_2(tmp_path):
     points = law["indices"][-1] + 1
     data["upper"] = {"game": {"release": 0, "steps": 2, "theorem": "15", "section": "4.1", "points": points,
                               "cells": cells}}
-    lines, code = status(data, tmp_path)
+    lines, code = proved_again(data, tmp_path)
     assert code == VERIFIED, lines
 
 
@@ -291,14 +285,14 @@ def test_with_replacement(tmp_path):
     asked = {"noise_multiplier": 4, "steps": 2, "delta": 1e-2, "adjacency": "substitute"}
     data = dpsub.account(dpsub.Wr(2), 20, tight=True, **asked).certificate()
     data["claim"]["lower"] = None
-    lines, code = status(data, tmp_path)
+    lines, code = proved_again(data, tmp_path)
     assert code == VERIFIED, lines
     assert "Theorem 22" in lines[0]
     data["upper"]["game"]["theorem"] = "15"
-    assert status(data, tmp_path)[1] == REFUTED
+    assert proved_again(data, tmp_path)[1] == REFUTED
     data["upper"]["game"]["theorem"] = "22"
     data["claim"]["upper"] *= 0.999
-    assert status(data, tmp_path)[1] == REFUTED
+    assert proved_again(data, tmp_path)[1] == REFUTED
 
 
 @pytest.mark.slow
@@ -308,7 +302,7 @@ def test_with_replacement(tmp_path):
 def test_samples_with_replacement(sampler, n, noise_multiplier, steps, delta, tmp_path):
     found = dpsub.account(sampler, n, adjacency="substitute", noise_multiplier=noise_multiplier, steps=steps,
                           delta=delta, tight=True)
-    lines, code = status(found.certificate(), tmp_path)
+    lines, code = proved_again(found.certificate(), tmp_path)
     assert code == VERIFIED, lines
     assert "Theorem 22" in lines[0]
 
@@ -317,6 +311,6 @@ def test_samples_with_replacement(sampler, n, noise_multiplier, steps, delta, tm
 def test_a_thousand_steps(tmp_path):
     found = dpsub.account(dpsub.Wor(200), 10_000, adjacency="substitute", noise_multiplier=4, steps=1000, delta=1e-5,
                           tight=True)
-    lines, code = status(found.certificate(), tmp_path)
+    lines, code = proved_again(found.certificate(), tmp_path)
     assert code == VERIFIED, lines
     assert "Theorem 15" in lines[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ import pytest
 import dpsub
 from dpsub.sampling import of_sizes
 from tests.golden import commands, game, samplers
+from tests.verifier.proving import proved_again
 
 OPEN = "not covered: statistic step functions"
 """The one attack whose laws the verifier does not know: a sum of functions of the steps of an epoch."""
@@ -75,13 +75,6 @@ LONG = {
     "tight, four steps": Question(dpsub.Wor(5), 50, asked(2, 1e-3, steps=4, tight=True)),
 }
 """What takes some ten seconds or more each."""
-
-
-def proved_again(certificate: dict[str, Any], folder: Path) -> tuple[list[str], int]:
-    path = folder / "certificate.json"
-    path.write_text(json.dumps(certificate, allow_nan=False), encoding="utf-8")
-    lines, status = verifier.verify(str(path))
-    return lines, status
 
 
 @pytest.mark.parametrize("name", [*KINDS, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)])

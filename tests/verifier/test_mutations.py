@@ -7,6 +7,7 @@ import pytest
 from certificate import verify
 
 from dpsub.cli import main
+from tests.verifier.proving import proved_again
 
 QUESTIONS = {
     "poisson": "poisson --rate 0.25 --noise-multiplier 1 --steps 2 --epsilon 1",
@@ -22,13 +23,6 @@ def certificate(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("certificates") / "c.json"
     assert main(["account", *QUESTIONS[request.param].split(), "--certificate", str(path)]) in (None, 0)
     return json.loads(path.read_text())
-
-
-def outcome(data, tmp_path):
-    path = tmp_path / "c.json"
-    path.write_text(json.dumps(data))
-    lines, status = verify(str(path))
-    return lines, status
 
 
 def heaviest(law):
@@ -107,7 +101,7 @@ MUTATIONS = [("upper", mutate) for mutate in UPPER] + [("lower", mutate) for mut
 
 
 def test_the_certificate_itself_is_verified(certificate, tmp_path):
-    lines, status = outcome(certificate, tmp_path)
+    lines, status = proved_again(certificate, tmp_path)
     assert (lines[-1], status) == ("verified", 0)
 
 
@@ -117,7 +111,7 @@ def test_one_wrong_entry_is_refuted(certificate, end, mutate, tmp_path):
     data = copy.deepcopy(certificate)
     data["claim"]["lower" if end == "upper" else "upper"] = None
     mutate(data)
-    lines, status = outcome(data, tmp_path)
+    lines, status = proved_again(data, tmp_path)
     assert status == 1, lines
     assert lines[-1].startswith("refuted: ")
 
@@ -135,13 +129,13 @@ def test_what_is_not_known_is_said(certificate, tmp_path):
     data = copy.deepcopy(certificate)
     data["upper"]["forward"][0]["theorem"] = "99"
     data["claim"]["lower"] = None
-    lines, status = outcome(data, tmp_path)
+    lines, status = proved_again(data, tmp_path)
     assert (lines[-1], status) == ("not covered: theorem 99", 3)
 
 
 def test_an_end_that_is_not_claimed(certificate, tmp_path):
     data = copy.deepcopy(certificate)
     data["claim"]["lower"], data["lower"] = None, None
-    lines, status = outcome(data, tmp_path)
+    lines, status = proved_again(data, tmp_path)
     assert lines[1:] == ["lower: nothing claimed", "verified"]
     assert status == 0
