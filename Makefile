@@ -49,7 +49,7 @@ bench: environment  ## what is fast, as ratios
 	@$(BIN)/python benchmarks/run.py
 
 lint: environment  ## style, types, spelling
-	@$(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/snakefmt --check Snakefile workflow && $(BIN)/codespell
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/snakefmt --check Snakefile workflow && $(BIN)/codespell
 
 docs: environment  ## the documentation as a site, into site/; a warning is an error
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html -d site/.doctrees docs site/html

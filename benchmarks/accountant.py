@@ -1,7 +1,8 @@
 """How fast and how sharp the accountant is, beside other accountants on the same questions.
 
-Seconds are of processor time, so that a busy machine moves the ratios little.  Peers are compared at an equal or larger
-width of the final answer; ours is always two-sided, dp-accounting's figure is for its upper bound alone.
+Seconds are of processor time, so that a busy machine moves the ratios little. Peers are compared at
+an equal or larger width of the final answer; ours is always two-sided, dp-accounting's figure is
+for its upper bound alone.
 """
 
 from __future__ import annotations
@@ -53,13 +54,17 @@ def poisson(board: Board) -> None:
             3,
         )
         theirs, high = board.timed(
-            lambda k=k: peers.gaussian_upper(1.0, 0.01).self_compose(k).get_epsilon_for_delta(1e-5), 3
+            lambda k=k: peers.gaussian_upper(1.0, 0.01).self_compose(k).get_epsilon_for_delta(1e-5),
+            3,
         )
         tag = f"Poisson q=.01 s=1 k={k}, epsilon"
         board.width(tag, found.lower, found.upper, at_most=sharpness)
         board.line(tag, ours, f"dp-accounting, upper only, {high:.5f}", theirs, at_most=bound)
     ours, found = board.timed(
-        lambda: dpsub.account(sampling.Poisson(0.001), noise_multiplier=0.6, steps=10**5, delta=1e-6), 3
+        lambda: dpsub.account(
+            sampling.Poisson(0.001), noise_multiplier=0.6, steps=10**5, delta=1e-6
+        ),
+        3,
     )
     theirs, high = board.timed(
         lambda: peers.gaussian_upper(0.6, 0.001).self_compose(10**5).get_epsilon_for_delta(1e-6), 3
@@ -68,10 +73,14 @@ def poisson(board: Board) -> None:
     board.width(tag, found.lower, found.upper, at_most=1e-3)
     board.line(tag, ours, f"dp-accounting, upper only, {high:.5f}", theirs, at_most=1.0)
     ours, found = board.timed(
-        lambda: dpsub.account(sampling.Poisson(0.01), noise_multiplier=1.0, steps=10**6, delta=1e-5, width=0.1),
+        lambda: dpsub.account(
+            sampling.Poisson(0.01), noise_multiplier=1.0, steps=10**6, delta=1e-5, width=0.1
+        ),
         1,
     )
-    board.width(f"Poisson q=.01 s=1 k=10^6 in {ours:.1f} s, epsilon", found.lower, found.upper, at_most=0.1)
+    board.width(
+        f"Poisson q=.01 s=1 k=10^6 in {ours:.1f} s, epsilon", found.lower, found.upper, at_most=0.1
+    )
 
 
 def two_stage_weights(size: int) -> np.ndarray:
@@ -86,26 +95,44 @@ def mirrored_pair(board: Board, *, quick: bool) -> None:
     k, step, error = board.sized((STEPS, peers.STEP, 1e-3), (10, 1e-2, 0.3))
     ours, found = board.timed(
         lambda: dpsub.account(
-            sampling.MustOW(B, M), N, noise_multiplier=SCALE, steps=k, epsilon=1.0, width=2e-3, variant="paper"
+            sampling.MustOW(B, M),
+            N,
+            noise_multiplier=SCALE,
+            steps=k,
+            epsilon=1.0,
+            width=2e-3,
+            variant="paper",
         ),
         3,
     )
     board.width("pair +-l of MUST.OW, delta", found.lower, found.upper, at_most=2e-3, relative=True)
 
     def pair() -> peers.MirroredMixture:
-        return peers.MirroredMixture(np.arange(COMPONENTS + 3), two_stage_weights(COMPONENTS + 3), SCALE)
+        return peers.MirroredMixture(
+            np.arange(COMPONENTS + 3), two_stage_weights(COMPONENTS + 3), SCALE
+        )
 
     def connected() -> float:
         dots = peers.self_dual_upper(pair().profile, step, 12.0)
         return float(dots.self_compose(k).get_delta_for_epsilon(1.0))
 
     theirs, high = board.timed(connected, 2)
-    board.line("pair +-l of MUST.OW", ours, f"dp-accounting's dots, {high:.5e}", theirs, at_most=1 / 2)
+    board.line(
+        "pair +-l of MUST.OW", ours, f"dp-accounting's dots, {high:.5e}", theirs, at_most=1 / 2
+    )
     if quick:
         return
-    theirs, (low, high) = board.timed(lambda: peers.interval_mixture(pair(), k, 1.0, error, 1e-7, 15.0), 1)
+    theirs, (low, high) = board.timed(
+        lambda: peers.interval_mixture(pair(), k, 1.0, error, 1e-7, 15.0), 1
+    )
     # the law is tabulated for it, which spares it most of the time that a user's own law would take
-    board.line("pair +-l of MUST.OW", ours, f"prv-accountant [{low:.3e}, {high:.3e}]", theirs, at_most=1 / 40)
+    board.line(
+        "pair +-l of MUST.OW",
+        ours,
+        f"prv-accountant [{low:.3e}, {high:.3e}]",
+        theirs,
+        at_most=1 / 40,
+    )
 
 
 def one_sided_mixture(board: Board, *, quick: bool) -> None:
@@ -115,17 +142,24 @@ def one_sided_mixture(board: Board, *, quick: bool) -> None:
     k, step = board.sized((STEPS, 1e-3 if quick else peers.STEP), (10, 1e-2))
 
     def ours() -> tuple[float, float]:
-        return Composition([(PairEvent(FillerPair(law, SCALE / 2)), k)]).answer(Target(epsilon=1.0, width=1e-3))[:2]
+        return Composition([(PairEvent(FillerPair(law, SCALE / 2)), k)]).answer(
+            Target(epsilon=1.0, width=1e-3)
+        )[:2]
 
     seconds, (low, high) = board.timed(ours, 2)
     board.width("one-sided mixture of 22, delta", low, high, at_most=1e-3, relative=True)
     theirs, upper = board.timed(
-        lambda: peers.one_sided_mixture(SCALE / 2, np.arange(COMPONENTS), weights, step).self_compose(k)
-        .get_delta_for_epsilon(1.0),
+        lambda: (
+            peers.one_sided_mixture(SCALE / 2, np.arange(COMPONENTS), weights, step)
+            .self_compose(k)
+            .get_delta_for_epsilon(1.0)
+        ),
         1,
-    )  # fmt: skip
+    )
     print(f"  dp-accounting at step {step:g}: {upper:.7f}")
-    board.line("one-sided mixture of 22", seconds, f"dp-accounting, step {step:g}", theirs, at_most=1 / 10)
+    board.line(
+        "one-sided mixture of 22", seconds, f"dp-accounting, step {step:g}", theirs, at_most=1 / 10
+    )
 
 
 def proved(board: Board) -> None:
@@ -142,11 +176,14 @@ def proved(board: Board) -> None:
 
 
 def allocation(board: Board, *, quick: bool) -> None:
-    """Random allocation, 1 of t: seconds and relative widths, beside PLD_accounting where that is installed."""
+    """Random allocation, 1 of t: seconds and relative widths, beside PLD_accounting where that is
+    installed."""
     cases = ((100, 1.0, 1, 1e-6, 0.86), (1000, 1.0, 10, 1e-5, 0.46), (10_000, 0.3, 100, 1e-6, 76.0))
     for t, scale, epochs, delta, near in cases:
         asked = {"noise_multiplier": scale, "epochs": epochs, "delta": delta, "width": 4e-3 * near}
-        ours, found = board.timed(lambda t=t, asked=asked: dpsub.account(sampling.RandomAllocation(t), **asked), 1)
+        ours, found = board.timed(
+            lambda t=t, asked=asked: dpsub.account(sampling.RandomAllocation(t), **asked), 1
+        )
         what = f"random allocation, t = {t}, s = {scale:g}, {epochs} epochs"
         board.width(what, found.lower, found.upper, at_most=5e-3, relative=True)
         board.verdict(what, f"{ours:.2f} s", ours, 2.0)
@@ -157,11 +194,17 @@ def allocation(board: Board, *, quick: bool) -> None:
 
 
 def cut(board: Board) -> None:
-    """Poisson samples that are cut to a largest size: seconds, and ends beside dp-accounting's bound."""
-    for n, rate, most, steps, closest in ((10_000, 0.01, 150, 1000, 5e-3), (1000, 0.05, 50, 10, 0.8)):
+    """Poisson samples that are cut to a largest size: seconds, and ends beside dp-accounting's
+    bound."""
+    for n, rate, most, steps, closest in (
+        (10_000, 0.01, 150, 1000, 5e-3),
+        (1000, 0.05, 50, 10, 0.8),
+    ):
         asked = {"noise_multiplier": SCALE, "steps": steps, "delta": 1e-5, "width": 1e-3}
         sampler = sampling.TruncatedPoisson(rate, most)
-        ours, found = board.timed(lambda sampler=sampler, n=n, asked=asked: dpsub.account(sampler, n, **asked), 3)
+        ours, found = board.timed(
+            lambda sampler=sampler, n=n, asked=asked: dpsub.account(sampler, n, **asked), 3
+        )
 
         def peer(n: int = n, rate: float = rate, most: int = most, steps: int = steps) -> float:
             composed = peers.cut_upper(n + 1, rate, most, SCALE).self_compose(steps)
@@ -170,7 +213,12 @@ def cut(board: Board) -> None:
         theirs, bound = board.timed(peer, 1)
         what = f"Poisson cut to {most}, n = {n}, s = {SCALE:g}, {steps} steps"
         board.width(what, found.lower, found.upper, at_most=closest, relative=True)
-        board.verdict(what, f"upper end less dp-accounting's {found.upper - bound:.1e}", found.upper - bound, 1e-3)
+        board.verdict(
+            what,
+            f"upper end less dp-accounting's {found.upper - bound:.1e}",
+            found.upper - bound,
+            1e-3,
+        )
         board.line(what, ours, f"dp-accounting (upper {bound:.7g})", theirs, at_most=1)
 
 
@@ -178,16 +226,26 @@ def tight(board: Board) -> None:
     """Seconds and relative widths of the game."""
     wor, wr, must_ow = sampling.Wor(M), sampling.Wr(M), sampling.MustOW(500, M)
     cases = (
-        ("wor", wor, N, SCALE, 100, 0.01, 10.0), ("wor", wor, N, SCALE, STEPS, 0.02, 10.0),
+        ("wor", wor, N, SCALE, 100, 0.01, 10.0),
+        ("wor", wor, N, SCALE, STEPS, 0.02, 10.0),
         ("wor", sampling.Wor(500), 50000, 1.0, 10_000, 0.08, 60.0),
-        ("wr", wr, N, SCALE, 100, 0.03, 10.0), ("wr", wr, N, SCALE, STEPS, 0.03, 10.0),
+        ("wr", wr, N, SCALE, 100, 0.03, 10.0),
+        ("wr", wr, N, SCALE, STEPS, 0.03, 10.0),
         ("wr", sampling.Wr(500), 50000, 1.0, 10_000, 0.05, 60.0),
         ("must_ow, b = 500", must_ow, N, SCALE, STEPS, 0.08, 30.0),
-    )  # fmt: skip
+    )
     for name, sampler, n, scale, steps, closest, most in cases:
         limit = board.sized(0.8 * most, 0.3)
-        asked = {"noise_multiplier": scale, "steps": steps, "delta": 1e-5, "time_limit": limit, "tight": True}
-        seconds, found = board.timed(lambda sampler=sampler, n=n, asked=asked: dpsub.account(sampler, n, **asked), 1)
+        asked = {
+            "noise_multiplier": scale,
+            "steps": steps,
+            "delta": 1e-5,
+            "time_limit": limit,
+            "tight": True,
+        }
+        seconds, found = board.timed(
+            lambda sampler=sampler, n=n, asked=asked: dpsub.account(sampler, n, **asked), 1
+        )
         what = f"{name} tight, n = {n}, s = {scale:g}, {steps} steps"
         board.width(what, found.lower, found.upper, at_most=closest, relative=True)
         board.verdict(what, f"{seconds:.2f} s", seconds, most)
@@ -196,12 +254,19 @@ def tight(board: Board) -> None:
 def many(board: Board) -> None:
     """A hundred deltas at once, against one of them."""
     deltas = np.geomspace(1e-8, 1e-3, 100)
-    cases = (("poisson", sampling.Poisson(0.01), None, 1.0), ("wor", sampling.Wor(M), N, SCALE),
-             ("must_ow", sampling.MustOW(B, M), N, SCALE))  # fmt: skip
+    cases = (
+        ("poisson", sampling.Poisson(0.01), None, 1.0),
+        ("wor", sampling.Wor(M), N, SCALE),
+        ("must_ow", sampling.MustOW(B, M), N, SCALE),
+    )
     for name, sampler, n, scale in cases:
         asked = {"noise_multiplier": scale, "steps": board.sized(STEPS, 10)}
-        once, _ = board.timed(lambda s=sampler, n=n, asked=asked: dpsub.account(s, n, delta=1e-5, **asked), 3)
-        ours, _ = board.timed(lambda s=sampler, n=n, asked=asked: dpsub.account(s, n, delta=deltas, **asked), 3)
+        once, _ = board.timed(
+            lambda s=sampler, n=n, asked=asked: dpsub.account(s, n, delta=1e-5, **asked), 3
+        )
+        ours, _ = board.timed(
+            lambda s=sampler, n=n, asked=asked: dpsub.account(s, n, delta=deltas, **asked), 3
+        )
         board.line(f"{name}, 100 deltas of one composition", ours, "one delta", once, at_most=2)
 
 
@@ -216,7 +281,9 @@ def calibration(board: Board) -> None:
     )
     for name, sampler, target in cases:
         whole, found = board.timed(
-            lambda s=sampler, t=target: dpsub.calibrate(s, n, steps=k, epsilon=t, delta=1e-5, accuracy=accuracy),
+            lambda s=sampler, t=target: dpsub.calibrate(
+                s, n, steps=k, epsilon=t, delta=1e-5, accuracy=accuracy
+            ),
             1,
         )
         once, _ = board.timed(
@@ -225,18 +292,32 @@ def calibration(board: Board) -> None:
             ),
             3,
         )
-        board.line(f"calibrate {name}: s = {found.noise_multiplier:.5f}", whole, "one accounting", once, at_most=10)
+        board.line(
+            f"calibrate {name}: s = {found.noise_multiplier:.5f}",
+            whole,
+            "one accounting",
+            once,
+            at_most=10,
+        )
 
 
 def growth(board: Board) -> None:
     """Cost against the number of grid points, and against k on a grid of the same size.
 
-    All grids take turns, so that what else the machine does falls on all of them, and the best of several turns counts.
-    Only the time of the program itself is taken: what the system needs to hand out memory depends on the machine, in a
-    virtual one it can be as much again and grows in jumps.
+    All grids take turns, so that what else the machine does falls on all of them, and the best of
+    several turns counts. Only the time of the program itself is taken: what the system needs to
+    hand out memory depends on the machine, in a virtual one it can be as much again and grows in
+    jumps.
     """
     pair = PoissonPair(0.01, 1.0)
-    grids = ((8e-5, STEPS), (4e-5, STEPS), (2e-5, STEPS), (1e-5, STEPS), (5e-6, STEPS), (2e-4, 10**6))
+    grids = (
+        (8e-5, STEPS),
+        (4e-5, STEPS),
+        (2e-5, STEPS),
+        (1e-5, STEPS),
+        (5e-6, STEPS),
+        (2e-4, 10**6),
+    )
     points, seconds = [], [float("inf")] * len(grids)
     for step, k in grids:
         law = upper_pld(pair, step, tail=1e-18)
@@ -254,9 +335,16 @@ def growth(board: Board) -> None:
     costs = [cost / size for cost, size in zip(seconds, points, strict=True)]
     exponent = float(np.polyfit(np.log(points[:-1]), np.log(costs[:-1]), 1)[0])
     words = f"a point costs {4**exponent:.3f} times as much for 4 times the points"
-    board.verdict(f"{points[0]:.0f} to {points[-2]:.0f} grid points, fitted", words, 4**exponent, 1.5)
-    board.line(f"k = 10^6, {points[-1]:.0f} points", costs[-1], f"k = {STEPS}, {points[3]:.0f} points", costs[3],
-               at_most=1.5)  # fmt: skip
+    board.verdict(
+        f"{points[0]:.0f} to {points[-2]:.0f} grid points, fitted", words, 4**exponent, 1.5
+    )
+    board.line(
+        f"k = 10^6, {points[-1]:.0f} points",
+        costs[-1],
+        f"k = {STEPS}, {points[3]:.0f} points",
+        costs[3],
+        at_most=1.5,
+    )
 
 
 def start(board: Board) -> None:
@@ -266,11 +354,32 @@ def start(board: Board) -> None:
         "wor": ["--n", str(N), "--m", str(M), "--noise-multiplier", str(SCALE)],
     }
     for name, options in asked.items():
-        command = [sys.executable, "-m", "dpsub", "account", name, *options, "--steps", str(STEPS), "--delta", "1e-5"]
+        command = [
+            sys.executable,
+            "-m",
+            "dpsub",
+            "account",
+            name,
+            *options,
+            "--steps",
+            str(STEPS),
+            "--delta",
+            "1e-5",
+        ]
         times = []
         for _ in range(board.sized(5, 1)):
             before = os.times()
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             after = os.times()
-            times.append(after.children_user + after.children_system - before.children_user - before.children_system)
-        board.verdict(f"dpsub account {name}, k = {STEPS}, in a fresh process", f"{min(times):.2f} s", min(times), 1.0)
+            times.append(
+                after.children_user
+                + after.children_system
+                - before.children_user
+                - before.children_system
+            )
+        board.verdict(
+            f"dpsub account {name}, k = {STEPS}, in a fresh process",
+            f"{min(times):.2f} s",
+            min(times),
+            1.0,
+        )

@@ -13,8 +13,8 @@ Clock = Callable[[], float]
 class Board:
     """Prints lines and remembers whether all bounds were kept.
 
-    A `short` benchmark is as long as it takes to know that every line can be made: each is measured once, at small
-    sizes, and no bound is judged.
+    A `short` benchmark is as long as it takes to know that every line can be made: each is measured
+    once, at small sizes, and no bound is judged.
     """
 
     def __init__(self, *, short: bool = False) -> None:
@@ -24,14 +24,22 @@ class Board:
         """`ours` and `theirs` in seconds; the ratio ours / theirs must be at most `at_most`."""
         # a clock that ticks slowly may see nothing of a short piece of work
         ratio = ours / theirs if theirs else float("nan")
-        print(f"{what:<44} {ours * 1e6:12.2f} us  {peer:<38} {theirs * 1e6:12.2f} us  "
-              f"ratio {ratio:8.4f}  bound {at_most:g}  {self._judged(ratio <= at_most)}", flush=True)  # fmt: skip
+        print(
+            f"{what:<44} {ours * 1e6:12.2f} us  {peer:<38} {theirs * 1e6:12.2f} us  "
+            f"ratio {ratio:8.4f}  bound {at_most:g}  "
+            f"{self._judged(ratio <= at_most)}",
+            flush=True,
+        )
 
     def verdict(self, what: str, words: str, value: float, at_most: float) -> None:
         """One line that is not a ratio of times."""
-        print(f"{what:<74} {words}  bound {at_most:g}  {self._judged(value <= at_most)}", flush=True)
+        print(
+            f"{what:<74} {words}  bound {at_most:g}  {self._judged(value <= at_most)}", flush=True
+        )
 
-    def width(self, what: str, low: float, high: float, *, at_most: float, relative: bool = False) -> None:
+    def width(
+        self, what: str, low: float, high: float, *, at_most: float, relative: bool = False
+    ) -> None:
         """One line on the distance of the ends of an answer."""
         gap = (high - low) / high if relative else high - low
         words = f"{'relative ' if relative else ''}width {gap:.2e}"
@@ -47,12 +55,17 @@ class Board:
         """The size of a piece of work."""
         return short if self.short else whole
 
-    def best(self, work: Callable[[], object], repeats: int, clock: Clock = time.process_time) -> float:
+    def best(
+        self, work: Callable[[], object], repeats: int, clock: Clock = time.process_time
+    ) -> float:
         """Shortest of several runs, in seconds of the processor or of another clock."""
         return self.timed(work, repeats, clock)[0]
 
-    def timed(self, work: Callable[[], T], repeats: int = 1, clock: Clock = time.process_time) -> tuple[float, T]:
-        """Shortest of several runs, in seconds of the processor or of another clock, and the answer of the last."""
+    def timed(
+        self, work: Callable[[], T], repeats: int = 1, clock: Clock = time.process_time
+    ) -> tuple[float, T]:
+        """Shortest of several runs, in seconds of the processor or of another clock, and the answer
+        of the last."""
         times = []
         for _ in range(self.sized(repeats, 1)):
             begin = clock()

@@ -1,4 +1,5 @@
-"""Renew the table of docs/how-to/coming-from.md: one question, put to dpsub and to other accountants.
+"""Renew the table of docs/how-to/coming-from.md: one question, put to dpsub and to other
+accountants.
 
     python benchmarks/compare_accountants.py
 
@@ -22,7 +23,10 @@ from dpsub.cli.answers import down, near, up
 from dpsub.errors import DataError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/coming-from.md"
-BEGIN, END = "<!-- answers: made by benchmarks/compare_accountants.py -->", "<!-- end of answers -->"
+BEGIN, END = (
+    ("<!-- answers: made by benchmarks/compare_accountants.py -->"),
+    "<!-- end of answers -->",
+)
 
 N, BATCH, EPOCHS, SIGMA, DELTA, EPSILON = 60_000, 256, 60, 1.1, 1 / 60_000, 2
 RATE, STEPS = BATCH / N, math.ceil(EPOCHS * N / BATCH)
@@ -70,9 +74,17 @@ def prv(question: str) -> str:
 
     if "substitute" in question:
         return "-"
-    mechanism = PoissonSubsampledGaussianMechanism(sampling_probability=RATE, noise_multiplier=SIGMA)
-    accountant = PRVAccountant(prvs=[mechanism], max_self_compositions=[STEPS], eps_error=0.01, delta_error=1e-10)
-    ask, given = (accountant.compute_epsilon, DELTA) if "--delta" in question else (accountant.compute_delta, EPSILON)
+    mechanism = PoissonSubsampledGaussianMechanism(
+        sampling_probability=RATE, noise_multiplier=SIGMA
+    )
+    accountant = PRVAccountant(
+        prvs=[mechanism], max_self_compositions=[STEPS], eps_error=0.01, delta_error=1e-10
+    )
+    ask, given = (
+        (accountant.compute_epsilon, DELTA)
+        if "--delta" in question
+        else (accountant.compute_delta, EPSILON)
+    )
     lower, estimate, upper = ask(given, [STEPS])
     return f"{near(estimate)}, in {down(lower)} to {up(upper)}"
 
@@ -90,14 +102,20 @@ def _asked(accountant: Any, question: str) -> str:
 
     release = dp_accounting.PoissonSampledDpEvent(RATE, dp_accounting.GaussianDpEvent(SIGMA))
     accountant.compose(dp_accounting.SelfComposedDpEvent(release, STEPS))
-    return near(accountant.get_epsilon(DELTA) if "--delta" in question else accountant.get_delta(EPSILON))
+    return near(
+        accountant.get_epsilon(DELTA) if "--delta" in question else accountant.get_delta(EPSILON)
+    )
 
 
 def row(name: str) -> str:
     """The line of the table for one accountant."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return "| " + " | ".join([name, *(ANSWERS[name](question) for question in QUESTIONS.values())]) + " |"
+        return (
+            "| "
+            + " | ".join([name, *(ANSWERS[name](question) for question in QUESTIONS.values())])
+            + " |"
+        )
 
 
 def renewed(page: str) -> str:
@@ -110,7 +128,10 @@ def renewed(page: str) -> str:
     """
     between = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", flags=re.DOTALL)
     if not between.search(page):
-        raise DataError(f"the page must have the lines {BEGIN} and {END}, got none; put them where the table goes")
+        raise DataError(
+            f"the page must have the lines {BEGIN} and {END}, got none; put them where "
+            "the table goes"
+        )
     head = "| | " + " | ".join(QUESTIONS) + " |"
     table = [BEGIN, "", head, "|---" * (len(QUESTIONS) + 1) + "|", *map(row, ANSWERS), "", END]
     return between.sub(lambda _: "\n".join(table), page)

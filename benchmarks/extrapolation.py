@@ -1,4 +1,5 @@
-"""From measured pieces to 10^7 cells on 1000 cores: what each piece would take, and which one gives way first.
+"""From measured pieces to 10^7 cells on 1000 cores: what each piece would take, and which one gives
+way first.
 
 python benchmarks/extrapolation.py            (some minutes; prints the tables of docs/scaling.md)
 """
@@ -25,12 +26,13 @@ HOUR, GIB = 3600.0, 1024.0
 
 INDEX = scale.MEASURED.format(
     imports="from dpsub.reproduce import records, sweep",
-    work="assert [records.read_facts(path, schema=sweep.SCHEMA) for path in sweep.part_files(Path(sys.argv[1]))]",
+    work="assert [records.read_facts(path, schema=sweep.SCHEMA) for path in "
+    "sweep.part_files(Path(sys.argv[1]))]",
 )
 DAG = """
 import json, resource, subprocess, sys
-subprocess.run([sys.executable, "-m", "snakemake", *sys.argv[1:]], check=True, stdout=subprocess.DEVNULL,
-               stderr=subprocess.DEVNULL)
+command = [sys.executable, "-m", "snakemake", *sys.argv[1:]]
+subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(json.dumps([used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
 """
@@ -57,14 +59,26 @@ class Piece:
 
 
 def dag(folder: Path, cells: int) -> tuple[float, float, float]:
-    """Return (jobs, seconds, MiB) of Snakemake's view of a plan of one job for every two cells or so."""
+    """Return (jobs, seconds, MiB) of Snakemake's view of a plan of one job for every two cells or
+    so."""
     steps = [900000 + number for number in range(cells // 100)]
     path = scale.sweep(folder / f"dag-{cells}", 0.1, scale.block(steps=steps, sizes=20, seeds=3))
     scale.measured(scale.PLANNING, path, "write")
     manifest = path.parent / "results/run/plan.json"
     jobs = len(json.loads(manifest.read_text(encoding="utf-8"))["jobs"])
-    words = ["--snakefile", scale.ROOT / "workflow/sweep.smk", "--configfile", manifest, "--cores", "1", "--dry-run",
-             "--directory", path.parent, "--quiet", "all"]  # fmt: skip
+    words = [
+        "--snakefile",
+        scale.ROOT / "workflow/sweep.smk",
+        "--configfile",
+        manifest,
+        "--cores",
+        "1",
+        "--dry-run",
+        "--directory",
+        path.parent,
+        "--quiet",
+        "all",
+    ]
     return (jobs, *scale.measured(DAG, *words))
 
 
@@ -79,38 +93,67 @@ def files(folder: Path, count: int = 200) -> float:
 def pieces(folder: Path) -> tuple[dict[str, Piece], float]:
     """Measure."""
     planned = [(cells, *scale.planning(folder, cells)) for cells in (20_000, 100_000)]
-    stores = {cells: scale.made_up(folder / f"store-{cells}", cells, 25, cells // 50) for cells in (8_000, 32_000)}
+    stores = {
+        cells: scale.made_up(folder / f"store-{cells}", cells, 25, cells // 50)
+        for cells in (8_000, 32_000)
+    }
     indexed = [(cells // 50, *scale.measured(INDEX, results)) for cells, results in stores.items()]
-    summed = [(cells * 25, *scale.measured(scale.SUMMARISING, results)) for cells, results in stores.items()]
+    summed = [
+        (cells * 25, *scale.measured(scale.SUMMARISING, results))
+        for cells, results in stores.items()
+    ]
     known = [dag(folder, cells) for cells in (300, 1200)]
     found = {"planning": planned, "index": indexed, "summary": summed, "DAG": known}
     return {name: Piece(small, large) for name, (small, large) in found.items()}, files(folder)
 
 
-def table(measured: dict[str, Piece], seconds_per_file: float, job_hours: float) -> list[tuple[str, float, float, str]]:
+def table(
+    measured: dict[str, Piece], seconds_per_file: float, job_hours: float
+) -> list[tuple[str, float, float, str]]:
     """Return rows (what, hours, GiB, how it comes about) for jobs of so many hours."""
     jobs = CELLS * SECONDS_PER_CELL / HOUR / job_hours
-    rows = [("computing", CELLS * SECONDS_PER_CELL / CORES / HOUR, 0.0, f"{jobs:,.0f} jobs on {CORES} cores")]
+    rows = [
+        (
+            "computing",
+            CELLS * SECONDS_PER_CELL / CORES / HOUR,
+            0.0,
+            f"{jobs:,.0f} jobs on {CORES} cores",
+        )
+    ]
     for name, count, unit in (
-        ("planning", CELLS, "cells"), ("index", jobs, "record files"), ("DAG", jobs, "jobs"),
+        ("planning", CELLS, "cells"),
+        ("index", jobs, "record files"),
+        ("DAG", jobs, "jobs"),
         ("summary", CELLS * SEEDS, "records"),
-    ):  # fmt: skip
+    ):
         seconds, memory = measured[name].at(count)
         rows.append((name, seconds / HOUR, memory / GIB, f"{count:,.0f} {unit}"))
-    rows.append(("files", 3 * jobs * seconds_per_file / HOUR, 0.0, f"{3 * jobs:,.0f} files, two of them by the jobs"))
+    rows.append(
+        (
+            "files",
+            3 * jobs * seconds_per_file / HOUR,
+            0.0,
+            f"{3 * jobs:,.0f} files, two of them by the jobs",
+        )
+    )
     rows.append(("submitting", jobs / SUBMITTED / HOUR, 0.0, f"{SUBMITTED:g} jobs a second"))
     return rows
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     with tempfile.TemporaryDirectory() as name:
         measured, seconds_per_file = pieces(Path(name))
     print("measured: count, processor seconds, MiB")
     for what, piece in measured.items():
         for count, seconds, memory in (piece.small, piece.large):
             print(f"  {what:<10} {count:>9,.0f}  {seconds:8.2f} s  {memory:7.0f} MiB")
-    print(f"  a file written, synced, renamed: {1000 * seconds_per_file:.2f} ms; load {os.getloadavg()[0]:.1f}")
+    print(
+        f"  a file written, synced, renamed: {1000 * seconds_per_file:.2f} ms; load "
+        f"{os.getloadavg()[0]:.1f}"
+    )
     for hours in (1 / 6, 8.0):
         sizes = f"10^7 cells of {SECONDS_PER_CELL:g} s with {SEEDS} seeds"
         print(f"\n{sizes} on {CORES} cores, jobs of {hours * 60:.0f} min")

@@ -1,8 +1,8 @@
 """Other accountants, asked the questions that this package answers.
 
-dp-accounting gives an upper bound by connecting the dots and a lower one by rounding; prv-accountant an interval.
-Pairs that they lack are fed to them by their public interfaces, with profiles and laws computed here and not by this
-package, so that the tests compare two roads.
+dp-accounting gives an upper bound by connecting the dots and a lower one by rounding;
+prv-accountant an interval. Pairs that they lack are fed to them by their public interfaces, with
+profiles and laws computed here and not by this package, so that the tests compare two roads.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ import numpy as np
 from dp_accounting.pld import pld_pmf
 from dp_accounting.pld import privacy_loss_distribution as pld
 from prv_accountant import PRVAccountant
-from prv_accountant.privacy_random_variables import PoissonSubsampledGaussianMechanism, PrivacyRandomVariable
+from prv_accountant.privacy_random_variables import (
+    PoissonSubsampledGaussianMechanism,
+    PrivacyRandomVariable,
+)
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 STEP = 1e-4
@@ -25,25 +28,42 @@ _NODES = 20_001
 _MOST_LOSS = 60.0
 
 
-def gaussian_upper(s: float, q: float, step: float = STEP, *, replace: bool = False) -> pld.PrivacyLossDistribution:
+def gaussian_upper(
+    s: float, q: float, step: float = STEP, *, replace: bool = False
+) -> pld.PrivacyLossDistribution:
     """dp-accounting's upper bound of Poisson sampling at rate q with Gaussian noise."""
     return pld.from_gaussian_mechanism(
-        s, value_discretization_interval=step, sampling_prob=q, neighboring_relation=_relation(replace)
+        s,
+        value_discretization_interval=step,
+        sampling_prob=q,
+        neighboring_relation=_relation(replace),
     )
 
 
-def gaussian_lower(s: float, q: float, step: float = STEP, *, replace: bool = False) -> pld.PrivacyLossDistribution:
+def gaussian_lower(
+    s: float, q: float, step: float = STEP, *, replace: bool = False
+) -> pld.PrivacyLossDistribution:
     """dp-accounting's lower bound of the same."""
     return pld.from_gaussian_mechanism(
-        s, pessimistic_estimate=False, value_discretization_interval=step, sampling_prob=q, use_connect_dots=False,
+        s,
+        pessimistic_estimate=False,
+        value_discretization_interval=step,
+        sampling_prob=q,
+        use_connect_dots=False,
         neighboring_relation=_relation(replace),
-    )  # fmt: skip
+    )
 
 
-def laplace(b: float, q: float, step: float = STEP, *, upper: bool = True) -> pld.PrivacyLossDistribution:
+def laplace(
+    b: float, q: float, step: float = STEP, *, upper: bool = True
+) -> pld.PrivacyLossDistribution:
     """dp-accounting's bound of Poisson sampling with Laplace noise."""
     return pld.from_laplace_mechanism(
-        b, pessimistic_estimate=upper, value_discretization_interval=step, use_connect_dots=upper, sampling_prob=q
+        b,
+        pessimistic_estimate=upper,
+        value_discretization_interval=step,
+        use_connect_dots=upper,
+        sampling_prob=q,
     )
 
 
@@ -52,18 +72,30 @@ def one_sided_mixture(
 ) -> pld.PrivacyLossDistribution:
     """dp-accounting's bound of sum_l w_l N(l, s^2) against N(0, s^2), both directions."""
     return pld.from_mixture_gaussian_mechanism(
-        s, [float(count) for count in counts], [float(weight) for weight in weights], pessimistic_estimate=upper,
-        value_discretization_interval=step, use_connect_dots=upper,
-    )  # fmt: skip
+        s,
+        [float(count) for count in counts],
+        [float(weight) for weight in weights],
+        pessimistic_estimate=upper,
+        value_discretization_interval=step,
+        use_connect_dots=upper,
+    )
 
 
-def cut_upper(n: int, q: float, most: int, s: float, step: float = STEP) -> pld.PrivacyLossDistribution:
-    """dp-accounting's upper bound of Poisson samples of n records, cut to `most`, a record added or removed."""
-    return pld.from_truncated_subsampled_gaussian_mechanism(n, q, most, s, value_discretization_interval=step)
+def cut_upper(
+    n: int, q: float, most: int, s: float, step: float = STEP
+) -> pld.PrivacyLossDistribution:
+    """dp-accounting's upper bound of Poisson samples of n records, cut to `most`, a record added or
+    removed."""
+    return pld.from_truncated_subsampled_gaussian_mechanism(
+        n, q, most, s, value_discretization_interval=step
+    )
 
 
-def self_dual_upper(profile: Callable[[np.ndarray], np.ndarray], step: float, last: float) -> pld_pmf.PLDPmf:
-    """dp-accounting's connected dots of H(a) = 1 - a + a H(1/a), given at log orders in [0, last]."""
+def self_dual_upper(
+    profile: Callable[[np.ndarray], np.ndarray], step: float, last: float
+) -> pld_pmf.PLDPmf:
+    """dp-accounting's connected dots of H(a) = 1 - a + a H(1/a), given at log orders in [0,
+    last]."""
     size = math.ceil(last / step)
     x = np.arange(size + 1) * step
     right = profile(x)
@@ -73,7 +105,8 @@ def self_dual_upper(profile: Callable[[np.ndarray], np.ndarray], step: float, la
 
 
 def without_replacement_profile(q: float, s: float) -> Callable[[np.ndarray], np.ndarray]:
-    """q G(1 + (a - 1) / q, 2 / s), which substitution attains under sampling without replacement."""
+    """q G(1 + (a - 1) / q, 2 / s), which substitution attains under sampling without
+    replacement."""
 
     def profile(x: np.ndarray) -> np.ndarray:
         d = 2 / s
@@ -85,7 +118,8 @@ def without_replacement_profile(q: float, s: float) -> Callable[[np.ndarray], np
 
 
 class MirroredMixture(PrivacyRandomVariable):
-    """The loss of sum_l w_l N(l, s^2) against its mirror image, tabulated, as a variable of prv-accountant.
+    """The loss of sum_l w_l N(l, s^2) against its mirror image, tabulated, as a variable of
+    prv-accountant.
 
     Attributes
     ----------
@@ -95,7 +129,11 @@ class MirroredMixture(PrivacyRandomVariable):
     """
 
     def __init__(self, counts: np.ndarray, weights: np.ndarray, scale: float) -> None:
-        self.counts, self.weights, self.scale = np.asarray(counts, dtype=float), np.asarray(weights), scale
+        self.counts, self.weights, self.scale = (
+            np.asarray(counts, dtype=float),
+            np.asarray(weights),
+            scale,
+        )
         reach = scale
         while self.loss(np.array([reach]))[0] < _MOST_LOSS:
             reach *= 1.2
@@ -105,7 +143,9 @@ class MirroredMixture(PrivacyRandomVariable):
     def log_density(self, t: np.ndarray) -> np.ndarray:
         """log of the mixture's density, up to a term that the mirror image shares."""
         tilted = np.log(self.weights) - 0.5 * (self.counts / self.scale) ** 2
-        return np.asarray(logsumexp(tilted + np.multiply.outer(t, self.counts) / self.scale**2, axis=-1))
+        return np.asarray(
+            logsumexp(tilted + np.multiply.outer(t, self.counts) / self.scale**2, axis=-1)
+        )
 
     def loss(self, t: np.ndarray) -> np.ndarray:
         return self.log_density(t) - self.log_density(-t)
@@ -121,10 +161,14 @@ class MirroredMixture(PrivacyRandomVariable):
         return np.copysign(t, x)
 
     def mass_above(self, t: np.ndarray) -> np.ndarray:
-        return np.asarray(ndtr((self.counts - np.asarray(t)[..., None]) / self.scale) @ self.weights)
+        return np.asarray(
+            ndtr((self.counts - np.asarray(t)[..., None]) / self.scale) @ self.weights
+        )
 
     def mirrored_above(self, t: np.ndarray) -> np.ndarray:
-        return np.asarray(ndtr((-self.counts - np.asarray(t)[..., None]) / self.scale) @ self.weights)
+        return np.asarray(
+            ndtr((-self.counts - np.asarray(t)[..., None]) / self.scale) @ self.weights
+        )
 
     def cdf(self, t: np.ndarray) -> np.ndarray:
         """P(loss <= t), as prv-accountant asks for it."""
@@ -136,12 +180,12 @@ class MirroredMixture(PrivacyRandomVariable):
         return np.maximum(self.mass_above(t) - np.exp(x) * self.mirrored_above(t), 0.0)
 
 
-def interval_poisson(
-    q: float, s: float, k: int, delta: float, error: float
-) -> tuple[float, float]:
+def interval_poisson(q: float, s: float, k: int, delta: float, error: float) -> tuple[float, float]:
     """prv-accountant's interval of epsilon for Poisson sampling."""
     variable = PoissonSubsampledGaussianMechanism(sampling_probability=q, noise_multiplier=s)
-    accountant = PRVAccountant(variable, eps_error=error, delta_error=delta / 1000, max_self_compositions=k)
+    accountant = PRVAccountant(
+        variable, eps_error=error, delta_error=delta / 1000, max_self_compositions=k
+    )
     low, _, high = accountant.compute_epsilon(delta, k)
     return float(low), float(high)
 
@@ -149,12 +193,17 @@ def interval_poisson(
 def interval_mixture(
     variable: MirroredMixture, k: int, epsilon: float, error: float, delta_error: float, most: float
 ) -> tuple[float, float]:
-    """prv-accountant's interval of delta for a mirrored mixture, all losses and sums below `most`."""
+    """prv-accountant's interval of delta for a mirrored mixture, all losses and sums below
+    `most`."""
     with warnings.catch_warnings():
         # it says that it believes what it is told
         warnings.simplefilter("ignore")
         accountant = PRVAccountant(
-            variable, eps_error=error, delta_error=delta_error, max_self_compositions=k, eps_max=most
+            variable,
+            eps_error=error,
+            delta_error=delta_error,
+            max_self_compositions=k,
+            eps_max=most,
         )
     low, _, high = accountant.compute_delta(epsilon, [k])
     return float(low), float(high)
@@ -163,10 +212,13 @@ def interval_mixture(
 def interval_allocation(
     t: int, *, noise_multiplier: float, epochs: int, delta: float, width: float
 ) -> tuple[float, float]:
-    """PLD_accounting's interval of epsilon for random allocation, at its own accuracy, a tenth of epsilon."""
+    """PLD_accounting's interval of epsilon for random allocation, at its own accuracy, a tenth of
+    epsilon."""
     from PLD_accounting import gaussian_allocation_epsilon_range
 
-    high, low = gaussian_allocation_epsilon_range(delta=delta, sigma=noise_multiplier, num_steps=t, num_epochs=epochs)
+    high, low = gaussian_allocation_epsilon_range(
+        delta=delta, sigma=noise_multiplier, num_steps=t, num_epochs=epochs
+    )
     return float(low), float(high)
 
 

@@ -1,6 +1,8 @@
-"""The plain implementations that the vectorised ones are measured against: one subset, one record at a time.
+"""The plain implementations that the vectorised ones are measured against: one subset, one record
+at a time.
 
-They take the same draws, so the tests also use them as the second road: both must give the same numbers.
+They take the same draws, so the tests also use them as the second road: both must give the same
+numbers.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ def linear_regression_path(
     learning_rate: float,
     divisor: float | None = None,
 ) -> np.ndarray:
-    """DP-SGD on the squared error, as MUST's Algorithm 2 reads: a gradient for each record of a batch, clipped, summed.
+    """DP-SGD on the squared error, as MUST's Algorithm 2 reads: a gradient for each record of a
+    batch, clipped, summed.
 
     Shapes: x (n, p), y (n,), noise (T, p); returns the iterates, (T, p).
     """
@@ -63,7 +66,9 @@ def example_gradient(model: Model, parameters: np.ndarray, x: np.ndarray, y: flo
         case Logistic():
             return np.asarray(x * (1 / (1 + np.exp(-(x @ parameters))) - y))
         case Softmax(d, classes):
-            return np.outer(_chances(parameters.reshape(classes, d) @ x) - (np.arange(classes) == y), x).ravel()
+            return np.outer(
+                _chances(parameters.reshape(classes, d) @ x) - (np.arange(classes) == y), x
+            ).ravel()
         case KMeans(d, k):
             centres = parameters.reshape(k, d)
             gradient = np.zeros((k, d))
@@ -92,7 +97,8 @@ def private_descent(
     learning_rate: float,
     divisor: float,
 ) -> np.ndarray:
-    """DP-SGD with an explicit gradient of each record, clipped; noise (T, p) on the sum; the last parameters, (p,)."""
+    """DP-SGD with an explicit gradient of each record, clipped; noise (T, p) on the sum; the last
+    parameters, (p,)."""
     parameters = np.array(initial, dtype=float)
     for t in range(samples.n_subsets):
         total = np.zeros(len(parameters)) if noise is None else noise[t].copy()

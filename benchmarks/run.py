@@ -1,6 +1,8 @@
-"""Print how fast the package is, as ratios to named peers measured in the same run. Seconds are indicative.
+"""Print how fast the package is, as ratios to named peers measured in the same run. Seconds are
+indicative.
 
-Run with ``make bench``. Each line ends with the bound that the ratio is meant to keep, and whether it did.
+Run with ``make bench``. Each line ends with the bound that the ratio is meant to keep, and whether
+it did.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ def draws(board: Board) -> None:
         tag = f"(n={n}, b={b}, m={m})"
 
         def choice(size: int, n: int = n, rng: np.random.Generator = rng) -> float:
-            return board.best(lambda: [rng.choice(n, size, replace=False) for _ in range(SUBSETS)], 5, CLOCK)
+            return board.best(
+                lambda: [rng.choice(n, size, replace=False) for _ in range(SUBSETS)], 5, CLOCK
+            )
 
         def integers(size: int, n: int = n, rng: np.random.Generator = rng) -> float:
             return board.best(lambda: rng.integers(n, size=(SUBSETS, size)), 25, CLOCK)
@@ -55,15 +59,31 @@ def draws(board: Board) -> None:
         }
         raw = board.best(lambda n=n, m=m, rng=rng: base.uniform(rng, n, SUBSETS * m), 25, CLOCK)
         theirs = integers(m)
-        board.line(f"indices with replacement {tag}", raw / SUBSETS, "integers(n, m)", theirs / SUBSETS, at_most=1.5)
+        board.line(
+            f"indices with replacement {tag}",
+            raw / SUBSETS,
+            "integers(n, m)",
+            theirs / SUBSETS,
+            at_most=1.5,
+        )
         sizes = np.full(SUBSETS, m)
-        raw = board.best(lambda n=n, sizes=sizes, rng=rng: base.distinct_rows(rng, n, sizes), 15, CLOCK)
+        raw = board.best(
+            lambda n=n, sizes=sizes, rng=rng: base.distinct_rows(rng, n, sizes), 15, CLOCK
+        )
         theirs = choice(m)
-        board.line(f"indices without replacement {tag}", raw / SUBSETS, "choice(n, m)", theirs / SUBSETS, at_most=1.5)
+        board.line(
+            f"indices without replacement {tag}",
+            raw / SUBSETS,
+            "choice(n, m)",
+            theirs / SUBSETS,
+            at_most=1.5,
+        )
         seconds = {}
         for name, (peer, theirs) in peers.items():
             sampler = sampling.of_sizes(name, n=n, m=m, b=b)
-            taken = board.best(lambda s=sampler, f=frame, rng=rng: s.draw_block(f, SUBSETS, rng), 25, CLOCK)
+            taken = board.best(
+                lambda s=sampler, f=frame, rng=rng: s.draw_block(f, SUBSETS, rng), 25, CLOCK
+            )
             seconds[name] = taken / SUBSETS
             board.line(f"{name} {tag}", seconds[name], peer, theirs / SUBSETS, at_most=3)
         board.line(f"poisson {tag}", seconds["poisson"], "our wor", seconds["wor"], at_most=2)
@@ -76,12 +96,16 @@ def growth(board: Board) -> None:
         cost = []
         for n in (10**5, 10**8):
             sampler = of_some_size(kind, n)
-            cost.append(board.best(lambda s=sampler, n=n: s.draw_block(Frame(n), SUBSETS, rng), 25, CLOCK) / SUBSETS)
+            cost.append(
+                board.best(lambda s=sampler, n=n: s.draw_block(Frame(n), SUBSETS, rng), 25, CLOCK)
+                / SUBSETS
+            )
         board.line(f"{name} at n = 10^8", cost[1], "itself at n = 10^5", cost[0], at_most=1.5)
 
 
 def of_some_size(kind: type[base.Sampler], n: int) -> base.Sampler:
-    """A sampler of this kind with samples of about 300 of n records; one of its examples where no sizes make one."""
+    """A sampler of this kind with samples of about 300 of n records; one of its examples where no
+    sizes make one."""
     if not kind.sizes:
         return kind.examples()[0][0]
     return kind.of_sizes(n, **{**dict.fromkeys(kind.sizes, 300), "b": 500})
@@ -94,7 +118,11 @@ def experiments(board: Board, config: dict) -> None:
     experiment = SubsetStatistics()
     replicates = range(one["replicates"])
     ours = board.best(
-        lambda: experiment.compute(one, variant="stated", replicates=replicates, seed=root, data={}), 2, CLOCK
+        lambda: experiment.compute(
+            one, variant="stated", replicates=replicates, seed=root, data={}
+        ),
+        2,
+        CLOCK,
     )
     x = np.random.default_rng(0).standard_normal(one["n"])
     cells = list(experiment.runs(experiment.settings(one), "stated"))
@@ -104,15 +132,24 @@ def experiments(board: Board, config: dict) -> None:
             block = cell.drawn.draw_block(Frame(one["n"]), one["subsets"], np.random.default_rng(1))
             plain_loops.subset_statistics(x, block)
 
-    board.line("experiment 1, one variant, a repeat", ours / len(replicates), "loop over subsets, a repeat",
-               board.best(loop_one, 2, CLOCK), at_most=1 / 5)  # fmt: skip
+    board.line(
+        "experiment 1, one variant, a repeat",
+        ours / len(replicates),
+        "loop over subsets, a repeat",
+        board.best(loop_one, 2, CLOCK),
+        at_most=1 / 5,
+    )
     print(f"  experiment 1, one variant complete ({len(replicates)} repeats): {ours:.2f} s")
 
     two = config["experiments"]["linear_regression"]
     regression = LinearRegression()
     replicates = range(two["replicates"])
     ours = board.best(
-        lambda: regression.compute(two, variant="stated", replicates=replicates, seed=root, data={}), 2, CLOCK
+        lambda: regression.compute(
+            two, variant="stated", replicates=replicates, seed=root, data={}
+        ),
+        2,
+        CLOCK,
     )
 
     def loop_two() -> None:
@@ -123,12 +160,22 @@ def experiments(board: Board, config: dict) -> None:
             block = cell.drawn.draw_block(Frame(two["n"]), two["iterations"], rng)
             noise = cell.sigma * rng.standard_normal((two["iterations"], 3)) if cell.sigma else None
             plain_loops.linear_regression_path(
-                x, y, block, noise, np.asarray(two["initial"], dtype=float),
-                clip=cell.descent.clip, learning_rate=two["learning_rate"],
-            )  # fmt: skip
+                x,
+                y,
+                block,
+                noise,
+                np.asarray(two["initial"], dtype=float),
+                clip=cell.descent.clip,
+                learning_rate=two["learning_rate"],
+            )
 
-    board.line("experiment 2, one variant, a repeat", ours / len(replicates), "loop over records, a repeat",
-               board.best(loop_two, 1, CLOCK), at_most=1 / 50)  # fmt: skip
+    board.line(
+        "experiment 2, one variant, a repeat",
+        ours / len(replicates),
+        "loop over records, a repeat",
+        board.best(loop_two, 1, CLOCK),
+        at_most=1 / 50,
+    )
     print(f"  experiment 2, one variant complete ({len(replicates)} repeats): {ours:.2f} s")
 
 
@@ -136,8 +183,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--config", type=Path, default=Path("config.yaml"))
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a bound is broken")
-    parser.add_argument("--quick", action="store_true", help="leave out peers that need more than ten seconds")
-    parser.add_argument("--short", action="store_true", help="make each line once, at small sizes, and judge no bound")
+    parser.add_argument(
+        "--quick", action="store_true", help="leave out peers that need more than ten seconds"
+    )
+    parser.add_argument(
+        "--short",
+        action="store_true",
+        help="make each line once, at small sizes, and judge no bound",
+    )
     arguments = parser.parse_args()
     board = Board(short=arguments.short)
     accountant.accountant(board, quick=arguments.quick)

@@ -1,4 +1,5 @@
-"""How sweeps scale: cells per second on one and two cores, the workflow's overhead, planning, and memory.
+"""How sweeps scale: cells per second on one and two cores, the workflow's overhead, planning, and
+memory.
 
 Alone, with more sizes and the figures from which docs/scaling.md extrapolates:
     python benchmarks/scale.py
@@ -48,12 +49,15 @@ SUMMARISING = MEASURED.format(
     imports="from dpsub.papers.fair.experiments.distinct_draws import DistinctDraws\n"
     "from dpsub.reproduce import summary",
     work="top = Path(sys.argv[1])\n"
-    "summary.write(sorted(top.glob('records/*/*/*.parquet')), list(DistinctDraws.keys), ['gradients', 'distinct_mean',"
+    "summary.write(sorted(top.glob('records/*/*/*.parquet')), list(DistinctDraws.keys), "
+    "['gradients', 'distinct_mean',"
     " 'distinct_sd'], top / 'summary.parquet', top / 'differences.parquet')",
 )
 
 
-def block(*, steps: list[int], sizes: int, seeds: int, samplers: Sequence[str] = SAMPLERS) -> dict[str, Any]:
+def block(
+    *, steps: list[int], sizes: int, seeds: int, samplers: Sequence[str] = SAMPLERS
+) -> dict[str, Any]:
     """Return a block of len(`samplers`) x `sizes` x len(`steps`) cells."""
     vary = {"m": [50 + number for number in range(sizes)], "steps": steps}
     fixed = {"experiment": "distinct_draws", "n": 1000, "b": 200}
@@ -64,7 +68,12 @@ def sweep(folder: Path, job_minutes: float, found: dict[str, Any]) -> Path:
     """Write a sweep with results in `folder`, and return its file."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "sweep.yaml"
-    described = {"seed": 1, "results_dir": str(folder / "results"), "job_minutes": job_minutes, "sweep": [found]}
+    described = {
+        "seed": 1,
+        "results_dir": str(folder / "results"),
+        "job_minutes": job_minutes,
+        "sweep": [found],
+    }
     path.write_text(yaml.safe_dump(described), encoding="utf-8")
     return path
 
@@ -72,7 +81,11 @@ def sweep(folder: Path, job_minutes: float, found: dict[str, Any]) -> Path:
 def measured(script: str, *words: object) -> tuple[float, float]:
     """Return (processor seconds, MiB) of a script in a process of its own, without its imports."""
     done = subprocess.run(
-        [sys.executable, "-c", script, *map(str, words)], capture_output=True, text=True, check=True, env=environment()
+        [sys.executable, "-c", script, *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment(),
     )
     seconds, memory = json.loads(done.stdout.splitlines()[-1])
     return float(seconds), float(memory)
@@ -86,23 +99,46 @@ def run(path: Path, cores: int, *options: str) -> float:
     """Run a sweep through the workflow and return the seconds it took."""
     started = time.perf_counter()
     subprocess.run(
-        [sys.executable, str(RUNNER), str(path), "--", "--cores", str(cores), "--quiet", "all", *options],
-        cwd=path.parent, env=environment(), check=True, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+        [
+            sys.executable,
+            str(RUNNER),
+            str(path),
+            "--",
+            "--cores",
+            str(cores),
+            "--quiet",
+            "all",
+            *options,
+        ],
+        cwd=path.parent,
+        env=environment(),
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     return time.perf_counter() - started
 
 
 def in_jobs(folder: Path) -> list[float]:
     """Return the seconds that each job of a finished sweep computed, by its log."""
     logs = sorted((folder / "results/logs/run_cells").rglob("*.log"))
-    return [float(re.findall(r"computed in ([0-9.]+) s", path.read_text(encoding="utf-8"))[0]) for path in logs]
+    return [
+        float(
+            re.findall(
+                r"computed in "
+                r"([0-9.]+) s",
+                path.read_text(encoding="utf-8"),
+            )[0]
+        )
+        for path in logs
+    ]
 
 
 def efficiency(board: Board, folder: Path, *, seconds: float) -> None:
     """One sweep of ten jobs, a cell each, that compute for about `seconds`, on one core and on two.
 
-    Their number is even: an odd job leaves one of two cores idle at the end, which says nothing of the workflow. Start
-    and end of a run take some 6 s, whatever its length, in which nothing is computed: jobs must not be too short.
+    Their number is even: an odd job leaves one of two cores idle at the end, which says nothing of
+    the workflow. Start and end of a run take some 6 s, whatever its length, in which nothing is
+    computed: jobs must not be too short.
     """
     sizes = board.sized(5, 1)
     found = block(steps=[int(180_000 * seconds)], sizes=sizes, seeds=4, samplers=("wor", "wr"))
@@ -112,17 +148,37 @@ def efficiency(board: Board, folder: Path, *, seconds: float) -> None:
         path = sweep(folder / f"on-{cores}", job_minutes, found)
         taken[cores] = run(path, cores)
         jobs = in_jobs(path.parent)
-        print(f"  {cells} cells in {len(jobs)} jobs on {cores} core(s): {cells / taken[cores]:.2f} cells a second, "
-              f"{sum(jobs):.1f} s computed in {taken[cores]:.1f} s", flush=True)  # fmt: skip
-    board.line("sweep on 2 cores, twice its time", 2 * taken[2], "itself on 1 core", taken[1], at_most=1 / 0.85)
+        print(
+            f"  {cells} cells in {len(jobs)} jobs on {cores} core(s): {cells / taken[cores]:.2f} "
+            "cells a second, "
+            f"{sum(jobs):.1f} s computed in {taken[cores]:.1f} s",
+            flush=True,
+        )
+    board.line(
+        "sweep on 2 cores, twice its time",
+        2 * taken[2],
+        "itself on 1 core",
+        taken[1],
+        at_most=1 / 0.85,
+    )
     jobs = in_jobs(folder / "on-1")
     each = (taken[1] - sum(jobs)) / len(jobs)
-    print(f"  beside its computation a job takes {each:.2f} s on one core, start and end of the run included")
-    board.line(f"workflow at jobs of {LONG:g} s, from that", LONG + each, "plain computation", LONG, at_most=1.15)
+    print(
+        f"  beside its computation a job takes {each:.2f} s on one core, start and end of the "
+        "run included"
+    )
+    board.line(
+        f"workflow at jobs of {LONG:g} s, from that",
+        LONG + each,
+        "plain computation",
+        LONG,
+        at_most=1.15,
+    )
 
 
 def made_up(folder: Path, cells: int, replicates: int, files: int) -> Path:
-    """Write a store of `cells` made-up cells in `files` record files, and return its results folder."""
+    """Write a store of `cells` made-up cells in `files` record files, and return its results
+    folder."""
     from dpsub.papers.fair.experiments.distinct_draws import DistinctDraws
     from dpsub.reproduce import records, sweep
 
@@ -134,15 +190,26 @@ def made_up(folder: Path, cells: int, replicates: int, files: int) -> Path:
         for place in range(cells * number // files, cells * (number + 1) // files):
             chosen = published.model_copy(update={"m": place + 1})
             cell = sweep.Cell.of("distinct_draws", "consistent", chosen, {})
-            values = {"sampler": "wor", "n": 10**7, "m": place + 1, "b": 0, "steps": 10, "gradients": 7}
+            values = {
+                "sampler": "wor",
+                "n": 10**7,
+                "m": place + 1,
+                "b": 0,
+                "steps": 10,
+                "gradients": 7,
+            }
             frame = pd.DataFrame({"replicate": range(replicates), **values})
             frame = frame.assign(distinct_mean=numbers.random(replicates), distinct_sd=1.0)
             found.append((sweep.Work(cell, 0, replicates), frame))
         rows = pa.Table.from_pandas(sweep.table(experiment, found, ""), preserve_index=False)
         facts = {
-            "schema": sweep.SCHEMA, "experiment": "distinct_draws", "seed": 1, "code": "", "declared_seconds": 1.0,
+            "schema": sweep.SCHEMA,
+            "experiment": "distinct_draws",
+            "seed": 1,
+            "code": "",
+            "declared_seconds": 1.0,
             "finished": [[work.cell.digest, work.first, work.stop] for work, _ in found],
-        }  # fmt: skip
+        }
         path = results / "records/distinct_draws/consistent" / f"{number:032x}.parquet"
         records.write_table(path, rows.replace_schema_metadata(), facts)
     return results
@@ -151,7 +218,9 @@ def made_up(folder: Path, cells: int, replicates: int, files: int) -> Path:
 def planning(folder: Path, cells: int) -> tuple[float, float]:
     """Return (seconds, MiB) of planning so many cells."""
     steps = list(range(100, 100 + cells // 100))
-    return measured(PLANNING, sweep(folder / f"plan-{cells}", 10, block(steps=steps, sizes=20, seeds=10)))
+    return measured(
+        PLANNING, sweep(folder / f"plan-{cells}", 10, block(steps=steps, sizes=20, seeds=10))
+    )
 
 
 def scale(board: Board, *, seconds: float = 12.0) -> None:
@@ -175,6 +244,10 @@ def scale(board: Board, *, seconds: float = 12.0) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=12.0, help="expected computation of a job (%(default)s)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=12.0, help="expected computation of a job (%(default)s)"
+    )
     scale(Board(), seconds=parser.parse_args().seconds)

@@ -1,4 +1,5 @@
-"""How the site is built: `make docs`.  Pages are Markdown; the reference is made from the docstrings of the package."""
+"""How the site is built: `make docs`. Pages are Markdown; the reference is made from the docstrings
+of the package."""
 
 from __future__ import annotations
 
@@ -17,8 +18,13 @@ html_title = f"dpsub {release}"
 html_theme = "furo"
 html_show_copyright = False
 
-extensions = ["myst_parser", "sphinx.ext.apidoc", "sphinx.ext.autodoc", "sphinx.ext.napoleon",
-              "sphinx_gallery.gen_gallery"]  # fmt: skip
+extensions = [
+    "myst_parser",
+    "sphinx.ext.apidoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_gallery.gen_gallery",
+]
 exclude_patterns = ["api/modules.rst", "notebooks"]
 myst_heading_anchors = 4
 suppress_warnings = [
@@ -26,7 +32,8 @@ suppress_warnings = [
     "ref.python",  # the words of a type, such as n in "shape (n,)", are not references
 ]
 
-# The reference: what a program may call; a new package is in it.  The papers are read in their folders.
+# The reference: what a program may call; a new package is in it.  The papers are read in their
+# folders.
 LEFT_OUT = ["__main__", "cli", "papers", "reproduce/report"]
 apidoc_modules = [
     {
@@ -34,7 +41,9 @@ apidoc_modules = [
         "destination": "api",
         "max_depth": 1,
         "module_first": True,
-        "exclude_patterns": [f"../src/dpsub/{name}{end}" for name in LEFT_OUT for end in ("", ".py")],
+        "exclude_patterns": [
+            f"../src/dpsub/{name}{end}" for name in LEFT_OUT for end in ("", ".py")
+        ],
     }
 ]
 autodoc_default_options = {"members": True, "show-inheritance": True, "ignore-module-all": True}
@@ -45,33 +54,47 @@ napoleon_use_rtype = False
 default_role = "code"
 smartquotes = False  # a prime is no quotation mark
 
-# The notebooks are run whenever the site is built, and what they print and draw is put into their pages.
+# The notebooks are run whenever the site is built, and what they print and draw is put into their
+# pages.
 sphinx_gallery_conf = {
-    "examples_dirs": "notebooks", "gallery_dirs": "worked", "filename_pattern": r"\.py$", "run_stale_examples": True,
-    "abort_on_example_error": True, "download_all_examples": False, "show_signature": False,
-    "write_computation_times": False, "min_reported_time": float("inf"),
-}  # fmt: skip
+    "examples_dirs": "notebooks",
+    "gallery_dirs": "worked",
+    "filename_pattern": r"\.py$",
+    "run_stale_examples": True,
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "min_reported_time": float("inf"),
+}
 
 ABOUT_COMMANDS = """\
-``dpsub COMMAND [options]`` asks for one number, ``dpsub help COMMAND`` lists the options, ``--json`` answers in
-one line of JSON.  In a clone the command is ``.venv/bin/dpsub``; after ``pip install .`` it is ``dpsub``."""
+``dpsub COMMAND [options]`` asks for one number, ``dpsub help COMMAND`` lists the options,
+``--json`` answers in one line of JSON.  In a clone the command is ``.venv/bin/dpsub``;
+after ``pip install .`` it is ``dpsub``."""
 SECTION = re.compile(r"-{3,}\s*")
 EMPHASIS = re.compile(r"(?<![\w*])\*[^\W_][^*]*\w\*(?![\w*])")
 
 
 def setup(app: Any) -> None:
-    """Read docstrings before napoleon (500) does; write the page of commands after apidoc has cleared the folder."""
+    """Read docstrings before napoleon (500) does; write the page of commands after apidoc has
+    cleared the folder."""
     app.connect("autodoc-process-docstring", formulas_as_written, priority=400)
     app.connect("autodoc-process-signature", aliases_by_name)
     app.connect("builder-inited", commands, priority=900)
     app.connect("html-page-context", for_all_readers, priority=900)
 
 
-def for_all_readers(_app: Any, _page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
-    """Let the keyboard scroll code that is wider than the page, and tell screen readers the level of the captions."""
+def for_all_readers(
+    _app: Any, _page: str, _template: str, context: dict[str, Any], _doctree: Any
+) -> None:
+    """Let the keyboard scroll code that is wider than the page, and tell screen readers the level
+    of the captions."""
     context["body"] = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
     tree = context.get("furo_navigation_tree", "")
-    context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
+    context["furo_navigation_tree"] = tree.replace(
+        'role="heading"', 'role="heading" aria-level="2"'
+    )
 
 
 def aliases_by_name(*event: Any) -> tuple[str | None, str | None]:
@@ -92,7 +115,16 @@ def command(name: str) -> list[str]:
     """Return the section of one command: what it answers, its usage and its options."""
     parser = parser_of(name)
     summary, _, rest = literally(str(parser.description)).partition("\n\n")
-    lines = [parser.prog, "-" * len(parser.prog), "", summary, "", "::", "", indent(parser.format_usage(), "    ")]
+    lines = [
+        parser.prog,
+        "-" * len(parser.prog),
+        "",
+        summary,
+        "",
+        "::",
+        "",
+        indent(parser.format_usage(), "    "),
+    ]
     lines += [rest, "", f".. program:: {parser.prog}", ""]
     for action in parser._actions:
         if action.dest == "help":
@@ -103,8 +135,11 @@ def command(name: str) -> list[str]:
     return lines
 
 
-def formulas_as_written(_app: Any, _what: str, _name: str, _subject: Any, _options: Any, lines: list[str]) -> None:
-    """Show indented formulas as they stand, and |bars| and stars* as they are; markup would take them for its own."""
+def formulas_as_written(
+    _app: Any, _what: str, _name: str, _subject: Any, _options: Any, lines: list[str]
+) -> None:
+    """Show indented formulas as they stand, and |bars| and stars* as they are; markup would take
+    them for its own."""
     ends = (at - 1 for at, line in enumerate(lines) if at and SECTION.fullmatch(line))
     prose = next(ends, len(lines))
     found: list[str] = []

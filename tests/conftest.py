@@ -1,5 +1,5 @@
-"""Settings of all tests: generated examples are the same in every run, slow machines do not fail by the clock, and
-`pytest -n auto` keeps all processors busy."""
+"""Settings of all tests: generated examples are the same in every run, slow machines do not fail by
+the clock, and `pytest -n auto` keeps all processors busy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from xdist.scheduler import LoadScopeScheduling
 from dpsub import threads
 
 os.environ.update(threads.ONE)
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each program that a test starts compiles the package anew
+# else each program that a test starts compiles the package anew
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 settings.register_profile("dpsub", deadline=None, derandomize=True, database=None, max_examples=60)
 settings.load_profile("dpsub")
 
@@ -25,7 +26,8 @@ _WHOLE_FILES = ("tests/browser/", "tests/papers/", "tests/unit/", "tests/workflo
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return two more than there are processors: some workers mostly wait for a cluster or a run."""
+    """Return two more than there are processors: some workers mostly wait for a cluster or a
+    run."""
     return (os.cpu_count() or 1) + 2
 
 
@@ -36,15 +38,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
-    """Give files or single tests to the next free worker, and all of `tests/cluster` to one: it has one Slurm.
+    """Give files or single tests to the next free worker, and all of `tests/cluster` to one: it has
+    one Slurm.
 
-    The mark `xdist_group` of pytest-xdist 3.8 has no effect with pytest 9.2, where names of tests cannot be changed.
+    The mark `xdist_group` of pytest-xdist 3.8 has no effect with pytest 9.2, where names of tests
+    cannot be changed.
     """
     return FilesAndTests(config, log)
 
 
 class FilesAndTests(LoadScopeScheduling):
-    """Files that share fixtures as one piece of work, those of the cluster together, other tests one by one."""
+    """Files that share fixtures as one piece of work, those of the cluster together, other tests
+    one by one."""
 
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith("tests/cluster/"):

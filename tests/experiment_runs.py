@@ -11,8 +11,9 @@ from dpsub.reproduce import published
 from dpsub.reproduce.experiments import REGISTRY
 
 CONFIG: dict[str, Any] = {
-    "seed": 20231220, "experiments": {name: kind.defaults() for name, kind in REGISTRY.members().items()}
-}  # fmt: skip
+    "seed": 20231220,
+    "experiments": {name: kind.defaults() for name, kind in REGISTRY.members().items()},
+}
 """The published settings of all experiments."""
 
 
@@ -28,7 +29,9 @@ def typed(name: str, **changes: Any) -> Any:
 
 def run(name: str, variant: str = "stated", **changes: Any) -> pd.DataFrame:
     """Return the records of replicate 0."""
-    return REGISTRY.get(name)().compute(settings_of(name, **changes), variant=variant, seed=CONFIG["seed"])
+    return REGISTRY.get(name)().compute(
+        settings_of(name, **changes), variant=variant, seed=CONFIG["seed"]
+    )
 
 
 def only(frame: pd.DataFrame, **fields: Any) -> dict[str, Any]:
@@ -46,7 +49,8 @@ def rounds_to(value: float, printed: str) -> bool:
 
 
 def printed_cells(artefact: str, *columns: str) -> list[tuple[dict[str, str], str, str, str]]:
-    """Return (fields of the row, column, printed text, errata) of the printed numbers in these columns."""
+    """Return (fields of the row, column, printed text, errata) of the printed numbers in these
+    columns."""
     frame = published.load("must", artefact)
     keys = published.key_names(frame)
     return [

@@ -1,7 +1,7 @@
 """The seed of random cases: fixed, unless the environment says another one.
 
-A failing test prints its seed; the environment variable of the name below replays it.  `make test-slow` tries seeds
-that nobody has seen.
+A failing test prints its seed; the environment variable of the name below replays it. `make
+test-slow` tries seeds that nobody has seen.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Every subsample of tiny data sets, enumerated: the truth that bounds are held against.
 
-A lower estimate of H_a is the sum over cells of (p - a q)_+: grouping outputs is post-processing, so it never exceeds
-the truth, and on fine cells it is the truth to many digits.
+A lower estimate of H_a is the sum over cells of (p - a q)_+: grouping outputs is post-processing,
+so it never exceeds the truth, and on fine cells it is the truth to many digits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ RECORDS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 
 
 def sample_counts(n: int, stages: Sequence[Stage]) -> tuple[np.ndarray, np.ndarray]:
-    """All count vectors of the n records, shape (k, n), and their probabilities, by walking through the stages."""
+    """All count vectors of the n records, shape (k, n), and their probabilities, by walking through
+    the stages."""
     law = forward.law(stages, n)
     return np.array(list(law)), np.array([float(probability) for probability in law.values()])
 
@@ -39,9 +40,14 @@ def slot_chain(n: int, stages: Sequence[Stage]) -> SlotChain:
 
 
 def divergences(
-    counts: np.ndarray, weights: np.ndarray, data: np.ndarray, other: np.ndarray, scale: float, orders: np.ndarray,
+    counts: np.ndarray,
+    weights: np.ndarray,
+    data: np.ndarray,
+    other: np.ndarray,
+    scale: float,
+    orders: np.ndarray,
     noise: str = "gaussian",
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """Lower estimates of H_a(M(data_i) || M(other_i)), shape (pairs, orders).
 
     Parameters
@@ -56,10 +62,16 @@ def divergences(
 
 
 def cell_masses(
-    counts: np.ndarray, weights: np.ndarray, data: np.ndarray, other: np.ndarray, scale: float, width: float,
+    counts: np.ndarray,
+    weights: np.ndarray,
+    data: np.ndarray,
+    other: np.ndarray,
+    scale: float,
+    width: float,
     noise: str = "gaussian",
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """Masses of the outputs on both data sets in cells of `width` noise scales, shape (pairs, cells) each."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Masses of the outputs on both data sets in cells of `width` noise scales, shape (pairs,
+    cells) each."""
     largest = int(counts.sum(axis=1).max())
     values = np.arange(-2 * largest, 2 * largest + 1) / 2
     reach = largest + (8 if noise == "gaussian" else 16) * scale
@@ -84,7 +96,8 @@ def _lattice(counts: np.ndarray, weights: np.ndarray, rows: np.ndarray, largest:
 
 
 def both_sides(forward: Profile, backward: Profile, x: np.ndarray) -> np.ndarray:
-    """The bound at log orders of either sign, by the mirror H_a(P || Q) = 1 - a + a H_(1/a)(Q || P)."""
+    """The bound at log orders of either sign, by the mirror H_a(P || Q) = 1 - a + a H_(1/a)(Q ||
+    P)."""
     sizes, place = np.unique(np.abs(x), return_inverse=True)
     a = np.exp(x)
     return np.where(x >= 0, forward(sizes)[place], 1 - a + a * backward(sizes)[place])
@@ -108,10 +121,12 @@ class Step:
 
 
 def two_steps(p: np.ndarray, q: np.ndarray, epsilons: tuple[float, ...]) -> np.ndarray:
-    """The largest H over first steps, with the best second step at every order, shape of `epsilons`."""
+    """The largest H over first steps, with the best second step at every order, shape of
+    `epsilons`."""
     steps = [Step(one, other) for one, other in zip(p, q, strict=True)]
     result = np.zeros(len(epsilons))
-    # the best second step depends on the order only: its envelope is tabled, and read at the next larger order
+    # the best second step depends on the order only: its envelope is tabled, and read at the next
+    # larger order
     table = np.concatenate([[0.0], np.geomspace(1e-12, 1e12, 20_001)])
     envelope = np.max([step(table) for step in steps], axis=0)
     for one, other in zip(p, q, strict=True):

@@ -1,4 +1,5 @@
-"""``python verifier c.json``: proves the claims of a certificate again, or says where that fails."""
+"""``python verifier c.json``: proves the claims of a certificate again, or says where that
+fails."""
 
 import sys
 

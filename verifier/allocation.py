@@ -1,25 +1,28 @@
-"""Random allocation of a record to one of t steps: laws of the likelihood ratio (section 4.6 of docs/accounting.md).
+"""Random allocation of a record to one of t steps: laws of the likelihood ratio (section 4.6 of
+docs/accounting.md).
 
-Let R >= 0 be a mean of independent log-normal variables X_j under Q, ER = 1, so that (6) reads H_a(P || Q) = E(R -
-a)_+ and H_a(Q || P) = a E(1/a - R)_+.  A law of masses m at ratios r, with `lost` beside them, has
+Let R >= 0 be a mean of independent log-normal variables X_j under Q, ER = 1, so that (6) reads
+H_a(P || Q) = E(R - a)_+ and H_a(Q || P) = a E(1/a - R)_+. A law of masses m at ratios r, with
+`lost` beside them, has
 
     C(a) = sum m (r - a)_+ + lost,    D(a) = sum m (a - r)_+.
 
-Lemma (above).  Let C(a) >= E(R - a)_+ for all a >= 0 and M = sum m >= 1; likewise C' for R', independent of R.
-Then for w + w' = 1 the law of all w r + w' r', of masses m m' and with w lost M' + w' lost' M lost, is such a law
-of w R + w' R'.  Proof: C(0) >= 1, so C(a) >= 1 - a for a < 0 too. So E(w R + w' R' - a)_+ is at most sum m E(w r +
-w' R' - a)_+ + w lost, and so on for R'.  The same holds for D(a) >= E(a - R)_+, both 0 at a < 0, whatever the
-masses.
+Lemma (above). Let C(a) >= E(R - a)_+ for all a >= 0 and M = sum m >= 1; likewise C' for R',
+independent of R. Then for w + w' = 1 the law of all w r + w' r', of masses m m' and with w lost M'
++ w' lost' M lost, is such a law of w R + w' R'. Proof: C(0) >= 1, so C(a) >= 1 - a for a < 0 too.
+So E(w R + w' R' - a)_+ is at most sum m E(w r + w' R' - a)_+ + w lost, and so on for R'. The same
+holds for D(a) >= E(a - R)_+, both 0 at a < 0, whatever the masses.
 
-Lemma (below).  Likewise with all inequalities reversed, M <= 1, and nothing lost.
+Lemma (below). Likewise with all inequalities reversed, M <= 1, and nothing lost.
 
-*Above* is shown at the ratios of the new law: between them C and D are linear, and what they have to be above is
-convex; beyond the last one C is constant and D has the slope M.  *Below*: between two ratios C is S - a T, S and T
-its masses under P and Q on the right.  The event "beyond the edge" gives such a line that is nowhere above what is
-attained, and lines are compared at both ends of the interval.  Any edge will do.
+*Above* is shown at the ratios of the new law: between them C and D are linear, and what they have
+to be above is convex; beyond the last one C is constant and D has the slope M.  *Below*: between
+two ratios C is S - a T, S and T its masses under P and Q on the right. The event "beyond the edge"
+gives such a line that is nowhere above what is attained, and lines are compared at both ends of the
+interval. Any edge will do.
 
-A law for which this holds up to a factor, I C(a) >= E(R - a)_+ and so on, counts with its masses and loss times I.
-Factors multiply.
+A law for which this holds up to a factor, I C(a) >= E(R - a)_+ and so on, counts with its masses
+and loss times I. Factors multiply.
 """
 
 from bisect import bisect_right
@@ -52,8 +55,8 @@ class Parted:
     left_q: arb
 
     def above(self, a) -> arb:
-        """What the ratios beyond the place contribute to C(a) where all of them exceed a; in any case no more than
-        C(a).
+        """What the ratios beyond the place contribute to C(a) where all of them exceed a; in any
+        case no more than C(a).
         """
         return self.right_p - a * self.right_q
 
@@ -70,7 +73,9 @@ class Ratios:
         self.lost = arb(lost)
         plain = [arb(m) for m in masses]
         tilted = [m * r for m, r in zip(plain, ratios, strict=True)]
-        self._right = [list(accumulate(reversed(each), initial=arb(0)))[::-1] for each in (tilted, plain)]
+        self._right = [
+            list(accumulate(reversed(each), initial=arb(0)))[::-1] for each in (tilted, plain)
+        ]
         self._left = [list(accumulate(each, initial=arb(0))) for each in (tilted, plain)]
 
     def parted(self, i: int) -> Parted:
@@ -107,7 +112,8 @@ class Ratios:
 
 @dataclass(frozen=True)
 class LogNormal:
-    """X = exp(z/s^2 - 1/(2 s^2)) of one step, z ~ N(0, s^2) under Q and N(1, s^2) under P; `distance` is 1/s."""
+    """X = exp(z/s^2 - 1/(2 s^2)) of one step, z ~ N(0, s^2) under Q and N(1, s^2) under P;
+    `distance` is 1/s."""
 
     distance: arb
 
@@ -126,8 +132,8 @@ class LogNormal:
 
 
 class Mean:
-    """w r + w' r' of two independent laws, w and w' their shares of the terms; pairs are not listed, but summed by
-    runs.
+    """w r + w' r' of two independent laws, w and w' their shares of the terms; pairs are not
+    listed, but summed by runs.
     """
 
     def __init__(self, one: Ratios, other: Ratios, terms: int, others: int):
@@ -145,22 +151,34 @@ class Mean:
         """No pair is beyond infinity."""
         p, q = self.one.everything.left_p, self.one.everything.left_q
         met = self.other.everything
-        return Parted(arb(0), arb(0), self.share * p * met.left_q + self.other_share * q * met.left_p, q * met.left_q)
+        return Parted(
+            arb(0),
+            arb(0),
+            self.share * p * met.left_q + self.other_share * q * met.left_p,
+            q * met.left_q,
+        )
 
     @cached_property
     def _before(self) -> list[tuple[arb, arb]]:
-        return [(self.one.parted(i).left_p, self.one.parted(i).left_q) for i in range(len(self._ones) + 1)]
+        return [
+            (self.one.parted(i).left_p, self.one.parted(i).left_q)
+            for i in range(len(self._ones) + 1)
+        ]
 
     def beyond(self, a: float) -> Parted:
-        """At a: down the first law, along the stairs that part the pairs, a run of ratios that meet the same
-        others at a time.
+        """At a: down the first law, along the stairs that part the pairs, a run of ratios that meet
+        the same others at a time.
         """
         border = self.terms * units(a)
         right_p = right_q = left_p = left_q = arb(0)
         stop = len(self._ones)
         while stop > 0:
             j = bisect_right(self._others, border - self._ones[stop - 1])
-            start = bisect_right(self._ones, border - self._others[j], 0, stop) if j < len(self._others) else 0
+            start = (
+                bisect_right(self._ones, border - self._others[j], 0, stop)
+                if j < len(self._others)
+                else 0
+            )
             run_p = self._sum(start, stop, 0)
             run_q = self._sum(start, stop, 1)
             met = self.other.parted(j)
@@ -190,7 +208,8 @@ def largest(values: list[arb]) -> arb:
 
 
 def lacking(new: Ratios, made) -> arb:
-    """The largest C(a) of what `new` is made from, less that of `new`: with so much more lost it is above."""
+    """The largest C(a) of what `new` is made from, less that of `new`: with so much more lost it is
+    above."""
     missing = arb(0)
     for a in [0.0, *new.ratios]:
         must = made.beyond(a).above(a) + made.lost
@@ -200,8 +219,8 @@ def lacking(new: Ratios, made) -> arb:
 
 
 def factor_above(new: Ratios, made) -> arb:
-    """The least I >= 1, or a little more, for which D(a) of `new`, times I, is above that of what it is made from;
-    infinite if there is none.
+    """The least I >= 1, or a little more, for which D(a) of `new`, times I, is above that of what
+    it is made from; infinite if there is none.
     """
     compared = [(made.total, new.total)]
     compared += [(made.beyond(a).under(a), new.beyond(a).under(a)) for a in new.ratios]
@@ -216,8 +235,8 @@ def factor_above(new: Ratios, made) -> arb:
 
 
 def factor_below(new: Ratios, made, edges: list[float], side: str) -> arb:
-    """The largest I <= 1, or a little less, for which `new` times I is below what it is made from; 0 where there
-    is none.
+    """The largest I <= 1, or a little less, for which `new` times I is below what it is made from;
+    0 where there is none.
     """
     factor = ratio_below(made.total, new.total)
     left = 0.0
@@ -269,7 +288,8 @@ class Bounded:
 
 
 def read_sums(rows: list[dict], distance: arb, upper: bool, side: str, where: str) -> Bounded:
-    """Shows every law from the two that it is made from, the first one from the log-normal; `side` is C or D."""
+    """Shows every law from the two that it is made from, the first one from the log-normal; `side`
+    is C or D."""
     shown: list[Bounded] = []
     for place, row in enumerate(rows):
         there = f"{where}, law {place} of the sums"
@@ -303,7 +323,9 @@ def _read(row: dict, where: str) -> Ratios:
     numbers = [*ratios, *masses, lost, *row["edges"]]
     are_numbers = all(isinstance(x, float) and 0 <= x < float("inf") for x in numbers)
     if not (ratios and len(ratios) == len(masses) and are_numbers):
-        raise Refuted(f"{where}: ratios, masses and what is lost must be finite numbers that are not negative")
+        raise Refuted(
+            f"{where}: ratios, masses and what is lost must be finite numbers that are not negative"
+        )
     if any(left >= right for left, right in pairwise(ratios)):
         raise Refuted(f"{where}: ratios must rise")
     return Ratios(ratios, masses, lost)
@@ -316,7 +338,8 @@ def _earlier(shown: list[Bounded], i: int, where: str) -> Bounded:
 
 
 def substituted(to_absent: Bounded, from_absent: Bounded, a: arb) -> arb:
-    """The least H_u(P || Q) + u H_w(Q || P') over u w = a, u, w >= 1: C(u) + a D(u/a), convex in u; any u will do."""
+    """The least H_u(P || Q) + u H_w(Q || P') over u w = a, u, w >= 1: C(u) + a D(u/a), convex in u;
+    any u will do."""
     low, high = 0.0, float(a.log().mid())
     for _ in range(40):
         middle = (low + high) / 2
@@ -332,8 +355,8 @@ def substituted(to_absent: Bounded, from_absent: Bounded, a: arb) -> arb:
 
 
 def shortfall_below_sums(law: Law, shown: Bounded, direction: str) -> arb:
-    """The largest F(a) - H(a), or 0, where H is what `shown` attains: linear between its kinks, so that the convex
-    F is looked at there alone.
+    """The largest F(a) - H(a), or 0, where H is what `shown` attains: linear between its kinks, so
+    that the convex F is looked at there alone.
     """
     bound = shown.forward if direction == "forward" else shown.backward
     orders = [arb(r) if direction == "forward" else 1 / arb(r) for r in shown.law.ratios if r > 0]
@@ -348,7 +371,9 @@ def profile(law: Law, order: arb) -> arb:
     """F(a), the largest of its linear pieces."""
     index = float(((order.log() - law.offset) / law.step).mid())
     i = len(law.indices) - bisect_right(law.indices, index)
-    lines = [(arb(law.infinity), arb(0))] + [(S, T) for _, S, T in law.suffixes[max(i - 3, 0) : i + 3]]
+    lines = [(arb(law.infinity), arb(0))] + [
+        (S, T) for _, S, T in law.suffixes[max(i - 3, 0) : i + 3]
+    ]
     return largest([S - order * T for S, T in lines])
 
 
@@ -363,12 +388,14 @@ def allocated(release: Release) -> tuple[int, int]:
 
 
 def block_shortfall(case: Case) -> arb:
-    """The part's law against H of one of as many steps as its sums have terms, in the case's direction and at all
-    orders a > 0.
+    """The part's law against H of one of as many steps as its sums have terms, in the case's
+    direction and at all orders a > 0.
     """
     case.need(case.adjacency != "substitute", "add_remove or zero_out")
     is_forward = case.direction == "forward"
-    shown = read_sums(case.part["sums"], 1 / case.release.s, True, "C" if is_forward else "D", case.direction)
+    shown = read_sums(
+        case.part["sums"], 1 / case.release.s, True, "C" if is_forward else "D", case.direction
+    )
 
     def bound(loss: arb, order: arb, enough: arb) -> arb:
         return shown.forward(order) if is_forward else shown.backward(order)
@@ -377,7 +404,8 @@ def block_shortfall(case: Case) -> arb:
 
 
 def blocks(release: Release, parts: list[dict]) -> None:
-    """Theorem 27: t = k f + g, g blocks of f + 1 steps and k - g of f in each epoch; for k = 1 this is Theorem 25."""
+    """Theorem 27: t = k f + g, g blocks of f + 1 steps and k - g of f in each epoch; for k = 1 this
+    is Theorem 25."""
     t, k = allocated(release)
     size, left = divmod(t, k)
     expected = {size: (k - left) * release.rounds, size + 1: left * release.rounds}
@@ -409,16 +437,22 @@ def substitution(case: Case) -> arb:
     if k > 1:
         raise NotCovered("the inequality of 4.6 for more than one step of an epoch")
     to_absent = read_sums(case.part["sums"], 1 / case.release.s, True, "C", "sums")
-    from_absent = read_sums(case.part["sums_backward"], 1 / case.release.s, True, "D", "sums_backward")
+    from_absent = read_sums(
+        case.part["sums_backward"], 1 / case.release.s, True, "D", "sums_backward"
+    )
     case.need(to_absent.terms == t == from_absent.terms, "sums of all steps of an epoch")
 
     def bound(order: Order, enough: arb) -> arb:
         in_order = gaussian(order, distance)
-        return in_order if in_order <= enough else smaller(in_order, substituted(to_absent, from_absent, order.a))
+        return (
+            in_order
+            if in_order <= enough
+            else smaller(in_order, substituted(to_absent, from_absent, order.a))
+        )
 
     def with_chords(order: Order, enough: arb) -> arb:
-        """At order 1 also below the chords between (a, H(a)) and its mirror image (1/a, 1 - 1/a + H(a)/a), as H is
-        convex.
+        """At order 1 also below the chords between (a, H(a)) and its mirror image (1/a, 1 - 1/a +
+        H(a)/a), as H is convex.
         """
         least = bound(order, enough)
         if not order.u.is_zero():
@@ -434,8 +468,8 @@ def substitution(case: Case) -> arb:
 
 
 def all_steps(case: Case) -> arb:
-    """The likelihood ratio of an epoch in which one of t steps is shifted and, on D', none (4.3 and 4.6; Theorem
-    26 (iii)).
+    """The likelihood ratio of an epoch in which one of t steps is shifted and, on D', none (4.3 and
+    4.6; Theorem 26 (iii)).
     """
     record, other, filler = neighbours(case)
     release = case.release
@@ -447,7 +481,10 @@ def all_steps(case: Case) -> arb:
     else:
         raise NotCovered(f"statistic 'all steps' of {release.name}")
     if not same or other != filler:
-        raise Refuted("data: the likelihood ratio is the mean of theorem 26 only where the record does nothing in D'")
+        raise Refuted(
+            "data: the likelihood ratio is the mean of theorem 26 only where the record "
+            "does nothing in D'"
+        )
     distance = ball(abs(record - filler)) / release.s
     side = "C" if case.direction == "forward" else "D"
     shown = read_sums(case.part["sums"], distance, False, side, case.direction)

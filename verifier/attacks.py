@@ -18,7 +18,8 @@ def contribution(data: dict, name: str) -> Fraction:
 
 
 def neighbours(case: Case) -> tuple[Fraction, Fraction, Fraction]:
-    """What the record contributes in D and in D' along u, and what all others do; a record that is not there adds 0."""
+    """What the record contributes in D and in D' along u, and what all others do; a record that is
+    not there adds 0."""
     data = case.part["data"]
     gone = data["other"] is None
     if gone != (case.adjacency == "add_remove"):
@@ -30,13 +31,18 @@ def neighbours(case: Case) -> tuple[Fraction, Fraction, Fraction]:
 
 
 def noiseless(case: Case) -> tuple[Weights, Weights]:
-    """The laws of the sum in direction u on D and on D' without its noise, up to one translation of both."""
+    """The laws of the sum in direction u on D and on D' without its noise, up to one translation of
+    both."""
     record, other, filler = neighbours(case)
     release, gone = case.release, case.adjacency == "add_remove"
     if release.name == "truncated_poisson":
         return cut_sums(case, record, other, filler, gone)
     if release.name in ("deterministic", "cyclic_poisson"):
-        rate = probability(release.sampler["rate"], "rate") if release.name == "cyclic_poisson" else Fraction(1)
+        rate = (
+            probability(release.sampler["rate"], "rate")
+            if release.name == "cyclic_poisson"
+            else Fraction(1)
+        )
         fixed, chances = False, [ball(1 - rate), ball(rate)]
     else:
         stages = stages_of(release.sampler)
@@ -60,8 +66,11 @@ def add(weights: Weights, value: Fraction, chance: arb) -> None:
     weights[value] = weights.get(value, ZERO) + chance
 
 
-def cut_sums(case: Case, record: Fraction, other: Fraction, filler: Fraction, gone: bool) -> tuple[Weights, Weights]:
-    """Truncated Poisson (3.10): K' others are drawn; the record is kept with q where K' < B, else with q B/(K' + 1)."""
+def cut_sums(
+    case: Case, record: Fraction, other: Fraction, filler: Fraction, gone: bool
+) -> tuple[Weights, Weights]:
+    """Truncated Poisson (3.10): K' others are drawn; the record is kept with q where K' < B, else
+    with q B/(K' + 1)."""
     sampler = case.release.sampler
     rate, most = probability(sampler["rate"], "rate"), whole(sampler["max_batch"], "max_batch")
     _, kept, law = cut_sample(case.slots - 1, rate, most, case.negligible)

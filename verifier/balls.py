@@ -1,8 +1,7 @@
 """Real numbers with a bound of their error, and the few functions of them that all parts need.
 
-A number is a ball of ``flint.arb``: every operation encloses the true result, and ``a <= b`` is True only where it
-holds for all
-members.  Doubles of a certificate are exact.
+A number is a ball of ``flint.arb``: every operation encloses the true result, and ``a <= b`` is
+True only where it holds for all members. Doubles of a certificate are exact.
 """
 
 from flint import arb, ctx

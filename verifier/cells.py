@@ -1,8 +1,8 @@
 """Cells of one number that is released, and the events that can be made of them.
 
-Lemma (F2).  Whoever sees only in which cell the number lies sees less, so what is attained by events that are
-unions of cells is attained.  That holds for any cells.  They are therefore found in floating point; their masses,
-which decide, are balls.
+Lemma (F2). Whoever sees only in which cell the number lies sees less, so what is attained by events
+that are unions of cells is attained. That holds for any cells. They are therefore found in floating
+point; their masses, which decide, are balls.
 """
 
 import math
@@ -46,7 +46,9 @@ class Mixture:
 
     @cached_property
     def _terms(self) -> list[tuple[float, float]]:
-        likely = [(float(w.mid()), float(c)) for w, c in zip(self.weights, self.centres, strict=True)]
+        likely = [
+            (float(w.mid()), float(c)) for w, c in zip(self.weights, self.centres, strict=True)
+        ]
         return [(math.log(w), c) for w, c in likely if w > 0]
 
     def log_density(self, t: float) -> float:
@@ -79,8 +81,8 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Largest:
-    """The largest of `batches` independent Gaussian sums, one of which is about `shift` and the others about 0
-    (section 4.3).
+    """The largest of `batches` independent Gaussian sums, one of which is about `shift` and the
+    others about 0 (section 4.3).
     """
 
     shift: Fraction
@@ -125,7 +127,8 @@ def log_normal_below(z: float) -> float:
 
 
 def crossings(first, second, step: float, reach: int, tail: float) -> list[float]:
-    """Where the loss passes half-way points (i + 1/2) step, |i| <= reach: the edges of the cells."""
+    """Where the loss passes half-way points (i + 1/2) step, |i| <= reach: the edges of the
+    cells."""
 
     def loss(t: float) -> float:
         return (first.log_density(t) - second.log_density(t)) / step
@@ -143,8 +146,8 @@ def crossings(first, second, step: float, reach: int, tail: float) -> list[float
 
 
 def _crossing(loss, left: tuple[float, float], right: tuple[float, float], level: float) -> float:
-    """A place between two others where the loss is nearly at the level, by chords; the end that stays is pulled in
-    (Illinois).
+    """A place between two others where the loss is nearly at the level, by chords; the end that
+    stays is pulled in (Illinois).
     """
     (t, f), (u, g) = (left[0], left[1] - level), (right[0], right[1] - level)
     middle = (t + u) / 2
@@ -169,7 +172,8 @@ def masses(law, edges: list[float]) -> list[arb]:
 
 
 class Frontier:
-    """Events, from none to all, of the cells with the largest losses, and what they have under both laws."""
+    """Events, from none to all, of the cells with the largest losses, and what they have under both
+    laws."""
 
     def __init__(self, first, second, step: float, reach: int, tail: float):
         edges = crossings(first, second, step, reach, tail)
@@ -180,7 +184,8 @@ class Frontier:
         self._charge = list(accumulate((charge.upper() for charge in charges), arb.max))
 
     def attained(self, charge: arb) -> arb:
-        """What an event of mass at most `charge` under the second law has under the first, from below.
+        """What an event of mass at most `charge` under the second law has under the first, from
+        below.
 
         It is one of the events, and of the next larger one's last cell a random share.
         """
@@ -201,8 +206,8 @@ def _loss(cell: tuple[arb, arb]) -> float:
 
 
 def largest_step(case: Case) -> arb:
-    """The law of a part against events of the largest sum of a shuffled epoch; sums are translated by what the
-    fillers add.
+    """The law of a part against events of the largest sum of a shuffled epoch; sums are translated
+    by what the fillers add.
     """
     release = case.release
     if release.name != "shuffle" or release.laplace or case.adjacency == "add_remove":

@@ -1,4 +1,5 @@
-"""Reads a certificate (docs/certificates.md), proves each of its ends again, and says what came of it."""
+"""Reads a certificate (docs/certificates.md), proves each of its ends again, and says what came of
+it."""
 
 import json
 from dataclasses import dataclass
@@ -66,7 +67,9 @@ def verify(path: str) -> tuple[list[str], int]:
             unknown.append(str(error))
             lines.append(f"{end} {data['claim'][end]!r}: not covered: {error}")
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            return [f"{path} is no certificate: {type(error).__name__} {error} in its {end} end"], NO_CERTIFICATE
+            return [
+                f"{path} is no certificate: {type(error).__name__} {error} in its {end} end"
+            ], NO_CERTIFICATE
     if refuted:
         return [*lines, f"refuted: {'; '.join(refuted)}"], REFUTED
     if unknown:
@@ -103,7 +106,9 @@ def prove_upper(data: dict, question: Question) -> str:
     unknown = sorted({name for name in names if name not in THEOREMS})
     if unknown:
         raise NotCovered(f"theorem {', '.join(unknown)}")
-    if upper["backward"] is None and not all(THEOREMS[name].symmetric(question.adjacency) for name in names):
+    if upper["backward"] is None and not all(
+        THEOREMS[name].symmetric(question.adjacency) for name in names
+    ):
         raise Refuted(f"backward: {question.adjacency} needs a bound of this order, too")
     notes = []
     for direction in ("forward", "backward"):
@@ -113,17 +118,24 @@ def prove_upper(data: dict, question: Question) -> str:
         covered(question, parts, direction)
         delta, note = composed(question, parts, direction, upper=True)
         if not delta <= question.delta:
-            raise Refuted(f"{direction}: at epsilon {shown(question.epsilon)} the composed profile is {shown(delta)}, "
-                          f"above {shown(question.delta)}")
+            raise Refuted(
+                f"{direction}: at epsilon {shown(question.epsilon)} the composed profile "
+                f"is {shown(delta)}, "
+                f"above {shown(question.delta)}"
+            )
         notes.append(f"{direction}: {note}" if upper["backward"] else note)
     release = question.releases[0]
-    places = sorted({f"Theorem {name}, docs/accounting.md {section_of(name, release)}" for name in names})
+    places = sorted(
+        {f"Theorem {name}, docs/accounting.md {section_of(name, release)}" for name in names}
+    )
     return "; ".join([*places, *notes])
 
 
 def section_of(name: str, release: Release) -> str:
     theorem = THEOREMS[name]
-    return theorem.laplace_section if release.laplace and theorem.laplace_section else theorem.section
+    return (
+        theorem.laplace_section if release.laplace and theorem.laplace_section else theorem.section
+    )
 
 
 def prove_lower(data: dict, question: Question) -> str:
@@ -139,15 +151,22 @@ def prove_lower(data: dict, question: Question) -> str:
         parts, direction = lower["parts"], lower["direction"]
         if direction not in ("forward", "backward"):
             raise Refuted(f"no direction {direction!r}")
-        unknown = sorted({part["statistic"] for part in parts if part["statistic"] not in STATISTICS})
+        unknown = sorted(
+            {part["statistic"] for part in parts if part["statistic"] not in STATISTICS}
+        )
         if unknown:
             raise NotCovered(f"statistic {', '.join(unknown)}")
         covered(question, parts, direction)
         delta, note = composed(question, parts, direction, upper=False)
     # Above delta at the claimed epsilon, so that delta is not met at any smaller one either.
-    if not (delta > question.delta or (data["question"]["quantity"] == "delta" and delta >= question.delta)):
-        raise Refuted(f"at epsilon {shown(question.epsilon)} the attack attains {shown(delta)}, "
-                      f"not {shown(question.delta)}")
+    if not (
+        delta > question.delta
+        or (data["question"]["quantity"] == "delta" and delta >= question.delta)
+    ):
+        raise Refuted(
+            f"at epsilon {shown(question.epsilon)} the attack attains {shown(delta)}, "
+            f"not {shown(question.delta)}"
+        )
     return note
 
 
@@ -155,13 +174,18 @@ def covered(question: Question, parts: list[dict], direction: str) -> None:
     """Every release is composed exactly as often as it happens."""
     for place, release in enumerate(question.releases):
         mine = [part for part in parts if part["release"] == place]
-        rounds = next((THEOREMS[part["theorem"]].rounds for part in mine if "theorem" in part), None)
+        rounds = next(
+            (THEOREMS[part["theorem"]].rounds for part in mine if "theorem" in part), None
+        )
         if rounds is not None:
             rounds(release, mine)
         elif not all(type(part["times"]) is int and part["times"] > 0 for part in mine):
             raise Refuted(f"{direction}: times must be whole numbers above 0")
         elif sum(part["times"] for part in mine) != release.rounds:
-            raise Refuted(f"{direction}: release {place} happens {release.rounds} times, not as often as its parts")
+            raise Refuted(
+                f"{direction}: release {place} happens {release.rounds} times, not as "
+                "often as its parts"
+            )
     if any(part["release"] not in range(len(question.releases)) for part in parts):
         raise Refuted(f"{direction}: a part is of no release of the question")
 

@@ -1,4 +1,5 @@
-"""Bounds of the members of a cell for Gaussian noise: Lemmas 12, 13 and 21, Theorems 15 and 22 of docs/accounting.md.
+"""Bounds of the members of a cell for Gaussian noise: Lemmas 12, 13 and 21, Theorems 15 and 22 of
+docs/accounting.md.
 
 Lengths are over the noise scale s.
 """
@@ -7,7 +8,17 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from balls import HALF, ONE, ZERO, NotCovered, larger, normal_density, normal_tail, positive_part, smaller
+from balls import (
+    HALF,
+    ONE,
+    ZERO,
+    NotCovered,
+    larger,
+    normal_density,
+    normal_tail,
+    positive_part,
+    smaller,
+)
 from flint import arb
 
 from profiles import Order
@@ -48,9 +59,9 @@ class Line:
     def _astray(self, c: float, one: arb, two: arb, tau: arb) -> arb:
         """How much more than the value at c the supremum may be.
 
-        The excess e_f - a e_(f-d) - tau is negative left of the best place and positive right of it (Lemma 12 (iii)).
-        With the opposite signs at c - r and c + r the place lies between, and what is missed is at most r times the
-        largest density.
+        The excess e_f - a e_(f-d) - tau is negative left of the best place and positive right of it
+        (Lemma 12 (iii)). With the opposite signs at c - r and c + r the place lies between, and
+        what is missed is at most r times the largest density.
         """
         for radius in (2.0**-34, 2.0**-28, 2.0**-20, 2.0**-12):
             grow, turn = (self.f * radius).exp(), ((self.f - self.d) * radius).exp()
@@ -65,7 +76,8 @@ class Line:
         raise NotCovered("a half-line whose end is not found")
 
     def _place(self, log_a: float, tau: arb, start: float) -> float:
-        """Where e_f = tau + a e_(f-d), in floating point: ln(tau e_f^-1 + a e_(f-d)/e_f) is convex and falls."""
+        """Where e_f = tau + a e_(f-d), in floating point: ln(tau e_f^-1 + a e_(f-d)/e_f) is convex
+        and falls."""
         f, d = self._floats
         log_tau = float(tau.log().mid()) if tau > 0 else -math.inf
         base_tau = log_tau + f * f / 2
@@ -95,10 +107,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Heights:
-    """W = exp(h Z - h^2/2) on few values: bins of Z are moved to their ends, mass and mean of W kept.
+    """W = exp(h Z - h^2/2) on few values: bins of Z are moved to their ends, mass and mean of W
+    kept.
 
-    That raises the mean of a convex function.  What is right of the last value is moved to it, as Psi falls; what is
-    left of the first one is moved to 0.
+    That raises the mean of a convex function. What is right of the last value is moved to it, as
+    Psi falls; what is left of the first one is moved to 0.
     """
 
     values: list[arb]
@@ -123,7 +136,8 @@ class Heights:
 
 @dataclass(frozen=True)
 class Precision:
-    """How many deviations of a normal variable are looked at, and which contributions need not be exact."""
+    """How many deviations of a normal variable are looked at, and which contributions need not be
+    exact."""
 
     reach: float
     small: arb
@@ -152,20 +166,22 @@ class Corner:
         if best <= enough:
             return best
         previous = None
-        for bins in BINS[BINS.index(self.bins):]:
+        for bins in BINS[BINS.index(self.bins) :]:
             mean = self._mean(order.a, log_a, tau, bins)
             best = smaller(best, mean)
             if best <= enough:
                 self.bins = bins
                 break
-            # Errors fall by four when bins are halved: where that will not be enough, time is not spent on it.
+            # Errors fall by four when bins are halved: where that will not be enough, time is not
+            # spent on it.
             if previous is not None and mean - (previous - mean) > enough:
                 break
             previous = mean
         return best
 
     def _mean(self, a: arb, log_a: float, tau: arb, bins: int) -> arb:
-        """E Psi(a, W tau; f, d).  Where little mass is, the value for a smaller W stands in: Psi falls."""
+        """E Psi(a, W tau; f, d). Where little mass is, the value for a smaller W stands in: Psi
+        falls."""
         if bins not in self.heights:
             self.heights[bins] = Heights.of(self.h, bins, self.precision.reach)
         heights = self.heights[bins]
@@ -179,8 +195,9 @@ class Corner:
 
 @dataclass(frozen=True)
 class Draws:
-    """How often a record is in a sample (p_l, the probability `rest` left out), by a first stage that it passes with
-    probability q, and the law of u of Theorem 22: values and masses, and the mass of smaller ones.
+    """How often a record is in a sample (p_l, the probability `rest` left out), by a first stage
+    that it passes with probability q, and the law of u of Theorem 22: values and masses, and the
+    mass of smaller ones.
 
     Lemma 13 serves the first occurrence (`raised`) for WOR, by Theorem 15, and else where q = 1.
     """
@@ -208,8 +225,11 @@ class CornerBound:
 
     def __init__(self, corner: Corner, draws: Draws, s: arb) -> None:
         self.corner, self.draws = corner, draws
-        self.terms = [(p, Line(corner.length + 2 * (hits - 1) / s, hits * corner.d))
-                      for hits, p in enumerate(draws.p) if hits and not p.is_zero()]
+        self.terms = [
+            (p, Line(corner.length + 2 * (hits - 1) / s, hits * corner.d))
+            for hits, p in enumerate(draws.p)
+            if hits and not p.is_zero()
+        ]
         self.known: dict[tuple, arb] = {}
         self.failed = False
 
@@ -233,7 +253,10 @@ class CornerBound:
 
         def shared(first: float) -> arb:
             nonlocal best
-            charges = [(first * budget / p).lower(), *self._charges(order, later, ((1 - arb(first)) * budget).lower())]
+            charges = [
+                (first * budget / p).lower(),
+                *self._charges(order, later, ((1 - arb(first)) * budget).lower()),
+            ]
             value = self._charged(order, charges, enough)
             best = smaller(best, value)
             return value
@@ -253,18 +276,26 @@ class CornerBound:
                 low, left, at_left = left, right, at_right
                 right = low + golden * (high - low)
                 at_right = shared(right)
-        # A law that was too small once is refuted in time: the search, some forty times as long, is not made again.
+        # A law that was too small once is refuted in time: the search, some forty times as long, is
+        # not made again.
         self.failed = not best <= enough
         return best
 
     def _charged(self, order: Order, charges: list[arb], enough: arb) -> arb:
         """The bound of Theorem 15 or 22 for these charges tau_l."""
         draws = self.draws
-        later = sum((p * self._mean(line, order, charge)
-                     for (p, line), charge in zip(self.terms[1:], charges[1:], strict=True)), draws.rest)
+        later = sum(
+            (
+                p * self._mean(line, order, charge)
+                for (p, line), charge in zip(self.terms[1:], charges[1:], strict=True)
+            ),
+            draws.rest,
+        )
         p, line = self.terms[0]
         if draws.raised:
-            first = self.corner.supremum(order, charges[0], ((enough / draws.q - later) / p).lower())
+            first = self.corner.supremum(
+                order, charges[0], ((enough / draws.q - later) / p).lower()
+            )
         else:
             first = self._mean(line, order, charges[0])
         return draws.q * (later + p * first)
@@ -278,10 +309,11 @@ class CornerBound:
         return total
 
     def _charges(self, order: Order, terms: list[tuple[arb, Line]], budget: arb) -> list[arb]:
-        """Numbers tau_l >= 0 with a sum of p_l tau_l of at most the budget, (a - 1)(p_0 + e) for all l together.
+        """Numbers tau_l >= 0 with a sum of p_l tau_l of at most the budget, (a - 1)(p_0 + e) for
+        all l together.
 
-        Those for which the best half-lines of all l begin at one place, as nearly as tau_l >= 0 allows; the place is
-        sought in floating point.
+        Those for which the best half-lines of all l begin at one place, as nearly as tau_l >= 0
+        allows; the place is sought in floating point.
         """
         if len(terms) == 1:
             return [budget / terms[0][0]]
@@ -296,7 +328,10 @@ class CornerBound:
         return [(charge * scale).lower() for charge in charges]
 
     def _threshold(self, terms: list[tuple[arb, Line]], log_a: float, log_budget: float) -> float:
-        rows = [(float(p.mid()), float(line.f.mid()), float((line.f - line.d).mid())) for p, line in terms]
+        rows = [
+            (float(p.mid()), float(line.f.mid()), float((line.f - line.d).mid()))
+            for p, line in terms
+        ]
 
         def dear(c: float) -> bool:
             """Whether the charges at c cost more than the budget."""
@@ -319,11 +354,15 @@ class CornerBound:
         return low
 
 
-def base_weights(b: int, m: int, q: arb, p_0: arb, negligible: arb) -> tuple[list[tuple[arb, arb]], arb]:
-    """The law of u = (p_0 + e w)/(p_0 + e), w = b (1 - 1/b)^m / n_0 of Lemma 20, and the mass of what is smaller.
+def base_weights(
+    b: int, m: int, q: arb, p_0: arb, negligible: arb
+) -> tuple[list[tuple[arb, arb]], arb]:
+    """The law of u = (p_0 + e w)/(p_0 + e), w = b (1 - 1/b)^m / n_0 of Lemma 20, and the mass of
+    what is smaller.
 
-    n_0 is the number of b slots that m draws, to b - 1 of them, leave empty.  Neighbouring values are moved to the ends
-    of bins with their mean kept, and to the last one from beyond: falling convex functions have no smaller means.
+    n_0 is the number of b slots that m draws, to b - 1 of them, leave empty. Neighbouring values
+    are moved to the ends of bins with their mean kept, and to the last one from beyond: falling
+    convex functions have no smaller means.
     """
     filled = [ONE]
     for _ in range(m):
@@ -336,7 +375,9 @@ def base_weights(b: int, m: int, q: arb, p_0: arb, negligible: arb) -> tuple[lis
     e = (ONE - q) / q
     whole = b * (ONE - ONE / b) ** m
     # u rises with the number k of filled slots.
-    law = [((p_0 + e * whole / (b - k)) / (p_0 + e), mass) for k, mass in enumerate(filled) if mass > 0]
+    law = [
+        ((p_0 + e * whole / (b - k)) / (p_0 + e), mass) for k, mass in enumerate(filled) if mass > 0
+    ]
     first, light = 0, ZERO
     while light + law[first][1] < negligible:
         light += law[first][1]
@@ -346,7 +387,7 @@ def base_weights(b: int, m: int, q: arb, p_0: arb, negligible: arb) -> tuple[lis
     while last > first and above + law[last][1] < negligible:
         above += law[last][1]
         last -= 1
-    kept = law[first:last + 1]
+    kept = law[first : last + 1]
     stride = -(-len(kept) // WEIGHTS)
     edges = [*range(0, len(kept) - 1, stride), len(kept) - 1]
     masses = dict.fromkeys(edges, ZERO)

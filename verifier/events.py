@@ -1,4 +1,5 @@
-"""Lower ends: half-lines as events of two mixtures of shifted noise, and whether they attain a discretised law."""
+"""Lower ends: half-lines as events of two mixtures of shifted noise, and whether they attain a
+discretised law."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,8 +16,8 @@ from theorems import Case
 
 @dataclass(frozen=True)
 class Noise:
-    """The noise of a sum, lengths over its scale: its tail in balls and, for places to start from, in floating
-    point."""
+    """The noise of a sum, lengths over its scale: its tail in balls and, for places to start from,
+    in floating point."""
 
     laplace: bool
 
@@ -47,16 +48,21 @@ def log_sum(logs: list[float]) -> float:
 
 
 class Curve:
-    """Half-lines as events of two mixtures of shifted noise, which are the best ones where the loss rises.
+    """Half-lines as events of two mixtures of shifted noise, which are the best ones where the loss
+    rises.
 
-    Any event shows that its two probabilities lie below the trade-off curve, so how it was found does not matter.
+    Any event shows that its two probabilities lie below the trade-off curve, so how it was found
+    does not matter.
     """
 
     def __init__(self, P: Weights, Q: Weights, s: arb, noise: Noise, negligible: arb) -> None:
         self.noise = noise
         values = sorted({*P, *Q})
-        # What is seldom is left out of P, which lowers P(A), and counted as if it were in A under Q.
-        kept = [x for x in values if not (P.get(x, ZERO) < negligible and Q.get(x, ZERO) < negligible)]
+        # What is seldom is left out of P, which lowers P(A), and counted as if it were in A under
+        # Q.
+        kept = [
+            x for x in values if not (P.get(x, ZERO) < negligible and Q.get(x, ZERO) < negligible)
+        ]
         self.extra = sum((Q.get(x, ZERO) for x in values if x not in kept), ZERO).upper()
         self.centres = [ball(x) / s for x in kept]
         self.p = [P.get(x, ZERO) for x in kept]
@@ -80,16 +86,21 @@ class Curve:
     def loss(self, t: float) -> float:
         heights = [self.noise.log_density(t - x) for x in self.x]
         return log_sum([w + h for w, h in zip(self.log_p, heights, strict=True)]) - log_sum(
-            [w + h for w, h in zip(self.log_q, heights, strict=True)])
+            [w + h for w, h in zip(self.log_q, heights, strict=True)]
+        )
 
     def log_tail(self, t: float, weights: list[float]) -> float:
-        return log_sum([w + self.noise.log_tail(t - x) for w, x in zip(weights, self.x, strict=True)])
+        return log_sum(
+            [w + self.noise.log_tail(t - x) for w, x in zip(weights, self.x, strict=True)]
+        )
 
     def tails(self, c: arb) -> tuple[arb, arb]:
         """P(t > c) and Q(t > c)."""
         tails = [self.noise.tail(c - x) for x in self.centres]
-        return (sum((w * t for w, t in zip(self.p, tails, strict=True)), ZERO),
-                sum((w * t for w, t in zip(self.q, tails, strict=True)), ZERO))
+        return (
+            sum((w * t for w, t in zip(self.p, tails, strict=True)), ZERO),
+            sum((w * t for w, t in zip(self.q, tails, strict=True)), ZERO),
+        )
 
     def event(self, T: arb, S: arb) -> arb:
         """P(A) for an event A with Q(A) <= T, as large as is found."""
@@ -101,7 +112,8 @@ class Curve:
         return self.half_line(room, S)
 
     def half_line(self, room: arb, S: arb) -> arb:
-        """P(t > c) with Q(t > c) <= room: c by floating point, a little larger, and sharpened if that is not enough."""
+        """P(t > c) with Q(t > c) <= room: c by floating point, a little larger, and sharpened if
+        that is not enough."""
         c = arb(self.place_of(float(room.log().mid())))
         rough = (c + abs(c) * arb(2) ** -48 + arb(2) ** -60).mid()
         P, Q = self.tails(rough)
@@ -112,18 +124,24 @@ class Curve:
             P, Q = self.tails(c)
             if room >= Q and P.lower() > best:
                 best = P.lower()
-            density = sum((w * self.noise.density(c - x) for w, x in zip(self.q, self.centres, strict=True)), ZERO)
+            density = sum(
+                (w * self.noise.density(c - x) for w, x in zip(self.q, self.centres, strict=True)),
+                ZERO,
+            )
             # Newton's step, and a hair more, so that Q ends below.
             c = (c + (Q - room * (ONE - arb(2) ** -100)) / density).mid()
         return best
 
     def place_of(self, log_room: float) -> float:
-        """c with ln Q(t > c) = log_room, by Newton's method between brackets, from the last place on."""
+        """c with ln Q(t > c) = log_room, by Newton's method between brackets, from the last place
+        on."""
         c, low, high = self.last, self.low - 1e3, self.high + 1e3
         for _ in range(200):
             value = self.log_tail(c, self.log_q)
             low, high = (c, high) if value > log_room else (low, c)
-            density = log_sum([w + self.noise.log_density(c - x) for w, x in zip(self.log_q, self.x, strict=True)])
+            density = log_sum(
+                [w + self.noise.log_density(c - x) for w, x in zip(self.log_q, self.x, strict=True)]
+            )
             slope = exp(min(density - value, 700.0))
             following = c + (value - log_room) / slope if slope > 0 else (low + high) / 2
             if not low < following < high:
@@ -143,8 +161,10 @@ def statistic_sum(case: Case) -> arb:
     curve = Curve(first, second, release.s, Noise(release.laplace), case.negligible)
     if curve.rises:
         return shortfall_below(law, curve.event)
-    mixtures = [Mixture(list(weights.values()), list(weights), float(release.s.mid()), release.laplace)
-                for weights in (first, second)]
+    mixtures = [
+        Mixture(list(weights.values()), list(weights), float(release.s.mid()), release.laplace)
+        for weights in (first, second)
+    ]
     reach = max(-law.indices[0], law.indices[-1]) + 1
     unions = Frontier(*mixtures, law.step, reach, float(case.negligible.mid()))
     return shortfall_below(law, lambda T, S: unions.attained(T))

@@ -1,10 +1,12 @@
-"""Upper bounds by the value of a game (sections 4.1 and 4.4 of docs/accounting.md), under substitution.
+"""Upper bounds by the value of a game (sections 4.1 and 4.4 of docs/accounting.md), under
+substitution.
 
-At every step, given the order that is left, the worst of all vectors v, v', g is taken.  Cells cover these choices, a
-law bounds the members of each cell at all orders, and recursion (3) takes at each order the worst cell.
+At every step, given the order that is left, the worst of all vectors v, v', g is taken. Cells cover
+these choices, a law bounds the members of each cell at all orders, and recursion (3) takes at each
+order the worst cell.
 
-Shown are the cover, in exact arithmetic; the domination, in balls; the recursion, in integers in units of 2^-bits that
-are rounded up; and the claim.
+Shown are the cover, in exact arithmetic; the domination, in balls; the recursion, in integers in
+units of 2^-bits that are rounded up; and the claim.
 """
 
 import math
@@ -30,6 +32,7 @@ SECTIONS = {"15": "4.1", "22": "4.4", "30": "4.1"}
 
 # --- Cells (Lemma 14) -----------------------------------------------------------------------------
 
+
 @dataclass(frozen=True)
 class Cell:
     """C_0 <= C <= C_1 and psi_0 <= psi <= psi_1."""
@@ -40,8 +43,12 @@ class Cell:
     @staticmethod
     def read(numbers: list[float], where: str) -> "Cell":
         C_0, C_1, psi_0, psi_1 = (float(number) for number in numbers)
-        if not (0 <= C_0 <= C_1 <= QUARTER_TURN and -QUARTER_TURN <= psi_0 <= psi_1 <= QUARTER_TURN):
-            raise Refuted(f"{where}: [{C_0!r}, {C_1!r}, {psi_0!r}, {psi_1!r}] are no angles of a cell")
+        if not (
+            0 <= C_0 <= C_1 <= QUARTER_TURN and -QUARTER_TURN <= psi_0 <= psi_1 <= QUARTER_TURN
+        ):
+            raise Refuted(
+                f"{where}: [{C_0!r}, {C_1!r}, {psi_0!r}, {psi_1!r}] are no angles of a cell"
+            )
         return Cell((C_0, C_1), (psi_0, psi_1))
 
     def mirrored(self) -> "Cell":
@@ -68,8 +75,8 @@ def angle(number: float) -> arb:
 
 
 def check_cover(cells: list[Cell]) -> None:
-    """All |psi| <= C <= pi/2 are in some cell: in each strip between neighbouring ends of C the cells that span it
-    leave no gap.
+    """All |psi| <= C <= pi/2 are in some cell: in each strip between neighbouring ends of C the
+    cells that span it leave no gap.
     """
     ends = sorted({0.0, QUARTER_TURN, *(end for cell in cells for end in cell.C)})
     for left, right in pairwise(ends):
@@ -79,10 +86,14 @@ def check_cover(cells: list[Cell]) -> None:
             if spans and cell.psi[0] <= reached:
                 reached = max(reached, cell.psi[1])
         if reached < right:
-            raise Refuted(f"game: no cell holds C between {left!r} and {right!r} with psi just above {reached!r}")
+            raise Refuted(
+                f"game: no cell holds C between {left!r} and {right!r} with psi just "
+                f"above {reached!r}"
+            )
 
 
 # --- Three places, where noise is Laplace (Lemmas 28 and 29) --------------------------------------
+
 
 def laplace_mass(left: arb, right: arb | None, centre: arb) -> arb:
     """Of Lap(centre) between two places; without `right`, to the right of the left one."""
@@ -97,7 +108,8 @@ def laplace_mass(left: arb, right: arb | None, centre: arb) -> arb:
 
 @dataclass(frozen=True)
 class Places:
-    """S(x, y): the most that Lap(x) - a Lap(y) - tau Lap(0) gives to an event; x and y are lengths times s."""
+    """S(x, y): the most that Lap(x) - a Lap(y) - tau Lap(0) gives to an event; x and y are lengths
+    times s."""
 
     x: Fraction
     y: Fraction
@@ -111,8 +123,8 @@ class Places:
         return self._right(others) + self._right([(weight, -far) for weight, far in others])
 
     def _right(self, others: list[tuple[arb, Fraction]]) -> arb:
-        """The part of S right of x, which is the origin: the ratio g does not fall there, and is constant beyond the
-        last place.
+        """The part of S right of x, which is the origin: the ratio g does not fall there, and is
+        constant beyond the last place.
         """
         end, astray = None, ZERO
         left = Fraction(0)
@@ -130,17 +142,23 @@ class Places:
                     end, astray = ball(place) / self.s, positive_part(ONE - ratio).upper()
                 break
             left = place
-        taken = sum((weight * laplace_mass(ZERO, end, ball(far) / self.s) for weight, far in others), ZERO)
+        taken = sum(
+            (weight * laplace_mass(ZERO, end, ball(far) / self.s) for weight, far in others), ZERO
+        )
         return laplace_mass(ZERO, end, ZERO) - taken + astray
 
     def _ratio(self, others: list[tuple[arb, Fraction]], t: Fraction) -> arb:
         """g at t >= 0."""
-        return sum((weight * ((ball(t) - abs(ball(t - far))) / self.s).exp() for weight, far in others), ZERO)
+        return sum(
+            (weight * ((ball(t) - abs(ball(t - far))) / self.s).exp() for weight, far in others),
+            ZERO,
+        )
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A cell of Theorem 30: which of v, v' and g is not one of the antipodal two, and its distances u.
+    """A cell of Theorem 30: which of v, v' and g is not one of the antipodal two, and its distances
+    u.
 
     Its names are first (v), second (v'), replaced (g), and any, which holds all choices.
     """
@@ -192,8 +210,10 @@ def check_intervals(cells: list[Interval]) -> None:
 
 # --- Domination -----------------------------------------------------------------------------------
 
+
 def shortfall(law: Law, forward: Bound, backward: Bound, negligible: arb) -> arb:
-    """The largest H(a) - F(a) at the kinks, or 0; below order 1 H is the mirror image (F3) of `backward`."""
+    """The largest H(a) - F(a) at the kinks, or 0; below order 1 H is the mirror image (F3) of
+    `backward`."""
     kinks = []
     S, T = arb(law.infinity), ZERO
     for loss, S_here, T_here in law.suffixes:
@@ -218,14 +238,17 @@ def shortfall(law: Law, forward: Bound, backward: Bound, negligible: arb) -> arb
         above = [kink for kink in kinks if kink[0] > 0]
         below = [kink for kink in kinks if kink[0] < 0]
         if above and below:
-            # H is convex: no larger than the chord between the neighbouring kinks, where it is at most F + missing.
+            # H is convex: no larger than the chord between the neighbouring kinks, where it is at
+            # most F + missing.
             H = smaller(H, chord(below[0], above[-1], ZERO) + missing)
         missing = larger(missing, positive_part(H - F))
     return missing
 
 
-def bounds_of(cells: list[Cell], draws: Draws, s: arb, negligible: arb) -> list[tuple[Bound, Bound]]:
-    """F_c and B_c of every cell.  A cell and its mirror image share them."""
+def bounds_of(
+    cells: list[Cell], draws: Draws, s: arb, negligible: arb
+) -> list[tuple[Bound, Bound]]:
+    """F_c and B_c of every cell. A cell and its mirror image share them."""
     precision = Precision.of(negligible)
     bounds = {}
     for cell in cells:
@@ -249,7 +272,9 @@ def draws_of(case: Case) -> Draws:
         return Draws(ONE, counts.probabilities, counts.rest, [(ONE, ONE)], ZERO, raised=True)
     case.need(kinds == ["without", "with"], "WR, MUST.WO or MUST.OW")
     b, m = stages[0].size, stages[1].size
-    case.need(2 <= b <= slots - 1, "a first sample of two records or more, smaller than the data set")
+    case.need(
+        2 <= b <= slots - 1, "a first sample of two records or more, smaller than the data set"
+    )
     q = stage_counts(stages[0], slots, 1, cut).probabilities[1]
     counts = stage_counts(stages[1], b, 1, cut)
     weights, light = base_weights(b, m, q, counts.probabilities[0], cut)
@@ -264,9 +289,11 @@ def chord(left: tuple[arb, arb], right: tuple[arb, arb], loss: arb) -> arb:
 
 # --- Recursion (3) --------------------------------------------------------------------------------
 
+
 @dataclass(frozen=True)
 class Play:
-    """W_r at the losses i step, i = 0, ..., points - 1, as integers in units of 2^-bits that are rounded up."""
+    """W_r at the losses i step, i = 0, ..., points - 1, as integers in units of 2^-bits that are
+    rounded up."""
 
     step: arb
     points: int
@@ -280,7 +307,8 @@ class Play:
         return max(int((number * self.one).ceil().upper().ceil().unique_fmpz()), 0)
 
     def value(self, laws: list[Law], infinite: arb, steps: int) -> list[int]:
-        """W_steps, where `infinite` is the most mass at infinity of any cell, and W_r(0) is replaced by V_r(0) = 1."""
+        """W_steps, where `infinite` is the most mass at infinity of any cell, and W_r(0) is
+        replaced by V_r(0) = 1."""
         low = min(law.indices[0] for law in laws)
         high = max(law.indices[-1] for law in laws)
         # Of both, what reaches a point from a point: orders from -high to points - 1 - low.
@@ -291,7 +319,9 @@ class Play:
         start = -low - first
         W = [0] * self.points
         for _ in range(steps):
-            after = fmpz_poly([*self._below_one(W, shrink), *W, *[W[-1]] * (last + 1 - self.points)])
+            after = fmpz_poly(
+                [*self._below_one(W, shrink), *W, *[W[-1]] * (last + 1 - self.points)]
+            )
             plays = [self._inside(kernel, after, start) for kernel in kernels]
             most = plays[0] if len(plays) == 1 else map(max, *plays)
             W = [min((int(value) >> self.bits) + 1 + extra, self.one) for value in most]
@@ -306,8 +336,10 @@ class Play:
     def _below_one(self, W: list[int], shrink: list[int]) -> list[int]:
         """W(1/a) = 1 - (1 - W(a))/a, from the last of `shrink` on."""
         last = self.points - 1
-        values = [self.one - ((shrunk * (self.one - W[min(i, last)])) >> self.bits)
-                  for i, shrunk in enumerate(shrink, start=1)]
+        values = [
+            self.one - ((shrunk * (self.one - W[min(i, last)])) >> self.bits)
+            for i, shrunk in enumerate(shrink, start=1)
+        ]
         return values[::-1]
 
     def _inside(self, kernel: fmpz_poly, after: fmpz_poly, start: int) -> list:
@@ -321,6 +353,7 @@ class Play:
 
 
 # --- The certificate ------------------------------------------------------------------------------
+
 
 def read_laws(data: list[dict]) -> list[Law]:
     """The laws of the cells, all on one grid of losses through 0."""
@@ -345,8 +378,8 @@ def fine_enough(delta: arb, roundings: int) -> int:
 
 
 def at_epsilon(play: Play, W: list[int], epsilon: arb) -> arb:
-    """W_k at the order e^epsilon: V_k is convex and lies below the chord between points; it does not rise beyond the
-    last one.
+    """W_k at the order e^epsilon: V_k is convex and lies below the chord between points; it does
+    not rise beyond the last one.
     """
     place = math.floor(float(epsilon) / float(play.step))
     while place > 0 and not place * play.step <= epsilon:
@@ -371,7 +404,9 @@ def prove_game(question, game: dict) -> str:
     if type(steps) is not int or steps != release.rounds:
         raise Refuted(f"game: {steps!r} steps are played, of {release.rounds}")
     if type(points) is not int or not 1 <= points <= MOST_POINTS:
-        raise Refuted(f"game: points must be a whole number from 1 to {MOST_POINTS}, got {points!r}")
+        raise Refuted(
+            f"game: points must be a whole number from 1 to {MOST_POINTS}, got {points!r}"
+        )
     laws = read_laws(game["cells"])
     check_work(theorem, laws, points, steps)
     # Shortfalls that are not seen in the nine digits of the claim.
@@ -380,7 +415,9 @@ def prove_game(question, game: dict) -> str:
     case.need(release.laplace == (theorem == "30"), "Gaussian noise, and theorem 30 Laplace noise")
     draws = draws_of(case)
     kind = Interval if release.laplace else Cell
-    cells = [kind.read(entry["cell"], f"game, cell {place}") for place, entry in enumerate(game["cells"])]
+    cells = [
+        kind.read(entry["cell"], f"game, cell {place}") for place, entry in enumerate(game["cells"])
+    ]
     if release.laplace:
         check_intervals(cells)
         bounds = [cell.bounds(draws.q, release.s) for cell in cells]
@@ -389,15 +426,23 @@ def prove_game(question, game: dict) -> str:
         bounds = bounds_of(cells, draws, release.s, negligible)
     missing = [shortfall(law, *both, negligible) for law, both in zip(laws, bounds, strict=True)]
     worst = max(missing, key=float)
-    infinite = max((xi + law.infinity for xi, law in zip(missing, laws, strict=True)), key=lambda each: each.upper())
+    infinite = max(
+        (xi + law.infinity for xi, law in zip(missing, laws, strict=True)),
+        key=lambda each: each.upper(),
+    )
     bits = fine_enough(question.delta, steps * len(laws[0].masses))
     ctx.prec = max(ctx.prec, bits + 32)
     play = Play(arb(laws[0].step), points, bits)
     W = play.value(laws, infinite, steps)
     delta = at_epsilon(play, W, question.epsilon)
     if not delta <= question.delta:
-        raise Refuted(f"game: at epsilon {float(question.epsilon):.10g} its value is {float(delta.upper()):.10g}, "
-                      f"above {float(question.delta):.10g}")
+        raise Refuted(
+            f"game: at epsilon {float(question.epsilon):.10g} its value is "
+            f"{float(delta.upper()):.10g}, "
+            f"above {float(question.delta):.10g}"
+        )
     shown = f"{float(worst):.10g}" if worst > 0 else "0"
-    return (f"Theorem {theorem}, docs/accounting.md {SECTIONS[theorem]}; {len(cells)} cells, "
-            f"{steps} steps of {points} points; shortfall {shown}")
+    return (
+        f"Theorem {theorem}, docs/accounting.md {SECTIONS[theorem]}; {len(cells)} cells, "
+        f"{steps} steps of {points} points; shortfall {shown}"
+    )

@@ -1,4 +1,5 @@
-"""Discretised laws: their profile at its kinks, composition, and the profile of what is composed."""
+"""Discretised laws: their profile at its kinks, composition, and the profile of what is
+composed."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -47,7 +48,11 @@ def read_law(data: dict, where: str) -> Law:
     indices, masses = data["indices"], [float(mass) for mass in data["masses"]]
     if not (isfinite(step) and step > 0 and isfinite(offset)):
         raise Refuted(f"{where}: the grid needs a finite offset and a step above 0")
-    if len(indices) != len(masses) or not masses or not all(type(index) is int for index in indices):
+    if (
+        len(indices) != len(masses)
+        or not masses
+        or not all(type(index) is int for index in indices)
+    ):
         raise Refuted(f"{where}: each mass needs one whole number as its index")
     if not all(isfinite(mass) and mass >= 0 for mass in [*masses, infinity]):
         raise Refuted(f"{where}: masses must be finite and not negative")
@@ -59,10 +64,9 @@ def read_law(data: dict, where: str) -> Law:
 def shortfall_above(law: Law, profile, negligible: arb) -> arb:
     """The largest H(a) - F(a), or 0: with so much more mass at infinity the law dominates.
 
-    H is convex, 1 at a = 0 and falls; F is linear between kinks and constant beyond the last one.  So a = 0 and the
-    kinks are all
-    orders that need a look.  `profile` (loss, order, enough) bounds H at order e^loss from above, and need not be
-    sharper than `enough`.
+    H is convex, 1 at a = 0 and falls; F is linear between kinks and constant beyond the last one.
+    So a = 0 and the kinks are all orders that need a look. `profile` (loss, order, enough) bounds H
+    at order e^loss from above, and need not be sharper than `enough`.
     """
     missing = positive_part(ONE - law.total()).upper()
     S, T = arb(law.infinity), ZERO
@@ -80,9 +84,8 @@ def shortfall_above(law: Law, profile, negligible: arb) -> arb:
 def shortfall_below(law: Law, event_of) -> arb:
     """The largest S_j - P(A), or 0, where A = event_of(T_j, S_j) is an event with Q(A) <= T_j.
 
-    F is the largest of the lines S_j - a T_j and the line S = infinity, T = 0.  If P(A) >= S_j - xi and Q(A) <= T_j,
-    the j-th line is
-    at most H_a + xi for all a.
+    F is the largest of the lines S_j - a T_j and the line S = infinity, T = 0. If P(A) >= S_j - xi
+    and Q(A) <= T_j, the j-th line is at most H_a + xi for all a.
     """
     missing = arb(law.infinity)
     for _, S, T in law.suffixes:
@@ -94,7 +97,8 @@ def shortfall_below(law: Law, event_of) -> arb:
 
 @dataclass(frozen=True)
 class Composed:
-    """Masses at (start + i) step, i = 0, 1, ..., and a mass at infinity; the offsets of the laws are kept apart."""
+    """Masses at (start + i) step, i = 0, 1, ..., and a mass at infinity; the offsets of the laws
+    are kept apart."""
 
     start: int
     masses: arb_poly
@@ -112,8 +116,8 @@ def times(one: Composed, other: Composed, cut: arb, upper: bool) -> Composed:
 
 
 def trimmed(start: int, masses: list[arb], infinity: arb, cut: arb, upper: bool) -> Composed:
-    """Without tails of mass below cut: upper, they go to infinity and up to the first kept place; lower, they are
-    dropped.
+    """Without tails of mass below cut: upper, they go to infinity and up to the first kept place;
+    lower, they are dropped.
 
     Moving mass to a larger loss raises the profile at every order, and dropping mass lowers it.
     """
@@ -166,7 +170,8 @@ def power(law: Law, k: int, cut: arb, upper: bool) -> Composed:
 
 
 def composed_profile(laws: list[tuple[Law, int]], epsilon: arb, cut: arb, upper: bool) -> arb:
-    """delta(epsilon) of the product of powers of laws on one grid; with `cut`, an upper or a lower bound of it."""
+    """delta(epsilon) of the product of powers of laws on one grid; with `cut`, an upper or a lower
+    bound of it."""
     if len({law.step for law, _ in laws}) != 1:
         raise Refuted("the parts of one direction need one grid step")
     product = None
@@ -187,12 +192,11 @@ def composed_profile(laws: list[tuple[Law, int]], epsilon: arb, cut: arb, upper:
 
 
 def charge(shortfalls: list[tuple[arb, arb, int]]) -> arb:
-    """What masses xi at infinity beside laws of total mass M add to the product of k-th powers: prod (M + xi)^k - prod
-    M^k.
+    """What masses xi at infinity beside laws of total mass M add to the product of k-th powers:
+    prod (M + xi)^k - prod M^k.
 
-    Given as (xi, M, k).  The pairs with the further masses dominate, so their product does (Theorem 8, remark 5), and
-    of its mass only
-    this much is not in the product without them.
+    Given as (xi, M, k). The pairs with the further masses dominate, so their product does (Theorem
+    8, remark 5), and of its mass only this much is not in the product without them.
     """
     growth = sum((k * (xi / M).log1p() for xi, M, k in shortfalls), ZERO)
     whole = sum((k * M.log() for _, M, k in shortfalls), ZERO)

@@ -1,4 +1,5 @@
-"""How often a fixed record is in a sample: chains of stages and their laws, from exact rationals."""
+"""How often a fixed record is in a sample: chains of stages and their laws, from exact
+rationals."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -35,9 +36,9 @@ def probability(x: object, name: str) -> Fraction:
 def stages_of(sampler: dict) -> list[Stage] | None:
     """The chain of 3.5 that a sampler is, merged; None where it is none.
 
-    A uniform subset of a uniform subset is one, and a uniform subset of independent draws is a list of independent
-    draws: so a stage
-    without replacement that follows another one only changes its size.
+    A uniform subset of a uniform subset is one, and a uniform subset of independent draws is a list
+    of independent draws: so a stage without replacement that follows another one only changes its
+    size.
     """
     match sampler["name"]:
         case "poisson":
@@ -55,7 +56,9 @@ def stages_of(sampler: dict) -> list[Stage] | None:
         case "must_ww":
             chain = [("with", sampler["b"]), ("with", sampler["m"])]
         case "multistage":
-            chain = [(stage["kind"], stage.get("size", stage.get("rate"))) for stage in sampler["chain"]]
+            chain = [
+                (stage["kind"], stage.get("size", stage.get("rate"))) for stage in sampler["chain"]
+            ]
         case _:
             return None
     merged: list[Stage] = []
@@ -76,7 +79,8 @@ def stages_of(sampler: dict) -> list[Stage] | None:
 
 @dataclass(frozen=True)
 class Counts:
-    """Probabilities of 0, 1, 2, ... occurrences; `rest` bounds the probability of all that are left out."""
+    """Probabilities of 0, 1, 2, ... occurrences; `rest` bounds the probability of all that are left
+    out."""
 
     probabilities: list[arb]
     rest: arb
@@ -139,8 +143,11 @@ def chain_counts(stages: list[Stage], slots: int, marked: int, negligible: arb) 
     return Counts(probabilities, positive_part(rest).upper())
 
 
-def cut_sample(others: int, rate: Fraction, most: int, negligible: arb) -> tuple[arb, arb, dict[int, arb]]:
-    """3.10: phi = P(K' >= B), the rate r of a full sample, and the law of K' = Binomial(others, rate)."""
+def cut_sample(
+    others: int, rate: Fraction, most: int, negligible: arb
+) -> tuple[arb, arb, dict[int, arb]]:
+    """3.10: phi = P(K' >= B), the rate r of a full sample, and the law of K' = Binomial(others,
+    rate)."""
     law = {0: ball(1 - rate) ** others} if rate < 1 else {others: ONE}
     if rate < 1:
         odds = ball(rate / (1 - rate))

@@ -1,13 +1,13 @@
 """What the filler flip attains (section 5 of docs/accounting.md), from below.
 
-Lemma (a policy is an event).  Whatever a policy sees of an output, whatever it remembers and draws, and whichever
-sign of the fillers it takes for the next steps, it ends in an event A, "accept".  So P(A) - e^epsilon Q(A) <=
-delta(epsilon), if both probabilities are those of one policy.
+Lemma (a policy is an event). Whatever a policy sees of an output, whatever it remembers and draws,
+and whichever sign of the fillers it takes for the next steps, it ends in an event A, "accept". So
+P(A) - e^epsilon Q(A) <= delta(epsilon), if both probabilities are those of one policy.
 
-So thresholds, shares, signs and the place where a memory saturates may be anything, and are chosen in floating
-point.  Masses of cells are balls.  From there on all numbers are integers in units of 2^-bits, those on D (accept)
-rounded down and those on D' (charge) up, and products of polynomials are exact.  What is not followed counts as
-refused on D and as accepted on D'.
+So thresholds, shares, signs and the place where a memory saturates may be anything, and are chosen
+in floating point. Masses of cells are balls. From there on all numbers are integers in units of
+2^-bits, those on D (accept) rounded down and those on D' (charge) up, and products of polynomials
+are exact. What is not followed counts as refused on D and as accepted on D'.
 """
 
 import math
@@ -25,8 +25,8 @@ LARGEST_WINDOW = 100_000
 
 @dataclass(frozen=True)
 class Kernel:
-    """Masses, on D and on D', of the moves by low, low + 1, ... grid points to the left, and the mass on D' of all
-    others.
+    """Masses, on D and on D', of the moves by low, low + 1, ... grid points to the left, and the
+    mass on D' of all others.
     """
 
     low: int
@@ -37,7 +37,8 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Flip:
-    """A policy: the distance of remembered losses, the window of them, and the precision of this replay."""
+    """A policy: the distance of remembered losses, the window of them, and the precision of this
+    replay."""
 
     step: float
     first: int
@@ -58,7 +59,8 @@ class Flip:
         return 1 << 16
 
     def value(self, signs, epsilon: arb, blocks: list[list[int]]) -> arb:
-        """A lower bound of delta(epsilon); `signs` holds the pair of laws of one step for each sign of the fillers."""
+        """A lower bound of delta(epsilon); `signs` holds the pair of laws of one step for each sign
+        of the fillers."""
         single = [self.kernel(*pair) for pair in signs]
         prices = [math.exp(i * self.step) for i in range(self.first, self.last + 1)]
         accept = [self._one if i < 0 else 0 for i in range(self.first, self.last + 1)]
@@ -72,8 +74,8 @@ class Flip:
         return max(worth) / self._one
 
     def kernel(self, first, second) -> Kernel:
-        """One step: cells of one rounded loss go to the grid points next to their own loss, in shares that keep
-        the mean.
+        """One step: cells of one rounded loss go to the grid points next to their own loss, in
+        shares that keep the mean.
         """
         edges = crossings(first, second, self.step, self._reach, 2.0**-self.bits)
         cells: dict[int, tuple[arb, arb]] = {}
@@ -114,7 +116,8 @@ class Flip:
         return self._trimmed(Kernel(a.low + b.low, first, second, a.lost + b.lost))
 
     def _trimmed(self, block: Kernel) -> Kernel:
-        """Moves beyond the reach saturate there; those that are rare on D and on D' are not followed."""
+        """Moves beyond the reach saturate there; those that are rare on D and on D' are not
+        followed."""
         low, first, second = block.low, block.first, block.second
         below = max(-self._reach - low, 0)
         if below:
@@ -124,25 +127,34 @@ class Flip:
         above = self._reach - low
         first = [*first[:above], sum(first[above:])]
         second = [*second[:above], sum(second[above:])]
-        followed = [i for i, (p, q) in enumerate(zip(first, second, strict=True)) if max(p, q) > self._rare]
+        followed = [
+            i for i, (p, q) in enumerate(zip(first, second, strict=True)) if max(p, q) > self._rare
+        ]
         start, stop = followed[0], followed[-1] + 1
         lost = block.lost + sum(second[:start]) + sum(second[stop:])
         return Kernel(low + start, first[start:stop], second[start:stop], lost)
 
-    def play(self, block: Kernel, accept: list[int], charge: list[int]) -> tuple[list[int], list[int]]:
-        """Accept probabilities a block earlier: below the window all is accepted, above it nothing is."""
+    def play(
+        self, block: Kernel, accept: list[int], charge: list[int]
+    ) -> tuple[list[int], list[int]]:
+        """Accept probabilities a block earlier: below the window all is accepted, above it nothing
+        is."""
         alpha = [c >> self.bits for c in self._moved(block.first, block.low, accept)]
-        beta = [min(block.lost - (-c >> self.bits), self._one) for c in self._moved(block.second, block.low, charge)]
+        beta = [
+            min(block.lost - (-c >> self.bits), self._one)
+            for c in self._moved(block.second, block.low, charge)
+        ]
         return alpha, beta
 
     def _moved(self, kernel: list[int], low: int, after: list[int]) -> list[int]:
-        """sum over d of kernel(d) after(i - d), with 1 for places left of the window and 0 right of it, in units
-        of 4^-bits.
+        """sum over d of kernel(d) after(i - d), with 1 for places left of the window and 0 right of
+        it, in units of 4^-bits.
         """
         size = len(after)
         inside = [0] * max(low, 0) + product(kernel, after)[max(-low, 0) :]
         inside = (inside + [0] * size)[:size]
-        beyond = list(accumulate(reversed(kernel), initial=0))[::-1]  # of the moves by low + 0, 1, 2, ... or more
+        # of the moves by low + 0, 1, 2, ... or more
+        beyond = list(accumulate(reversed(kernel), initial=0))[::-1]
         beyond = [beyond[0]] * max(low - 1, 0) + beyond[max(1 - low, 0) :]
         beyond = (beyond + [0] * size)[:size]
         return [c + (b << self.bits) for c, b in zip(inside, beyond, strict=True)]
@@ -161,9 +173,12 @@ def product(a: list[int], b: list[int]) -> list[int]:
 
 
 def best(played, prices: list[float]) -> tuple[list[int], list[int]]:
-    """At each remembered loss the sign that its own numbers favour, or giving up, which is worth 0."""
+    """At each remembered loss the sign that its own numbers favour, or giving up, which is worth
+    0."""
     accept, charge = [], []
-    for price, *offers in zip(prices, *(zip(alpha, beta, strict=True) for alpha, beta in played), strict=True):
+    for price, *offers in zip(
+        prices, *(zip(alpha, beta, strict=True) for alpha, beta in played), strict=True
+    ):
         most, chosen = 0.0, (0, 0)
         for alpha, beta in offers:
             worth = alpha - price * beta
@@ -175,7 +190,8 @@ def best(played, prices: list[float]) -> tuple[list[int], list[int]]:
 
 
 def filler_flip(question, lower: dict) -> tuple[arb, str]:
-    """What the policy of `lower` proves of delta at the question's epsilon; other releases than its own are ignored."""
+    """What the policy of `lower` proves of delta at the question's epsilon; other releases than its
+    own are ignored."""
     if lower["direction"] not in ("forward", "backward"):
         raise Refuted(f"no direction {lower['direction']!r}")
     if lower["data"]["filler"] != "-1 or 1":
@@ -188,14 +204,20 @@ def filler_flip(question, lower: dict) -> tuple[arb, str]:
     step = float(lower["step"])
     is_window = type(first) is type(last) is int and first <= last < first + LARGEST_WINDOW
     if not (is_window and 0 < step < float("inf")):
-        raise Refuted("the policy's window must be two whole numbers that do not fall, and its step above 0")
+        raise Refuted(
+            "the policy's window must be two whole numbers that do not fall, and its step above 0"
+        )
     if not all(type(number) is int and number > 0 for block in lower["blocks"] for number in block):
         raise Refuted("the policy's blocks must have whole lengths above 0")
     steps = sum(length * repeats for length, repeats in lower["blocks"])
     if steps != release.rounds:
         raise Refuted(f"the policy plays {steps} steps, of {release.rounds}")
     # Charges are e^epsilon / delta times as small as 1.
-    digits = (question.epsilon.exp() / question.delta).log() / arb.const_log2() if question.delta > 0 else arb(1100)
+    digits = (
+        (question.epsilon.exp() / question.delta).log() / arb.const_log2()
+        if question.delta > 0
+        else arb(1100)
+    )
     flip = Flip(step, first, last, bits=112 + int(digits.ceil().upper().ceil().unique_fmpz()))
     ctx.prec = max(ctx.prec, flip.bits + 32)
     signs = [pair_of(question, release, lower, filler) for filler in (-1, 1)]
@@ -204,9 +226,12 @@ def filler_flip(question, lower: dict) -> tuple[arb, str]:
 
 
 def pair_of(question, release, lower: dict, filler: int) -> tuple[Mixture, Mixture]:
-    """The laws of one step's sum on D and on D', or the other way round, with all fillers at `filler`."""
+    """The laws of one step's sum on D and on D', or the other way round, with all fillers at
+    `filler`."""
     part = {"data": {**lower["data"], "filler": filler}}
     case = Case(release, question.adjacency, lower["direction"], part, None, question.cut())
     scale = float(release.s.mid())
-    laws = [Mixture(list(law.values()), list(law), scale, release.laplace) for law in noiseless(case)]
+    laws = [
+        Mixture(list(law.values()), list(law), scale, release.laplace) for law in noiseless(case)
+    ]
     return tuple(laws if lower["direction"] == "forward" else reversed(laws))

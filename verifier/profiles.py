@@ -1,5 +1,5 @@
-"""Bounds of hockey-stick divergences at the orders a = e^loss >= 1, in ball arithmetic.  Lengths are over the noise
-scale s."""
+"""Bounds of hockey-stick divergences at the orders a = e^loss >= 1, in ball arithmetic. Lengths are
+over the noise scale s."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +30,8 @@ class Order:
         return Order(self.u / eta)
 
 
-Bound = Callable[[Order, arb], arb]  # (order, enough): at least H_a; need not be sharper than `enough`
+# (order, enough): at least H_a; need not be sharper than `enough`
+Bound = Callable[[Order, arb], arb]
 
 
 def gaussian(order: Order, distance: arb) -> arb:
@@ -45,12 +46,12 @@ def laplace(order: Order, distance: arb) -> arb:
 
 
 def half_line(mixture: list[tuple[arb, arb]]) -> arb:
-    """sup over c of the mass that sum w_i N(x_i, 1) has right of c, for (w_i, x_i) with weights of both signs.
+    """sup over c of the mass that sum w_i N(x_i, 1) has right of c, for (w_i, x_i) with weights of
+    both signs.
 
-    Needs that the density is negative left of some place and positive right of it, or of one sign; callers say why.
-    The place is
-    enclosed: left of the enclosure the mass right of c rises with c, right of it it falls, so that its supremum lies
-    within.
+    Needs that the density is negative left of some place and positive right of it, or of one sign;
+    callers say why. The place is enclosed: left of the enclosure the mass right of c rises with c,
+    right of it it falls, so that its supremum lies within.
     """
     merged: list[list[arb]] = []
     for weight, centre in mixture:
@@ -84,7 +85,8 @@ def half_line(mixture: list[tuple[arb, arb]]) -> arb:
         low, high = start - radius, start + radius
         if radius > 1:
             raise NotCovered("a half-line whose end is not found")
-    # On [low, high] the mass differs from that at the middle by at most radius times the largest density.
+    # On [low, high] the mass differs from that at the middle by at most radius times the largest
+    # density.
     around = low.union(high)
     steepest = (normal_density(around) * excess(around)).abs_upper()
     return mass(start) + arb(0).union(radius * steepest)
@@ -113,7 +115,8 @@ def _crossing(terms: list[tuple[float, float]]) -> float:
 
 
 def pair(P: list[tuple[arb, arb]], Q: list[tuple[arb, arb]]) -> Bound:
-    """H_a of two Gaussian mixtures for which half-lines to the right are the best events at a >= 1."""
+    """H_a of two Gaussian mixtures for which half-lines to the right are the best events at a >=
+    1."""
     return lambda order, enough: half_line([*P, *((-order.a * w, x) for w, x in Q)])
 
 
@@ -122,6 +125,7 @@ def reflected(mixture: list[tuple[arb, arb]]) -> list[tuple[arb, arb]]:
 
 
 # --- The group lemma (3.4) ------------------------------------------------------------------------
+
 
 class Groups:
     """min(h_p, t_p) of Theorem 4 for the law of l, with distances 2 l / s.
@@ -144,9 +148,11 @@ class Groups:
 
 
 class GroupSup:
-    """h_p(a) at one order: the supremum over c of h(c) = -p_0 u Phi(-c) + sum p_l g_l(c), c in units of s, r = l/s.
+    """h_p(a) at one order: the supremum over c of h(c) = -p_0 u Phi(-c) + sum p_l g_l(c), c in
+    units of s, r = l/s.
 
-    With z* = ln a/(2 r), Lemma 3 gives g_l(c) = Phi(2r - c) - a Phi(-c) where c > z* + r (`high`), Phi(-c) - a Phi(-2r
+    With z* = ln a/(2 r), Lemma 3 gives g_l(c) = Phi(2r - c) - a Phi(-c) where c > z* + r (`high`),
+    Phi(-c) - a Phi(-2r
     - c) where
     c < z* - r (`low`), and G(a, 2 r) between.  g_l has a continuous derivative, 0 between.
     """
@@ -160,8 +166,8 @@ class GroupSup:
             self.rows.append((p, r, place - r, place + r, gaussian(order, 2 * r)))
 
     def value(self, c: arb) -> arb:
-        """h(c); at a place of unknown side both formulas are good, as they agree at the border to first order and are
-        continuous."""
+        """h(c); at a place of unknown side both formulas are good, as they agree at the border to
+        first order and are continuous."""
         a, below = self.order.a, normal_tail(c)
         total = self.groups.rest - self.base * below
         for p, r, low, high, middle in self.rows:
@@ -177,7 +183,8 @@ class GroupSup:
         return total
 
     def slopes(self, c: arb) -> tuple[arb, arb]:
-        """Enclosures of h' and h'' on the ball c, of both one-sided second derivatives at a border."""
+        """Enclosures of h' and h'' on the ball c, of both one-sided second derivatives at a
+        border."""
         a, here = self.order.a, normal_density(c)
         first, second = self.base * here, -self.base * c * here
         for p, r, low, high, _ in self.rows:
@@ -198,10 +205,11 @@ class GroupSup:
     def bound(self, enough: arb) -> arb:
         """At least sup h; not sharper than `enough`.
 
-        Left of all borders every term rises with c.  To the right h <= sum p_l Phi(2 r_l - c).  Near the largest
-        value found h is shown to be concave, and there h <= h(c) + h'(c)^2/(2 m) with m the least of -h''.  Elsewhere,
-        where h' has one sign the largest value is at an end; other intervals [c - w, c + w] are halved until
-        h(c) + |h'(c)| w + max(h'', 0) w^2/2 is small enough.
+        Left of all borders every term rises with c. To the right h <= sum p_l Phi(2 r_l - c). Near
+        the largest value found h is shown to be concave, and there h <= h(c) + h'(c)^2/(2 m) with m
+        the least of -h''. Elsewhere, where h' has one sign the largest value is at an end; other
+        intervals [c - w, c + w] are halved until h(c) + |h'(c)| w + max(h'', 0) w^2/2 is small
+        enough.
         """
         left = min(float(low.lower()) for _, _, low, _, _ in self.rows) - 1.0
         farthest = max(float((2 * r).upper()) for _, r in self.groups.terms)
@@ -219,9 +227,13 @@ class GroupSup:
         right = middle + width
         while right < farthest + 40.0 and self._float_tail(right) > 0.99 * float(best):
             right += 0.5
-        tail = sum((p * normal_tail(arb(right) - 2 * r) for p, r in self.groups.terms), self.groups.rest)
+        tail = sum(
+            (p * normal_tail(arb(right) - 2 * r) for p, r in self.groups.terms), self.groups.rest
+        )
         best = larger(larger(best, tail), self.value(arb(left)))
-        edges = [left, middle - width, middle + width, right] if patch is not None else [left, right]
+        edges = (
+            [left, middle - width, middle + width, right] if patch is not None else [left, right]
+        )
         stack = [(edges[i], edges[i + 1]) for i in range(0, len(edges) - 1, 2)]
         with ctx.workprec(ctx.prec // 2):
             return self._elsewhere(stack, best, patch is not None)
@@ -231,7 +243,8 @@ class GroupSup:
         return sum(float(p) * erfc((c - 2 * float(r)) / sqrt(2)) / 2 for p, r in self.groups.terms)
 
     def _elsewhere(self, stack: list[tuple[float, float]], best: arb, found: bool) -> arb:
-        """A bound of h on the intervals: `best` where they allow it, else a little more than the largest value."""
+        """A bound of h on the intervals: `best` where they allow it, else a little more than the
+        largest value."""
         rough = best + abs(best) * arb(2) ** -40
         for _ in range(4000):
             if not stack:
@@ -245,7 +258,11 @@ class GroupSup:
                 value = self.value(arb(high if slope > 0 else low))
             else:
                 w = larger(c - low, high - c)
-                value = self.value(c) + abs(self.slopes(c)[0]) * w + positive_part(curvature) * w * w / 2
+                value = (
+                    self.value(c)
+                    + abs(self.slopes(c)[0]) * w
+                    + positive_part(curvature) * w * w / 2
+                )
             if value <= best:
                 continue
             if value <= rough and not found:
@@ -257,8 +274,16 @@ class GroupSup:
     def _top(self, left: float, right: float) -> arb:
         """A place near the largest h, by floating point."""
         log_a, base = float(self.order.log.mid()), float(self.base.mid())
-        rows = [(float(p.mid()), float(r.mid()), float(low.mid()), float(high.mid()), float(middle.mid()))
-                for p, r, low, high, middle in self.rows]
+        rows = [
+            (
+                float(p.mid()),
+                float(r.mid()),
+                float(low.mid()),
+                float(high.mid()),
+                float(middle.mid()),
+            )
+            for p, r, low, high, middle in self.rows
+        ]
 
         def scaled(t: float) -> float:
             """a Phi(-t) without overflow."""

@@ -1,8 +1,8 @@
 """The theorems of docs/accounting.md: which questions they answer, and their bounds of one release.
 
-To add a theorem, add it to `THEOREMS`: its section, and a function of a `Case` that returns the shortfall of the
-case's law (usually
-`held_against` the `Bound`s of both directions).  It raises `Refuted` where its hypotheses do not hold for the release.
+To add a theorem, add it to `THEOREMS`: its section, and a function of a `Case` that returns the
+shortfall of the case's law (usually `held_against` the `Bound`s of both directions). It raises
+`Refuted` where its hypotheses do not hold for the release.
 """
 
 from collections.abc import Callable
@@ -72,10 +72,20 @@ def read_release(data: dict) -> Release:
     if data.get("sample") is not None:
         raise NotCovered("several queries of one sample")
     multiplier = data["noise_multiplier"]
-    if isinstance(multiplier, bool) or not isinstance(multiplier, int | float) or not 0 < multiplier < float("inf"):
+    if (
+        isinstance(multiplier, bool)
+        or not isinstance(multiplier, int | float)
+        or not 0 < multiplier < float("inf")
+    ):
         raise Refuted(f"question: noise_multiplier must be above 0, got {multiplier!r}")
     n = None if data["n"] is None else whole(data["n"], "n")
-    return Release(data["sampler"], n, arb(multiplier), whole(data["steps"], "steps"), data["mechanism"] == "laplace")
+    return Release(
+        data["sampler"],
+        n,
+        arb(multiplier),
+        whole(data["steps"], "steps"),
+        data["mechanism"] == "laplace",
+    )
 
 
 @dataclass(frozen=True)
@@ -107,8 +117,8 @@ class Case:
 
 
 def held_against(case: Case, forward: Bound, backward: Bound | None = None) -> arb:
-    """The shortfall of the case's law against bounds at a >= 1; below 1 the mirror (F3) gives H_a = 1 - a + a H_(1/a)
-    of the other order.
+    """The shortfall of the case's law against bounds at a >= 1; below 1 the mirror (F3) gives H_a =
+    1 - a + a H_(1/a) of the other order.
 
     Without `backward` both orders have the bound `forward` (substitution).
     """
@@ -127,7 +137,8 @@ def held_against(case: Case, forward: Bound, backward: Bound | None = None) -> a
         distance = abs(loss)
         key = (distance.mid().man_exp(), distance.rad().man_exp(), below and backward is not None)
         if key not in seen or not seen[key] <= needed:
-            # A little sharper than needed: under substitution the mirrored order asks for nearly the same.
+            # A little sharper than needed: under substitution the mirrored order asks for nearly
+            # the same.
             seen[key] = bound(Order(u), (needed - abs(needed) * arb(2) ** -44).lower())
         return ONE - order + order * seen[key] if below else seen[key]
 
@@ -135,6 +146,7 @@ def held_against(case: Case, forward: Bound, backward: Bound | None = None) -> a
 
 
 # --- Samples that are drawn afresh at every step --------------------------------------------------
+
 
 def shifted(counts: Counts, unit: arb) -> list[tuple[arb, arb]]:
     """sum p_l N(l unit)."""
@@ -149,13 +161,16 @@ def plus(bound: Bound, rest: arb) -> Bound:
 def against_origin(counts: Counts, unit: arb) -> tuple[Bound, Bound]:
     """sum p_l N(l unit) against N(0), and back.
 
-    Half-lines to the right are best: the ratio of the densities, sum p_l e_(l unit), rises; back it is reflected.
+    Half-lines to the right are best: the ratio of the densities, sum p_l e_(l unit), rises; back it
+    is reflected.
     """
     P, Q = shifted(counts, unit), [(ONE, ZERO)]
     return plus(pair(P, Q), counts.rest), pair(Q, reflected(P))
 
 
-def poisson_bounds(rate: Fraction, adjacency: str, s: arb, is_laplace: bool) -> tuple[Bound, Bound | None]:
+def poisson_bounds(
+    rate: Fraction, adjacency: str, s: arb, is_laplace: bool
+) -> tuple[Bound, Bound | None]:
     """Theorem 1 with l in {0, 1}, r = 1; for Laplace noise the closed forms of 3.7."""
     q, counts = ball(rate), Counts([ball(1 - rate), ball(rate)], ZERO)
     if is_laplace:
@@ -169,7 +184,8 @@ def poisson_bounds(rate: Fraction, adjacency: str, s: arb, is_laplace: bool) -> 
 
 
 def laplace_origin(q: arb, d: arb) -> tuple[Bound, Bound]:
-    """H_a of M = (1 - q) Lap(0) + q Lap(d) against Lap(0), which is q h(lift(a, q); d) by (1), and back (3.7)."""
+    """H_a of M = (1 - q) Lap(0) + q Lap(d) against Lap(0), which is q h(lift(a, q); d) by (1), and
+    back (3.7)."""
 
     def forward(order: Order, enough: arb) -> arb:
         return q * laplace(order.lift(q), d)
@@ -195,7 +211,9 @@ def laplace_mirror(q: arb, d: arb) -> Bound:
 def theorem_1(case: Case) -> arb:
     case.need(case.release.name == "poisson", "Poisson sampling")
     rate = probability(case.release.sampler["rate"], "rate")
-    return held_against(case, *poisson_bounds(rate, case.adjacency, case.release.s, case.release.laplace))
+    return held_against(
+        case, *poisson_bounds(rate, case.adjacency, case.release.s, case.release.laplace)
+    )
 
 
 def theorem_2(case: Case) -> arb:
@@ -204,12 +222,16 @@ def theorem_2(case: Case) -> arb:
     case.need(len(stages) == 1 and stages[0].kind == "without", "samples without replacement")
     q = stage_counts(stages[0], case.slots, 1, case.negligible).probabilities[1]
     divergence = laplace if case.release.laplace else gaussian
-    return held_against(case, lambda order, enough: q * divergence(order.lift(q), 2 / case.release.s))
+    return held_against(
+        case, lambda order, enough: q * divergence(order.lift(q), 2 / case.release.s)
+    )
 
 
 def theorem_4(case: Case) -> arb:
     stages = case.stages
-    case.need(case.adjacency == "substitute" and not case.release.laplace, "substitute and Gaussian noise")
+    case.need(
+        case.adjacency == "substitute" and not case.release.laplace, "substitute and Gaussian noise"
+    )
     case.need(len(stages) == 1 and stages[0].kind == "with", "a sample with replacement")
     return held_against(case, revealed(stages, case.slots, 1, case.release.s, case.negligible))
 
@@ -223,16 +245,19 @@ def revealed(stages: list[Stage], slots: int, marked: int, s: arb, negligible: a
             P = shifted(counts, 1 / s)
             return plus(pair(P, reflected(P)), counts.rest)
         return Groups(counts, s)
-    branches = [(weight, revealed(stages[1:], stages[0].size, count, s, negligible / weight))
-                for count, weight in counts.positive() if not weight.is_zero()]
+    branches = [
+        (weight, revealed(stages[1:], stages[0].size, count, s, negligible / weight))
+        for count, weight in counts.positive()
+        if not weight.is_zero()
+    ]
     return Branches(branches, counts.eta, counts.rest)
 
 
 class Branches:
     """Theorem 6: sum of pi_i B_i(lift(a, eta)).
 
-    First every branch has its cheaper bound t; then one after another, from the most probable, is made sharp until it
-    is enough.
+    First every branch has its cheaper bound t; then one after another, from the most probable, is
+    made sharp until it is enough.
     """
 
     def __init__(self, branches: list[tuple[arb, Bound]], eta: arb, rest: arb) -> None:
@@ -240,7 +265,9 @@ class Branches:
 
     def t(self, order: Order, enough: arb) -> arb:
         lifted = order.lift(self.eta)
-        return sum((weight * cheap(bound)(lifted, ONE) for weight, bound in self.branches), self.rest)
+        return sum(
+            (weight * cheap(bound)(lifted, ONE) for weight, bound in self.branches), self.rest
+        )
 
     def __call__(self, order: Order, enough: arb) -> arb:
         return self.at(order.lift(self.eta), enough)
@@ -254,7 +281,9 @@ class Branches:
             weight, bound = self.branches[place]
             # What this branch may be while the others stay as they are.
             allowed = (values[place] - (total - enough)) / weight
-            values[place] = smaller(values[place], weight * bound(lifted, positive_part(allowed).lower()))
+            values[place] = smaller(
+                values[place], weight * bound(lifted, positive_part(allowed).lower())
+            )
         return sum(values, self.rest)
 
 
@@ -264,12 +293,17 @@ def cheap(bound: Bound) -> Bound:
 
 def theorem_6(case: Case) -> arb:
     stages, s = case.stages, case.release.s
-    case.need(case.adjacency == "substitute" and not case.release.laplace, "substitute and Gaussian noise")
-    return held_against(case, with_group_bound(case, revealed(stages, case.slots, 1, s, case.negligible)))
+    case.need(
+        case.adjacency == "substitute" and not case.release.laplace, "substitute and Gaussian noise"
+    )
+    return held_against(
+        case, with_group_bound(case, revealed(stages, case.slots, 1, s, case.negligible))
+    )
 
 
 def with_group_bound(case: Case, bound: Bound) -> Bound:
-    """The smaller one of a bound and, for two stages with replacement, b <= their slots, T2 (Theorems 7 and 32)."""
+    """The smaller one of a bound and, for two stages with replacement, b <= their slots, T2
+    (Theorems 7 and 32)."""
     stages = case.stages
     if [stage.kind for stage in stages] != ["with", "with"] or stages[0].size > case.slots:
         return bound
@@ -284,6 +318,7 @@ def with_group_bound(case: Case, bound: Bound) -> Bound:
 
 # --- Relations where one record is missing or contributes 0 ---------------------------------------
 
+
 def theorem_9(case: Case) -> arb:
     stages = case.stages
     case.need(case.adjacency == "add_remove", "add_remove")
@@ -297,7 +332,9 @@ def theorem_9(case: Case) -> arb:
 
 def theorem_10(case: Case) -> arb:
     stages, s = case.stages, case.release.s
-    case.need(case.adjacency == "add_remove" and not case.release.laplace, "add_remove and Gaussian noise")
+    case.need(
+        case.adjacency == "add_remove" and not case.release.laplace, "add_remove and Gaussian noise"
+    )
     case.need(len(stages) > 1, "a chain of several stages")
     later = revealed(stages, case.slots, 1, s, case.negligible)
     eta = later.eta
@@ -313,7 +350,8 @@ def theorem_10(case: Case) -> arb:
 
 
 def zero_out_pairs(q: arb, s: arb) -> tuple[Bound, Bound]:
-    """Theorem 16: the numbers 2 and 1, and 1 and 0, in the places of x and y; half-lines are best by Lemma 12 (iii)."""
+    """Theorem 16: the numbers 2 and 1, and 1 and 0, in the places of x and y; half-lines are best
+    by Lemma 12 (iii)."""
     stay, unit = ONE - q, ONE / s
     one = [(stay, ZERO), (q, unit)]
     return pair([(stay, ZERO), (q, 2 * unit)], one), pair(one, [(ONE, ZERO)])
@@ -321,7 +359,9 @@ def zero_out_pairs(q: arb, s: arb) -> tuple[Bound, Bound]:
 
 def theorem_16(case: Case) -> arb:
     stages, s = case.stages, case.release.s
-    case.need(case.adjacency == "zero_out" and not case.release.laplace, "zero_out and Gaussian noise")
+    case.need(
+        case.adjacency == "zero_out" and not case.release.laplace, "zero_out and Gaussian noise"
+    )
     case.need(len(stages) == 1 and stages[0].kind == "without", "samples without replacement")
     q = stage_counts(stages[0], case.slots, 1, case.negligible).probabilities[1]
     if stages[0].size == case.slots:
@@ -331,8 +371,14 @@ def theorem_16(case: Case) -> arb:
 
 def theorem_18(case: Case) -> arb:
     release, s = case.release, case.release.s
-    case.need(release.name == "truncated_poisson" and not release.laplace, "truncated Poisson and Gaussian noise")
-    rate, most = probability(release.sampler["rate"], "rate"), whole(release.sampler["max_batch"], "max_batch")
+    case.need(
+        release.name == "truncated_poisson" and not release.laplace,
+        "truncated Poisson and Gaussian noise",
+    )
+    rate, most = (
+        probability(release.sampler["rate"], "rate"),
+        whole(release.sampler["max_batch"], "max_batch"),
+    )
     room = poisson_bounds(rate, case.adjacency, s, is_laplace=False)
     if most >= case.slots:
         return held_against(case, *room)
@@ -354,19 +400,32 @@ def theorem_18(case: Case) -> arb:
 
 # --- Schedules ------------------------------------------------------------------------------------
 
+
 def theorem_17(case: Case) -> arb:
     release = case.release
-    case.need(release.name in ("deterministic", "cyclic_poisson"), "a deterministic or cyclic schedule")
-    if case.adjacency == "add_remove" and release.name == "deterministic" and release.sampler.get("m") is not None:
+    case.need(
+        release.name in ("deterministic", "cyclic_poisson"), "a deterministic or cyclic schedule"
+    )
+    if (
+        case.adjacency == "add_remove"
+        and release.name == "deterministic"
+        and release.sampler.get("m") is not None
+    ):
         same = release.steps_per_epoch(release.n) == release.steps_per_epoch(release.n + 1)
         case.need(same, "as many steps in an epoch of n + 1 records as of n")
-    rate = probability(release.sampler["rate"], "rate") if release.name == "cyclic_poisson" else Fraction(1)
+    rate = (
+        probability(release.sampler["rate"], "rate")
+        if release.name == "cyclic_poisson"
+        else Fraction(1)
+    )
     return held_against(case, *poisson_bounds(rate, case.adjacency, release.s, release.laplace))
 
 
 def theorem_19(case: Case) -> arb:
     release = case.release
-    case.need(release.name == "shuffle" and not release.laplace, "shuffled epochs and Gaussian noise")
+    case.need(
+        release.name == "shuffle" and not release.laplace, "shuffled epochs and Gaussian noise"
+    )
     case.need(case.adjacency != "add_remove", "substitute or zero_out")
     distance = (2 if case.adjacency == "substitute" else 1) / release.s
     return held_against(case, lambda order, enough: gaussian(order, distance))
@@ -374,8 +433,8 @@ def theorem_19(case: Case) -> arb:
 
 @dataclass(frozen=True)
 class Theorem:
-    """Where it stands, what it says of a case, and how often parts compose: once a round, unless `rounds` says
-    otherwise."""
+    """Where it stands, what it says of a case, and how often parts compose: once a round, unless
+    `rounds` says otherwise."""
 
     section: str
     shortfall: Callable[[Case], arb]

@@ -16,7 +16,11 @@ from dpsub.reproduce.sweep import prepared_file
 
 RESULTS, JOBS, DATA_CHOICES = config["results"], config["jobs"], config["data"]
 EXPERIMENTS = sorted(config["code"])
-DATA = {name: str(prepared_file(Path(RESULTS), name)) for job in JOBS.values() for name in job["data_sets"]}
+DATA = {
+    name: str(prepared_file(Path(RESULTS), name))
+    for job in JOBS.values()
+    for name in job["data_sets"]
+}
 
 
 include: "rules/data.smk"
@@ -82,7 +86,9 @@ rule summarise_cells:
 
 
 onsuccess:
-    print(f"the cells of {RESULTS}, one a row, and their paired differences from Poisson sampling: {RESULTS}/summary/")
+    print(
+        f"the cells of {RESULTS}, one a row, and their paired differences from Poisson sampling: {RESULTS}/summary/"
+    )
 
 
 onerror:

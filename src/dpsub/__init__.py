@@ -1,8 +1,8 @@
 """dpsub: what does a sampling scheme really buy in differential privacy?
 
-`account` bounds the privacy of many releases from samples, `check` judges somebody's claim, `calibrate` finds the noise
-for a target, `audit` plays the attack, `amplify`, `law` and `translate` state theorems.  Nothing is loaded before it is
-used.
+`account` bounds the privacy of many releases from samples, `check` judges somebody's claim,
+`calibrate` finds the noise for a target, `audit` plays the attack, `amplify`, `law` and `translate`
+state theorems. Nothing is loaded before it is used.
 
 >>> import dpsub
 >>> found = dpsub.account(dpsub.Wor(200), n=10_000, noise_multiplier=4, steps=1000, delta=1e-5)
@@ -12,7 +12,8 @@ used.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # as type checkers know it; to import `typing` would take longer than all else here
+# as type checkers know it; to import `typing` would take longer than all else here
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dpsub.accounting.account import Account, Release, account
     from dpsub.accounting.amplify import amplify, law
@@ -24,10 +25,23 @@ if TYPE_CHECKING:
     from dpsub.accounting.recommend import recommend
     from dpsub.accounting.search import calibrate
     from dpsub.amplification.bounds import translate
-    from dpsub.errors import ArgumentError, DataError, DpsubError, NumericalError, PlanError, UnsupportedError
+    from dpsub.errors import (
+        ArgumentError,
+        DataError,
+        DpsubError,
+        NumericalError,
+        PlanError,
+        UnsupportedError,
+    )
     from dpsub.sampling.base import PoissonStage, WithoutReplacement, WithReplacement
     from dpsub.sampling.chains import Multistage, MustOO, MustOW, MustWO, MustWW, Poisson, Wor, Wr
-    from dpsub.sampling.schedules import CyclicPoisson, Deterministic, RandomAllocation, Shuffle, TruncatedPoisson
+    from dpsub.sampling.schedules import (
+        CyclicPoisson,
+        Deterministic,
+        RandomAllocation,
+        Shuffle,
+        TruncatedPoisson,
+    )
 
 __version__ = "0.2.0"
 
@@ -42,22 +56,72 @@ _HOMES = {
     "accounting.recommend": ("recommend",),
     "accounting.search": ("calibrate",),
     "amplification.bounds": ("translate",),
-    "errors": ("ArgumentError", "DataError", "DpsubError", "NumericalError", "PlanError", "UnsupportedError"),
+    "errors": (
+        "ArgumentError",
+        "DataError",
+        "DpsubError",
+        "NumericalError",
+        "PlanError",
+        "UnsupportedError",
+    ),
     "sampling.base": ("PoissonStage", "WithReplacement", "WithoutReplacement"),
     "sampling": (
-        "CyclicPoisson", "Deterministic", "Multistage", "MustOO", "MustOW", "MustWO", "MustWW", "Poisson",
-        "RandomAllocation", "Shuffle", "TruncatedPoisson", "Wor", "Wr",
+        "CyclicPoisson",
+        "Deterministic",
+        "Multistage",
+        "MustOO",
+        "MustOW",
+        "MustWO",
+        "MustWW",
+        "Poisson",
+        "RandomAllocation",
+        "Shuffle",
+        "TruncatedPoisson",
+        "Wor",
+        "Wr",
     ),
-}  # fmt: skip
+}
 _HOME = {name: f"dpsub.{module}" for module, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Account", "ArgumentError", "Check", "Curve", "CyclicPoisson", "DataError", "Deterministic", "DpsubError", "Ledger",
-    "Multistage", "MustOO", "MustOW", "MustWO", "MustWW", "NumericalError", "PlanError", "Poisson", "PoissonStage",
-    "RandomAllocation", "Release", "Shuffle", "TruncatedPoisson", "UnsupportedError", "WithReplacement",
-    "WithoutReplacement", "Wor", "Wr", "account", "amplify", "audit", "calibrate", "check", "curve", "law", "ledger_of",
-    "recommend", "translate",
-]  # fmt: skip
+    "Account",
+    "ArgumentError",
+    "Check",
+    "Curve",
+    "CyclicPoisson",
+    "DataError",
+    "Deterministic",
+    "DpsubError",
+    "Ledger",
+    "Multistage",
+    "MustOO",
+    "MustOW",
+    "MustWO",
+    "MustWW",
+    "NumericalError",
+    "PlanError",
+    "Poisson",
+    "PoissonStage",
+    "RandomAllocation",
+    "Release",
+    "Shuffle",
+    "TruncatedPoisson",
+    "UnsupportedError",
+    "WithReplacement",
+    "WithoutReplacement",
+    "Wor",
+    "Wr",
+    "account",
+    "amplify",
+    "audit",
+    "calibrate",
+    "check",
+    "curve",
+    "law",
+    "ledger_of",
+    "recommend",
+    "translate",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -1,4 +1,5 @@
-"""Validators of arguments; each returns the canonical value or raises `ArgumentError` in one sentence."""
+"""Validators of arguments; each returns the canonical value or raises `ArgumentError` in one
+sentence."""
 
 from __future__ import annotations
 
@@ -12,12 +13,20 @@ import numpy as np
 
 from dpsub.errors import ArgumentError
 
-MOST_WHOLE = 2**53  # whole numbers above are not told apart by the doubles that everything is computed with
+# whole numbers above are not told apart by the doubles that everything is computed with
+MOST_WHOLE = 2**53
 
 
-def integer(name: str, value: Any, *, at_least: int | None = None, at_most: int | None = MOST_WHOLE,
-            at_most_name: str | None = None) -> int:  # fmt: skip
-    """Return `value` as int within the limits; `at_most_name` names the upper one ("n" gives "at most n = 300")."""
+def integer(
+    name: str,
+    value: Any,
+    *,
+    at_least: int | None = None,
+    at_most: int | None = MOST_WHOLE,
+    at_most_name: str | None = None,
+) -> int:
+    """Return `value` as int within the limits; `at_most_name` names the upper one ("n" gives "at
+    most n = 300")."""
     if isinstance(value, (bool, np.bool_)):
         raise ArgumentError(f"{name} must be a whole number, got {name} = {value!r}")
     try:
@@ -41,8 +50,15 @@ def _shown(value: int) -> str:
     return f"about {'-' if value < 0 else ''}1e{int(math.log10(2) * abs(value).bit_length())}"
 
 
-def real(name: str, value: Any, *, above: float | None = None, at_least: float | None = None,
-         below: float | None = None, at_most: float | None = None) -> float:  # fmt: skip
+def real(
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+) -> float:
     """Return `value` as a finite float within the limits (`above` and `below` are strict)."""
     try:
         if isinstance(value, (bool, np.bool_, str)):
@@ -55,9 +71,11 @@ def real(name: str, value: Any, *, above: float | None = None, at_least: float |
     if not math.isfinite(result):
         raise ArgumentError(f"{name} must be finite, got {name} = {result}")
     for limit, keeps, rule in (
-        (above, operator.gt, "above"), (at_least, operator.ge, "at least"),
-        (below, operator.lt, "below"), (at_most, operator.le, "at most"),
-    ):  # fmt: skip
+        (above, operator.gt, "above"),
+        (at_least, operator.ge, "at least"),
+        (below, operator.lt, "below"),
+        (at_most, operator.le, "at most"),
+    ):
         if limit is not None and not keeps(result, limit):
             raise ArgumentError(f"{name} must be {rule} {limit:g}, got {name} = {result:g}")
     return result
@@ -68,12 +86,17 @@ def finite_array(name: str, value: Any, *, ndim: int | None = None) -> np.ndarra
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        raise ArgumentError(f"{name} must be numbers within the range of a double, got something else") from None
+        raise ArgumentError(
+            f"{name} must be numbers within the range of a double, got something else"
+        ) from None
     if ndim is not None and array.ndim != ndim:
         raise ArgumentError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
     bad = int(array.size - np.count_nonzero(np.isfinite(array)))
     if bad:
-        raise ArgumentError(f"{name} must be finite, got {bad} NaN or infinite among {array.size} values; remove them")
+        raise ArgumentError(
+            f"{name} must be finite, got {bad} NaN or infinite among {array.size} "
+            "values; remove them"
+        )
     return array
 
 

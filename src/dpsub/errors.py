@@ -1,4 +1,5 @@
-"""What can go wrong, by whose fault; every message is one sentence: the rule, what came, the way out."""
+"""What can go wrong, by whose fault; every message is one sentence: the rule, what came, the way
+out."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ class ArgumentError(DpsubError, ValueError):
 
 
 class UnsupportedError(DpsubError):
-    """The request is well formed, but no theorem or algorithm covers it; the message gives the reason."""
+    """The request is well formed, but no theorem or algorithm covers it; the message gives the
+    reason."""
 
 
 class DataError(DpsubError):

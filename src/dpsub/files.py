@@ -8,7 +8,8 @@ from pathlib import Path
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write `content` to `path` so that the name only ever stands for a complete file that has reached the disk."""
+    """Write `content` to `path` so that the name only ever stands for a complete file that has
+    reached the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     try:

@@ -22,19 +22,23 @@ def _name(member: type) -> str | None:
 
 def _in_common(one: str, other: str) -> int:
     """Length of the beginning that two strings share."""
-    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return next(
+        (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
+        min(len(one), len(other)),
+    )
 
 
 class Registry(Generic[T]):
-    """All concrete subclasses of `base` defined in the modules of `package`, by their class attribute `name`.
+    """All concrete subclasses of `base` defined in the modules of `package`, by their class
+    attribute `name`.
 
     Parameters
     ----------
-    package : dotted name, whose modules are imported on first use; PlanError if two members share a name.
-    base : the abstract class that members extend.
-    noun : what a member is called in messages ("sampler").
-    inside : only modules with one of these parts in their dotted name are imported; None for all.
-    key : name of a member, None for a class that is not one; default is the class attribute `name`.
+    package : dotted name, whose modules are imported on first use; PlanError if two members share a
+    name. base : the abstract class that members extend. noun : what a member is called in messages
+    ("sampler"). inside : only modules with one of these parts in their dotted name are imported;
+    None for all. key : name of a member, None for a class that is not one; default is the class
+    attribute `name`.
     """
 
     def __init__(
@@ -64,8 +68,12 @@ class Registry(Generic[T]):
     @cached_property
     def _modules(self) -> list[str]:
         root = importlib.import_module(self._package)
-        found = [info.name for info in pkgutil.walk_packages(root.__path__, prefix=f"{self._package}.")]
-        return [name for name in found if self._inside is None or {*self._inside} & {*name.split(".")}]
+        found = [
+            info.name for info in pkgutil.walk_packages(root.__path__, prefix=f"{self._package}.")
+        ]
+        return [
+            name for name in found if self._inside is None or {*self._inside} & {*name.split(".")}
+        ]
 
     def _defined(self, module_name: str) -> list[tuple[str, type[T]]]:
         """Names and classes of the members that one module defines."""
@@ -93,13 +101,15 @@ class Registry(Generic[T]):
         if name in self._found:
             return self._found[name]
         if "_members" not in self.__dict__:
-            # A job needs one member of many, without all that the others import: look into likely modules first.
+            # A job needs one member of many, without all that the others import: look into likely
+            # modules first.
             *folders, wanted = name.split("/")
             for module in sorted(
                 self._modules,
                 key=lambda path: (
                     not {*folders} <= {*path.split(".")},
-                    -max(_in_common(part, wanted) for part in path.split(".")),  # the module, or its paper's folder
+                    # the module, or its paper's folder
+                    -max(_in_common(part, wanted) for part in path.split(".")),
                 ),
             ):
                 self._found |= self._defined(module)

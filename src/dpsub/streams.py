@@ -1,4 +1,5 @@
-"""Random streams keyed by what is computed, so that no result depends on cores, job order or chunking."""
+"""Random streams keyed by what is computed, so that no result depends on cores, job order or
+chunking."""
 
 from __future__ import annotations
 
@@ -31,22 +32,25 @@ def canonical(value: Any) -> Any:
     return int(number) if number.is_integer() else number
 
 
-def stream(root: int, *, experiment: str, cell: Mapping[str, Any], role: str, replicate: int) -> np.random.Generator:
-    """Return the generator of one role of one replicate of one cell, independent of every other key's.
+def stream(
+    root: int, *, experiment: str, cell: Mapping[str, Any], role: str, replicate: int
+) -> np.random.Generator:
+    """Return the generator of one role of one replicate of one cell, independent of every other
+    key's.
 
     Parameters
     ----------
     root : the one seed of the configuration.
     experiment : its name.
-    cell : fields of this role's key; "data" and "initial" get the paired ones only: all samplers meet the same data.
-    role : {"data", "initial", "sample", "noise"}, what the numbers are for.
+    cell : fields of this role's key; "data" and "initial" get the paired ones only: all samplers
+    meet the same data. role : {"data", "initial", "sample", "noise"}, what the numbers are for.
     replicate : repetition, from 0.
 
     Examples
     --------
     >>> key = {"experiment": "demo", "cell": {"n": 100}, "role": "noise"}
     >>> first = stream(1, **key, replicate=0).random()
-    >>> first == stream(1, **key, replicate=0).random()     # the key decides, not the order of calls
+    >>> first == stream(1, **key, replicate=0).random()  # the key decides, not the order of calls
     True
     >>> first == stream(1, **key, replicate=1).random()
     False
@@ -80,7 +84,8 @@ class Streams:
     experiment: str
 
     def data(self, cell: Mapping[str, Any], replicate: int) -> np.random.Generator:
-        """For data sets; `cell` holds the paired fields only, so that all samplers meet the same ones."""
+        """For data sets; `cell` holds the paired fields only, so that all samplers meet the same
+        ones."""
         return self._of("data", cell, replicate)
 
     def initial(self, cell: Mapping[str, Any], replicate: int) -> np.random.Generator:
@@ -96,4 +101,6 @@ class Streams:
         return self._of("noise", cell, replicate)
 
     def _of(self, role: str, cell: Mapping[str, Any], replicate: int) -> np.random.Generator:
-        return stream(self.root, experiment=self.experiment, cell=cell, role=role, replicate=replicate)
+        return stream(
+            self.root, experiment=self.experiment, cell=cell, role=role, replicate=replicate
+        )

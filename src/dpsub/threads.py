@@ -1,4 +1,5 @@
-"""One thread a process for the libraries that compute: jobs and test workers are what runs in parallel.
+"""One thread a process for the libraries that compute: jobs and test workers are what runs in
+parallel.
 
 To be put into the environment before numpy is imported, which reads it once.
 """

@@ -1,4 +1,5 @@
-"""The report in a real browser, off line: five questions, search, filters, links, keyboard, colours, phone, print."""
+"""The report in a real browser, off line: five questions, search, filters, links, keyboard,
+colours, phone, print."""
 
 from __future__ import annotations
 
@@ -19,9 +20,18 @@ from tests import report_run
 from tests.report_run import Made
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; on Debian: apt-get install chromium")
-CHOSEN = ("must/table3", "must/table8", "must/table9", "must/figure3", "must/privacy_by_steps", "must/claims",
-          "fair/winners")  # fmt: skip
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="there is no Chromium; on Debian: apt-get install chromium"
+)
+CHOSEN = (
+    "must/table3",
+    "must/table8",
+    "must/table9",
+    "must/figure3",
+    "must/privacy_by_steps",
+    "must/claims",
+    "fair/winners",
+)
 SERIOUS = ("serious", "critical")
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 400, "height": 740}
@@ -41,7 +51,9 @@ class View:
         """Go to a page, or a place in it ("must#E1")."""
         name, _, fragment = place.partition("#")
         self.page.goto("about:blank")
-        self.page.goto(f"{(self.folder / name).as_uri()}.html" + (f"#{fragment}" if fragment else ""))
+        self.page.goto(
+            f"{(self.folder / name).as_uri()}.html" + (f"#{fragment}" if fragment else "")
+        )
         self.page.wait_for_selector("#tools:not([hidden])")
         return self.page
 
@@ -51,7 +63,9 @@ class View:
         return int(self.page.locator("#shown").inner_text().split()[0])
 
     def column(self, number: int) -> list[str]:
-        return self.page.locator(f"#list tbody tr:not([hidden]) td:nth-child({number})").all_inner_texts()
+        return self.page.locator(
+            f"#list tbody tr:not([hidden]) td:nth-child({number})"
+        ).all_inner_texts()
 
     def ask(self, question: str) -> None:
         """Type into the search and follow the first answer."""
@@ -99,7 +113,9 @@ def test_is_table_8_right(view: View) -> None:
     view.ask("is Table 8 right?")
     article = view.page.locator('article[id="must/table8"]')
     expect(article.locator("h3")).to_be_in_viewport()
-    expect(article.locator("h3")).to_have_text("Table 8. Experiment 3: logistic regression on Adult")
+    expect(article.locator("h3")).to_have_text(
+        "Table 8. Experiment 3: logistic regression on Adult"
+    )
     expect(article.get_by_role("link", name="E1", exact=True).first).to_be_in_viewport()
     expect(article.locator(".totals").first).to_be_in_viewport()
 
@@ -107,9 +123,13 @@ def test_is_table_8_right(view: View) -> None:
 def test_search_finds_the_heading_first(view: View) -> None:
     view.open("must")
     for asked, first in (
-        ("Table 8", "Table 8. "), ("table 9", "Table 9. "), ("E2", "E2. "), ("figur", "Figure "),
-        ("what is wrong with figure 3", "Figure 3. "), ("label among the predictors", "E1. "),
-    ):  # fmt: skip
+        ("Table 8", "Table 8. "),
+        ("table 9", "Table 9. "),
+        ("E2", "E2. "),
+        ("figur", "Figure "),
+        ("what is wrong with figure 3", "Figure 3. "),
+        ("label among the predictors", "E1. "),
+    ):
         view.page.locator("#search").fill(asked)
         assert view.page.locator("#found a").first.inner_text().startswith(first), asked
     view.page.locator("#search").fill("zzz")
@@ -148,7 +168,9 @@ def test_how_do_i_redo_this(view: View) -> None:
     view.open("index#redo")
     expect(view.page.locator("#redo")).to_contain_text("make reproduce")
     view.open("must#must/table8")
-    expect(view.page.locator('article[id="must/table8"] .files')).to_contain_text("snakemake --cores 2 must/table8")
+    expect(view.page.locator('article[id="must/table8"] .files')).to_contain_text(
+        "snakemake --cores 2 must/table8"
+    )
 
 
 def test_filters_of_one_kind_add_and_of_two_kinds_restrict(view: View, made: Made) -> None:
@@ -200,7 +222,9 @@ def test_a_link_leads_to_a_cell_and_opens_what_is_closed(view: View) -> None:
     expect(cell).to_be_focused()
     closed = view.page.locator('article[id="must/table3"] details')
     assert closed.get_attribute("open") is None
-    view.page.evaluate("(to) => { location.hash = to }", closed.locator("td[id]").last.get_attribute("id"))
+    view.page.evaluate(
+        "(to) => { location.hash = to }", closed.locator("td[id]").last.get_attribute("id")
+    )
     expect(view.page.locator("td.found")).to_be_in_viewport()
 
 
@@ -244,20 +268,33 @@ def test_everything_works_by_keyboard(view: View) -> None:
 
 
 def faults(page: Page, **options: object) -> list[tuple[str, str]]:
-    found = Axe().run(page, options={"resultTypes": ["violations"], **options}).response["violations"]
+    found = (
+        Axe().run(page, options={"resultTypes": ["violations"], **options}).response["violations"]
+    )
     return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in SERIOUS]
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_nothing_serious_stands_in_the_way_of_assistive_technology(browser: Browser, made: Made, name: str) -> None:
+def test_nothing_serious_stands_in_the_way_of_assistive_technology(
+    browser: Browser, made: Made, name: str
+) -> None:
     there = window(browser, made, color_scheme="light")
     there.open(f"{name}#artefact=must/table9" if name == "numbers" else name)
-    there.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = !one.matches('.cells') })")
+    there.page.evaluate(
+        "document.querySelectorAll('details').forEach((one) => { one.open = "
+        "!one.matches('.cells') })"
+    )
     assert faults(there.page) == []
-    assert there.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert (
+        there.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        == "rgb(255, 255, 255)"
+    )
     there.page.emulate_media(color_scheme="dark")
     there.page.wait_for_selector("html[data-theme='dark']")
-    assert there.page.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
+    assert (
+        there.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        != "rgb(255, 255, 255)"
+    )
     assert faults(there.page, runOnly=["color-contrast"]) == []
     there.page.context.close()
 
@@ -282,13 +319,17 @@ def test_colours_can_be_chosen(view: View) -> None:
 def test_a_phone_needs_no_sideways_scrolling(browser: Browser, made: Made, name: str) -> None:
     phone = window(browser, made, viewport=PHONE, is_mobile=True, has_touch=True)
     phone.open(name)
-    phone.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    phone.page.evaluate(
+        "document.querySelectorAll('details').forEach((one) => { one.open = true })"
+    )
     assert phone.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     phone.page.context.close()
 
 
 @pytest.mark.parametrize("script", [True, False])
-def test_everything_is_printed_on_white(browser: Browser, made: Made, tmp_path: Path, script: bool) -> None:
+def test_everything_is_printed_on_white(
+    browser: Browser, made: Made, tmp_path: Path, script: bool
+) -> None:
     paper = window(browser, made, color_scheme="dark", java_script_enabled=script)
     paper.page.goto((made.folder / "must.html").as_uri())
     paper.page.emulate_media(media="print", color_scheme="dark")
@@ -306,7 +347,11 @@ def test_everything_is_printed_on_white(browser: Browser, made: Made, tmp_path: 
 
 def test_pages_are_read_without_a_program(browser: Browser, made: Made) -> None:
     bare = window(browser, made, java_script_enabled=False)
-    for name, words in (("index", "Worst finding"), ("must", "Table 8. Experiment 3"), ("numbers", "must/")):
+    for name, words in (
+        ("index", "Worst finding"),
+        ("must", "Table 8. Experiment 3"),
+        ("numbers", "must/"),
+    ):
         bare.page.goto((made.folder / f"{name}.html").as_uri())
         assert words in bare.page.locator("main").inner_text()
         expect(bare.page.locator("#search")).to_be_hidden()
@@ -330,8 +375,8 @@ def test_the_browser_never_complains_and_never_asks_for_anything(view: View) -> 
         view.open(name)
         assert view.page.evaluate("window.hit") is None
     assert view.said == []
-    assert {url.partition("#")[0] for url in view.asked if not url.startswith(("data:", "about:"))} <= {
-        f"{(view.folder / name).as_uri()}.html" for name in PAGES
-    }
+    assert {
+        url.partition("#")[0] for url in view.asked if not url.startswith(("data:", "about:"))
+    } <= {f"{(view.folder / name).as_uri()}.html" for name in PAGES}
     view.page.evaluate("fetch('https://example.org/').catch(() => null)")
     assert any("Content Security Policy" in text for text in view.said)  # it could not have, either

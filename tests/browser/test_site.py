@@ -1,4 +1,5 @@
-"""The site of the documentation in a real browser: every page, phone, dark, keyboard, search, links."""
+"""The site of the documentation in a real browser: every page, phone, dark, keyboard, search,
+links."""
 
 from __future__ import annotations
 
@@ -40,13 +41,15 @@ LOOK = """() => {
   const prose = document.querySelector("[role=main]").cloneNode(true)
   prose.querySelectorAll("pre, code, script, style, .sig").forEach((one) => one.remove())
   return [prose.textContent, [...document.querySelectorAll("[id]")].map((one) => one.id),
-          [...document.querySelectorAll("a[href]")].map((one) => one.href), document.documentElement.scrollWidth]
+          [...document.querySelectorAll("a[href]")].map((one) => one.href),
+          document.documentElement.scrollWidth]
 }"""
 
 
 @dataclass
 class Seen:
-    """A page as a phone shows it: its prose without code, its anchors, where its links lead, its width."""
+    """A page as a phone shows it: its prose without code, its anchors, where its links lead, its
+    width."""
 
     prose: str
     anchors: set[str]
@@ -66,10 +69,14 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (top / "docs").unlink()
     shutil.copytree(ROOT / "docs", top / "docs", ignore=shutil.ignore_patterns("api", "worked"))
     done = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "docs", "html"], cwd=top,
-        env={**os.environ, "PYTHONPATH": str(Path(dpsub.__file__).parents[1])}, capture_output=True, text=True,
-        timeout=600, check=False,
-    )  # fmt: skip
+        [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "docs", "html"],
+        cwd=top,
+        env={**os.environ, "PYTHONPATH": str(Path(dpsub.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     return top / "html"
 
@@ -103,10 +110,12 @@ def page(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def seen(browser: Browser, built: Path, site: str) -> dict[str, Seen]:
-    """Every page, opened on a phone; the browser may neither complain nor ask for anything elsewhere."""
+    """Every page, opened on a phone; the browser may neither complain nor ask for anything
+    elsewhere."""
     context = browser.new_context(viewport=PHONE, is_mobile=True)
     page, said, asked = context.new_page(), list[str](), list[str]()
-    page.route("**/favicon.ico", lambda route: route.fulfill(status=204))  # browsers ask for it, the site has none
+    # browsers ask for it, the site has none
+    page.route("**/favicon.ico", lambda route: route.fulfill(status=204))
     page.on("console", lambda message: said.append(f"{page.url}: {message.text}"))
     page.on("pageerror", lambda error: said.append(f"{page.url}: {error}"))
     page.on("request", lambda request: asked.append(request.url))
@@ -148,13 +157,19 @@ def test_every_link_within_the_site_leads_to_a_page_and_an_anchor(
                 continue
             place = unquote(target.removeprefix(site).partition("?")[0]) or "index.html"
             known = seen[place].anchors if place in seen else set()
-            if not (built / place).is_file() or (place in seen and anchor and unquote(anchor) not in known):
+            if not (built / place).is_file() or (
+                place in seen and anchor and unquote(anchor) not in known
+            ):
                 broken.append((name, link))
     assert broken == []
 
 
 def test_faults_are_found(seen: dict[str, Seen]) -> None:
-    assert STRAY.search("a **bold** word") and BRACES.search("gives {OURS} where") and BRACES.search("e^{x}")
+    assert (
+        STRAY.search("a **bold** word")
+        and BRACES.search("gives {OURS} where")
+        and BRACES.search("e^{x}")
+    )
     assert not STRAY.search("the set {a, b} and 2 * 3") and not BRACES.search("the set {a, b}")
     assert "adding-a-sampler-a-paper-a-data-set" in seen["adding.html"].anchors
 
@@ -165,7 +180,9 @@ def faults(page: Page) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", READ_MOST)
-def test_nothing_serious_stands_in_the_way_of_assistive_technology(page: Page, site: str, name: str) -> None:
+def test_nothing_serious_stands_in_the_way_of_assistive_technology(
+    page: Page, site: str, name: str
+) -> None:
     page.goto(site + name)
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert faults(page) == []
@@ -189,13 +206,20 @@ def test_it_works_by_keyboard(page: Page, site: str) -> None:
 
 @pytest.mark.parametrize(
     ("words", "first"),
-    [("opacus", "how-to/coming-from.html"), ("shuffle", "how-to/account.html"), ("replace-one", "guarantees.html"),
-     ("Table 8", "verdicts.html"), ("translate", "reference.html#dpsub.translate")],
-)  # fmt: skip
+    [
+        ("opacus", "how-to/coming-from.html"),
+        ("shuffle", "how-to/account.html"),
+        ("replace-one", "guarantees.html"),
+        ("Table 8", "verdicts.html"),
+        ("translate", "reference.html#dpsub.translate"),
+    ],
+)
 def test_search_finds_the_page_that_answers(page: Page, site: str, words: str, first: str) -> None:
     page.goto(f"{site}search.html?q={words}")
     expect(page.locator(".search-summary")).to_contain_text("finished")
-    found = page.locator("ul.search > li > a").evaluate_all("(all) => all.slice(0, 4).map((one) => one.href)")
+    found = page.locator("ul.search > li > a").evaluate_all(
+        "(all) => all.slice(0, 4).map((one) => one.href)"
+    )
     assert any(url.partition("?")[0].removeprefix(site).startswith(first) for url in found), found
 
 
@@ -209,13 +233,17 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("question", ANSWERS)
-def test_a_question_of_the_home_page_is_answered_one_click_away(page: Page, site: str, question: str) -> None:
+def test_a_question_of_the_home_page_is_answered_one_click_away(
+    page: Page, site: str, question: str
+) -> None:
     page.goto(site)
     page.locator("p", has_text=question).get_by_role("link").first.click()
     expect(page.get_by_text(ANSWERS[question]).first).to_be_visible()
 
 
-def test_the_reference_of_the_command_line_has_every_command_and_option(seen: dict[str, Seen]) -> None:
+def test_the_reference_of_the_command_line_has_every_command_and_option(
+    seen: dict[str, Seen],
+) -> None:
     anchors = seen["api/command-line.html"].anchors
     assert {f"dpsub-{name}" for name in COMMANDS} <= anchors
     assert {f"cmdoption-dpsub-{name}-json" for name in COMMANDS} <= anchors

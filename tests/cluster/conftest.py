@@ -67,7 +67,9 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of the run that `jobs.config` describes, on this machine without a cluster."""
     folder = tmp_path_factory.mktemp("local")
     status, output = jobs.run(
-        folder, configuration=jobs.config(folder / "own.yaml"), machine=("--cores", "2", "--scheduler", "greedy")
+        folder,
+        configuration=jobs.config(folder / "own.yaml"),
+        machine=("--cores", "2", "--scheduler", "greedy"),
     )
     assert status == 0, output
     return folder

@@ -21,7 +21,8 @@ OFTEN = (
     *("--max-status-checks-per-second", "1"),
 )
 HASTE = (*PROFILE, *OFTEN)
-PATIENCE = 600  # seconds after which a run counts as hung: it shares the machine with the other tests
+# seconds after which a run counts as hung: it shares the machine with the other tests
+PATIENCE = 600
 
 
 def config(path: Path) -> Path:
@@ -31,12 +32,14 @@ def config(path: Path) -> Path:
 
 
 def record(experiment: str, part: str) -> str:
-    """Return a record file within a run's folder: as a target it makes a run without a second round of jobs."""
+    """Return a record file within a run's folder: as a target it makes a run without a second round
+    of jobs."""
     return f"{RESULTS}/records/{experiment}/{part}.parquet"
 
 
 class Run:
-    """A program of this Python that works in `folder` and prints into a file there; it is ended after `PATIENCE`."""
+    """A program of this Python that works in `folder` and prints into a file there; it is ended
+    after `PATIENCE`."""
 
     def __init__(self, folder: Path, *line: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -44,9 +47,13 @@ class Run:
         self.printed = folder / f"output-{len(list(folder.glob('output-*')))}.txt"
         with self.printed.open("wb") as out:
             self.process = subprocess.Popen(
-                [sys.executable, *line], cwd=folder, env=runs.environment(),
-                stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
-            )  # fmt: skip
+                [sys.executable, *line],
+                cwd=folder,
+                env=runs.environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+            )
 
     @property
     def output(self) -> str:
@@ -58,7 +65,9 @@ class Run:
             self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise AssertionError(f"no end after {PATIENCE} s; the output so far: {self.output}") from None
+            raise AssertionError(
+                f"no end after {PATIENCE} s; the output so far: {self.output}"
+            ) from None
         return self.process.returncode, self.output
 
     def kill(self) -> None:
@@ -73,20 +82,37 @@ class Run:
         self.kill()
 
 
-def start(folder: Path, *arguments: str, configuration: Path, machine: tuple[str, ...] = HASTE) -> Run:
-    """Start Snakemake on the project's workflow, for everything or for the record files `arguments`."""
+def start(
+    folder: Path, *arguments: str, configuration: Path, machine: tuple[str, ...] = HASTE
+) -> Run:
+    """Start Snakemake on the project's workflow, for everything or for the record files
+    `arguments`."""
     given = ["--configfile", str(TINY), str(configuration)]
-    return Run(folder, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), *machine, *given, "--", *arguments)
+    return Run(
+        folder,
+        "-m",
+        "snakemake",
+        "--snakefile",
+        str(ROOT / "Snakefile"),
+        *machine,
+        *given,
+        "--",
+        *arguments,
+    )
 
 
-def run(folder: Path, *arguments: str, configuration: Path, machine: tuple[str, ...] = HASTE) -> tuple[int, str]:
+def run(
+    folder: Path, *arguments: str, configuration: Path, machine: tuple[str, ...] = HASTE
+) -> tuple[int, str]:
     with start(folder, *arguments, configuration=configuration, machine=machine) as process:
         return process.finish()
 
 
 def start_small(folder: Path, *arguments: str) -> Run:
     """Start Snakemake on the small workflow that is here."""
-    return Run(folder, "-m", "snakemake", "--snakefile", str(HERE / "small/Snakefile"), *HASTE, *arguments)
+    return Run(
+        folder, "-m", "snakemake", "--snakefile", str(HERE / "small/Snakefile"), *HASTE, *arguments
+    )
 
 
 def wait(ready: Callable[[], object], what: str) -> None:
@@ -101,7 +127,8 @@ def slurm(*line: str) -> str:
 
 
 def all_jobs(folder: Path, rule: str = "") -> list[dict[str, str]]:
-    """Return what Slurm knows of the jobs of a rule that work or have worked in `folder`, oldest first."""
+    """Return what Slurm knows of the jobs of a rule that work or have worked in `folder`, oldest
+    first."""
     lines = slurm("scontrol", "--oneliner", "show", "job").splitlines()
     found = [dict(item.split("=", 1) for item in line.split() if "=" in item) for line in lines]
     here = [job for job in found if job.get("WorkDir") == str(folder) and rule in job["Comment"]]
@@ -118,7 +145,8 @@ def running(folder: Path, rule: str) -> list[str]:
 
 
 def records(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Return inode and content of every record file: a file that is written again gets another inode."""
+    """Return inode and content of every record file: a file that is written again gets another
+    inode."""
     top = folder / RESULTS
     found = top.glob("records/**/*.parquet")
     return {str(path.relative_to(top)): (path.stat().st_ino, path.read_bytes()) for path in found}
@@ -127,6 +155,13 @@ def records(folder: Path) -> dict[str, tuple[int, bytes]]:
 def contents(folder: Path) -> dict[str, bytes]:
     """Return the content of every file that must not differ between runs of one configuration."""
     top = folder / RESULTS
-    places = ("records/**/*.parquet", "tables/**/*", "figures/**/*", "comparison/**/*", "comparison.csv", "summary/*")
+    places = (
+        "records/**/*.parquet",
+        "tables/**/*",
+        "figures/**/*",
+        "comparison/**/*",
+        "comparison.csv",
+        "summary/*",
+    )
     files = sorted(path for place in places for path in top.glob(place) if path.is_file())
     return {str(path.relative_to(top)): path.read_bytes() for path in files}

@@ -1,11 +1,13 @@
-"""A Slurm of two nodes on this machine, for tests: it listens on the loopback address and is stopped by process id.
+"""A Slurm of two nodes on this machine, for tests: it listens on the loopback address and is
+stopped by process id.
 
 By hand, as root on Debian or Ubuntu:
-    python tests/cluster/slurm_on_loopback.py install     # the packages, without starting a service
-    python tests/cluster/slurm_on_loopback.py start       # the daemons; returns when both nodes are idle
-    python tests/cluster/slurm_on_loopback.py stop        # exactly those
+    python tests/cluster/slurm_on_loopback.py install  # the packages; starts no service
+    python tests/cluster/slurm_on_loopback.py start    # returns when both nodes are idle
+    python tests/cluster/slurm_on_loopback.py stop     # exactly those
 
-It keeps accounts, as most sites do, where slurmdbd and MariaDB are installed; `DPSUB_TEST_SLURM=bare` leaves them out.
+It keeps accounts, as most sites do, where slurmdbd and MariaDB are installed;
+`DPSUB_TEST_SLURM=bare` leaves them out.
 """
 
 from __future__ import annotations
@@ -30,9 +32,11 @@ PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge")
 ACCOUNTING = ("slurmdbd", "mariadb-server-core")
 TABLES = Path("/usr/share/mysql/mysql_system_tables.sql")
 NODES = ("node1", "node2")
-DAEMONS = (*NODES, "slurmctld", "slurmdbd", "mariadbd", "munged")  # in the order in which they are stopped
+# in the order in which they are stopped
+DAEMONS = (*NODES, "slurmctld", "slurmdbd", "mariadbd", "munged")
 ACCOUNT = "project"  # the only one that root may use
-CPUS = 2  # of each node; together more than there may be: jobs wait for Slurm and not for processors
+# of each node; together more than there may be: jobs wait for Slurm and not for processors
+CPUS = 2
 PATIENCE = 30.0  # seconds
 
 SLURM = """{mark}ClusterName=loopback
@@ -69,7 +73,9 @@ ReturnToService=2
 PartitionName=main Nodes={names} Default=YES MaxTime=60 DefaultTime=10 State=UP
 PartitionName=short Nodes={names} MaxTime=2 DefaultTime=2 MaxMemPerNode=300 State=UP
 """
-NODE = "NodeName={name} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory={memory} State=UNKNOWN"
+NODE = (
+    "NodeName={name} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory={memory} State=UNKNOWN"
+)
 WITH_ACCOUNTS = """AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=127.0.0.1
 AccountingStoragePort={port}
@@ -119,7 +125,8 @@ def ours() -> bool:
 
 
 def install() -> None:
-    """Install Debian's packages; no service is started by it. Accounting is left out where it cannot be had."""
+    """Install Debian's packages; no service is started by it. Accounting is left out where it
+    cannot be had."""
     policy = Path("/usr/sbin/policy-rc.d")
     made = not policy.exists()
     if made:
@@ -129,7 +136,9 @@ def install() -> None:
 
     def apt(*line: str) -> int:
         whole = ["apt-get", "--quiet=2", *line]
-        return subprocess.run(whole, env=settings, stdout=subprocess.DEVNULL, check=False).returncode
+        return subprocess.run(
+            whole, env=settings, stdout=subprocess.DEVNULL, check=False
+        ).returncode
 
     try:
         apt("update")
@@ -160,13 +169,25 @@ def start() -> None:
     nodes = [NODE.format(name=name, port=ports[name], cpus=CPUS, memory=memory) for name in NODES]
     CONFIG.write_text(
         SLURM.format(
-            mark=MARK, host=socket.gethostname().split(".")[0], state=STATE, ports=ports, names=",".join(NODES),
+            mark=MARK,
+            host=socket.gethostname().split(".")[0],
+            state=STATE,
+            ports=ports,
+            names=",".join(NODES),
             nodes="\n".join(nodes),
-            accounting=WITH_ACCOUNTS.format(state=STATE, port=ports["slurmdbd"]) if accounts else WITHOUT_ACCOUNTS,
+            accounting=WITH_ACCOUNTS.format(state=STATE, port=ports["slurmdbd"])
+            if accounts
+            else WITHOUT_ACCOUNTS,
         ),
         encoding="utf-8",
-    )  # fmt: skip
-    files = {"--socket": "socket", "--key-file": "key", "--seed-file": "seed", "--log-file": "log", "--pid-file": "pid"}
+    )
+    files = {
+        "--socket": "socket",
+        "--key-file": "key",
+        "--seed-file": "seed",
+        "--log-file": "log",
+        "--pid-file": "pid",
+    }
     places = [f"{option}={STATE}/munge.{suffix}" for option, suffix in files.items()]
     _launch("munged", "munged", "--foreground", "--force", *places)
     _wait(lambda: _says("munge", "-n", "-S", f"{STATE}/munge.socket") is not None, "munged")
@@ -174,9 +195,13 @@ def start() -> None:
         _start_accounting(ports["slurmdbd"])
     start_controller("-c")
     for name in NODES:
-        # A node has file systems mounted of its own, so that a test can make it see other files than the login side.
+        # A node has file systems mounted of its own, so that a test can make it see other files
+        # than the login side.
         _launch(name, "unshare", "--mount", "--propagation", "private", "slurmd", "-D", "-N", name)
-    _wait(lambda: (_says("sinfo", "-h", "-p", "main", "-t", "idle", "-o", "%D") or "").strip() == "2", "node")
+    _wait(
+        lambda: (_says("sinfo", "-h", "-p", "main", "-t", "idle", "-o", "%D") or "").strip() == "2",
+        "node",
+    )
 
 
 def start_controller(*options: str) -> None:
@@ -185,33 +210,52 @@ def start_controller(*options: str) -> None:
 
 
 def _start_accounting(port: int) -> None:
-    """Start a MariaDB that listens on a socket in a folder that is closed to others, and slurmdbd on top of it."""
+    """Start a MariaDB that listens on a socket in a folder that is closed to others, and slurmdbd
+    on top of it."""
     folder = STATE / "database"
     folder.mkdir(mode=0o700)
     data, sock = folder / "data", folder / "socket"
     data.mkdir()
-    # Debian's mariadb-install-db needs more packages. Any user may do all in it, as root alone sees the socket.
+    # Debian's mariadb-install-db needs more packages. Any user may do all in it, as root alone sees
+    # the socket.
     own = ("mariadbd", "--no-defaults", "--user=root", f"--datadir={data}", "--skip-grant-tables")
     tables = TABLES.read_text(encoding="utf-8")
     subprocess.run(
-        [*own, "--bootstrap"], input=f"create database mysql;\nuse mysql;\n{tables}", text=True,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=PATIENCE, check=True,
-    )  # fmt: skip
+        [*own, "--bootstrap"],
+        input=f"create database mysql;\nuse mysql;\n{tables}",
+        text=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        timeout=PATIENCE,
+        check=True,
+    )
     _launch(
-        "mariadbd", *own, f"--socket={sock}", "--skip-networking", f"--pid-file={folder}/pid",
-        "--innodb-buffer-pool-size=64M", "--innodb-flush-log-at-trx-commit=0", "--innodb-lock-wait-timeout=900",
-    )  # fmt: skip
+        "mariadbd",
+        *own,
+        f"--socket={sock}",
+        "--skip-networking",
+        f"--pid-file={folder}/pid",
+        "--innodb-buffer-pool-size=64M",
+        "--innodb-flush-log-at-trx-commit=0",
+        "--innodb-lock-wait-timeout=900",
+    )
     _wait(sock.exists, "mariadbd")
     (folder / "slurmdbd.conf").touch(mode=0o600)
     (folder / "slurmdbd.conf").write_text(SLURMDBD.format(state=STATE, port=port), encoding="utf-8")
     where = {"SLURM_CONF": str(folder / "slurm.conf"), "MYSQL_UNIX_PORT": str(sock)}
     _launch("slurmdbd", "slurmdbd", "-D", environment=where)
     _wait(lambda: _says("sacctmgr", "--noheader", "list", "cluster") is not None, "slurmdbd")
-    for line in (["cluster", "loopback"], ["account", ACCOUNT], ["user", "root", f"account={ACCOUNT}"]):
+    for line in (
+        ["cluster", "loopback"],
+        ["account", ACCOUNT],
+        ["user", "root", f"account={ACCOUNT}"],
+    ):
         subprocess.run(
             ["sacctmgr", "--immediate", "--quiet", "add", *line],
-            stdout=subprocess.DEVNULL, timeout=PATIENCE, check=True,
-        )  # fmt: skip
+            stdout=subprocess.DEVNULL,
+            timeout=PATIENCE,
+            check=True,
+        )
 
 
 def stop() -> None:
@@ -220,7 +264,8 @@ def stop() -> None:
         return
     if process("slurmctld"):
         _says("scancel", "--user=root")
-        with contextlib.suppress(TimeoutError):  # a job that does not end must not keep the daemons alive
+        # a job that does not end must not keep the daemons alive
+        with contextlib.suppress(TimeoutError):
             _wait(lambda: not _says("squeue", "--noheader"), "the end of the jobs")
     for name in DAEMONS:
         end(name)
@@ -232,7 +277,8 @@ def stop() -> None:
 
 
 def orphans() -> list[int]:
-    """Return processes of jobs that have lost their parents: without cgroups Slurm may fail to find and to end them."""
+    """Return processes of jobs that have lost their parents: without cgroups Slurm may fail to find
+    and to end them."""
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
@@ -265,7 +311,10 @@ def process(name: str) -> int:
     except (OSError, ValueError):
         return 0
     comm = "slurmd" if name in NODES else name
-    alive = state[state.index("(") + 1 : state.rindex(")")] == comm and state[state.rindex(")") + 2] != "Z"
+    alive = (
+        state[state.index("(") + 1 : state.rindex(")")] == comm
+        and state[state.rindex(")") + 2] != "Z"
+    )
     return number if alive else 0
 
 
@@ -280,9 +329,13 @@ def free_ports(count: int) -> list[int]:
 def _launch(name: str, *command: str, environment: dict[str, str] | None = None) -> None:
     with (STATE / f"{name}.out").open("ab") as out:
         made = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
             env=os.environ | (environment or {}),
-        )  # fmt: skip
+        )
     (STATE / f"{name}.pid").write_text(str(made.pid), encoding="utf-8")
 
 
@@ -296,12 +349,18 @@ def _wait(ready: Callable[[], bool], name: str) -> None:
     limit = time.monotonic() + PATIENCE
     while not ready():
         if time.monotonic() > limit:
-            logs = "".join(path.read_text(errors="replace")[-2000:] for path in STATE.glob(f"{name}*.*o[ug]*"))
-            raise TimeoutError(f"{name} must follow within {PATIENCE:.0f} seconds; its messages: {logs}")
+            logs = "".join(
+                path.read_text(errors="replace")[-2000:] for path in STATE.glob(f"{name}*.*o[ug]*")
+            )
+            raise TimeoutError(
+                f"{name} must follow within {PATIENCE:.0f} seconds; its messages: {logs}"
+            )
         time.sleep(0.1)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("action", choices=["install", "start", "stop"])
     sys.exit({"install": install, "start": start, "stop": stop}[parser.parse_args().action]())

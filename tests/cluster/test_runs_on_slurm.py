@@ -1,4 +1,5 @@
-"""On a real Slurm: the same bytes as locally, whatever happens to jobs, to Snakemake and to the shared files."""
+"""On a real Slurm: the same bytes as locally, whatever happens to jobs, to Snakemake and to the
+shared files."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ pytestmark = pytest.mark.usefixtures("slurm")
 DELAY = 6.0  # seconds between the news that a job has ended and the sight of what it has written
 
 
-def test_jobs_on_both_nodes_one_of_them_cancelled_give_the_bytes_of_a_local_run(local: Path, tmp_path: Path) -> None:
+def test_jobs_on_both_nodes_one_of_them_cancelled_give_the_bytes_of_a_local_run(
+    local: Path, tmp_path: Path
+) -> None:
     with jobs.start(tmp_path, configuration=jobs.config(tmp_path / "own.yaml")) as process:
         jobs.wait(lambda: len(jobs.running(tmp_path, "run_experiment")) >= 3, "three jobs that run")
         cancelled = jobs.running(tmp_path, "run_experiment")[0]
@@ -30,15 +33,19 @@ def test_jobs_on_both_nodes_one_of_them_cancelled_give_the_bytes_of_a_local_run(
     states = {job["JobId"]: job["JobState"] for job in found}
     assert states.pop(cancelled) == "CANCELLED"
     assert set(states.values()) == {"COMPLETED"}
-    assert len(states) == 4 + 2  # records, the cancelled one once more, then the table and the figure
+    # records, the cancelled one once more, then the table and the figure
+    assert len(states) == 4 + 2
     assert jobs.contents(tmp_path) == jobs.contents(local)
 
 
 def test_a_killed_run_goes_on_and_keeps_what_was_finished(local: Path, tmp_path: Path) -> None:
-    """The job that outlives its Snakemake goes on, too; it and its second edition write the same file."""
+    """The job that outlives its Snakemake goes on, too; it and its second edition write the same
+    file."""
     config = jobs.config(tmp_path / "own.yaml")
     wanted = [jobs.record("linear_regression", f"{number}-of-3") for number in (1, 2, 3)]
-    with jobs.start(tmp_path, *wanted, configuration=config, machine=(*jobs.HASTE, "--jobs", "1")) as process:
+    with jobs.start(
+        tmp_path, *wanted, configuration=config, machine=(*jobs.HASTE, "--jobs", "1")
+    ) as process:
         jobs.wait(lambda: "Finished jobid" in process.output, "a record")
         before = jobs.records(tmp_path)
         jobs.wait(lambda: jobs.running(tmp_path, "run_experiment"), "a job that runs")
@@ -46,23 +53,30 @@ def test_a_killed_run_goes_on_and_keeps_what_was_finished(local: Path, tmp_path:
     assert len(before) == 1
     status, output = jobs.run(tmp_path, *wanted, configuration=config)
     assert status == 1
-    assert "--unlock" in output  # or, where another lock shows that no other run works here, as in the Makefile:
-    status, output = jobs.run(tmp_path, *wanted, configuration=config, machine=(*jobs.HASTE, "--nolock"))
+    # or, where another lock shows that no other run works here, as in the Makefile:
+    assert "--unlock" in output
+    status, output = jobs.run(
+        tmp_path, *wanted, configuration=config, machine=(*jobs.HASTE, "--nolock")
+    )
     assert status == 0, output
     after = jobs.records(tmp_path)
     assert len(after) == 3
     assert {name: after[name] for name in before} == before
     expected = jobs.contents(local)
-    jobs.wait(lambda: "RUNNING" not in jobs.states(tmp_path), "the end of the job that was left over")
+    jobs.wait(
+        lambda: "RUNNING" not in jobs.states(tmp_path), "the end of the job that was left over"
+    )
     assert jobs.contents(tmp_path) == {name: expected[name] for name in after}
 
 
 @contextmanager
 def late_records(run: Path) -> Iterator[list[str]]:
-    """Let Snakemake see the records of the run in the folder `run` some seconds after it has heard that the job ended.
+    """Let Snakemake see the records of the run in the folder `run` some seconds after it has heard
+    that the job ended.
 
-    The nodes' processes see another folder in the place of `records`; a thread copies the files from there in the end:
-    the plugin removes a job's log file when it hears of its success. Yields the names of the files that came late.
+    The nodes' processes see another folder in the place of `records`; a thread copies the files
+    from there in the end: the plugin removes a job's log file when it hears of its success. Yields
+    the names of the files that came late.
     """
     shown, written = run / RESULTS / "records", run / "written"
     shown.mkdir(parents=True)
@@ -121,19 +135,26 @@ def test_a_file_system_that_shows_files_late_loses_no_result(local: Path, tmp_pa
 
 def test_an_interrupted_run_leaves_no_job_in_the_queue(tmp_path: Path) -> None:
     with jobs.start(tmp_path, configuration=jobs.config(tmp_path / "own.yaml")) as process:
-        jobs.wait(lambda: process.output.count("submitted with SLURM") >= 4, "the submission of all jobs")
+        jobs.wait(
+            lambda: process.output.count("submitted with SLURM") >= 4, "the submission of all jobs"
+        )
         jobs.wait(lambda: jobs.running(tmp_path, "run_experiment"), "a job that runs")
         process.process.send_signal(signal.SIGINT)
         status, output = process.finish()
     assert status == 1, output
-    jobs.wait(lambda: set(jobs.states(tmp_path)) <= {"CANCELLED", "COMPLETED"}, "the end of all jobs")
+    jobs.wait(
+        lambda: set(jobs.states(tmp_path)) <= {"CANCELLED", "COMPLETED"}, "the end of all jobs"
+    )
 
 
 def test_more_memory_and_time_are_asked_for_when_they_did_not_suffice(greedy: jobs.Run) -> None:
     status, output = greedy.finish()
     assert status == 0, output
     memory, time = (
-        [(job["JobState"], job["MinMemoryNode"], job["TimeLimit"]) for job in jobs.all_jobs(greedy.folder, rule)]
+        [
+            (job["JobState"], job["MinMemoryNode"], job["TimeLimit"])
+            for job in jobs.all_jobs(greedy.folder, rule)
+        ]
         for rule in ("take_memory", "take_time")
     )
     assert memory[1:] == [("COMPLETED", "2000M", "00:20:00")]
@@ -150,7 +171,9 @@ def test_what_slurm_puts_back_into_the_queue_is_waited_for(greedy: jobs.Run) -> 
 
 
 def test_an_unknown_partition_is_named_in_the_error(tmp_path: Path) -> None:
-    with jobs.start_small(tmp_path, "--default-resources", "slurm_partition=shrot", "--", "quick.txt") as process:
+    with jobs.start_small(
+        tmp_path, "--default-resources", "slurm_partition=shrot", "--", "quick.txt"
+    ) as process:
         status, output = process.finish()
     assert status == 1
     assert "sbatch: error: invalid partition specified: shrot" in output
@@ -158,7 +181,9 @@ def test_an_unknown_partition_is_named_in_the_error(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("accounts")
 def test_an_unknown_account_is_told_with_those_that_there_are(tmp_path: Path) -> None:
-    with jobs.start_small(tmp_path, "--default-resources", "slurm_account=mine", "--", "quick.txt") as process:
+    with jobs.start_small(
+        tmp_path, "--default-resources", "slurm_account=mine", "--", "quick.txt"
+    ) as process:
         status, output = process.finish()
     assert status == 1
     assert "The given account mine appears to be invalid. Available accounts:\n" in output
@@ -169,8 +194,14 @@ def test_an_unknown_account_is_told_with_those_that_there_are(tmp_path: Path) ->
 def test_partition_and_account_are_those_that_were_asked_for_and_the_end_is_heard_from_the_accounts(
     tmp_path: Path,
 ) -> None:
-    chosen = ("--default-resources", "slurm_partition=main", f"slurm_account={slurm_on_loopback.ACCOUNT}")
-    with jobs.start_small(tmp_path, "--slurm-status-command", "sacct", *chosen, "--", "quick.txt") as process:
+    chosen = (
+        "--default-resources",
+        "slurm_partition=main",
+        f"slurm_account={slurm_on_loopback.ACCOUNT}",
+    )
+    with jobs.start_small(
+        tmp_path, "--slurm-status-command", "sacct", *chosen, "--", "quick.txt"
+    ) as process:
         status, output = process.finish()
     assert status == 0, output
     found = [(job["Partition"], job["Account"], job["JobState"]) for job in jobs.all_jobs(tmp_path)]

@@ -22,11 +22,16 @@ SMALLER: dict[str, dict[str, Any]] = {
     "amplification_grid": {"epsilon_step": 0.5, "epsilon_max": 1},
     "amplification_crossings": {"epsilon_step": 0.25},
     "composition": {
-        "table8": {"grid_size": 2000, "grid_size_wr": 2000}, "figure_s2": {"grid_size": 2000},
+        "table8": {"grid_size": 2000, "grid_size_wr": 2000},
+        "figure_s2": {"grid_size": 2000},
     },
     "noise_calibration": {"tables": {"table4": {"b": [10]}, "table8": None}},
-    "peer_bounds": {"cases": [{"sampler": "wr", "n": 100, "m": 5, "noise_multiplier": 4, "n_compositions": 5}]},
-    "peer_times": {"cases": [{"sampler": "wr", "n": 100, "m": 5, "noise_multiplier": 4, "n_compositions": 5}]},
+    "peer_bounds": {
+        "cases": [{"sampler": "wr", "n": 100, "m": 5, "noise_multiplier": 4, "n_compositions": 5}]
+    },
+    "peer_times": {
+        "cases": [{"sampler": "wr", "n": 100, "m": 5, "noise_multiplier": 4, "n_compositions": 5}]
+    },
     "proved_composition": {"table8": {"samplers": ["poisson", "wor"]}},
     "subset_statistics": {"replicates": 3, "b": [10], "subsets": 5},
     "linear_regression": {"replicates": 3, "iterations": 16},
@@ -34,7 +39,7 @@ SMALLER: dict[str, dict[str, Any]] = {
     "adult_logistic": {"replicates": 3, "iterations": 3},
     "adult_logistic_trace": {"iterations": 3},
     "fair_comparison": {"replicates": 3},
-}  # fmt: skip
+}
 """Over workflow/smoke.yaml."""
 
 NAMES = REGISTRY.names()
@@ -44,7 +49,9 @@ NAMES = REGISTRY.names()
 def smoke() -> dict[str, Any]:
     """Settings of all experiments in workflow/smoke.yaml."""
     config = configuration.load([ROOT / "config.yaml", ROOT / "workflow/smoke.yaml"])
-    return {name: settings.merge(config["experiments"][name], SMALLER.get(name, {})) for name in NAMES}
+    return {
+        name: settings.merge(config["experiments"][name], SMALLER.get(name, {})) for name in NAMES
+    }
 
 
 @pytest.fixture(scope="session")
@@ -61,7 +68,11 @@ class Runs:
     """Runs of experiments, those whose records another one reads made once."""
 
     def __init__(self, smoke: dict[str, Any], prepared: dict[str, Path]) -> None:
-        self.smoke, self.prepared, self.made = smoke, prepared, dict[tuple[str, str], pd.DataFrame]()
+        self.smoke, self.prepared, self.made = (
+            smoke,
+            prepared,
+            dict[tuple[str, str], pd.DataFrame](),
+        )
 
     def __call__(self, name: str, variant: str, replicates: range | None = None) -> pd.DataFrame:
         if replicates is None and (name, variant) in self.made:
@@ -69,13 +80,20 @@ class Runs:
         experiment, over = REGISTRY.get(name)(), self.smoke[name]
         chosen = experiment.settings(over)
         read = {
-            other: pd.concat([self(other, each).assign(variant=each) for each in REGISTRY.get(other).variants])
+            other: pd.concat(
+                [self(other, each).assign(variant=each) for each in REGISTRY.get(other).variants]
+            )
             for other in experiment.needs_records
         }
         data = {each: self.prepared[each] for each in experiment.data_of(chosen)}
         every = range(experiment.replicates(chosen))
         found = experiment.compute(
-            over, variant=variant, replicates=replicates or every, seed=SEED, data=data, records=read
+            over,
+            variant=variant,
+            replicates=replicates or every,
+            seed=SEED,
+            data=data,
+            records=read,
         )
         if replicates is None:
             self.made[name, variant] = found
@@ -101,7 +119,9 @@ class TestContract:
         for variant in experiment.variants:
             found = run(name, variant)
             assert len(found)
-            assert {column: str(kind) for column, kind in found.dtypes.items()} == experiment.columns
+            assert {
+                column: str(kind) for column, kind in found.dtypes.items()
+            } == experiment.columns
 
     def test_the_split_of_replicates_does_not_matter_and_one_seed_gives_the_same_records(
         self, name: str, run: Runs
@@ -113,22 +133,38 @@ class TestContract:
         split = pd.concat([run(name, variant, part) for part in parts], ignore_index=True)
         whole = run(name, variant)
         if count > 1:  # parts are put together in the order of replicates, then cells
-            split, whole = (frame.sort_values("replicate", kind="stable") for frame in (split, whole))
-        pd.testing.assert_frame_equal(compared(name, split), compared(name, whole), check_exact=True)
+            split, whole = (
+                frame.sort_values("replicate", kind="stable") for frame in (split, whole)
+            )
+        pd.testing.assert_frame_equal(
+            compared(name, split), compared(name, whole), check_exact=True
+        )
 
     def test_an_unknown_key_is_refused_by_name(self, name: str) -> None:
-        with pytest.raises(PlanError, match=rf"^unknown configuration key 'experiments\.{name}\.partz'; did you mean"):
+        with pytest.raises(
+            PlanError,
+            match=r"^unknown configuration key "
+            rf"'experiments\.{name}\.partz'; did you mean",
+        ):
             REGISTRY.get(name).settings({"partz": 1})
 
     def test_a_value_out_of_range_is_refused_by_name(self, name: str) -> None:
-        with pytest.raises(PlanError, match=rf"^experiments\.{name}\.parts must be at least 1, got 0$"):
+        with pytest.raises(
+            PlanError,
+            match=rf"^experiments\.{name}\.parts must be at least 1, got "
+            r"0$",
+        ):
             REGISTRY.get(name).settings({"parts": 0})
 
     def test_every_setting_is_described(self, name: str) -> None:
         assert undescribed(REGISTRY.get(name).Settings.model_json_schema()) == []
 
 
-SPLIT = [name for name, kind in REGISTRY.members().items() if (kind.axes or "cells" in vars(kind)) and not kind.timed]
+SPLIT = [
+    name
+    for name, kind in REGISTRY.members().items()
+    if (kind.axes or "cells" in vars(kind)) and not kind.timed
+]
 
 
 @pytest.mark.parametrize("name", SPLIT)
@@ -140,16 +176,25 @@ def test_cells_together_have_the_records_of_the_whole(name: str, run: Runs) -> N
     for cell in experiment.cells(chosen):
         data = {each: run.prepared[each] for each in experiment.data_of(cell)}
         every = range(experiment.replicates(cell))
-        found.append(experiment.compute(plain(cell), variant=variant, replicates=every, seed=SEED, data=data))
+        found.append(
+            experiment.compute(plain(cell), variant=variant, replicates=every, seed=SEED, data=data)
+        )
     together = pd.concat(found).drop_duplicates()  # rows without privacy may stand in several cells
     whole = run(name, variant).drop_duplicates()
-    if any(experiment.replicates(cell) != experiment.replicates(chosen) for cell in experiment.cells(chosen)):
+    if any(
+        experiment.replicates(cell) != experiment.replicates(chosen)
+        for cell in experiment.cells(chosen)
+    ):
         # replicates that are parts of a grid have their numbers in the grid that was asked for
         order.remove("replicate")
         together, whole = together.drop(columns="replicate"), whole.drop(columns="replicate")
     assert not whole.duplicated(order).any()
     pd.testing.assert_frame_equal(
-        *(frame.sort_values(order, kind="stable", ignore_index=True) for frame in (together, whole)), check_exact=True
+        *(
+            frame.sort_values(order, kind="stable", ignore_index=True)
+            for frame in (together, whole)
+        ),
+        check_exact=True,
     )
 
 

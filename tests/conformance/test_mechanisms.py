@@ -1,4 +1,5 @@
-"""Every mechanism keeps its contract: density, distribution, noise and privacy profile belong to one law.
+"""Every mechanism keeps its contract: density, distribution, noise and privacy profile belong to
+one law.
 
 Each check is a function that the planted faults call as well, and must reject.
 """
@@ -25,20 +26,26 @@ from dpsub.streams import stream
 
 ROOT = 7
 DRAWS = 200_000
-ALPHA = 1e-6  # for each of 6 p-values (the planted faults are not counted): 6e-6 of the suite's 1e-4
+# for each of 6 p-values (the planted faults are not counted): 6e-6 of the suite's 1e-4
+ALPHA = 1e-6
 NAMES = noise.REGISTRY.names()
 SCALES = [0.3, 1.0, 40.0]
 TOO_SMALL = 0.95
 
 
-def integral(function: Callable[[float], float], low: float, high: float, kinks: list[float]) -> float:
+def integral(
+    function: Callable[[float], float], low: float, high: float, kinks: list[float]
+) -> float:
     """Adaptive quadrature piece by piece between the kinks."""
     edges = sorted({low, high, *(kink for kink in kinks if low < kink < high)})
-    return math.fsum(quad(function, a, b, epsabs=1e-15, epsrel=1e-13, limit=200)[0] for a, b in pairwise(edges))
+    return math.fsum(
+        quad(function, a, b, epsabs=1e-15, epsrel=1e-13, limit=200)[0] for a, b in pairwise(edges)
+    )
 
 
 def hockey_stick(mechanism: Mechanism, shift: float, epsilon: float) -> float:
-    """Integral of max(0, p(z - shift) - exp(epsilon) p(z)) by quadrature of the mechanism's density."""
+    """Integral of max(0, p(z - shift) - exp(epsilon) p(z)) by quadrature of the mechanism's
+    density."""
 
     def positive_part(z: float) -> float:
         first = float(mechanism.log_density(z - shift))
@@ -46,20 +53,27 @@ def hockey_stick(mechanism: Mechanism, shift: float, epsilon: float) -> float:
         return math.exp(first) * -math.expm1(second - first) if first > second else 0.0
 
     reach = 40 * mechanism.scale + shift
-    # The loss of a symmetric unimodal noise increases, so there is one crossing; bisection finds it.
+    # The loss of a symmetric unimodal noise increases, so there is one crossing; bisection finds
+    # it.
     left, right = -reach, reach
     for _ in range(200):
         middle = (left + right) / 2
-        gain = float(mechanism.log_density(middle - shift)) - float(mechanism.log_density(middle)) - epsilon
+        gain = (
+            float(mechanism.log_density(middle - shift))
+            - float(mechanism.log_density(middle))
+            - epsilon
+        )
         left, right = (left, middle) if gain > 0 else (middle, right)
     grid = list(np.linspace(-reach, reach, 41))
     return integral(positive_part, -reach, reach, [0.0, shift, right, *grid])
 
 
 def p_values(mechanism: Mechanism, drawn: np.ndarray) -> tuple[float, float]:
-    """Kolmogorov-Smirnov (finite-sample law) and a scale test, both with exact nulls for any continuous symmetric law.
+    """Kolmogorov-Smirnov (finite-sample law) and a scale test, both with exact nulls for any
+    continuous symmetric law.
 
-    Under the null F(|Z|) is uniform after folding, so the sum of -log(2 (1 - F(|Z|))) is Gamma(draws).
+    Under the null F(|Z|) is uniform after folding, so the sum of -log(2 (1 - F(|Z|))) is
+    Gamma(draws).
     """
     shape = stats.kstest(drawn, mechanism.cdf, method="exact").pvalue
     total = -np.log(2 * mechanism.cdf(-np.abs(drawn))).sum()
@@ -68,7 +82,9 @@ def p_values(mechanism: Mechanism, drawn: np.ndarray) -> tuple[float, float]:
 
 
 def draw(mechanism: Mechanism, test: str) -> np.ndarray:
-    rng = stream(ROOT, experiment=test, cell={"mechanism": mechanism.name}, role="noise", replicate=0)
+    rng = stream(
+        ROOT, experiment=test, cell={"mechanism": mechanism.name}, role="noise", replicate=0
+    )
     return mechanism.release(np.zeros(DRAWS), rng)
 
 
@@ -78,7 +94,9 @@ def test_density_integrates_to_one_and_to_the_variance(name: str, scale: float) 
     mechanism = noise.REGISTRY.get(name)(scale)
     kinks = list(scale * np.linspace(-40, 40, 41))
     mass = integral(lambda z: math.exp(mechanism.log_density(z)), -60 * scale, 60 * scale, kinks)
-    second = integral(lambda z: z * z * math.exp(mechanism.log_density(z)), -60 * scale, 60 * scale, kinks)
+    second = integral(
+        lambda z: z * z * math.exp(mechanism.log_density(z)), -60 * scale, 60 * scale, kinks
+    )
     assert mass == pytest.approx(1, rel=1e-12)
     assert second == pytest.approx(mechanism.variance, rel=1e-12)
 
@@ -87,7 +105,9 @@ def test_density_integrates_to_one_and_to_the_variance(name: str, scale: float) 
 def test_cdf_is_the_integral_of_the_density(name: str) -> None:
     mechanism = noise.REGISTRY.get(name)(1.5)
     for z in (-6.0, -1.0, 0.0, 0.4, 3.0):
-        mass = integral(lambda u: math.exp(mechanism.log_density(u)), -90.0, z, [0.0, *np.linspace(-90, 3, 60)])
+        mass = integral(
+            lambda u: math.exp(mechanism.log_density(u)), -90.0, z, [0.0, *np.linspace(-90, 3, 60)]
+        )
         assert float(mechanism.cdf(z)) == pytest.approx(mass, rel=1e-12)
 
 
@@ -100,14 +120,18 @@ def test_noise_is_symmetric(name: str) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [-4.0, -1.0, -0.2, 0.0, 0.05, 0.5, 1.0, 2.5, 4.0])
-@pytest.mark.parametrize(("scale", "sensitivity"), [(1.0, 0.25), (1.0, 1.0), (0.3, 1.2), (40.0, 90.0)])
+@pytest.mark.parametrize(
+    ("scale", "sensitivity"), [(1.0, 0.25), (1.0, 1.0), (0.3, 1.2), (40.0, 90.0)]
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_profile_is_the_hockey_stick_of_the_densities(
     name: str, scale: float, sensitivity: float, epsilon: float
 ) -> None:
     mechanism = noise.REGISTRY.get(name)(scale)
     delta = hockey_stick(mechanism, sensitivity, epsilon)
-    assert float(mechanism.profile(sensitivity).delta(epsilon)) == pytest.approx(delta, rel=1e-9, abs=1e-14)
+    assert float(mechanism.profile(sensitivity).delta(epsilon)) == pytest.approx(
+        delta, rel=1e-9, abs=1e-14
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -165,7 +189,8 @@ def test_planted_fault_a_reused_stream_is_rejected(name: str) -> None:
 
 
 def test_a_noise_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The example of docs/adding.md, put into the package as it stands, is found and keeps the contract."""
+    """The example of docs/adding.md, put into the package as it stands, is found and keeps the
+    contract."""
     page = (Path(__file__).parents[2] / "docs/adding.md").read_text(encoding="utf-8")
     example = page.split("```python\n# src/dpsub/noise/logistic.py\n")[1].split("```")[0]
     (tmp_path / "logistic.py").write_text(example, encoding="utf-8")

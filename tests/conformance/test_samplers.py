@@ -14,7 +14,9 @@ from dpsub.sampling.base import PoissonStage, StagedSampler
 from dpsub.sampling.frame import Frame
 
 EXAMPLES = [(s, n) for name in REGISTRY.names() for s, n in REGISTRY.get(name).examples()]
-every_example = pytest.mark.parametrize(("sampler", "n"), EXAMPLES, ids=[f"{s}-{n}" for s, n in EXAMPLES])
+every_example = pytest.mark.parametrize(
+    ("sampler", "n"), EXAMPLES, ids=[f"{s}-{n}" for s, n in EXAMPLES]
+)
 
 
 def is_random_size(sampler: Sampler) -> bool:
@@ -29,18 +31,31 @@ def fixed_size(sampler: Sampler) -> int:
 
 def test_every_sampler_has_examples() -> None:
     assert {s.name for s, _ in EXAMPLES} == set(REGISTRY.names())
-    assert {"poisson", "wor", "wr", "must_ow", "must_wo", "must_ww", "must_oo", "multistage"} <= set(REGISTRY.names())
+    assert {
+        "poisson",
+        "wor",
+        "wr",
+        "must_ow",
+        "must_wo",
+        "must_ww",
+        "must_oo",
+        "multistage",
+    } <= set(REGISTRY.names())
 
 
 def test_display_attributes_tell_the_papers_samplers_apart() -> None:
-    shown = [REGISTRY.get(name) for name in ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")]
+    shown = [
+        REGISTRY.get(name) for name in ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
+    ]
     for attribute in ("label", "colour", "marker"):
         assert len({getattr(s, attribute) for s in shown}) == len(shown)
 
 
 @pytest.mark.parametrize("name", REGISTRY.names())
 def test_relation_is_declared(name: str) -> None:
-    expected = Relation.ADD_REMOVE if name in ("poisson", "truncated_poisson") else Relation.SUBSTITUTE
+    expected = (
+        Relation.ADD_REMOVE if name in ("poisson", "truncated_poisson") else Relation.SUBSTITUTE
+    )
     assert REGISTRY.get(name).relation is expected
 
 
@@ -98,7 +113,9 @@ def test_distinct_law_is_a_law_with_mean_n_eta(sampler: Sampler, n: int) -> None
 def test_samples_are_well_formed(sampler: Sampler, n: int) -> None:
     samples = sampler.draw_block(Frame(n), 300, np.random.default_rng(1))
     assert samples.n_subsets == len(samples) == 300
-    assert samples.offsets[0] == 0 and samples.offsets[-1] == len(samples.indices) == len(samples.counts)
+    assert samples.offsets[0] == 0 and samples.offsets[-1] == len(samples.indices) == len(
+        samples.counts
+    )
     assert samples.indices.dtype.kind == samples.counts.dtype.kind == "i"
     assert samples.indices.min() >= 0 and samples.indices.max() < n
     assert samples.counts.min() >= 1
@@ -115,7 +132,9 @@ def test_samples_are_well_formed(sampler: Sampler, n: int) -> None:
 
 @every_example
 def test_the_stream_alone_decides_the_sample(sampler: Sampler, n: int) -> None:
-    first, again, other = (sampler.draw_block(Frame(n), 50, np.random.default_rng(seed)) for seed in (5, 5, 6))
+    first, again, other = (
+        sampler.draw_block(Frame(n), 50, np.random.default_rng(seed)) for seed in (5, 5, 6)
+    )
     fields = ("indices", "counts", "offsets")
     assert all(np.array_equal(getattr(first, field), getattr(again, field)) for field in fields)
     assert not all(np.array_equal(getattr(first, field), getattr(other, field)) for field in fields)
@@ -129,6 +148,8 @@ def test_neither_the_sampler_nor_the_global_generator_changes(sampler: Sampler, 
     global_state, before = np.random.get_state(legacy=False)["state"], repr(sampler)  # noqa: NPY002
     law = sampler.multiplicity_law(n)
     sampler.draw_block(Frame(n), 20, np.random.default_rng(2))
-    assert repr(sampler) == before and np.array_equal(law.log_pmf, sampler.multiplicity_law(n).log_pmf)
+    assert repr(sampler) == before and np.array_equal(
+        law.log_pmf, sampler.multiplicity_law(n).log_pmf
+    )
     after = np.random.get_state(legacy=False)["state"]  # noqa: NPY002 (it is the global state that is looked at)
     assert np.array_equal(global_state["key"], after["key"]) and global_state["pos"] == after["pos"]

@@ -1,4 +1,5 @@
-"""The contract of every schedule: draws of whole epochs against enumerated laws, and what is stated of steps."""
+"""The contract of every schedule: draws of whole epochs against enumerated laws, and what is stated
+of steps."""
 
 from __future__ import annotations
 
@@ -11,12 +12,23 @@ import numpy as np
 import pytest
 
 from dpsub.errors import ArgumentError
-from dpsub.sampling import SCHEDULES, CyclicPoisson, Deterministic, Frame, RandomAllocation, Schedule, Shuffle, kind_of
+from dpsub.sampling import (
+    SCHEDULES,
+    CyclicPoisson,
+    Deterministic,
+    Frame,
+    RandomAllocation,
+    Schedule,
+    Shuffle,
+    kind_of,
+)
 from dpsub.sampling.frame import Samples
 from tests.statistical import budget
 
 EXAMPLES = [(s, n) for name in SCHEDULES.names() for s, n in SCHEDULES.get(name).examples()]
-every_example = pytest.mark.parametrize(("schedule", "n"), EXAMPLES, ids=[f"{s}-{n}" for s, n in EXAMPLES])
+every_example = pytest.mark.parametrize(
+    ("schedule", "n"), EXAMPLES, ids=[f"{s}-{n}" for s, n in EXAMPLES]
+)
 N_EPOCHS = 4000
 
 Plan = tuple[int, ...]
@@ -32,7 +44,9 @@ def plans(schedule: Schedule, n: int) -> dict[Plan, float]:
     return law
 
 
-def _placed(schedule: Schedule, n: int, steps: int) -> Iterator[tuple[tuple[tuple[int, ...], ...], float]]:
+def _placed(
+    schedule: Schedule, n: int, steps: int
+) -> Iterator[tuple[tuple[tuple[int, ...], ...], float]]:
     """The steps of each record, and the chance of that."""
     if isinstance(schedule, RandomAllocation):
         choices = list(itertools.combinations(range(schedule.t), schedule.k))
@@ -52,7 +66,11 @@ def _placed(schedule: Schedule, n: int, steps: int) -> Iterator[tuple[tuple[tupl
 def tables(samples: Samples, n: int, steps: int) -> np.ndarray:
     """Membership of blocks of `steps` steps, shape (blocks, steps * n)."""
     found = np.zeros((samples.n_subsets, n), dtype=int)
-    np.add.at(found, (np.repeat(np.arange(samples.n_subsets), samples.distinct), samples.indices), samples.counts)
+    np.add.at(
+        found,
+        (np.repeat(np.arange(samples.n_subsets), samples.distinct), samples.indices),
+        samples.counts,
+    )
     return found.reshape(-1, steps * n)
 
 
@@ -61,8 +79,8 @@ def epoch_p(outcomes: np.ndarray, law: dict[Plan, float]) -> float:
 
 
 def pairs_p(schedule: Schedule, table: np.ndarray, law: dict[Plan, float], n: int) -> float:
-    """p-value of record 0 in steps a and b of two consecutive epochs, for all a and b: the joint law of two steps, of
-    one epoch by the enumerated law, of two by independence."""
+    """p-value of record 0 in steps a and b of two consecutive epochs, for all a and b: the joint
+    law of two steps, of one epoch by the enumerated law, of two by independence."""
     plan, chance = np.array(list(law)), np.array(list(law.values()))
     steps = schedule.steps_per_epoch(n)
     theirs, ours = plan[:, ::n][:, :steps], table.reshape(-1, 2 * steps, n)[:, :, 0]
@@ -100,7 +118,10 @@ def test_statements_about_steps_follow_from_the_law(schedule: Schedule, n: int) 
 @every_example
 def test_a_block_of_steps_begins_and_ends_anywhere(schedule: Schedule, n: int) -> None:
     steps = schedule.steps_per_epoch(n)
-    assert schedule.draw_block(Frame(n), 2 * steps + 1, np.random.default_rng(1)).n_subsets == 2 * steps + 1
+    assert (
+        schedule.draw_block(Frame(n), 2 * steps + 1, np.random.default_rng(1)).n_subsets
+        == 2 * steps + 1
+    )
     one, two = itertools.islice(schedule.epochs(n, np.random.default_rng(2)), 2)
     assert one.n_subsets == two.n_subsets == steps
 
@@ -121,8 +142,13 @@ def test_a_schedule_is_a_frozen_value_that_names_its_options(name: str) -> None:
 
 def test_few_steps_of_a_huge_epoch_are_cheap() -> None:
     rng = np.random.default_rng(1)
-    for schedule, n in ((RandomAllocation(10**9), 1000), (RandomAllocation(10**9, 3), 1000), (Shuffle(5), 10**9),
-                        (Deterministic(5), 10**9), (CyclicPoisson(1e-7, 10), 10**9)):  # fmt: skip
+    for schedule, n in (
+        (RandomAllocation(10**9), 1000),
+        (RandomAllocation(10**9, 3), 1000),
+        (Shuffle(5), 10**9),
+        (Deterministic(5), 10**9),
+        (CyclicPoisson(1e-7, 10), 10**9),
+    ):
         assert schedule.draw_block(Frame(n), 3, rng).n_subsets == 3
 
 
@@ -132,7 +158,9 @@ class TestPlantedFaults:
     level = budget.level("schedules", 2 * len(EXAMPLES))
 
     def drawn(self, schedule: Schedule, n: int, fault: str) -> np.ndarray:
-        block = schedule.draw_block(Frame(n), N_EPOCHS * schedule.steps_per_epoch(n), budget.rng(fault))
+        block = schedule.draw_block(
+            Frame(n), N_EPOCHS * schedule.steps_per_epoch(n), budget.rng(fault)
+        )
         return tables(block, n, schedule.steps_per_epoch(n))
 
     def test_allocation_to_independent_steps(self) -> None:
@@ -141,7 +169,12 @@ class TestPlantedFaults:
         assert epoch_p(poisson.astype(int), law) < self.level
 
     def test_allocation_of_a_wrong_number_of_steps(self) -> None:
-        assert epoch_p(self.drawn(RandomAllocation(3, 1), 2, "fault: k"), plans(RandomAllocation(3, 2), 2)) < self.level
+        assert (
+            epoch_p(
+                self.drawn(RandomAllocation(3, 1), 2, "fault: k"), plans(RandomAllocation(3, 2), 2)
+            )
+            < self.level
+        )
 
     def test_one_order_for_two_epochs(self) -> None:
         once = self.drawn(Shuffle(2), 4, "fault: order")

@@ -1,6 +1,8 @@
-"""Console blocks of a page: what is typed after `$` and what is shown below it, run in a folder like a clone.
+"""Console blocks of a page: what is typed after `$` and what is shown below it, run in a folder
+like a clone.
 
-PYTHONPATH=src python -m tests.documentation.console docs/tutorial.md        shows what the commands print now
+`PYTHONPATH=src python -m tests.documentation.console docs/tutorial.md` shows what the commands
+print now.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ class Typed:
     shown: str
 
     def matches(self, output: str) -> bool:
-        """Whether the output is what is shown; `...` stands for any text, at the end for none as well."""
+        """Whether the output is what is shown; `...` stands for any text, at the end for none as
+        well."""
         check = doctest.OutputChecker().check_output
         return any(check(self.shown, output + end, doctest.ELLIPSIS) for end in ("", "\n"))
 
@@ -73,7 +76,8 @@ def script(name: str) -> ModuleType:
 def run(command: str) -> str:
     """Return what a command prints, run in the working folder.
 
-    `dpsub` runs in this process, which has imported it already, so that a page is tested in seconds.
+    `dpsub` runs in this process, which has imported it already, so that a page is tested in
+    seconds.
     """
     if command.startswith(".venv/bin/dpsub ") and not SHELL.search(command):
         words = shlex.split(command)[1:]
@@ -83,14 +87,19 @@ def run(command: str) -> str:
     done = subprocess.run(
         ["bash", "-c", command],
         env={**os.environ, "PYTHONPATH": str(Path(dpsub.__file__).parents[1])},
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True, timeout=300, check=False,
-    )  # fmt: skip
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     return done.stdout
 
 
 def outputs(page: Path) -> Iterator[tuple[Typed, str]]:
-    """Yield each command of a page with what it prints; they run one after the other in the working folder."""
+    """Yield each command of a page with what it prints; they run one after the other in the working
+    folder."""
     for entry in typed(page.read_text(encoding="utf-8")):
         yield entry, run(entry.command)
 
@@ -99,4 +108,8 @@ if __name__ == "__main__":
     asked = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as place, contextlib.chdir(clone(Path(place) / "dpsub")):
         for entry, output in outputs(asked):
-            print(f"{'' if entry.matches(output) else 'DIFFERS '}$ {entry.command}\n{output}", end="", flush=True)
+            print(
+                f"{'' if entry.matches(output) else 'DIFFERS '}$ {entry.command}\n{output}",
+                end="",
+                flush=True,
+            )

@@ -1,7 +1,8 @@
-"""Numbers in docs/accounting.md are what its commands print: each command runs, and every number beside it is found.
+"""Numbers in docs/accounting.md are what its commands print: each command runs, and every number
+beside it is found.
 
-Ends are rounded to their side in the text, and to the nearest by some commands: a number may be off by one unit of its
-last place.
+Ends are rounded to their side in the text, and to the nearest by some commands: a number may be off
+by one unit of its last place.
 """
 
 from __future__ import annotations
@@ -21,28 +22,41 @@ PAGE = (ROOT / "docs/accounting.md").read_text(encoding="utf-8")
 TEXT, _, CHECKS = PAGE.partition("\n## 9. Check\n")
 PARTS = re.split(r"^\[(C\d+)\] ", CHECKS, flags=re.MULTILINE)
 COMMANDS = {
-    name: re.findall(r"^    (\.venv/bin/.*?(?:\"$(?:\n    .*?)*?^    \"$|$))", part, re.MULTILINE | re.DOTALL)
+    name: re.findall(
+        r"^    (\.venv/bin/.*?(?:\"$(?:\n    .*?)*?^ "
+        r"   \"$|$))",
+        part,
+        re.MULTILINE | re.DOTALL,
+    )
     for name, part in zip(PARTS[1::2], PARTS[2::2], strict=True)
 }
 TESTS = {"C8"}
 """What is shown by tests, which run anyway."""
 ASKED = ".venv/bin/dpsub account"
 BATCHES = "--n 10000 --m 200 --noise-multiplier 4 --delta 1e-5"
-ALLOCATIONS = (("100", "1", 1, "1e-6"), ("100", ".3", 1, "1e-6"), ("1000", "1", 10, "1e-5"),
-               ("10000", ".5", 10, "1e-12"), ("10000", ".3", 100, "1e-6"))  # fmt: skip
+ALLOCATIONS = (
+    ("100", "1", 1, "1e-6"),
+    ("100", ".3", 1, "1e-6"),
+    ("1000", "1", 10, "1e-5"),
+    ("10000", ".5", 10, "1e-12"),
+    ("10000", ".3", 100, "1e-6"),
+)
 MORE = {
     "C9": [
         f"{ASKED} wor {BATCHES} --steps {steps} {options}"
-        for steps in (100, 1000) for options in ("", "--tight", "--mechanism laplace", "--tight --mechanism laplace")
+        for steps in (100, 1000)
+        for options in ("", "--tight", "--mechanism laplace", "--tight --mechanism laplace")
     ],
     "C14": [
         f"{ASKED} {question} --noise-multiplier {s} --delta {delta} --adjacency zero_out"
-        for t, s, epochs, delta in ALLOCATIONS for question in (
-            f"random_allocation --t {t} --epochs {epochs}", f"poisson --rate {1 / int(t)} --steps {epochs * int(t)}",
+        for t, s, epochs, delta in ALLOCATIONS
+        for question in (
+            f"random_allocation --t {t} --epochs {epochs}",
+            f"poisson --rate {1 / int(t)} --steps {epochs * int(t)}",
             f"deterministic --n {t} --m 1 --epochs {epochs}",
         )
     ],
-}  # fmt: skip
+}
 """The same questions for the other lines of a table, with the options that the text names."""
 ELSEWHERE = {".51662"}
 """Found by quadrature, in tests/unit/test_attacks.py."""
@@ -51,12 +65,17 @@ SLOW = {"C9", "C10", "C11", "C12", "C14"}
 
 
 def passages(name: str) -> list[str]:
-    """Return the sentences that name a command, each with the rest of its paragraph after a colon, or with a table."""
+    """Return the sentences that name a command, each with the rest of its paragraph after a colon,
+    or with a table."""
     blocks, found = TEXT.split("\n\n"), []
     for block, after in zip(blocks, [*blocks[1:], ""], strict=True):
         for sentence in re.split(r"(?<=[.\])])\s+(?=[A-Z*])(?<!\bi\.)", block):
             if f"[{name}]" in sentence:
-                found.append(f"{sentence}\n{after}" if sentence.endswith(":") and after.startswith("|") else sentence)
+                found.append(
+                    f"{sentence}\n{after}"
+                    if sentence.endswith(":") and after.startswith("|")
+                    else sentence
+                )
     return found
 
 
@@ -69,26 +88,37 @@ def printed(name: str) -> list[Decimal]:
         words = typed.replace(".venv/bin/python", sys.executable)
         words = words.replace(".venv/bin/dpsub", f"{sys.executable} -m dpsub")
         done = subprocess.run(
-            ["bash", "-c", words], cwd=ROOT, capture_output=True, text=True, timeout=900, check=False,
+            ["bash", "-c", words],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
             env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
-        )  # fmt: skip
+        )
         assert done.returncode == 0, f"{command}\n{done.stderr}"
         found += re.findall(r"(?<![\w.])-?\d*\.?\d+(?:e[+-]?\d+)?%?", done.stdout)
     return [Decimal(text.rstrip("%")) for text in found]
 
 
 def shows(text: str, number: Decimal) -> bool:
-    """Whether a text such as ".2104" or "1.1e-3" shows a number: it is off by at most one unit of its last place."""
+    """Whether a text such as ".2104" or "1.1e-3" shows a number: it is off by at most one unit of
+    its last place."""
     wanted = Decimal(text)
     return abs(wanted - number) <= Decimal(1).scaleb(int(wanted.as_tuple().exponent))
 
 
 def unexplained(name: str) -> list[str]:
-    """Return the numbers beside a command's name that it does not print, and that are no parameter of it."""
+    """Return the numbers beside a command's name that it does not print, and that are no parameter
+    of it."""
     found = []
     for passage in passages(name):
         names = set(re.findall(r"\[(C\d+)\]", passage)) - TESTS
-        asked = {Decimal(text) for one in names for text in re.findall(r"(?<!\w)\d*\.\d+", " ".join(COMMANDS[one]))}
+        asked = {
+            Decimal(text)
+            for one in names
+            for text in re.findall(r"(?<!\w)\d*\.\d+", " ".join(COMMANDS[one]))
+        }
         answers = [number for one in names for number in printed(one)]
         texts = ["".join(digits) for digits in NUMBER.findall(passage)]
         unknown = [text for text in texts if Decimal(text) not in asked and text not in ELSEWHERE]
@@ -103,7 +133,11 @@ def test_every_name_has_a_command_and_is_named() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(one, marks=[pytest.mark.slow] if one in SLOW else []) for one in COMMANDS if one not in TESTS],
+    [
+        pytest.param(one, marks=[pytest.mark.slow] if one in SLOW else [])
+        for one in COMMANDS
+        if one not in TESTS
+    ],
 )
 def test_numbers_are_those_that_the_command_prints(name: str) -> None:
     assert unexplained(name) == []

@@ -1,4 +1,5 @@
-"""The benches name what the package has: each is imported, as `make bench` does, and each line of it is made."""
+"""The benches name what the package has: each is imported, as `make bench` does, and each line of
+it is made."""
 
 from __future__ import annotations
 
@@ -12,15 +13,22 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
 def test_the_benches_can_be_imported() -> None:
-    names = ", ".join(sorted(path.stem for path in BENCHMARKS.glob("*.py") if path.stem != "__init__"))
-    run = subprocess.run([sys.executable, "-c", f"import {names}"], cwd=BENCHMARKS, capture_output=True, text=True)
+    names = ", ".join(
+        sorted(path.stem for path in BENCHMARKS.glob("*.py") if path.stem != "__init__")
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", f"import {names}"], cwd=BENCHMARKS, capture_output=True, text=True
+    )
     assert (run.returncode, run.stderr) == (0, "")
 
 
 def test_every_line_of_the_benchmark_can_be_made() -> None:
     """`make bench` at small sizes, each line once: what it measures is not judged."""
     run = subprocess.run(
-        [sys.executable, "benchmarks/run.py", "--short"], cwd=BENCHMARKS.parent, capture_output=True, text=True
+        [sys.executable, "benchmarks/run.py", "--short"],
+        cwd=BENCHMARKS.parent,
+        capture_output=True,
+        text=True,
     )
     assert run.returncode == 0, run.stderr
     lines = run.stdout.splitlines()

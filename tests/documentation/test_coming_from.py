@@ -31,8 +31,11 @@ def test_the_whole_table_is_current() -> None:
 def test_all_accountants_agree() -> None:
     """Numbers of the page: the two ends of dpsub lie within what the others say."""
     page = PAGE.read_text(encoding="utf-8")
-    rows = [[re.findall(r"[\d.]+(?:e-\d+)?", cell) for cell in line.split("|")[2:4]]
-            for line in page.splitlines() if re.match(r"\| (dpsub|dp-acc|prv)", line)]  # fmt: skip
+    rows = [
+        [re.findall(r"[\d.]+(?:e-\d+)?", cell) for cell in line.split("|")[2:4]]
+        for line in page.splitlines()
+        if re.match(r"\| (dpsub|dp-acc|prv)", line)
+    ]
     ours, pld, renyi, prv = ([[float(number) for number in cell] for cell in row] for row in rows)
     for i in range(2):
         lower, upper = ours[i]

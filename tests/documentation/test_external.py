@@ -16,7 +16,11 @@ ADDRESS = re.compile(r"https?://[^\s)>\]\"',;`]+")
 
 
 def addresses() -> list[str]:
-    texts = (path.read_text(encoding="utf-8") for pattern in SOURCES for path in sorted(ROOT.glob(pattern)))
+    texts = (
+        path.read_text(encoding="utf-8")
+        for pattern in SOURCES
+        for path in sorted(ROOT.glob(pattern))
+    )
     return sorted({found.rstrip(".") for text in texts for found in ADDRESS.findall(text)})
 
 
@@ -31,5 +35,7 @@ def online() -> None:
 @pytest.mark.parametrize("address", addresses())
 @pytest.mark.usefixtures("online")
 def test_an_external_link_answers(address: str) -> None:
-    with requests.get(address, timeout=60, stream=True, headers={"User-Agent": "dpsub-link-check"}) as answer:
+    with requests.get(
+        address, timeout=60, stream=True, headers={"User-Agent": "dpsub-link-check"}
+    ) as answer:
         assert answer.status_code < 400

@@ -1,4 +1,5 @@
-"""What pages name is there: files, commands with their options, tests, names of results and of Python."""
+"""What pages name is there: files, commands with their options, tests, names of results and of
+Python."""
 
 from __future__ import annotations
 
@@ -19,15 +20,39 @@ from tests.documentation.console import MADE, ROOT
 from tests.documentation.test_pages import PAGES, TEMPLATES, in_clone, name_of
 from tests.gone import GONE
 
-TEXTS = [page for page in (*PAGES, *TEMPLATES) if page.name != "CHANGELOG.md"]  # it tells of what is gone, too
+# it tells of what is gone, too
+TEXTS = [page for page in (*PAGES, *TEMPLATES) if page.name != "CHANGELOG.md"]
 BEYOND = {"fair", "practice", "tournament"}
-pytestmark = pytest.mark.skipif(bool(GONE or BEYOND - set(papers())), reason="pages name what papers that are gone had")
+pytestmark = pytest.mark.skipif(
+    bool(GONE or BEYOND - set(papers())), reason="pages name what papers that are gone had"
+)
 EVERY = pytest.mark.parametrize("page", TEXTS, ids=name_of)
-FOLDERS = ("src", "docs", "tests", "workflow", "data", "config", "benchmarks", "profiles", "verifier")
+FOLDERS = (
+    "src",
+    "docs",
+    "tests",
+    "workflow",
+    "data",
+    "config",
+    "benchmarks",
+    "profiles",
+    "verifier",
+)
 OF_RESULTS = {
-    "comparison.csv", "report/index.html", "run/config.yaml", "run/environment.json", "run/verdicts.txt", "records",
-    "tables", "figures", "comparison", "run", "logs", "report", "",
-}  # fmt: skip
+    "comparison.csv",
+    "report/index.html",
+    "run/config.yaml",
+    "run/environment.json",
+    "run/verdicts.txt",
+    "records",
+    "tables",
+    "figures",
+    "comparison",
+    "run",
+    "logs",
+    "report",
+    "",
+}
 """Files and folders of every results folder."""
 YOURS = re.compile(r"(my|mine|once|frame|FRAME|demo)\b")
 """How files of a reader's own are called in examples."""
@@ -36,7 +61,8 @@ OF_OTHERS = {"coming-from.md"}
 
 
 def code_of(page: Path) -> list[str]:
-    """Return what a page shows as code: the lines of its blocks, and what stands between backticks."""
+    """Return what a page shows as code: the lines of its blocks, and what stands between
+    backticks."""
     text = re.sub(r"\{\{.*?\}\}|\{%.*?%\}", "", page.read_text(encoding="utf-8"))
     both = re.MULTILINE | re.DOTALL
     blocks = re.findall(r"^ *```(?!\{|yaml|text|python|toml|json)\w*\n(.*?)^ *```", text, both)
@@ -55,14 +81,23 @@ def words_of(command: str) -> list[str]:
 
 @cache
 def words_of_code() -> set[str]:
-    """Return the words of all code and data tables of the project, in which a name must be found."""
+    """Return the words of all code and data tables of the project, in which a name must be
+    found."""
     found = [
-        path for folder in ("src", "workflow", "tests", "benchmarks", "config", "data")
-        for form in ("py", "yaml", "csv", "smk", "j2", "toml") for path in sorted((ROOT / folder).rglob(f"*.{form}"))
-        if "raw" not in path.parts and "interim" not in path.parts and path.name != Path(__file__).name
-    ]  # fmt: skip
+        path
+        for folder in ("src", "workflow", "tests", "benchmarks", "config", "data")
+        for form in ("py", "yaml", "csv", "smk", "j2", "toml")
+        for path in sorted((ROOT / folder).rglob(f"*.{form}"))
+        if "raw" not in path.parts
+        and "interim" not in path.parts
+        and path.name != Path(__file__).name
+    ]
     tops = [ROOT / name for name in ("config.yaml", "Snakefile", "pyproject.toml", "Makefile")]
-    return {word for path in [*found, *tops] for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
+    return {
+        word
+        for path in [*found, *tops]
+        for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))
+    }
 
 
 def unknown_options(command: str, words: list[str]) -> list[str]:
@@ -80,15 +115,28 @@ def faults_of_a_command(text: str) -> list[str]:
         name = word.rpartition("/")[2]
         if name == "dpsub" and place <= 1 and rest and re.fullmatch(r"[a-z_]+", rest[0]):
             asked = rest[1:] if rest[0] == "help" else rest
-            found += [*asked[:1]] if asked[0] not in COMMANDS else unknown_options(asked[0], asked[1:])
+            found += (
+                [*asked[:1]] if asked[0] not in COMMANDS else unknown_options(asked[0], asked[1:])
+            )
         if re.fullmatch(r"(workflow/scripts|benchmarks|tests)/\S+\.py", word) and "*" not in word:
             found += faults_of_a_script(ROOT / word, [] if "pytest" in words else rest)
         if word == "-m" and rest and words[place - 1].endswith("python"):
             found += [] if importlib.util.find_spec(rest[0].partition(".")[0]) else [rest[0]]
         if word == "-k" and rest:
             files = [one for one in words if one.startswith("tests/")]
-            tests = "".join((ROOT / one).read_text("utf-8") for one in files if (ROOT / one).is_file())
-            found += [] if re.search(rf"^def test_\w*{rest[0]}|^    def test_\w*{rest[0]}", tests, re.M) else [rest[0]]
+            tests = "".join(
+                (ROOT / one).read_text("utf-8") for one in files if (ROOT / one).is_file()
+            )
+            found += (
+                []
+                if re.search(
+                    rf"^def test_\w*{rest[0]}|^    "
+                    rf"def test_\w*{rest[0]}",
+                    tests,
+                    re.M,
+                )
+                else [rest[0]]
+            )
         if name == "snakemake" and place == 0:
             asked = [one for one in rest if re.fullmatch(r"[a-z]+/\w+|(table|figure)\w+", one)]
             found += [one for one in asked if not is_artefact(one) and not one.startswith("demo/")]
@@ -96,7 +144,8 @@ def faults_of_a_command(text: str) -> list[str]:
 
 
 def faults_of_a_script(script: Path, words: list[str]) -> list[str]:
-    """Return a script that is not there, or the options that it does not have; what follows `--` is another's."""
+    """Return a script that is not there, or the options that it does not have; what follows `--` is
+    another's."""
     if not script.is_file():
         return [script.name]
     own = words[: words.index("--")] if "--" in words else words
@@ -111,7 +160,8 @@ def is_artefact(name: str) -> bool:
 
 
 def missing_file(token: str) -> bool:
-    """Whether a token names a file or folder that is not in a clone, nor among those that a run makes."""
+    """Whether a token names a file or folder that is not in a clone, nor among those that a run
+    makes."""
     if re.search(r"[<>{}$` ]|\.\.\.|mine$", token) or token.endswith("-"):
         return False
     path = token.rstrip("/").removeprefix("./")
@@ -119,7 +169,9 @@ def missing_file(token: str) -> bool:
     if re.fullmatch(r"results(-\w+)?", top):
         return not is_result(inside)
     if top in FOLDERS and "/" in token:
-        if any(path.startswith(one) for one in ("data/raw", "data/interim", "docs/api", "docs/worked")):
+        if any(
+            path.startswith(one) for one in ("data/raw", "data/interim", "docs/api", "docs/worked")
+        ):
             return False  # made, and said to be
         return not (any(ROOT.glob(path)) if "*" in path else in_clone(ROOT / path))
     if re.fullmatch(r"[\w-]+\.(py|md|yaml|toml|lock|csv|cff|smk)", path) and not YOURS.match(path):
@@ -143,7 +195,11 @@ def is_result(inside: str) -> bool:
         return True
     made = re.fullmatch(r"(tables|figures)/(\w+)/(\w+)\.(csv|md|tex|pdf|png)", inside)
     if not made:
-        return bool(re.fullmatch(r"(report/\w+\.html|logs/.*|run/.*|records/.*|comparison/\w+/\w+\.csv)", inside))
+        return bool(
+            re.fullmatch(
+                r"(report/\w+\.html|logs/.*|run/.*|records/.*|comparison/\w+/\w+\.csv)", inside
+            )
+        )
     kind, paper, name, _ = made.groups()
     if f"{paper}/{name}" not in artefacts.REGISTRY.names():
         return False
@@ -176,7 +232,9 @@ def resolves(name: str) -> bool:
         except ImportError:
             continue
         for attribute in parts[many:]:
-            if not hasattr(found, attribute) and attribute not in getattr(found, "__dataclass_fields__", {}):
+            if not hasattr(found, attribute) and attribute not in getattr(
+                found, "__dataclass_fields__", {}
+            ):
                 return False
             found = getattr(found, attribute, None)
         return True
@@ -212,31 +270,51 @@ def quantities(identifier: str | None) -> set[str]:
 def test_columns_and_rows_of_results_are_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     place = r"`results/(?:tables/(\w+/\w+)|comparison)\.(?:csv|md)`"
-    for what, name, table in re.findall(rf"(columns?|rows?)\s+`([^`]+)`\s+(?:of|in)\s+{place}", text):
-        known = {*COLUMNS, *VARIANTS} if not table else (
-            quantities(table) if what.startswith("row") else {*artefacts.REGISTRY.get(table).keys, *COLUMNS, *VARIANTS}
-        )  # fmt: skip
+    for what, name, table in re.findall(
+        rf"(columns?|rows?)\s+`([^`]+)`\s+(?:of|in)\s+{place}", text
+    ):
+        known = (
+            {*COLUMNS, *VARIANTS}
+            if not table
+            else (
+                quantities(table)
+                if what.startswith("row")
+                else {*artefacts.REGISTRY.get(table).keys, *COLUMNS, *VARIANTS}
+            )
+        )
         assert name in known, f"{what} {name} of {table or 'comparison.csv'}"
 
 
 @EVERY
 def test_sections_that_are_named_are_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    for name, number in re.findall(r"(\w+)\.md\]?(?:\([^)]*\))?,\s+section\s+(\d+(?:\.\d+)?)", text):
+    for name, number in re.findall(
+        r"(\w+)\.md\]?(?:\([^)]*\))?,\s+section\s+(\d+(?:\.\d+)?)", text
+    ):
         headings = (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
-        assert re.search(rf"^#+ {re.escape(number)}[. ]", headings, re.MULTILINE), f"{name}.md, section {number}"
-    readme = re.findall(r"^#+ (.*)$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+        assert re.search(
+            r"^#+ "
+            rf"{re.escape(number)}[. ]",
+            headings,
+            re.MULTILINE,
+        ), f"{name}.md, section {number}"
+    readme = re.findall(
+        r"^#+ (.*)$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert set(re.findall(r"\(README, \"([^\"]+)\"\)", text)) <= set(readme)
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        "dpsub acount wor", ".venv/bin/dpsub account wor --noise 4", "python workflow/scripts/none.py",
-        ".venv/bin/python workflow/scripts/renew_pages.py --reslts results", "snakemake --cores 2 must/table88",
+        "dpsub acount wor",
+        ".venv/bin/dpsub account wor --noise 4",
+        "python workflow/scripts/none.py",
+        ".venv/bin/python workflow/scripts/renew_pages.py --reslts results",
+        "snakemake --cores 2 must/table88",
         "pytest tests/documentation/test_names.py -k nothing_of_this_name",
     ],
-)  # fmt: skip
+)
 def test_a_wrong_command_is_found(wrong: str) -> None:
     assert faults_of_a_command(wrong)
 

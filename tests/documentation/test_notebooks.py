@@ -1,4 +1,5 @@
-"""The worked notebooks run as they stand, without a warning, and what their text says of the numbers is true."""
+"""The worked notebooks run as they stand, without a warning, and what their text says of the
+numbers is true."""
 
 from __future__ import annotations
 

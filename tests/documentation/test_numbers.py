@@ -1,4 +1,5 @@
-"""Numbers in the prose of pages that no command beside them prints: each is computed, and stands there."""
+"""Numbers in the prose of pages that no command beside them prints: each is computed, and stands
+there."""
 
 from __future__ import annotations
 
@@ -56,7 +57,9 @@ def test_recycled_noise_over_many_releases() -> None:
     found = numbers("recycling.md", "the composed epsilon is", "where Gaussian noise")
     for number, times in zip(found, (1, 10, 100), strict=True):
         assert shown(number, composed(law, times), 4), times
-    for number, times in zip(numbers("recycling.md", "each time has", ":"), (1, 10, 100), strict=True):
+    for number, times in zip(
+        numbers("recycling.md", "each time has", ":"), (1, 10, 100), strict=True
+    ):
         assert shown(number, composed(plain, times), 4), times
     found = numbers("recycling.md", "has composed epsilon", "after a hundred")
     for number, times in zip(found, (10, 100), strict=True):
@@ -64,7 +67,9 @@ def test_recycled_noise_over_many_releases() -> None:
 
 
 def test_the_factor_of_theorem_2() -> None:
-    law = Recycled.within(LaplaceKernel.calibrated(0.05, 0.1, 1.0), paper.baseline_rate(10.05, 0.05), 0.016, 1.0)
+    law = Recycled.within(
+        LaplaceKernel.calibrated(0.05, 0.1, 1.0), paper.baseline_rate(10.05, 0.05), 0.016, 1.0
+    )
     (*_, stated) = numbers("recycling.md", "bound .016: ", " delta)")
     assert shown(stated, true_delta(law, 10.05) / 0.1, 3)
 

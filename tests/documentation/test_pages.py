@@ -1,4 +1,5 @@
-"""Pages and docstrings say what is true: commands print what is shown, examples run, links lead somewhere."""
+"""Pages and docstrings say what is true: commands print what is shown, examples run, links lead
+somewhere."""
 
 from __future__ import annotations
 
@@ -20,13 +21,22 @@ from tests.documentation.console import MADE, ROOT, Typed, clone, outputs, typed
 
 DOCS = ROOT / "docs"
 TOPS = sorted(top for top in ROOT.iterdir() if not top.name.startswith((*MADE, ".", "src")))
-PAGES = [page for top in TOPS for page in ([top] if top.suffix == ".md" else sorted(top.rglob("*.md")))
-         if DOCS / "api" not in page.parents]  # fmt: skip
+PAGES = [
+    page
+    for top in TOPS
+    for page in ([top] if top.suffix == ".md" else sorted(top.rglob("*.md")))
+    if DOCS / "api" not in page.parents
+]
 TEMPLATES = sorted((ROOT / "src/dpsub/papers").glob("*/*.md"))
 CONSOLE = [page for page in PAGES if typed(page.read_text(encoding="utf-8"))]
 PACKAGE = Path(dpsub.__file__).parent
-EXAMPLES = [path for path in sorted(PACKAGE.rglob("*.py")) if ">>> " in path.read_text(encoding="utf-8")]
-LINK = re.compile(r"(?<!!)\[[^\]\n]+\]\(([^)\s]+)\)|!\[[^\]\n]*\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"")
+EXAMPLES = [
+    path for path in sorted(PACKAGE.rglob("*.py")) if ">>> " in path.read_text(encoding="utf-8")
+]
+LINK = re.compile(
+    r"(?<!!)\[[^\]\n]+\]\(([^)\s]+)\)|!\[[^\]\n]*\]\(([^)\s]+)\)|<img "
+    r"src=\"([^\"]+)\""
+)
 
 
 def name_of(page: Path) -> str:
@@ -34,7 +44,9 @@ def name_of(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", CONSOLE, ids=name_of)
-def test_commands_print_what_a_page_shows(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_print_what_a_page_shows(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(clone(tmp_path / "dpsub"))
     for entry, output in outputs(page):
         assert entry.matches(output), f"$ {entry.command}\n{output}"
@@ -49,7 +61,9 @@ def test_what_is_shown_must_be_what_is_printed() -> None:
 
 def test_the_tutorial_is_run_whole() -> None:
     text = (DOCS / "tutorial.md").read_text(encoding="utf-8")
-    assert re.findall(r"^```(\w+)", text, flags=re.MULTILINE) == ["console"] * text.count("```console")
+    assert re.findall(r"^```(\w+)", text, flags=re.MULTILINE) == ["console"] * text.count(
+        "```console"
+    )
     assert len(typed(text)) >= 8
 
 
@@ -59,8 +73,17 @@ def test_the_questions_of_the_readme_are_answered(
     rows = ["stratum,cluster,size", *(f"{i % 2},{i // 10},{i % 7 + 1}" for i in range(40))]
     (tmp_path / "FRAME.csv").write_text("\n".join(rows), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    asked = re.findall(r"^\.venv/bin/dpsub (.*)$", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert {words.split()[0] for words in asked} >= {"account", "calibrate", "law", "advise"} <= set(COMMANDS)
+    asked = re.findall(
+        r"^\.venv/bin/dpsub "
+        r"(.*)$",
+        (ROOT / "README.md").read_text(encoding="utf-8"),
+        flags=re.MULTILINE,
+    )
+    assert (
+        {words.split()[0] for words in asked}
+        >= {"account", "calibrate", "law", "advise"}
+        <= set(COMMANDS)
+    )
     for words in asked:
         status = main(shlex.split(words, comments=True))
         out, err = capsys.readouterr()
@@ -70,7 +93,9 @@ def test_the_questions_of_the_readme_are_answered(
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=name_of)
 def test_examples_in_docstrings(path: Path) -> None:
-    name = ".".join(("dpsub", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+    name = ".".join(("dpsub", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(
+        ".__init__"
+    )
     found = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert found.attempted > 0
     assert found.failed == 0
@@ -79,7 +104,9 @@ def test_examples_in_docstrings(path: Path) -> None:
 @pytest.mark.parametrize(("page", "many"), [("README.md", 3), ("docs/how-to/python.md", 10)])
 def test_examples_in_pages(page: str, many: int) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
-    example = doctest.DocTestParser().get_doctest(re.sub(r"^```.*$", "", text, flags=re.M), {}, page, None, 0)
+    example = doctest.DocTestParser().get_doctest(
+        re.sub(r"^```.*$", "", text, flags=re.M), {}, page, None, 0
+    )
     found = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example)
     assert found.attempted >= many
     assert found.failed == 0
@@ -88,7 +115,10 @@ def test_examples_in_pages(page: str, many: int) -> None:
 def broken_links(page: Path, text: str) -> list[str]:
     """Relative links of a page that lead nowhere; `#` names a heading as GitHub and the site do."""
     found = []
-    for link in ("".join(groups) for groups in LINK.findall(re.sub(r"^```.*?^```", "", text, flags=re.M | re.S))):
+    for link in (
+        "".join(groups)
+        for groups in LINK.findall(re.sub(r"^```.*?^```", "", text, flags=re.M | re.S))
+    ):
         if re.match(r"[a-z]+:", link):
             continue
         place, _, heading = link.partition("#")
@@ -115,27 +145,45 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
     """The found.md of a paper is a page of docs/found."""
     place = DOCS / "found/page.md" if page.name == "found.md" else page
     text = re.sub(r"\{\{.*?\}\}", "", page.read_text(encoding="utf-8"))
-    own = {f"#{name}" for name in headings(DOCS / f"found/{page.parent.name}.md")} if page.name == "found.md" else set()
+    own = (
+        {f"#{name}" for name in headings(DOCS / f"found/{page.parent.name}.md")}
+        if page.name == "found.md"
+        else set()
+    )
     assert [link for link in broken_links(place, text) if link not in own] == []
 
 
 def test_a_broken_link_is_found() -> None:
     text = (
-        "[a](notation.md) [b](nowhere.md) ![c](pictures/none.png) [d](#notation) [e](#none) [f](https://x.org/y) "
+        "[a](notation.md) [b](nowhere.md) ![c](pictures/none.png) [d](#notation) [e](#none) "
+        "[f](https://x.org/y) "
         "[g](api/dpsub.rst) [h](../results/comparison.csv)"
     )
     assert broken_links(DOCS / "notation.md", text) == [
-        "nowhere.md", "pictures/none.png", "#none", "api/dpsub.rst", "../results/comparison.csv",
-    ]  # fmt: skip
+        "nowhere.md",
+        "pictures/none.png",
+        "#none",
+        "api/dpsub.rst",
+        "../results/comparison.csv",
+    ]
 
 
 def test_the_reference_opens_the_whole_front_door() -> None:
     page = (DOCS / "reference.md").read_text(encoding="utf-8")
-    assert sorted(re.findall(r"^\.\. auto\w+:: dpsub\.(\w+)$", page, flags=re.M)) == sorted(dpsub.__all__)
+    assert sorted(
+        re.findall(
+            r"^\.\. auto\w+:: "
+            r"dpsub\.(\w+)$",
+            page,
+            flags=re.M,
+        )
+    ) == sorted(dpsub.__all__)
 
 
 def test_the_configuration_that_is_shown_is_one(tmp_path: Path) -> None:
-    (shown,) = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "config/README.md").read_text(encoding="utf-8"), re.M | re.S)
+    (shown,) = re.findall(
+        r"^```yaml\n(.*?)^```", (ROOT / "config/README.md").read_text(encoding="utf-8"), re.M | re.S
+    )
     mine = tmp_path / "mine.yaml"
     mine.write_text(shown, encoding="utf-8")
     config = configuration.load([ROOT / "config.yaml", mine])
@@ -144,6 +192,11 @@ def test_the_configuration_that_is_shown_is_one(tmp_path: Path) -> None:
 
 def test_spelling() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "codespell_lib"], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-m", "codespell_lib"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert (done.returncode, done.stdout) == (0, "")

@@ -1,4 +1,5 @@
-"""Facts that stand in two places agree: pages with the verdicts, the papers and the picture; versions; targets."""
+"""Facts that stand in two places agree: pages with the verdicts, the papers and the picture;
+versions; targets."""
 
 from __future__ import annotations
 
@@ -42,7 +43,9 @@ def test_a_changed_verdict_changes_the_tables() -> None:
 
 def test_the_counts_are_those_of_the_cells() -> None:
     """By another road: one verdict a printed number, as done only where `stated` fails."""
-    cells = VERDICTS.pivot_table(index=verdicts.CELL, columns="variant", values="verdict", aggfunc="first")
+    cells = VERDICTS.pivot_table(
+        index=verdicts.CELL, columns="variant", values="verdict", aggfunc="first"
+    )
     done = cells["as_done"].fillna("").str.endswith("_as_done")
     overall = cells["stated"].where(~done, cells["as_done"]).fillna(cells["as_done"])
     counts = overall.groupby(level=["paper", "artefact"]).value_counts()
@@ -67,16 +70,24 @@ def test_every_paper_is_named_and_cited() -> None:
 
 
 def test_the_picture_shows_what_the_accountant_says() -> None:
-    shown = pd.read_csv(PICTURE.with_suffix(".csv")).query("n_compositions == 1 and sampler != 'must_ww'")
+    shown = pd.read_csv(PICTURE.with_suffix(".csv")).query(
+        "n_compositions == 1 and sampler != 'must_ww'"
+    )
     assert PICTURE.with_suffix(".png").is_file()
     assert len(shown) == 5
     for row in shown.to_dict("records"):
         sampler = REGISTRY.get(row["sampler"]).of_sizes(10_000, m=200, b=118)
         found = dpsub.account(
-            sampler, 10_000, noise_multiplier=row["noise_multiplier"], steps=row["n_compositions"],
-            delta=1e-5, adjacency=row["adjacency"],
-        )  # fmt: skip
-        assert (found.lower, found.upper) == pytest.approx((row["attack"], row["proved"]), rel=1e-6), row
+            sampler,
+            10_000,
+            noise_multiplier=row["noise_multiplier"],
+            steps=row["n_compositions"],
+            delta=1e-5,
+            adjacency=row["adjacency"],
+        )
+        assert (found.lower, found.upper) == pytest.approx(
+            (row["attack"], row["proved"]), rel=1e-6
+        ), row
 
 
 def test_commands_of_make_exist() -> None:
@@ -85,8 +96,20 @@ def test_commands_of_make_exist() -> None:
     assert targets <= set(re.findall(r"^\.PHONY: (.*)$", makefile, flags=re.MULTILINE)[0].split())
     assert "\nreproduce-%:" in makefile
     pages = [README, *(page.read_text(encoding="utf-8") for page in (ROOT / "docs").rglob("*.md"))]
-    asked = {name for text in pages for name in re.findall(r"(?:`|^|\n)make (?:[A-Z]+=\S+ )*([a-z-]+)", text)}
-    asked -= {f"reproduce-{key}" for key, paper in papers().items() if (paper.folder / "full.yaml").exists()}
+    asked = {
+        name
+        for text in pages
+        for name in re.findall(
+            r"(?:`|^|\n)make (?:[A-Z]+=\S+ "
+            r")*([a-z-]+)",
+            text,
+        )
+    }
+    asked -= {
+        f"reproduce-{key}"
+        for key, paper in papers().items()
+        if (paper.folder / "full.yaml").exists()
+    }
     assert {"reproduce", "test", "docs"} <= asked <= targets | {f"reproduce-{key}" for key in GONE}
 
 
@@ -97,6 +120,11 @@ def test_the_change_log_tells_changes_of_results() -> None:
 
 
 def test_the_files_of_the_workflow_catalogue() -> None:
-    usage = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text(encoding="utf-8"))["usage"]
+    usage = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text(encoding="utf-8"))[
+        "usage"
+    ]
     assert set(usage) == {"mandatory-flags", "software-stack-deployment", "report"}
-    assert all(Path(ROOT, name).is_file() for name in ("config/README.md", "workflow/Snakefile", "README.md"))
+    assert all(
+        Path(ROOT, name).is_file()
+        for name in ("config/README.md", "workflow/Snakefile", "README.md")
+    )

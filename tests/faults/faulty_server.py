@@ -1,4 +1,5 @@
-"""A small HTTP server on 127.0.0.1 that misbehaves on purpose, bounded in time and always shut down."""
+"""A small HTTP server on 127.0.0.1 that misbehaves on purpose, bounded in time and always shut
+down."""
 
 from __future__ import annotations
 
@@ -50,7 +51,9 @@ class Answer(BaseHTTPRequestHandler):
         """Promise everything from the offset on, send only up to byte `until`."""
         start = self.offset
         if start:
-            self.head(206, len(body) - start, Content_Range=f"bytes {start}-{len(body) - 1}/{len(body)}")
+            self.head(
+                206, len(body) - start, Content_Range=f"bytes {start}-{len(body) - 1}/{len(body)}"
+            )
         else:
             self.head(200, len(body))
         self.wfile.write(body[start:until])

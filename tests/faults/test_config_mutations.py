@@ -1,4 +1,5 @@
-"""The configuration with one value changed, at every key: refused with the key's name, or a plan that can be run."""
+"""The configuration with one value changed, at every key: refused with the key's name, or a plan
+that can be run."""
 
 from __future__ import annotations
 
@@ -45,10 +46,13 @@ def at(config: Any, path: Path) -> Any:
 
 
 def changed(path: Path, value: Any) -> dict[str, Any]:
-    """Return the configuration with one value changed, and of the experiments only the one that it concerns."""
+    """Return the configuration with one value changed, and of the experiments only the one that it
+    concerns."""
     config = {key: inner for key, inner in WHOLE.items() if key != "experiments"}
     names = path[1:2] if path[0] == "experiments" and len(path) > 1 else ("distinct_counts",)
-    config["experiments"] = {name: inner if name in names else None for name, inner in WHOLE["experiments"].items()}
+    config["experiments"] = {
+        name: inner if name in names else None for name, inner in WHOLE["experiments"].items()
+    }
     return replaced(config, path, value)
 
 
@@ -71,18 +75,44 @@ def mutations(value: Any) -> list[Any]:
     if isinstance(value, list):
         return [REMOVED, {}, [], [*value, math.nan], [None]]
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return [REMOVED, f"{value}", True, [value], -value, 0, math.nan, 10**30, 1e-300, value + 0.5]
+        return [
+            REMOVED,
+            f"{value}",
+            True,
+            [value],
+            -value,
+            0,
+            math.nan,
+            10**30,
+            1e-300,
+            value + 0.5,
+        ]
     return [REMOVED, 7, [value], {}, "</script>\n\0../../x"]
 
 
 AT_ODDS = {
-    "b_max": "b", "b_min": "b_max", "bound": "half_width", "clip": "scale|noise_multiplier", "dataset": "data set",
-    "datasets": "data set", "epsilon": "low_split", "epsilon_amplified": "scale|noise_multiplier",
-    "epsilon_amplified_step": "epsilon_amplified_max", "epsilon_min": "epsilon_max", "epsilon_step": "epsilon_max",
-    "example_m": "m", "half_width": "epsilon", "lower": "upper", "m_max": "m", "m_min": "m_max",
-    "scale": "noise_multiplier", "scale_min": "scale_max", "sigma_min": "sigma",
-}  # fmt: skip
-"""What a refusal may name instead: the key that contradicts the changed one, or what both make together."""
+    "b_max": "b",
+    "b_min": "b_max",
+    "bound": "half_width",
+    "clip": "scale|noise_multiplier",
+    "dataset": "data set",
+    "datasets": "data set",
+    "epsilon": "low_split",
+    "epsilon_amplified": "scale|noise_multiplier",
+    "epsilon_amplified_step": "epsilon_amplified_max",
+    "epsilon_min": "epsilon_max",
+    "epsilon_step": "epsilon_max",
+    "example_m": "m",
+    "half_width": "epsilon",
+    "lower": "upper",
+    "m_max": "m",
+    "m_min": "m_max",
+    "scale": "noise_multiplier",
+    "scale_min": "scale_max",
+    "sigma_min": "sigma",
+}
+"""What a refusal may name instead: the key that contradicts the changed one, or what both make
+together."""
 PLACES = [path for path in places(WHOLE) if not isinstance(path[-1], int)]
 CASES = [(path, value) for path in PLACES for value in mutations(at(WHOLE, path))]
 
@@ -92,7 +122,11 @@ def outcome(path: Path, value: Any) -> str:
     started = time.process_time()
     try:
         plan = Plan(configuration.validate(changed(path, value)))
-        assert all(plan.record(part).suffix == ".parquet" for name in plan.experiments for part in plan.parts(name))
+        assert all(
+            plan.record(part).suffix == ".parquet"
+            for name in plan.experiments
+            for part in plan.parts(name)
+        )
         told = ""
     except PlanError as refusal:
         told = str(refusal)
@@ -101,11 +135,14 @@ def outcome(path: Path, value: Any) -> str:
 
 
 def names_the_key(path: Path, sentence: str) -> bool:
-    """Return whether a sentence says which experiment, and which key is meant: by its name, or without its plural s."""
+    """Return whether a sentence says which experiment, and which key is meant: by its name, or
+    without its plural s."""
     keys = [str(key) for key in path if not isinstance(key, int)]
     if len(keys) > 1 and keys[0] == "experiments" and keys[1] not in sentence:
         return False
-    wanted = "|".join([re.escape(keys[-1].removesuffix("s")), *filter(None, [AT_ODDS.get(keys[-1])])])
+    wanted = "|".join(
+        [re.escape(keys[-1].removesuffix("s")), *filter(None, [AT_ODDS.get(keys[-1])])]
+    )
     return re.search(rf"\b({wanted})", sentence) is not None
 
 
@@ -129,22 +166,47 @@ def test_a_number_written_otherwise_is_the_same_configuration() -> None:
     tried = 0
     for path in PLACES:
         value = at(WHOLE, path)
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and float(value).is_integer():
+        if (
+            isinstance(value, (int, float))
+            and not isinstance(value, bool)
+            and float(value).is_integer()
+        ):
             other = float(value) if isinstance(value, int) else int(value)
-            assert configuration.validate(changed(path, other)) == configuration.validate(changed(path, value))
+            assert configuration.validate(changed(path, other)) == configuration.validate(
+                changed(path, value)
+            )
             tried += 1
     assert tried > 50
 
 
-DRAWS = {"experiment": "distinct_counts", "samplers": ["wor"], "draws": 20, "vary": {"settings": [[
-    {"n": 100, "b": 20, "m": 10}]]}}  # fmt: skip
-BLOCKS = [DRAWS, {"experiment": "linear_regression", "variants": ["stated"], "replicates": 2, "vary": {"m": [50, 100]}}]
+DRAWS = {
+    "experiment": "distinct_counts",
+    "samplers": ["wor"],
+    "draws": 20,
+    "vary": {"settings": [[{"n": 100, "b": 20, "m": 10}]]},
+}
+BLOCKS = [
+    DRAWS,
+    {
+        "experiment": "linear_regression",
+        "variants": ["stated"],
+        "replicates": 2,
+        "vary": {"m": [50, 100]},
+    },
+]
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: str(block["experiment"]))
-def test_a_changed_sweep_is_refused_by_name_or_gives_a_plan(block: dict[str, Any], tmp_path: pathlib.Path) -> None:
+def test_a_changed_sweep_is_refused_by_name_or_gives_a_plan(
+    block: dict[str, Any], tmp_path: pathlib.Path
+) -> None:
     defaults = REGISTRY.get(str(block["experiment"])).defaults()
-    whole = {"seed": 1, "results_dir": str(tmp_path / "none"), "job_minutes": 1, "sweep": [{**defaults, **block}]}
+    whole = {
+        "seed": 1,
+        "results_dir": str(tmp_path / "none"),
+        "job_minutes": 1,
+        "sweep": [{**defaults, **block}],
+    }
     del whole["sweep"][0]["parts"]
     cases = [(path, value) for path in places(whole) for value in mutations(at(whole, path))]
     assert len(cases) > 100

@@ -1,4 +1,5 @@
-"""Damaged, missing and misplaced data files: each is refused in a sentence that says what is wrong."""
+"""Damaged, missing and misplaced data files: each is refused in a sentence that says what is
+wrong."""
 
 from __future__ import annotations
 
@@ -26,11 +27,15 @@ FILES = {"real": ("a.csv", "b.csv"), "subset": ("c.csv",)}
 
 @pytest.fixture
 def places(tmp_path, monkeypatch):
-    """A table of sources without addresses, and functions that put files into a folder and look for them."""
+    """A table of sources without addresses, and functions that put files into a folder and look for
+    them."""
     monkeypatch.delenv("DPSUB_DATA", raising=False)
     table = tmp_path / "SOURCES.csv"
     (tmp_path / "body").write_bytes(BODY)
-    rows = [["toy", f"{n}.csv", "", "none", checksum(tmp_path / "body"), len(BODY), "with, comma"] for n in "abc"]
+    rows = [
+        ["toy", f"{n}.csv", "", "none", checksum(tmp_path / "body"), len(BODY), "with, comma"]
+        for n in "abc"
+    ]
     with table.open("w", newline="") as out:
         csv.writer(out).writerows([fetch.COLUMNS, *rows])
 
@@ -42,7 +47,9 @@ def places(tmp_path, monkeypatch):
 
     def obtain(dataset: str = "toy", files=FILES, **options) -> Obtained:
         return fetch.obtain(
-            dataset, files, **{"sources": table, "raw": tmp_path / "raw", "fallback": "error", **options}
+            dataset,
+            files,
+            **{"sources": table, "raw": tmp_path / "raw", "fallback": "error", **options},
         )
 
     return put, obtain, monkeypatch, table
@@ -56,19 +63,31 @@ def test_the_environment_goes_before_the_folder_and_the_folder_before_raw(places
     found = [obtain(folder=folder)]
     monkeypatch.delenv("DPSUB_DATA")
     found += [obtain(folder=folder), obtain(), obtain(folder=raw.parent / "others")]
-    assert [one.paths["a.csv"].parts[-3] for one in found] == ["environment", "folder", "raw", "raw"]
+    assert [one.paths["a.csv"].parts[-3] for one in found] == [
+        "environment",
+        "folder",
+        "raw",
+        "raw",
+    ]
     assert {one.label for one in found} == {"real"}
 
 
 def test_original_files_go_before_a_part_of_them_which_is_labelled(places):
     put, obtain, *_ = places
-    assert (obtain(folder=put("mine", "c")).label, obtain(folder=put("mine", "a")).label) == ("subset", "subset")
+    assert (obtain(folder=put("mine", "c")).label, obtain(folder=put("mine", "a")).label) == (
+        "subset",
+        "subset",
+    )
     assert obtain(folder=put("mine", "b")).label == "real"
 
 
 def test_a_folder_that_does_not_exist_or_lacks_a_file_stops(places):
     put, obtain, monkeypatch, _ = places
-    with pytest.raises(DataError, match=r"the data folder must be an existing folder, got .*nowhere"):
+    with pytest.raises(
+        DataError,
+        match=r"the data folder must be an existing folder, got "
+        r".*nowhere",
+    ):
         obtain(folder=put("raw").parent / "nowhere")
     monkeypatch.setenv("DPSUB_DATA", str(put("half", "a")))
     with pytest.raises(DataError, match=r"DPSUB_DATA must hold all files of toy, got no .*b\.csv"):
@@ -78,14 +97,17 @@ def test_a_folder_that_does_not_exist_or_lacks_a_file_stops(places):
 @pytest.mark.parametrize("place", ["folder", "raw"])
 @pytest.mark.parametrize("fallback", fetch.FALLBACKS)
 @pytest.mark.parametrize(
-    "content", [OTHER, b"4, 5, 6\n1, 2, 3\n", b"3, 2, 1\n6, 5, 4\n", BODY[:-3]], ids=["bit", "rows", "columns", "cut"]
+    "content",
+    [OTHER, b"4, 5, 6\n1, 2, 3\n", b"3, 2, 1\n6, 5, 4\n", BODY[:-3]],
+    ids=["bit", "rows", "columns", "cut"],
 )
 def test_a_wrong_checksum_stops_whatever_the_fallback(places, place, fallback, content):
     put, obtain, *_ = places
     put(place, "a", "b")
     bad = put(place, "a", content=content) / "toy" / "a.csv"
     rule = (
-        rf"a\.csv must have the SHA-256 sum [0-9a-f]{{64}} \(16 bytes\), got {checksum(bad)} \({len(content)} bytes\)"
+        rf"a\.csv must have the SHA-256 sum [0-9a-f]{{64}} \(16 bytes\), got {checksum(bad)} "
+        rf"\({len(content)} bytes\)"
     )
     options = {"folder": put("folder")} if place == "folder" else {}
     with pytest.raises(DataError, match=rule):
@@ -110,10 +132,14 @@ def test_unknown_data_sets_and_files_are_named(places):
 
 
 def test_each_data_set_that_is_known_stands_in_the_table_of_sources():
-    known = {(source.dataset, source.file) for source in fetch.read_sources(ROOT / "data/SOURCES.csv")}
+    known = {
+        (source.dataset, source.file) for source in fetch.read_sources(ROOT / "data/SOURCES.csv")
+    }
     assert {"adult", "gowalla", "pose"} < set(dataset.REGISTRY.names())
     for name, kind in dataset.REGISTRY.members().items():
-        assert {(kind.source or name, file) for files in kind.files.values() for file in files} <= known
+        assert {
+            (kind.source or name, file) for files in kind.files.values() for file in files
+        } <= known
         assert set(kind.files) <= set(dataset.LABELS)
 
 
@@ -124,7 +150,9 @@ def test_the_data_set_of_the_manual_is_known_by_its_file_alone(tmp_path, monkeyp
     monkeypatch.setattr(dpsub.data, "__path__", [*dpsub.data.__path__, str(tmp_path)])
     kind = Registry("dpsub.data", dataset.DataSet, "data set").get("salaries")
     (line,) = re.findall(r"```text\n# data/SOURCES\.csv\n(.*\n)```", page)
-    (tmp_path / "SOURCES.csv").write_text((ROOT / "data/SOURCES.csv").read_text(encoding="utf-8") + line)
+    (tmp_path / "SOURCES.csv").write_text(
+        (ROOT / "data/SOURCES.csv").read_text(encoding="utf-8") + line
+    )
     last = fetch.read_sources(tmp_path / "SOURCES.csv")[-1]
     assert {"real": (last.file,)} == kind.files and last.dataset == "salaries"
     (tmp_path / "salaries.csv").write_text("40.5\n61\n")
@@ -158,11 +186,15 @@ def test_a_wrong_table_of_sources_is_refused(places, old, new, message):
 
 
 def test_a_missing_table_of_sources_is_named(tmp_path):
-    with pytest.raises(DataError, match=r"the table of sources .* must be readable, got: No such file"):
+    with pytest.raises(
+        DataError,
+        match=r"the table of sources .* must be readable, got: No such "
+        r"file",
+    ):
         fetch.read_sources(tmp_path / "none.csv")
 
 
-# -- the prepared table -----------------------------------------------------------------------------------------------
+# -- the prepared table ----------------------------------------------------------------------------
 
 
 TABLE = pd.DataFrame({"x": np.arange(9.0), "y": 1})
@@ -177,13 +209,28 @@ def prepared(tmp_path):
 @pytest.mark.parametrize(
     ("harm", "message"),
     [
-        (lambda path: path.write_bytes(path.read_bytes()[:-20]), "must have the SHA-256 sum .* prepare the data again"),
+        (
+            lambda path: path.write_bytes(path.read_bytes()[:-20]),
+            "must have the SHA-256 sum .* prepare the data again",
+        ),
         (lambda path: TABLE.iloc[::-1].to_parquet(path, index=False), "must have the SHA-256 sum"),
-        (lambda path: TABLE.iloc[:, ::-1].to_parquet(path, index=False), "must have the SHA-256 sum"),
+        (
+            lambda path: TABLE.iloc[:, ::-1].to_parquet(path, index=False),
+            "must have the SHA-256 sum",
+        ),
         (lambda path: path.unlink(), "and its description must be readable, got: No such file"),
-        (lambda path: path.with_suffix(".json").unlink(), "and its description must be readable, got: No such file"),
-        (lambda path: path.with_suffix(".json").write_text("{"), "toy.json must describe toy.parquet, got"),
-        (lambda path: path.with_suffix(".json").write_text("{}"), "toy.json must describe toy.parquet, got"),
+        (
+            lambda path: path.with_suffix(".json").unlink(),
+            "and its description must be readable, got: No such file",
+        ),
+        (
+            lambda path: path.with_suffix(".json").write_text("{"),
+            "toy.json must describe toy.parquet, got",
+        ),
+        (
+            lambda path: path.with_suffix(".json").write_text("{}"),
+            "toy.json must describe toy.parquet, got",
+        ),
     ],
 )
 def test_a_damaged_prepared_table_is_refused(prepared, harm, message):
@@ -215,12 +262,15 @@ def test_an_interrupted_write_leaves_nothing_that_loads(prepared, monkeypatch):
         dataset.read_table(prepared)
 
 
-# -- the job -------------------------------------------------------------------------------------------------------
+# -- the job ---------------------------------------------------------------------------------------
 
 
 def run_of(place: Path, **data: object) -> tuple[int, str, Path]:
-    """Return the exit status and the output of a run that prepares the data of the paper alone, and its folder."""
-    where = runs.config(place / "data.yaml", artefacts=["must/figureS4"], data={"download": False, **data})
+    """Return the exit status and the output of a run that prepares the data of the paper alone, and
+    its folder."""
+    where = runs.config(
+        place / "data.yaml", artefacts=["must/figureS4"], data={"download": False, **data}
+    )
     status, output = runs.run(place, "prepare_adult", configs=(where,))
     return status, output, place / "data/interim/results"
 
@@ -242,5 +292,10 @@ def test_the_job_stops_in_one_sentence(tmp_path):
         (tmp_path / "mine" / "adult" / name).write_text("39, State-gov\n")
     status, output, folder = run_of(tmp_path, folder=str(tmp_path / "mine"))
     assert status == 1 and "Traceback" not in output
-    assert re.search(r"^error: .*adult\.data must have the SHA-256 sum 5b00264637", output, flags=re.MULTILINE)
+    assert re.search(
+        r"^error: .*adult\.data must have the SHA-256 "
+        r"sum 5b00264637",
+        output,
+        flags=re.MULTILINE,
+    )
     assert not (folder / "adult.parquet").exists()

@@ -1,4 +1,5 @@
-"""Downloads that break, stall, lie or lead elsewhere: what arrives is right, or the reason is told in a sentence."""
+"""Downloads that break, stall, lie or lead elsewhere: what arrives is right, or the reason is told
+in a sentence."""
 
 from __future__ import annotations
 
@@ -34,12 +35,23 @@ def _direct(monkeypatch):
     monkeypatch.setattr("pooch.core.time", SimpleNamespace(sleep=lambda seconds: None))
 
 
-def obtain(folder: Path, *urls: str, fallback: str = "error", limits=PATIENT, download: bool = True) -> Obtained:
+def obtain(
+    folder: Path, *urls: str, fallback: str = "error", limits=PATIENT, download: bool = True
+) -> Obtained:
     table = folder / "SOURCES.csv"
     with table.open("w", newline="") as out:
-        csv.writer(out).writerows([fetch.COLUMNS, ["toy", "file", " ".join(urls), "none", SHA, len(BODY), ""]])
-    return fetch.obtain("toy", {"real": ("file",)}, sources=table, raw=folder / "raw", fallback=fallback,
-                        limits=limits, download=download)  # fmt: skip
+        csv.writer(out).writerows(
+            [fetch.COLUMNS, ["toy", "file", " ".join(urls), "none", SHA, len(BODY), ""]]
+        )
+    return fetch.obtain(
+        "toy",
+        {"real": ("file",)},
+        sources=table,
+        raw=folder / "raw",
+        fallback=fallback,
+        limits=limits,
+        download=download,
+    )
 
 
 def arrived(folder: Path) -> dict[str, bytes]:
@@ -95,7 +107,8 @@ def is_busy_twice(answer: Answer) -> None:
     ("behaviour", "left", "asked"),
     [
         (breaks_once, b"", ["", f"bytes={HALF}-"]),  # resumes where it broke
-        (lambda answer: answer.whole(BODY), BODY[:HALF], [f"bytes={HALF}-"]),  # what an earlier run has left
+        # what an earlier run has left
+        (lambda answer: answer.whole(BODY), BODY[:HALF], [f"bytes={HALF}-"]),
         (ignores_ranges, b"", ["", f"bytes={HALF}-"]),
         (refuses_ranges, BODY[:HALF], [f"bytes={HALF}-", ""]),
         (shifts_ranges, BODY[:HALF], [f"bytes={HALF}-", ""]),
@@ -105,7 +118,9 @@ def is_busy_twice(answer: Answer) -> None:
         (is_busy_twice, b"", ["", "", ""]),
     ],
 )
-def test_what_arrives_in_the_end_is_right(tmp_path, behaviour: Callable[[Answer], None], left, asked):
+def test_what_arrives_in_the_end_is_right(
+    tmp_path, behaviour: Callable[[Answer], None], left, asked
+):
     if left:
         leave(tmp_path, left)
     with serve(behaviour) as exchange:
@@ -128,10 +143,17 @@ def ends_early(answer: Answer) -> None:
         (lambda answer: answer.head(302, 0, Location="/file"), b"", "too many redirects", b""),
         (lambda answer: answer.whole(PAGE), b"", "a web page instead of the file", b""),
         # a page of a wireless network that knows nothing of ranges
-        (lambda answer: (answer.head(200, len(PAGE)), answer.wfile.write(PAGE)), BODY[:HALF], "web page", BODY[:HALF]),
+        (
+            lambda answer: (answer.head(200, len(PAGE)), answer.wfile.write(PAGE)),
+            BODY[:HALF],
+            "web page",
+            BODY[:HALF],
+        ),
     ],
 )
-def test_what_cannot_be_had_leaves_nothing_that_looks_finished(tmp_path, behaviour, left, reason, stays):
+def test_what_cannot_be_had_leaves_nothing_that_looks_finished(
+    tmp_path, behaviour, left, reason, stays
+):
     if left:
         leave(tmp_path, left)
     with serve(behaviour) as exchange:
@@ -161,7 +183,8 @@ def drips(answer: Answer) -> None:
     ("behaviour", "reason"),
     [
         (stalls, SLOW),
-        (lambda answer: answer.exchange.over.wait(5), SLOW + "|cannot be reached"),  # two clocks of the same length
+        # two clocks of the same length
+        (lambda answer: answer.exchange.over.wait(5), SLOW + "|cannot be reached"),
         (drips, SLOW),
     ],
 )
@@ -183,22 +206,32 @@ def test_a_look_up_of_a_name_that_hangs_is_bounded(tmp_path, monkeypatch):
 def test_without_a_network_the_stand_in_comes_quickly(tmp_path):
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        base = f"http://127.0.0.1:{listener.getsockname()[1]}"  # bound but not listening: connections are refused
+        # bound but not listening: connections are refused
+        base = f"http://127.0.0.1:{listener.getsockname()[1]}"
         begin = time.monotonic()
         got = obtain(tmp_path, f"{base}/a", f"{base}/b", fallback="synthetic")
         assert time.monotonic() - begin < 2
-    assert got.reason == f"no file: {base}/a: the host cannot be reached; {base}/b: the host was given up"
+    assert got.reason == (
+        f"no file: {base}/a: the host cannot be reached; {base}/b: the host was given up"
+    )
 
 
 @pytest.mark.parametrize("fallback", fetch.FALLBACKS)
-@pytest.mark.parametrize("wrong", [BODY[:-1], b"x" + BODY[1:], BODY + b"x" * 100_000], ids=["short", "altered", "long"])
-def test_a_wrong_checksum_names_the_file_the_sum_expected_and_the_sum_found(tmp_path, wrong, fallback):
+@pytest.mark.parametrize(
+    "wrong", [BODY[:-1], b"x" + BODY[1:], BODY + b"x" * 100_000], ids=["short", "altered", "long"]
+)
+def test_a_wrong_checksum_names_the_file_the_sum_expected_and_the_sum_found(
+    tmp_path, wrong, fallback
+):
     with serve(lambda answer: answer.whole(wrong)) as exchange, pytest.raises(DataError) as caught:
         obtain(tmp_path, f"{exchange.base}/file", fallback=fallback)
     message = str(caught.value)
     assert message.startswith(f"file must have the SHA-256 sum {SHA} ({len(BODY)} bytes), got ")
     if len(wrong) <= len(BODY):
-        assert f"got {hashlib.sha256(wrong).hexdigest()} ({len(wrong)} bytes) from {exchange.base}/file" in message
+        assert (
+            f"got {hashlib.sha256(wrong).hexdigest()} ({len(wrong)} bytes) from "
+            f"{exchange.base}/file"
+        ) in message
     assert arrived(tmp_path) == {}
 
 
@@ -210,7 +243,9 @@ def test_redirects_are_followed_and_the_next_address_is_tried(tmp_path):
             answer.whole({"/page": PAGE, "/other": b"y" * len(BODY)}.get(answer.path, BODY))
 
     with serve(behaviour) as exchange:
-        obtain(tmp_path, *(f"{exchange.base}/{path}" for path in ("none", "page", "other", "moved")))
+        obtain(
+            tmp_path, *(f"{exchange.base}/{path}" for path in ("none", "page", "other", "moved"))
+        )
     asked = [path for path, _ in exchange.requests]
     assert list(dict.fromkeys(asked)) == ["/none", "/page", "/other", "/moved", "/file"]
     assert arrived(tmp_path) == {"file": BODY}

@@ -1,4 +1,5 @@
-"""A disk that fills up: one sentence, no file that only looks whole, and the run goes through once there is room."""
+"""A disk that fills up: one sentence, no file that only looks whole, and the run goes through once
+there is room."""
 
 from __future__ import annotations
 
@@ -32,7 +33,11 @@ def fill(disk: Path, leave: int = 0) -> Path:
 
 
 def left_in(disk: Path) -> list[str]:
-    return sorted(str(path.relative_to(disk)) for path in disk.rglob("*") if path.is_file() and path.name != "ballast")
+    return sorted(
+        str(path.relative_to(disk))
+        for path in disk.rglob("*")
+        if path.is_file() and path.name != "ballast"
+    )
 
 
 def resize(disk: Path, size: str) -> None:
@@ -96,7 +101,11 @@ def test_a_whole_run(small_disk: Path, tmp_path: Path) -> None:
     status, output = runs.finish(process)
     assert status == 1, output
     assert "No space left on device" in output
-    made = {name: (small_disk / name).read_bytes() for name in left_in(small_disk) if name.endswith(".parquet")}
+    made = {
+        name: (small_disk / name).read_bytes()
+        for name in left_in(small_disk)
+        if name.endswith(".parquet")
+    }
     ballast.unlink()
     status, output = runs.run(tmp_path / "run", configs=(runs.TINY, where))
     assert status == 0, output

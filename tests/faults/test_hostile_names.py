@@ -1,4 +1,5 @@
-"""Names from a frame or a configuration that try to be paths, programs, HTML or wildcards stay text, or are refused."""
+"""Names from a frame or a configuration that try to be paths, programs, HTML or wildcards stay
+text, or are refused."""
 
 from __future__ import annotations
 
@@ -23,23 +24,41 @@ from dpsub.reproduce.plan import Plan
 from tests.faults.test_config_mutations import PLACES, WHOLE, at, changed, names_the_key
 
 NAMES = {
-    "path": "../../x", "absolute path": "/etc/passwd", "script": "<script>alert(1)</script>",
-    "program": '"; rm -rf * #', "substitution": "$(touch executed)", "wildcards": "{wildcards}", "lines": "a\nb",
-    "NUL": "a\0b", "long": "x" * 10_000,
-    "right to left": "\u202eRTL", "formula": "=1+1", "colour": "\x1b[31mred", "template": "{{7*7}}", "option": "--help",
-}  # fmt: skip
+    "path": "../../x",
+    "absolute path": "/etc/passwd",
+    "script": "<script>alert(1)</script>",
+    "program": '"; rm -rf * #',
+    "substitution": "$(touch executed)",
+    "wildcards": "{wildcards}",
+    "lines": "a\nb",
+    "NUL": "a\0b",
+    "long": "x" * 10_000,
+    "right to left": "\u202eRTL",
+    "formula": "=1+1",
+    "colour": "\x1b[31mred",
+    "template": "{{7*7}}",
+    "option": "--help",
+}
 HEADS = ("stratum", "cluster", "size")
 
 
 def frame(
-    path: Path, name: str, order: Sequence[int] = range(40), heads: Sequence[str] = HEADS, value: str = ""
+    path: Path,
+    name: str,
+    order: Sequence[int] = range(40),
+    heads: Sequence[str] = HEADS,
+    value: str = "",
 ) -> Path:
     """Write a frame of forty records whose strata and clusters have the name in theirs."""
     with path.open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out)
         writer.writerow([*heads, *([value] if value else [])])
         for i in order:
-            record = {"stratum": name if i % 2 else "other", "cluster": f"{name}{i % 8}", "size": 1 + i % 5}
+            record = {
+                "stratum": name if i % 2 else "other",
+                "cluster": f"{name}{i % 8}",
+                "size": 1 + i % 5,
+            }
             writer.writerow([*(record[head] for head in heads), *([i] if value else [])])
     return path
 
@@ -66,23 +85,35 @@ def test_names_in_a_frame_stay_text(
     assert sorted(found.name for found in tmp_path.iterdir()) == ["frame.csv", "plain.csv"]
 
 
-def test_the_order_of_rows_and_columns_does_not_matter(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_order_of_rows_and_columns_does_not_matter(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """But to the design that is made for a known order."""
 
     def answer(path: Path) -> dict[str, Any]:
         status, output, _ = advice(path, capsys, "--json")
         assert status == 0
         found = json.loads(output)
-        return found | {"designs": [one for one in found["designs"] if one["design"] != "systematic, known order"]}
+        return found | {
+            "designs": [
+                one for one in found["designs"] if one["design"] != "systematic, known order"
+            ]
+        }
 
     shuffled = random.Random(1).sample(range(40), 40)
     plain = answer(frame(tmp_path / "plain.csv", "a"))
     assert len(plain["designs"]) > 10
     assert answer(frame(tmp_path / "rows.csv", "a", order=shuffled)) == plain
-    assert answer(frame(tmp_path / "columns.csv", "a", heads=("size", "cluster", "stratum"))) == plain
+    assert (
+        answer(frame(tmp_path / "columns.csv", "a", heads=("size", "cluster", "stratum"))) == plain
+    )
     heads = ("cluster", "size", "stratum")
-    swapped = frame(tmp_path / "names.csv", "a", heads=heads).read_text(encoding="utf-8").splitlines()
-    (tmp_path / "names.csv").write_text("\n".join(["size,cluster,stratum", *swapped[1:]]), encoding="utf-8")
+    swapped = (
+        frame(tmp_path / "names.csv", "a", heads=heads).read_text(encoding="utf-8").splitlines()
+    )
+    (tmp_path / "names.csv").write_text(
+        "\n".join(["size,cluster,stratum", *swapped[1:]]), encoding="utf-8"
+    )
     with pytest.raises(DataError, match="size must be a number, got 'a0' in line 2; mend it"):
         read_frame(tmp_path / "names.csv")
 
@@ -92,8 +123,11 @@ def test_a_terminal_without_unicode_gets_the_whole_answer(tmp_path: Path) -> Non
     old = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     done = subprocess.run(
         [sys.executable, "-m", "dpsub", "advise", str(path), "--epsilon", "1", "--rate", "0.1"],
-        env=os.environ | old, capture_output=True, timeout=60, check=False,
-    )  # fmt: skip
+        env=os.environ | old,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"\\xb1" in done.stdout and done.stdout.isascii()
 
@@ -109,7 +143,8 @@ TEXTS = [path for path in PLACES if isinstance(at(WHOLE, path), str)]
 
 @pytest.mark.parametrize("kind", NAMES)
 def test_names_in_a_configuration_are_refused_or_quoted(kind: str) -> None:
-    """Only a folder may have any name, and one that could not be a path or would be a pattern is refused."""
+    """Only a folder may have any name, and one that could not be a path or would be a pattern is
+    refused."""
     name = NAMES[kind]
     for path in [*TEXTS, ("data", "folder"), ("experiments", "amplification_grid", "samplers", 0)]:
         config = changed(path, name)

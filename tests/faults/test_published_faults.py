@@ -15,7 +15,9 @@ GOOD = "wr,sigma_mean,0.12,exact,,,as_printed,,"
 
 def load(tmp_path: Path, *lines: str, header: str = HEADER) -> None:
     (tmp_path / "must/published").mkdir(parents=True)
-    (tmp_path / "must/published/table4.csv").write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
+    (tmp_path / "must/published/table4.csv").write_text(
+        "\n".join([header, *lines]) + "\n", encoding="utf-8"
+    )
     published.load("must", "table4", tmp_path)
 
 
@@ -26,16 +28,40 @@ def test_the_good_line_is_accepted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        (GOOD.replace("exact", "exakt"), "table4.csv, line 3: kind must be .*, got 'exakt'; mend the row"),
-        (GOOD.replace("as_printed", "fine"), "status must be one of as_printed, suspect, got 'fine'"),
-        (GOOD.replace("0.12", "0.12*"), "a number of this kind must be printed like .*, got '0.12\\*'"),
+        (
+            GOOD.replace("exact", "exakt"),
+            "table4.csv, line 3: kind must be .*, got 'exakt'; mend the row",
+        ),
+        (
+            GOOD.replace("as_printed", "fine"),
+            "status must be one of as_printed, suspect, got 'fine'",
+        ),
+        (
+            GOOD.replace("0.12", "0.12*"),
+            "a number of this kind must be printed like .*, got '0.12\\*'",
+        ),
         (GOOD.replace("0.12", ""), "printed must be given, got an empty field"),
-        (GOOD.replace("as_printed,", "suspect,"), "a suspect number must name its erratum, got an empty field"),
-        (GOOD.replace("as_printed,", "as_printed,E0"), "erratum must be like E3 or E4 E5, got 'E0'"),
-        (GOOD.replace("exact,", "monte_carlo,"), "a number of kind monte_carlo or extreme must have replicates"),
-        (GOOD.replace("exact,", "exact,-2"), "replicates must be a number above 0 or empty, got '-2'"),
+        (
+            GOOD.replace("as_printed,", "suspect,"),
+            "a suspect number must name its erratum, got an empty field",
+        ),
+        (
+            GOOD.replace("as_printed,", "as_printed,E0"),
+            "erratum must be like E3 or E4 E5, got 'E0'",
+        ),
+        (
+            GOOD.replace("exact,", "monte_carlo,"),
+            "a number of kind monte_carlo or extreme must have replicates",
+        ),
+        (
+            GOOD.replace("exact,", "exact,-2"),
+            "replicates must be a number above 0 or empty, got '-2'",
+        ),
         (GOOD.replace("exact,,", "exact,,x"), "spread must be a number above 0 or empty, got 'x'"),
-        (GOOD.replace("exact,,", "exact,0.0,"), "replicates must be a number above 0 or empty, got '0.0'"),
+        (
+            GOOD.replace("exact,,", "exact,0.0,"),
+            "replicates must be a number above 0 or empty, got '0.0'",
+        ),
         (GOOD.replace("wr,sigma", ",sigma"), "a row must have a key, got an empty field"),
     ],
 )
@@ -45,12 +71,18 @@ def test_a_malformed_row_is_named(tmp_path: Path, line: str, sentence: str) -> N
 
 
 def test_a_number_given_twice_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="must hold each printed number once, got 'sampler=wr', 'sigma_mean' twice"):
+    with pytest.raises(
+        DataError, match="must hold each printed number once, got 'sampler=wr', 'sigma_mean' twice"
+    ):
         load(tmp_path, GOOD, GOOD)
 
 
 def test_missing_columns_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"table4.csv must have its keys and then the columns .*, got sampler, column$"):
+    with pytest.raises(
+        DataError,
+        match=r"table4.csv must have its keys and then the columns .*, "
+        r"got sampler, column$",
+    ):
         load(tmp_path, "wr,sigma", header="sampler,column")
 
 
@@ -72,5 +104,9 @@ def test_a_missing_or_foreign_file_of_verdicts_is_named(tmp_path: Path) -> None:
     foreign = tmp_path / "must" / "expected_verdicts.csv"
     foreign.parent.mkdir()
     foreign.write_text("a,b\n1,2\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"expected_verdicts.csv must have the columns artefact, .*, verdict, got a, b"):
+    with pytest.raises(
+        DataError,
+        match=r"expected_verdicts.csv must have the columns artefact, "
+        r".*, verdict, got a, b",
+    ):
         verdicts.read_expected(tmp_path)

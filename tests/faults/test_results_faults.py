@@ -1,4 +1,5 @@
-"""Damaged records and unusable results folders: one sentence each, and nothing half-written stays behind."""
+"""Damaged records and unusable results folders: one sentence each, and nothing half-written stays
+behind."""
 
 from __future__ import annotations
 
@@ -23,8 +24,11 @@ def origin(first: int = 0, stop: int = 2, part: str = "1-of-1", **fields: str) -
 
 def rows(first: int = 0, stop: int = 2) -> pd.DataFrame:
     return pd.DataFrame(
-        [{"variant": "stated", "replicate": r, "sampler": s, "mean": r + 0.5}
-         for s in ("wr", "wor") for r in range(first, stop)]
+        [
+            {"variant": "stated", "replicate": r, "sampler": s, "mean": r + 0.5}
+            for s in ("wr", "wor")
+            for r in range(first, stop)
+        ]
     )
 
 
@@ -40,7 +44,15 @@ DAMAGED = "must be complete and as it was written, got other bytes; delete it an
 
 def test_a_record_cut_short_or_lengthened_is_refused(record: Path) -> None:
     whole = record.read_bytes()
-    for other in (b"", whole[:10], whole[:-1], whole[: len(whole) // 2], whole[1:], whole + b"PAR1", b"PAR1" + whole):
+    for other in (
+        b"",
+        whole[:10],
+        whole[:-1],
+        whole[: len(whole) // 2],
+        whole[1:],
+        whole + b"PAR1",
+        b"PAR1" + whole,
+    ):
         record.write_bytes(other)
         with pytest.raises(DataError, match=DAMAGED):
             records.read(record)
@@ -49,7 +61,9 @@ def test_a_record_cut_short_or_lengthened_is_refused(record: Path) -> None:
 def test_a_flipped_bit_anywhere_is_refused(record: Path) -> None:
     whole = record.read_bytes()
     for place in range(len(whole)):
-        record.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :])
+        record.write_bytes(
+            whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :]
+        )
         with pytest.raises(DataError, match=DAMAGED):
             records.read(record)
 
@@ -70,7 +84,10 @@ def test_other_parquet_files_and_other_schemas_are_no_records(record: Path) -> N
     with pytest.raises(DataError, match=DAMAGED):
         records.read_facts(record, schema=records.SCHEMA)
     records.write_table(record, pa.table({"replicate": [1]}), {"schema": "dpsub-record-0"})
-    with pytest.raises(DataError, match="must have the schema dpsub-record-3, got dpsub-record-0; delete it and run"):
+    with pytest.raises(
+        DataError,
+        match="must have the schema dpsub-record-3, got dpsub-record-0; delete it and run",
+    ):
         records.read(record)
     record.unlink()
     with pytest.raises(DataError, match=r"1-of-1\.parquet is missing; run its experiment$"):
@@ -89,22 +106,35 @@ def test_a_record_in_the_place_of_another_is_refused(tmp_path: Path) -> None:
 
 def test_a_record_of_another_configuration_is_refused(record: Path) -> None:
     assert len(records.gather([record], config_digests={"trial": "c" * 64})["trial"]) == 4
-    with pytest.raises(DataError, match="must be made from the present configuration of trial, got one from another"):
+    with pytest.raises(
+        DataError,
+        match="must be made from the present configuration of trial, got one from another",
+    ):
         records.gather([record], config_digests={"trial": "e" * 64})
 
 
 def test_parts_must_be_complete_and_continue_each_other(tmp_path: Path) -> None:
-    first, second, gap, other = (tmp_path / f"{name}.parquet" for name in ("first", "second", "gap", "other"))
+    first, second, gap, other = (
+        tmp_path / f"{name}.parquet" for name in ("first", "second", "gap", "other")
+    )
     records.write(first, rows(), columns=COLUMNS, origin=origin(part="1-of-2"))
     records.write(second, rows(2, 4), columns=COLUMNS, origin=origin(2, 4, "2-of-2"))
     records.write(gap, rows(3, 5), columns=COLUMNS, origin=origin(3, 5, "2-of-2"))
-    records.write(other, rows(2, 4), columns=COLUMNS, origin=origin(2, 4, "2-of-2", data="synthetic"))
+    records.write(
+        other, rows(2, 4), columns=COLUMNS, origin=origin(2, 4, "2-of-2", data="synthetic")
+    )
     assert len(records.gather([second, first])["trial"]) == 8
     for paths in ([first], [second], [first, second, second]):
-        with pytest.raises(DataError, match=r"all parts of trial are needed once, got .*; run the others$"):
+        with pytest.raises(
+            DataError,
+            match=r"all parts of trial are needed once, got .*; run the "
+            r"others$",
+        ):
             records.gather(paths)
     for odd in (gap, other):
-        with pytest.raises(DataError, match="must continue each other on the same data, got a break between"):
+        with pytest.raises(
+            DataError, match="must continue each other on the same data, got a break between"
+        ):
             records.gather([first, odd])
 
 
@@ -120,9 +150,13 @@ def test_parts_must_be_complete_and_continue_each_other(tmp_path: Path) -> None:
         ({"mean": "high"}, "column mean of trial must be of type float64, got other values"),
     ],
 )
-def test_undeclared_records_are_not_written(change: dict[str, object], message: str, tmp_path: Path) -> None:
+def test_undeclared_records_are_not_written(
+    change: dict[str, object], message: str, tmp_path: Path
+) -> None:
     with pytest.raises(PlanError, match=message):
-        records.write(tmp_path / "x.parquet", rows().assign(**change), columns=COLUMNS, origin=origin())
+        records.write(
+            tmp_path / "x.parquet", rows().assign(**change), columns=COLUMNS, origin=origin()
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -141,13 +175,17 @@ def test_a_damaged_record_stops_a_run_in_a_sentence(tmp_path: Path) -> None:
     assert status == 0, output
 
 
-@pytest.mark.parametrize(("place", "said"), [("file/results", "Not a directory"), ("disk", "Read-only file system")])
+@pytest.mark.parametrize(
+    ("place", "said"), [("file/results", "Not a directory"), ("disk", "Read-only file system")]
+)
 def test_a_results_folder_that_cannot_be_written_is_named(
     place: str, said: str, small_disk: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True, timeout=30)
-    where = runs.config(tmp_path / "where.yaml", results_dir=str(tmp_path / place), artefacts=["table5"])
+    where = runs.config(
+        tmp_path / "where.yaml", results_dir=str(tmp_path / place), artefacts=["table5"]
+    )
     status, output = runs.run(tmp_path / "run", configs=(runs.TINY, where))
     assert status == 1
     assert said in output and str(tmp_path / place) in output

@@ -1,20 +1,23 @@
-"""Write samplers.json: samples of fixed size other than those of game.json, by dynamic programming, from both sides.
+"""Write samplers.json: samples of fixed size other than those of game.json, by dynamic programming,
+from both sides.
 
-Run by hand: ``python -m tests.golden.samplers`` (some minutes).  It shares no code with the package; the steps are
-played as in game.py.  With p the law of how often the record that differs is drawn, lengths over the clipping norm:
+Run by hand: ``python -m tests.golden.samplers`` (some minutes). It shares no code with the package;
+the steps are played as in game.py. With p the law of how often the record that differs is drawn,
+lengths over the clipping norm:
 
-*Lower ends*: M = sum p_l noise(2 l) against noise(0), which others at -1, v = +1 and v' = -1, or no record, attain.
-Under substitute the others may be at +1 as well, which gives the two laws in the other order: the better one at every
-step.  Under add_remove the order is fixed, and the larger of both epsilons is *the* answer: from above by chords, from
-below by comparing with a coarser grid.
-*Upper ends* under substitute: an event A with mass Phi(-c/s) under the sum without the record has, l records replaced
-by vectors x, y off, at most max_t [Phi(t/s) - a Phi((t - r3)/s)], t between r3 - r2 - c and r1 - c, where |x| <= r1,
-|y| <= r2, |x - y| <= r3.  So with one c for all l
+*Lower ends*: M = sum p_l noise(2 l) against noise(0), which others at -1, v = +1 and v' = -1, or no
+record, attain. Under substitute the others may be at +1 as well, which gives the two laws in the
+other order: the better one at every step. Under add_remove the order is fixed, and the larger of
+both epsilons is *the* answer: from above by chords, from below by comparing with a coarser grid.
+*Upper ends* under substitute: an event A with mass Phi(-c/s) under the sum without the record has,
+l records replaced by vectors x, y off, at most max_t [Phi(t/s) - a Phi((t - r3)/s)], t between r3 -
+r2 - c and r1 - c, where |x| <= r1, |y| <= r2, |x - y| <= r3. So with one c for all l
 
     H_a <= sup over c of  p_0 (1 - a) Phi(-c/s) + sum of p_l max_t[...],    a > 0,
 
-all lengths 2 l, except with replacement those of l = 1, where the cells of game.py serve as well.  A first stage that
-draws i copies with probability pi_i gives sum of pi_i H_a'(second stage, i marked), a' = 1 + (a - 1)/(1 - pi_0).
+all lengths 2 l, except with replacement those of l = 1, where the cells of game.py serve as well. A
+first stage that draws i copies with probability pi_i gives sum of pi_i H_a'(second stage, i
+marked), a' = 1 + (a - 1)/(1 - pi_0).
 """
 
 from __future__ import annotations
@@ -60,11 +63,13 @@ def binomial(size: int, p: float) -> Array:
 
 
 def stages(setting: Setting) -> list[tuple[float, Array]]:
-    """pi_i and the law of copies after the last stage, for all i a first stage may draw; one entry if there is none."""
+    """pi_i and the law of copies after the last stage, for all i a first stage may draw; one entry
+    if there is none."""
     n, b, m = setting.records, setting.b, setting.m
     if setting.sampler == "wor":
         return [(1.0, np.array([1 - m / n, m / n]))]
-    if setting.sampler in ("wr", "must_wo"):  # a uniform subset of independent draws are independent draws
+    # a uniform subset of independent draws are independent draws
+    if setting.sampler in ("wr", "must_wo"):
         return [(1.0, binomial(m, 1 / n))]
     first = np.array([1 - b / n, b / n]) if setting.sampler == "must_ow" else binomial(b, 1 / n)
     return [(weight, binomial(m, i / b)) for i, weight in enumerate(first.tolist())]
@@ -89,7 +94,8 @@ def tail(noise: str, z: Array) -> Array:
 
 
 def half_line(setting: Setting, logs: Array, swapped: bool) -> Array:
-    """H_a, a = e^logs >= 1, of M against noise(0), or of noise(0) against M reflected; the loss rises with t."""
+    """H_a, a = e^logs >= 1, of M against noise(0), or of noise(0) against M reflected; the loss
+    rises with t."""
     law, s = copies(setting), setting.noise_multiplier
     centres = 2.0 * np.arange(law.size) * (-1 if swapped else 1)
 
@@ -97,7 +103,9 @@ def half_line(setting: Setting, logs: Array, swapped: bool) -> Array:
         return np.asarray(of(setting.noise, (t - centres[:, None]) / s))
 
     def loss(t: Array) -> Array:
-        found = np.logaddexp.reduce(np.log(law)[:, None] + mixture(log_density, t)) - log_density(setting.noise, t / s)
+        found = np.logaddexp.reduce(np.log(law)[:, None] + mixture(log_density, t)) - log_density(
+            setting.noise, t / s
+        )
         return np.asarray(-found if swapped else found)
 
     reach = 2 * law.size + 60 * s
@@ -112,7 +120,8 @@ def half_line(setting: Setting, logs: Array, swapped: bool) -> Array:
 
 
 def one_event(law: Array, s: float, logs: Array, sides: ArrayLike) -> Array:
-    """The bound at a = e^logs >= 1 for lengths `sides` of l = 1 and 2 l of the others: the best c of many, refined."""
+    """The bound at a = e^logs >= 1 for lengths `sides` of l = 1 and 2 l of the others: the best c
+    of many, refined."""
     a = np.exp(logs)[:, None]
     lengths = [np.asarray(sides), *(np.full(3, 2.0 * copy) for copy in range(2, law.size))]
 
@@ -127,12 +136,16 @@ def one_event(law: Array, s: float, logs: Array, sides: ArrayLike) -> Array:
     best, width = c[value(c[None, :]).argmax(axis=1)][:, None], c[1] - c[0]
     for _ in range(12):
         near = best + width * np.linspace(-1, 1, 9)
-        best, width = np.take_along_axis(near, value(near).argmax(axis=1)[:, None], axis=1), width / 4
+        best, width = (
+            np.take_along_axis(near, value(near).argmax(axis=1)[:, None], axis=1),
+            width / 4,
+        )
     return np.maximum(value(best)[:, 0], 0.0)
 
 
 def bound(setting: Setting, logs: Array, sides: ArrayLike) -> Array:
-    """For a >= 1, chords in a between orders that are looked at: the bound is a supremum of affine functions of a."""
+    """For a >= 1, chords in a between orders that are looked at: the bound is a supremum of affine
+    functions of a."""
     if setting.sampler == "wor":  # one event is a half-line
         return half_line(setting, logs, swapped=False)
     laws = stages(setting)
@@ -168,7 +181,9 @@ def one_step(setting: Setting, h: float) -> Array:
 def play_below(setting: Setting, choice: slice, h: float, half: int) -> tuple[Array, Array]:
     """With the kernels of this choice, on the grid 2h, less what halving the grid took off."""
     (logs, coarse), (_, fine) = (
-        game.play(attained(setting, one_step(setting, width))[choice], setting.steps, width, points)[:2]
+        game.play(
+            attained(setting, one_step(setting, width))[choice], setting.steps, width, points
+        )[:2]
         for width, points in ((2 * h, half), (h, 2 * half))
     )
     fine = fine[::2]
@@ -182,18 +197,27 @@ def ends(setting: Setting) -> tuple[Array, Array]:
     reach, left = 0.25, math.inf
     while left > 1e-14 * (1 + 2 * setting.steps):
         reach *= 1.5
-        left = play_above(attained(setting, one_step(setting, 8 * h)), setting, 8 * h, math.ceil(reach / h / 8))[1][-1]
+        left = play_above(
+            attained(setting, one_step(setting, 8 * h)), setting, 8 * h, math.ceil(reach / h / 8)
+        )[1][-1]
     logs, half = one_step(setting, h), math.ceil(reach / h)
     choices = [slice(0, 2)]
     if setting.adjacency == "add_remove":
         choices = [slice(0, 1), slice(1, 2)]
-        above = [play_above(attained(setting, logs)[choice], setting, h, half) for choice in choices]
+        above = [
+            play_above(attained(setting, logs)[choice], setting, h, half) for choice in choices
+        ]
     else:
         cells: list[ArrayLike] = [(2.0, 2.0, 2.0)]
         if setting.sampler in ("wr", "must_wo"):
             parts = game.cover(eta, s, setting.steps, 4 * h, reach, 60)
-            cells = list(game.not_covered_by_another(np.array([game.sides_of(part) for part in parts])))
-        bounds = [(bound(setting, logs, cell), bound(setting, logs, np.asarray(cell)[[1, 0, 2]])) for cell in cells]
+            cells = list(
+                game.not_covered_by_another(np.array([game.sides_of(part) for part in parts]))
+            )
+        bounds = [
+            (bound(setting, logs, cell), bound(setting, logs, np.asarray(cell)[[1, 0, 2]]))
+            for cell in cells
+        ]
         above = [play_above(np.stack([excess(*pair, logs) for pair in bounds]), setting, h, half)]
     below = [play_below(setting, choice, h, math.ceil(half / 2)) for choice in choices]
     lower = [max(one[0][game.crossing(*one, delta)] for one in below) for delta in game.DELTAS]
@@ -227,7 +251,12 @@ SETTINGS = [
 def rows(setting: Setting) -> list[dict[str, Any]]:
     ten = 10**game.DIGITS
     return [
-        setting._asdict() | {"delta": delta, "lower": math.floor(ten * low) / ten, "upper": math.ceil(ten * high) / ten}
+        setting._asdict()
+        | {
+            "delta": delta,
+            "lower": math.floor(ten * low) / ten,
+            "upper": math.ceil(ten * high) / ten,
+        }
         for delta, low, high in zip(game.DELTAS, *ends(setting), strict=True)
     ]
 
@@ -235,4 +264,7 @@ def rows(setting: Setting) -> list[dict[str, Any]]:
 if __name__ == "__main__":
     lines = [json.dumps(row) for setting in SETTINGS for row in rows(setting)]
     about = '"about": "generated by tests/golden/samplers.py; do not edit"'
-    TARGET.write_text("{\n " + about + ',\n "epsilons": [\n  ' + ",\n  ".join(lines) + "\n ]\n}\n", encoding="utf-8")
+    TARGET.write_text(
+        "{\n " + about + ',\n "epsilons": [\n  ' + ",\n  ".join(lines) + "\n ]\n}\n",
+        encoding="utf-8",
+    )

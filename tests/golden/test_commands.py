@@ -8,8 +8,8 @@ from tests.golden import commands
 
 RECORDED = commands.recorded()
 ELSEWHERE = 1e-4
-"""Other processors round and add in another order, which moves answers within their accuracy, by up to 4e-6 as tried;
-`python tests/golden/commands.py check` compares to 1e-12, on one machine."""
+"""Other processors round and add in another order, which moves answers within their accuracy, by up
+to 4e-6 as tried; `python tests/golden/commands.py check` compares to 1e-12, on one machine."""
 
 
 @pytest.mark.parametrize("command", RECORDED)

@@ -1,4 +1,5 @@
-"""Answers for samples of fixed size against independent programs; and these against their files and closed forms."""
+"""Answers for samples of fixed size against independent programs; and these against their files and
+closed forms."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ from tests.golden.samplers import Setting
 
 
 def stored(name: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = json.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))["epsilons"]
+    rows: list[dict[str, Any]] = json.loads(
+        Path(__file__).with_name(name).read_text(encoding="utf-8")
+    )["epsilons"]
     return rows
 
 
@@ -42,9 +45,18 @@ def test_all_settings_are_there() -> None:
 @pytest.mark.parametrize("setting", game.SETTINGS, ids=str)
 def test_both_ends_are_consistent(setting: tuple[int, int, float, int]) -> None:
     n, m, s, steps = setting
-    rows = [row for row in ROWS if (row["n"], row["m"], row["noise_multiplier"], row["steps"]) == setting]
+    rows = [
+        row
+        for row in ROWS
+        if (row["n"], row["m"], row["noise_multiplier"], row["steps"]) == setting
+    ]
     answer = dpsub.account(
-        dpsub.Wor(m), n, noise_multiplier=s, steps=steps, delta=[row["delta"] for row in rows], adjacency="substitute"
+        dpsub.Wor(m),
+        n,
+        noise_multiplier=s,
+        steps=steps,
+        delta=[row["delta"] for row in rows],
+        adjacency="substitute",
     )
     for row, lower, upper in zip(rows, answer.lower, answer.upper, strict=True):
         assert lower <= row["upper"], row
@@ -58,10 +70,14 @@ def rows_of(setting: Setting) -> list[dict[str, Any]]:
 def account(setting: Setting, noise: float = 1.0) -> dpsub.Account:
     """The answer for all deltas, with the noise multiplier `noise` times as large."""
     return dpsub.account(
-        of_sizes(setting.sampler, n=setting.n, m=setting.m, b=setting.b or None), setting.n,
-        noise_multiplier=noise * setting.noise_multiplier, steps=setting.steps, delta=game.DELTAS,
-        adjacency=setting.adjacency, mechanism=setting.noise,
-    )  # fmt: skip
+        of_sizes(setting.sampler, n=setting.n, m=setting.m, b=setting.b or None),
+        setting.n,
+        noise_multiplier=noise * setting.noise_multiplier,
+        steps=setting.steps,
+        delta=game.DELTAS,
+        adjacency=setting.adjacency,
+        mechanism=setting.noise,
+    )
 
 
 @pytest.mark.parametrize("setting", samplers.SETTINGS, ids=str)
@@ -75,7 +91,9 @@ def test_other_samplers_are_consistent(setting: Setting) -> None:
             assert abs(upper - row["upper"]) <= 5e-3, row
 
 
-@pytest.mark.parametrize(("index", "noise"), [(0, 1.1), (9, 1.25), (11, 1.01), (14, 1.01), (15, 1.25), (17, 1.01)])
+@pytest.mark.parametrize(
+    ("index", "noise"), [(0, 1.1), (9, 1.25), (11, 1.01), (14, 1.01), (15, 1.25), (17, 1.01)]
+)
 def test_planted_faults_in_the_noise_of_other_samplers_are_seen(index: int, noise: float) -> None:
     setting = samplers.SETTINGS[index]
     rows, less, more = rows_of(setting), account(setting, 1 / noise), account(setting, noise)
@@ -84,36 +102,67 @@ def test_planted_faults_in_the_noise_of_other_samplers_are_seen(index: int, nois
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("row", [row for row in ROWS if 1 < row["steps"] <= 1000 and row["delta"] == 1e-5], ids=str)
+@pytest.mark.parametrize(
+    "row", [row for row in ROWS if 1 < row["steps"] <= 1000 and row["delta"] == 1e-5], ids=str
+)
 def test_all_tight_upper_ends_are_above_the_lower_ones(row: dict[str, Any]) -> None:
-    asked = {"noise_multiplier": row["noise_multiplier"], "steps": row["steps"], "delta": row["delta"]}
-    answer = dpsub.account(dpsub.Wor(row["m"]), row["n"], **asked, tight=True, width=0.02 * row["lower"])
+    asked = {
+        "noise_multiplier": row["noise_multiplier"],
+        "steps": row["steps"],
+        "delta": row["delta"],
+    }
+    answer = dpsub.account(
+        dpsub.Wor(row["m"]), row["n"], **asked, tight=True, width=0.02 * row["lower"]
+    )
     assert row["lower"] <= answer.upper <= 1.05 * row["upper"]
 
 
 @pytest.mark.parametrize("steps", [100, 1000])
 def test_a_tight_upper_end_lies_between_both(steps: int) -> None:
-    row = next(row for row in ROWS if row["steps"] == steps and row["noise_multiplier"] == 4.0 and row["delta"] == 1e-5)
-    asked = {"noise_multiplier": 4.0, "steps": steps, "delta": 1e-5, "tight": True, "width": 0.03 * row["lower"]}
-    assert row["lower"] <= dpsub.account(dpsub.Wor(row["m"]), row["n"], **asked).upper <= row["upper"]
+    row = next(
+        row
+        for row in ROWS
+        if row["steps"] == steps and row["noise_multiplier"] == 4.0 and row["delta"] == 1e-5
+    )
+    asked = {
+        "noise_multiplier": 4.0,
+        "steps": steps,
+        "delta": 1e-5,
+        "tight": True,
+        "width": 0.03 * row["lower"],
+    }
+    assert (
+        row["lower"] <= dpsub.account(dpsub.Wor(row["m"]), row["n"], **asked).upper <= row["upper"]
+    )
 
 
-@pytest.mark.parametrize(("n", "m", "s"), [setting[:3] for setting in game.SETTINGS if setting[3] == 1])
+@pytest.mark.parametrize(
+    ("n", "m", "s"), [setting[:3] for setting in game.SETTINGS if setting[3] == 1]
+)
 def test_one_release_is_exact(n: int, m: int, s: float) -> None:
     rate = m / n
-    for logs, value in (game.one_cell(rate, s, 1, 0.01, 20.0), game.lower_value(rate, s, 1, 0.01, 20.0)):
+    for logs, value in (
+        game.one_cell(rate, s, 1, 0.01, 20.0),
+        game.lower_value(rate, s, 1, 0.01, 20.0),
+    ):
         exact = [single(rate, s, x) for x in logs[logs >= 0]]
         np.testing.assert_allclose(value[logs >= 0], exact, rtol=1e-9, atol=3e-14)
     for row in ROWS:
         if (row["n"], row["m"], row["noise_multiplier"], row["steps"]) == (n, m, s, 1):
-            epsilon = brentq(lambda x, delta: single(rate, s, x) - delta, 0.0, 50.0, args=(row["delta"],))
+            epsilon = brentq(
+                lambda x, delta: single(rate, s, x) - delta, 0.0, 50.0, args=(row["delta"],)
+            )
             assert row["lower"] <= epsilon <= row["upper"] <= epsilon + 2e-5
 
 
 def test_planted_fault_noise_5_percent_smaller_is_seen() -> None:
     row = next(row for row in ROWS if row["steps"] == 100 and row["delta"] == 1e-5)
     wrong = dpsub.account(
-        dpsub.Wor(row["m"]), row["n"], noise_multiplier=row["noise_multiplier"] / 1.05, steps=100, delta=1e-5
+        dpsub.Wor(row["m"]),
+        row["n"],
+        noise_multiplier=row["noise_multiplier"] / 1.05,
+        steps=100,
+        delta=1e-5,
     )
     assert wrong.lower > row["upper"]
 
@@ -127,14 +176,20 @@ def test_more_fillers_than_two_change_little(monkeypatch: pytest.MonkeyPatch) ->
     at = int(np.argmax(logs >= 0))
     assert 1.006 < four[at] / two[at] < 1.008
     for delta in (1e-3, 1e-5):
-        assert 0.0 <= game.epsilon_lower(logs, four, delta) / game.epsilon_lower(logs, two, delta) - 1 < 1e-5
+        assert (
+            0.0
+            <= game.epsilon_lower(logs, four, delta) / game.epsilon_lower(logs, two, delta) - 1
+            < 1e-5
+        )
 
 
 def test_the_event_of_other_samplers_is_that_of_closed_forms() -> None:
     # one copy: q G(1 + (a - 1) / q, 2 / s), as a supremum over events and as a half-line
     logs, rate, s = np.linspace(0.0, 3.0, 7), 0.25, 1.3
     exact = [single(rate, s, x) for x in logs]
-    np.testing.assert_allclose(samplers.one_event(np.array([1 - rate, rate]), s, logs, (2.0, 2.0, 2.0)), exact, 1e-9)
+    np.testing.assert_allclose(
+        samplers.one_event(np.array([1 - rate, rate]), s, logs, (2.0, 2.0, 2.0)), exact, 1e-9
+    )
     setting = Setting("wor", 4, 0, 1, "gaussian", "substitute", s, 1)
     np.testing.assert_allclose(samplers.half_line(setting, logs, swapped=False), exact, 1e-9)
 

@@ -1,4 +1,5 @@
-"""Double precision against 50 digits: profiles, amplified deltas, scales; and the generator against its file."""
+"""Double precision against 50 digits: profiles, amplified deltas, scales; and the generator against
+its file."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from tests.golden import generate_profiles
 
 DOCUMENT = json.loads(Path(__file__).with_name("profiles.json").read_text(encoding="utf-8"))
 RELATIVE = 1e-12
-SMALLEST = mpf("1e-300")  # below it doubles lose digits: of delta, and of log delta where delta is nearly 1
+# below it doubles lose digits: of delta, and of log delta where delta is nearly 1
+SMALLEST = mpf("1e-300")
 EVERY = 7
 
 
@@ -51,8 +53,12 @@ def test_the_file_reaches_the_smallest_doubles() -> None:
 def test_amplified_points() -> None:
     for row in DOCUMENT["amplified"]:
         sampler = sampling.of_sizes(row["sampler"], n=row["n"], b=row["b"], m=row["m"])
-        result = amplify(sampler.multiplicity_law(row["n"]), noise.of(row["name"], row["ratio"]), row["epsilon"])
-        assert relative_error(float(result.epsilon_amplified), row["epsilon_amplified"]) < RELATIVE, row
+        result = amplify(
+            sampler.multiplicity_law(row["n"]), noise.of(row["name"], row["ratio"]), row["epsilon"]
+        )
+        assert (
+            relative_error(float(result.epsilon_amplified), row["epsilon_amplified"]) < RELATIVE
+        ), row
         assert relative_error(float(result.delta_amplified), row["delta_amplified"]) < RELATIVE, row
 
 
@@ -63,12 +69,15 @@ def test_analytic_scales() -> None:
 
 
 def test_planted_fault_a_ratio_off_by_1e_11_is_seen() -> None:
-    row = next(row for row in DOCUMENT["profiles"] if (row["name"], row["ratio"]) == ("gaussian", 1.0))
+    row = next(
+        row for row in DOCUMENT["profiles"] if (row["name"], row["ratio"]) == ("gaussian", 1.0)
+    )
     wrong = noise.of("gaussian", 1.0 + 1e-11)
     worst = max(
         relative_error(float(wrong.delta(other["epsilon"])), other["delta"])
         for other in DOCUMENT["profiles"]
-        if (other["name"], other["ratio"]) == (row["name"], row["ratio"]) and mpf(other["delta"]) >= SMALLEST
+        if (other["name"], other["ratio"]) == (row["name"], row["ratio"])
+        and mpf(other["delta"]) >= SMALLEST
     )
     assert worst > RELATIVE
 

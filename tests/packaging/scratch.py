@@ -10,23 +10,41 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = (
-    ".git", ".venv*", ".snakemake", ".*_cache", ".hypothesis", "__pycache__", "*.egg-info", "raw", "interim", "results",
-    "results[-_]*", "site", "build",
-)  # fmt: skip
+    ".git",
+    ".venv*",
+    ".snakemake",
+    ".*_cache",
+    ".hypothesis",
+    "__pycache__",
+    "*.egg-info",
+    "raw",
+    "interim",
+    "results",
+    "results[-_]*",
+    "site",
+    "build",
+)
 
 
 def copied(top: Path) -> Path:
     """Copy the project to `top`."""
-    shutil.copytree(ROOT, top, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True, dirs_exist_ok=True)
+    shutil.copytree(
+        ROOT, top, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=True, dirs_exist_ok=True
+    )
     return top
 
 
 def tried(top: Path, *words: str, patience: float = 300) -> subprocess.CompletedProcess[str]:
     """Run Python with the package of the copy."""
     return subprocess.run(
-        [sys.executable, *words], cwd=top, env=os.environ | {"PYTHONPATH": str(top / "src")}, timeout=patience,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, *words],
+        cwd=top,
+        env=os.environ | {"PYTHONPATH": str(top / "src")},
+        timeout=patience,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def ran(top: Path, *words: str, patience: float = 300) -> str:

@@ -1,4 +1,5 @@
-"""Each paper can be taken away: its folder is deleted in a copy of the project, and what is left works."""
+"""Each paper can be taken away: its folder is deleted in a copy of the project, and what is left
+works."""
 
 from __future__ import annotations
 
@@ -25,10 +26,16 @@ for name in ("config.yaml", "workflow/smoke.yaml"):
     print(json.dumps([list(plan.targets), list(plan.experiments)]))
 """
 LEFT = (
-    "tests/documentation", "tests/unit/test_settings.py", "tests/unit/test_plan.py", "tests/unit/test_papers.py",
-    "tests/unit/test_deviations.py", "tests/unit/test_published.py", "tests/unit/test_layers.py",
-    "tests/faults/test_config_faults.py", "tests/faults/test_published_faults.py",
-)  # fmt: skip
+    "tests/documentation",
+    "tests/unit/test_settings.py",
+    "tests/unit/test_plan.py",
+    "tests/unit/test_papers.py",
+    "tests/unit/test_deviations.py",
+    "tests/unit/test_published.py",
+    "tests/unit/test_layers.py",
+    "tests/faults/test_config_faults.py",
+    "tests/faults/test_published_faults.py",
+)
 """Tests that look at all papers at once, of which some speak of single ones."""
 
 
@@ -43,9 +50,13 @@ def test_most_papers_can_go() -> None:
 
 
 @pytest.mark.parametrize("key", REMOVABLE)
-def test_without_a_paper_tests_are_collected_and_the_rest_is_planned(tmp_path: Path, key: str) -> None:
+def test_without_a_paper_tests_are_collected_and_the_rest_is_planned(
+    tmp_path: Path, key: str
+) -> None:
     top = without(tmp_path, key)
-    wanted = sorted(name for name, kind in experiments.REGISTRY.members().items() if kind.paper != key)
+    wanted = sorted(
+        name for name, kind in experiments.REGISTRY.members().items() if kind.paper != key
+    )
     collected = ran(top, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider")
     assert not re.search(rf"^tests/papers/{key}/", collected, flags=re.MULTILINE)
     assert all(f"tests/papers/{other}/" in collected for other in REMOVABLE if other != key)
@@ -58,13 +69,17 @@ def test_without_a_paper_tests_are_collected_and_the_rest_is_planned(tmp_path: P
     ran(top, "workflow/scripts/renew_pages.py")
     document = (top / "docs/deviations.md").read_text(encoding="utf-8")
     chapters = re.findall(r"^## .*\((\w+)\)$", document, flags=re.MULTILINE)
-    assert chapters == [paper.key for paper in papers().values() if paper.errata.exists() and paper.key != key]
+    assert chapters == [
+        paper.key for paper in papers().values() if paper.errata.exists() and paper.key != key
+    ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", REMOVABLE)
 def test_without_a_paper_the_tests_that_are_left_pass(tmp_path: Path, key: str) -> None:
-    said = ran(without(tmp_path, key), "-m", "pytest", "-q", "-p", "no:cacheprovider", *LEFT, patience=1800)
+    said = ran(
+        without(tmp_path, key), "-m", "pytest", "-q", "-p", "no:cacheprovider", *LEFT, patience=1800
+    )
     assert re.search(r"\d+ passed", said)
 
 
@@ -72,8 +87,23 @@ def test_without_a_paper_the_tests_that_are_left_pass(tmp_path: Path, key: str) 
 @pytest.mark.parametrize("key", [REMOVABLE[1], REMOVABLE[-1]])
 def test_without_a_paper_the_smoke_run_ends_in_a_report(tmp_path: Path, key: str) -> None:
     top = without(tmp_path, key)
-    ran(top, "-m", "snakemake", "--cores", "2", "--configfile", "workflow/smoke.yaml", patience=1800)
+    ran(
+        top, "-m", "snakemake", "--cores", "2", "--configfile", "workflow/smoke.yaml", patience=1800
+    )
     page = (top / "results-smoke/report/index.html").read_text(encoding="utf-8")
     assert papers()[key].title not in page
     assert all(other.title in page for other in papers().values() if other.key != key)
-    ran(top, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-d", "site/.doctrees", "docs", "site/html")
+    ran(
+        top,
+        "-m",
+        "sphinx",
+        "-q",
+        "-W",
+        "--keep-going",
+        "-b",
+        "html",
+        "-d",
+        "site/.doctrees",
+        "docs",
+        "site/html",
+    )

@@ -1,4 +1,5 @@
-"""The samplers that docs/adding.md shows, each one file in a copy of the package: everything there is works on them."""
+"""The samplers that docs/adding.md shows, each one file in a copy of the package: everything there
+is works on them."""
 
 from __future__ import annotations
 
@@ -12,7 +13,14 @@ import pytest
 from tests.packaging.scratch import ROOT, copied, ran, tried
 
 PAGE = (ROOT / "docs/adding.md").read_text(encoding="utf-8")
-SAMPLERS = dict(re.findall(r"^```python\n# src/dpsub/(sampling/\w+\.py)\n(.*?)^```$", PAGE, flags=re.M | re.S))
+SAMPLERS = dict(
+    re.findall(
+        r"^```python\n# "
+        r"src/dpsub/(sampling/\w+\.py)\n(.*?)^```$",
+        PAGE,
+        flags=re.M | re.S,
+    )
+)
 SIZES = {"blb": "--n 100 --b 10", "wow": "--n 60 --a 12 --b 8 --m 4"}
 SOLVED = {"blb": "--n 100", "wow": "--n 60 --a 12 --b 8"}
 
@@ -27,7 +35,9 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answer(scratch: Path, command: str) -> dict[str, object]:
-    found: dict[str, object] = json.loads(ran(scratch, "-m", "dpsub", *shlex.split(command), "--json"))
+    found: dict[str, object] = json.loads(
+        ran(scratch, "-m", "dpsub", *shlex.split(command), "--json")
+    )
     return found
 
 
@@ -45,7 +55,9 @@ def test_the_command_line_answers(scratch: Path, name: str) -> None:
     target = "--steps 1 --epsilon 3 --delta 1e-5"
     calibrated = answer(scratch, f"calibrate {name} {SIZES[name]} {target}")
     assert float(str(calibrated["noise_multiplier"])) > 0
-    largest = answer(scratch, f"calibrate {name} {SOLVED[name]} --solve size --noise-multiplier 400 {target}")
+    largest = answer(
+        scratch, f"calibrate {name} {SOLVED[name]} --solve size --noise-multiplier 400 {target}"
+    )
     assert int(str(largest["size"])) >= 1
 
 
@@ -83,7 +95,8 @@ results_dir: results
 job_minutes: 1
 memory_mib: 1000
 sweep:
-  - {experiment: linear_regression, variants: [stated], samplers: [wor, blb], replicates: 2, iterations: 16}
+  - {experiment: linear_regression, variants: [stated], samplers: [wor, blb],
+     replicates: 2, iterations: 16}
 """
 
 

@@ -15,10 +15,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = {
     "account": "account poisson --rate 0.01 --noise-multiplier 1 --steps 100 --delta 1e-5",
-    "check": "check poisson --rate 0.01 --noise-multiplier 1 --steps 100 --delta 1e-5 --claimed-epsilon 1",
+    "check": "check poisson --rate 0.01 --noise-multiplier 1 --steps 100 --delta 1e-5 "
+    "--claimed-epsilon 1",
     "curve": "curve poisson --rate 0.1 --noise-multiplier 2 --steps 2 --epsilon 1,2",
     "calibrate": "calibrate poisson --rate 0.1 --steps 2 --epsilon 1 --delta 1e-5",
-    "recommend": "recommend --n 1000 --batch-size 250 --epochs 1 --epsilon 1 --delta 1e-5 --adjacency zero_out",
+    "recommend": "recommend --n 1000 --batch-size 250 --epochs 1 --epsilon 1 --delta 1e-5 "
+    "--adjacency zero_out",
     "amplify": "amplify wor --n 100 --m 10 --ratio 1 --epsilon 1",
     "law": "law must_ow --n 100 --b 20 --m 10",
     "audit": "audit poisson --rate 0.3 --noise-multiplier 2 --steps 2 --epsilon 1 --draws 100",
@@ -43,7 +45,9 @@ sys.exit(main())
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     rows = [f"{'ab'[i % 2]},{i % 4},{i + 1}" for i in range(40)]
-    (tmp_path / "frame.csv").write_text("\n".join(["stratum,cluster,size", *rows, ""]), encoding="utf-8")
+    (tmp_path / "frame.csv").write_text(
+        "\n".join(["stratum,cluster,size", *rows, ""]), encoding="utf-8"
+    )
     return tmp_path
 
 
@@ -81,8 +85,19 @@ def test_an_empty_environment_gets_numpy_and_scipy_and_nothing_else(folder: Path
     before = _installed(folder, python)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / name)
-    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    done = called(folder, python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", str(folder))
+    shutil.copytree(
+        ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info")
+    )
+    done = called(
+        folder,
+        python,
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "install",
+        "--quiet",
+        str(folder),
+    )
     assert done.returncode == 0, done.stderr
     assert _installed(folder, python) - before == {"dpsub", "numpy", "scipy"}
     _check_import(folder, python)
@@ -93,12 +108,15 @@ def test_an_empty_environment_gets_numpy_and_scipy_and_nothing_else(folder: Path
 
 
 def _installed(folder: Path, python: str) -> set[str]:
-    done = called(folder, python, "-m", "pip", "--disable-pip-version-check", "list", "--format=json")
+    done = called(
+        folder, python, "-m", "pip", "--disable-pip-version-check", "list", "--format=json"
+    )
     return {package["name"].lower() for package in json.loads(done.stdout)}
 
 
 def _check_import(folder: Path, python: str) -> None:
-    """Import dpsub: cheap beyond the bare start of Python, and nothing that computes comes with it."""
+    """Import dpsub: cheap beyond the bare start of Python, and nothing that computes comes with
+    it."""
     program = "import sys, dpsub; print(sorted({'numpy', 'scipy', 'pandas'} & set(sys.modules)))"
     times = []
     for _ in range(3):

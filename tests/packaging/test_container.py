@@ -36,7 +36,10 @@ def copied(place: Path) -> Path:
             name
             for name in names
             for pattern in patterns
-            if fnmatch.fnmatch(name if pattern.startswith("**/") else str(inside / name), pattern.removeprefix("**/"))
+            if fnmatch.fnmatch(
+                name if pattern.startswith("**/") else str(inside / name),
+                pattern.removeprefix("**/"),
+            )
         ]
 
     return shutil.copytree(ROOT, place, ignore=left_out, symlinks=True)
@@ -47,7 +50,13 @@ def called(*command: str, folder: Path) -> str:
     ours = ("DPSUB_DATA", "PYTHONPATH", "VIRTUAL_ENV")
     kept = {name: value for name, value in os.environ.items() if name not in ours}
     done = subprocess.run(
-        command, cwd=folder, env=kept | {"PATH": python}, capture_output=True, text=True, timeout=PATIENCE, check=False
+        command,
+        cwd=folder,
+        env=kept | {"PATH": python},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

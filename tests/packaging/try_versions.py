@@ -1,10 +1,11 @@
-"""Install dpsub with the oldest or the newest dependencies that pyproject.toml allows, and test it there.
+"""Install dpsub with the oldest or the newest dependencies that pyproject.toml allows, and test it
+there.
 
     python tests/packaging/try_versions.py oldest /tmp/oldest [pytest arguments]
 
-The folder gets a virtual environment; what is installed there already is not installed again. Arguments go to pytest;
-if none of them names tests, those of `SUBSET` are run: each part of the package, and the tiny workflow from start to
-report.
+The folder gets a virtual environment; what is installed there already is not installed again.
+Arguments go to pytest; if none of them names tests, those of `SUBSET` are run: each part of the
+package, and the tiny workflow from start to report.
 """
 
 from __future__ import annotations
@@ -23,18 +24,38 @@ from dpsub.errors import DataError
 ROOT = Path(__file__).resolve().parents[2]
 AGES = ("oldest", "newest")
 TOOLS = ("setuptools>=77", "hypothesis", "mpmath", "pytest", "pytest-xdist")
-COMPILED = "matplotlib,numpy,pandas,psutil,pyarrow,PyYAML,scikit-learn,scipy"  # to compile them would take an hour
+# to compile them would take an hour
+COMPILED = "matplotlib,numpy,pandas,psutil,pyarrow,PyYAML,scikit-learn,scipy"
 SUBSET = (
-    "tests/conformance", "tests/golden", "tests/workflow/test_tiny_run.py",
-    *(f"tests/unit/test_{name}.py" for name in (
-        "adult", "amplification", "artefacts", "cli", "divergences", "figures", "noise", "published", "records",
-        "report", "settings", "simulated", "survey", "sweep",
-    )),
-)  # fmt: skip
+    "tests/conformance",
+    "tests/golden",
+    "tests/workflow/test_tiny_run.py",
+    *(
+        f"tests/unit/test_{name}.py"
+        for name in (
+            "adult",
+            "amplification",
+            "artefacts",
+            "cli",
+            "divergences",
+            "figures",
+            "noise",
+            "published",
+            "records",
+            "report",
+            "settings",
+            "simulated",
+            "survey",
+            "sweep",
+        )
+    ),
+)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("age", choices=AGES)
     parser.add_argument("folder", type=Path)
     options, tests = parser.parse_known_args()
@@ -45,11 +66,23 @@ def main() -> None:
     call([*pip, "--upgrade", "--only-binary", COMPILED, *TOOLS, *requirements(options.age)])
     call([*pip, "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
     named = any(item.startswith("tests/") for item in tests)
-    call([str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, *(() if named else SUBSET)])
+    call(
+        [
+            str(python),
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            *tests,
+            *(() if named else SUBSET),
+        ]
+    )
 
 
 def requirements(age: str) -> list[str]:
-    """Return what pip is asked for: each dependency at its lower bound, or as pyproject.toml says it.
+    """Return what pip is asked for: each dependency at its lower bound, or as pyproject.toml says
+    it.
 
     Raises
     ------
@@ -65,13 +98,20 @@ def requirements(age: str) -> list[str]:
 def at_bound(requirement: str) -> str:
     found = re.match(r"([\w.-]+)>=([\d.]+)", requirement)
     if found is None:
-        raise DataError(f"a dependency must have a lower bound, as in numpy>=2.0, got {requirement!r}; give it one")
+        raise DataError(
+            "a dependency must have a lower bound, as in numpy>=2.0, got "
+            f"{requirement!r}; give it one"
+        )
     return f"{found[1]}=={found[2]}"
 
 
 def call(command: list[str]) -> None:
     """Run a command; if it fails, end with its status."""
-    own = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+    own = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("PYTHONPATH", "PYTHONHOME")
+    }
     status = subprocess.run(command, cwd=ROOT, env=own, check=False).returncode
     if status:
         sys.exit(status)

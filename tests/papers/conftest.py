@@ -7,4 +7,6 @@ from pathlib import Path
 from dpsub.reproduce.papers import papers
 
 HERE = Path(__file__).parent
-collect_ignore = [folder.name for folder in HERE.iterdir() if folder.is_dir() and folder.name not in papers()]
+collect_ignore = [
+    folder.name for folder in HERE.iterdir() if folder.is_dir() and folder.name not in papers()
+]

@@ -1,9 +1,9 @@
-"""Against dp-accounting and prv-accountant: brackets overlap, and ours is the narrower one, or as near to an upper
-bound as asked.
+"""Against dp-accounting and prv-accountant: brackets overlap, and ours is the narrower one, or as
+near to an upper bound as asked.
 
-dp-accounting's lower ends come from rounding, its upper ones from connecting the dots. prv-accountant's interval for
-Poisson sampling is for adding a record or for removing it, whichever its variable stands for; the larger of the two at
-these settings.
+dp-accounting's lower ends come from rounding, its upper ones from connecting the dots.
+prv-accountant's interval for Poisson sampling is for adding a record or for removing it, whichever
+its variable stands for; the larger of the two at these settings.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ ROUNDING = 1e-9
 
 
 def assert_inside(ours: tuple[float, float], theirs: tuple[float, float], width: float) -> None:
-    """Overlap; as narrow as asked; narrower than theirs; not above their upper end by more than our width."""
+    """Overlap; as narrow as asked; narrower than theirs; not above their upper end by more than our
+    width."""
     assert ours[0] <= ours[1]
     assert ours[0] <= theirs[1] * (1 + ROUNDING)
     assert ours[1] >= theirs[0] * (1 - ROUNDING)
@@ -64,9 +65,16 @@ def papers_pair(n: int, b: int, m: int, s: float) -> peers.MirroredMixture:
         (1.0, 2.0, 1, 1e-4, ONE_STEP),
     ],
 )
-def test_poisson_sampling_add_remove(q: float, s: float, k: int, delta: float, width: float) -> None:
+def test_poisson_sampling_add_remove(
+    q: float, s: float, k: int, delta: float, width: float
+) -> None:
     found = dpsub.account(
-        sampling.Poisson(q), noise_multiplier=s, steps=k, delta=delta, adjacency="add_remove", width=width
+        sampling.Poisson(q),
+        noise_multiplier=s,
+        steps=k,
+        delta=delta,
+        adjacency="add_remove",
+        width=width,
     )
     low = peers.gaussian_lower(s, q).self_compose(k).get_epsilon_for_delta(delta)
     high = peers.gaussian_upper(s, q).self_compose(k).get_epsilon_for_delta(delta)
@@ -78,13 +86,17 @@ def test_poisson_sampling_add_remove(q: float, s: float, k: int, delta: float, w
     ("n", "m", "epochs", "epsilon", "delta"),
     [(5000, 100, 2, 1.0, 1e-6), (1000, 300, 2, 0.3, 1e-9)],
 )
-def test_recommended_noise_of_poisson_sampling(n: int, m: int, epochs: int, epsilon: float, delta: float) -> None:
+def test_recommended_noise_of_poisson_sampling(
+    n: int, m: int, epochs: int, epsilon: float, delta: float
+) -> None:
     plan, steps = scheme("poisson", n, m, epochs)
     found = needed(plan, n, steps, epsilon=epsilon, delta=delta, adjacency="add_remove")
 
     def theirs(noise: float) -> float:
         """Their upper end, which is the nearer one: the lower one is 2 % away."""
-        return float(peers.gaussian_upper(noise, m / n).self_compose(steps).get_epsilon_for_delta(delta))
+        return float(
+            peers.gaussian_upper(noise, m / n).self_compose(steps).get_epsilon_for_delta(delta)
+        )
 
     assert found.epsilon_lower <= theirs(found.noise_multiplier) <= found.epsilon_upper + WIDTH
     assert theirs(found.noise_multiplier) <= epsilon < theirs(found.necessary)
@@ -92,10 +104,17 @@ def test_recommended_noise_of_poisson_sampling(n: int, m: int, epochs: int, epsi
 
 def test_poisson_sampling_zero_out() -> None:
     found = dpsub.account(
-        sampling.Poisson(0.01), noise_multiplier=1.0, steps=100, delta=1e-5, adjacency="zero_out", width=WIDTH
+        sampling.Poisson(0.01),
+        noise_multiplier=1.0,
+        steps=100,
+        delta=1e-5,
+        adjacency="zero_out",
+        width=WIDTH,
     )
     theirs = PLDAccountant(dp_accounting.NeighboringRelation.REPLACE_SPECIAL)
-    theirs.compose(dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.0)), 100)
+    theirs.compose(
+        dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.0)), 100
+    )
     estimate = theirs.get_epsilon(1e-5)
     assert found.lower - 1e-3 <= estimate <= found.upper + 1e-3
 
@@ -105,7 +124,12 @@ def test_poisson_sampling_zero_out() -> None:
 )
 def test_poisson_sampling_substitute(q: float, s: float, k: int, delta: float) -> None:
     found = dpsub.account(
-        sampling.Poisson(q), noise_multiplier=s, steps=k, delta=delta, adjacency="substitute", width=WIDTH
+        sampling.Poisson(q),
+        noise_multiplier=s,
+        steps=k,
+        delta=delta,
+        adjacency="substitute",
+        width=WIDTH,
     )
     low = peers.gaussian_lower(s, q, replace=True).self_compose(k).get_epsilon_for_delta(delta)
     high = peers.gaussian_upper(s, q, replace=True).self_compose(k).get_epsilon_for_delta(delta)
@@ -113,21 +137,39 @@ def test_poisson_sampling_substitute(q: float, s: float, k: int, delta: float) -
     assert_inside((found.lower, found.upper), (low, high), WIDTH)
 
 
-@pytest.mark.parametrize(("n", "m", "s", "k", "epsilon"), [(10000, 200, 4.0, 1000, 1.0), (500, 50, 3.0, 40, 0.7)])
-def test_the_papers_pair_of_sampling_without_replacement(n: int, m: int, s: float, k: int, epsilon: float) -> None:
-    found = dpsub.account(sampling.Wor(m), n, noise_multiplier=s, steps=k, epsilon=epsilon, width=1e-3, variant="paper")
-    low = peers.gaussian_lower(s, m / n, replace=True).self_compose(k).get_delta_for_epsilon(epsilon)
-    high = peers.gaussian_upper(s, m / n, replace=True).self_compose(k).get_delta_for_epsilon(epsilon)
+@pytest.mark.parametrize(
+    ("n", "m", "s", "k", "epsilon"), [(10000, 200, 4.0, 1000, 1.0), (500, 50, 3.0, 40, 0.7)]
+)
+def test_the_papers_pair_of_sampling_without_replacement(
+    n: int, m: int, s: float, k: int, epsilon: float
+) -> None:
+    found = dpsub.account(
+        sampling.Wor(m),
+        n,
+        noise_multiplier=s,
+        steps=k,
+        epsilon=epsilon,
+        width=1e-3,
+        variant="paper",
+    )
+    low = (
+        peers.gaussian_lower(s, m / n, replace=True).self_compose(k).get_delta_for_epsilon(epsilon)
+    )
+    high = (
+        peers.gaussian_upper(s, m / n, replace=True).self_compose(k).get_delta_for_epsilon(epsilon)
+    )
     assert_inside((found.lower, found.upper), (low, high), 1e-3 * found.upper)
 
 
 @pytest.mark.parametrize(
-    ("n", "m", "s", "k", "epsilon", "last"), [(10000, 200, 4.0, 1000, 1.0, 4.0), (60, 20, 5.0, 30, 0.5, 8.0)]
+    ("n", "m", "s", "k", "epsilon", "last"),
+    [(10000, 200, 4.0, 1000, 1.0, 4.0), (60, 20, 5.0, 30, 0.5, 8.0)],
 )
 def test_proved_bound_of_sampling_without_replacement(
     n: int, m: int, s: float, k: int, epsilon: float, last: float
 ) -> None:
-    # the exact profile in dp-accounting's connected dots; errors fall with the square of the step: hence the limit
+    # the exact profile in dp-accounting's connected dots; errors fall with the square of the step:
+    # hence the limit
     profile = peers.without_replacement_profile(m / n, s)
     fine, coarse = (
         peers.self_dual_upper(profile, step, last).self_compose(k).get_delta_for_epsilon(epsilon)
@@ -135,22 +177,35 @@ def test_proved_bound_of_sampling_without_replacement(
     )
     limit = fine - (coarse - fine) / 3
     width = 1e-3
-    found = dpsub.account(sampling.Wor(m), n, noise_multiplier=s, steps=k, epsilon=epsilon, width=width)
+    found = dpsub.account(
+        sampling.Wor(m), n, noise_multiplier=s, steps=k, epsilon=epsilon, width=width
+    )
     assert limit * (1 - 1e-5) <= found.upper <= fine * (1 + width)
     assert found.lower <= fine
 
 
 @pytest.mark.parametrize(
-    ("n", "b", "m", "s", "k", "epsilon"), [(10000, 118, 200, 4.0, 1000, 1.0), (300, 50, 30, 3.0, 60, 1.5)]
+    ("n", "b", "m", "s", "k", "epsilon"),
+    [(10000, 118, 200, 4.0, 1000, 1.0), (300, 50, 30, 3.0, 60, 1.5)],
 )
-def test_the_papers_pair_of_two_stages(n: int, b: int, m: int, s: float, k: int, epsilon: float) -> None:
+def test_the_papers_pair_of_two_stages(
+    n: int, b: int, m: int, s: float, k: int, epsilon: float
+) -> None:
     pair = papers_pair(n, b, m, s)
     fine, coarse = (
-        peers.self_dual_upper(pair.profile, step, 14.0).self_compose(k).get_delta_for_epsilon(epsilon)
+        peers.self_dual_upper(pair.profile, step, 14.0)
+        .self_compose(k)
+        .get_delta_for_epsilon(epsilon)
         for step in (2e-4, 4e-4)
     )
     found = dpsub.account(
-        sampling.MustOW(b, m), n, noise_multiplier=s, steps=k, epsilon=epsilon, width=2e-3, variant="paper"
+        sampling.MustOW(b, m),
+        n,
+        noise_multiplier=s,
+        steps=k,
+        epsilon=epsilon,
+        width=2e-3,
+        variant="paper",
     )
     limit = fine - (coarse - fine) / 3
     assert found.lower <= limit * (1 + 1e-5)
@@ -170,16 +225,24 @@ def test_one_sided_mixtures(weights: list[float], s: float, k: int, epsilon: flo
     theirs = tuple(side.self_compose(k).get_delta_for_epsilon(epsilon) for side in (low, high))
     with np.errstate(divide="ignore"):
         law = MultiplicityLaw(np.log(weights))
-    ours = Composition([(PairEvent(FillerPair(law, s)), k)]).answer(Target(epsilon=epsilon, width=1e-3))[:2]
+    ours = Composition([(PairEvent(FillerPair(law, s)), k)]).answer(
+        Target(epsilon=epsilon, width=1e-3)
+    )[:2]
     assert_inside(ours, theirs, 1e-3 * ours[1])
 
 
 @pytest.mark.parametrize(
-    ("q", "b", "k", "epsilon"), [(0.6, 2.0, 2, 0.1), (0.9, 0.5, 2, 1.0), (0.05, 1.0, 50, 1.0), (0.3, 10.0, 50, 0.2)]
+    ("q", "b", "k", "epsilon"),
+    [(0.6, 2.0, 2, 0.1), (0.9, 0.5, 2, 1.0), (0.05, 1.0, 50, 1.0), (0.3, 10.0, 50, 0.2)],
 )
 def test_laplace_noise_under_poisson_sampling(q: float, b: float, k: int, epsilon: float) -> None:
     found = dpsub.account(
-        sampling.Poisson(q), noise_multiplier=b, steps=k, epsilon=epsilon, mechanism="laplace", width=1e-3
+        sampling.Poisson(q),
+        noise_multiplier=b,
+        steps=k,
+        epsilon=epsilon,
+        mechanism="laplace",
+        width=1e-3,
     )
     low = peers.laplace(b, q, upper=False).self_compose(k).get_delta_for_epsilon(epsilon)
     high = peers.laplace(b, q).self_compose(k).get_delta_for_epsilon(epsilon)
@@ -189,9 +252,16 @@ def test_laplace_noise_under_poisson_sampling(q: float, b: float, k: int, epsilo
 
 @pytest.mark.parametrize(
     ("q", "s", "k", "delta"),
-    [(0.01, 1.0, 1000, 1e-5), (0.05, 1.5, 200, 1e-6), (0.001, 0.7, 500, 1e-7), (0.2, 2.0, 20, 1e-5)],
+    [
+        (0.01, 1.0, 1000, 1e-5),
+        (0.05, 1.5, 200, 1e-6),
+        (0.001, 0.7, 500, 1e-7),
+        (0.2, 2.0, 20, 1e-5),
+    ],
 )
-def test_poisson_sampling_in_the_intervals_of_prv_accountant(q: float, s: float, k: int, delta: float) -> None:
+def test_poisson_sampling_in_the_intervals_of_prv_accountant(
+    q: float, s: float, k: int, delta: float
+) -> None:
     low, high = peers.interval_poisson(q, s, k, delta, 0.01)
     found = dpsub.account(sampling.Poisson(q), noise_multiplier=s, steps=k, delta=delta, width=1e-3)
     assert low <= found.lower <= found.upper <= high
@@ -210,18 +280,30 @@ def test_two_stages_in_the_intervals_of_prv_accountant(
     n: int, b: int, m: int, s: float, k: int, epsilon: float, most: float
 ) -> None:
     found = dpsub.account(
-        sampling.MustOW(b, m), n, noise_multiplier=s, steps=k, epsilon=epsilon, width=2e-3, variant="paper"
+        sampling.MustOW(b, m),
+        n,
+        noise_multiplier=s,
+        steps=k,
+        epsilon=epsilon,
+        width=2e-3,
+        variant="paper",
     )
-    low, high = peers.interval_mixture(papers_pair(n, b, m, s), k, epsilon, 0.01, 1e-3 * found.upper, most)
+    low, high = peers.interval_mixture(
+        papers_pair(n, b, m, s), k, epsilon, 0.01, 1e-3 * found.upper, most
+    )
     assert low <= found.lower <= found.upper <= high
     assert found.upper - found.lower <= 0.1 * (high - low)
 
 
-@pytest.mark.parametrize(("q", "most", "s", "k"), [(0.05, 90, 1.0, 100), (0.05, 50, 1.0, 10), (0.05, 5, 2.0, 50)])
+@pytest.mark.parametrize(
+    ("q", "most", "s", "k"), [(0.05, 90, 1.0, 100), (0.05, 50, 1.0, 10), (0.05, 5, 2.0, 50)]
+)
 def test_cut_samples_are_bounded_below_dp_accounting(q: float, most: int, s: float, k: int) -> None:
-    """Its bound takes a record that displaces another as one that is substituted; ours does not, and an attack is not
-    above either."""
+    """Its bound takes a record that displaces another as one that is substituted; ours does not,
+    and an attack is not above either."""
     n, delta = 1000, 1e-5
-    ours = dpsub.account(dpsub.TruncatedPoisson(q, most), n, noise_multiplier=s, steps=k, delta=delta, width=WIDTH)
+    ours = dpsub.account(
+        dpsub.TruncatedPoisson(q, most), n, noise_multiplier=s, steps=k, delta=delta, width=WIDTH
+    )
     theirs = peers.cut_upper(n + 1, q, most, s).self_compose(k).get_epsilon_for_delta(delta)
     assert ours.lower <= ours.upper <= theirs + WIDTH

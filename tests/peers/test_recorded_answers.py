@@ -1,4 +1,5 @@
-"""What accountants answered, as recorded for the study `practice`, is what the installed versions answer."""
+"""What accountants answered, as recorded for the study `practice`, is what the installed versions
+answer."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ def recorded(script: ModuleType) -> pd.DataFrame:
 
 @pytest.mark.filterwarnings("ignore")  # of the accountants themselves
 @pytest.mark.parametrize(
-    "grid", [settings.GRID[::13], pytest.param(settings.GRID, marks=pytest.mark.slow)], ids=["some", "all"]
+    "grid",
+    [settings.GRID[::13], pytest.param(settings.GRID, marks=pytest.mark.slow)],
+    ids=["some", "all"],
 )
 def test_accountants_answer_what_is_recorded(grid: tuple, script: ModuleType) -> None:
     found, known = pd.DataFrame(script.rows(grid)), recorded(script)
@@ -46,5 +49,11 @@ def test_accountants_answer_what_is_recorded(grid: tuple, script: ModuleType) ->
 
 
 def test_the_versions_are_those_that_are_installed(script: ModuleType) -> None:
-    packages = {match[1]: match[2] for note in recorded(script)["note"] if (match := re.match(r"(\S+) (\S+),", note))}
-    assert packages == {name: version(name) for name in ("dp-accounting", "prv-accountant", "autodp")}
+    packages = {
+        match[1]: match[2]
+        for note in recorded(script)["note"]
+        if (match := re.match(r"(\S+) (\S+),", note))
+    }
+    assert packages == {
+        name: version(name) for name in ("dp-accounting", "prv-accountant", "autodp")
+    }

@@ -1,4 +1,5 @@
-"""Recycled releases against dp-accounting: its connected dots of a profile that this test computes by itself."""
+"""Recycled releases against dp-accounting: its connected dots of a profile that this test computes
+by itself."""
 
 from __future__ import annotations
 
@@ -15,13 +16,18 @@ from dpsub.recycling.composition import account
 
 
 def divergence(law: Recycled, x: np.ndarray) -> np.ndarray:
-    """H at log orders x, from cells between all changes of the likelihood ratio: each counts wholly or not at all."""
+    """H at log orders x, from cells between all changes of the likelihood ratio: each counts wholly
+    or not at all."""
     d, scale = law.sensitivity, law.kernel.scale
 
     def cdf(n: np.ndarray) -> np.ndarray:
         if law.kernel.name == "gaussian":
             return np.asarray(ndtr(n / scale))
-        return np.where(n < 0, 0.5 * np.exp(np.minimum(n, 0) / scale), 1 - 0.5 * np.exp(-np.maximum(n, 0) / scale))
+        return np.where(
+            n < 0,
+            0.5 * np.exp(np.minimum(n, 0) / scale),
+            1 - 0.5 * np.exp(-np.maximum(n, 0) / scale),
+        )
 
     keep = 1 - law.rate
     total = cdf(np.array(law.upper)) - cdf(np.array(law.lower))
@@ -36,7 +42,9 @@ def divergence(law: Recycled, x: np.ndarray) -> np.ndarray:
             end = d / 2 - order * scale**2 / d
         else:
             m = d / scale
-            end = np.where(order >= m, -np.inf, np.where(order < -m, np.inf, (d - scale * order) / 2))
+            end = np.where(
+                order >= m, -np.inf, np.where(order < -m, np.inf, (d - scale * order) / 2)
+            )
         end = np.clip(end, low, high)
         mass, moved = cdf(end) - cdf(np.array(low)), cdf(end - d) - cdf(np.array(low - d))
         result += first * mass - np.exp(x) * second * moved
@@ -54,13 +62,16 @@ def divergence(law: Recycled, x: np.ndarray) -> np.ndarray:
     ],
     ids=str,
 )
-def test_the_limit_of_their_upper_bounds_lies_in_ours(law: Recycled, times: int, epsilon: float, last: float) -> None:
+def test_the_limit_of_their_upper_bounds_lies_in_ours(
+    law: Recycled, times: int, epsilon: float, last: float
+) -> None:
     ends = account(law, times, epsilon=epsilon, width=2e-3)
     fine, coarse = (
-        peers.self_dual_upper(lambda x: divergence(law, x), step, last).self_compose(times)
+        peers.self_dual_upper(lambda x: divergence(law, x), step, last)
+        .self_compose(times)
         .get_delta_for_epsilon(epsilon)
         for step in (1e-3, 2e-3)
-    )  # fmt: skip
+    )
     # their errors fall with the square of the step
     limit = fine - (coarse - fine) / 3
     assert ends.kind == "exact"

@@ -1,6 +1,8 @@
-"""Random questions to the accountant: a sampler or schedule of random sizes, noise, steps, relation and target.
+"""Random questions to the accountant: a sampler or schedule of random sizes, noise, steps, relation
+and target.
 
-Every question drawn is one that some theorem covers.  What a property asks beside it differs in one thing (`but`).
+Every question drawn is one that some theorem covers. What a property asks beside it differs in one
+thing (`but`).
 """
 
 from __future__ import annotations
@@ -24,7 +26,10 @@ from dpsub.streams import stream
 from tests.fresh_seeds import seed
 from tests.statistical.forward import random_chain
 
-KINDS: tuple[type[Sampler] | type[Schedule], ...] = (*REGISTRY.members().values(), *SCHEDULES.members().values())
+KINDS: tuple[type[Sampler] | type[Schedule], ...] = (
+    *REGISTRY.members().values(),
+    *SCHEDULES.members().values(),
+)
 WIDTH = 0.02
 """Accuracy that all questions ask for: nats of an epsilon, a share of a delta."""
 SECONDS = 1.0
@@ -47,11 +52,18 @@ class Question:
     def releases(self) -> dict[str, Any]:
         """What is released, as `dpsub.account` takes it, but the noise multiplier."""
         counted = "epochs" if isinstance(self.sampler, Schedule) else "steps"
-        return {"sampler": self.sampler, "n": self.n, counted: self.times, "mechanism": self.mechanism}
+        return {
+            "sampler": self.sampler,
+            "n": self.n,
+            counted: self.times,
+            "mechanism": self.mechanism,
+        }
 
     @property
     def release(self) -> Release:
-        times = {"steps": None, "epochs": None} | {name: self.releases.get(name) for name in ("steps", "epochs")}
+        times = {"steps": None, "epochs": None} | {
+            name: self.releases.get(name) for name in ("steps", "epochs")
+        }
         steps = steps_of(self.sampler, self.n, **times)
         return Release(self.sampler, self.n, self.noise_multiplier, steps, self.mechanism)
 
@@ -69,15 +81,25 @@ class Question:
 
     def ask(self, **more: Any) -> Account:
         """The account; `more` goes over what is asked otherwise."""
-        asked: dict[str, Any] = {"noise_multiplier": self.noise_multiplier, "adjacency": self.adjacency}
-        return dpsub.account(**self.releases | asked | self.target | {"width": WIDTH, "time_limit": SECONDS} | more)
+        asked: dict[str, Any] = {
+            "noise_multiplier": self.noise_multiplier,
+            "adjacency": self.adjacency,
+        }
+        return dpsub.account(
+            **self.releases | asked | self.target | {"width": WIDTH, "time_limit": SECONDS} | more
+        )
 
 
-def random_question(name: str, case: int, suits: Callable[[Question], bool] = lambda question: True) -> Question:
+def random_question(
+    name: str, case: int, suits: Callable[[Question], bool] = lambda question: True
+) -> Question:
     """The question of one case of a property; `suits`: what the property needs of it."""
-    rng = stream(seed(), experiment="campaign", cell={"property": name}, role="data", replicate=case)
+    rng = stream(
+        seed(), experiment="campaign", cell={"property": name}, role="data", replicate=case
+    )
     for attempt in itertools.count():
-        # one kind after the other, so that few cases meet all of them; where none of its questions suits, the next one
+        # one kind after the other, so that few cases meet all of them; where none of its questions
+        # suits, the next one
         kind = KINDS[(case + attempt // 40) % len(KINDS)]
         question = _question(kind, rng)
         if question is not None and question.covered and suits(question):
@@ -88,13 +110,22 @@ def random_question(name: str, case: int, suits: Callable[[Question], bool] = la
 def ends_in_order(smaller: Account, larger: Account) -> None:
     """What holds where the truth of one account is at most that of the other."""
     # both pairs of ends lie around the truths: this holds to the last digit
-    assert np.all(smaller.lower <= larger.upper), f"{smaller.lower!r} was attained, {larger.upper!r} proved of more"
-    # the bounds that are proved have the same order; their upper ends are above them by the width at most, as is known
-    # where both ends bracket one number and estimated where they do not (docs/accounting.md, section 7)
+    assert np.all(smaller.lower <= larger.upper), (
+        f"{smaller.lower!r} was attained, {larger.upper!r} proved of more"
+    )
+    # the bounds that are proved have the same order; their upper ends are above them by the width
+    # at most, as is known where both ends bracket one number and estimated where they do not
+    # (docs/accounting.md, section 7)
     if smaller.width_met and larger.width_met:
-        target = Target(delta=0.5, width=WIDTH) if smaller.quantity == "epsilon" else Target(epsilon=0.0, width=WIDTH)
+        target = (
+            Target(delta=0.5, width=WIDTH)
+            if smaller.quantity == "epsilon"
+            else Target(epsilon=0.0, width=WIDTH)
+        )
         for low, high in zip(np.ravel(larger.upper), np.ravel(smaller.upper), strict=True):
-            assert high <= low or target.gap(float(low), float(high)) <= 1, f"{high!r} was proved, {low!r} of more"
+            assert high <= low or target.gap(float(low), float(high)) <= 1, (
+                f"{high!r} was proved, {low!r} of more"
+            )
 
 
 def _question(kind: type[Sampler] | type[Schedule], rng: np.random.Generator) -> Question | None:
@@ -106,22 +137,30 @@ def _question(kind: type[Sampler] | type[Schedule], rng: np.random.Generator) ->
         return None
     few = 20 if isinstance(sampler, Schedule) else 300
     return Question(
-        sampler, n,
-        noise_multiplier=_between(rng, 0.06, 0.4) if rng.random() < 0.1 else _between(rng, 0.4, 20.0),
+        sampler,
+        n,
+        noise_multiplier=_between(rng, 0.06, 0.4)
+        if rng.random() < 0.1
+        else _between(rng, 0.4, 20.0),
         times=1 if rng.random() < 0.2 else _whole(rng, 1, few),
         adjacency=str(rng.choice([relation.value for relation in Relation])),
         mechanism="laplace" if rng.random() < 0.25 else "gaussian",
         target=_target(rng),
-    )  # fmt: skip
+    )
 
 
 def _sampler(kind: Any, n: int, rng: np.random.Generator) -> tuple[Sampler | Schedule, int]:
     if kind is Multistage:
-        chain, n = random_chain(["ow", "ow", "owp"][: int(rng.integers(1, 4))], rng, n_max=60, size_max=30)
+        chain, n = random_chain(
+            ["ow", "ow", "owp"][: int(rng.integers(1, 4))], rng, n_max=60, size_max=30
+        )
         return Multistage(chain), n
     if issubclass(kind, Schedule):
         most = {"t": 40, "k": 4, "m": n, "cycle": n}
-        values = {name: rng.uniform() if name == "rate" else _whole(rng, 1, most[name]) for name in kind.options}
+        values = {
+            name: rng.uniform() if name == "rate" else _whole(rng, 1, most[name])
+            for name in kind.options
+        }
         return kind(**values), n
     return kind.of_sizes(n, **{name: _whole(rng, 1, n) for name in kind.sizes}), n
 
@@ -129,7 +168,9 @@ def _sampler(kind: Any, n: int, rng: np.random.Generator) -> tuple[Sampler | Sch
 def _target(rng: np.random.Generator) -> dict[str, float]:
     if rng.random() < 0.3:
         return {"epsilon": 0.0 if rng.random() < 0.3 else _between(rng, 0.01, 20.0)}
-    return {"delta": 10 ** rng.uniform(-250, -12) if rng.random() < 0.1 else _between(rng, 1e-12, 0.5)}
+    return {
+        "delta": 10 ** rng.uniform(-250, -12) if rng.random() < 0.1 else _between(rng, 1e-12, 0.5)
+    }
 
 
 def _between(rng: np.random.Generator, low: float, high: float) -> float:

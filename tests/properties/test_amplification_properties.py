@@ -1,4 +1,5 @@
-"""Theorems of amplification as identities and inequalities over random laws, ratios and epsilons."""
+"""Theorems of amplification as identities and inequalities over random laws, ratios and
+epsilons."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ SLACK = 1 + 1e-12
 @st.composite
 def laws(draw: st.DrawFn, max_copies: int = 12) -> MultiplicityLaw:
     """Laws on 0..l_max with some impossible counts and at least one way to include the record."""
-    weights = draw(st.lists(st.one_of(st.just(0.0), st.floats(1e-6, 1.0)), min_size=1, max_size=max_copies))
+    weights = draw(
+        st.lists(st.one_of(st.just(0.0), st.floats(1e-6, 1.0)), min_size=1, max_size=max_copies)
+    )
     pmf = np.array([draw(st.floats(0.0, 2.0)), *weights, draw(st.floats(1e-6, 1.0))])
     with np.errstate(divide="ignore"):
         return MultiplicityLaw(np.log(pmf / pmf.sum()))
@@ -35,7 +38,9 @@ def test_amplified_and_base_epsilon_are_inverse_to_each_other(epsilon: float, et
 
 
 @given(EPSILONS, ETAS, ETAS)
-def test_epsilon_grows_with_eta_and_never_exceeds_the_base(epsilon: float, one: float, other: float) -> None:
+def test_epsilon_grows_with_eta_and_never_exceeds_the_base(
+    epsilon: float, one: float, other: float
+) -> None:
     low, high = (float(amplified_epsilon(epsilon, eta)) for eta in sorted((one, other)))
     assert 0 <= low <= high * SLACK
     assert high <= epsilon
@@ -57,7 +62,9 @@ def test_delta_lies_between_its_smallest_and_largest_group(
 
 
 @given(laws(), NAMES, RATIOS)
-def test_amplified_profile_decreases_in_epsilon(law: MultiplicityLaw, name: str, ratio: float) -> None:
+def test_amplified_profile_decreases_in_epsilon(
+    law: MultiplicityLaw, name: str, ratio: float
+) -> None:
     result = amplify(law, noise.of(name, ratio), np.linspace(0, 8, 60))
     assert (np.diff(result.delta_amplified) <= 1e-14).all()
     assert (np.diff(result.epsilon_amplified) > 0).all()
@@ -66,7 +73,12 @@ def test_amplified_profile_decreases_in_epsilon(law: MultiplicityLaw, name: str,
 
 @given(laws(), laws(), st.floats(0.0, 1.0), NAMES, RATIOS, st.floats(0.0, 8.0))
 def test_delta_is_linear_in_the_law(
-    first: MultiplicityLaw, second: MultiplicityLaw, share: float, name: str, ratio: float, epsilon: float
+    first: MultiplicityLaw,
+    second: MultiplicityLaw,
+    share: float,
+    name: str,
+    ratio: float,
+    epsilon: float,
 ) -> None:
     size = max(first.log_pmf.size, second.log_pmf.size)
     padded = [np.pad(law.pmf, (0, size - law.log_pmf.size)) for law in (first, second)]
@@ -75,14 +87,20 @@ def test_delta_is_linear_in_the_law(
     profile = noise.of(name, ratio)
     parts = [float(amplify(law, profile, epsilon).delta_amplified) for law in (first, second)]
     expected = share * parts[0] + (1 - share) * parts[1]
-    assert float(amplify(mixed, profile, epsilon).delta_amplified) == pytest.approx(expected, rel=1e-11, abs=1e-300)
+    assert float(amplify(mixed, profile, epsilon).delta_amplified) == pytest.approx(
+        expected, rel=1e-11, abs=1e-300
+    )
 
 
 @given(st.floats(1e-6, 1 - 1e-6), RATIOS, st.floats(0.0, 3.0))
-def test_boundary_is_exactly_where_a_single_copy_has_no_delta(rate: float, ratio: float, factor: float) -> None:
+def test_boundary_is_exactly_where_a_single_copy_has_no_delta(
+    rate: float, ratio: float, factor: float
+) -> None:
     epsilon = factor * ratio
     result = amplify(MultiplicityLaw.single(rate), LaplaceProfile(ratio), epsilon)
-    kind = category(epsilon, float(result.delta), float(result.epsilon_amplified), float(result.delta_amplified))
+    kind = category(
+        epsilon, float(result.delta), float(result.epsilon_amplified), float(result.delta_amplified)
+    )
     if epsilon >= ratio:
         assert kind == "boundary"
     elif epsilon == 0 or float(result.epsilon_amplified) >= epsilon:
@@ -92,7 +110,9 @@ def test_boundary_is_exactly_where_a_single_copy_has_no_delta(rate: float, ratio
 
 
 @given(laws(), NAMES, RATIOS, st.floats(1e-6, 10.0))
-def test_no_dilution_without_a_certain_record(law: MultiplicityLaw, name: str, ratio: float, epsilon: float) -> None:
+def test_no_dilution_without_a_certain_record(
+    law: MultiplicityLaw, name: str, ratio: float, epsilon: float
+) -> None:
     """epsilon always improves when eta < 1, so only strong, type-I weak and boundary remain."""
     assume(law.eta < 1 - 1e-9)
     result = amplify(law, noise.of(name, ratio), epsilon)

@@ -1,9 +1,11 @@
-"""What must hold between answers to random questions: some hundred cases here, ten thousand in `make test-slow`.
+"""What must hold between answers to random questions: some hundred cases here, ten thousand in
+`make test-slow`.
 
-Nobody knows the truth of these questions, but how truths compare: more noise loses no more, and so on.  Ends lie around
-the truth, so where one truth is at most another, the lower end of the one is at most the upper end of the other: that
-holds to the last digit, whatever stopped the refinement.  Upper ends alone keep such an order up to the width that was
-asked for.  No tolerance is used but such a width, or what a docstring promises, which is named there.
+Nobody knows the truth of these questions, but how truths compare: more noise loses no more, and so
+on. Ends lie around the truth, so where one truth is at most another, the lower end of the one is at
+most the upper end of the other: that holds to the last digit, whatever stopped the refinement.
+Upper ends alone keep such an order up to the width that was asked for. No tolerance is used but
+such a width, or what a docstring promises, which is named there.
 
 A property has faults planted into what it asks, each of which its cases must find.
 """
@@ -30,7 +32,14 @@ from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.sampling import CyclicPoisson, Poisson, RandomAllocation, Schedule
 from dpsub.sampling.schemes import SCHEMES, scheme
 from tests.fresh_seeds import replay, seed
-from tests.properties.questions import KINDS, SECONDS, WIDTH, Question, ends_in_order, random_question
+from tests.properties.questions import (
+    KINDS,
+    SECONDS,
+    WIDTH,
+    Question,
+    ends_in_order,
+    random_question,
+)
 
 Fault = Callable[[pytest.MonkeyPatch], None]
 BLOCK = 50
@@ -42,7 +51,9 @@ BLOCK = 50
 
 def noise_protects(question: Question) -> None:
     """More noise is noise added to the release: a processing, which loses nothing more."""
-    ends_in_order(question.but(noise_multiplier=1.5 * question.noise_multiplier).ask(), question.ask())
+    ends_in_order(
+        question.but(noise_multiplier=1.5 * question.noise_multiplier).ask(), question.ask()
+    )
 
 
 def steps_cost(question: Question) -> None:
@@ -58,16 +69,22 @@ def rates_cost(question: Question) -> None:
 
 
 def with_a_larger_sample(question: Question) -> Question | None:
-    """The question about a sample that holds more copies of a record, None where that says nothing about privacy.
+    """The question about a sample that holds more copies of a record, None where that says nothing
+    about privacy.
 
-    A Poisson sample, in cycles or not, of a smaller rate is a larger one thinned.  The numbers of copies of a record
-    grow stochastically with the last stage of a chain, and with them what is proved.  The likelihood ratio of one of
-    t + 1 steps is the mean of those of one of t of them, over which step is left out, so it is spread less.  A batch
-    that is cut, a place in a fixed order and a choice of several steps have no such order.
+    A Poisson sample, in cycles or not, of a smaller rate is a larger one thinned. The numbers of
+    copies of a record grow stochastically with the last stage of a chain, and with them what is
+    proved. The likelihood ratio of one of t + 1 steps is the mean of those of one of t of them,
+    over which step is left out, so it is spread less. A batch that is cut, a place in a fixed order
+    and a choice of several steps have no such order.
     """
     sampler, n = question.sampler, question.n
     if isinstance(sampler, RandomAllocation):
-        return question.but(sampler=RandomAllocation(sampler.t - 1)) if sampler.k == 1 < sampler.t else None
+        return (
+            question.but(sampler=RandomAllocation(sampler.t - 1))
+            if sampler.k == 1 < sampler.t
+            else None
+        )
     if isinstance(sampler, Poisson | CyclicPoisson):
         return question.but(sampler=replace(sampler, rate=(1 + 2 * sampler.rate) / 3))
     if isinstance(sampler, Schedule) or not sampler.sizes or sampler.name == "truncated_poisson":
@@ -75,12 +92,18 @@ def with_a_larger_sample(question: Question) -> Question | None:
     *before, last = sampler.sizes
     family = type(sampler).family(n, **{name: getattr(sampler, name) for name in before})
     size = getattr(sampler, last)
-    return question.but(sampler=family.make(min(2 * size, family.most))) if size < family.most else None
+    return (
+        question.but(sampler=family.make(min(2 * size, family.most)))
+        if size < family.most
+        else None
+    )
 
 
 def zeroes_are_records(question: Question) -> None:
     """A record that contributes 0 is one that may be put in place of another."""
-    ends_in_order(question.but(adjacency="zero_out").ask(), question.but(adjacency="substitute").ask())
+    ends_in_order(
+        question.but(adjacency="zero_out").ask(), question.but(adjacency="substitute").ask()
+    )
 
 
 def covers_zero_out(question: Question) -> bool:
@@ -110,10 +133,14 @@ def both_questions_agree(question: Question) -> None:
     delta = question.target["delta"]
     if math.isfinite(epsilon.upper):
         above = question.but(target={"epsilon": epsilon.upper}).ask()
-        assert above.lower <= delta, f"epsilon is at most {epsilon.upper!r}, where delta is at least {above.lower!r}"
+        assert above.lower <= delta, (
+            f"epsilon is at most {epsilon.upper!r}, where delta is at least {above.lower!r}"
+        )
     if epsilon.lower > 0:
         below = question.but(target={"epsilon": epsilon.lower}).ask()
-        assert delta <= below.upper, f"epsilon is at least {epsilon.lower!r}, where delta is at most {below.upper!r}"
+        assert delta <= below.upper, (
+            f"epsilon is at least {epsilon.lower!r}, where delta is at most {below.upper!r}"
+        )
 
 
 def asks_for_epsilon(question: Question) -> bool:
@@ -148,32 +175,46 @@ def calibrated_noise_holds(question: Question) -> None:
         return
     assert found.account.upper <= epsilon
     account = question.but(noise_multiplier=found.noise_multiplier).ask()
-    assert account.lower <= epsilon, f"{found.noise_multiplier!r} is proved, and attacked at {account.lower!r}"
+    assert account.lower <= epsilon, (
+        f"{found.noise_multiplier!r} is proved, and attacked at {account.lower!r}"
+    )
     # the same proof on other grids, which is off by the width at most
-    assert not account.width_met or account.upper <= epsilon + WIDTH, f"{found} is proved only with {account.upper!r}"
+    assert not account.width_met or account.upper <= epsilon + WIDTH, (
+        f"{found} is proved only with {account.upper!r}"
+    )
     if found.refuted is not None:
         assert found.refuted < found.noise_multiplier
         claim = {"noise_multiplier": found.refuted, "claimed_epsilon": epsilon}
         releases = {name: value for name, value in question.releases.items() if name != "sampler"}
         late = time.monotonic() + 8 * SECONDS
-        checked = dpsub.check(question.sampler, **releases, **claim, **target | {"time_limit": 8 * SECONDS})
+        checked = dpsub.check(
+            question.sampler, **releases, **claim, **target | {"time_limit": 8 * SECONDS}
+        )
         out_of_time = checked.verdict == "open" and time.monotonic() >= late
-        assert checked.verdict == "refuted" or out_of_time, f"{found.refuted!r} is not refuted: {checked}"
+        assert checked.verdict == "refuted" or out_of_time, (
+            f"{found.refuted!r} is not refuted: {checked}"
+        )
 
 
 def fast_searches_are_calibrations(question: Question) -> None:
-    """The search of `recommend` promises noise within its accuracy of noise that is not proved, to which grids add at
-    most as much again; `calibrate` promises noise within its accuracy of noise at which epsilon, known to that share,
-    is not proved."""
+    """The search of `recommend` promises noise within its accuracy of noise that is not proved, to
+    which grids add at most as much again; `calibrate` promises noise within its accuracy of noise
+    at which epsilon, known to that share, is not proved."""
     accuracy, epsilon = 1e-2, math.sqrt(question.noise_multiplier)
-    target = {"delta": question.target["delta"], "adjacency": question.adjacency, "time_limit": 2 * SECONDS}
+    target = {
+        "delta": question.target["delta"],
+        "adjacency": question.adjacency,
+        "time_limit": 2 * SECONDS,
+    }
     plan, n, steps = planned(question)
     try:
         slow = dpsub.calibrate(plan, n, steps=steps, epsilon=epsilon, **target, accuracy=accuracy)
         started = time.monotonic()
         fast = recommend.needed(plan, n, steps, epsilon=epsilon, **target, accuracy=accuracy)
         in_time = time.monotonic() < started + SECONDS
-        stricter = recommend.needed(plan, n, steps, epsilon=epsilon * (1 - accuracy), **target, accuracy=accuracy)
+        stricter = recommend.needed(
+            plan, n, steps, epsilon=epsilon * (1 - accuracy), **target, accuracy=accuracy
+        )
     except NumericalError as error:
         assert "allow more time" in str(error)
         return
@@ -183,8 +224,12 @@ def fast_searches_are_calibrations(question: Question) -> None:
     found = f"{plan}, {n} records, {steps} steps, epsilon {epsilon!r}: {fast}, {slow}"
     assert fast.necessary <= slow.noise_multiplier, found
     assert slow.refuted is None or slow.refuted <= fast.noise_multiplier, found
-    assert not in_time or fast.noise_multiplier <= slow.noise_multiplier * (1 + accuracy) ** 2, found
-    assert not slow.account.width_met or slow.noise_multiplier <= stricter.noise_multiplier * (1 + accuracy), found
+    assert not in_time or fast.noise_multiplier <= slow.noise_multiplier * (1 + accuracy) ** 2, (
+        found
+    )
+    assert not slow.account.width_met or slow.noise_multiplier <= stricter.noise_multiplier * (
+        1 + accuracy
+    ), found
 
 
 def planned(question: Question) -> tuple[Any, int, int]:
@@ -211,23 +256,31 @@ def is_planned(question: Question) -> bool:
 
 
 def exported_laws_are_the_account(question: Question) -> None:
-    """dp-accounting has the curve of the law that is exported at multiples of its step, and is above it between."""
+    """dp-accounting has the curve of the law that is exported at multiples of its step, and is
+    above it between."""
     delta = question.target["delta"]
     exported = dpsub.Ledger([question.release]).export(adjacency=question.adjacency)
     epsilon = exported.dp_accounting().get_epsilon_for_delta(delta)
     account = question.ask()
-    assert account.lower <= epsilon, f"dp-accounting proves {epsilon!r}, attacked at {account.lower!r}"
+    assert account.lower <= epsilon, (
+        f"dp-accounting proves {epsilon!r}, attacked at {account.lower!r}"
+    )
     if not 0 < epsilon < 700:  # beyond, e^epsilon is no double, which that library needs
         return
 
     def law(where: float) -> float:
         return max(law.delta(where) for law in exported.laws if law.side == "upper")
 
-    # its delta is a difference of sums of doubles, of total 1; our masses were rounded up three times by 1e-12
+    # its delta is a difference of sums of doubles, of total 1; our masses were rounded up three
+    # times by 1e-12
     rounding = max(each.losses.size for each in exported.laws) * np.finfo(float).eps + 4e-12 * delta
-    assert law(epsilon) <= delta + rounding, f"dp-accounting has {epsilon!r}, where delta is {law(epsilon)!r}"
+    assert law(epsilon) <= delta + rounding, (
+        f"dp-accounting has {epsilon!r}, where delta is {law(epsilon)!r}"
+    )
     before = max(epsilon - exported.step, 0.0)
-    assert law(before) >= delta - rounding, f"dp-accounting has {epsilon!r}, but {before!r} is as good"
+    assert law(before) >= delta - rounding, (
+        f"dp-accounting has {epsilon!r}, but {before!r} is as good"
+    )
 
 
 def ledgers_keep_what_was_entered(first: Question, second: Question) -> None:
@@ -285,7 +338,10 @@ def wrong_calibrations(**wrong: float) -> Fault:
 
     def calibrate(*words: Any, **asked: Any) -> Calibration:
         found = honest(*words, **asked)
-        return replace(found, **{name: factor * (getattr(found, name) or 0.0) for name, factor in wrong.items()})
+        return replace(
+            found,
+            **{name: factor * (getattr(found, name) or 0.0) for name, factor in wrong.items()},
+        )
 
     return lambda monkeypatch: monkeypatch.setattr(dpsub, "calibrate", calibrate)
 
@@ -295,7 +351,9 @@ def wrong_searches(**wrong: float) -> Fault:
 
     def needed(*words: Any, **asked: Any) -> Needed:
         found = honest(*words, **asked)
-        return found._replace(**{name: factor * getattr(found, name) for name, factor in wrong.items()})
+        return found._replace(
+            **{name: factor * getattr(found, name) for name, factor in wrong.items()}
+        )
 
     return lambda monkeypatch: monkeypatch.setattr(recommend, "needed", needed)
 
@@ -333,9 +391,11 @@ def first_counts_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass(frozen=True)
 class Property:
-    """What `holds`, which raises AssertionError if it does not, of a question that `suits`, or of two.
+    """What `holds`, which raises AssertionError if it does not, of a question that `suits`, or of
+    two.
 
-    `cases`: how many `make test` and `make test-slow` try; those of the former are the first of the latter.
+    `cases`: how many `make test` and `make test-slow` try; those of the former are the first of the
+    latter.
     """
 
     holds: Callable[..., None]
@@ -353,56 +413,152 @@ class Property:
         if not self.with_another:
             return [first]
         same = first.adjacency
-        return [first, random_question(f"beside {self.name}", case, lambda one: one.but(adjacency=same).covered)]
+        return [
+            first,
+            random_question(
+                f"beside {self.name}", case, lambda one: one.but(adjacency=same).covered
+            ),
+        ]
 
 
-PROPERTIES = {each.name: each for each in (
-    Property(noise_protects, (20, 1500), {
-        "falls with less noise": wrong_accounts(lambda found, asked: scaled(found, asked["noise_multiplier"] ** 4)),
-        "looser with noise": wrong_accounts(lambda found, asked: loose(found, 1 + asked["noise_multiplier"] ** 4)),
-    }),
-    Property(steps_cost, (20, 1500), {
-        "falls with steps": wrong_accounts(lambda found, asked: scaled(found, times(asked) ** -3)),
-        "looser for few steps": wrong_accounts(lambda found, asked: loose(found, 1 + 10 / times(asked) ** 2)),
-    }),
-    Property(rates_cost, (20, 1200), {
-        "falls with the rate": wrong_accounts(lambda found, asked: scaled(found, copies(asked) ** -4)),
-        "looser for small rates": wrong_accounts(lambda found, asked: loose(found, copies(asked) ** -4)),
-    }, with_a_larger_sample),
-    Property(zeroes_are_records, (15, 1000), {
-        "a zero costs more": wrong_accounts(
-            lambda found, asked: scaled(found, 4.0 if asked["adjacency"] == "zero_out" else 1.0)),
-        "looser for zeroes": wrong_accounts(
-            lambda found, asked: loose(found, 4.0 if asked["adjacency"] == "zero_out" else 1.0)),
-    }, covers_zero_out),
-    Property(tight_is_closer, (6, 150), {
-        "looser": wrong_accounts(lambda found, asked: loose(found, 1.5 if asked.get("tight") else 1.0)),
-        "below an attack": wrong_accounts(lambda found, asked: scaled(found, 0.5 if asked.get("tight") else 1.0)),
-    }, tightens),
-    Property(both_questions_agree, (20, 1500), {
-        "delta too high": wrong_accounts(lambda found, asked: scaled(found, 1.1 if "epsilon" in asked else 1.0)),
-        "delta too low": wrong_accounts(lambda found, asked: scaled(found, 0.9 if "epsilon" in asked else 1.0)),
-    }, asks_for_epsilon),
-    Property(arrays_are_single_questions, (12, 1000), {
-        "in another order": wrong_accounts(lambda found, asked: replace(
-            found, lower=np.flip(found.lower), upper=np.flip(found.upper)) if np.ndim(found.lower) else found),
-        "looser": wrong_accounts(lambda found, asked: loose(found, 1.1 if np.ndim(found.lower) else 1.0)),
-    }),
-    Property(calibrated_noise_holds, (12, 500), {
-        "less noise than is proved": wrong_calibrations(noise_multiplier=0.9),
-        "an attack on more noise": wrong_calibrations(refuted=1.0 + 2 * WIDTH),
-    }, asks_for_epsilon),
-    Property(fast_searches_are_calibrations, (13, 250), {
-        "more noise": wrong_searches(noise_multiplier=1.03), "less noise": wrong_searches(noise_multiplier=0.97),
-        "an attack on more noise": wrong_searches(necessary=1.03),
-    }, is_planned),
-    Property(exported_laws_are_the_account, (12, 700), {
-        "a step lower": moved(-1), "two steps higher": moved(2),
-    }, asks_for_epsilon),
-    Property(ledgers_keep_what_was_entered, (8, 700), {
-        "four digits": four_digits, "the first counts twice": first_counts_twice,
-    }, with_another=True),
-)}  # fmt: skip
+PROPERTIES = {
+    each.name: each
+    for each in (
+        Property(
+            noise_protects,
+            (20, 1500),
+            {
+                "falls with less noise": wrong_accounts(
+                    lambda found, asked: scaled(found, asked["noise_multiplier"] ** 4)
+                ),
+                "looser with noise": wrong_accounts(
+                    lambda found, asked: loose(found, 1 + asked["noise_multiplier"] ** 4)
+                ),
+            },
+        ),
+        Property(
+            steps_cost,
+            (20, 1500),
+            {
+                "falls with steps": wrong_accounts(
+                    lambda found, asked: scaled(found, times(asked) ** -3)
+                ),
+                "looser for few steps": wrong_accounts(
+                    lambda found, asked: loose(found, 1 + 10 / times(asked) ** 2)
+                ),
+            },
+        ),
+        Property(
+            rates_cost,
+            (20, 1200),
+            {
+                "falls with the rate": wrong_accounts(
+                    lambda found, asked: scaled(found, copies(asked) ** -4)
+                ),
+                "looser for small rates": wrong_accounts(
+                    lambda found, asked: loose(found, copies(asked) ** -4)
+                ),
+            },
+            with_a_larger_sample,
+        ),
+        Property(
+            zeroes_are_records,
+            (15, 1000),
+            {
+                "a zero costs more": wrong_accounts(
+                    lambda found, asked: scaled(
+                        found, 4.0 if asked["adjacency"] == "zero_out" else 1.0
+                    )
+                ),
+                "looser for zeroes": wrong_accounts(
+                    lambda found, asked: loose(
+                        found, 4.0 if asked["adjacency"] == "zero_out" else 1.0
+                    )
+                ),
+            },
+            covers_zero_out,
+        ),
+        Property(
+            tight_is_closer,
+            (6, 150),
+            {
+                "looser": wrong_accounts(
+                    lambda found, asked: loose(found, 1.5 if asked.get("tight") else 1.0)
+                ),
+                "below an attack": wrong_accounts(
+                    lambda found, asked: scaled(found, 0.5 if asked.get("tight") else 1.0)
+                ),
+            },
+            tightens,
+        ),
+        Property(
+            both_questions_agree,
+            (20, 1500),
+            {
+                "delta too high": wrong_accounts(
+                    lambda found, asked: scaled(found, 1.1 if "epsilon" in asked else 1.0)
+                ),
+                "delta too low": wrong_accounts(
+                    lambda found, asked: scaled(found, 0.9 if "epsilon" in asked else 1.0)
+                ),
+            },
+            asks_for_epsilon,
+        ),
+        Property(
+            arrays_are_single_questions,
+            (12, 1000),
+            {
+                "in another order": wrong_accounts(
+                    lambda found, asked: (
+                        replace(found, lower=np.flip(found.lower), upper=np.flip(found.upper))
+                        if np.ndim(found.lower)
+                        else found
+                    )
+                ),
+                "looser": wrong_accounts(
+                    lambda found, asked: loose(found, 1.1 if np.ndim(found.lower) else 1.0)
+                ),
+            },
+        ),
+        Property(
+            calibrated_noise_holds,
+            (12, 500),
+            {
+                "less noise than is proved": wrong_calibrations(noise_multiplier=0.9),
+                "an attack on more noise": wrong_calibrations(refuted=1.0 + 2 * WIDTH),
+            },
+            asks_for_epsilon,
+        ),
+        Property(
+            fast_searches_are_calibrations,
+            (13, 250),
+            {
+                "more noise": wrong_searches(noise_multiplier=1.03),
+                "less noise": wrong_searches(noise_multiplier=0.97),
+                "an attack on more noise": wrong_searches(necessary=1.03),
+            },
+            is_planned,
+        ),
+        Property(
+            exported_laws_are_the_account,
+            (12, 700),
+            {
+                "a step lower": moved(-1),
+                "two steps higher": moved(2),
+            },
+            asks_for_epsilon,
+        ),
+        Property(
+            ledgers_keep_what_was_entered,
+            (8, 700),
+            {
+                "four digits": four_digits,
+                "the first counts twice": first_counts_twice,
+            },
+            with_another=True,
+        ),
+    )
+}
 
 
 def hold(name: str, cases: range) -> None:
@@ -412,7 +568,9 @@ def hold(name: str, cases: range) -> None:
         try:
             PROPERTIES[name].holds(*questions)
         except Exception as error:
-            raise AssertionError(replay(seed(), f"case {case} of {name}, {questions}: {error!r}")) from error
+            raise AssertionError(
+                replay(seed(), f"case {case} of {name}, {questions}: {error!r}")
+            ) from error
 
 
 @pytest.mark.parametrize("name", PROPERTIES)
@@ -422,13 +580,16 @@ def test_answers_agree_with_each_other(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "first"), [(name, first) for name in PROPERTIES for first in range(0, PROPERTIES[name].cases[1], BLOCK)]
+    ("name", "first"),
+    [(name, first) for name in PROPERTIES for first in range(0, PROPERTIES[name].cases[1], BLOCK)],
 )
 def test_ten_thousand_answers_agree_with_each_other(name: str, first: int) -> None:
     hold(name, range(first, first + BLOCK))
 
 
-@pytest.mark.parametrize(("name", "fault"), [(name, fault) for name in PROPERTIES for fault in PROPERTIES[name].faults])
+@pytest.mark.parametrize(
+    ("name", "fault"), [(name, fault) for name in PROPERTIES for fault in PROPERTIES[name].faults]
+)
 def test_a_planted_fault_is_caught(name: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     PROPERTIES[name].faults[fault](monkeypatch)
     with pytest.raises(AssertionError, match=f"of {name}.*AssertionError"):
@@ -437,4 +598,7 @@ def test_a_planted_fault_is_caught(name: str, fault: str, monkeypatch: pytest.Mo
 
 def test_there_are_ten_thousand_cases() -> None:
     assert sum(each.cases[1] for each in PROPERTIES.values()) == 10_000
-    assert all(each.cases[1] % BLOCK == 0 and each.cases[0] <= each.cases[1] for each in PROPERTIES.values())
+    assert all(
+        each.cases[1] % BLOCK == 0 and each.cases[0] <= each.cases[1]
+        for each in PROPERTIES.values()
+    )

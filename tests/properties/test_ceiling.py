@@ -1,5 +1,6 @@
-"""delta at epsilon = 0 is a distance in total variation: no attack on k samples exceeds 1 - (1 - p)^k, p the chance
-that the record is in one of them, and little noise comes close to it.  The ceiling is computed with 50 digits."""
+"""delta at epsilon = 0 is a distance in total variation: no attack on k samples exceeds 1 - (1 -
+p)^k, p the chance that the record is in one of them, and little noise comes close to it. The
+ceiling is computed with 50 digits."""
 
 from __future__ import annotations
 
@@ -35,7 +36,10 @@ from tests.fresh_seeds import replay, seed
 Case = tuple[Sampler | Schedule, int, Relation, str]
 MEMBERS = [*REGISTRY.members().values(), *SCHEDULES.members().values()]
 EXAMPLES: list[Case] = [
-    (sampler, n, relation, "gaussian") for kind in MEMBERS for sampler, n in kind.examples() for relation in Relation
+    (sampler, n, relation, "gaussian")
+    for kind in MEMBERS
+    for sampler, n in kind.examples()
+    for relation in Relation
 ]
 CASES = 150  # random ones
 
@@ -55,7 +59,11 @@ def missed(slots: int, marked: int, stages: Sequence[SlotStage]) -> mpf:
         elif m - count > slots - marked:
             continue
         else:
-            weight = mp.binomial(marked, count) * mp.binomial(slots - marked, m - count) / mp.binomial(slots, m)
+            weight = (
+                mp.binomial(marked, count)
+                * mp.binomial(slots - marked, m - count)
+                / mp.binomial(slots, m)
+            )
         total += weight * missed(m, count, later)
     return total
 
@@ -65,8 +73,13 @@ def included(sampler: Sampler | Schedule, n: int, relation: Relation, release: R
     records = n + (relation is Relation.ADD_REMOVE)
     if isinstance(sampler, TruncatedPoisson):
         q = mpf(sampler.rate)
-        chances = (mp.binomial(records - 1, k) * q**k * (1 - q) ** (records - 1 - k) for k in range(records))
-        return q * mp.fsum(chance * min(1, mpf(sampler.max_batch) / (k + 1)) for k, chance in enumerate(chances))
+        chances = (
+            mp.binomial(records - 1, k) * q**k * (1 - q) ** (records - 1 - k)
+            for k in range(records)
+        )
+        return q * mp.fsum(
+            chance * min(1, mpf(sampler.max_batch) / (k + 1)) for k, chance in enumerate(chances)
+        )
     if isinstance(sampler, CyclicPoisson):
         return mpf(sampler.rate)
     if isinstance(sampler, Schedule):
@@ -95,7 +108,9 @@ def check(case: Case, s: float, times: int) -> None:
     with mp.workdps(50):
         ceiling = 1 - (1 - included(sampler, n, relation, release)) ** times
         found = attained(proof, steps)
-        assert found <= ceiling, f"{case}, s = {s!r}, {times} times: {found!r} above {mp.nstr(ceiling, 17)}"
+        assert found <= ceiling, (
+            f"{case}, s = {s!r}, {times} times: {found!r} above {mp.nstr(ceiling, 17)}"
+        )
         assert found >= 0.9 * ceiling or s > 0.1
 
 
@@ -111,9 +126,14 @@ def random_case(rng: np.random.Generator) -> Case:
     rate, m = float(rng.uniform(1e-3, 1)), int(rng.integers(1, n + 1))
     b = int(rng.integers(1, min(n, 40) + 1))
     samplers: list[Sampler | Schedule] = [
-        Poisson(rate), Wor(m), Wr(m), MustOW(b, min(m, 40)), MustWW(b, min(m, 40)), CyclicPoisson(rate, 2),
+        Poisson(rate),
+        Wor(m),
+        Wr(m),
+        MustOW(b, min(m, 40)),
+        MustWW(b, min(m, 40)),
+        CyclicPoisson(rate, 2),
         *[TruncatedPoisson(rate, m)] * 4,
-    ]  # fmt: skip
+    ]
     sampler = samplers[int(rng.integers(len(samplers)))]
     relation = list(Relation)[int(rng.integers(3))]
     return sampler, n, relation, "gaussian" if rng.random() < 0.8 else "laplace"

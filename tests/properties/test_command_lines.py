@@ -1,7 +1,9 @@
-"""Random command lines over all commands: 1500 in `make test-slow`, the first of them in `make test`.
+"""Random command lines over all commands: 1500 in `make test-slow`, the first of them in `make
+test`.
 
-About half of them make sense, the others are spoilt: words are dropped, said twice or exchanged, values replaced.  In
-any case a command answers, or says in one sentence why not, within two seconds of its time limit.
+About half of them make sense, the others are spoilt: words are dropped, said twice or exchanged,
+values replaced. In any case a command answers, or says in one sentence why not, within two seconds
+of its time limit.
 """
 
 from __future__ import annotations
@@ -38,14 +40,53 @@ BEYOND = 2.0
 """Seconds that a command may take beyond its time limit."""
 SWEEP = str(Path(__file__).parents[2] / "workflow" / "sweep.yaml")
 EXTREME = (
-    "0", "1", "2", "3", "-1", "2.5", "1/3", "1,2,3", "0.5,0.25", "0.999999999999", "1e-5", "1e-9", "1e-300", "1e-320",
-    "30", "1000", "1e5", "1e9", "1e300", "9007199254740992", "1_000",
-)  # fmt: skip
+    "0",
+    "1",
+    "2",
+    "3",
+    "-1",
+    "2.5",
+    "1/3",
+    "1,2,3",
+    "0.5,0.25",
+    "0.999999999999",
+    "1e-5",
+    "1e-9",
+    "1e-300",
+    "1e-320",
+    "30",
+    "1000",
+    "1e5",
+    "1e9",
+    "1e300",
+    "9007199254740992",
+    "1_000",
+)
 """Numbers that can be read, in place of a number."""
 HOSTILE = (
-    "nan", "inf", "-inf", "-0", "1e400", "", " ", "1/0", ",", "½", "0x10", "--", "-", "9" * 400, "9007199254740993",
-    "wor", "poisson", "substitute", "True", "/", "/nowhere/file", "a\nb",
-)  # fmt: skip
+    "nan",
+    "inf",
+    "-inf",
+    "-0",
+    "1e400",
+    "",
+    " ",
+    "1/0",
+    ",",
+    "½",
+    "0x10",
+    "--",
+    "-",
+    "9" * 400,
+    "9007199254740993",
+    "wor",
+    "poisson",
+    "substitute",
+    "True",
+    "/",
+    "/nowhere/file",
+    "a\nb",
+)
 """Words in any place."""
 NOT_A_NUMBER = re.compile(r"\bnan\b", re.IGNORECASE)
 clock = time.process_time  # so that a machine with other work to do fails nobody
@@ -69,7 +110,10 @@ def sampler(question: Question) -> Words:
     for field in dataclasses.fields(question.sampler):  # type: ignore[arg-type]
         value = getattr(question.sampler, field.name)
         if field.name == "chain":
-            stages = (f"{stage.kind}:{stage.rate if stage.kind == 'poisson' else stage.size}" for stage in value)
+            stages = (
+                f"{stage.kind}:{stage.rate if stage.kind == 'poisson' else stage.size}"
+                for stage in value
+            )
             words += ["--stages", ",".join(stages)]
         elif value is not None:
             words += [f"--{field.name.replace('_', '-')}", str(value)]
@@ -81,7 +125,10 @@ def releases(question: Question, *, noise: bool = True, times: bool = True) -> W
     if noise:
         words += ["--noise-multiplier", str(question.noise_multiplier)]
     if times:
-        words += ["--epochs" if isinstance(question.sampler, Schedule) else "--steps", str(question.times)]
+        words += [
+            "--epochs" if isinstance(question.sampler, Schedule) else "--steps",
+            str(question.times),
+        ]
     return words
 
 
@@ -108,7 +155,13 @@ def law(question: Question, rng: np.random.Generator) -> Words:
 
 def amplify(question: Question, rng: np.random.Generator) -> Words:
     scale = [str(rng.choice(["--ratio", "--noise-multiplier"])), str(question.noise_multiplier)]
-    return [*sampler(question), *scale, "--epsilon", f"{rng.uniform(0, 5):.3g}", *mechanism(question)]
+    return [
+        *sampler(question),
+        *scale,
+        "--epsilon",
+        f"{rng.uniform(0, 5):.3g}",
+        *mechanism(question),
+    ]
 
 
 def translate(question: Question, rng: np.random.Generator) -> Words:
@@ -117,13 +170,32 @@ def translate(question: Question, rng: np.random.Generator) -> Words:
     if name == "poisson":
         sizes = ["--rate", f"{rng.uniform():.4g}"]
     relations = [str(each) for each in rng.choice(["add_remove", "substitute"], size=2)]
-    words = ["--sampler", name, *sizes, "--base", relations[0], "--target", relations[1], *mechanism(question)]
-    return [*words, "--ratio", str(question.noise_multiplier), "--epsilon", f"{rng.uniform(0, 5):.3g}"]
+    words = [
+        "--sampler",
+        name,
+        *sizes,
+        "--base",
+        relations[0],
+        "--target",
+        relations[1],
+        *mechanism(question),
+    ]
+    return [
+        *words,
+        "--ratio",
+        str(question.noise_multiplier),
+        "--epsilon",
+        f"{rng.uniform(0, 5):.3g}",
+    ]
 
 
 def account(question: Question, rng: np.random.Generator) -> Words:
     words = [*sampler(question), *releases(question), *target(question), *mechanism(question)]
-    words += sometimes(rng, "--tight") + sometimes(rng, "--width", "0.1") + sometimes(rng, "--variant", "paper")
+    words += (
+        sometimes(rng, "--tight")
+        + sometimes(rng, "--width", "0.1")
+        + sometimes(rng, "--variant", "paper")
+    )
     return words + sometimes(rng, "--denominator", "realised")
 
 
@@ -134,7 +206,13 @@ def check(question: Question, rng: np.random.Generator) -> Words:
         claim = ["--claimed-delta", f"{10 ** rng.uniform(-12, 0):.3g}"]
     if rng.random() < 0.15:
         return ["--event", "event.json", *claim, *target(question)]
-    return [*sampler(question), *releases(question), *claim, *target(question), *mechanism(question)]
+    return [
+        *sampler(question),
+        *releases(question),
+        *claim,
+        *target(question),
+        *mechanism(question),
+    ]
 
 
 def curve(question: Question, rng: np.random.Generator) -> Words:
@@ -150,20 +228,41 @@ def record(question: Question, rng: np.random.Generator) -> Words:
 
 def ledger(question: Question, rng: np.random.Generator) -> Words:
     adjacency = ["--adjacency", question.adjacency] if rng.random() < 0.5 else []
-    return [str(rng.choice(["ledger.json", "ledger.json", "record.json"])), *target(question), *adjacency]
+    return [
+        str(rng.choice(["ledger.json", "ledger.json", "record.json"])),
+        *target(question),
+        *adjacency,
+    ]
 
 
 def calibrate(question: Question, rng: np.random.Generator) -> Words:
     solve = str(rng.choice(["noise", "noise", "size", "steps"]))
     noise, times = solve != "noise", solve != "steps"
-    words = [*sampler(question), *releases(question, noise=noise, times=times), *mechanism(question)]
+    words = [
+        *sampler(question),
+        *releases(question, noise=noise, times=times),
+        *mechanism(question),
+    ]
     if solve == "size":
         words = without(words, str(rng.choice(["--m", "--rate"])))
-    return [*words, "--solve", solve, *budget(question, rng), *(sometimes(rng, "--tight") if solve == "noise" else [])]
+    return [
+        *words,
+        "--solve",
+        solve,
+        *budget(question, rng),
+        *(sometimes(rng, "--tight") if solve == "noise" else []),
+    ]
 
 
 def recommend(question: Question, rng: np.random.Generator) -> Words:
-    sizes = ["--n", str(question.n), "--batch-size", str(1 + question.n // 9), "--epochs", str(1 + question.times % 5)]
+    sizes = [
+        "--n",
+        str(question.n),
+        "--batch-size",
+        str(1 + question.n // 9),
+        "--epochs",
+        str(1 + question.times % 5),
+    ]
     return [*sizes, *budget(question, rng), "--adjacency", question.adjacency]
 
 
@@ -174,9 +273,18 @@ def advise(question: Question, rng: np.random.Generator) -> Words:
 
 def brdp(question: Question, rng: np.random.Generator) -> Words:
     words = ["--kernel", question.mechanism, "--sensitivity", f"{np.exp(rng.uniform(-3, 3)):.3g}"]
-    words += ["--bound", f"{np.exp(rng.uniform(-3, 4)):.3g}", *budget(question, rng), *sometimes(rng, "--steps", "20")]
+    words += [
+        "--bound",
+        f"{np.exp(rng.uniform(-3, 4)):.3g}",
+        *budget(question, rng),
+        *sometimes(rng, "--steps", "20"),
+    ]
     if rng.random() < 0.5:
-        words += ["--scale", str(question.noise_multiplier), *sometimes(rng, "--rate", f"{rng.uniform():.3g}")]
+        words += [
+            "--scale",
+            str(question.noise_multiplier),
+            *sometimes(rng, "--rate", f"{rng.uniform():.3g}"),
+        ]
     return words
 
 
@@ -185,13 +293,41 @@ def plan(question: Question, rng: np.random.Generator) -> Words:
 
 
 def audit(question: Question, rng: np.random.Generator) -> Words:
-    words = [*sampler(question), *releases(question), "--epsilon", f"{rng.uniform(0, 5):.3g}", "--draws", "200"]
-    return [*words, *sometimes(rng, "--tight"), *sometimes(rng, "--confidence", "0.9"), *sometimes(rng, "--seed", "3")]
+    words = [
+        *sampler(question),
+        *releases(question),
+        "--epsilon",
+        f"{rng.uniform(0, 5):.3g}",
+        "--draws",
+        "200",
+    ]
+    return [
+        *words,
+        *sometimes(rng, "--tight"),
+        *sometimes(rng, "--confidence", "0.9"),
+        *sometimes(rng, "--seed", "3"),
+    ]
 
 
-COMMANDS: dict[str, Callable[[Question, np.random.Generator], Words]] = {each.__name__: each for each in (
-    law, amplify, translate, account, check, curve, record, ledger, calibrate, recommend, advise, brdp, plan, audit,
-)}  # fmt: skip
+COMMANDS: dict[str, Callable[[Question, np.random.Generator], Words]] = {
+    each.__name__: each
+    for each in (
+        law,
+        amplify,
+        translate,
+        account,
+        check,
+        curve,
+        record,
+        ledger,
+        calibrate,
+        recommend,
+        advise,
+        brdp,
+        plan,
+        audit,
+    )
+}
 
 
 def without(words: Words, option: str) -> Words:
@@ -231,7 +367,11 @@ def line(case: int) -> tuple[Words, float | None]:
     question = random_question("command lines", case)
     rng = stream(seed(), experiment="campaign", cell={"line": 1}, role="data", replicate=case)
     words = COMMANDS[command](question, rng)
-    known = [option for option in cli.parser_of(command)._option_string_actions if option not in ("-h", "--help")]
+    known = [
+        option
+        for option in cli.parser_of(command)._option_string_actions
+        if option not in ("-h", "--help")
+    ]
     limited = "--time-limit" in known
     unlimited = [option for option in known if option not in ("--time-limit", "--strict", "--plot")]
     for _ in range(int(rng.choice([0, 0, 0, 1, 2]))):
@@ -353,10 +493,14 @@ def out_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 FAULTS = {
-    a_traceback: "unexpected ZeroDivisionError", a_warning: "RuntimeWarning", not_a_number: "not a number",
-    two_sentences: "not one sentence", another_status: "exit status 1", half_an_answer: "JSONDecodeError",
+    a_traceback: "unexpected ZeroDivisionError",
+    a_warning: "RuntimeWarning",
+    not_a_number: "not a number",
+    two_sentences: "not one sentence",
+    another_status: "exit status 1",
+    half_an_answer: "JSONDecodeError",
     out_of_time: "4.0 s of",
-}  # fmt: skip
+}
 """And what is said of them."""
 
 

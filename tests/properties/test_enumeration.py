@@ -56,16 +56,23 @@ def test_no_exact_loss_exceeds_the_bound(row: BoundRow, seed: int, outcomes: int
             assert found.reverse <= share * row.bound.eta * found.base_delta + 1e-10
 
 
-@pytest.mark.parametrize(("theorem", "size"), [
-    ("Theorem 8", 0.3), ("Theorem 9", 2.0), ("Theorem 10", 3.0), ("Theorem 11", 3.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("theorem", "size"),
+    [
+        ("Theorem 8", 0.3),
+        ("Theorem 9", 2.0),
+        ("Theorem 10", 3.0),
+        ("Theorem 11", 3.0),
+    ],
+)
 def test_membership_attains_the_bound_and_no_smaller_one_holds(theorem: str, size: float) -> None:
     row = row_of(theorem, 4, size)
     for found in compare(row, membership_kernel(row.space, 0, 0.75), EPSILONS):
         exact = max(found.exact, found.reverse)
         assert exact == pytest.approx(found.bound, abs=1e-12)
         if found.bound > 1e-9:
-            assert exact > 0.99 * found.bound  # planted fault: a bound one per cent too small is refuted
+            # planted fault: a bound one per cent too small is refuted
+            assert exact > 0.99 * found.bound
 
 
 def test_size_and_membership_attain_the_tight_form_of_theorem_14() -> None:
@@ -77,14 +84,18 @@ def test_size_and_membership_attain_the_tight_form_of_theorem_14() -> None:
 
 @pytest.mark.parametrize("theorem", [BY_SIZE, TRIPLES, "Theorem 8", "Theorem 9"])
 @pytest.mark.parametrize(("epsilon0", "delta0"), [(0.5, 0.0), (1.0, 0.02), (2.0, 0.2)])
-def test_these_bounds_are_the_optimum_over_all_base_mechanisms(theorem: str, epsilon0: float, delta0: float) -> None:
+def test_these_bounds_are_the_optimum_over_all_base_mechanisms(
+    theorem: str, epsilon0: float, delta0: float
+) -> None:
     row = row_of(theorem, 3, 2.0 if theorem == "Theorem 9" else 0.3)
     first, second = (laws[0] for laws in row.laws)
     base = DeclaredProfile.of(PointGuarantee(epsilon0, delta0), row.space.relation)
     for share in (0.0, 0.3, 1.0):
         target = float(row.bound.epsilon_amplified(share * epsilon0))
         found = max(
-            worst_mechanism(one, other, row.space.neighbours(), epsilon0, delta0, math.exp(target)).divergence
+            worst_mechanism(
+                one, other, row.space.neighbours(), epsilon0, delta0, math.exp(target)
+            ).divergence
             for one, other in ((first, second), (second, first))
         )
         bound = float(row.bound.delta(base, target))
@@ -94,8 +105,13 @@ def test_these_bounds_are_the_optimum_over_all_base_mechanisms(theorem: str, eps
 
 
 def test_the_total_variation_is_eta() -> None:
-    for theorem, n, size in (("Theorem 8", 4, 0.3), ("Theorem 9", 4, 3), ("Theorem 10", 3, 3), ("Theorem 11", 4, 2),
-                             ("Theorem 14", 3, 0.7)):  # fmt: skip
+    for theorem, n, size in (
+        ("Theorem 8", 4, 0.3),
+        ("Theorem 9", 4, 3),
+        ("Theorem 10", 3, 3),
+        ("Theorem 11", 4, 2),
+        ("Theorem 14", 3, 0.7),
+    ):
         row = row_of(theorem, n, float(size))
         np.testing.assert_allclose(row.distances_in_law(), row.bound.eta, atol=1e-12)
 
@@ -111,9 +127,15 @@ def test_laws_sum_to_one_and_multisets_are_counted() -> None:
 
 
 def test_distances_are_shortest_paths() -> None:
-    for space in (Space.sets(4, [0, 1, 2, 3], Relation.ADD_REMOVE), Space.multisets(3, 3, Relation.SUBSTITUTE)):
+    for space in (
+        Space.sets(4, [0, 1, 2, 3], Relation.ADD_REMOVE),
+        Space.multisets(3, 3, Relation.SUBSTITUTE),
+    ):
         near = space.distances == 1
-        reached, steps = np.eye(len(near), dtype=bool), np.where(np.eye(len(near), dtype=bool), 0.0, np.inf)
+        reached, steps = (
+            np.eye(len(near), dtype=bool),
+            np.where(np.eye(len(near), dtype=bool), 0.0, np.inf),
+        )
         for length in range(1, 7):
             reached = reached | (reached.astype(int) @ near > 0)
             steps = np.where(reached & np.isinf(steps), length, steps)
@@ -124,7 +146,10 @@ def test_a_kernel_profile_is_the_largest_pair_and_its_end_the_largest_ratio() ->
     space = Space.sets(3, [0, 1, 2, 3], Relation.ADD_REMOVE)
     kernel = dirichlet_kernel(space, 3, np.random.default_rng(1))
     profile = KernelProfile(kernel, space.distances)
-    pairs = [positive_part(kernel[i], kernel[j], math.exp(0.4)) for i, j in np.argwhere(space.distances == 1)]
+    pairs = [
+        positive_part(kernel[i], kernel[j], math.exp(0.4))
+        for i, j in np.argwhere(space.distances == 1)
+    ]
     assert float(profile.delta(0.4)) == pytest.approx(max(pairs), rel=1e-12)
     end = float(profile.epsilon(0.0))
     assert float(profile.delta(end + 1e-9)) <= 1e-12 < float(profile.delta(end - 1e-3))
@@ -135,16 +160,24 @@ def test_a_kernel_profile_is_the_largest_pair_and_its_end_the_largest_ratio() ->
 def test_the_lower_bound_tests_its_hypotheses() -> None:
     x, other = (1, 1, 0), (1, 0, 1)
     one, two, three = (1, 0, 0), (0, 1, 0), (0, 0, 1)
-    skewed = membership_loss({x: {one: 0.5, two: 0.5}, other: {three: 0.99, one: 0.01}}, [(x, other)], 1, 0.75, 0.2)
+    skewed = membership_loss(
+        {x: {one: 0.5, two: 0.5}, other: {three: 0.99, one: 0.01}}, [(x, other)], 1, 0.75, 0.2
+    )
     assert skewed.natural
     assert skewed.exact == pytest.approx(0.195, abs=5e-4)
     assert skewed.claimed == pytest.approx(0.440, abs=5e-4)
-    with pytest.raises(UnsupportedError, match=r"needs an inclusion probability of eta = 0\.99, got 0\.5"):
+    with pytest.raises(
+        UnsupportedError,
+        match=r"needs an inclusion probability of eta = 0\.99, "
+        r"got 0\.5",
+    ):
         skewed.lower_bound()
     stuck = membership_loss({x: {one: 1.0}, other: {three: 1.0}}, [(x, other)], 1, 0.75, 0.2)
     with pytest.raises(UnsupportedError, match="needs a natural sampler"):
         stuck.lower_bound()
-    fair = membership_loss({data: sample_law("wor", data, 1) for data in (x, other)}, [(x, other)], 1, 0.75, 0.2)
+    fair = membership_loss(
+        {data: sample_law("wor", data, 1) for data in (x, other)}, [(x, other)], 1, 0.75, 0.2
+    )
     assert fair.lower_bound() == pytest.approx(fair.exact, abs=1e-14)
     with pytest.raises(ArgumentError, match=r"keep_probability must be at least 0\.5"):
         membership_loss({x: {one: 1.0}, other: {one: 1.0}}, [(x, other)], 1, 0.4, 0.2)

@@ -1,9 +1,11 @@
-"""Epochs of schedules against an adversary by brute force: no upper end is below what four adaptive steps attain.
+"""Epochs of schedules against an adversary by brute force: no upper end is below what four adaptive
+steps attain.
 
-Who is in which step is enumerated, for up to four records; an output is seen in cells of the line alone.  At every step
-the adversary picks one of a few choices of all records' numbers in [-1, 1], in both data sets, from *all* outputs that
-were seen: every history is a node of a tree, and from its leaves back the best choice at each node is taken.  The value
-is attained, as cells are a processing of outputs and the choices are some of those that there are.
+Who is in which step is enumerated, for up to four records; an output is seen in cells of the line
+alone. At every step the adversary picks one of a few choices of all records' numbers in [-1, 1], in
+both data sets, from *all* outputs that were seen: every history is a node of a tree, and from its
+leaves back the best choice at each node is taken. The value is attained, as cells are a processing
+of outputs and the choices are some of those that there are.
 
 Nothing here uses the library but the question that is put to it.
 """
@@ -34,8 +36,8 @@ Plan = tuple[float, np.ndarray]
 
 
 class Event(NamedTuple):
-    """Some steps that are planned together, as the plans of the data set with all records, and of that without the
-    differing one (its column is then empty); noise on each of them."""
+    """Some steps that are planned together, as the plans of the data set with all records, and of
+    that without the differing one (its column is then empty); noise on each of them."""
 
     sampler: Any
     n: int  # of the smaller data set
@@ -56,7 +58,10 @@ def allocated(t: int, k: int, present: Sequence[int], records: int) -> Iterator[
     """Each record in k of t steps."""
     subsets = list(itertools.combinations(range(t), k))
     for chosen in itertools.product(subsets, repeat=len(present)):
-        members = [[i for i, taken in zip(present, chosen, strict=True) if step in taken] for step in range(t)]
+        members = [
+            [i for i, taken in zip(present, chosen, strict=True) if step in taken]
+            for step in range(t)
+        ]
         yield len(subsets) ** -len(present), _plan(t, records, members)
 
 
@@ -71,7 +76,10 @@ def shuffled(m: int, present: Sequence[int], records: int) -> Iterator[Plan]:
 def in_order(m: int, present: Sequence[int], records: int) -> Iterator[Plan]:
     """Record i in step i // m, whoever else is there."""
     steps = -(-records // m)
-    yield 1.0, _plan(steps, records, [[i for i in present if i // m == step] for step in range(steps)])
+    yield (
+        1.0,
+        _plan(steps, records, [[i for i in present if i // m == step] for step in range(steps)]),
+    )
 
 
 def cyclic(rate: float, cycle: int, present: Sequence[int], records: int) -> Iterator[Plan]:
@@ -79,7 +87,12 @@ def cyclic(rate: float, cycle: int, present: Sequence[int], records: int) -> Ite
     for drawn in itertools.product((0, 1), repeat=len(present)):
         probability = math.prod(rate if one else 1 - rate for one in drawn)
         inside = [i for i, one in zip(present, drawn, strict=True) if one]
-        yield probability, _plan(cycle, records, [[i for i in inside if i % cycle == step] for step in range(cycle)])
+        yield (
+            probability,
+            _plan(
+                cycle, records, [[i for i in inside if i % cycle == step] for step in range(cycle)]
+            ),
+        )
 
 
 def cut(rate: float, most: int, present: Sequence[int], records: int) -> Iterator[Plan]:
@@ -102,9 +115,13 @@ def _merged(plans: Iterator[Plan]) -> list[Plan]:
 
 
 def event_of(
-    sampler: Any, n: int, scale: float, relation: str, plans: Callable[[Sequence[int], int], Iterator[Plan]],
+    sampler: Any,
+    n: int,
+    scale: float,
+    relation: str,
+    plans: Callable[[Sequence[int], int], Iterator[Plan]],
     differing: int,
-) -> Event:  # fmt: skip
+) -> Event:
     """Under add_remove the record more has the place `differing`; else it is one of n."""
     records = n + (relation == "add_remove")
     everyone = range(records)
@@ -114,23 +131,31 @@ def event_of(
     return Event(sampler, n, scale, len(full[0][1]), full, without)
 
 
-def values(events: Sequence[Event], order: Sequence[int], choices: np.ndarray, cells: int) -> np.ndarray:
+def values(
+    events: Sequence[Event], order: Sequence[int], choices: np.ndarray, cells: int
+) -> np.ndarray:
     """What the adversary attains at `EPSILONS`, P first and Q first, shape (2, epsilons).
 
-    `order`: of which event each step is.  `choices`: numbers of all records in P and in Q, (choices, 2, records)."""
-    # of every history the probability together with each plan of each event that is under way, (histories, plans, ...)
+    `order`: of which event each step is. `choices`: numbers of all records in P and in Q, (choices,
+    2, records)."""
+    # of every history the probability together with each plan of each event that is under way,
+    # (histories, plans, ...)
     sides = [np.ones((1,) * (1 + len(events))) for _ in (0, 1)]
     done = [0] * len(events)
     for which in order:
         event, step = events[which], done[which]
         plans = (event.with_record, event.without)
-        means = [choices[:, side] @ np.array([table[step] for _, table in plans[side]]).T for side in (0, 1)]
+        means = [
+            choices[:, side] @ np.array([table[step] for _, table in plans[side]]).T
+            for side in (0, 1)
+        ]
         reached = np.concatenate([one.ravel() for one in means])
         inner = np.linspace(reached.min() - event.scale, reached.max() + event.scale, cells - 1)
         edges = np.concatenate([[-np.inf], inner, [np.inf]])
         done[which] += 1
         for side in (0, 1):
-            seen = np.diff(ndtr((edges[:, None, None] - means[side]) / event.scale), axis=0)  # (cells, choices, plans)
+            # (cells, choices, plans)
+            seen = np.diff(ndtr((edges[:, None, None] - means[side]) / event.scale), axis=0)
             weights = np.moveaxis(sides[side], 1 + which, -1)
             if step == 0:
                 weights = weights * np.array([probability for probability, _ in plans[side]])
@@ -149,8 +174,11 @@ def values(events: Sequence[Event], order: Sequence[int], choices: np.ndarray, c
     return found
 
 
-def choices_of(rng: np.random.Generator, records: int, differing: int, relation: str, count: int) -> np.ndarray:
-    """Numbers in [-1, 1] of all records in both data sets; what is absent, or put to 0, is 0 in the second."""
+def choices_of(
+    rng: np.random.Generator, records: int, differing: int, relation: str, count: int
+) -> np.ndarray:
+    """Numbers in [-1, 1] of all records in both data sets; what is absent, or put to 0, is 0 in the
+    second."""
     others = rng.choice([-1.0, 1.0, 1.0, 0.0, 0.4], size=(count, records))
     # fillers of one sign, on either side of the record, are the worst that are known
     others[0], others[1] = -1.0, 1.0
@@ -173,7 +201,8 @@ Drawn = tuple[Any, int, Callable[[Sequence[int], int], Iterator[Plan]], int, int
 
 
 def a_schedule(name: str, relation: str, rng: np.random.Generator) -> Drawn:
-    """A schedule, its number of records and plans, the place of the differing one, epochs that make 2 to 4 steps."""
+    """A schedule, its number of records and plans, the place of the differing one, epochs that make
+    2 to 4 steps."""
     more = relation == "add_remove"
     if name == "random_allocation":
         t = int(rng.integers(2, 5))
@@ -182,57 +211,108 @@ def a_schedule(name: str, relation: str, rng: np.random.Generator) -> Drawn:
         return dpsub.RandomAllocation(t, k), n, lambda who, of: allocated(t, k, who, of), 0, epochs
     if name == "shuffle":
         n, m = [(4, 2), (3, 1), (4, 1), (3, 2), (2, 1), (4, 3)][int(rng.integers(6))]
-        return dpsub.Shuffle(m), n, lambda who, of: shuffled(m, who, of), 0, 2 if -(-n // m) == 2 else 1
+        return (
+            dpsub.Shuffle(m),
+            n,
+            lambda who, of: shuffled(m, who, of),
+            0,
+            2 if -(-n // m) == 2 else 1,
+        )
     if name == "deterministic":
         # a record more must not open a step
         n, m = (
-            [(3, 2), (4, 3), (5, 3)][int(rng.integers(3))] if more else [(4, 2), (3, 1), (3, 2)][int(rng.integers(3))]
+            [(3, 2), (4, 3), (5, 3)][int(rng.integers(3))]
+            if more
+            else [(4, 2), (3, 1), (3, 2)][int(rng.integers(3))]
         )
         steps = -(-(n + more) // m)
         place = n if more else int(rng.integers(n))
-        return dpsub.Deterministic(m), n, lambda who, of: in_order(m, who, of), place, 2 if steps == 2 else 1
+        return (
+            dpsub.Deterministic(m),
+            n,
+            lambda who, of: in_order(m, who, of),
+            place,
+            2 if steps == 2 else 1,
+        )
     if name == "cyclic_poisson":
         rate, cycle, n = float(rng.uniform(0.1, 1.0)), int(rng.integers(2, 5)), 4
         place = n if more else int(rng.integers(n))
         plan, epochs = dpsub.CyclicPoisson(rate, cycle), 2 if cycle == 2 else 1
         return plan, n, lambda who, of: cyclic(rate, cycle, who, of), place, epochs
     rate, most, n = float(rng.uniform(0.1, 0.9)), int(rng.integers(1, 3)), int(rng.integers(2, 4))
-    return dpsub.TruncatedPoisson(rate, most), n, lambda who, of: cut(rate, most, who, of), 0, int(rng.integers(2, 4))
+    return (
+        dpsub.TruncatedPoisson(rate, most),
+        n,
+        lambda who, of: cut(rate, most, who, of),
+        0,
+        int(rng.integers(2, 4)),
+    )
 
 
 NAMES = ("random_allocation", "shuffle", "deterministic", "cyclic_poisson", "truncated_poisson")
-CASES = [(name, relation) for name in NAMES for relation in RELATIONS if (name, relation) != ("shuffle", "add_remove")]
+CASES = [
+    (name, relation)
+    for name in NAMES
+    for relation in RELATIONS
+    if (name, relation) != ("shuffle", "add_remove")
+]
 
 
-def played(name: str, relation: str, draw: int, stretch: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+def played(
+    name: str, relation: str, draw: int, stretch: float = 1.0
+) -> tuple[np.ndarray, np.ndarray]:
     """Upper ends, and what the adversary attains, with numbers up to `stretch` in place of 1."""
-    rng = stream(SEED, experiment="epoch_games", cell={"name": name, "relation": relation}, role="data", replicate=draw)
+    rng = stream(
+        SEED,
+        experiment="epoch_games",
+        cell={"name": name, "relation": relation},
+        role="data",
+        replicate=draw,
+    )
     sampler, n, plans, differing, epochs = a_schedule(name, relation, rng)
     scale = float(np.exp(rng.uniform(math.log(0.4), math.log(2.5))))
     event = event_of(sampler, n, scale, relation, plans, differing)
     order = [epoch for epoch in range(epochs) for _ in range(event.steps)]
     steps, records = len(order), n + (relation == "add_remove")
     choices = stretch * choices_of(rng, records, differing, relation, CHOICES[steps])
-    return asked([event], relation, [epochs]), values([event] * epochs, order, choices, CELLS[steps])
+    return asked([event], relation, [epochs]), values(
+        [event] * epochs, order, choices, CELLS[steps]
+    )
 
 
 def alternated(relation: str, draw: int, stretch: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
     """Likewise for two epochs, or an epoch and a sampler, whose steps alternate."""
-    rng = stream(SEED, experiment="alternated", cell={"relation": relation}, role="data", replicate=draw)
+    rng = stream(
+        SEED, experiment="alternated", cell={"relation": relation}, role="data", replicate=draw
+    )
     n, scales = 1 + draw % 2, np.exp(rng.uniform(math.log(0.4), math.log(2.0), 2)).tolist()
     first = event_of(
-        dpsub.RandomAllocation(2), n, scales[0], relation, lambda who, of: allocated(2, 1, who, of), 0
-    )  # fmt: skip
+        dpsub.RandomAllocation(2),
+        n,
+        scales[0],
+        relation,
+        lambda who, of: allocated(2, 1, who, of),
+        0,
+    )
     if draw % 3 < 2:
         second = event_of(
-            dpsub.RandomAllocation(2), n, scales[1], relation, lambda who, of: allocated(2, 1, who, of), 0
-        )  # fmt: skip
+            dpsub.RandomAllocation(2),
+            n,
+            scales[1],
+            relation,
+            lambda who, of: allocated(2, 1, who, of),
+            0,
+        )
         events, order, epochs = [first, second], [[0, 1, 0, 1], [0, 1, 1, 0]][draw % 3], [1, 1]
     else:
         rate = float(rng.uniform(0.2, 0.8))
-        poisson = event_of(dpsub.Poisson(rate), n, scales[1], relation, lambda who, of: cut(rate, of, who, of), 0)
+        poisson = event_of(
+            dpsub.Poisson(rate), n, scales[1], relation, lambda who, of: cut(rate, of, who, of), 0
+        )
         events, order, epochs = [first, poisson], [0, 1, 0], [1, 1]
-    choices = stretch * choices_of(rng, n + (relation == "add_remove"), 0, relation, CHOICES[len(order)])
+    choices = stretch * choices_of(
+        rng, n + (relation == "add_remove"), 0, relation, CHOICES[len(order)]
+    )
     return asked(events, relation, epochs), values(events, order, choices, CELLS[len(order)])
 
 
@@ -242,7 +322,9 @@ def holds(upper: np.ndarray, attained: np.ndarray) -> bool:
 
 @pytest.mark.parametrize("draw", range(3))
 @pytest.mark.parametrize(("name", "relation"), CASES)
-def test_no_adaptive_adversary_exceeds_the_proof_of_an_epoch(name: str, relation: str, draw: int) -> None:
+def test_no_adaptive_adversary_exceeds_the_proof_of_an_epoch(
+    name: str, relation: str, draw: int
+) -> None:
     upper, attained = played(name, relation, draw)
     assert holds(upper, attained), replay(SEED, f"{attained} of {upper}")
 
@@ -279,15 +361,20 @@ def test_many_epochs_that_alternate(relation: str) -> None:
 
 
 def test_places_that_close_a_gap_are_not_covered() -> None:
-    """What the condition on places excludes: a list that is cut into steps anew once its first record has left."""
+    """What the condition on places excludes: a list that is cut into steps anew once its first
+    record has left."""
 
     def closed_up(present: Sequence[int], records: int) -> Iterator[Plan]:
         steps = [present[at : at + 2] for at in range(0, len(present), 2)]
         yield 1.0, _plan(len(steps), records, steps)
 
     event = event_of(dpsub.Deterministic(2), 3, 1.0, "add_remove", closed_up, 0)
-    choices = np.array([[[1.0, -1.0, sign, -sign], [0.0, -1.0, sign, -sign]] for sign in (-1.0, 1.0)])
+    choices = np.array(
+        [[[1.0, -1.0, sign, -sign], [0.0, -1.0, sign, -sign]] for sign in (-1.0, 1.0)]
+    )
     attained = values([event], [0, 0], choices, CELLS[2])
     assert not holds(asked([event], "add_remove", [1]), attained)
-    kept = event_of(dpsub.Deterministic(2), 3, 1.0, "add_remove", lambda who, of: in_order(2, who, of), 0)
+    kept = event_of(
+        dpsub.Deterministic(2), 3, 1.0, "add_remove", lambda who, of: in_order(2, who, of), 0
+    )
     assert holds(asked([kept], "add_remove", [1]), values([kept], [0, 0], choices, CELLS[2]))

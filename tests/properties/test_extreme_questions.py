@@ -1,5 +1,5 @@
-"""One release at extreme noise, rate, epsilon and delta, against closed forms of 60 digits: ends on both sides of the
-truth, however small delta is."""
+"""One release at extreme noise, rate, epsilon and delta, against closed forms of 60 digits: ends on
+both sides of the truth, however small delta is."""
 
 from __future__ import annotations
 
@@ -43,27 +43,37 @@ def truth(sampler: Sampler, n: int | None, noise: str, scale: float, epsilon: fl
     return max(added, mp.ncdf(t / s) - a * ((1 - q) * mp.ncdf(t / s) + q * mp.ncdf((t - 1) / s)))
 
 
-def check(sampler: Sampler, n: int | None, noise: str, scale: float, asked: dict[str, float]) -> Account:
+def check(
+    sampler: Sampler, n: int | None, noise: str, scale: float, asked: dict[str, float]
+) -> Account:
     target = Target(**asked, width=0.5, deadline=time.monotonic() + SECONDS)
     account = Proof.of([Release(sampler, n, scale, 1, noise)]).account(target)
     with mp.workdps(60):
         if "epsilon" in asked:
-            assert account.lower <= truth(sampler, n, noise, scale, asked["epsilon"]) <= account.upper
+            assert (
+                account.lower <= truth(sampler, n, noise, scale, asked["epsilon"]) <= account.upper
+            )
         else:
             goal = mpf(asked["delta"])
             if math.isfinite(account.upper):
                 assert truth(sampler, n, noise, scale, account.upper) <= goal * (1 + mpf(10) ** -9)
             if account.lower > 0:
-                assert truth(sampler, n, noise, scale, account.lower * (1 - 1e-12)) >= goal * (1 - mpf(10) ** -9)
+                assert truth(sampler, n, noise, scale, account.lower * (1 - 1e-12)) >= goal * (
+                    1 - mpf(10) ** -9
+                )
     return account
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 @pytest.mark.parametrize("kind", ["wor", "poisson"])
 def test_ends_lie_on_both_sides_of_the_truth(kind: str, noise: str) -> None:
-    rng = stream(seed(), experiment="extreme", cell={"kind": kind, "noise": noise}, role="data", replicate=0)
+    rng = stream(
+        seed(), experiment="extreme", cell={"kind": kind, "noise": noise}, role="data", replicate=0
+    )
     for _ in range(CASES):
-        scale = float(np.exp(rng.uniform(math.log(0.055), math.log(8 if noise == "gaussian" else 40))))
+        scale = float(
+            np.exp(rng.uniform(math.log(0.055), math.log(8 if noise == "gaussian" else 40)))
+        )
         rate = 1.0 if rng.random() < 0.2 else float(np.exp(rng.uniform(-9, 0)))
         n = int(np.exp(rng.uniform(0, math.log(1e6))))
         sampler: Sampler = Poisson(rate) if kind == "poisson" else Wor(max(1, int(n * rate)))
@@ -73,7 +83,9 @@ def test_ends_lie_on_both_sides_of_the_truth(kind: str, noise: str) -> None:
         try:
             check(sampler, None if kind == "poisson" else n, noise, scale, asked)
         except AssertionError as error:
-            raise AssertionError(replay(seed(), f"{sampler}, n = {n}, {noise} {scale!r}, {asked}")) from error
+            raise AssertionError(
+                replay(seed(), f"{sampler}, n = {n}, {noise} {scale!r}, {asked}")
+            ) from error
 
 
 @pytest.mark.parametrize("delta", [1e-180, 1e-185, 1e-190, 1e-250])
@@ -91,9 +103,14 @@ def test_slopes_that_underflow_are_caught(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize(
     ("sampler", "n", "noise", "scale", "delta"),
-    [(Wor(36), 36, "laplace", 21.56, 1.4e-228), (Wor(276), 1984, "laplace", 0.8153925778626853, 2.1e-208),
-     (Poisson(1.0), None, "laplace", 0.19440633858596915, 6.8e-278),
-     (Poisson(0.2290828351718836), None, "gaussian", 0.07502531479046831, 6.7e-228)],
-)  # fmt: skip
-def test_tiny_deltas_are_answered(sampler: Sampler, n: int | None, noise: str, scale: float, delta: float) -> None:
+    [
+        (Wor(36), 36, "laplace", 21.56, 1.4e-228),
+        (Wor(276), 1984, "laplace", 0.8153925778626853, 2.1e-208),
+        (Poisson(1.0), None, "laplace", 0.19440633858596915, 6.8e-278),
+        (Poisson(0.2290828351718836), None, "gaussian", 0.07502531479046831, 6.7e-228),
+    ],
+)
+def test_tiny_deltas_are_answered(
+    sampler: Sampler, n: int | None, noise: str, scale: float, delta: float
+) -> None:
     assert check(sampler, n, noise, scale, {"delta": delta}).lower > 0

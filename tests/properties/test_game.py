@@ -1,7 +1,9 @@
-"""The statements behind tests/golden/game.py against brute force: one filler, cells, their cover, two adaptive steps.
+"""The statements behind tests/golden/game.py against brute force: one filler, cells, their cover,
+two adaptive steps.
 
-Truths are those of tiny data sets with vectors in the plane, all samples enumerated, outputs grouped into squares: they
-are never too large.  Planted faults show that a wrong statement would be seen.
+Truths are those of tiny data sets with vectors in the plane, all samples enumerated, outputs
+grouped into squares: they are never too large. Planted faults show that a wrong statement would be
+seen.
 """
 
 from __future__ import annotations
@@ -21,9 +23,14 @@ ORDERS = np.linspace(0.0, 2.5, 11)  # ln a
 
 
 def masses(n: int, m: int, data: np.ndarray, s: float, width: float = 0.1) -> np.ndarray:
-    """Masses of the noisy sums over all samples of m of n in squares of `width` s, for data of shape (n, 2)."""
-    sums = np.array([data[list(sample)].sum(axis=0) for sample in itertools.combinations(range(n), m)])
-    edges = np.concatenate([[-np.inf], np.arange(-1.2 * m - 6 * s, 1.2 * m + 6 * s, width * s), [np.inf]])
+    """Masses of the noisy sums over all samples of m of n in squares of `width` s, for data of
+    shape (n, 2)."""
+    sums = np.array(
+        [data[list(sample)].sum(axis=0) for sample in itertools.combinations(range(n), m)]
+    )
+    edges = np.concatenate(
+        [[-np.inf], np.arange(-1.2 * m - 6 * s, 1.2 * m + 6 * s, width * s), [np.inf]]
+    )
     first, second = (np.diff(ndtr((edges - sums[:, axis, None]) / s), axis=1) for axis in (0, 1))
     return np.asarray((first.T @ second).ravel() / len(sums))
 
@@ -75,10 +82,15 @@ def test_cells_bound_pairs(rate: float, s: float) -> None:
         larger[2] = min(larger[2], larger[:2].sum())
         assert (bound <= cell(rate, s, larger) + 1e-12).all()
     # planted fault: r3 shortened by 5 %
-    assert (game.plane(rate, s, (2.0, 1e-9, 2.0), ORDERS) > cell(rate, s, np.array([2.0, 0.0, 1.9])) * 1.01).any()
+    assert (
+        game.plane(rate, s, (2.0, 1e-9, 2.0), ORDERS)
+        > cell(rate, s, np.array([2.0, 0.0, 1.9])) * 1.01
+    ).any()
 
 
-@pytest.mark.parametrize("triple", [(2.0, 2.0, 2.0), (1.5, 1.4, 2.0), (1.0, 1.9, 1.2), (1.9, 0.8, 1.3)])
+@pytest.mark.parametrize(
+    "triple", [(2.0, 2.0, 2.0), (1.5, 1.4, 2.0), (1.0, 1.9, 1.2), (1.9, 0.8, 1.3)]
+)
 def test_the_bound_of_a_cell_is_that_of_a_line(triple: tuple[float, float, float]) -> None:
     # the supremum over all events, at orders on both sides of 1, against its closed form
     (r1, r2, r3), rate, s = triple, 0.2, 1.0
@@ -130,16 +142,21 @@ EPSILONS = (0.0, 0.5, 1.0, 2.0)
 
 
 def neighbours(n: int, m: int, s: float, stretch: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-    """Masses for all ordered neighbours on `VECTORS`, those of the fillers `stretch` times as long."""
+    """Masses for all ordered neighbours on `VECTORS`, those of the fillers `stretch` times as
+    long."""
     rest = list(itertools.combinations_with_replacement(range(len(VECTORS)), n - 1))
     tabled = {
-        (first, *others): masses(n, m, np.vstack([VECTORS[first], stretch * VECTORS[list(others)]]), s, 0.15)
+        (first, *others): masses(
+            n, m, np.vstack([VECTORS[first], stretch * VECTORS[list(others)]]), s, 0.15
+        )
         for first in range(len(VECTORS))
         for others in rest
     }
     # a turn of the plane changes nothing: one of the two records is the first vector
     replaced = [(0, 1), (1, 0), (0, 2), (2, 0), (0, 3), (3, 0)]
-    pairs = [(tabled[one, *others], tabled[other, *others]) for one, other in replaced for others in rest]
+    pairs = [
+        (tabled[one, *others], tabled[other, *others]) for one, other in replaced for others in rest
+    ]
     return np.array([p for p, _ in pairs]), np.array([q for _, q in pairs])
 
 
@@ -157,7 +174,8 @@ def test_two_adaptive_steps_lie_between_the_ends(n: int, m: int, s: float) -> No
     assert (upper <= at(game.one_cell(rate, s, 2, h, reach)) + 1e-9).all()
     # the worst data sets are on the grid; squares lose a little
     assert (lower <= truth * (1 + 1e-2) + 1e-5).all()
-    # planted faults: without the cell of an end, with cells too short, with fillers outside the ball
+    # planted faults: without the cell of an end, with cells too short, with fillers outside the
+    # ball
     cells = uniform_cover(2)
     without = cells[~(cells >= np.array([2.0, 0.0, 2.0]) - 1e-9).all(axis=1)]
     assert len(without) == len(cells) - 1

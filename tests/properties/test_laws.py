@@ -51,15 +51,21 @@ def test_must_ow_of_the_whole_frame_is_wr(n: int, m: int) -> None:
 
 
 def test_a_wrong_first_stage_is_seen() -> None:
-    assert not same(MustOW(99, 40).multiplicity_law(100).log_pmf, Wr(40).multiplicity_law(100).log_pmf)
+    assert not same(
+        MustOW(99, 40).multiplicity_law(100).log_pmf, Wr(40).multiplicity_law(100).log_pmf
+    )
 
 
 @given(sizes())
 def test_order_of_inclusion_probabilities(size: tuple[int, int, int]) -> None:
     n, b, m = size
-    ow, wr, wor, ww = (s.multiplicity_law(n).eta for s in (MustOW(b, m), Wr(m), Wor(m), MustWW(b, m)))
+    ow, wr, wor, ww = (
+        s.multiplicity_law(n).eta for s in (MustOW(b, m), Wr(m), Wor(m), MustWW(b, m))
+    )
     # Table 2
-    assert ow == pytest.approx(b / n * (-np.expm1(m * np.log1p(-1 / b)) if b > 1 else 1.0), rel=1e-12)
+    assert ow == pytest.approx(
+        b / n * (-np.expm1(m * np.log1p(-1 / b)) if b > 1 else 1.0), rel=1e-12
+    )
     assert wr == pytest.approx(-np.expm1(m * np.log1p(-1 / n)), rel=1e-12)
     assert wor == pytest.approx(m / n, rel=1e-12)
     assert ww <= ow * (1 + SLACK) and ow <= wr * (1 + SLACK) and wr <= wor * (1 + SLACK)
@@ -76,10 +82,15 @@ def stage_matrix(stage: Stage, n_slots: int, j_max: int) -> np.ndarray:
     if isinstance(stage, WithReplacement):
         return np.asarray(stats.binom.pmf(np.arange(stage.size + 1), stage.size, j / n_slots))
     assert isinstance(stage, WithoutReplacement)
-    return np.asarray(stats.hypergeom.pmf(np.arange(min(j_max, stage.size) + 1), n_slots, j, stage.size))
+    return np.asarray(
+        stats.hypergeom.pmf(np.arange(min(j_max, stage.size) + 1), n_slots, j, stage.size)
+    )
 
 
-@given(st.integers(1, 60), st.lists(st.tuples(st.booleans(), st.integers(1, 60)), min_size=1, max_size=4))
+@given(
+    st.integers(1, 60),
+    st.lists(st.tuples(st.booleans(), st.integers(1, 60)), min_size=1, max_size=4),
+)
 def test_a_chain_is_the_product_of_its_stages(n: int, chain: list[tuple[bool, int]]) -> None:
     stages: list[Stage] = []
     slots = n
@@ -109,7 +120,9 @@ def test_logarithms_are_right_where_probabilities_underflow(u: int) -> None:
         exact = {
             "wr": binomial(u, M, one / N),
             "must_ow": one / 2 * binomial(u, M, one / B),
-            "must_ww": mpmath.fsum(binomial(j, B, one / N) * binomial(u, M, one * j / B) for j in range(1, B + 1)),
+            "must_ww": mpmath.fsum(
+                binomial(j, B, one / N) * binomial(u, M, one * j / B) for j in range(1, B + 1)
+            ),
         }
         logs = {name: float(mpmath.log(value)) for name, value in exact.items()}
     for name, sampler in {"wr": Wr(M), "must_ow": MustOW(B, M), "must_ww": MustWW(B, M)}.items():

@@ -1,7 +1,7 @@
 """At least ten thousand random cases against enumerated truth: no upper bound is ever below it.
 
-A case is a sampler of random sizes, a noise multiplier, two neighbouring data sets of up to five records in {-1, -1/2,
-0, 1/2, 1}, and an order on either side of 1.  Nothing but the seed is fixed.
+A case is a sampler of random sizes, a noise multiplier, two neighbouring data sets of up to five
+records in {-1, -1/2, 0, 1/2, 1}, and an order on either side of 1. Nothing but the seed is fixed.
 """
 
 from __future__ import annotations
@@ -30,15 +30,32 @@ from dpsub.sampling.base import Stage
 from dpsub.streams import stream
 from tests.fresh_seeds import VARIABLE, replay, seed
 from tests.statistical import forward
-from tests.tiny_mechanisms import RECORDS, both_sides, cell_masses, divergences, sample_counts, slot_chain, two_steps
+from tests.tiny_mechanisms import (
+    RECORDS,
+    both_sides,
+    cell_masses,
+    divergences,
+    sample_counts,
+    slot_chain,
+    two_steps,
+)
 
 FAMILIES: dict[str, tuple[str, ...]] = {  # kinds of stages: w-o- or w-ith replacement, p-oisson
-    "wor": ("o",), "wr": ("w",), "must_ow": ("o", "w"), "must_wo": ("w", "o"), "must_ww": ("w", "w"),
-    "three stages": ("ow", "ow", "w"), "ends in poisson": ("ow", "p"), "poisson, replaced": ("p",),
-    "poisson, added": ("p",), "laplace wor": ("o",), "laplace poisson, replaced": ("p",),
+    "wor": ("o",),
+    "wr": ("w",),
+    "must_ow": ("o", "w"),
+    "must_wo": ("w", "o"),
+    "must_ww": ("w", "w"),
+    "three stages": ("ow", "ow", "w"),
+    "ends in poisson": ("ow", "p"),
+    "poisson, replaced": ("p",),
+    "poisson, added": ("p",),
+    "laplace wor": ("o",),
+    "laplace poisson, replaced": ("p",),
     "laplace poisson, added": ("p",),
-}  # fmt: skip
-DRAWS, PAIRS, ORDERS = 20, 30, 6  # 12 families x 20 samplers and noises x 30 pairs of data sets x 6 orders = 43 200
+}
+# 12 families x 20 samplers and noises x 30 pairs of data sets x 6 orders = 43 200
+DRAWS, PAIRS, ORDERS = 20, 30, 6
 SEED = seed()
 
 
@@ -48,12 +65,14 @@ def random_stages(family: str, rng: np.random.Generator) -> tuple[int, tuple[Sta
 
 
 def neighbours(family: str, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Random data sets that differ in the first record; the last two pairs are the worst known, above and below order
-    1."""
+    """Random data sets that differ in the first record; the last two pairs are the worst known,
+    above and below order 1."""
     records = rng.integers(RECORDS.size, size=(PAIRS, n))
     data = RECORDS[records]
     other = data.copy()
-    other[:, 0] = RECORDS[(records[:, 0] + rng.integers(1, RECORDS.size, size=PAIRS)) % RECORDS.size]
+    other[:, 0] = RECORDS[
+        (records[:, 0] + rng.integers(1, RECORDS.size, size=PAIRS)) % RECORDS.size
+    ]
     added = family.endswith("added")
     if added:
         other[:, 0] = 0.0  # a zero record is no record in a sum
@@ -77,7 +96,10 @@ def profiles(family: str, n: int, chain: Sequence[Stage], scale: float) -> tuple
         event = laplace_case(slot_chain(n, chain), relation, scale).event
         return event.forward, event.backward
     if family == "poisson, added":
-        ways = [poisson_profile(chain[0].rate, scale, replaced=False, swapped=swapped) for swapped in (False, True)]
+        ways = [
+            poisson_profile(chain[0].rate, scale, replaced=False, swapped=swapped)
+            for swapped in (False, True)
+        ]
         return ways[0], ways[1]
     if family == "poisson, replaced":
         profile = poisson_profile(chain[0].rate, scale, replaced=True)
@@ -87,7 +109,8 @@ def profiles(family: str, n: int, chain: Sequence[Stage], scale: float) -> tuple
 
 
 def excess(family: str, draw: int, unit: float = 1.0) -> tuple[np.ndarray, np.ndarray, str]:
-    """Truth minus bound, shape (pairs, orders), what the worst pairs leave of the bound, and what was drawn.
+    """Truth minus bound, shape (pairs, orders), what the worst pairs leave of the bound, and what
+    was drawn.
 
     `unit` scales the noise that the bound is told: 2 is the fault of a shift of C where it is 2 C.
     """
@@ -97,7 +120,9 @@ def excess(family: str, draw: int, unit: float = 1.0) -> tuple[np.ndarray, np.nd
     scale = float(np.exp(rng.uniform(math.log(0.35), math.log(4.0))))
     x = np.append(rng.uniform(-2.5, 3.5, size=ORDERS - 1), rng.uniform(0, 0.5))
     noise = "laplace" if family.startswith("laplace") else "gaussian"
-    truth = divergences(*sample_counts(n, chain), *neighbours(family, n, rng), scale, np.exp(x), noise)
+    truth = divergences(
+        *sample_counts(n, chain), *neighbours(family, n, rng), scale, np.exp(x), noise
+    )
     claimed = both_sides(*profiles(family, n, chain, scale * unit), x)
     return (
         truth - claimed,
@@ -134,9 +159,17 @@ def test_a_bound_that_forgets_the_mirror_is_caught() -> None:
     assert np.all(truth.max(axis=0) > forgotten), replay(SEED, "a missing mirror went unnoticed")
 
 
-@pytest.mark.parametrize("family", ["wor", "wr", "must_ow", "must_wo", "must_ww", "three stages", "poisson, replaced"])
+@pytest.mark.parametrize(
+    "family", ["wor", "wr", "must_ow", "must_wo", "must_ww", "three stages", "poisson, replaced"]
+)
 def test_two_adaptive_steps(family: str) -> None:
-    rng = stream(SEED, experiment="weekly_cases", cell={"steps": 2, "family": family}, role="data", replicate=0)
+    rng = stream(
+        SEED,
+        experiment="weekly_cases",
+        cell={"steps": 2, "family": family},
+        role="data",
+        replicate=0,
+    )
     n, chain = random_stages(family, rng)
     scale = float(np.exp(rng.uniform(math.log(0.35), math.log(4.0))))
     epsilons = tuple(rng.uniform(0, 2, size=2).tolist())
@@ -169,8 +202,21 @@ def test_seeds_that_nobody_has_seen(_: int) -> None:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     names = ("random_cases", "adaptive_steps", "extreme_questions")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-p", "no:cacheprovider",
-         *(str(Path(__file__).with_name(f"test_{name}.py")) for name in names)],
-        env=kept | {VARIABLE: str(unseen)}, capture_output=True, text=True, timeout=900, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-m",
+            "not slow",
+            "-p",
+            "no:cacheprovider",
+            *(str(Path(__file__).with_name(f"test_{name}.py")) for name in names),
+        ],
+        env=kept | {VARIABLE: str(unseen)},
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
     assert done.returncode == 0, f"{replay(unseen, 'all cases')}\n{done.stdout}"

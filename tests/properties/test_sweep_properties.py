@@ -18,8 +18,12 @@ ITEMS = st.lists(st.tuples(COSTS, st.integers(1, 30)), min_size=1, max_size=30)
 
 
 def priced(items: list[tuple[Cost, int]]) -> list[tuple[Work, Cost, tuple[str, ...]]]:
-    cells = [Cell("x", "stated", None, {"m": number}, f"{number:032x}") for number in range(len(items))]
-    return [(Work(cell, 0, count), cost, ()) for cell, (cost, count) in zip(cells, items, strict=True)]
+    cells = [
+        Cell("x", "stated", None, {"m": number}, f"{number:032x}") for number in range(len(items))
+    ]
+    return [
+        (Work(cell, 0, count), cost, ()) for cell, (cost, count) in zip(cells, items, strict=True)
+    ]
 
 
 @given(ITEMS, st.floats(BASE_SECONDS + 1, 2000))
@@ -30,11 +34,15 @@ def test_every_replicate_is_in_one_job(items: list[tuple[Cost, int]], seconds: f
         for work in job.work
         for number in range(work.first, work.stop)
     ]
-    assert sorted(found) == [(m, number) for m, (_, count) in enumerate(items) for number in range(count)]
+    assert sorted(found) == [
+        (m, number) for m, (_, count) in enumerate(items) for number in range(count)
+    ]
 
 
 @given(ITEMS, st.floats(BASE_SECONDS + 1, 2000))
-def test_only_a_single_replicate_makes_a_longer_job(items: list[tuple[Cost, int]], seconds: float) -> None:
+def test_only_a_single_replicate_makes_a_longer_job(
+    items: list[tuple[Cost, int]], seconds: float
+) -> None:
     for job in pack(priced(items), seconds=seconds):
         if job.seconds > seconds * (1 + 1e-9):
             (work,) = job.work
@@ -42,11 +50,14 @@ def test_only_a_single_replicate_makes_a_longer_job(items: list[tuple[Cost, int]
 
 
 @given(ITEMS, st.floats(BASE_SECONDS + 1, 2000))
-def test_neighbours_of_one_kind_do_not_fit_together(items: list[tuple[Cost, int]], seconds: float) -> None:
+def test_neighbours_of_one_kind_do_not_fit_together(
+    items: list[tuple[Cost, int]], seconds: float
+) -> None:
     same = [(Cost(cost.setup, cost.replicate, 1.0), 1) for cost, _ in items]
     jobs = pack(priced(same), seconds=seconds)
     whole = sum(cost.seconds(1) for cost, _ in same)
-    # filling one after the other leaves no two neighbours that fit into one job, so at most twice the least number
+    # filling one after the other leaves no two neighbours that fit into one job, so at most twice
+    # the least number
     assert len(jobs) <= 2 * whole / (seconds - BASE_SECONDS) + 1
 
 
@@ -54,4 +65,6 @@ def test_neighbours_of_one_kind_do_not_fit_together(items: list[tuple[Cost, int]
 def test_gaps_are_what_no_range_covers(spans: list[tuple[int, int]], replicates: int) -> None:
     done = [range(first, first + length) for first, length in spans]
     missing = [number for gap in gaps(done, replicates) for number in gap]
-    assert missing == [number for number in range(replicates) if not any(number in span for span in done)]
+    assert missing == [
+        number for number in range(replicates) if not any(number in span for span in done)
+    ]

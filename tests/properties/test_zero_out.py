@@ -1,4 +1,5 @@
-"""A record of a sample without replacement against one that contributes 0: no bound is below enumerated truth."""
+"""A record of a sample without replacement against one that contributes 0: no bound is below
+enumerated truth."""
 
 from __future__ import annotations
 
@@ -17,7 +18,16 @@ from dpsub.accounting.pairs import PoissonPair, ZeroedPair
 from dpsub.errors import UnsupportedError
 from dpsub.sampling import MustOW, Poisson, Wor, Wr
 from dpsub.streams import stream
-from tests.tiny_mechanisms import RECORDS, Step, both_sides, cell_masses, divergences, sample_counts, stages, two_steps
+from tests.tiny_mechanisms import (
+    RECORDS,
+    Step,
+    both_sides,
+    cell_masses,
+    divergences,
+    sample_counts,
+    stages,
+    two_steps,
+)
 
 SETTINGS = [(0.02, 4.0), (0.5, 1.0), (0.9, 0.6), (0.999, 3.0), (1e-4, 0.5)]
 
@@ -27,7 +37,11 @@ def shifted(rate: float, scale: float, x: float, y: float, order: float) -> floa
     means = (0.0, x, y)
     t = np.linspace(min(means) - 12 * scale, max(means) + 12 * scale, 200_001)
     base, one, other = (norm.pdf(t, mean, scale) for mean in means)
-    return float(np.trapezoid(np.maximum((1 - rate) * (1 - order) * base + rate * (one - order * other), 0.0), t))
+    return float(
+        np.trapezoid(
+            np.maximum((1 - rate) * (1 - order) * base + rate * (one - order * other), 0.0), t
+        )
+    )
 
 
 @pytest.mark.parametrize(("rate", "scale"), SETTINGS)
@@ -40,7 +54,9 @@ def test_profiles_are_those_of_the_worst_vectors(rate: float, scale: float) -> N
         # a third road: the half-line of the pair's own loss
         pair = PoissonPair(rate, scale) if swapped else ZeroedPair(rate, scale)
         t = pair.inverse_loss(logs)
-        np.testing.assert_allclose(found, pair.sf(t) - np.exp(logs) * pair.sf_prime(t), rtol=1e-7, atol=1e-12)
+        np.testing.assert_allclose(
+            found, pair.sf(t) - np.exp(logs) * pair.sf_prime(t), rtol=1e-7, atol=1e-12
+        )
 
 
 def test_ten_thousand_random_cases_are_below_the_profiles() -> None:
@@ -57,7 +73,9 @@ def test_ten_thousand_random_cases_are_below_the_profiles() -> None:
         other[:, 0] = 0.0
         logs = np.sort(rng.uniform(-2.0, 2.0, size=6))
         truth = divergences(*sample_counts(n, stages(f"wor:{m}")), data, other, scale, np.exp(logs))
-        forward, backward = (replaced_profile(m / n, reach / scale, 1 / scale) for reach in (2.0, 1.0))
+        forward, backward = (
+            replaced_profile(m / n, reach / scale, 1 / scale) for reach in (2.0, 1.0)
+        )
         bound = both_sides(forward, backward, logs)
         assert (truth <= bound + 1e-12).all()
         # attained, on either side of order 1, by the two last ones
@@ -82,13 +100,24 @@ def zeroed(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def played_twice(rate: float, scale: float, order: float) -> float:
     """Two steps, each with fillers of the sign that is better, from fine cells of the outputs."""
-    edges = np.concatenate([[-np.inf], np.arange(-9 * scale, 2 + 9 * scale, 0.005 * scale), [np.inf]])
-    base, one, two = (np.where(edges[1:] <= mean, np.diff(norm.cdf(edges, mean, scale)),
-                               -np.diff(norm.sf(edges, mean, scale))) for mean in (0.0, 1.0, 2.0))  # fmt: skip
+    edges = np.concatenate(
+        [[-np.inf], np.arange(-9 * scale, 2 + 9 * scale, 0.005 * scale), [np.inf]]
+    )
+    base, one, two = (
+        np.where(
+            edges[1:] <= mean,
+            np.diff(norm.cdf(edges, mean, scale)),
+            -np.diff(norm.sf(edges, mean, scale)),
+        )
+        for mean in (0.0, 1.0, 2.0)
+    )
     once, twice = ((1 - rate) * base + rate * part for part in (one, two))
     sides = [(twice, once), (base, once)]
     steps = [Step(p, q) for p, q in sides]
-    values = [float(p[p > 0] @ np.max([step(order * q[p > 0] / p[p > 0]) for step in steps], axis=0)) for p, q in sides]
+    values = [
+        float(p[p > 0] @ np.max([step(order * q[p > 0] / p[p > 0]) for step in steps], axis=0))
+        for p, q in sides
+    ]
     return max(values)
 
 
@@ -96,7 +125,9 @@ def played_twice(rate: float, scale: float, order: float) -> float:
 @pytest.mark.parametrize(("n", "m"), [(3, 1), (4, 2)])
 def test_two_adaptive_steps_lie_between_the_ends(n: int, m: int, scale: float) -> None:
     epsilons = (0.0, 0.5, 2.0)
-    p, q = cell_masses(*sample_counts(n, stages(f"wor:{m}")), *zeroed(n), scale, 0.05 if scale < 0.2 else 0.02)
+    p, q = cell_masses(
+        *sample_counts(n, stages(f"wor:{m}")), *zeroed(n), scale, 0.05 if scale < 0.2 else 0.02
+    )
     both = two_steps(p, q, epsilons), two_steps(q, p, epsilons)
     asked = {"noise_multiplier": scale, "steps": 2, "width": 1e-3}
     for place, epsilon in enumerate(epsilons):
@@ -107,7 +138,10 @@ def test_two_adaptive_steps_lie_between_the_ends(n: int, m: int, scale: float) -
         played = played_twice(m / n, scale, math.exp(epsilon))
         assert played * (1 - 5e-3) - 1e-6 <= answer.lower <= played * (1 + 1e-3) + 1e-9
         # between Poisson sampling at this rate, and substitution
-        assert dpsub.account(Poisson(m / n), adjacency="zero_out", epsilon=epsilon, **asked).lower <= answer.upper
+        assert (
+            dpsub.account(Poisson(m / n), adjacency="zero_out", epsilon=epsilon, **asked).lower
+            <= answer.upper
+        )
         assert answer.lower <= dpsub.account(Wor(m), n, epsilon=epsilon, **asked).upper
 
 
@@ -124,7 +158,9 @@ def test_the_attack_is_worth_more_when_it_adapts(rate: float, scale: float) -> N
 
 @pytest.mark.parametrize("steps", [1, 50])
 def test_all_records_in_every_sample_are_plain_noise(steps: int) -> None:
-    found = dpsub.account(Wor(4), 4, noise_multiplier=5.0, steps=steps, epsilon=0.5, adjacency="zero_out")
+    found = dpsub.account(
+        Wor(4), 4, noise_multiplier=5.0, steps=steps, epsilon=0.5, adjacency="zero_out"
+    )
     assert found.kind == "exact"
     truth = shifted(1.0, 5 / math.sqrt(steps), 1.0, 0.0, math.exp(0.5))
     assert found.lower * (1 - 1e-6) <= truth <= found.upper * (1 + 1e-6)
@@ -133,7 +169,9 @@ def test_all_records_in_every_sample_are_plain_noise(steps: int) -> None:
 def test_a_single_step_is_exact() -> None:
     for rate, scale, epsilon in ((0.02, 4.0, 0.01), (0.5, 1.0, 0.5), (0.9, 0.3, 2.0)):
         n = 1000
-        found = dpsub.account(Wor(round(rate * n)), n, noise_multiplier=scale, epsilon=epsilon, adjacency="zero_out")
+        found = dpsub.account(
+            Wor(round(rate * n)), n, noise_multiplier=scale, epsilon=epsilon, adjacency="zero_out"
+        )
         assert found.kind == "exact"
         assert found.lower <= shifted(rate, scale, 2.0, 1.0, math.exp(epsilon)) * (1 + 1e-9)
         assert found.upper >= shifted(rate, scale, 2.0, 1.0, math.exp(epsilon)) * (1 - 1e-9)
@@ -142,15 +180,22 @@ def test_a_single_step_is_exact() -> None:
 
 def test_noise_is_found_for_it() -> None:
     asked = {"epsilon": 1.0, "delta": 1e-5, "steps": 100, "accuracy": 0.01}
-    found = [dpsub.calibrate(Wor(200), 10_000, adjacency=adjacency, **asked)
-             for adjacency in ("zero_out", "substitute")]  # fmt: skip
+    found = [
+        dpsub.calibrate(Wor(200), 10_000, adjacency=adjacency, **asked)
+        for adjacency in ("zero_out", "substitute")
+    ]
     assert all(one.account.upper <= 1.0 for one in found)
     assert found[0].refuted is not None
     assert found[0].refuted <= found[0].noise_multiplier < found[1].noise_multiplier
 
 
-@pytest.mark.parametrize(("sampler", "mechanism"), [(Wr(2), "gaussian"), (MustOW(2, 2), "gaussian"),
-                                                    (Wor(2), "laplace")])  # fmt: skip
-def test_what_is_not_proved_is_refused_with_what_covers_it(sampler: dpsub.Sampler, mechanism: str) -> None:
+@pytest.mark.parametrize(
+    ("sampler", "mechanism"), [(Wr(2), "gaussian"), (MustOW(2, 2), "gaussian"), (Wor(2), "laplace")]
+)
+def test_what_is_not_proved_is_refused_with_what_covers_it(
+    sampler: dpsub.Sampler, mechanism: str
+) -> None:
     with pytest.raises(UnsupportedError, match=r"zero_out.*use substitute, which covers it"):
-        dpsub.account(sampler, 4, noise_multiplier=1.0, epsilon=1.0, adjacency="zero_out", mechanism=mechanism)
+        dpsub.account(
+            sampler, 4, noise_multiplier=1.0, epsilon=1.0, adjacency="zero_out", mechanism=mechanism
+        )

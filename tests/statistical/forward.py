@@ -1,7 +1,8 @@
-"""Multistage sampling done literally: stage by stage from the slots, forward, aggregated by record at the end.
+"""Multistage sampling done literally: stage by stage from the slots, forward, aggregated by record
+at the end.
 
-Nothing here uses the package's algorithms: `law` enumerates all outcomes in fractions. The package follows slots
-backward and computes laws by Markov chains, so the two share no step.
+Nothing here uses the package's algorithms: `law` enumerates all outcomes in fractions. The package
+follows slots backward and computes laws by Markov chains, so the two share no step.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ def law(stages: Sequence[Stage], n: int) -> dict[tuple[int, ...], Fraction]:
 def random_chain(
     kinds: Iterable[str], rng: np.random.Generator, *, n_max: int, size_max: int
 ) -> tuple[tuple[Stage, ...], int]:
-    """Return stages that fit together, and the size of their frame; each is of one of the kinds "o", "w", "p"."""
+    """Return stages that fit together, and the size of their frame; each is of one of the kinds
+    "o", "w", "p"."""
     n = slots = int(rng.integers(2, n_max + 1))
     stages: list[Stage] = []
     for choice in kinds:

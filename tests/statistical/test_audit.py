@@ -1,4 +1,5 @@
-"""Audits: real draws against the computed attack and the proved bound, and samplers that do not do what they say."""
+"""Audits: real draws against the computed attack and the proved bound, and samplers that do not do
+what they say."""
 
 from __future__ import annotations
 
@@ -61,9 +62,16 @@ DRAWS = 40_000
 def run(case: Case, seed: int = 11) -> Audit:
     sampler, n, noise, steps, epsilon, adjacency = case
     return audit(
-        sampler, n, noise_multiplier=noise, steps=steps, epsilon=epsilon, adjacency=adjacency,
-        draws=DRAWS, seed=seed, confidence=CONFIDENCE,
-    )  # fmt: skip
+        sampler,
+        n,
+        noise_multiplier=noise,
+        steps=steps,
+        epsilon=epsilon,
+        adjacency=adjacency,
+        draws=DRAWS,
+        seed=seed,
+        confidence=CONFIDENCE,
+    )
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -104,7 +112,9 @@ class Eager(CyclicPoisson):
     name = "eager"
 
     def draw_block(self, frame: Frame, n_subsets: int, rng: np.random.Generator) -> Samples:
-        return CyclicPoisson(min(1.0, 1.3 * self.rate), self.cycle).draw_block(frame, n_subsets, rng)
+        return CyclicPoisson(min(1.0, 1.3 * self.rate), self.cycle).draw_block(
+            frame, n_subsets, rng
+        )
 
 
 @pytest.mark.parametrize("sampler", [Careless(3), Forgetful(2), Eager(0.5, 1)])
@@ -139,8 +149,14 @@ def test_noise_that_is_too_small_is_found_out(monkeypatch: pytest.MonkeyPatch) -
 def test_intervals_are_exact(hits: int, draws: int, confidence: float) -> None:
     low, high = clopper_pearson(hits, draws, confidence)
     miss = (1 - confidence) / 2
-    assert low == 0 if hits == 0 else binom.sf(hits - 1, draws, low) == pytest.approx(miss, rel=1e-6)
-    assert high == 1 if hits == draws else binom.cdf(hits, draws, high) == pytest.approx(miss, rel=1e-6)
+    assert (
+        low == 0 if hits == 0 else binom.sf(hits - 1, draws, low) == pytest.approx(miss, rel=1e-6)
+    )
+    assert (
+        high == 1
+        if hits == draws
+        else binom.cdf(hits, draws, high) == pytest.approx(miss, rel=1e-6)
+    )
 
 
 def test_blocks_do_not_matter_to_the_data_sets(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,5 @@
-"""Draws against laws, for every sampler, and laws against literal enumeration: what draws must match what computes."""
+"""Draws against laws, for every sampler, and laws against literal enumeration: what draws must
+match what computes."""
 
 from __future__ import annotations
 
@@ -17,7 +18,10 @@ from tests.statistical import budget, forward
 def chains(count: int, *, size_max: int, seed: int) -> list[tuple[Sampler, int]]:
     """Random chains of three stages."""
     rng = np.random.default_rng(seed)
-    drawn = [forward.random_chain(("ow", "ow", "owp"), rng, n_max=4, size_max=size_max) for _ in range(count)]
+    drawn = [
+        forward.random_chain(("ow", "ow", "owp"), rng, n_max=4, size_max=size_max)
+        for _ in range(count)
+    ]
     return [(Multistage(stages), n) for stages, n in drawn]
 
 
@@ -40,7 +44,9 @@ def stages_of(sampler: Sampler) -> tuple[Stage, ...]:
 def count_table(samples: Samples, n: int) -> np.ndarray:
     """Counts of all records, shape (n_subsets, n)."""
     table = np.zeros((samples.n_subsets, n), dtype=int)
-    table[np.repeat(np.arange(samples.n_subsets), samples.distinct), samples.indices] = samples.counts
+    table[np.repeat(np.arange(samples.n_subsets), samples.distinct), samples.indices] = (
+        samples.counts
+    )
     return table
 
 
@@ -65,7 +71,8 @@ def distinct_p(distinct: np.ndarray, law: np.ndarray) -> float:
 
 
 def cumulative_p(distinct: np.ndarray, law: np.ndarray) -> float:
-    """p-value of all tails of the distinct counts: a shift of a wide law shows there before it does in any one cell."""
+    """p-value of all tails of the distinct counts: a shift of a wide law shows there before it does
+    in any one cell."""
     if distinct.max() >= len(law):
         return 0.0
     below = np.searchsorted(np.sort(distinct), np.arange(len(law)), side="right")
@@ -73,7 +80,8 @@ def cumulative_p(distinct: np.ndarray, law: np.ndarray) -> float:
 
 
 def pairs_p(table: np.ndarray, distinct_law: np.ndarray) -> float:
-    """p-value of the joint inclusion of every pair of records: all pairs alike, E[D (D - 1)] / (n (n - 1)) each."""
+    """p-value of the joint inclusion of every pair of records: all pairs alike, E[D (D - 1)] / (n
+    (n - 1)) each."""
     n_draws, n = table.shape
     d = np.arange(len(distinct_law))
     probability = float(d * (d - 1) @ distinct_law) / (n * (n - 1))
@@ -83,7 +91,8 @@ def pairs_p(table: np.ndarray, distinct_law: np.ndarray) -> float:
 
 
 def consecutive_p(table: np.ndarray, eta: float) -> float:
-    """p-value of the inclusion of each record in both of two consecutive subsets: eta^2 if these are independent."""
+    """p-value of the inclusion of each record in both of two consecutive subsets: eta^2 if these
+    are independent."""
     both = ((table[0::2] > 0) & (table[1::2] > 0)).sum(axis=0)
     return budget.p_value(both, np.full(len(both), eta**2), len(table) // 2)
 
@@ -106,24 +115,36 @@ def test_draws_have_the_laws(sampler: Sampler, n: int) -> None:
     assert multiplicity_p(table, sampler) > budget.level("multiplicity law", len(EXAMPLES))
     assert distinct_p((table > 0).sum(axis=1), law) > budget.level("distinct law", len(EXAMPLES))
     assert pairs_p(table, law) > budget.level("pairs of records", len(EXAMPLES))
-    assert consecutive_p(table, sampler.multiplicity_law(n).eta) > budget.level("consecutive subsets", len(EXAMPLES))
+    assert consecutive_p(table, sampler.multiplicity_law(n).eta) > budget.level(
+        "consecutive subsets", len(EXAMPLES)
+    )
 
 
-PAPER = [(of_sizes(name, n=n, m=m, b=b), n) for n, b, m in ((300, 50, 30), (1000, 200, 100), (30969, 500, 300))
-         for name in SIZED]  # fmt: skip
+PAPER = [
+    (of_sizes(name, n=n, m=m, b=b), n)
+    for n, b, m in ((300, 50, 30), (1000, 200, 100), (30969, 500, 300))
+    for name in SIZED
+]
 
 
 @pytest.mark.parametrize(("sampler", "n"), PAPER, ids=case_ids(PAPER))
 def test_distinct_counts_at_the_sizes_of_the_papers(sampler: Sampler, n: int) -> None:
-    distinct = sampler.draw_block(Frame(n), 10_000, budget.rng("paper sizes", (sampler, n))).distinct
+    distinct = sampler.draw_block(
+        Frame(n), 10_000, budget.rng("paper sizes", (sampler, n))
+    ).distinct
     assert cumulative_p(distinct, sampler.distinct_law(n)) > budget.level("paper sizes", len(PAPER))
 
 
 def replicated(sampler: Sampler, n: int, replicates: list[int]) -> np.ndarray:
     """Stack blocks of 50 subsets, one block a replicate."""
-    return np.concatenate([
-        count_table(sampler.draw_block(Frame(n), 50, budget.rng("replicates", (sampler, n), r)), n) for r in replicates
-    ])  # fmt: skip
+    return np.concatenate(
+        [
+            count_table(
+                sampler.draw_block(Frame(n), 50, budget.rng("replicates", (sampler, n), r)), n
+            )
+            for r in replicates
+        ]
+    )
 
 
 def test_replicates_are_independent() -> None:
@@ -141,20 +162,28 @@ class TestPlantedFaults:
         right, wrong, n = MustOW(4, 6), MustOW(5, 6), 7
         table = count_table(wrong.draw_block(Frame(n), N_DRAWS, budget.rng("fault: b", wrong)), n)
         assert multiplicity_p(table, right) < budget.level("multiplicity law", len(EXAMPLES))
-        assert distinct_p((table > 0).sum(axis=1), right.distinct_law(n)) < budget.level("distinct law", len(EXAMPLES))
-        assert pairs_p(table, right.distinct_law(n)) < budget.level("pairs of records", len(EXAMPLES))
+        assert distinct_p((table > 0).sum(axis=1), right.distinct_law(n)) < budget.level(
+            "distinct law", len(EXAMPLES)
+        )
+        assert pairs_p(table, right.distinct_law(n)) < budget.level(
+            "pairs of records", len(EXAMPLES)
+        )
 
     @pytest.mark.parametrize("name", ["must_ow", "must_ww"])
     def test_first_stage_wrong_at_the_sizes_of_the_papers(self, name: str) -> None:
         n, b, m = 1000, 200, 100
         right, wrong = of_sizes(name, n=n, b=b, m=m), of_sizes(name, n=n, b=b - 5, m=m)
         distinct = wrong.draw_block(Frame(n), 10_000, budget.rng("fault: b", wrong)).distinct
-        assert cumulative_p(distinct, right.distinct_law(n)) < budget.level("paper sizes", len(PAPER))
+        assert cumulative_p(distinct, right.distinct_law(n)) < budget.level(
+            "paper sizes", len(PAPER)
+        )
 
     def test_joint_law_sees_a_wrong_stage(self) -> None:
         right, n = MustWW(3, 3), 3
         for wrong in (MustWW(4, 3), MustOW(3, 3)):
-            table = count_table(wrong.draw_block(Frame(n), N_DRAWS, budget.rng("fault: joint", wrong)), n)
+            table = count_table(
+                wrong.draw_block(Frame(n), N_DRAWS, budget.rng("fault: joint", wrong)), n
+            )
             assert joint_p(table, stages_of(right), n) < budget.level("joint law", len(TINY))
 
     def test_aggregation_by_slot(self) -> None:
@@ -177,7 +206,9 @@ class TestPlantedFaults:
 
     def test_subsets_drawn_twice(self) -> None:
         sampler, n = MustOW(4, 6), 7
-        once = count_table(sampler.draw_block(Frame(n), N_DRAWS // 2, budget.rng("fault: twice")), n)
+        once = count_table(
+            sampler.draw_block(Frame(n), N_DRAWS // 2, budget.rng("fault: twice")), n
+        )
         table = np.repeat(once, 2, axis=0)
         eta = sampler.multiplicity_law(n).eta
         assert consecutive_p(table, eta) < budget.level("consecutive subsets", len(EXAMPLES))
@@ -187,7 +218,9 @@ class TestPlantedFaults:
         rng = budget.rng("fault: preferred")
         labels = rng.choice(n, p=[0.2, 0.2, 0.2, 0.22, 0.18], size=(N_DRAWS, 4))
         table = (labels[:, :, None] == np.arange(n)).sum(axis=1)
-        assert pairs_p(table, right.distinct_law(n)) < budget.level("pairs of records", len(EXAMPLES))
+        assert pairs_p(table, right.distinct_law(n)) < budget.level(
+            "pairs of records", len(EXAMPLES)
+        )
 
 
 def test_budget_is_kept() -> None:
@@ -208,7 +241,9 @@ def test_p_values_are_valid() -> None:
 MORE = chains(40, size_max=4, seed=5)
 
 
-def multiplicity_and_distinct(joint: dict[tuple[int, ...], Fraction], record: int) -> tuple[list, list]:
+def multiplicity_and_distinct(
+    joint: dict[tuple[int, ...], Fraction], record: int
+) -> tuple[list, list]:
     top = max(max(outcome) for outcome in joint)
     n = len(next(iter(joint)))
     copies, distinct = [Fraction(0)] * (top + 1), [Fraction(0)] * (n + 1)

@@ -1,4 +1,5 @@
-"""Draws of the importance sampler, of norm noise and of weighted sums against their laws; canaries against claims."""
+"""Draws of the importance sampler, of norm noise and of weighted sums against their laws; canaries
+against claims."""
 
 from __future__ import annotations
 
@@ -8,7 +9,12 @@ from scipy import stats
 
 from dpsub.importance.audit import audit_noise
 from dpsub.importance.lloyd import norm_noise
-from dpsub.importance.samplers import PoissonImportance, WeightedLaplaceSum, oracle_rates, uniform_rates
+from dpsub.importance.samplers import (
+    PoissonImportance,
+    WeightedLaplaceSum,
+    oracle_rates,
+    uniform_rates,
+)
 from tests.statistical import budget
 
 CASES = 30
@@ -42,7 +48,9 @@ def test_lengths_of_the_noise_are_gamma(d: int, order: float) -> None:
     if order == 1:
         assert stats.kstest(z[:, 0], stats.laplace(scale=2.0).cdf).pvalue > LEVEL
     short = norm_noise((20_000, d), 2.0, rng, order=order, radius="exponential")
-    wrong = stats.kstest(np.linalg.norm(short, ord=order, axis=1), stats.gamma(d, scale=2.0).cdf).pvalue
+    wrong = stats.kstest(
+        np.linalg.norm(short, ord=order, axis=1), stats.gamma(d, scale=2.0).cdf
+    ).pvalue
     assert (wrong < LEVEL) == (d > 1)
 
 
@@ -62,7 +70,14 @@ def test_errors_of_weighted_sums_have_the_exact_mean(name: str) -> None:
 
 def test_a_canary_comes_near_the_promise_where_noise_is_small() -> None:
     found = audit_noise(
-        "repaired", budget.rng("importance draws", "tight"), d=1, norm=1.0, beta_count=50.0, q=0.5, n_iterations=1,
-        draws=100_000, confidence=1 - LEVEL,
-    )  # fmt: skip
+        "repaired",
+        budget.rng("importance draws", "tight"),
+        d=1,
+        norm=1.0,
+        beta_count=50.0,
+        q=0.5,
+        n_iterations=1,
+        draws=100_000,
+        confidence=1 - LEVEL,
+    )
     assert 0.7 * found.promised < found.lower < found.promised

@@ -1,4 +1,5 @@
-"""Recycled laws that several tests share, and their divergences by another road: quadrature of the density."""
+"""Recycled laws that several tests share, and their divergences by another road: quadrature of the
+density."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 def nodes(law: Recycled, shift: float, panels: int = 100) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss-Legendre nodes and weights between all places where the density, or its shift, is not smooth."""
+    """Gauss-Legendre nodes and weights between all places where the density, or its shift, is not
+    smooth."""
     reach = 45 * law.kernel.scale + shift
     cuts = {law.lower, law.upper, law.lower + shift, law.upper + shift, 0.0, shift}
     edges = np.unique(np.concatenate([np.linspace(-reach, reach, panels), list(cuts)]))
@@ -23,7 +25,8 @@ def nodes(law: Recycled, shift: float, panels: int = 100) -> tuple[np.ndarray, n
 
 
 def density(law: Recycled, n: np.ndarray) -> np.ndarray:
-    """The released density, from its definition: normalised by quadrature and not by the package."""
+    """The released density, from its definition: normalised by quadrature and not by the
+    package."""
     return raw(law, n) / total(law)
 
 
@@ -41,7 +44,8 @@ def total(law: Recycled) -> float:
 
 
 def divergence(law: Recycled, epsilon: float, shift: float) -> float:
-    """Integral of (f(n) - e^epsilon f(n - shift))_+, cut where the integrand changes sign, found by bisection."""
+    """Integral of (f(n) - e^epsilon f(n - shift))_+, cut where the integrand changes sign, found by
+    bisection."""
     points, weights = nodes(law, shift)
 
     def gain(n: np.ndarray) -> np.ndarray:
@@ -60,16 +64,24 @@ def divergence(law: Recycled, epsilon: float, shift: float) -> float:
         rising = panel[row][-1] > 0
         for _ in range(60):
             middle = (left + right) / 2
-            left, right = (left, middle) if (float(gain(np.array([middle]))[0]) > 0) == rising else (middle, right)
+            left, right = (
+                (left, middle)
+                if (float(gain(np.array([middle]))[0]) > 0) == rising
+                else (middle, right)
+            )
         a, b = (right, high) if rising else (low, left)
-        found += float((b - a) / 2 * WEIGHTS @ np.maximum(gain((a + b) / 2 + (b - a) / 2 * NODES), 0.0))
+        found += float(
+            (b - a) / 2 * WEIGHTS @ np.maximum(gain((a + b) / 2 + (b - a) / 2 * NODES), 0.0)
+        )
     return found
 
 
 def laplace_split(epsilon: float, bound: float, sensitivity: float) -> float:
-    """epsilon_y of the best Laplace kernel under pure privacy: min(epsilon, -log(1 - r) / r), r = bound / sensitivity.
+    """epsilon_y of the best Laplace kernel under pure privacy: min(epsilon, -log(1 - r) / r), r =
+    bound / sensitivity.
 
-    With r >= 1, and for every epsilon <= 1, it is epsilon: the recycler gains nothing (docs/recycling.md, section 5).
+    With r >= 1, and for every epsilon <= 1, it is epsilon: the recycler gains nothing
+    (docs/recycling.md, section 5).
     """
     ratio = bound / sensitivity
     return min(epsilon, -math.log1p(-ratio) / ratio) if ratio < 1 else epsilon
@@ -82,5 +94,10 @@ def laplace_optimum(epsilon: float, bound: float, sensitivity: float) -> Recycle
     return Recycled.within(kernel, -math.expm1(split - epsilon), bound, sensitivity)
 
 
-KERNELS: tuple[Kernel, ...] = (GaussianKernel(1.3), GaussianKernel(4.0), LaplaceKernel(0.9), LaplaceKernel(3.0))
+KERNELS: tuple[Kernel, ...] = (
+    GaussianKernel(1.3),
+    GaussianKernel(4.0),
+    LaplaceKernel(0.9),
+    LaplaceKernel(3.0),
+)
 BOUNDS = ((-0.3, 0.3), (-3.0, 3.0), (-0.5, 2.0))

@@ -1,4 +1,5 @@
-"""The Adult table: parsing and coding on a few records, acceptance values on the original files, and the stand-in."""
+"""The Adult table: parsing and coding on a few records, acceptance values on the original files,
+and the stand-in."""
 
 from __future__ import annotations
 
@@ -15,8 +16,12 @@ from dpsub.errors import DataError
 
 SOURCES = Path(__file__).parents[2] / "data" / "SOURCES.csv"
 FOLDERS = [Path(os.environ.get("DPSUB_DATA") or "no folder"), SOURCES.parent / "raw"]
-REAL = next((folder / "adult" for folder in FOLDERS if (folder / "adult" / "adult.test").is_file()), None)
-needs_files = pytest.mark.skipif(REAL is None, reason="the original files are neither in DPSUB_DATA nor in data/raw")
+REAL = next(
+    (folder / "adult" for folder in FOLDERS if (folder / "adult" / "adult.test").is_file()), None
+)
+needs_files = pytest.mark.skipif(
+    REAL is None, reason="the original files are neither in DPSUB_DATA nor in data/raw"
+)
 
 DATA = """\
 39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Wife, White, Male, 2174, 0, 40, United-States, <=50K
@@ -25,13 +30,13 @@ DATA = """\
 30, Private, 100000, HS-grad, 9, Divorced, Sales, Unmarried, White, Male, 0, 0, 40, ?, <=50K
 30, Private, 100000, HS-grad, 9, Divorced, Sales, Unmarried, White, Male, 0, 0, 40, Cuba, <=50K
 
-"""
+"""  # noqa: E501
 TEST = """\
 |1x3 Cross validator
 25, Private, 50000, 11th, 7, Married-spouse-absent, Craft-repair, Own-child, Other, Male, 0, 0, 20, United-States, >50K.
 60, Local-gov, 100000, Masters, 14, Widowed, Priv-house-serv, Wife, White, Female, 0, 0, 80, United-States, <=50K.
 
-"""
+"""  # noqa: E501
 
 
 @pytest.fixture
@@ -91,7 +96,11 @@ def test_records_are_coded_scaled_and_ordered_test_part_first(few):
 def test_a_damaged_file_is_refused(few, old, new):
     assert old in DATA
     few[0].write_text(DATA.replace(old, new, 1))
-    with pytest.raises(DataError, match=r"(must hold records|order of the records differs).* original file"):
+    with pytest.raises(
+        DataError,
+        match=r"(must hold records|order of the records differs).* "
+        r"original file",
+    ):
         adult.prepare(*few)
 
 
@@ -102,20 +111,33 @@ def test_no_text_or_no_file_is_refused_and_windows_line_ends_do_no_harm(few):
     with pytest.raises(DataError, match="can't decode byte 0xc1"):
         adult.prepare(*few)
     few[0].unlink()
-    with pytest.raises(DataError, match=r"adult\.data must be readable, got: No such file or directory"):
+    with pytest.raises(
+        DataError,
+        match=r"adult\.data must be readable, got: No such file or "
+        r"directory",
+    ):
         adult.prepare(*few)
 
 
-def test_what_is_written_is_loaded_split_cannot_be_changed_and_is_always_the_same(few, tmp_path, monkeypatch):
+def test_what_is_written_is_loaded_split_cannot_be_changed_and_is_always_the_same(
+    few, tmp_path, monkeypatch
+):
     table = adult.prepare(*few)
     for name in ("a", "b"):
-        adult.write(table, tmp_path / name / "adult.parquet", label="real", sources={"adult.data": "0" * 64})
-    files = [{path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("a", "b")]
+        adult.write(
+            table, tmp_path / name / "adult.parquet", label="real", sources={"adult.data": "0" * 64}
+        )
+    files = [
+        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+        for name in ("a", "b")
+    ]
     assert files[0] == files[1] and sorted(files[0]) == ["adult.json", "adult.parquet"]
     monkeypatch.setattr(adult, "N_TRAIN", 3)
     loaded = adult.load(tmp_path / "a" / "adult.parquet")
     assert (loaded.label, loaded.X_train.shape, loaded.X_test.shape) == ("real", (3, 13), (1, 13))
-    np.testing.assert_array_equal(np.vstack([loaded.X_train, loaded.X_test]), table[list(adult.FEATURES)])
+    np.testing.assert_array_equal(
+        np.vstack([loaded.X_train, loaded.X_test]), table[list(adult.FEATURES)]
+    )
     assert (loaded.y_train.tolist(), loaded.y_test.tolist()) == ([1, 0, 0], [1])
     with pytest.raises(ValueError, match="read-only"):
         loaded.X_train[0, 0] = 2
@@ -131,12 +153,13 @@ def test_the_original_files_give_the_papers_table(tmp_path):
     data = adult.load(tmp_path / "adult.parquet")
     assert (data.X_train.shape, data.X_test.shape) == ((30969, 13), (10323, 13))
     assert (data.y_train.sum(), data.y_test.sum()) == (7766, 2682)
-    # the acceptance value: without privacy, at convergence, 0.841 of the test part are classified correctly
+    # the acceptance value: without privacy, at convergence, 0.841 of the test part are classified
+    # correctly
     fit = LogisticRegression(C=np.inf, max_iter=5000).fit(data.X_train, data.y_train)
     assert round(fit.score(data.X_test, data.y_test), 3) == 0.841
 
 
-# -- the stand-in ------------------------------------------------------------------------------------------------------
+# -- the stand-in ----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -155,12 +178,23 @@ def test_schema_size_and_label_counts_are_those_of_the_original_and_it_is_always
 def test_marginals_are_near_those_of_the_original(table):
     # means over the 41,292 original records
     original = {
-        "age": 38.597, "workclass_private": 0.7300, "fnlwgt": 187243, "education_num": 10.2226, "married": 0.4737,
-        "white": 0.8802, "male": 0.6738, "capital_gain": 1126.8, "capital_loss": 90.07, "hours_per_week": 40.976,
-        "occupation_professional": 0.2691, "occupation_office": 0.3023, "occupation_worker": 0.2798,
-    }  # fmt: skip
+        "age": 38.597,
+        "workclass_private": 0.7300,
+        "fnlwgt": 187243,
+        "education_num": 10.2226,
+        "married": 0.4737,
+        "white": 0.8802,
+        "male": 0.6738,
+        "capital_gain": 1126.8,
+        "capital_loss": 90.07,
+        "hours_per_week": 40.976,
+        "occupation_professional": 0.2691,
+        "occupation_office": 0.3023,
+        "occupation_worker": 0.2798,
+    }
     ratio = table[list(original)].mean() / pd.Series(original)
-    # the tables interpolate linearly between quantiles, which thickens the top of the weights and of the gains
+    # the tables interpolate linearly between quantiles, which thickens the top of the weights and
+    # of the gains
     loose = ["fnlwgt", "capital_gain", "capital_loss"]
     assert ratio.drop(loose).between(0.98, 1.02).all(), ratio
     assert ratio[loose].between(0.85, 1.15).all(), ratio
@@ -170,6 +204,7 @@ def test_logistic_regression_meets_a_task_like_the_original(table):
     scaled = adult.scaled(table)
     X, y = scaled[list(adult.FEATURES)].to_numpy(), scaled["income"].to_numpy()
     fit = LogisticRegression(C=np.inf, max_iter=5000).fit(X[: adult.N_TRAIN], y[: adult.N_TRAIN])
-    assert 0.82 < fit.score(X[adult.N_TRAIN :], y[adult.N_TRAIN :]) < 0.86  # the original gives 0.841
+    # the original gives 0.841
+    assert 0.82 < fit.score(X[adult.N_TRAIN :], y[adult.N_TRAIN :]) < 0.86
     signs = np.sign(fit.coef_[0]) == np.sign(adult.COEFFICIENTS)
     assert signs.all()

@@ -1,4 +1,5 @@
-"""Random allocation: both ends against quadrature, closed forms and the schedule as it is drawn; faults are noticed."""
+"""Random allocation: both ends against quadrature, closed forms and the schedule as it is drawn;
+faults are noticed."""
 
 from __future__ import annotations
 
@@ -13,7 +14,13 @@ from scipy.special import ndtr
 
 import dpsub
 from dpsub.accounting import allocation
-from dpsub.accounting.allocation import AllocationEvent, SelectionEvent, SumEvent, mean_law, upper_pld
+from dpsub.accounting.allocation import (
+    AllocationEvent,
+    SelectionEvent,
+    SumEvent,
+    mean_law,
+    upper_pld,
+)
 from dpsub.accounting.bracket import Bracket, Composition, Event, Target
 from dpsub.accounting.compose import ComposedLoss, TiltedSum
 from dpsub.accounting.discretise import exchanged
@@ -33,7 +40,8 @@ def generator() -> np.random.Generator:
 
 
 def two_steps(noise: float, epsilon: float) -> tuple[float, float]:
-    """H_a(P || Q) and H_a(Q || P) for t = 2: Black and Scholes' formula in one coordinate, a sum in the other."""
+    """H_a(P || Q) and H_a(Q || P) for t = 2: Black and Scholes' formula in one coordinate, a sum in
+    the other."""
     sigma, a = 1 / noise, math.exp(epsilon)
     z = np.linspace(-10, 12 + sigma, 100_001)
     weights = (z[1] - z[0]) * np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
@@ -43,13 +51,17 @@ def two_steps(noise: float, epsilon: float) -> tuple[float, float]:
         return np.log(np.maximum(strike, 1e-300)) / sigma + sigma / 2
 
     call, put = 2 * a - x, 2 / a - x
-    forward = weights @ np.where(call > 0, ndtr(sigma - d(call)) - call * ndtr(-d(call)), 1 - call) / 2
-    return float(forward), float(weights @ np.where(put > 0, put * ndtr(d(put)) - ndtr(d(put) - sigma), 0.0) * a / 2)
+    forward = (
+        weights @ np.where(call > 0, ndtr(sigma - d(call)) - call * ndtr(-d(call)), 1 - call) / 2
+    )
+    return float(forward), float(
+        weights @ np.where(put > 0, put * ndtr(d(put)) - ndtr(d(put) - sigma), 0.0) * a / 2
+    )
 
 
 def gauss(noise: float, t: int, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Points of t independent N(0, s^2) variables, shape (t, n), moved to where the record's steps lie as well, their
-    weights, and X_j and 1 / (X_j e^(1/s^2)) there."""
+    """Points of t independent N(0, s^2) variables, shape (t, n), moved to where the record's steps
+    lie as well, their weights, and X_j and 1 / (X_j e^(1/s^2)) there."""
     z = np.linspace(-9, 9 + 1 / noise, points)
     axes = np.stack(np.meshgrid(*[z] * t, indexing="ij")).reshape(t, -1)
     weights = np.exp(-np.sum(axes**2, axis=0) / 2) * ((z[1] - z[0]) / math.sqrt(2 * math.pi)) ** t
@@ -81,7 +93,9 @@ def test_two_steps_are_what_quadrature_gives(noise: float) -> None:
 def test_three_steps_need_no_power_of_two(noise: float, epsilon: float) -> None:
     weights, x, _ = gauss(noise, 3, 121)
     ratio, a = x.mean(axis=0), math.exp(epsilon)
-    for swapped, truth in enumerate((weights @ np.maximum(ratio - a, 0), weights @ np.maximum(1 - a * ratio, 0))):
+    for swapped, truth in enumerate(
+        (weights @ np.maximum(ratio - a, 0), weights @ np.maximum(1 - a * ratio, 0))
+    ):
         found = bracket(AllocationEvent(3, noise), epsilon, bool(swapped))
         assert found.lower <= truth * (1 + 1e-3) and truth <= found.upper * (1 + 1e-3)
 
@@ -100,7 +114,14 @@ def test_charges_that_are_left_out_are_noticed() -> None:
     # means of cells where their ends are due
     coarse = mean_law(2, noise, 0.3, 1e-18, False)
     assert (
-        delta(replace(coarse, upper=True, ratio=np.append(0.0, coarse.ratio), mass=np.append(0.0, coarse.mass)))
+        delta(
+            replace(
+                coarse,
+                upper=True,
+                ratio=np.append(0.0, coarse.ratio),
+                mass=np.append(0.0, coarse.mass),
+            )
+        )
         < truth[0]
     )
     # no share of a ratio that rounding could have lowered
@@ -113,7 +134,9 @@ def test_rounding_up_is_no_contraction(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ComposedLoss([event.lower(0.02, 1e-18, False)], [1]).delta(1.0) < truth
     right = allocation._collected
 
-    def rounded(terms: int, edges: np.ndarray, mass: np.ndarray, excess: np.ndarray, *rest: Any) -> Any:
+    def rounded(
+        terms: int, edges: np.ndarray, mass: np.ndarray, excess: np.ndarray, *rest: Any
+    ) -> Any:
         floor = np.append(edges, edges[-1])
         return right(terms, edges, mass, mass * (floor - np.append(0.0, edges)), *rest)
 
@@ -128,15 +151,26 @@ def test_groups_exchange_shares_and_keep_the_whole() -> None:
     first, grid = rng.uniform(0.5, 1.5, 50), np.exp(0.1 * np.arange(50))
     second = first / (grid * np.exp(rng.uniform(-0.05, 0.05, 50)))
     after = exchanged(*exchanged(first, second, grid), grid)
-    assert after[0].sum() == pytest.approx(first.sum()) and after[1].sum() == pytest.approx(second.sum())
-    assert np.abs(np.log(after[0] / after[1] / grid)).max() < 0.5 * np.abs(np.log(first / second / grid)).max()
+    assert after[0].sum() == pytest.approx(first.sum()) and after[1].sum() == pytest.approx(
+        second.sum()
+    )
+    assert (
+        np.abs(np.log(after[0] / after[1] / grid)).max()
+        < 0.5 * np.abs(np.log(first / second / grid)).max()
+    )
 
 
-@pytest.mark.parametrize(("schedule", "noise", "epsilon"), [
-    (dpsub.RandomAllocation(5), 0.5, 2.0), (dpsub.RandomAllocation(3), 1.0, 0.2),
-    (dpsub.RandomAllocation(6, 2), 1.0, 0.5),
-])  # fmt: skip
-def test_the_schedule_as_it_is_drawn_attains_the_lower_end(schedule: Any, noise: float, epsilon: float) -> None:
+@pytest.mark.parametrize(
+    ("schedule", "noise", "epsilon"),
+    [
+        (dpsub.RandomAllocation(5), 0.5, 2.0),
+        (dpsub.RandomAllocation(3), 1.0, 0.2),
+        (dpsub.RandomAllocation(6, 2), 1.0, 0.5),
+    ],
+)
+def test_the_schedule_as_it_is_drawn_attains_the_lower_end(
+    schedule: Any, noise: float, epsilon: float
+) -> None:
     rng, n_epochs = generator(), 30_000
     drawn = schedule.draw_block(dpsub.sampling.Frame(1), schedule.t * n_epochs, rng)
     included = np.diff(drawn.offsets).reshape(n_epochs, schedule.t)
@@ -147,11 +181,18 @@ def test_the_schedule_as_it_is_drawn_attains_the_lower_end(schedule: Any, noise:
         x = np.exp(outputs / noise**2 - noise**-2 / 2)
         return np.mean([x[:, list(subset)].prod(axis=1) for subset in subsets], axis=0)
 
-    said = [(ratio(outputs) > math.exp(epsilon)).astype(float) for outputs in (released + included, released)]
+    said = [
+        (ratio(outputs) > math.exp(epsilon)).astype(float)
+        for outputs in (released + included, released)
+    ]
     attained = said[0].mean() - math.exp(epsilon) * said[1].mean()
     deviation = math.sqrt((said[0].var() + math.exp(2 * epsilon) * said[1].var()) / n_epochs)
     found = dpsub.account(schedule, noise_multiplier=noise, epsilon=epsilon)
-    assert abs(attained - max(min(attained, found.upper), found.lower)) < 4 * deviation < 0.2 * attained
+    assert (
+        abs(attained - max(min(attained, found.upper), found.lower))
+        < 4 * deviation
+        < 0.2 * attained
+    )
 
 
 @pytest.mark.parametrize(("noise", "epsilon"), [(0.7, 2.0), (2.0, 0.3)])
@@ -161,12 +202,18 @@ def test_two_of_three_lie_between_attack_and_blocks(noise: float, epsilon: float
     truths = weights @ np.maximum(ratio - a, 0), weights @ np.maximum(1 - a * ratio, 0)
     composition = Composition([(SelectionEvent(3, 2, noise), 1)])
     for swapped, truth in zip((False, True), truths, strict=True):
-        ends = [side(0.02, 1e-18, swapped).delta(epsilon) for side in (composition.lower, composition.upper)]  # type: ignore[union-attr]
+        ends = [
+            side(0.02, 1e-18, swapped).delta(epsilon)
+            for side in (composition.lower, composition.upper)
+        ]  # type: ignore[union-attr]
         assert 0.9 * truth < ends[0] <= truth <= ends[1] < 1.5 * truth
 
 
 def test_blocks_that_differ_in_size_are_all_counted() -> None:
-    assert [(event.t, times) for event, times in SelectionEvent(11, 4, 1.0).blocks] == [(2, 1), (3, 3)]
+    assert [(event.t, times) for event, times in SelectionEvent(11, 4, 1.0).blocks] == [
+        (2, 1),
+        (3, 3),
+    ]
     assert [(event.t, times) for event, times in SelectionEvent(12, 4, 1.0).blocks] == [(3, 4)]
 
 
@@ -174,14 +221,17 @@ def test_blocks_that_differ_in_size_are_all_counted() -> None:
 def test_a_replaced_record_is_bounded(noise: float, epsilon: float) -> None:
     weights, x, mirrored = gauss(noise, 2, 1001)
     truth = weights @ np.maximum(x.mean(axis=0) - math.exp(epsilon) * mirrored.mean(axis=0), 0)
-    found = dpsub.account(dpsub.RandomAllocation(2), noise_multiplier=noise, epsilon=epsilon, adjacency="substitute")
+    found = dpsub.account(
+        dpsub.RandomAllocation(2), noise_multiplier=noise, epsilon=epsilon, adjacency="substitute"
+    )
     assert found.kind == "bounds" and 0 < found.lower <= truth <= found.upper < 2 * truth
     revealed = float(GaussianProfile(2 / noise).delta(epsilon))
     assert found.upper <= revealed * 1.01
 
 
 @pytest.mark.parametrize(
-    ("t", "noise", "epsilon", "share"), [(2, 1.0, 1.0, 0.97), (2, 5.0, 0.1, 0.999), (3, 0.7, 1.0, 0.9)]
+    ("t", "noise", "epsilon", "share"),
+    [(2, 1.0, 1.0, 0.97), (2, 5.0, 0.1, 0.999), (3, 0.7, 1.0, 0.9)],
 )
 def test_a_record_put_to_the_opposite_attains_most_of_what_it_could(
     t: int, noise: float, epsilon: float, share: float
@@ -189,11 +239,21 @@ def test_a_record_put_to_the_opposite_attains_most_of_what_it_could(
     weights, x, mirrored = gauss(noise, t, {2: 1001, 3: 161}[t])
     truth = weights @ np.maximum(x.mean(axis=0) - math.exp(epsilon) * mirrored.mean(axis=0), 0)
     composition = Composition([(SumEvent(t, 1, noise, 1 / t, 1.0, -1.0), 1)])
-    ends = [composition.attacks([Target(epsilon)], directions=[swapped])[0].value for swapped in (False, True)]
-    assert share * truth < ends[0] <= truth * (1 + 1e-9) and ends[1] == pytest.approx(ends[0], rel=1e-9)
+    ends = [
+        composition.attacks([Target(epsilon)], directions=[swapped])[0].value
+        for swapped in (False, True)
+    ]
+    assert share * truth < ends[0] <= truth * (1 + 1e-9) and ends[1] == pytest.approx(
+        ends[0], rel=1e-9
+    )
     removed = Composition([(AllocationEvent(t, noise), 1)]).attacks([Target(epsilon)])[0].value
-    found = dpsub.account(dpsub.RandomAllocation(t), noise_multiplier=noise, epsilon=epsilon, adjacency="substitute")
-    assert 1.5 * removed < ends[0] <= found.lower * 1.001 and found.lower <= truth * (1 + 1e-9) < found.upper * 1.01
+    found = dpsub.account(
+        dpsub.RandomAllocation(t), noise_multiplier=noise, epsilon=epsilon, adjacency="substitute"
+    )
+    assert (
+        1.5 * removed < ends[0] <= found.lower * 1.001
+        and found.lower <= truth * (1 + 1e-9) < found.upper * 1.01
+    )
 
 
 def test_a_replaced_record_as_it_is_drawn_attains_the_lower_end() -> None:
@@ -205,8 +265,13 @@ def test_a_replaced_record_as_it_is_drawn_attains_the_lower_end() -> None:
     loss = np.sum(np.log(np.exp(outputs).sum(axis=2) / np.exp(-outputs).sum(axis=2)), axis=1)
     gains = np.maximum(-np.expm1(epsilon - loss), 0.0)
     truth, deviation = gains.mean(), gains.std() / math.sqrt(n_games)
-    found = dpsub.account(schedule, epochs=epochs, noise_multiplier=noise, epsilon=epsilon, adjacency="substitute")
-    assert 0.95 * truth < found.lower < truth + 4 * deviation < 1.1 * truth and truth - 4 * deviation < found.upper
+    found = dpsub.account(
+        schedule, epochs=epochs, noise_multiplier=noise, epsilon=epsilon, adjacency="substitute"
+    )
+    assert (
+        0.95 * truth < found.lower < truth + 4 * deviation < 1.1 * truth
+        and truth - 4 * deviation < found.upper
+    )
 
 
 def test_fewer_steps_are_less_private_and_none_is_worse_than_in_order() -> None:
@@ -219,7 +284,14 @@ def test_fewer_steps_are_less_private_and_none_is_worse_than_in_order() -> None:
 
 @pytest.mark.parametrize(
     ("t", "k", "noise"),
-    [(10**9, 1, 1.0), (10**9, 1, 0.05), (2, 1, 1000.0), (10**6, 3, 1.0), (100, 2, 0.05), (3, 2, 1e9)],
+    [
+        (10**9, 1, 1.0),
+        (10**9, 1, 0.05),
+        (2, 1, 1000.0),
+        (10**6, 3, 1.0),
+        (100, 2, 0.05),
+        (3, 2, 1e9),
+    ],
 )
 def test_extreme_sizes_are_answered(t: int, k: int, noise: float) -> None:
     found = dpsub.account(dpsub.RandomAllocation(t, k), noise_multiplier=noise, delta=1e-6)
@@ -232,7 +304,9 @@ def test_a_small_epsilon_is_no_wider_than_half_a_percent() -> None:
 
 
 def test_an_attack_that_has_no_grid_is_none() -> None:
-    found = dpsub.account(dpsub.RandomAllocation(10**9, 5 * 10**8), noise_multiplier=1, delta=1e-6, time_limit=1)
+    found = dpsub.account(
+        dpsub.RandomAllocation(10**9, 5 * 10**8), noise_multiplier=1, delta=1e-6, time_limit=1
+    )
     assert found.lower == 0 < found.upper
 
 
@@ -246,8 +320,8 @@ def test_all_steps_with_little_noise_are_refused() -> None:
 def test_a_first_law_covers_what_masses_of_cells_may_be_off_by(
     share: float, sign: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A law with all its mass at the ends of cells, so that moving it there leaves no room, is told with errors that
-    are as large as is said."""
+    """A law with all its mass at the ends of cells, so that moving it there leaves no room, is told
+    with errors that are as large as is said."""
     sigma, error = 0.7, 1e-4
     truth: dict[str, np.ndarray] = {}
 
@@ -264,8 +338,13 @@ def test_a_first_law_covers_what_masses_of_cells_may_be_off_by(
     mass, rho = law.mass * (1 + law.mass_error), law.ratio_error
     for a in np.exp(np.linspace(-5, 5, 2001)):
         up, down = (
-            float(np.sum(truth["q"] * ((1 - share) * one(truth["low"]) + share * one(truth["high"]))))
-            for one in (lambda r, a=a: np.maximum(r - a, 0.0), lambda r, a=a: np.maximum(a - r, 0.0))
+            float(
+                np.sum(truth["q"] * ((1 - share) * one(truth["low"]) + share * one(truth["high"])))
+            )
+            for one in (
+                lambda r, a=a: np.maximum(r - a, 0.0),
+                lambda r, a=a: np.maximum(a - r, 0.0),
+            )
         )
         assert up <= mass @ np.maximum(law.ratio * (1 + rho) - a, 0.0) + law.lost + 1e-14
         assert down <= mass @ np.maximum(a - law.ratio * (1 - rho), 0.0) + 1e-14

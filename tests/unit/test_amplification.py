@@ -1,4 +1,5 @@
-"""Amplification: Table 2 by a second road, inversion, categories; typed bounds and the translator between relations."""
+"""Amplification: Table 2 by a second road, inversion, categories; typed bounds and the translator
+between relations."""
 
 from __future__ import annotations
 
@@ -48,7 +49,9 @@ def test_deep_tails_stay_finite_in_log_space() -> None:
     law = MultiplicityLaw.single(1e-3)
     result = amplify(law, GaussianProfile(0.1), 20.0)
     assert float(result.delta_amplified) == 0.0
-    assert float(result.log_delta_amplified) == pytest.approx(float(result.log_delta) + math.log(1e-3), rel=1e-14)
+    assert float(result.log_delta_amplified) == pytest.approx(
+        float(result.log_delta) + math.log(1e-3), rel=1e-14
+    )
 
 
 def test_rare_large_groups_are_not_dropped() -> None:
@@ -61,7 +64,8 @@ def test_rare_large_groups_are_not_dropped() -> None:
 
 
 def test_a_late_term_of_relative_size_1e_10_still_counts() -> None:
-    log_pmf = np.full(61, math.log(1e-30))  # all counts possible, so that the last one is in a later block
+    # all counts possible, so that the last one is in a later block
+    log_pmf = np.full(61, math.log(1e-30))
     log_pmf[0], log_pmf[1], log_pmf[60] = math.log(0.5), math.log(0.5), math.log(1e-10)
     profile = GaussianProfile(1.0)
     value = float(amplify(MultiplicityLaw(log_pmf), profile, 0.1).delta_amplified)
@@ -90,7 +94,9 @@ def test_large_epsilons_neither_overflow_nor_jump() -> None:
     assert float(base_epsilon(5000.0, 0.5)) == pytest.approx(5000 - math.log(0.5))
     lift = math.exp(730 + math.log(1e-320))
     assert float(amplified_epsilon(730.0, 1e-320)) == pytest.approx(math.log1p(lift), rel=1e-12)
-    assert float(base_epsilon(1e-3, 1e-320)) == pytest.approx(math.log(math.expm1(1e-3)) - math.log(1e-320))
+    assert float(base_epsilon(1e-3, 1e-320)) == pytest.approx(
+        math.log(math.expm1(1e-3)) - math.log(1e-320)
+    )
 
 
 CASES = [
@@ -153,8 +159,7 @@ def test_reference_values(bound: Bound, profile: Profile, values: tuple[float, .
 
 def test_edges_of_rates_and_sizes() -> None:
     both = DeclaredProfile.of(LAPLACE, R, S)
-    for bound in (poisson(0), theorem_14(0, 5), poisson(0, S, S, 5), wr(5, 0),
-                  poisson(0, R, S)):  # fmt: skip
+    for bound in (poisson(0), theorem_14(0, 5), poisson(0, S, S, 5), wr(5, 0), poisson(0, R, S)):
         np.testing.assert_array_equal(bound.delta(both, TARGETS), np.zeros(4))
     for bound in (poisson(1), theorem_14(1, 5), poisson(1, S, S, 5), wor(5, 5)):
         np.testing.assert_allclose(bound.delta(both, TARGETS), LAPLACE.delta(TARGETS), rtol=1e-14)
@@ -178,7 +183,9 @@ def test_theorem_14_and_its_tight_form(rate: float, n: int, target: float, pure:
     profile: Profile = PointGuarantee(1.0, 0.0 if pure else 0.01)
     declared = DeclaredProfile.of(profile, S)
     printed = float(theorem_14(rate, n).delta(declared, target))
-    assert printed == pytest.approx(min(1.0, theorem14(profile, rate, n, target)), rel=1e-10, abs=1e-15)
+    assert printed == pytest.approx(
+        min(1.0, theorem14(profile, rate, n, target)), rel=1e-10, abs=1e-15
+    )
     assert float(poisson(rate, S, S, n).delta(declared, target)) <= printed * (1 + 1e-12) + 1e-15
 
 
@@ -189,14 +196,18 @@ def test_planted_fault_theorem_14_without_the_extension_is_another_number() -> N
             with np.errstate(divide="ignore"):
                 return np.log(np.maximum(0.0, p - np.exp(order) * (1 - p)))
 
-    declared, faulty = (DeclaredProfile.of(kind(0.75), S) for kind in (RandomisedResponseProfile, Printed))
+    declared, faulty = (
+        DeclaredProfile.of(kind(0.75), S) for kind in (RandomisedResponseProfile, Printed)
+    )
     bound = theorem_14(0.1, 4)
     assert float(faulty.profile.delta(-3.0)) < float(declared.profile.delta(-3.0)) - 0.1
     assert float(bound.delta(faulty, 0.03)) < 0.99 * float(bound.delta(declared, 0.03))
     # a convex extension keeps Theorem 14 above its tight form, which never looks below epsilon'
     tight = poisson(0.1, S, S, 4)
     assert float(bound.delta(faulty, 0.03)) >= float(tight.delta(declared, 0.03))
-    assert float(tight.delta(faulty, 0.03)) == pytest.approx(float(tight.delta(declared, 0.03)), rel=1e-13)
+    assert float(tight.delta(faulty, 0.03)) == pytest.approx(
+        float(tight.delta(declared, 0.03)), rel=1e-13
+    )
 
 
 def test_the_pure_loss_of_poisson_under_substitution() -> None:
@@ -229,7 +240,11 @@ def test_the_translator_names_a_bound_that_only_its_relation_may_use(
     assert (bound.name, bound.base_relation, bound.relation) == (name, base, target)
     assert 0 < float(bound.delta(DeclaredProfile.of(GAUSSIAN, base), 0.1)) < 1
     other = S if base is R else R
-    with pytest.raises(UnsupportedError, match=r"needs a base profile for .*, got one for .*; declare") as caught:
+    with pytest.raises(
+        UnsupportedError,
+        match=r"needs a base profile for .*, got one for .*; "
+        r"declare",
+    ) as caught:
         bound.delta(DeclaredProfile.of(GAUSSIAN, other), 0.1)
     assert "\n" not in str(caught.value)
     for missing in sizes:
@@ -240,11 +255,14 @@ def test_the_translator_names_a_bound_that_only_its_relation_may_use(
             translate(sampler, base, target, **fewer)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("sampler", "base", "reason"), [
-    ("poisson", S, "may release the size of its sample"),
-    ("wor", S, "which adding a record changes"),
-    ("wor", R, "which adding a record changes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("sampler", "base", "reason"),
+    [
+        ("poisson", S, "may release the size of its sample"),
+        ("wor", S, "which adding a record changes"),
+        ("wor", R, "which adding a record changes"),
+    ],
+)
 def test_the_translator_says_why_there_is_none(sampler: str, base: Relation, reason: str) -> None:
     with pytest.raises(UnsupportedError, match=reason) as caught:
         translate(sampler, base, R, rate=0.1, n=10, m=3)
@@ -274,7 +292,10 @@ def test_absurd_numbers_are_answered_without_a_warning(sampler: str, rate: float
     [
         (lambda: amplify(SINGLE, GAUSSIAN, [0.1, -0.1]), "epsilon must be at least 0"),
         (lambda: amplify(SINGLE, GAUSSIAN, math.inf), "epsilon must be finite"),
-        (lambda: amplify(MultiplicityLaw(np.array([0.0, -np.inf])), GAUSSIAN, 1.0), "with positive probability"),
+        (
+            lambda: amplify(MultiplicityLaw(np.array([0.0, -np.inf])), GAUSSIAN, 1.0),
+            "with positive probability",
+        ),
         (lambda: base_epsilon(0.1, 0.0), "eta must be above 0"),
         (lambda: amplified_epsilon(0.1, 1.1), "eta must be at most 1"),
         (lambda: category(1.0, 1.5, 0.5, 0.1), "delta must be at most 1"),
@@ -287,8 +308,14 @@ def test_absurd_numbers_are_answered_without_a_warning(sampler: str, rate: float
         (lambda: wr(4, -1), "m must be at least 0"),
         (lambda: wr(1, 2, R), "n must be at least 2"),
         (lambda: theorem_14(0.1, 2.5), "n must be a whole number"),  # type: ignore[arg-type]
-        (lambda: WOR.delta(DeclaredProfile.of(LAPLACE, S), -0.1), "epsilon_amplified must be at least 0"),
-        (lambda: WOR.delta(DeclaredProfile.of(LAPLACE, S), math.inf), "epsilon_amplified must be finite"),
+        (
+            lambda: WOR.delta(DeclaredProfile.of(LAPLACE, S), -0.1),
+            "epsilon_amplified must be at least 0",
+        ),
+        (
+            lambda: WOR.delta(DeclaredProfile.of(LAPLACE, S), math.inf),
+            "epsilon_amplified must be finite",
+        ),
         (lambda: DeclaredProfile.of(LAPLACE), "must hold for a relation between samples, got none"),
         (lambda: translate("wro", S, S, n=3, m=2), "unknown sampler 'wro'; did you mean 'wr"),
         (lambda: translate("wor", "replace", S, n=3, m=2), "unknown base relation 'replace'"),

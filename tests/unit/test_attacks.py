@@ -1,4 +1,5 @@
-"""The adaptive attack: never above what it claims to attain, and attained by an adversary who is simulated."""
+"""The adaptive attack: never above what it claims to attain, and attained by an adversary who is
+simulated."""
 
 from __future__ import annotations
 
@@ -36,36 +37,53 @@ def two_steps(q: float, s: float, epsilon: float) -> float:
     t = np.linspace(-12 * s, 2 + 12 * s, 200_001)
     p = (1 - q) * norm.pdf(t, 0, s) + q * norm.pdf(t, 2, s)
     r = norm.pdf(t, 0, s)
-    sides = [np.sum(one * wor_profile(math.exp(epsilon) * other / one, q, s)) for one, other in ((p, r), (r, p))]
+    sides = [
+        np.sum(one * wor_profile(math.exp(epsilon) * other / one, q, s))
+        for one, other in ((p, r), (r, p))
+    ]
     return float(max(sides) * (t[1] - t[0]))
 
 
-def simulated(law: MultiplicityLaw, s: float, epsilon: float, steps: int, runs: int) -> tuple[float, float]:
-    """Mean and standard error of (1 - e^(epsilon - loss))_+ where the fillers are -1 below epsilon and +1 above it."""
+def simulated(
+    law: MultiplicityLaw, s: float, epsilon: float, steps: int, runs: int
+) -> tuple[float, float]:
+    """Mean and standard error of (1 - e^(epsilon - loss))_+ where the fillers are -1 below epsilon
+    and +1 above it."""
     rng = stream(7, experiment="flip", cell={}, role="noise", replicate=0)
     counts = np.arange(law.pmf.size)
     loss = np.zeros(runs)
     for _ in range(steps):
         minus = loss < epsilon
         drawn = rng.choice(counts, size=runs, p=law.pmf / law.pmf.sum())
-        # with fillers at +1 the record at +1 cannot be told from them, and the one at -1 would be missed
+        # with fillers at +1 the record at +1 cannot be told from them, and the one at -1 would be
+        # missed
         output = np.where(minus, 2 * drawn, 0) + s * rng.standard_normal(runs)
-        ratio = sum(w * np.exp((2 * u * output - 2 * u**2) / s**2) for u, w in zip(counts, law.pmf, strict=True))
+        ratio = sum(
+            w * np.exp((2 * u * output - 2 * u**2) / s**2)
+            for u, w in zip(counts, law.pmf, strict=True)
+        )
         loss += np.where(minus, 1, -1) * np.log(ratio)
     gains = np.maximum(-np.expm1(np.minimum(epsilon - loss, 0)), 0)
     return float(gains.mean()), float(gains.std() / math.sqrt(runs))
 
 
-@pytest.mark.parametrize(("q", "s", "epsilon"), [(0.5, 1.0, 0.0), (0.5, 1.0, 1.0), (0.1, 0.6, 0.5), (0.01, 2.0, 0.1)])
+@pytest.mark.parametrize(
+    ("q", "s", "epsilon"), [(0.5, 1.0, 0.0), (0.5, 1.0, 1.0), (0.1, 0.6, 0.5), (0.01, 2.0, 0.1)]
+)
 def test_two_steps_by_quadrature(q: float, s: float, epsilon: float) -> None:
-    found = AdaptiveAttack(FillerPair(MultiplicityLaw.single(q), s / 2), 2).answer(Target(epsilon=epsilon))
+    found = AdaptiveAttack(FillerPair(MultiplicityLaw.single(q), s / 2), 2).answer(
+        Target(epsilon=epsilon)
+    )
     truth = two_steps(q, s, epsilon)
     assert found <= truth * (1 + 1e-6)
     assert found >= truth * (1 - 2e-3)
 
 
 def test_two_steps_lie_between_attack_and_proof() -> None:
-    truth, answer = two_steps(0.5, 1.0, 0.0), dpsub.account(Wor(2), 4, noise_multiplier=1.0, steps=2, epsilon=0.0)
+    truth, answer = (
+        two_steps(0.5, 1.0, 0.0),
+        dpsub.account(Wor(2), 4, noise_multiplier=1.0, steps=2, epsilon=0.0),
+    )
     assert truth == pytest.approx(0.51662, abs=1e-5)
     assert truth - 1e-3 < answer.lower <= truth
     assert answer.upper == pytest.approx(0.5379, abs=1e-4)
@@ -92,18 +110,25 @@ def test_an_adversary_who_is_simulated_attains_the_value() -> None:
     mean, error = simulated(law, s, epsilon, steps, 50_000)
     assert abs(mean - found) <= 5 * error
     # the same draws tell the flip from the better static attack
-    static = Composition([(PairEvent(FillerPair(law, s / 2)), steps)]).answer(Target(epsilon=epsilon))[:2]
+    static = Composition([(PairEvent(FillerPair(law, s / 2)), steps)]).answer(
+        Target(epsilon=epsilon)
+    )[:2]
     assert mean - static[1] > 5 * error
 
 
 @pytest.mark.parametrize(
-    ("q", "s", "steps", "epsilon"), [(0.01, 2.6, 1000, 2.0), (0.2, 1.0, 30, 4.0), (0.5, 6.0, 9, 3.0)]
+    ("q", "s", "steps", "epsilon"),
+    [(0.01, 2.6, 1000, 2.0), (0.2, 1.0, 30, 4.0), (0.5, 6.0, 9, 3.0)],
 )
-def test_fillers_that_never_change_give_the_static_value(q: float, s: float, steps: int, epsilon: float) -> None:
+def test_fillers_that_never_change_give_the_static_value(
+    q: float, s: float, steps: int, epsilon: float
+) -> None:
     pair = FillerPair(MultiplicityLaw.single(q), s / 2)
     spread = PairEvent(pair).spread()
     above = ComposedLoss([upper_pld(pair, spread / 40, tail=1e-30)], [steps]).delta(epsilon)
-    tilt = ComposedLoss([upper_pld(pair, spread / 8, tail=1e-30)], [steps]).cumulants.tilt_at_epsilon(epsilon)
+    tilt = ComposedLoss(
+        [upper_pld(pair, spread / 8, tail=1e-30)], [steps]
+    ).cumulants.tilt_at_epsilon(epsilon)
     found = AdaptiveGame(choices(pair, spread / 30)[:1], steps, tilt).played(
         -12.0, epsilon + 60 * spread * math.sqrt(steps)
     )
@@ -111,13 +136,26 @@ def test_fillers_that_never_change_give_the_static_value(q: float, s: float, ste
     assert above * (1 - 0.01) <= found.delta(epsilon) <= above
 
 
-@pytest.mark.parametrize(("law", "s", "steps", "epsilon"), [
-    (MultiplicityLaw.single(300 / 30969), 0.885, 1000, 2.0), (MultiplicityLaw.single(0.02), 4.0, 1000, 1.0),
-    (MultiplicityLaw.single(0.5), 0.2, 3, 0.5), (MultiplicityLaw.single(0.3), 1.0, 1, 1.0),
-])  # fmt: skip
-def test_the_flip_is_not_below_the_static_attack(law: MultiplicityLaw, s: float, steps: int, epsilon: float) -> None:
-    static = Composition([(PairEvent(FillerPair(law, s / 2)), steps)]).attack(Target(epsilon=epsilon)).value
-    assert AdaptiveAttack(FillerPair(law, s / 2), steps).answer(Target(epsilon=epsilon)) >= static * (1 - 3e-3)
+@pytest.mark.parametrize(
+    ("law", "s", "steps", "epsilon"),
+    [
+        (MultiplicityLaw.single(300 / 30969), 0.885, 1000, 2.0),
+        (MultiplicityLaw.single(0.02), 4.0, 1000, 1.0),
+        (MultiplicityLaw.single(0.5), 0.2, 3, 0.5),
+        (MultiplicityLaw.single(0.3), 1.0, 1, 1.0),
+    ],
+)
+def test_the_flip_is_not_below_the_static_attack(
+    law: MultiplicityLaw, s: float, steps: int, epsilon: float
+) -> None:
+    static = (
+        Composition([(PairEvent(FillerPair(law, s / 2)), steps)])
+        .attack(Target(epsilon=epsilon))
+        .value
+    )
+    assert AdaptiveAttack(FillerPair(law, s / 2), steps).answer(
+        Target(epsilon=epsilon)
+    ) >= static * (1 - 3e-3)
 
 
 def test_epsilon_and_delta_are_inverse_to_each_other() -> None:
@@ -150,7 +188,9 @@ def test_a_laws_missing_mass_stays_missing(k: int) -> None:
 def test_losses_beyond_the_window_are_accepted_or_given_up() -> None:
     for place in (-1000, 1000):
         accepted = PrivacyLossDistribution(0.01, np.array([place]), np.array([0.5]), "lower")
-        charged = PrivacyLossDistribution(0.01, np.array([place]), np.array([0.5 * math.exp(-0.01 * place)]), "upper")
+        charged = PrivacyLossDistribution(
+            0.01, np.array([place]), np.array([0.5 * math.exp(-0.01 * place)]), "upper"
+        )
         value = AdaptiveGame([Fillers(accepted, charged)], 1).played(-1.0, 1.0).delta(0.0)
         assert value == pytest.approx(0.5 * -math.expm1(-10.0) if place > 0 else 0.0, rel=1e-6)
 
@@ -160,7 +200,8 @@ def test_understated_charges_are_caught() -> None:
     q, s, epsilon = 0.3, 0.8, 0.3
     outcomes = choices(FillerPair(MultiplicityLaw.single(q), s / 2), 0.02)
     faulty = [
-        Fillers(one.accepted, dataclasses.replace(one.charged, masses=0.99 * one.charged.masses)) for one in outcomes
+        Fillers(one.accepted, dataclasses.replace(one.charged, masses=0.99 * one.charged.masses))
+        for one in outcomes
     ]
     truth = two_steps(q, s, epsilon)
     assert AdaptiveGame(outcomes, 2).played(-12.0, 15.0).delta(epsilon) <= truth

@@ -1,4 +1,5 @@
-"""Certificates say what answers claim, and hold laws that give these claims; `tests/verifier` proves them again."""
+"""Certificates say what answers claim, and hold laws that give these claims; `tests/verifier`
+proves them again."""
 
 from __future__ import annotations
 
@@ -22,8 +23,16 @@ MANY = {"noise_multiplier": 4.0, "steps": 1000, "delta": 1e-5}
 EPOCHS = {"noise_multiplier": 1.0, "epochs": 2, "delta": 1e-5}
 QUESTIONS: dict[str, tuple[Any, int | None, dict[str, Any]]] = {
     "poisson": (dpsub.Poisson(0.01), None, FEW),
-    "poisson, delta asked": (dpsub.Poisson(0.01), None, {"noise_multiplier": 1.0, "steps": 20, "epsilon": 0.5}),
-    "poisson, laplace": (dpsub.Poisson(0.01), None, {**FEW, "mechanism": "laplace", "adjacency": "substitute"}),
+    "poisson, delta asked": (
+        dpsub.Poisson(0.01),
+        None,
+        {"noise_multiplier": 1.0, "steps": 20, "epsilon": 0.5},
+    ),
+    "poisson, laplace": (
+        dpsub.Poisson(0.01),
+        None,
+        {**FEW, "mechanism": "laplace", "adjacency": "substitute"},
+    ),
     "wor": (dpsub.Wor(200), 10_000, MANY),
     "wor, one step": (dpsub.Wor(2), 4, {"noise_multiplier": 1.0, "steps": 1, "epsilon": 1.0}),
     "wor, add_remove": (dpsub.Wor(200), 10_000, {**MANY, "adjacency": "add_remove"}),
@@ -35,7 +44,11 @@ QUESTIONS: dict[str, tuple[Any, int | None, dict[str, Any]]] = {
     "cyclic": (dpsub.CyclicPoisson(0.05, 10), 1000, EPOCHS),
     "shuffle": (dpsub.Shuffle(100), 1000, {**EPOCHS, "adjacency": "zero_out"}),
     "allocation": (dpsub.RandomAllocation(20), None, EPOCHS),
-    "allocation, substitute": (dpsub.RandomAllocation(20), None, {**EPOCHS, "adjacency": "substitute"}),
+    "allocation, substitute": (
+        dpsub.RandomAllocation(20),
+        None,
+        {**EPOCHS, "adjacency": "substitute"},
+    ),
     "allocation of several": (dpsub.RandomAllocation(20, 3), None, EPOCHS),
 }
 
@@ -51,7 +64,12 @@ def answered(name: str) -> tuple[dpsub.Account, dict[str, Any]]:
 def composed(parts: list[dict[str, Any]], side: str) -> ComposedLoss:
     laws = [
         PrivacyLossDistribution(
-            law["step"], np.array(law["indices"]), np.array(law["masses"]), side, law["infinity"], law["offset"]
+            law["step"],
+            np.array(law["indices"]),
+            np.array(law["masses"]),
+            side,
+            law["infinity"],
+            law["offset"],
         )
         for law in (part["law"] for part in parts)
     ]
@@ -121,9 +139,13 @@ def test_ends_that_say_nothing_claim_nothing() -> None:
 
 def test_answers_without_a_certificate_say_so() -> None:
     several = dpsub.account(dpsub.Poisson(0.01), noise_multiplier=1, steps=20, delta=[1e-5, 1e-6])
-    with pytest.raises(dpsub.ArgumentError, match="a certificate is of one proved answer, got several values"):
+    with pytest.raises(
+        dpsub.ArgumentError, match="a certificate is of one proved answer, got several values"
+    ):
         several.certificate()
-    printed = dpsub.account(dpsub.Poisson(0.01), noise_multiplier=1, steps=20, delta=1e-5, variant="paper")
+    printed = dpsub.account(
+        dpsub.Poisson(0.01), noise_multiplier=1, steps=20, delta=1e-5, variant="paper"
+    )
     with pytest.raises(dpsub.ArgumentError, match="variant rigorous"):
         printed.certificate()
 

@@ -1,4 +1,5 @@
-"""Verdicts on claims: decided by the right end, no sooner and no later than the ends allow; events of dp-accounting."""
+"""Verdicts on claims: decided by the right end, no sooner and no later than the ends allow; events
+of dp-accounting."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ QUESTION: dict[str, Any] = {"noise_multiplier": 1.0, "steps": 128, "delta": 1e-6
 
 @dataclass
 class Planted:
-    """A proof whose ends are known: `attained` and `proved`, approached to the width that is asked for."""
+    """A proof whose ends are known: `attained` and `proved`, approached to the width that is asked
+    for."""
 
     attained: float
     proved: float
@@ -41,7 +43,15 @@ class Planted:
         self.asked.append(f"{target.width:.0e}")
         off = target.width * (1.0 if target.delta is not None else self.proved) / 2
         ends = max(self.attained - off, 0.0), self.proved + off
-        return Account(*ends, "bounds", "pair", Relation.SUBSTITUTE, "sum", target.quantity, width_met=self.sharp)
+        return Account(
+            *ends,
+            "bounds",
+            "pair",
+            Relation.SUBSTITUTE,
+            "sum",
+            target.quantity,
+            width_met=self.sharp,
+        )
 
     def tightened(self, found: Account, target: Target, width: float | None) -> Account:
         assert self.tight is not None and width is not None and width > 0
@@ -49,7 +59,9 @@ class Planted:
         return replace(found, upper=self.tight)
 
 
-def judged(proof: Planted, claimed: float, *, deadline: float | None = None, at: str = "delta") -> str:
+def judged(
+    proof: Planted, claimed: float, *, deadline: float | None = None, at: str = "delta"
+) -> str:
     where = {"epsilon": None, "delta": None, at: 1e-5 if at == "delta" else 1.0}
     return Ends(proof, **where, deadline=deadline).judge(claimed)  # type: ignore[arg-type]
 
@@ -58,9 +70,17 @@ def judged(proof: Planted, claimed: float, *, deadline: float | None = None, at:
 @pytest.mark.parametrize("size", [1.0, 1e-4, 0.5])
 @pytest.mark.parametrize(
     ("factor", "verdict", "asks"),
-    [(2, "proved", 1), (0.5, "refuted", 1), (1 + 1e-4, "proved", 4), (1 - 1e-4, "refuted", 4), (1 + 1e-12, "open", 8)],
+    [
+        (2, "proved", 1),
+        (0.5, "refuted", 1),
+        (1 + 1e-4, "proved", 4),
+        (1 - 1e-4, "refuted", 4),
+        (1 + 1e-12, "open", 8),
+    ],
 )
-def test_one_number_is_told_from_claims_near_it(factor: float, verdict: str, asks: int, size: float, at: str) -> None:
+def test_one_number_is_told_from_claims_near_it(
+    factor: float, verdict: str, asks: int, size: float, at: str
+) -> None:
     proof = Planted(size, size)
     assert judged(proof, factor * size, at=at) == verdict
     assert len(proof.asked) <= asks + (size < 1e-3 and at == "delta" and 3)
@@ -71,8 +91,11 @@ def test_what_lies_between_the_ends_is_open_and_asked_once() -> None:
     assert judged(proof, 1.5) == "open"
     assert len(proof.asked) == 1
     assert [judged(Planted(1.0, 2.0), claimed) for claimed in (0.999, 1.001, 1.999, 2.001)] == [
-        "refuted", "open", "open", "proved",
-    ]  # fmt: skip
+        "refuted",
+        "open",
+        "open",
+        "proved",
+    ]
 
 
 def test_a_tight_end_decides_what_the_quick_one_leaves_open() -> None:
@@ -81,7 +104,10 @@ def test_a_tight_end_decides_what_the_quick_one_leaves_open() -> None:
     assert proof.asked[-1] == "tight"
     assert judged(Planted(1.0, 2.0, tight=1.4), 1.3) == "open"
     assert judged(Planted(1.0, 2.0, tight=2.5), 1.9) == "open"  # the better upper end is kept
-    assert "tight" not in (quick := Planted(1.0, 2.0, tight=1.4)).asked and judged(quick, 2.1) == "proved"
+    assert (
+        "tight" not in (quick := Planted(1.0, 2.0, tight=1.4)).asked
+        and judged(quick, 2.1) == "proved"
+    )
     assert judged(Planted(0.0, 0.0, tight=0.0), 0.0) == "open"  # nothing to divide by
 
 
@@ -109,7 +135,8 @@ def test_the_standard_accountant_without_replacement_is_refuted() -> None:
     found = dpsub.check(dpsub.Wor(16), 1000, **QUESTION, claimed_epsilon=claimed)
     assert found.verdict == "refuted" and claimed < 2.65 < 10.9 < found.account.lower
     assert "(C, -C, ..., -C)" in found.account.lower_pair
-    assert dpsub.check(dpsub.Wor(16), 1000, **QUESTION, claimed_epsilon=11.0).verdict == "proved"  # by the game
+    # by the game
+    assert dpsub.check(dpsub.Wor(16), 1000, **QUESTION, claimed_epsilon=11.0).verdict == "proved"
 
 
 def test_claims_of_delta_and_of_kinds_without_attack() -> None:
@@ -117,7 +144,9 @@ def test_claims_of_delta_and_of_kinds_without_attack() -> None:
     exact = dpsub.account(dpsub.Poisson(0.01), **releases)
     for factor, verdict in ((1.001, "proved"), (0.999, "refuted"), (0.0, "refuted")):
         claim = factor * exact.upper
-        assert dpsub.check(dpsub.Poisson(0.01), **releases, claimed_delta=claim).verdict == verdict, factor
+        assert (
+            dpsub.check(dpsub.Poisson(0.01), **releases, claimed_delta=claim).verdict == verdict
+        ), factor
     assert dpsub.check(dpsub.Poisson(0.01), **releases, claimed_delta=1.0).verdict == "proved"
 
 
@@ -126,16 +155,30 @@ def test_claims_of_delta_and_of_kinds_without_attack() -> None:
     [
         ({}, "a claim is either an epsilon, at a delta, or a delta, at an epsilon"),
         ({"delta": 1e-5, "claimed_epsilon": 1, "claimed_delta": 0.1}, "give one"),
-        ({"epsilon": 1, "claimed_epsilon": 1}, "a claimed epsilon needs the delta it is for, got delta = None"),
-        ({"delta": 1e-5, "claimed_delta": 0.1}, "a claimed delta needs the epsilon it is for, got epsilon = None"),
+        (
+            {"epsilon": 1, "claimed_epsilon": 1},
+            "a claimed epsilon needs the delta it is for, got delta = None",
+        ),
+        (
+            {"delta": 1e-5, "claimed_delta": 0.1},
+            "a claimed delta needs the epsilon it is for, got epsilon = None",
+        ),
         ({"delta": 1e-5, "claimed_epsilon": math.nan}, "claimed_epsilon must be finite"),
-        ({"delta": 1e-5, "claimed_epsilon": -1.0}, "claimed_epsilon must be at least 0, got claimed_epsilon = -1"),
+        (
+            {"delta": 1e-5, "claimed_epsilon": -1.0},
+            "claimed_epsilon must be at least 0, got claimed_epsilon = -1",
+        ),
         ({"epsilon": 1.0, "claimed_delta": 1.5}, "claimed_delta must be at most 1"),
         ({"delta": 0.0, "claimed_epsilon": 1.0}, "delta must be above 0"),
-        ({"delta": 1e-5, "claimed_epsilon": 1.0, "noise_multiplier": None}, "noise_multiplier is needed"),
+        (
+            {"delta": 1e-5, "claimed_epsilon": 1.0, "noise_multiplier": None},
+            "noise_multiplier is needed",
+        ),
     ],
 )
-def test_a_claim_that_is_none_is_refused_in_one_sentence(more: dict[str, Any], sentence: str) -> None:
+def test_a_claim_that_is_none_is_refused_in_one_sentence(
+    more: dict[str, Any], sentence: str
+) -> None:
     with pytest.raises(ArgumentError, match=sentence):
         dpsub.check(dpsub.Poisson(0.1), **{"noise_multiplier": 1.0, **more})
 
@@ -149,7 +192,11 @@ def test_the_epsilon_of_poisson_sampling_is_refuted_for_shuffled_batches() -> No
 
 @pytest.mark.parametrize(
     ("adjacency", "words"),
-    [("add_remove", "a record +C more among zero"), ("substitute", "+C against -C"), ("zero_out", "+C against 0")],
+    [
+        ("add_remove", "a record +C more among zero"),
+        ("substitute", "+C against -C"),
+        ("zero_out", "+C against 0"),
+    ],
 )
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
 def test_a_refutation_names_data_sets(mechanism: str, adjacency: str, words: str) -> None:
@@ -162,9 +209,14 @@ def test_a_ledger_is_judged_as_a_whole() -> None:
     ledger = dpsub.Ledger().add(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=50)
     ledger.add(dpsub.Poisson(0.1), noise_multiplier=4.0, steps=5)
     upper = ledger.account(delta=1e-6).upper
-    verdicts = [dpsub.check(ledger, delta=1e-6, claimed_epsilon=part * upper).verdict for part in (0.99, 1.01)]
+    verdicts = [
+        dpsub.check(ledger, delta=1e-6, claimed_epsilon=part * upper).verdict
+        for part in (0.99, 1.01)
+    ]
     assert verdicts == ["refuted", "proved"]
-    with pytest.raises(ArgumentError, match="a ledger knows its own releases, got steps for it, too"):
+    with pytest.raises(
+        ArgumentError, match="a ledger knows its own releases, got steps for it, too"
+    ):
         dpsub.check(ledger, steps=3, delta=1e-6, claimed_epsilon=1.0)
 
 
@@ -172,64 +224,121 @@ GAUSSIAN = dp.GaussianDpEvent(2.0)
 EVENTS: list[tuple[Any, list[tuple[Any, int | None, float, int, str]]]] = [
     (GAUSSIAN, [(dpsub.Poisson(1.0), None, 2.0, 1, "gaussian")]),
     (dp.LaplaceDpEvent(3.0), [(dpsub.Poisson(1.0), None, 3.0, 1, "laplace")]),
-    (dp.PoissonSampledDpEvent(0.1, dp.LaplaceDpEvent(3.0)), [(dpsub.Poisson(0.1), None, 3.0, 1, "laplace")]),
-    (dp.SampledWithoutReplacementDpEvent(90, 9, GAUSSIAN), [(dpsub.Wor(9), 90, 2.0, 1, "gaussian")]),
-    (dp.SampledWithReplacementDpEvent(90, 9, GAUSSIAN), [(dpsub.Wr(9), 90, 2.0, 1, "gaussian")]),
-    (dp.TruncatedSubsampledGaussianDpEvent(90, 0.1, 12, 2.0), [(dpsub.TruncatedPoisson(0.1, 12), 90, 2.0, 1,
-                                                                "gaussian")]),
     (
-        dp.ComposedDpEvent([
-            dp.SelfComposedDpEvent(dp.ComposedDpEvent([dp.PoissonSampledDpEvent(0.1, GAUSSIAN), GAUSSIAN]), 3),
-            dp.NoOpDpEvent(), dp.SelfComposedDpEvent(GAUSSIAN, 0),
-            dp.SelfComposedDpEvent(dp.SelfComposedDpEvent(dp.PoissonSampledDpEvent(0.1, GAUSSIAN), 2), 5),
-        ]),
-        [(dpsub.Poisson(0.1), None, 2.0, 13, "gaussian"), (dpsub.Poisson(1.0), None, 2.0, 3, "gaussian")],
+        dp.PoissonSampledDpEvent(0.1, dp.LaplaceDpEvent(3.0)),
+        [(dpsub.Poisson(0.1), None, 3.0, 1, "laplace")],
     ),
-]  # fmt: skip
+    (
+        dp.SampledWithoutReplacementDpEvent(90, 9, GAUSSIAN),
+        [(dpsub.Wor(9), 90, 2.0, 1, "gaussian")],
+    ),
+    (dp.SampledWithReplacementDpEvent(90, 9, GAUSSIAN), [(dpsub.Wr(9), 90, 2.0, 1, "gaussian")]),
+    (
+        dp.TruncatedSubsampledGaussianDpEvent(90, 0.1, 12, 2.0),
+        [(dpsub.TruncatedPoisson(0.1, 12), 90, 2.0, 1, "gaussian")],
+    ),
+    (
+        dp.ComposedDpEvent(
+            [
+                dp.SelfComposedDpEvent(
+                    dp.ComposedDpEvent([dp.PoissonSampledDpEvent(0.1, GAUSSIAN), GAUSSIAN]), 3
+                ),
+                dp.NoOpDpEvent(),
+                dp.SelfComposedDpEvent(GAUSSIAN, 0),
+                dp.SelfComposedDpEvent(
+                    dp.SelfComposedDpEvent(dp.PoissonSampledDpEvent(0.1, GAUSSIAN), 2), 5
+                ),
+            ]
+        ),
+        [
+            (dpsub.Poisson(0.1), None, 2.0, 13, "gaussian"),
+            (dpsub.Poisson(1.0), None, 2.0, 3, "gaussian"),
+        ],
+    ),
+]
 
 
 def as_json(event: Any) -> Any:
     """A named tuple of an event in plain words."""
     if isinstance(event, list):
         return [as_json(one) for one in event]
-    return {key: as_json(value) for key, value in event._asdict().items()} if hasattr(event, "_asdict") else event
+    return (
+        {key: as_json(value) for key, value in event._asdict().items()}
+        if hasattr(event, "_asdict")
+        else event
+    )
 
 
 @pytest.mark.parametrize(("event", "releases"), EVENTS, ids=lambda part: type(part).__name__)
 def test_events_are_releases_in_every_form(event: Any, releases: list[Any]) -> None:
-    for form in (event, event.to_named_tuple(), json.loads(json.dumps(as_json(event.to_named_tuple())))):
-        found = [(one.sampler, one.n, one.noise_multiplier, one.steps, one.mechanism) for one in dpsub.ledger_of(form)]
+    for form in (
+        event,
+        event.to_named_tuple(),
+        json.loads(json.dumps(as_json(event.to_named_tuple()))),
+    ):
+        found = [
+            (one.sampler, one.n, one.noise_multiplier, one.steps, one.mechanism)
+            for one in dpsub.ledger_of(form)
+        ]
         assert found == releases
 
 
 def test_the_noise_of_an_event_is_over_the_norm_bound() -> None:
-    """N(0, 1) and N(2, 1) at noise multiplier 1 where a record is replaced, as one release of sensitivity 2."""
+    """N(0, 1) and N(2, 1) at noise multiplier 1 where a record is replaced, as one release of
+    sensitivity 2."""
     found = dpsub.ledger_of(dp.GaussianDpEvent(1.0)).account(delta=1e-5, adjacency="substitute")
     other = dpsub.ledger_of(dp.GaussianDpEvent(0.5)).account(delta=1e-5, adjacency="add_remove")
     assert found.upper == pytest.approx(other.upper, abs=2e-3)
-    theirs = dp.pld.PLDAccountant(dp.NeighboringRelation.REPLACE_ONE).compose(dp.GaussianDpEvent(1.0))
+    theirs = dp.pld.PLDAccountant(dp.NeighboringRelation.REPLACE_ONE).compose(
+        dp.GaussianDpEvent(1.0)
+    )
     assert found.lower <= theirs.get_epsilon(1e-5) <= found.upper + 1e-3
 
 
 @pytest.mark.parametrize(
     ("event", "kind", "sentence"),
     [
-        (dp.NonPrivateDpEvent(), UnsupportedError, "events of class NonPrivateDpEvent have no meaning here"),
+        (
+            dp.NonPrivateDpEvent(),
+            UnsupportedError,
+            "events of class NonPrivateDpEvent have no meaning here",
+        ),
         (dp.ZCDpEvent(0.1), UnsupportedError, "events of class ZCDpEvent have no meaning here"),
-        (dp.PoissonSampledDpEvent(0.1, dp.SelfComposedDpEvent(GAUSSIAN, 2)), UnsupportedError,
-         "PoissonSampledDpEvent of SelfComposedDpEvent has no meaning here"),
+        (
+            dp.PoissonSampledDpEvent(0.1, dp.SelfComposedDpEvent(GAUSSIAN, 2)),
+            UnsupportedError,
+            "PoissonSampledDpEvent of SelfComposedDpEvent has no meaning here",
+        ),
         ({"class_name": "Foo"}, UnsupportedError, "events of class Foo have no meaning here"),
-        (3, UnsupportedError, "an event must be a DpEvent of dp-accounting, or JSON of one, got int"),
-        ({"noise_multiplier": 1}, ArgumentError, "an event needs its class_name, got noise_multiplier"),
-        ({"class_name": "GaussianDpEvent"}, ArgumentError, "GaussianDpEvent needs noise_multiplier, got nothing"),
+        (
+            3,
+            UnsupportedError,
+            "an event must be a DpEvent of dp-accounting, or JSON of one, got int",
+        ),
+        (
+            {"noise_multiplier": 1},
+            ArgumentError,
+            "an event needs its class_name, got noise_multiplier",
+        ),
+        (
+            {"class_name": "GaussianDpEvent"},
+            ArgumentError,
+            "GaussianDpEvent needs noise_multiplier, got nothing",
+        ),
         ({"class_name": "ComposedDpEvent", "events": 3}, ArgumentError, "must be a list, got int"),
         (dp.ComposedDpEvent([]), ArgumentError, "an event must release something"),
         (dp.SelfComposedDpEvent(GAUSSIAN, -1), ArgumentError, "count must be at least 0"),
         (dp.GaussianDpEvent(math.nan), ArgumentError, "noise_multiplier must be finite"),
-        (dp.SampledWithoutReplacementDpEvent(9, 9, dp.ZCDpEvent(0.1)), UnsupportedError, "of ZCDpEvent"),
+        (
+            dp.SampledWithoutReplacementDpEvent(9, 9, dp.ZCDpEvent(0.1)),
+            UnsupportedError,
+            "of ZCDpEvent",
+        ),
     ],
-)  # fmt: skip
-def test_what_has_no_meaning_is_refused_by_name(event: Any, kind: type[DpsubError], sentence: str) -> None:
+)
+def test_what_has_no_meaning_is_refused_by_name(
+    event: Any, kind: type[DpsubError], sentence: str
+) -> None:
     with pytest.raises(kind, match=sentence):
         dpsub.ledger_of(event)
 
@@ -243,18 +352,27 @@ def test_events_may_be_nested_only_so_deep() -> None:
 
 
 WOR = "check wor --n 1000 --m 16 --noise-multiplier 1 --steps 128 --delta 1e-6"
-CUT = "check truncated_poisson --n 1000 --rate 0.05 --max-batch 70 --noise-multiplier 1 --steps 10 --delta 1e-5"
+CUT = (
+    "check truncated_poisson --n 1000 --rate 0.05 --max-batch 70 --noise-multiplier 1 --steps "
+    "10 --delta 1e-5"
+)
 
 
 @pytest.mark.parametrize(
     ("words", "verdict", "status"),
-    [(f"{WOR} --claimed-epsilon 2.6", "refuted", 1), (f"{WOR} --claimed-epsilon 12", "proved", 0), (CUT, "open", 2)],
+    [
+        (f"{WOR} --claimed-epsilon 2.6", "refuted", 1),
+        (f"{WOR} --claimed-epsilon 12", "proved", 0),
+        (CUT, "open", 2),
+    ],
 )
 def test_the_exit_status_is_the_verdict_where_strict(
     words: str, verdict: str, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if words == CUT:
-        ends = dpsub.account(dpsub.TruncatedPoisson(0.05, 70), 1000, noise_multiplier=1, steps=10, delta=1e-5)
+        ends = dpsub.account(
+            dpsub.TruncatedPoisson(0.05, 70), 1000, noise_multiplier=1, steps=10, delta=1e-5
+        )
         words += f" --claimed-epsilon {(ends.lower + ends.upper) / 2:.6f}"
     assert main(words.split()) == 0
     text = capsys.readouterr().out
@@ -274,7 +392,8 @@ def test_events_come_from_files_and_modules(
     Path("broken.json").write_text("{", encoding="utf-8")
     Path("my_plan.py").write_text(
         "import dp_accounting as dp\n"
-        "PLAN = dp.SelfComposedDpEvent(dp.PoissonSampledDpEvent(0.01, dp.GaussianDpEvent(1.0)), 100)\n",
+        "PLAN = dp.SelfComposedDpEvent(dp.PoissonSampledDpEvent(0.01, dp.GaussianDpEvent(1.0)), "
+        "100)\n",
         encoding="utf-8",
     )
     claim = ["--delta", "1e-5", "--claimed-epsilon", "0.72", "--json"]
@@ -286,11 +405,15 @@ def test_events_come_from_files_and_modules(
     assert first == second
     assert first["verdict"] == "proved" and "over the norm bound C" in first["remarks"][0]
     for words, sentence in (
-        ("--event none.json", "cannot be read (No such file"), ("--event broken.json", "must be JSON of an event"),
-        ("--event plan", "must be FILE.json or MODULE:NAME"), ("--event not_there:X", "cannot be imported"),
-        ("--event my_plan:NOTHING", "my_plan has no NOTHING"), ("poisson", "--noise-multiplier is needed, or an"),
+        ("--event none.json", "cannot be read (No such file"),
+        ("--event broken.json", "must be JSON of an event"),
+        ("--event plan", "must be FILE.json or MODULE:NAME"),
+        ("--event not_there:X", "cannot be imported"),
+        ("--event my_plan:NOTHING", "my_plan has no NOTHING"),
+        ("poisson", "--noise-multiplier is needed, or an"),
         ("poisson --event plan.json", "an event says what is released, got SAMPLER, too"),
-        ("--event plan.json --mechanism laplace", "got --mechanism, too"), ("", "SAMPLER is needed, or an --event"),
-    ):  # fmt: skip
+        ("--event plan.json --mechanism laplace", "got --mechanism, too"),
+        ("", "SAMPLER is needed, or an --event"),
+    ):
         assert main(["check", *words.split(), *claim]) == 2
         assert sentence in json.loads(capsys.readouterr().out)["error"], words

@@ -1,4 +1,5 @@
-"""Numbers in prose: each placeholder finds one cell, is rounded to the safe side, and no number of ours is typed."""
+"""Numbers in prose: each placeholder finds one cell, is rounded to the safe side, and no number of
+ours is typed."""
 
 from __future__ import annotations
 
@@ -25,14 +26,20 @@ EVERY = pytest.mark.parametrize("paper", KEPT, ids=lambda paper: paper.key)
 def table(**columns: list[object]) -> pd.DataFrame:
     rows = len(next(iter(columns.values())))
     rest = {name: [""] * rows for name in ("printed", "verdict", "erratum", "note")}
-    return pd.DataFrame({**{name: columns.pop(name) for name in ("sampler", "column")}, **rest, **columns})
+    return pd.DataFrame(
+        {**{name: columns.pop(name) for name in ("sampler", "column")}, **rest, **columns}
+    )
 
 
 @pytest.fixture
 def tables() -> Tables:
     cells = table(sampler=["wor", "wr"], column=["delta_c_upper"] * 2, rigorous=[0.57012, 0.58775])
-    low = table(sampler=["wor", "wr"], column=["delta_c_lower"] * 2, rigorous=[0.40149, 0.42119],
-                note=["z = 3.7", ""])  # fmt: skip
+    low = table(
+        sampler=["wor", "wr"],
+        column=["delta_c_lower"] * 2,
+        rigorous=[0.40149, 0.42119],
+        note=["z = 3.7", ""],
+    )
     return Tables({"table8": pd.concat([cells, low], ignore_index=True)})
 
 
@@ -54,7 +61,11 @@ def test_ends_are_rounded_to_the_side_on_which_they_stay_ends(tables: Tables) ->
 def test_a_placeholder_that_finds_no_cell_or_several_is_an_error(tables: Tables) -> None:
     prose = cited.Prose(paper_with_table8(), tables)
     for fields in ({"sampler": "must_ow"}, {"sampler": "*"}):
-        with pytest.raises(DataError, match=r"asks for a number that must be there once, got [02] in table8"):
+        with pytest.raises(
+            DataError,
+            match=r"asks for a number that must be there once, got [02] "
+            r"in table8",
+        ):
             prose.number("table8", "delta_c_upper", "rigorous", **fields)
     with pytest.raises(DataError, match="a note in table8 must match"):
         prose.noted("table8", "delta_c_upper", "z = (.+)", sampler="wor")
@@ -74,16 +85,25 @@ def test_what_is_kept_is_what_the_pages_cite(paper: Paper) -> None:
     renew.whole(paper, kept, read_expected(ROOT / "src/dpsub/papers"))
     rows = (paper.folder / cited.KEPT).read_text(encoding="utf-8").splitlines()
     assert sum(map(len, kept.seen.values())) == len(rows) - 2
-    assert re.fullmatch(r"dpsub \d+\.\d+\S*, commit [0-9a-f]{40}( with changes)?, configuration [0-9a-f]{12}",
-                        cited.origin_of(paper))  # fmt: skip
+    assert re.fullmatch(
+        r"dpsub \d+\.\d+\S*, commit [0-9a-f]{40}( with changes)?, configuration "
+        r"[0-9a-f]{12}",
+        cited.origin_of(paper),
+    )
 
 
 @EVERY
 def test_a_cell_that_changes_changes_the_pages(paper: Paper, tmp_path: Path) -> None:
-    """Else the tests of the pages could not fail: each kept number is nudged, and the pages are others."""
-    renew, verdicts = script("workflow/scripts/renew_pages"), read_expected(ROOT / "src/dpsub/papers")
+    """Else the tests of the pages could not fail: each kept number is nudged, and the pages are
+    others."""
+    renew, verdicts = (
+        script("workflow/scripts/renew_pages"),
+        read_expected(ROOT / "src/dpsub/papers"),
+    )
     head, _, rows = (paper.folder / cited.KEPT).read_text(encoding="utf-8").partition("\n")
-    nudged = re.sub(r"(?<=,)(\d\.\d{6,}(?:e-?\d+)?)(?=,)", lambda found: repr(1.02 * float(found[1])), rows)
+    nudged = re.sub(
+        r"(?<=,)(\d\.\d{6,}(?:e-?\d+)?)(?=,)", lambda found: repr(1.02 * float(found[1])), rows
+    )
     (tmp_path / cited.KEPT).write_text(f"{head}\n{nudged}", encoding="utf-8")
     changed = cited.kept_of(SimpleNamespace(folder=tmp_path))  # type: ignore[arg-type]
     kept = cited.kept_of(paper)
@@ -94,11 +114,13 @@ def test_a_cell_that_changes_changes_the_pages(paper: Paper, tmp_path: Path) -> 
 DECIMAL = re.compile(r"(?<![\w.^/(])\d*\.\d+(?:e-?\d+)?(?!\w)|(?<![\w.])\d(?:\.\d+)?e-\d+")
 GIVEN = {
     "balle": {"0.99", "0.75", "0.62"},  # laws and mechanisms of examples
-    "brdp": {"4.5", "0.99", "1e-3", "1.05", "0.55", "0.022", "0.012", "1e-6"},  # of examples; 22 and 12 over 1000
+    # of examples; 22 and 12 over 1000
+    "brdp": {"4.5", "0.99", "1e-3", "1.05", "0.55", "0.022", "0.012", "1e-6"},
     "bun": {"3.1", "4.3", "5.1", "5.2", "6.1"},  # theorems and a proposition
     "importance": {"0.25"},  # (1/2)^2
     "must": {"4.2", "1e-4", "1e-5"},  # section; delta
-    "practice": {"15.96", "1.69", "1.555", "2.8996", "2.9097", "1e-6"},  # answers of other accountants; delta
+    # answers of other accountants; delta
+    "practice": {"15.96", "1.69", "1.555", "2.8996", "2.9097", "1e-6"},
 }
 """Numbers in evidence, corrections and effects that are neither ours nor printed as such."""
 
@@ -109,14 +131,29 @@ def test_no_number_of_ours_is_typed(key: str) -> None:
     if key not in papers():
         pytest.skip("this paper is not there")
     folder = papers()[key].folder
-    printed = {one.strip("(),%;") for name in published.artefacts(key)
-               for text in published.load(key, name)["printed"] for one in text.split()}  # fmt: skip
-    text = "".join((folder / name).read_text(encoding="utf-8") for name in ("errata.md", "found.md"))
+    printed = {
+        one.strip("(),%;")
+        for name in published.artefacts(key)
+        for text in published.load(key, name)["printed"]
+        for one in text.split()
+    }
+    text = "".join(
+        (folder / name).read_text(encoding="utf-8") for name in ("errata.md", "found.md")
+    )
     placeholder, claim = r"\{\{.*?\}\}|\{%.*?%\}", r"\*\*Claim\.\*\*.*?(?=^- )"
-    text = re.sub(rf"{placeholder}|{claim}|`[^`]*`|arXiv:[0-9.]+", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(
+        rf"{placeholder}|{claim}|`[^`]*`|arXiv:[0-9.]+", "", text, flags=re.DOTALL | re.MULTILINE
+    )
     bodies = re.split(r"^#+ .*$", text, flags=re.MULTILINE)
-    typed = {one for body in bodies for one in DECIMAL.findall(body) if len(one.replace(".", "").lstrip("0")) > 1}
-    assert {one for one in typed - printed - GIVEN[key] if not any(one in other for other in printed)} == set()
+    typed = {
+        one
+        for body in bodies
+        for one in DECIMAL.findall(body)
+        if len(one.replace(".", "").lstrip("0")) > 1
+    }
+    assert {
+        one for one in typed - printed - GIVEN[key] if not any(one in other for other in printed)
+    } == set()
 
 
 def test_a_typed_number_would_be_found() -> None:

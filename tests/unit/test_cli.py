@@ -1,4 +1,5 @@
-"""The command line: what it answers is what the library says, in JSON and in text; what it refuses is one sentence."""
+"""The command line: what it answers is what the library says, in JSON and in text; what it refuses
+is one sentence."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ Captured = pytest.CaptureFixture[str]
 
 
 def said(capsys: Captured, words: str, status: int = 0) -> str:
-    """What a command says: on the standard output or, if it is refused, in one line on the standard error."""
+    """What a command says: on the standard output or, if it is refused, in one line on the standard
+    error."""
     assert main(words.split()) == status
     out, err = capsys.readouterr()
     assert (err if status == 0 else out) == ""
@@ -92,7 +94,14 @@ def test_law_and_amplify(capsys: Captured, words: str, sampler: Sampler, n: int 
         assert all(values[name] == getattr(expected, name) for name in AMPLIFY[:5])
         text = said(capsys, asked)
         assert "add_remove" in text if isinstance(sampler, Poisson) else "substitute" in text
-        for word in ("kind", "guarantee", "adjacency", "sensitivity", "conditions", values["category"]):
+        for word in (
+            "kind",
+            "guarantee",
+            "adjacency",
+            "sensitivity",
+            "conditions",
+            values["category"],
+        ):
             assert word in text
 
 
@@ -110,17 +119,29 @@ def test_law_and_amplify(capsys: Captured, words: str, sampler: Sampler, n: int 
     ],
 )
 def test_account(
-    capsys: Captured, words: str, sampler: Sampler, options: dict[str, Any], kind: str, adjacency: str, question: str
+    capsys: Captured,
+    words: str,
+    sampler: Sampler,
+    options: dict[str, Any],
+    kind: str,
+    adjacency: str,
+    question: str,
 ) -> None:
     asked = {question: {"epsilon": 0.8, "delta": 1e-6}[question], **options}
-    command = " ".join(["account", words, RELEASES, *(f"--{name} {value}" for name, value in asked.items())])
+    command = " ".join(
+        ["account", words, RELEASES, *(f"--{name} {value}" for name, value in asked.items())]
+    )
     values = answered(capsys, command)
     assert list(values) == ACCOUNT
     n = None if words.startswith("poisson") else 1000
     expected = dpsub.account(sampler, n, noise_multiplier=2.0, steps=50, **asked)
     assert (values["lower"], values["upper"]) == (expected.lower, expected.upper)
     assert values["quantity"] == {"epsilon": "delta", "delta": "epsilon"}[question]
-    assert (values["kind"], values["adjacency"], values["guarantee"]) == (kind, adjacency, kind != "paper")
+    assert (values["kind"], values["adjacency"], values["guarantee"]) == (
+        kind,
+        adjacency,
+        kind != "paper",
+    )
     assert values["conditions"] == list(expected.conditions)
     assert values["sensitivity"] == expected.sensitivity
     assert expected.pair in values["pair"] and values["seconds"] >= 0
@@ -133,7 +154,12 @@ def test_an_infinite_bound_is_said_so_and_valid_json(capsys: Captured) -> None:
     assert "yes, but void: every mechanism meets it" in said(capsys, void)
     assert answered(capsys, void)["upper"] == "Infinity"
     text = as_json({"a": math.inf, "b": -math.inf, "c": math.nan, "d": np.array([1.0, math.inf])})
-    assert json.loads(text) == {"a": "Infinity", "b": "-Infinity", "c": None, "d": [1.0, "Infinity"]}
+    assert json.loads(text) == {
+        "a": "Infinity",
+        "b": "-Infinity",
+        "c": None,
+        "d": [1.0, "Infinity"],
+    }
 
 
 @pytest.mark.parametrize(("mechanism", "steps"), [("gaussian", 50), ("laplace", 5)])
@@ -148,7 +174,9 @@ def test_calibrated_noise_is_safe(capsys: Captured, mechanism: str, steps: int) 
     assert "and less: an attack exceeds the target" in text
 
 
-def test_plain_laplace_noise_is_as_good_as_recycled_noise_and_the_text_says_so(capsys: Captured) -> None:
+def test_plain_laplace_noise_is_as_good_as_recycled_noise_and_the_text_says_so(
+    capsys: Captured,
+) -> None:
     text = " ".join(said(capsys, f"brdp --kernel laplace {BRDP}").split())
     for words in ("plain Laplace noise is as good", "the exact one is 2.00002e-05", "guarantee"):
         assert words in text
@@ -157,17 +185,22 @@ def test_plain_laplace_noise_is_as_good_as_recycled_noise_and_the_text_says_so(c
 def test_translations_are_remarked_on_and_not_warned_of(capsys: Captured) -> None:
     common = "translate --sampler wr --base substitute"
     remark = said(capsys, f"{common} --target substitute --rate 1 --n 11 --ratio 1 --epsilon 0.1")
-    assert "probability of 11 draws with replacement from 11 is 0.649506, not the" in " ".join(remark.split())
+    assert ("probability of 11 draws with replacement from 11 is 0.649506, not the") in " ".join(
+        remark.split()
+    )
     text = said(capsys, f"{common} --n 10 --m 3 --ratio 1 --epsilon 0.1")
     assert "Theorem 11" in text and "exactly n records" in text
     assert said(capsys, f"{common} --target substitute --n 10 --m 11 --ratio 1 --epsilon 1")
 
 
-@pytest.mark.parametrize("words", ["", "--target substitute", "--base substitute --target substitute --n 10"])
+@pytest.mark.parametrize(
+    "words", ["", "--target substitute", "--base substitute --target substitute --n 10"]
+)
 def test_a_gaussian_bound_is_never_zero(capsys: Captured, words: str) -> None:
     asked = f"translate {words} --rate 0.1 --ratio 1 --epsilon 800"
     assert 0 < answered(capsys, asked)["delta_amplified"] < 1e-300
-    assert answered(capsys, f"{asked} --mechanism laplace")["delta_amplified"] == 0  # bounded losses do end
+    # bounded losses do end
+    assert answered(capsys, f"{asked} --mechanism laplace")["delta_amplified"] == 0
 
 
 STEPS = f"account {WOR} --sigma 2 --delta 1e-5"
@@ -175,54 +208,111 @@ REFUSALS: list[tuple[str, str]] = [  # more of them are in golden/commands.json
     ("", "a command is needed"),
     ("help acount", "did you mean 'account'?"),
     (f"account {WOR} {RELEASES}", "--epsilon --delta is required"),
-    (f"account {WOR} {RELEASES} --epsilon 1 --delta 0.1", "--delta: not allowed with argument --epsilon"),
+    (
+        f"account {WOR} {RELEASES} --epsilon 1 --delta 0.1",
+        "--delta: not allowed with argument --epsilon",
+    ),
     (f"account {WOR} {RELEASES} --epsilon inf", "--epsilon: must be a finite number"),
     (f"account {WOR} {RELEASES} --epsilon 1 --steps 1.5", "must be a whole number, got '1.5'"),
     (f"account {WOR} {RELEASES} --epsilon 1 --adjacency substitut", "did you mean 'substitute'?"),
     (f"account {WOR} {RELEASES} --epsilon 1 --b 3", "--b does not apply to wor"),
     (f"account {WOR} --mechanism laplace --variant paper {RELEASES} --epsilon 1", "Gaussian"),
     (f"account poisson {RELEASES} --epsilon 1", "got neither"),
-    ("account poisson --rate .1 --sigma 2 --noise-multiplier 3 --delta .1 --steps 1", "two names of one option"),
+    (
+        "account poisson --rate .1 --sigma 2 --noise-multiplier 3 --delta .1 --steps 1",
+        "two names of one option",
+    ),
     (f"{STEPS} --epochs 3 --steps 4", "got both"),
     (STEPS, "got neither"),
     (f"{STEPS} --epochs 0", "--epochs must be above 0"),
     (f"{STEPS} --epochs 1e300", "is too many"),
-    *((f"{STEPS} --steps 50 --time-limit {limit}", "--time-limit: must be above 0") for limit in ("0", "-1", "1e9")),
-    *((f"account {name} --n 100", f"did you mean {meant!r}?")
-      for name, meant in (("Shuffling", "shuffle"), ("random-allocation", "random_allocation"),
-                          ("balls_and_bins", "random_allocation"), ("in-order", "deterministic"))),
+    *(
+        (f"{STEPS} --steps 50 --time-limit {limit}", "--time-limit: must be above 0")
+        for limit in ("0", "-1", "1e9")
+    ),
+    *(
+        (f"account {name} --n 100", f"did you mean {meant!r}?")
+        for name, meant in (
+            ("Shuffling", "shuffle"),
+            ("random-allocation", "random_allocation"),
+            ("balls_and_bins", "random_allocation"),
+            ("in-order", "deterministic"),
+        )
+    ),
     ("law shuffle --n 100 --m 10", "the steps of shuffle depend on each other"),
-    ("amplify shuffle --n 100 --m 10 --ratio 1 --epsilon 1", "the steps of shuffle depend on each other"),
-    (f"account shuffle --m 10 {RELEASES} --delta .1", "the number of records n is needed for shuffle"),
+    (
+        "amplify shuffle --n 100 --m 10 --ratio 1 --epsilon 1",
+        "the steps of shuffle depend on each other",
+    ),
+    (
+        f"account shuffle --m 10 {RELEASES} --delta .1",
+        "the number of records n is needed for shuffle",
+    ),
     (f"account shuffle --n 9 --m 10 {RELEASES} --delta .1", "m must be at most n = 9"),
-    ("account shuffle --n 9 --m 2 --sigma 1 --steps 8 --delta .1", "whole epochs of 5, got 8; give epochs"),
-    ("account shuffle --n 9 --m 2 --sigma 1 --epochs 1.5 --delta .1", "--epochs of a schedule must be a whole number"),
+    (
+        "account shuffle --n 9 --m 2 --sigma 1 --steps 8 --delta .1",
+        "whole epochs of 5, got 8; give epochs",
+    ),
+    (
+        "account shuffle --n 9 --m 2 --sigma 1 --epochs 1.5 --delta .1",
+        "--epochs of a schedule must be a whole number",
+    ),
     ("account deterministic --sigma 1 --epochs 0 --delta .1", "--epochs must be above 0"),
     (f"account deterministic --t 3 {RELEASES} --delta .1", "--t does not apply to deterministic"),
-    (f"account random_allocation --n 3 {RELEASES} --delta .1", "random_allocation needs --t, got no --t"),
+    (
+        f"account random_allocation --n 3 {RELEASES} --delta .1",
+        "random_allocation needs --t, got no --t",
+    ),
     (f"account random_allocation --t 3 --k 4 {RELEASES} --delta .1", "k must be at most t = 3"),
-    (f"account cyclic_poisson --cycle 3 {RELEASES} --delta .1", "needs either --rate, or --n and --m"),
+    (
+        f"account cyclic_poisson --cycle 3 {RELEASES} --delta .1",
+        "needs either --rate, or --n and --m",
+    ),
     (f"account truncated_poisson --n 9 --rate .1 {RELEASES} --delta .1", "got no --max-batch"),
-    (f"account truncated_poisson --n 9 --rate .1 --max-batch 0 {RELEASES} --delta .1", "max_batch must be at least 1"),
+    (
+        f"account truncated_poisson --n 9 --rate .1 --max-batch 0 {RELEASES} --delta .1",
+        "max_batch must be at least 1",
+    ),
     ("account deterministic --sigma 1 --epochs 2 --variant paper --delta .1", "those of chains"),
     (f"calibrate shuffle --n 9 --solve size --sigma 2 {TARGET} --steps 3", "solve for noise"),
     ("law must_ow --n 9 --m 3", "got no --b (size of the first stage)"),
-    ("law wor --n 1000 --rate .02", "wor, which takes --n (number of records) and --m (size of the sample);"),
+    (
+        "law wor --n 1000 --rate .02",
+        "wor, which takes --n (number of records) and --m (size of the sample);",
+    ),
     ("law poisson --m 3", "poisson needs --n and --m, got no --n"),
     ("law without_replacement --n 9 --m 3", "did you mean 'wor'?"),
     (f"amplify {WOR} --mechanism gausian --ratio 1 --epsilon 1", "did you mean 'gaussian'?"),
-    ("amplify multistage --n 10 --stages wr:9,wr:8,wr:7 --ratio 1 --epsilon 1", "more than two stages"),
-    ("amplify multistage --n 10 --stages wr:9,poisson:0.5 --ratio 1 --epsilon 1", "ends with a Poisson stage"),
-    (f"calibrate {WOR} {TARGET}", "--steps, the number of releases, or --epochs is needed, got neither"),
+    (
+        "amplify multistage --n 10 --stages wr:9,wr:8,wr:7 --ratio 1 --epsilon 1",
+        "more than two stages",
+    ),
+    (
+        "amplify multistage --n 10 --stages wr:9,poisson:0.5 --ratio 1 --epsilon 1",
+        "ends with a Poisson stage",
+    ),
+    (
+        f"calibrate {WOR} {TARGET}",
+        "--steps, the number of releases, or --epochs is needed, got neither",
+    ),
     (f"calibrate {WOR} {TARGET} {RELEASES}", "is what --solve noise asks for"),
     (f"calibrate poisson --solve size --sigma 2 {TARGET} --epochs 3", "give --steps"),
     (f"calibrate {WOR} --solve steps --sigma 2 {TARGET} --tight", "--tight is for --solve noise"),
     (f"brdp {BRDP} --kernel exponential", "must be a known kernel"),
     (f"brdp {BRDP} --scale 1 --steps 3", "the budget must allow for the kernel"),
-    ("translate --base substitute --rate 0.1 --ratio 1 --epsilon 0.1", "may release the size of its sample"),
-    ("translate --base substitute --target substitute --rate 0.1 --n 1e12 --ratio 1 --epsilon 1", "at most 1000000"),
-    ("translate --sampler wr --target substitute --n 1e308 --rate 0.5 --ratio 1 --epsilon 1", "n must be at most 9007"),
-]  # fmt: skip
+    (
+        "translate --base substitute --rate 0.1 --ratio 1 --epsilon 0.1",
+        "may release the size of its sample",
+    ),
+    (
+        "translate --base substitute --target substitute --rate 0.1 --n 1e12 --ratio 1 --epsilon 1",
+        "at most 1000000",
+    ),
+    (
+        "translate --sampler wr --target substitute --n 1e308 --rate 0.5 --ratio 1 --epsilon 1",
+        "n must be at most 9007",
+    ),
+]
 
 
 @pytest.mark.parametrize(("words", "reason"), REFUSALS)
@@ -249,7 +339,9 @@ def test_errors_are_json_where_json_is_asked_for(capsys: Captured, words: str, k
     assert json.loads(out) == {"error": sentence, "kind": kind}
 
 
-def test_what_nobody_foresaw_is_a_sentence_too(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_nobody_foresaw_is_a_sentence_too(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError("by\nzero")
 
@@ -261,10 +353,15 @@ def test_what_nobody_foresaw_is_a_sentence_too(capsys: Captured, monkeypatch: py
 def test_a_word_of_several_lines_leaves_the_sentence_on_one(capsys: Captured) -> None:
     assert main(["law", "poisson", "--rate", "0.1", "one\nother\x1b[31m"]) == 2
     _, sentence = capsys.readouterr()
-    assert sentence == "dpsub law: unrecognized arguments: one\\nother\\x1b[31m; dpsub law --help lists the options\n"
+    assert sentence == (
+        "dpsub law: unrecognized arguments: one\\nother\\x1b[31m; dpsub law --help "
+        "lists the options\n"
+    )
 
 
-def test_warnings_of_libraries_reach_nobody(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warnings_of_libraries_reach_nobody(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def doubtful(*_: object) -> Answer:
         for _ in range(2):
             warnings.warn("overflow", RuntimeWarning, stacklevel=1)
@@ -282,7 +379,12 @@ def test_help(capsys: Captured) -> None:
     assert said(capsys, "--version") == f"dpsub {dpsub.__version__}\n"
     assert said(capsys, "help law") == said(capsys, "law --help")
     text = said(capsys, "help account")
-    for words in ("--noise-multiplier S, --sigma S", "--rate Q, --sample-rate Q", "--m M, --batch-size M", "must_oo"):
+    for words in (
+        "--noise-multiplier S, --sigma S",
+        "--rate Q, --sample-rate Q",
+        "--m M, --batch-size M",
+        "must_oo",
+    ):
         assert words in text
     assert "--convention" not in text
 
@@ -294,21 +396,38 @@ def test_digits_are_rounded_to_the_safe_side(value: float) -> None:
 
 
 def test_as_a_process_without_what_it_does_not_need() -> None:
-    """A simple account imports nothing that takes long, and `python -m dpsub` says what `main` says."""
+    """A simple account imports nothing that takes long, and `python -m dpsub` says what `main`
+    says."""
     words = f"account {WOR} {RELEASES} --delta 1e-5 --json"
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     found = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "dpsub", *words.split()],
-        capture_output=True, text=True, check=True, env=environment,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
     values = json.loads(found.stdout)
     assert 1.1 < values["lower"] <= values["upper"] < 1.3
     imported = {line.rpartition("|")[2].strip() for line in found.stderr.splitlines()}
     assert "dpsub.noise" in imported
-    slow = {"matplotlib", "pandas", "pyarrow", "sklearn", "jsonschema", "scipy.optimize", "scipy.stats", "scipy.signal"}
+    slow = {
+        "matplotlib",
+        "pandas",
+        "pyarrow",
+        "sklearn",
+        "jsonschema",
+        "scipy.optimize",
+        "scipy.stats",
+        "scipy.signal",
+    }
     assert imported & slow == set()
     refusal = subprocess.run(
-        [sys.executable, "-m", "dpsub", "law", "worr"], capture_output=True, text=True, check=False, env=environment
+        [sys.executable, "-m", "dpsub", "law", "worr"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
     )
     assert (refusal.returncode, refusal.stdout) == (2, "")
     assert refusal.stderr == "dpsub law: unknown sampler 'worr'; did you mean 'wor'?\n"
@@ -317,26 +436,44 @@ def test_as_a_process_without_what_it_does_not_need() -> None:
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [
-        ("account poisson --rate 0.02 --noise-multiplier 2 --steps 50 --delta 1e-5",
-         "account poisson --sample-rate 1/50 --sigma 2 --steps 5e1 --delta 1/100000"),
-        ("account poisson --n 1000 --m 20 --noise-multiplier 2 --steps 50 --delta 1e-5",
-         "account poisson --n 1_000 --batch-size 20 --sigma 2 --steps 50 --delta=1e-5"),
+        (
+            "account poisson --rate 0.02 --noise-multiplier 2 --steps 50 --delta 1e-5",
+            "account poisson --sample-rate 1/50 --sigma 2 --steps 5e1 --delta 1/100000",
+        ),
+        (
+            "account poisson --n 1000 --m 20 --noise-multiplier 2 --steps 50 --delta 1e-5",
+            "account poisson --n 1_000 --batch-size 20 --sigma 2 --steps 50 --delta=1e-5",
+        ),
         ("law wor --n 100 --m 10", "law wor --n 1e2 --batch-size 10"),
-        (f"account {WOR} {RELEASES} --epsilon 0.8 --variant paper",
-         f"account {WOR} {RELEASES} --epsilon 0.8 --convention paper"),
-        ("calibrate poisson --rate 0.1 --steps 2 --epsilon 1 --delta 1e-5",
-         "calibrate poisson --rate 0.1 --steps 2 --target-epsilon=1 --target-delta 1e-5"),
-        (f"brdp {BRDP} --scale 4 --rate 0.5 --steps 20", f"brdp {BRDP} --scale 4 --rate 0.5 --compositions 20"),
-        ("amplify wor --n 100 --m 10 --ratio 1 --epsilon 1", "amplify wor --n 100 --m 10 --sigma 2 --epsilon 1"),
-        ("translate --rate 0.1 --ratio 1 --epsilon 0.1", "translate --sample-rate 1/10 --ratio 1 --epsilon 0.1"),
+        (
+            f"account {WOR} {RELEASES} --epsilon 0.8 --variant paper",
+            f"account {WOR} {RELEASES} --epsilon 0.8 --convention paper",
+        ),
+        (
+            "calibrate poisson --rate 0.1 --steps 2 --epsilon 1 --delta 1e-5",
+            "calibrate poisson --rate 0.1 --steps 2 --target-epsilon=1 --target-delta 1e-5",
+        ),
+        (
+            f"brdp {BRDP} --scale 4 --rate 0.5 --steps 20",
+            f"brdp {BRDP} --scale 4 --rate 0.5 --compositions 20",
+        ),
+        (
+            "amplify wor --n 100 --m 10 --ratio 1 --epsilon 1",
+            "amplify wor --n 100 --m 10 --sigma 2 --epsilon 1",
+        ),
+        (
+            "translate --rate 0.1 --ratio 1 --epsilon 0.1",
+            "translate --sample-rate 1/10 --ratio 1 --epsilon 0.1",
+        ),
     ],
-)  # fmt: skip
+)
 def test_other_words_ask_the_same(capsys: Captured, ours: str, theirs: str) -> None:
     assert untimed(answered(capsys, ours)) == untimed(answered(capsys, theirs))
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [("1/60000", 1 / 60000), ("1e-5", 1e-5), ("2", 2.0), ("3/4", 0.75), ("-1/2", -0.5)]
+    ("text", "value"),
+    [("1/60000", 1 / 60000), ("1e-5", 1e-5), ("2", 2.0), ("3/4", 0.75), ("-1/2", -0.5)],
 )
 def test_numbers_as_people_write_them(text: str, value: float) -> None:
     assert number(text) == value == numbers(text)
@@ -344,7 +481,9 @@ def test_numbers_as_people_write_them(text: str, value: float) -> None:
 
 
 @pytest.mark.parametrize("parse", [number, whole, numbers, duration])
-@pytest.mark.parametrize("text", ["1/0", "inf", "nan", "", "x", "1/2/3", "1,,2", "9" * 400, f"-{'9' * 5000}", "1e999"])
+@pytest.mark.parametrize(
+    "text", ["1/0", "inf", "nan", "", "x", "1/2/3", "1,,2", "9" * 400, f"-{'9' * 5000}", "1e999"]
+)
 def test_what_is_no_number_is_refused_in_a_few_words(parse: Any, text: str) -> None:
     with pytest.raises(ArgumentTypeError) as refusal:
         parse(text)
@@ -352,7 +491,11 @@ def test_what_is_no_number_is_refused_in_a_few_words(parse: Any, text: str) -> N
 
 
 def test_whole_numbers_are_exact() -> None:
-    assert [whole(text) for text in ("9007199254740991", "1e6", "10_000")] == [2**53 - 1, 10**6, 10**4]
+    assert [whole(text) for text in ("9007199254740991", "1e6", "10_000")] == [
+        2**53 - 1,
+        10**6,
+        10**4,
+    ]
     with pytest.raises(ArgumentTypeError, match="at most"):
         whole("9007199254740993")  # the nearest double is 2^53
 
@@ -403,9 +546,13 @@ def test_several_values_are_rows(capsys: Captured) -> None:
 
 def test_several_targets_are_a_list_of_answers(capsys: Captured) -> None:
     question = f"amplify {WOR} --ratio 1 --epsilon"
-    assert answered(capsys, f"{question} 1,2") == [answered(capsys, f"{question} {epsilon}") for epsilon in "12"]
+    assert answered(capsys, f"{question} 1,2") == [
+        answered(capsys, f"{question} {epsilon}") for epsilon in "12"
+    ]
     assert said(capsys, f"{question} 1,2").count("One gaussian release") == 2
-    both = answered(capsys, "calibrate poisson --rate 0.1 --steps 2 --epsilon 1,2 --delta 1e-5,1e-6")
+    both = answered(
+        capsys, "calibrate poisson --rate 0.1 --steps 2 --epsilon 1,2 --delta 1e-5,1e-6"
+    )
     targets = [(row["target_epsilon"], row["target_delta"]) for row in both]
     assert targets == [(1, 1e-5), (1, 1e-6), (2, 1e-5), (2, 1e-6)]
 
@@ -417,14 +564,19 @@ def test_remarks_on_rates_near_one(capsys: Captured) -> None:
     assert "remarks" not in answered(capsys, "law poisson --rate 0.99")
 
 
-def test_a_new_noise_is_a_choice_where_it_can_be_used(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_noise_is_a_choice_where_it_can_be_used(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(noise.REGISTRY, "names", lambda: ("gaussian", "laplace", "triangle"))
     assert "{gaussian,laplace,triangle}" in said(capsys, "amplify --help")
     assert "{gaussian,laplace,triangle}" in said(capsys, "translate --help")
-    assert "{gaussian,laplace}" in said(capsys, "account --help")  # the accountant has no proof for it
+    # the accountant has no proof for it
+    assert "{gaussian,laplace}" in said(capsys, "account --help")
 
 
-def test_a_terminal_hears_of_what_takes_long(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_hears_of_what_takes_long(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def slow(*_: object) -> Answer:
         time.sleep(0.1)
         return Answer({}, "done")
@@ -443,7 +595,9 @@ def test_what_does_not_end_is_ended(capsys: Captured, monkeypatch: pytest.Monkey
     monkeypatch.setattr("dpsub.cli.law.run", lambda _: time.sleep(60))
     monkeypatch.setattr(cli, "_GRACE", -1 + 1e-3)
     started = time.monotonic()
-    assert "no answer within --time-limit 1 s" in said(capsys, f"law {WOR} --time-limit 1", status=2)
+    assert ("no answer within --time-limit 1 s") in said(
+        capsys, f"law {WOR} --time-limit 1", status=2
+    )
     assert time.monotonic() - started < 10
 
 
@@ -486,8 +640,14 @@ DIGITS = "9" * 400
     ids=lambda command: command[:60],
 )
 def test_what_is_out_of_range_is_said_so(capsys: Captured, command: str) -> None:
-    """Each of these ended in "unexpected OverflowError", "ZeroDivisionError", "ValueError" or did not end at all."""
+    """Each of these ended in "unexpected OverflowError", "ZeroDivisionError", "ValueError" or did
+    not end at all."""
     status = main(command.split())
     out, err = capsys.readouterr()
     assert "unexpected" not in err
-    assert (status, err) == (0, "") or (status, out, err.count("\n"), len(err) < 400) == (2, "", 1, True)
+    assert (status, err) == (0, "") or (status, out, err.count("\n"), len(err) < 400) == (
+        2,
+        "",
+        1,
+        True,
+    )

@@ -1,4 +1,5 @@
-"""Samples of all records but a few: 1 - q is (n - m)/n, of which 1 - m/n has lost up to nine digits."""
+"""Samples of all records but a few: 1 - q is (n - m)/n, of which 1 - m/n has lost up to nine
+digits."""
 
 from __future__ import annotations
 
@@ -31,13 +32,18 @@ def parts(left_out: int) -> tuple[float, float, mpf]:
 
 
 def laplace_divergence(first: Mixture, second: Mixture, order: mpf) -> mpf:
-    """H_a of mixtures of Lap(c), scale 1, given by (weight, c): between centres a density is A e^-t + B e^t."""
+    """H_a of mixtures of Lap(c), scale 1, given by (weight, c): between centres a density is A e^-t
+    + B e^t."""
     signed = [*first, *((-order * weight, centre) for weight, centre in second)]
     ends = [-mp.inf, *sorted({centre for _, centre in signed}), mp.inf]
     total = mpf(0)
     for left, right in itertools.pairwise(ends):
-        falling = mp.fsum(weight * mp.exp(centre) / 2 for weight, centre in signed if centre <= left)
-        rising = mp.fsum(weight * mp.exp(-centre) / 2 for weight, centre in signed if centre >= right)
+        falling = mp.fsum(
+            weight * mp.exp(centre) / 2 for weight, centre in signed if centre <= left
+        )
+        rising = mp.fsum(
+            weight * mp.exp(-centre) / 2 for weight, centre in signed if centre >= right
+        )
 
         def mass(low: mpf, high: mpf, falling: mpf = falling, rising: mpf = rising) -> mpf:
             down = falling * (mp.exp(-low) - mp.exp(-high)) if falling else mpf(0)
@@ -59,12 +65,16 @@ def holds(bound: np.ndarray, truth: Sequence[mpf], slack: float) -> None:
 def log_orders(draws: np.random.Generator, left_out: int) -> np.ndarray:
     """Some of them about ln(1 / (1 - q)), where rounding 1 - q is seen most."""
     last = math.log(N / left_out)
-    return np.sort(np.concatenate([draws.uniform(0, 40, 8), last + draws.uniform(-2, 0.5, 8), [20.0, 20.722]]))
+    return np.sort(
+        np.concatenate([draws.uniform(0, 40, 8), last + draws.uniform(-2, 0.5, 8), [20.0, 20.722]])
+    )
 
 
 @pytest.mark.parametrize("left_out", LEFT_OUT)
 def test_profiles_of_laplace_noise(left_out: int) -> None:
-    draws = stream(7, experiment="complements", cell={"left_out": left_out}, role="data", replicate=0)
+    draws = stream(
+        7, experiment="complements", cell={"left_out": left_out}, role="data", replicate=0
+    )
     rate, missed, q = parts(left_out)
     for _ in range(6):
         theta = float(np.exp(draws.uniform(0, math.log(40))))
@@ -91,7 +101,11 @@ def test_the_places_that_were_found() -> None:
         record, opposite = [(1 - q, mpf(0)), (q, mpf(0))], [(1 - q, mpf(0)), (q, mpf(-40))]
         exact = laplace_divergence(record, opposite, mp.exp(20))
         assert mp.nstr(exact, 12) == "0.514802198673"
-        assert exact <= three_laplace(np.array([20.0]), rate, 0.0, -40.0, missed)[0] <= exact * (1 + mpf(10) ** -9)
+        assert (
+            exact
+            <= three_laplace(np.array([20.0]), rate, 0.0, -40.0, missed)[0]
+            <= exact * (1 + mpf(10) ** -9)
+        )
 
 
 @pytest.mark.parametrize("left_out", LEFT_OUT)
@@ -128,7 +142,9 @@ def test_losses(left_out: int) -> None:
         def laplace(centre: float, at: float) -> mpf:
             return mp.exp(-abs(mpf(at) - centre))
 
-        def log_ratio(density: Callable[[float, float], mpf], up: float, down: float | None, at: float) -> mpf:
+        def log_ratio(
+            density: Callable[[float, float], mpf], up: float, down: float | None, at: float
+        ) -> mpf:
             below = 1 - q + q * density(down, at) / density(0, at) if down is not None else mpf(1)
             return mp.log((1 - q + q * density(up, at) / density(0, at)) / below)
 
@@ -156,11 +172,18 @@ def test_odds_of_a_first_stage() -> None:
 def test_an_account_of_nearly_all_records(epsilon: float) -> None:
     """One record more, and all but one are drawn: Laplace noise, both directions."""
     found = dpsub.account(
-        dpsub.Wor(N), N, noise_multiplier=0.05, epsilon=epsilon, mechanism="laplace", adjacency="add_remove"
+        dpsub.Wor(N),
+        N,
+        noise_multiplier=0.05,
+        epsilon=epsilon,
+        mechanism="laplace",
+        adjacency="add_remove",
     )
     with mp.workdps(DIGITS):
         q = mpf(N) / (N + 1)
         record, base = [(1 - q, mpf(0)), (q, mpf(40))], [(mpf(1), mpf(0))]
         order = mp.exp(mpf(epsilon))
-        exact = max(laplace_divergence(record, base, order), laplace_divergence(base, record, order))
+        exact = max(
+            laplace_divergence(record, base, order), laplace_divergence(base, record, order)
+        )
         assert found.lower <= exact <= found.upper <= found.lower * (1 + 5e-3)

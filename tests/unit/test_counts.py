@@ -25,8 +25,12 @@ def test_each_verdict_is_counted_once(verdict: str) -> None:
 
 
 def test_the_line_that_reconciles_adds_up() -> None:
-    line = reconciled(tally(["proved", "refuted", "within_error_as_done", "open", "used", "reported"]), beyond=4)
-    assert line.startswith("4 judged (1 confirmed, 1 only as done, 1 differ or fail, 1 open) + 1 shown + 1 settings + ")
+    line = reconciled(
+        tally(["proved", "refuted", "within_error_as_done", "open", "used", "reported"]), beyond=4
+    )
+    assert line.startswith(
+        "4 judged (1 confirmed, 1 only as done, 1 differ or fail, 1 open) + 1 shown + 1 settings + "
+    )
     assert line.endswith(" + 0 not compared + 4 answers of other accountants = 10")
 
 
@@ -46,18 +50,32 @@ def test_the_page_of_verdicts_adds_up_to_its_tables() -> None:
 def test_a_page_says_how_many_statements_fail_and_lists_these(key: str) -> None:
     page = (ROOT / f"docs/found/{key}.md").read_text(encoding="utf-8")
     table = page.partition("## Statements that fail as printed")[2].partition("\n## ")[0]
-    said = re.search(r"Of (\d+) statements that were put to a computation (\d+) fail as printed", page)
+    said = re.search(
+        r"Of (\d+) statements that were put to a computation (\d+) fail as "
+        r"printed",
+        page,
+    )
     kinds = {
-        (key, name, row, column): kind for name in published.artefacts(key) for cells in [published.load(key, name)]
-        for row, column, kind in zip(published.row_texts(cells, published.key_names(cells)), cells["column"],
-                                     cells["kind"], strict=True)
-    }  # fmt: skip
-    statements = tally(found for place, found in VERDICTS.items() if kinds.get(place) in published.STATEMENTS)
+        (key, name, row, column): kind
+        for name in published.artefacts(key)
+        for cells in [published.load(key, name)]
+        for row, column, kind in zip(
+            published.row_texts(cells, published.key_names(cells)),
+            cells["column"],
+            cells["kind"],
+            strict=True,
+        )
+    }
+    statements = tally(
+        found for place, found in VERDICTS.items() if kinds.get(place) in published.STATEMENTS
+    )
     assert table.count("\n| ") - 2 == statements.failing or not table
     if said:
         assert (int(said[1]), int(said[2])) == (statements.judged, statements.failing)
     assert statements.failing == sum(
-        found in FAILING for place, found in VERDICTS.items() if kinds.get(place) in published.STATEMENTS
+        found in FAILING
+        for place, found in VERDICTS.items()
+        if kinds.get(place) in published.STATEMENTS
     )
 
 
@@ -65,4 +83,7 @@ def test_numbers_without_data_are_counted() -> None:
     """They have no expected verdict, as a stand-in keeps them from being compared."""
     if "importance" not in papers():
         pytest.skip("this paper is not there")
-    assert tally(found for place, found in VERDICTS.items() if place[0] == "importance").not_compared > 30
+    assert (
+        tally(found for place, found in VERDICTS.items() if place[0] == "importance").not_compared
+        > 30
+    )

@@ -1,4 +1,5 @@
-"""Privacy curves: against closed forms, dp-accounting, a brute-force conjugate, and with planted faults."""
+"""Privacy curves: against closed forms, dp-accounting, a brute-force conjugate, and with planted
+faults."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ RATES = np.concatenate([[0.0, 1.0], np.geomspace(1e-7, 0.999, 60)])
 
 
 def inside(ends: Ends, truth: np.ndarray, width: float) -> bool:
-    return bool(np.all((ends.lower <= truth) & (truth <= ends.upper) & (ends.upper - ends.lower <= width)))
+    return bool(
+        np.all((ends.lower <= truth) & (truth <= ends.upper) & (ends.upper - ends.lower <= width))
+    )
 
 
 def test_the_gaussian_mechanism_in_closed_form() -> None:
@@ -31,12 +34,21 @@ def test_the_gaussian_mechanism_in_closed_form() -> None:
     assert found.epsilon[0] == 0 and found.account.kind == "exact" and found.account.width_met
     e = found.epsilon
     truth = norm.cdf(0.5 - e) - np.exp(e) * norm.cdf(-0.5 - e)
-    assert np.all((found.delta.lower <= truth * (1 + 1e-9)) & (truth <= found.delta.upper * (1 + 1e-9)))
+    assert np.all(
+        (found.delta.lower <= truth * (1 + 1e-9)) & (truth <= found.delta.upper * (1 + 1e-9))
+    )
     assert inside(found.trade_off(RATES), norm.cdf(norm.isf(RATES) - 1), 1e-3)
-    assert found.advantage.lower <= 2 * norm.cdf(0.5) - 1 <= found.advantage.upper < found.advantage.lower + 1e-3
+    assert (
+        found.advantage.lower
+        <= 2 * norm.cdf(0.5) - 1
+        <= found.advantage.upper
+        < found.advantage.lower + 1e-3
+    )
     assert found.mu.lower <= 1 <= found.mu.upper < found.mu.lower + 1e-6
     assert 0.99 < found.mu_within.lower <= 1 <= found.mu_within.upper
-    coarse = dpsub.curve(dpsub.Poisson(1.0), noise_multiplier=20.0, steps=400, epsilon=[0.2, 1.0, 3.0])
+    coarse = dpsub.curve(
+        dpsub.Poisson(1.0), noise_multiplier=20.0, steps=400, epsilon=[0.2, 1.0, 3.0]
+    )
     assert coarse.epsilon.tolist() == [0.0, 0.2, 1.0, 3.0]  # any epsilons are valid
     assert inside(coarse.trade_off(RATES), norm.cdf(norm.isf(RATES) - 1), 0.2)
 
@@ -56,7 +68,8 @@ def test_against_dp_accounting(q: float, s: float, k: int) -> None:
 
 
 def test_the_trade_off_function_is_the_conjugate_of_what_is_not_on_the_grid() -> None:
-    """Of the pair of one step, by quadrature: f of both directions, their symmetric convex hull by its lines."""
+    """Of the pair of one step, by quadrature: f of both directions, their symmetric convex hull by
+    its lines."""
     q, s = 0.3, 0.7
     t = np.linspace(-8, 12, 400_001)
     p0, p1 = norm.pdf(t, 0, s) * (t[1] - t[0]), norm.pdf(t, 1, s) * (t[1] - t[0])
@@ -76,28 +89,37 @@ def test_the_trade_off_function_is_the_conjugate_of_what_is_not_on_the_grid() ->
 
 
 def test_a_curve_that_says_too_much_is_found_out() -> None:
-    """A delta that is a little too small on the upper side puts the lower line of errors above the truth; a grid whose
-    cells are taken for straight lines between their ends puts the upper one below."""
-    found = dpsub.curve(dpsub.Poisson(1.0), noise_multiplier=20.0, steps=400, epsilon=np.linspace(0, 5, 12))
+    """A delta that is a little too small on the upper side puts the lower line of errors above the
+    truth; a grid whose cells are taken for straight lines between their ends puts the upper one
+    below."""
+    found = dpsub.curve(
+        dpsub.Poisson(1.0), noise_multiplier=20.0, steps=400, epsilon=np.linspace(0, 5, 12)
+    )
     truth = norm.cdf(norm.isf(RATES) - 1)
     account = found.account
     object.__setattr__(account, "upper", account.upper * 0.98)
     faulty = Curve(found.epsilon, account, found.mu, found.mu_within)
     assert np.any(faulty.trade_off(RATES).lower > truth)
     a, high = found._lines(np.asarray(account.lower))
-    assert np.any(np.max(high[:, None] - a[:, None] * RATES, axis=0) < truth)  # no corners between the points
+    # no corners between the points
+    assert np.any(np.max(high[:, None] - a[:, None] * RATES, axis=0) < truth)
 
 
 def test_bounds_from_both_sides_and_mixed_ledgers() -> None:
     found = dpsub.curve(dpsub.Wor(20), 1000, noise_multiplier=2.0, steps=50)
-    assert found.account.kind == "bounds" and found.mu.lower == pytest.approx(50**0.5) == found.mu.upper
+    assert (
+        found.account.kind == "bounds"
+        and found.mu.lower == pytest.approx(50**0.5) == found.mu.upper
+    )
     ends = found.trade_off(RATES)
     assert np.all(ends.lower <= ends.upper) and np.all(np.diff(ends.lower[2:]) <= 0)
     for epsilon in (0.0, 0.5, 1.0):  # what is promised of delta is promised of errors
         delta = dpsub.account(dpsub.Wor(20), 1000, noise_multiplier=2.0, steps=50, epsilon=epsilon)
         line = 1 - delta.upper - math.exp(epsilon) * RATES
         assert np.all(ends.upper >= line - 1e-3) and np.all(ends.lower >= line - 1e-3)
-    both = dpsub.Ledger([dpsub.Release(dpsub.Poisson(1.0), None, s, k) for s, k in ((4.0, 8), (2.0, 2))]).curve()
+    both = dpsub.Ledger(
+        [dpsub.Release(dpsub.Poisson(1.0), None, s, k) for s, k in ((4.0, 8), (2.0, 2))]
+    ).curve()
     assert both.mu.lower <= 1 <= both.mu.upper and both.mu.upper - both.mu.lower < 1e-6
     assert inside(both.trade_off(RATES), norm.cdf(norm.isf(RATES) - 1), 1e-3)
 
@@ -105,19 +127,28 @@ def test_bounds_from_both_sides_and_mixed_ledgers() -> None:
 @pytest.mark.parametrize(
     ("sampler", "n", "adjacency", "shift", "attained"),
     [
-        (dpsub.Poisson(0.2), None, "add_remove", 1, True), (dpsub.Poisson(0.2), None, "substitute", 2, False),
-        (dpsub.Wor(5), 20, "add_remove", 2, True), (dpsub.Wr(5), 20, "substitute", 10, True),
-        (dpsub.MustWO(7, 5), 20, "substitute", 10, True), (dpsub.MustWW(7, 5), 20, "substitute", 10, True),
-        (dpsub.CyclicPoisson(0.2, 3), 60, "add_remove", 1, True), (dpsub.Shuffle(5), 20, "zero_out", 1, False),
+        (dpsub.Poisson(0.2), None, "add_remove", 1, True),
+        (dpsub.Poisson(0.2), None, "substitute", 2, False),
+        (dpsub.Wor(5), 20, "add_remove", 2, True),
+        (dpsub.Wr(5), 20, "substitute", 10, True),
+        (dpsub.MustWO(7, 5), 20, "substitute", 10, True),
+        (dpsub.MustWW(7, 5), 20, "substitute", 10, True),
+        (dpsub.CyclicPoisson(0.2, 3), 60, "add_remove", 1, True),
+        (dpsub.Shuffle(5), 20, "zero_out", 1, False),
         (dpsub.RandomAllocation(5, 4), None, "add_remove", 2, False),
         (dpsub.TruncatedPoisson(0.2, 5), 20, "add_remove", 2, False),
     ],
-)  # fmt: skip
-def test_no_sampling_lowers_mu(sampler: Any, n: int | None, adjacency: str, shift: int, attained: bool) -> None:
+)
+def test_no_sampling_lowers_mu(
+    sampler: Any, n: int | None, adjacency: str, shift: int, attained: bool
+) -> None:
     steps = 9 * (sampler.steps_per_epoch(n) if isinstance(sampler, Schedule) else 1)
-    found = dpsub.curve(sampler, n, noise_multiplier=2.0, steps=steps, adjacency=adjacency, epsilon=[0.5, 1.0])
+    found = dpsub.curve(
+        sampler, n, noise_multiplier=2.0, steps=steps, adjacency=adjacency, epsilon=[0.5, 1.0]
+    )
     assert found.mu.upper == pytest.approx(shift / 2 * 3)
-    revealed = isinstance(sampler, dpsub.Shuffle | dpsub.RandomAllocation)  # a curve of such a proof is no better
+    # a curve of such a proof is no better
+    revealed = isinstance(sampler, dpsub.Shuffle | dpsub.RandomAllocation)
     assert found.mu_within.lower <= found.mu_within.upper <= found.mu.upper
     assert (found.mu_within.upper < found.mu.upper) is not revealed
     assert (found.mu.lower == pytest.approx(found.mu.upper)) is attained
@@ -129,7 +160,9 @@ def test_laplace_noise_has_a_mu_of_its_pure_epsilon() -> None:
     assert found.mu_within.lower <= found.mu.lower <= found.mu.upper
     first, last = math.exp(-0.5) / 2 > RATES, RATES > 0.5
     middle = math.exp(-0.5) / 4 / np.maximum(RATES, 1e-9)
-    truth = np.where(first, 1 - math.exp(0.5) * RATES, np.where(last, math.exp(-0.5) * (1 - RATES), middle))
+    truth = np.where(
+        first, 1 - math.exp(0.5) * RATES, np.where(last, math.exp(-0.5) * (1 - RATES), middle)
+    )
     assert inside(found.trade_off(RATES), truth, 5e-3)
 
 
@@ -138,7 +171,9 @@ def test_extreme_noise_has_a_curve(noise: float) -> None:
     found = dpsub.curve(dpsub.Poisson(0.01), noise_multiplier=noise, steps=2)
     ends = found.trade_off(RATES)
     assert np.all((ends.lower >= 0) & (ends.lower <= ends.upper) & (ends.upper <= 1 - RATES))
-    assert found.mu_within.lower <= found.mu.lower <= found.mu.upper == pytest.approx(2**0.5 / noise)
+    assert (
+        found.mu_within.lower <= found.mu.lower <= found.mu.upper == pytest.approx(2**0.5 / noise)
+    )
 
 
 @pytest.mark.parametrize("rates", [[-0.1], [0.5, 1.1], [math.nan], "x"])
@@ -157,17 +192,46 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert told["upper"] == found.delta.upper.tolist() and told["mu"] == list(found.mu)
     assert told["false_negative_lower"] == found.trade_off(told["false_positive"]).lower.tolist()
     rows = np.genfromtxt(table, delimiter=",", names=True)
-    assert rows["epsilon"].tolist() == found.epsilon.tolist() and rows["lower"].tolist() == found.delta.lower.tolist()
+    assert (
+        rows["epsilon"].tolist() == found.epsilon.tolist()
+        and rows["lower"].tolist() == found.delta.lower.tolist()
+    )
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert main([*command, "--epsilon", "1,2", "--false-positive", "0.05", "--plot", str(tmp_path / "curve.xyz")]) == 2
-    assert capsys.readouterr().err.startswith("dpsub curve: --plot must end in .png, .pdf or .svg, got")
+    assert (
+        main(
+            [
+                *command,
+                "--epsilon",
+                "1,2",
+                "--false-positive",
+                "0.05",
+                "--plot",
+                str(tmp_path / "curve.xyz"),
+            ]
+        )
+        == 2
+    )
+    assert capsys.readouterr().err.startswith(
+        "dpsub curve: --plot must end in .png, .pdf or .svg, got"
+    )
 
 
 def test_a_picture_needs_matplotlib_and_nothing_else_does(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    command = ["curve", "poisson", "--rate", "0.1", "--sigma", "2", "--steps", "5", "--epsilon", "1,2"]
+    command = [
+        "curve",
+        "poisson",
+        "--rate",
+        "0.1",
+        "--sigma",
+        "2",
+        "--steps",
+        "5",
+        "--epsilon",
+        "1,2",
+    ]
     assert main(command) == 0
     assert "false positive 0.05" in capsys.readouterr().out
     assert main([*command, "--plot", str(tmp_path / "curve.png")]) == 2

@@ -1,4 +1,5 @@
-"""The errata of the papers, and the document made of them: current, complete, and every command shows something."""
+"""The errata of the papers, and the document made of them: current, complete, and every command
+shows something."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ from tests.gone import needs_all_papers
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = errata_files()
-PRINTED = sorted(path for paper in papers().values() for path in (paper.folder / "published").glob("*.csv"))
+PRINTED = sorted(
+    path for paper in papers().values() for path in (paper.folder / "published").glob("*.csv")
+)
 ENTRIES = errata.read(FILES)
 TABLES = [published.load(path.parents[1].name, path.stem) for path in PRINTED]
 CELLS = Counter(" ".join(" ".join(table["erratum"]) for table in TABLES).split())
@@ -32,10 +35,14 @@ def test_the_document_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
     import renew_pages
 
     fresh = renew_pages.deviations(VERDICTS)
-    assert fresh == (ROOT / "docs/deviations.md").read_text(encoding="utf-8"), "run workflow/scripts/renew_pages.py"
+    assert fresh == (ROOT / "docs/deviations.md").read_text(encoding="utf-8"), (
+        "run workflow/scripts/renew_pages.py"
+    )
     other = VERDICTS.assign(verdict=VERDICTS["verdict"].replace("fails", "holds"))
     assert renew_pages.deviations(other) != fresh
-    assert sum(fresh.count(f"\n| [{one.name}](#{one.name.lower()}-") for one in ENTRIES) == len(ENTRIES)
+    assert sum(fresh.count(f"\n| [{one.name}](#{one.name.lower()}-") for one in ENTRIES) == len(
+        ENTRIES
+    )
     for page in re.findall(r"\]\(([^#)]+\.md)\)", fresh):
         assert (ROOT / "docs" / page).exists(), page
     sys.modules.pop("renew_pages")
@@ -71,7 +78,11 @@ def test_faults_of_the_errata_are_told(tmp_path: Path) -> None:
     name, other = (entry.name for entry in ENTRIES[:2])
     path = tmp_path / "errata.md"
     path.write_text(first.replace(f"### {other}. ", f"### {name}. "), encoding="utf-8")
-    with pytest.raises(DataError, match=rf"each erratum must stand once, got {name} twice, at last in .*errata\.md"):
+    with pytest.raises(
+        DataError,
+        match=rf"each erratum must stand once, got {name} twice, at last "
+        r"in .*errata\.md",
+    ):
         errata.read([path])
     with pytest.raises(DataError, match=rf"got {name} twice"):
         errata.read([FILES[0], FILES[0]])
@@ -84,19 +95,28 @@ def test_faults_of_the_errata_are_told(tmp_path: Path) -> None:
 def test_an_erratum_is_shown_with_cells_that_have_no_value(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cell = dict.fromkeys(verdicts.COLUMNS, "") | {"row": "poisson_time", "verdict": "reported", "erratum": "E10 E18"}
+    cell = dict.fromkeys(verdicts.COLUMNS, "") | {
+        "row": "poisson_time",
+        "verdict": "reported",
+        "erratum": "E10 E18",
+    }
     pd.DataFrame([cell]).to_csv(path := tmp_path / "comparison.csv", index=False)
     monkeypatch.setattr("sys.argv", ["show_erratum.py", "E18", "--comparison", str(path)])
     runpy.run_path(str(ROOT / "workflow/scripts/show_erratum.py"), run_name="__main__")
     said = capsys.readouterr().out
-    assert said.startswith("E18. ") and said.splitlines()[-1].split() == ["poisson_time", "reported"]
+    assert said.startswith("E18. ") and said.splitlines()[-1].split() == [
+        "poisson_time",
+        "reported",
+    ]
 
 
 @needs_all_papers
 def test_an_erratum_is_shown_with_the_numbers_that_are_kept_where_there_is_no_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("sys.argv", ["show_erratum.py", "E2", "--comparison", str(tmp_path / "comparison.csv")])
+    monkeypatch.setattr(
+        "sys.argv", ["show_erratum.py", "E2", "--comparison", str(tmp_path / "comparison.csv")]
+    )
     with pytest.raises(SystemExit, match="its cells need a run"):
         runpy.run_path(str(ROOT / "workflow/scripts/show_erratum.py"), run_name="__main__")
     said = capsys.readouterr().out

@@ -1,4 +1,5 @@
-"""Hockey-stick divergences, couplings, moments from profiles, and the worst mechanism of a design."""
+"""Hockey-stick divergences, couplings, moments from profiles, and the worst mechanism of a
+design."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ ORDER = st.floats(1, 10)
 
 
 @given(first=LAW, second=LAW, alpha=ORDER)
-def test_the_divergence_is_the_best_event(first: np.ndarray, second: np.ndarray, alpha: float) -> None:
+def test_the_divergence_is_the_best_event(
+    first: np.ndarray, second: np.ndarray, alpha: float
+) -> None:
     events = np.array(list(itertools.product((0, 1), repeat=4)))
     best = (events @ first - alpha * (events @ second)).max()
     assert float(hockey_stick(first, second, alpha)) == pytest.approx(best, abs=1e-12)
@@ -65,7 +68,9 @@ def joint_of(parts: MaximalCoupling) -> np.ndarray:
 
 
 @given(first=LAW, second=LAW)
-def test_the_maximal_coupling_has_its_marginals_and_the_largest_diagonal(first: np.ndarray, second: np.ndarray) -> None:
+def test_the_maximal_coupling_has_its_marginals_and_the_largest_diagonal(
+    first: np.ndarray, second: np.ndarray
+) -> None:
     parts = maximal_coupling(first, second)
     np.testing.assert_allclose(joint_of(parts).sum(axis=1), first, atol=1e-12)
     np.testing.assert_allclose(joint_of(parts).sum(axis=0), second, atol=1e-12)
@@ -81,7 +86,8 @@ def test_equal_and_disjoint_laws_have_branches_of_their_own() -> None:
 
 
 def test_the_cheapest_coupling_of_points_on_a_line() -> None:
-    """On a line the cheapest coupling for a distance is the area between the distribution functions."""
+    """On a line the cheapest coupling for a distance is the area between the distribution
+    functions."""
     rng = np.random.default_rng(3)
     first, second = rng.dirichlet(np.ones(6)), rng.dirichlet(np.ones(6))
     costs = np.abs(np.subtract.outer(np.arange(6), np.arange(6))).astype(float)
@@ -116,11 +122,22 @@ def test_an_early_end_is_charged_or_refused() -> None:
     profile = noise.of("gaussian", 1.0)
     end = 2.0
     found = moment_from_profiles(
-        profile.log_delta, profile.log_delta, 1.0, end=end, rate=tail_rate(profile.log_delta, end), width=1.0
+        profile.log_delta,
+        profile.log_delta,
+        1.0,
+        end=end,
+        rate=tail_rate(profile.log_delta, end),
+        width=1.0,
     )
     assert found.lower < math.e < found.upper
     with pytest.raises(ArgumentError, match="take a later end"):
-        moment_from_profiles(profile.log_delta, profile.log_delta, 9.0, end=end, rate=tail_rate(profile.log_delta, end))
+        moment_from_profiles(
+            profile.log_delta,
+            profile.log_delta,
+            9.0,
+            end=end,
+            rate=tail_rate(profile.log_delta, end),
+        )
     # planted fault: without the tail the interval misses the moment
     cut = moment_from_profiles(profile.log_delta, profile.log_delta, 1.0, end=end)
     assert cut.upper < math.e
@@ -128,7 +145,9 @@ def test_an_early_end_is_charged_or_refused() -> None:
 
 @pytest.mark.parametrize(("epsilon0", "delta0"), [(0.5, 0.0), (1.0, 0.05), (0.0, 0.2), (2.0, 0.3)])
 @pytest.mark.parametrize("steps", [1, 2, 3, 5])
-def test_the_worst_mechanism_on_a_chain_is_the_group_profile(epsilon0: float, delta0: float, steps: int) -> None:
+def test_the_worst_mechanism_on_a_chain_is_the_group_profile(
+    epsilon0: float, delta0: float, steps: int
+) -> None:
     start, end = np.eye(steps + 1)[[0, -1]]
     chain = [(k, k + 1) for k in range(steps)]
     for epsilon in (0.0, 0.4, 1.1):
@@ -137,7 +156,9 @@ def test_the_worst_mechanism_on_a_chain_is_the_group_profile(epsilon0: float, de
         assert found.divergence == pytest.approx(exact, abs=1e-8)
         assert found.dual == pytest.approx(found.divergence, abs=1e-8)
         kernel = np.column_stack([found.event, 1 - found.event])
-        assert float(hockey_stick(end @ kernel, start @ kernel, math.exp(epsilon))) == pytest.approx(exact, abs=1e-8)
+        assert float(
+            hockey_stick(end @ kernel, start @ kernel, math.exp(epsilon))
+        ) == pytest.approx(exact, abs=1e-8)
 
 
 def test_the_worst_mechanism_for_one_step_is_randomised_response() -> None:

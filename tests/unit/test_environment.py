@@ -1,4 +1,5 @@
-"""What the environment is made from: pins that satisfy the package, and a half-made one that is not taken as whole."""
+"""What the environment is made from: pins that satisfy the package, and a half-made one that is not
+taken as whole."""
 
 from __future__ import annotations
 
@@ -27,12 +28,19 @@ def project() -> dict:
 
 
 def test_every_requirement_is_pinned_to_one_version() -> None:
-    lines = [line for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines() if line[:1] != "#"]
+    lines = [
+        line
+        for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+        if line[:1] != "#"
+    ]
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", line) for line in lines)
     pinned = {canonical(line.partition("==")[0]) for line in lines}
     assert len(pinned) == len(lines)
     facts = project()
-    wanted = [*facts["dependencies"], *(item for extra in facts["optional-dependencies"].values() for item in extra)]
+    wanted = [
+        *facts["dependencies"],
+        *(item for extra in facts["optional-dependencies"].values() for item in extra),
+    ]
     assert {canonical(re.split(r"[<>=\[ ]", item)[0]) for item in wanted} <= pinned
 
 
@@ -48,26 +56,38 @@ def test_the_environment_of_jobs_has_the_pins() -> None:
     (pins,) = (item["pip"] for item in described["dependencies"] if isinstance(item, dict))
     assert set(pins) <= set((ROOT / "requirements.lock").read_text(encoding="utf-8").split())
     facts = project()
-    needed = {canonical(re.split(r"[<>=\[ ]", item)[0])
-              for item in [*facts["dependencies"], *facts["optional-dependencies"]["papers"]]}  # fmt: skip
+    needed = {
+        canonical(re.split(r"[<>=\[ ]", item)[0])
+        for item in [*facts["dependencies"], *facts["optional-dependencies"]["papers"]]
+    }
     assert {canonical(pin.partition("==")[0]) for pin in pins} == {
         name for name in needed if not name.startswith("snakemake")
     }
 
 
 def made(folder: Path, python: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """Call make in a folder that has what the environment is made from, with a Python that is a script."""
+    """Call make in a folder that has what the environment is made from, with a Python that is a
+    script."""
     for name in ("Makefile", "requirements.lock", "pyproject.toml"):
         if not (folder / name).exists():
             shutil.copy(ROOT / name, folder)
     (folder / "python").write_text(f"#!/bin/sh\n{python}\n", encoding="utf-8")
     (folder / "python").chmod(0o755)
-    return subprocess.run(["make", f"PYTHON={folder / 'python'}", "environment", *words], cwd=folder,
-                          capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+    return subprocess.run(
+        ["make", f"PYTHON={folder / 'python'}", "environment", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 def test_a_half_made_environment_is_not_taken_for_a_whole_one(tmp_path: Path) -> None:
-    half = "mkdir -p .venv/bin; printf '#!/bin/sh\\nexit 3\\n' > .venv/bin/python; chmod +x .venv/bin/python"
+    half = (
+        "mkdir -p .venv/bin; printf '#!/bin/sh\\nexit 3\\n' > .venv/bin/python; chmod +x "
+        ".venv/bin/python"
+    )
     for _ in range(2):
         done = made(tmp_path, f'case "$*" in *venv*) {half};; esac')
         assert done.returncode == 2 and "installing what requirements.lock pins" in done.stdout
@@ -78,7 +98,9 @@ def test_a_half_made_environment_is_not_taken_for_a_whole_one(tmp_path: Path) ->
 
 
 def test_an_old_python_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    old = f"{sys.executable} -c 'import sys; sys.version_info = (3, 9, 1); exec(sys.argv[1])' \"$2\""
+    old = (
+        f"{sys.executable} -c 'import sys; sys.version_info = (3, 9, 1); exec(sys.argv[1])' \"$2\""
+    )
     done = made(tmp_path, old)
     assert done.returncode == 2
     assert done.stderr.startswith("error: Python 3.11 or later is needed, got ")

@@ -24,7 +24,17 @@ from dpsub.reproduce.labels import sampler_label
 from dpsub.sampling import REGISTRY as SAMPLERS
 from dpsub.sampling.schemes import SCHEMES
 
-OKABE_ITO = {"#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#000000", "#999999"}
+OKABE_ITO = {
+    "#E69F00",
+    "#56B4E9",
+    "#009E73",
+    "#F0E442",
+    "#0072B2",
+    "#D55E00",
+    "#CC79A7",
+    "#000000",
+    "#999999",
+}
 
 
 def panels(figure: Figure) -> list[Axes]:
@@ -34,7 +44,9 @@ def panels(figure: Figure) -> list[Axes]:
 def test_colours_are_safe_distinct_and_the_samplers_own() -> None:
     names = ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
     styles = [sampler_style(name) for name in (*names, "nonprivate")]
-    assert len({style["color"] for style in styles}) == len({style["marker"] for style in styles}) == 7
+    assert (
+        len({style["color"] for style in styles}) == len({style["marker"] for style in styles}) == 7
+    )
     assert sampler_style("nonprivate")["color"] == "black"
     for name in names:
         assert sampler_style(name)["color"] == SAMPLERS.get(name).colour
@@ -67,13 +79,35 @@ def test_style_does_not_leak_or_follow_the_users_own() -> None:
 
 
 def test_a_mapping_of_styles_chooses_the_curves_and_one_legend_names_each_once() -> None:
-    frame = pd.DataFrame({"method": ["b", "b", "a", "a", "c"], "x": [2, 1, 1, 2, 1], "y": [4.0, 3.0, 1.0, 2.0, 9.0],
-                          "lower": 0.5, "upper": 10.0})  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "method": ["b", "b", "a", "a", "c"],
+            "x": [2, 1, 1, 2, 1],
+            "y": [4.0, 3.0, 1.0, 2.0, 9.0],
+            "lower": 0.5,
+            "upper": 10.0,
+        }
+    )
     styles = {name: {"label": name, "color": "black"} for name in ("a", "b", "absent")}
-    layer = curves(frame, "x", "y", by="method", styles=styles, bars=("lower", "upper"), nested=2, linestyle="none")
-    figure = draw_panels([Panel("left", [layer]), Panel("right", [layer])], grid={"sharey": True}, ylabel="y")
+    layer = curves(
+        frame,
+        "x",
+        "y",
+        by="method",
+        styles=styles,
+        bars=("lower", "upper"),
+        nested=2,
+        linestyle="none",
+    )
+    figure = draw_panels(
+        [Panel("left", [layer]), Panel("right", [layer])], grid={"sharey": True}, ylabel="y"
+    )
     first, second = panels(figure)
-    drawn = {line.get_label(): list(line.get_ydata()) for line in first.get_lines() if line.get_label() in styles}
+    drawn = {
+        line.get_label(): list(line.get_ydata())
+        for line in first.get_lines()
+        if line.get_label() in styles
+    }
     assert drawn == {"a": [1.0, 2.0], "b": [3.0, 4.0]}
     sizes = [line.get_markersize() for line in first.get_lines() if line.get_label() in styles]
     assert sizes[0] == sizes[1] + 2, "marks at one place must differ in size"
@@ -88,19 +122,40 @@ def test_a_mapping_of_styles_chooses_the_curves_and_one_legend_names_each_once()
         (1, 30, ["1", "2", "5", "10", "20"]),
         (3, 8, ["3", "4", "5", "6", "7", "8"]),
         (0.01, 1e4, ["0.01", "0.1", "1", "10", "100", "1000", "10000"]),
-        (1e-6, 1e-4, ["10^{-6}", r"2\times10^{-6}", r"5\times10^{-6}", "10^{-5}", r"2\times10^{-5}",
-                      r"5\times10^{-5}", "10^{-4}"]),
+        (
+            1e-6,
+            1e-4,
+            [
+                "10^{-6}",
+                r"2\times10^{-6}",
+                r"5\times10^{-6}",
+                "10^{-5}",
+                r"2\times10^{-5}",
+                r"5\times10^{-5}",
+                "10^{-4}",
+            ],
+        ),
     ],
-)  # fmt: skip
-def test_logarithmic_axes_have_labels_at_1_2_and_5(low: float, high: float, labels: list[str]) -> None:
-    figure = draw_panels([Panel("", [single_line([low, high], [0, 1])])], xscale="log", xlim=(low, high))
+)
+def test_logarithmic_axes_have_labels_at_1_2_and_5(
+    low: float, high: float, labels: list[str]
+) -> None:
+    figure = draw_panels(
+        [Panel("", [single_line([low, high], [0, 1])])], xscale="log", xlim=(low, high)
+    )
     axis = figure.axes[0].xaxis
-    shown = axis.get_major_formatter().format_ticks([tick for tick in axis.get_majorticklocs() if low <= tick <= high])
+    shown = axis.get_major_formatter().format_ticks(
+        [tick for tick in axis.get_majorticklocs() if low <= tick <= high]
+    )
     assert [text.removeprefix(r"$\mathdefault{").removesuffix("}$") for text in shown] == labels
 
 
 def test_a_curve_is_whole_at_the_edge_unless_it_leaves_the_axes() -> None:
-    layers = [single_line([0, 1], [0, 1]), single_line([0, 1], [0, 2]), single_line([], [], label="named only")]
+    layers = [
+        single_line([0, 1], [0, 1]),
+        single_line([0, 1], [0, 2]),
+        single_line([], [], label="named only"),
+    ]
     figure = draw_panels([Panel("", layers), None], xlim=(0, 1), ylim=(0, 1))
     axes, empty = figure.axes
     assert [line.get_clip_on() for line in axes.get_lines()][:2] == [False, True]

@@ -1,4 +1,5 @@
-"""The pages of what was found: as committed they are what papers' prose, errata and verdicts say, numbers apart."""
+"""The pages of what was found: as committed they are what papers' prose, errata and verdicts say,
+numbers apart."""
 
 from __future__ import annotations
 
@@ -48,13 +49,21 @@ UNKEPT = [paper for paper in TOLD if not (paper.folder / "cited.csv").exists()]
 
 
 @pytest.mark.parametrize("paper", UNKEPT, ids=lambda paper: paper.key)
-def test_a_page_of_which_no_cells_are_kept_has_the_prose_of_its_template(script: ModuleType, paper: Paper) -> None:
+def test_a_page_of_which_no_cells_are_kept_has_the_prose_of_its_template(
+    script: ModuleType, paper: Paper
+) -> None:
     """Numbers apart, which the next full run of it brings."""
     names = ("number", "takeaway", "least", "greatest", "noted", "computed", "derived", "cited")
     unknown = dict.fromkeys(names, lambda *place, **fields: ANY)
-    shown = script.Prose(paper, script.Tables({}), more=unknown | {
-        "picture": lambda name, words: f"![{words}](pictures/{paper.key}-{name}.png)", "cited": "",
-    }).filled((paper.folder / "found.md").read_text(encoding="utf-8"))  # fmt: skip
+    shown = script.Prose(
+        paper,
+        script.Tables({}),
+        more=unknown
+        | {
+            "picture": lambda name, words: f"![{words}](pictures/{paper.key}-{name}.png)",
+            "cited": "",
+        },
+    ).filled((paper.folder / "found.md").read_text(encoding="utf-8"))
     pattern = ".+?".join(map(re.escape, shown.split(ANY)))
     assert re.fullmatch(pattern, parts(script, paper)[0].partition("\n\n")[2], re.DOTALL)
 
@@ -83,4 +92,6 @@ def test_a_verdict_that_changes_shows(script: ModuleType, paper: Paper) -> None:
 def test_the_list_has_the_first_paragraph_of_each_page(script: ModuleType) -> None:
     listed = (PAGES / "index.md").read_text(encoding="utf-8")
     for paper in TOLD:
-        assert f"- [{paper.title}]({paper.key}.md). {script.summary(parts(script, paper)[0])}\n" in listed
+        assert (
+            f"- [{paper.title}]({paper.key}.md). {script.summary(parts(script, paper)[0])}\n"
+        ) in listed

@@ -1,4 +1,5 @@
-"""The game without replacement: what bounds its cells and its value, against vectors in the plane and all policies."""
+"""The game without replacement: what bounds its cells and its value, against vectors in the plane
+and all policies."""
 
 from __future__ import annotations
 
@@ -30,22 +31,30 @@ def rng(draw: int) -> np.random.Generator:
 
 
 def triples(draws: np.random.Generator, count: int, vectors: int = 3) -> np.ndarray:
-    """v, v', g and further fillers in the disc, shape (count, vectors, 2): many on its edge, antipodal, at one place or
-    in line."""
-    angles, radii = draws.uniform(0, 2 * math.pi, (count, vectors)), np.sqrt(draws.uniform(0, 1, (count, vectors)))
+    """v, v', g and further fillers in the disc, shape (count, vectors, 2): many on its edge,
+    antipodal, at one place or in line."""
+    angles, radii = (
+        draws.uniform(0, 2 * math.pi, (count, vectors)),
+        np.sqrt(draws.uniform(0, 1, (count, vectors))),
+    )
     radii = np.where(draws.random((count, vectors)) < 0.6, 1.0, radii)
     angles[:, 1] = np.where(draws.random(count) < 0.3, angles[:, 0] + math.pi, angles[:, 1])
     angles[:, 2] = np.where(draws.random(count) < 0.3, angles[:, 0], angles[:, 2])
     angles[:, 2] = np.where(draws.random(count) < 0.2, angles[:, 1], angles[:, 2])
     for later in range(3, vectors):
         same = draws.random(count) < 0.6
-        angles[:, later], radii[:, later] = (np.where(same, one[:, 2], one[:, later]) for one in (angles, radii))
+        angles[:, later], radii[:, later] = (
+            np.where(same, one[:, 2], one[:, later]) for one in (angles, radii)
+        )
     return radii[..., None] * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
 
 
-def masses(vectors: np.ndarray, copies: Copies, scale: float, width: float = 0.15) -> tuple[np.ndarray, np.ndarray]:
-    """Masses of the two outputs in squares of the plane: a grouping, so no divergence of them exceeds the truth.
-    `vectors`: v, v', and those replaced by the first, second, ... copy.  The base's weight is seen."""
+def masses(
+    vectors: np.ndarray, copies: Copies, scale: float, width: float = 0.15
+) -> tuple[np.ndarray, np.ndarray]:
+    """Masses of the two outputs in squares of the plane: a grouping, so no divergence of them
+    exceeds the truth. `vectors`: v, v', and those replaced by the first, second, ... copy. The
+    base's weight is seen."""
     counts, passed = copies.counts, copies.passed
     edges = np.concatenate([[-np.inf], np.arange(-5, 5 + 2 / scale, width), [np.inf]])
 
@@ -61,7 +70,10 @@ def masses(vectors: np.ndarray, copies: Copies, scale: float, width: float = 0.1
     turned = np.array([along, [-along[1], along[0]]])
 
     def output(record: np.ndarray) -> np.ndarray:
-        places = [turned @ (drawn * record - np.sum(replaced[:drawn], axis=0)) for drawn in range(len(counts))]
+        places = [
+            turned @ (drawn * record - np.sum(replaced[:drawn], axis=0))
+            for drawn in range(len(counts))
+        ]
         drawn = sum(weight * normal(place) for weight, place in zip(counts, places, strict=True))
         bases = (1 - passed) * np.multiply.outer(copies.points, normal(np.zeros(2)))
         return np.asarray((np.array(copies.weights)[:, None] * (bases + passed * drawn)).ravel())
@@ -81,8 +93,11 @@ def covers(cells: GaussianCells, draws: np.random.Generator, cuts: int) -> list[
     return cover
 
 
-def uncovered(cells: GaussianCells, cover: Sequence[Cell], vectors: np.ndarray, copies: Copies | None = None) -> int:
-    """How many choices, of samples with the cells' or these copies, no cell dominates in both directions."""
+def uncovered(
+    cells: GaussianCells, cover: Sequence[Cell], vectors: np.ndarray, copies: Copies | None = None
+) -> int:
+    """How many choices, of samples with the cells' or these copies, no cell dominates in both
+    directions."""
     profiles = [[profile(LOG_ORDERS) for profile in cells.profiles(cell, 1e-15)] for cell in cover]
     forward, backward = (np.array(sides) for sides in zip(*profiles, strict=True))
     missed = 0
@@ -96,7 +111,9 @@ def uncovered(cells: GaussianCells, cover: Sequence[Cell], vectors: np.ndarray, 
 @pytest.mark.parametrize("draw", range(6))
 def test_every_triple_of_the_disc_has_a_cell_that_dominates_it(draw: int) -> None:
     draws = rng(draw)
-    cells = GaussianCells(once(float(draws.uniform(0.01, 0.7))), float(np.exp(draws.uniform(-1, 2))))
+    cells = GaussianCells(
+        once(float(draws.uniform(0.01, 0.7))), float(np.exp(draws.uniform(-1, 2)))
+    )
     assert not uncovered(cells, covers(cells, draws, 25), triples(draws, 60))
 
 
@@ -105,7 +122,11 @@ def test_every_choice_of_fillers_has_a_cell_that_dominates_it(draw: int) -> None
     draws = rng(200 + draw)
     slots, size = int(draws.integers(2, 6)), int(draws.integers(1, 4))
     counts = tuple(binom.pmf(np.arange(size + 1), size, 1 / slots).tolist())
-    copies = Copies(counts) if draw % 2 else Copies.of_draws(counts, float(draws.uniform(0.05, 0.9)), slots, size)
+    copies = (
+        Copies(counts)
+        if draw % 2
+        else Copies.of_draws(counts, float(draws.uniform(0.05, 0.9)), slots, size)
+    )
     cells = GaussianCells(copies, float(np.exp(draws.uniform(-1, 2))))
     assert not uncovered(cells, covers(cells, draws, 12), triples(draws, 60, 2 + size))
 
@@ -118,7 +139,9 @@ def once(rate: float) -> Copies:
 def test_every_triple_of_ten_thousand() -> None:
     for draw in range(200):
         draws = rng(1000 + draw)
-        cells = GaussianCells(once(float(draws.uniform(0.001, 0.9))), float(np.exp(draws.uniform(-2, 2))))
+        cells = GaussianCells(
+            once(float(draws.uniform(0.001, 0.9))), float(np.exp(draws.uniform(-2, 2)))
+        )
         assert not uncovered(cells, covers(cells, draws, 30), triples(draws, 50)), draw
 
 
@@ -131,7 +154,11 @@ class TestPlantedFaults:
         return covers(self.cells, rng(50), 25)
 
     def test_a_cell_left_out(self) -> None:
-        extreme = [cell for cell in self.cover() if not (cell.high == math.pi / 2 and cell.left == -math.pi / 2)]
+        extreme = [
+            cell
+            for cell in self.cover()
+            if not (cell.high == math.pi / 2 and cell.left == -math.pi / 2)
+        ]
         assert uncovered(self.cells, extreme, triples(rng(51), 100))
 
     def test_a_filler_outside_the_ball(self) -> None:
@@ -141,7 +168,8 @@ class TestPlantedFaults:
 
     @pytest.mark.parametrize("field", ["apart", "radius", "foot", "height"])
     def test_a_length_understated(self, monkeypatch: pytest.MonkeyPatch, field: str) -> None:
-        # each profile is the smaller of two: the other one is switched off where it would hide the fault
+        # each profile is the smaller of two: the other one is switched off where it would hide the
+        # fault
         original = game.CellProfile.__call__
 
         def shortened(self: game.CellProfile, log_order: np.ndarray) -> np.ndarray:
@@ -155,7 +183,9 @@ class TestPlantedFaults:
             return original(changed, log_order)
 
         fine = [Cell(math.pi / 2, math.pi / 2, angle, angle) for angle in np.linspace(-1.5, 1.5, 7)]
-        circle = np.array([[[1, 0], [-1, 0], [math.sin(cell.left), math.cos(cell.left)]] for cell in fine])
+        circle = np.array(
+            [[[1, 0], [-1, 0], [math.sin(cell.left), math.cos(cell.left)]] for cell in fine]
+        )
         assert not uncovered(self.cells, fine, circle)
         monkeypatch.setattr(game.CellProfile, "__call__", shortened)
         assert uncovered(self.cells, fine, circle)
@@ -192,7 +222,11 @@ class TestPlantedFaultsOfSeveralCopies:
 
     def test_radii_of_several_copies_shortened(self, monkeypatch: pytest.MonkeyPatch) -> None:
         original = game.CellProfile._radii
-        monkeypatch.setattr(game.CellProfile, "_radii", lambda self, counts: [0.9 * r for r in original(self, counts)])
+        monkeypatch.setattr(
+            game.CellProfile,
+            "_radii",
+            lambda self, counts: [0.9 * r for r in original(self, counts)],
+        )
         assert self.missed(self.copies)
 
     def test_the_base_weighs_more(self) -> None:
@@ -205,7 +239,9 @@ class TestPlantedFaultsOfSeveralCopies:
 @pytest.mark.parametrize(("slots", "drawn"), [(2, 3), (4, 3), (4, 6), (6, 4)])
 def test_the_weight_of_the_base_against_all_draws(slots: int, drawn: int) -> None:
     copies = Copies.of_draws((1.0,), 0.5, slots, drawn)
-    without = [slots - len(set(found)) for found in itertools.product(range(slots - 1), repeat=drawn)]
+    without = [
+        slots - len(set(found)) for found in itertools.product(range(slots - 1), repeat=drawn)
+    ]
     weight = slots * (1 - 1 / slots) ** drawn / np.array(without)
     # averaged over the slot left out, the base is that of draws from all slots, where one is empty
     some = [len(set(found)) < slots for found in itertools.product(range(slots), repeat=drawn)]
@@ -216,25 +252,33 @@ def test_the_weight_of_the_base_against_all_draws(slots: int, drawn: int) -> Non
         assert found >= np.maximum(strike - weight, 0.0).mean() - 1e-15
 
 
-def dominating(cells: GaussianCells, cell: Cell, step: float, last: float) -> game.PrivacyLossDistribution:
+def dominating(
+    cells: GaussianCells, cell: Cell, step: float, last: float
+) -> game.PrivacyLossDistribution:
     return two_sided_pld(*cells.profiles(cell, 1e-15), step, np.arange(round(last / step) + 1))
 
 
 @pytest.mark.parametrize("draw", range(20))
 def test_best_half_line_is_the_largest_value_over_thresholds(draw: int) -> None:
     draws = rng(100 + draw)
-    weights = [draws.exponential(1, 40), draws.normal(0, 3, 40), draws.normal(0, 3, 40)][: 2 + draw % 2]
+    weights = [draws.exponential(1, 40), draws.normal(0, 3, 40), draws.normal(0, 3, 40)][
+        : 2 + draw % 2
+    ]
     distances = (draws.exponential(1, 3) + np.array([0.05, 0.02, 0.02])).tolist()
     found = best_half_line(*zip(weights, distances, strict=False))
     t = np.linspace(-25, 15, 40_001)[:, None]
-    value = ndtr(t) - sum(np.exp(weight) * ndtr(t - d) for weight, d in zip(weights, distances, strict=False))
+    value = ndtr(t) - sum(
+        np.exp(weight) * ndtr(t - d) for weight, d in zip(weights, distances, strict=False)
+    )
     truth = value.max(axis=0)
     assert np.all(found >= truth - 1e-15)
     assert np.all(found <= truth + 1e-5 * np.maximum(truth, 1e-4))
 
 
 @pytest.mark.parametrize(("height", "slack"), [(0.01, 0.12), (0.3, 0.02), (1.0, 0.02), (4.0, 0.02)])
-def test_spread_charges_raise_falling_convex_functions_a_little(height: float, slack: float) -> None:
+def test_spread_charges_raise_falling_convex_functions_a_little(
+    height: float, slack: float
+) -> None:
     log_points, weights = spread_charges(height, 8.5)
     points = np.exp(log_points)
     for strike in np.exp(height * np.linspace(-2, 2, 9) - height**2 / 2):
@@ -247,15 +291,19 @@ def test_spread_charges_raise_falling_convex_functions_a_little(height: float, s
 TABLE = np.concatenate([[0.0], np.geomspace(1e-4, 1e4, 801)])  # holds 1
 
 
-def values_of_all_policies(pairs: Sequence[tuple[np.ndarray, np.ndarray]], steps: int) -> np.ndarray:
-    """The value of steps with one of these pairs each, chosen from the past, at the orders of the table: from below,
-    as what is left is read at the next larger order."""
+def values_of_all_policies(
+    pairs: Sequence[tuple[np.ndarray, np.ndarray]], steps: int
+) -> np.ndarray:
+    """The value of steps with one of these pairs each, chosen from the past, at the orders of the
+    table: from below, as what is left is read at the next larger order."""
     value = np.maximum(1 - TABLE, 0.0)
     for _ in range(steps):
         best = np.zeros(TABLE.size)
         for p, q in pairs:
             at = np.searchsorted(TABLE, np.multiply.outer(TABLE, q / p), side="left")
-            best = np.maximum(best, np.where(at < TABLE.size, value[np.minimum(at, TABLE.size - 1)], 0.0) @ p)
+            best = np.maximum(
+                best, np.where(at < TABLE.size, value[np.minimum(at, TABLE.size - 1)], 0.0) @ p
+            )
         value = best
     return value
 
@@ -264,7 +312,9 @@ def values_of_all_policies(pairs: Sequence[tuple[np.ndarray, np.ndarray]], steps
 def test_no_bound_of_two_or_three_steps_is_below_a_policy(rate: float, scale: float) -> None:
     corners = [np.array([math.cos(angle), math.sin(angle)]) for angle in np.arange(8) * math.pi / 4]
     vectors = [np.array([corners[0], corners[i], corners[j]]) for i in (3, 4) for j in (0, 2, 4, 6)]
-    vectors += [np.array([corners[0], corners[4], spot]) for spot in (np.zeros(2), 0.7 * corners[1])]
+    vectors += [
+        np.array([corners[0], corners[4], spot]) for spot in (np.zeros(2), 0.7 * corners[1])
+    ]
     vectors += [triple[[1, 0, 2]] for triple in vectors]
     pairs = [masses(triple, once(rate), scale, 0.6) for triple in vectors]
     pairs = [(p[p > 1e-5], q[p > 1e-5]) for p, q in pairs]
@@ -306,7 +356,8 @@ def test_any_window_and_tilt_bound_a_single_step(tilt: float, end: float) -> Non
 
 
 def test_the_factor_of_a_kernel_misses_no_small_mass() -> None:
-    """Added one by one to one half, each of many masses below its rounding would be lost, 8e-12 of it in all."""
+    """Added one by one to one half, each of many masses below its rounding would be lost, 8e-12 of
+    it in all."""
     masses = np.append(0.5, np.full(10**5, 4e-17))
     pld = PrivacyLossDistribution(0.01, np.arange(masses.size), masses, "upper")
     *_, kappa = Game([pld], 1, 0.0, 1.0)._kernels(10**6)
@@ -331,7 +382,9 @@ class TestAnswers:
 
     def test_with_replacement_from_a_sample_without(self) -> None:
         quick = dpsub.account(MustOW(500, 200), 10000, noise_multiplier=4.0, steps=100, delta=1e-5)
-        found = dpsub.account(MustOW(500, 200), 10000, delta=1e-5, width=0.04 * quick.lower, **self.asked)
+        found = dpsub.account(
+            MustOW(500, 200), 10000, delta=1e-5, width=0.04 * quick.lower, **self.asked
+        )
         assert found.width_met
         assert found.upper - found.lower <= 0.04 * quick.lower < quick.upper - quick.lower
 
@@ -361,9 +414,14 @@ class TestAnswers:
 
 @pytest.mark.parametrize(
     ("sampler", "n", "noise", "mechanism", "steps"),
-    [(Wor(1), 2, 0.05874, "gaussian", 2), (Wor(1), 2, 0.05, "gaussian", 20), (Wr(2), 3, 0.06, "gaussian", 2),
-     (MustOW(2, 1), 3, 0.055, "gaussian", 3), (Wor(1), 2, 0.05, "laplace", 40)],
-)  # fmt: skip
+    [
+        (Wor(1), 2, 0.05874, "gaussian", 2),
+        (Wor(1), 2, 0.05, "gaussian", 20),
+        (Wr(2), 3, 0.06, "gaussian", 2),
+        (MustOW(2, 1), 3, 0.055, "gaussian", 3),
+        (Wor(1), 2, 0.05, "laplace", 40),
+    ],
+)
 def test_very_large_epsilons_are_never_above_the_quick_ones(
     sampler: Sampler, n: int, noise: float, mechanism: str, steps: int
 ) -> None:

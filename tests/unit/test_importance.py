@@ -1,4 +1,5 @@
-"""Losses of importance sampling, largest weights, rates and certified (epsilon, delta), each by another road."""
+"""Losses of importance sampling, largest weights, rates and certified (epsilon, delta), each by
+another road."""
 
 from __future__ import annotations
 
@@ -17,7 +18,12 @@ from dpsub.accounting.compose import ComposedLoss
 from dpsub.divergences.hockey_stick import positive_part
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.importance import approximate, audit, samplers
-from dpsub.importance.approximate import LloydLoss, NormPair, gaussian_weights, sampled_gaussian_delta
+from dpsub.importance.approximate import (
+    LloydLoss,
+    NormPair,
+    gaussian_weights,
+    sampled_gaussian_delta,
+)
 from dpsub.importance.calibrate import DataFacts, calibrate
 from dpsub.importance.losses import Power, base_order, log_expm1, loss_when_added, loss_when_removed
 from dpsub.importance.samplers import WeightedLaplaceSum, oracle_rates, uniform_rates
@@ -28,15 +34,24 @@ from dpsub.noise import GaussianProfile, LaplaceProfile
 def test_random_finite_mechanisms_attain_both_losses_and_the_divergence() -> None:
     rng, orders, missed = np.random.default_rng(0), np.array([0.0, 0.1, 0.5, 1.5]), 0.0
     for _ in range(200):
-        present, absent = rng.dirichlet(np.ones(7)), rng.dirichlet(np.ones(7))  # outputs with and without the record
+        # outputs with and without the record
+        present, absent = rng.dirichlet(np.ones(7)), rng.dirichlet(np.ones(7))
         q = float(rng.uniform(0.05, 1))
         mixed, loss = (1 - q) * absent + q * present, np.log(present / absent)
-        assert np.log(mixed / absent).max() == pytest.approx(loss_when_removed(loss.max(), q), abs=1e-12)
-        assert np.log(absent / mixed).max() == pytest.approx(loss_when_added(-loss.min(), q), abs=1e-12)
+        assert np.log(mixed / absent).max() == pytest.approx(
+            loss_when_removed(loss.max(), q), abs=1e-12
+        )
+        assert np.log(absent / mixed).max() == pytest.approx(
+            loss_when_added(-loss.min(), q), abs=1e-12
+        )
         assert loss_when_added(loss.max(), q) <= loss_when_removed(loss.max(), q)
         true = positive_part(mixed, absent, np.exp(orders))
-        assert q * positive_part(present, absent, np.exp(base_order(orders, q))) == pytest.approx(true, abs=1e-12)
-        missed = max(missed, float(np.abs(q * positive_part(present, absent, np.exp(orders)) - true).max()))
+        assert q * positive_part(present, absent, np.exp(base_order(orders, q))) == pytest.approx(
+            true, abs=1e-12
+        )
+        missed = max(
+            missed, float(np.abs(q * positive_part(present, absent, np.exp(orders)) - true).max())
+        )
     # a planted fault: the order of the sampled mechanism, not of the base
     assert missed > 0.01
 
@@ -46,14 +61,20 @@ def test_losses_keep_their_digits_at_any_size(epsilon: float) -> None:
     with mp.workdps(60):
         for q in (1e-6, 0.3, 0.7, 1 - 1e-10, 1 - 1e-13, 1.0):
             e, rate = mp.mpf(epsilon), mp.mpf(q)
-            assert loss_when_removed(epsilon, q) == pytest.approx(float(mp.log(1 + rate * mp.expm1(e))), rel=1e-13)
-            assert loss_when_added(epsilon, q) == pytest.approx(float(-mp.log(1 - rate + rate * mp.exp(-e))), rel=1e-13)
+            assert loss_when_removed(epsilon, q) == pytest.approx(
+                float(mp.log(1 + rate * mp.expm1(e))), rel=1e-13
+            )
+            assert loss_when_added(epsilon, q) == pytest.approx(
+                float(-mp.log(1 - rate + rate * mp.exp(-e))), rel=1e-13
+            )
         assert log_expm1(epsilon) == pytest.approx(float(mp.log(mp.expm1(epsilon))), rel=1e-14)
 
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 2.0])
-def test_the_conditions_of_appendix_a_say_when_sampling_helps(scale: float, exponent: float) -> None:
+def test_the_conditions_of_appendix_a_say_when_sampling_helps(
+    scale: float, exponent: float
+) -> None:
     profile = Power(np.array([scale]), exponent)
     q = np.geomspace(1e-3, 1, 400)
     psi = np.array([profile.sampled(np.array([rate]))[0] for rate in q])
@@ -80,7 +101,11 @@ def test_resampling_is_never_the_worse_one() -> None:
 TARGETS = [1e-3, 0.1, 0.5, 3.0, 30.0, 300.0, 600.0, 1000.0]
 # at slopes below 1e-16 of the target the derivative at the first guess is lost to rounding
 RATIOS = np.concatenate(
-    [np.geomspace(1e-26, 1e-4, 100), np.geomspace(1e-4, 0.99, 300), 1 - np.geomspace(1e-12, 1e-2, 50)]
+    [
+        np.geomspace(1e-26, 1e-4, 100),
+        np.geomspace(1e-4, 0.99, 300),
+        1 - np.geomspace(1e-12, 1e-2, 50),
+    ]
 )
 
 
@@ -90,7 +115,8 @@ def excess(a: np.ndarray, w: np.ndarray, target: float) -> np.ndarray:
 
 
 def bracketed(a: np.ndarray, target: float, halvings: int) -> tuple[np.ndarray, np.ndarray]:
-    """Ends of a bracket of the root after halvings, from an upper end that is doubled until it is infeasible."""
+    """Ends of a bracket of the root after halvings, from an upper end that is doubled until it is
+    infeasible."""
     high = np.full(a.size, 2.0)
     while (excess(a, high, target) <= 0).any():
         high = np.where(excess(a, high, target) <= 0, 2 * high, high)
@@ -158,21 +184,27 @@ def test_water_filling_has_the_least_variance(floored: bool) -> None:
     m = 4.0
     ours = samplers.filled_rates(floors, sizes, m)
     found = minimize(
-        lambda q: variance(q, sizes), np.full(8, 0.5), method="SLSQP",
-        bounds=[(max(low, 1e-6), 1.0) for low in floors], options={"maxiter": 1000, "ftol": 1e-13},
+        lambda q: variance(q, sizes),
+        np.full(8, 0.5),
+        method="SLSQP",
+        bounds=[(max(low, 1e-6), 1.0) for low in floors],
+        options={"maxiter": 1000, "ftol": 1e-13},
         constraints=[{"type": "eq", "fun": lambda q: q.sum() - m}],
-    )  # fmt: skip
+    )
     assert ours.sum() == pytest.approx(m)
     assert (ours >= floors).all()
     assert variance(ours, sizes) == pytest.approx(found.fun, rel=1e-6)
     # a planted fault: moving mass from one record to another costs variance
     one, other = np.flatnonzero((ours > floors + 0.02) & (ours < 0.98))[:2]
     for step in (0.02, -0.02):
-        assert variance(ours + step * (np.eye(8)[one] - np.eye(8)[other]), sizes) > variance(ours, sizes)
+        assert variance(ours + step * (np.eye(8)[one] - np.eye(8)[other]), sizes) > variance(
+            ours, sizes
+        )
 
 
 def test_at_equal_size_private_rates_have_the_least_loss_and_the_oracle_the_least_error() -> None:
-    """Figure 2's comparison; water-filling above the private floors keeps every loss below the target."""
+    """Figure 2's comparison; water-filling above the private floors keeps every loss below the
+    target."""
     rng = np.random.default_rng(1)
     points = rng.standard_normal((400, 10)) / np.sqrt(10)
     system = WeightedLaplaceSum(3.0)
@@ -184,7 +216,10 @@ def test_at_equal_size_private_rates_have_the_least_loss_and_the_oracle_the_leas
     def error(q: np.ndarray) -> float:
         return system.mean_squared_error(points, q)
 
-    assert min(profile.sampled(q).max() for q in (uniform_rates(400, m), oracle_rates(norms, m))) > target
+    assert (
+        min(profile.sampled(q).max() for q in (uniform_rates(400, m), oracle_rates(norms, m)))
+        > target
+    )
     assert error(oracle_rates(norms, m)) < error(private)
     more = min(400.0, 1.3 * m)
     filled = samplers.filled_rates(private, norms, more)
@@ -201,7 +236,9 @@ def test_the_core_set_distribution_sums_to_one_and_worst_deviations_fall_with_th
         worst = {}
         for m in (40, 150):
             samples = (audit.coreset_sample(points, m, kind, rng) for _ in range(8))
-            found = [audit.worst_coreset_deviation(points, sample, 3, rng, sets=4) for sample in samples]
+            found = [
+                audit.worst_coreset_deviation(points, sample, 3, rng, sets=4) for sample in samples
+            ]
             worst[m] = float(np.mean(found))
         assert worst[150] < 0.8 * worst[40]
 
@@ -209,7 +246,10 @@ def test_the_core_set_distribution_sums_to_one_and_worst_deviations_fall_with_th
 def test_the_worst_deviation_is_the_largest_of_those_tried() -> None:
     points = np.random.default_rng(3).standard_normal((300, 3))
     sample = audit.coreset_sample(points, 40, "independent", np.random.default_rng(4))
-    few, many = (audit.worst_coreset_deviation(points, sample, 3, np.random.default_rng(5), sets=n)[0] for n in (1, 8))
+    few, many = (
+        audit.worst_coreset_deviation(points, sample, 3, np.random.default_rng(5), sets=n)[0]
+        for n in (1, 8)
+    )
     assert few < many
 
 
@@ -248,7 +288,8 @@ def divergence(x: float, d: int, shift: float) -> float:
 
 
 def delta_when_added(epsilon: float, q: float, curve: Callable[[np.ndarray], np.ndarray]) -> float:
-    """c delta(log(q e^eps / c)), c = 1 - e^eps (1 - q): absent from present (docs/importance.md, Theorem 2)."""
+    """c delta(log(q e^eps / c)), c = 1 - e^eps (1 - q): absent from present (docs/importance.md,
+    Theorem 2)."""
     c = 1 - math.exp(epsilon) * (1 - q)
     return c * float(curve(np.array([epsilon + math.log(q / c)]))[0]) if c > 0 else 0.0
 
@@ -273,7 +314,9 @@ def test_parts_keep_the_relative_error_that_is_charged(d: int) -> None:
             z, half = mp.mpf(shift) / 2, mp.mpf(d) / 2
             odds = d * mp.besselk(half, z) / (z * mp.besselk(half - 1, z))
             share = odds / (1 + odds)
-            total = share * mp.hyp0f1(half, z * z / 4) + (1 - share) * mp.hyp0f1(half + 1, z * z / 4)
+            total = share * mp.hyp0f1(half, z * z / 4) + (1 - share) * mp.hyp0f1(
+                half + 1, z * z / 4
+            )
             assert abs(pair.flat_share / share - 1) < allowed
             assert abs(pair.log_normaliser - mp.log(total)) < allowed
             for x in (0.01, 0.3, 0.5):
@@ -281,7 +324,10 @@ def test_parts_keep_the_relative_error_that_is_charged(d: int) -> None:
                 front = (y * (1 - y)) ** (a + 1) / (a * (a + 1) * mp.beta(a, a))
                 exact = front * mp.hyp2f1(2 * a + 1, 2, a + 2, y)
                 if exact > 1e-290:
-                    assert abs(approximate._beta_shortfall(np.array([x]), float(a))[0] / exact - 1) < allowed / 4
+                    assert (
+                        abs(approximate._beta_shortfall(np.array([x]), float(a))[0] / exact - 1)
+                        < allowed / 4
+                    )
 
 
 @pytest.mark.parametrize("shift", [1e-3, 0.5, 5.0, 60.0])
@@ -301,7 +347,10 @@ def test_masses_are_a_law_that_shrinks_with_the_step(d: int, shift: float) -> No
         assert law.masses @ np.exp(-law.losses) == pytest.approx(law.masses.sum(), rel=1e-9)
     assert fine.masses.sum() <= coarse.masses.sum() * (1 + 1e-10)
     for x in (0.0, 0.2 * shift, 0.6 * shift):
-        assert ComposedLoss([fine], [3]).delta(x) <= ComposedLoss([coarse], [3]).delta(x) * (1 + 1e-9) + 1e-12
+        assert (
+            ComposedLoss([fine], [3]).delta(x)
+            <= ComposedLoss([coarse], [3]).delta(x) * (1 + 1e-9) + 1e-12
+        )
 
 
 JUST_ABOVE = 0.5 * (1 + 1.9e-12)
@@ -309,19 +358,25 @@ JUST_ABOVE = 0.5 * (1 + 1.9e-12)
 
 @pytest.mark.parametrize(
     ("shift", "step", "x"),
-    [*((0.8, step, 0.2) for step in (0.037, 0.29, 0.8, 3.0)), (JUST_ABOVE, 0.001, JUST_ABOVE - 2e-13)],
+    [
+        *((0.8, step, 0.2) for step in (0.037, 0.29, 0.8, 3.0)),
+        (JUST_ABOVE, 0.001, JUST_ABOVE - 2e-13),
+    ],
 )
 def test_steps_that_are_no_divisor_bound_as_well(shift: float, step: float, x: float) -> None:
     law, true = NormPair(1, shift).upper_law(step), float(LaplaceProfile(shift).delta(x))
     assert ComposedLoss([law], [1]).delta(x) >= true
-    if step == 0.29:  # a planted fault: masses moved down to the grid, instead of spread to both sides, say too little
+    # a planted fault: masses moved down to the grid, instead of spread to both sides, say too
+    # little
+    if step == 0.29:
         down = type(law)(law.step, law.indices - 1, law.masses, "upper")
         assert ComposedLoss([down], [1]).delta(x) < true
 
 
 @pytest.mark.parametrize(("d", "prototype"), [(10, 1.25), (90, 0.40), (518, 0.17)])
 def test_the_gain_over_pure_privacy_grows_with_the_dimension(d: int, prototype: float) -> None:
-    """Sums alone, T = 10, 3.0 pure: a prototype by quadrature found these, up to a tenth; here they are proved."""
+    """Sums alone, T = 10, 3.0 pure: a prototype by quadrature found these, up to a tenth; here they
+    are proved."""
     coarse, fine = (LloydLoss(d, 0.3, 1e-12, 10, cells).epsilon(DELTA) for cells in (1000, 4000))
     assert fine <= coarse <= fine * (1 + 1e-4)
     assert prototype * 0.9 < fine < prototype
@@ -351,7 +406,9 @@ def test_what_is_proved_for_the_ball_holds_for_every_record_and_is_below_the_pur
     for sampler in ("full", "unif", "core", "opt"):
         found = calibrate(sampler, facts, target=3.0, m=200, norms=norms)
         everyone = approximate.certified_epsilon(found, DELTA, cells=300)
-        some = [approximate._proved_between(found, DELTA, 300, z, z) for z in (0.0, 0.2, 0.5, 0.9, 1.0)]
+        some = [
+            approximate._proved_between(found, DELTA, 300, z, z) for z in (0.0, 0.2, 0.5, 0.9, 1.0)
+        ]
         assert max(some) <= everyone <= 3.0
         if sampler in ("full", "unif", "core"):
             assert everyone < 1.0
@@ -374,7 +431,9 @@ def test_gaussian_weights_are_the_largest_ones() -> None:
     # no gap, up to sizes far beyond
     assert np.flatnonzero(feasible).max() + 1 == np.count_nonzero(feasible)
     many = np.random.default_rng(8).uniform(0.1, 0.3, 2100)
-    assert gaussian_weights(many, 1.0, 1e-3)[:50] == pytest.approx(gaussian_weights(many[:50], 1.0, 1e-3), rel=1e-12)
+    assert gaussian_weights(many, 1.0, 1e-3)[:50] == pytest.approx(
+        gaussian_weights(many[:50], 1.0, 1e-3), rel=1e-12
+    )
 
 
 def test_gaussian_sampling_by_quadrature_in_both_directions() -> None:
@@ -385,7 +444,9 @@ def test_gaussian_sampling_by_quadrature_in_both_directions() -> None:
     forward = np.trapezoid(np.maximum(mixed - math.exp(epsilon) * base, 0), t)
     backward = np.trapezoid(np.maximum(base - math.exp(epsilon) * mixed, 0), t)
     assert sampled_gaussian_delta(epsilon, q, mu) == pytest.approx(forward, rel=1e-6)
-    assert delta_when_added(epsilon, q, GaussianProfile(mu).delta) == pytest.approx(backward, rel=1e-6)
+    assert delta_when_added(epsilon, q, GaussianProfile(mu).delta) == pytest.approx(
+        backward, rel=1e-6
+    )
     assert backward < forward
 
 
@@ -400,7 +461,10 @@ LIGHT = samplers.WeightedSample(np.array([0]), np.array([0.5]))
         (lambda: optimal_weights([0.0], 1.0), "slopes must be above 0.*cap it"),
         (lambda: optimal_weights([2.0], 1.0), "at least the largest unsampled loss = 2"),
         (lambda: optimal_weights([math.inf], 1.0), "slopes must be finite"),
-        *((lambda q=q: loss_when_removed(1.0, q), "inclusion probabilities must") for q in (0.0, -0.1, 1.1, math.nan)),
+        *(
+            (lambda q=q: loss_when_removed(1.0, q), "inclusion probabilities must")
+            for q in (0.0, -0.1, 1.1, math.nan)
+        ),
         (lambda: gaussian_weights([2.0], 1.0, DELTA), "which no sampling attains"),
         (lambda: sampled_gaussian_delta(1.0, 0.5, 0.0), "mu must be above 0"),
         (lambda: LloydLoss(2, 1.0, 1.0, 1).sampled_epsilon(0.5, 1.0), "delta must be below 1"),
@@ -410,18 +474,37 @@ LIGHT = samplers.WeightedSample(np.array([0]), np.array([0.5]))
         (lambda: samplers.PoissonImportance(np.zeros(0)), "at least one record, got none"),
         (lambda: samplers.PoissonImportance(np.array([0.5, np.nan])), "must be finite"),
         (lambda: samplers.PoissonImportance(np.array([0.5, 0.0])), r"must be in \(0, 1\]"),
-        (lambda: samplers.coreset_rates([3.0], 9, n=10, mean_square=1.0), "m must be at most 2 for q <= 1"),
-        (lambda: samplers.coreset_rates([0.0], 1, n=10, mean_square=1.0, mixing=0), "norm 0 is never drawn"),
-        (lambda: samplers.coreset_rates([1.0], 1, n=10, mean_square=0.0), "mean_square must be above 0"),
-        (lambda: samplers.coreset_rates([1.0], 1, n=10, mean_square=1.0, mixing=1.5), "mixing must be at most 1"),
+        (
+            lambda: samplers.coreset_rates([3.0], 9, n=10, mean_square=1.0),
+            "m must be at most 2 for q <= 1",
+        ),
+        (
+            lambda: samplers.coreset_rates([0.0], 1, n=10, mean_square=1.0, mixing=0),
+            "norm 0 is never drawn",
+        ),
+        (
+            lambda: samplers.coreset_rates([1.0], 1, n=10, mean_square=0.0),
+            "mean_square must be above 0",
+        ),
+        (
+            lambda: samplers.coreset_rates([1.0], 1, n=10, mean_square=1.0, mixing=1.5),
+            "mixing must be at most 1",
+        ),
         (lambda: oracle_rates([1.0, 0.0], 1), "size 0 without a floor"),
-        (lambda: samplers.filled_rates([0.5, 0.6], [1.0, 1.0], 1), "at least the sum of the floors"),
+        (
+            lambda: samplers.filled_rates([0.5, 0.6], [1.0, 1.0], 1),
+            "at least the sum of the floors",
+        ),
         (lambda: audit.coreset_distribution(np.ones((4, 2))), "must not all be alike"),
         (lambda: WeightedLaplaceSum(0.0), "scale must be above 0"),
-        (lambda: WeightedLaplaceSum(1.0).release(np.ones((2, 1)), LIGHT, np.random.default_rng(0)),
-         "weights must be at least 1"),
+        (
+            lambda: WeightedLaplaceSum(1.0).release(
+                np.ones((2, 1)), LIGHT, np.random.default_rng(0)
+            ),
+            "weights must be at least 1",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(call, sentence: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ArgumentError, match=sentence):
         call()

@@ -1,4 +1,5 @@
-"""Data sets to be clustered: readers, removal of outliers, acceptance by Table 1, stand-ins, and what is refused."""
+"""Data sets to be clustered: readers, removal of outliers, acceptance by Table 1, stand-ins, and
+what is refused."""
 
 from __future__ import annotations
 
@@ -20,7 +21,9 @@ SOURCES = Path(__file__).parents[2] / "data" / "SOURCES.csv"
 ROWS = np.random.default_rng(0).standard_normal((40, 3)) * [1, 2, 3] + 5
 
 
-NAMES = sorted(name for name, kind in dataset.REGISTRY.members().items() if issubclass(kind, point_sets.Points))
+NAMES = sorted(
+    name for name, kind in dataset.REGISTRY.members().items() if issubclass(kind, point_sets.Points)
+)
 
 
 def find(name: str, raw: Path, **changes: object) -> Obtained:
@@ -41,8 +44,13 @@ def no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_descriptions_are_the_printed_table() -> None:
     printed = published.load("importance", "table1").set_index(["dataset", "column"])["printed"]
     for one in described.EIGHT.values():
-        expected = {"n_original": str(one.n_original), "n": str(one.n), "d": str(one.d),
-                    "radius": one.printed_radius, "mean_square": one.printed_mean_square}  # fmt: skip
+        expected = {
+            "n_original": str(one.n_original),
+            "n": str(one.n),
+            "d": str(one.d),
+            "radius": one.printed_radius,
+            "mean_square": one.printed_mean_square,
+        }
         assert {name: printed[one.title, name] for name in expected} == expected
         assert one.n == int(np.floor(0.975 * one.n_original))
 
@@ -115,16 +123,30 @@ def write_raw(name: str, folder: Path) -> np.ndarray:
     elif name == "pose":
         (folder / "POSE").mkdir()
         for i, row in enumerate(values):
-            np.savetxt(folder / "POSE" / f"{i}.csv", np.vstack([[0, 0, 0], row.reshape(16, 3)]), delimiter=",")
+            np.savetxt(
+                folder / "POSE" / f"{i}.csv",
+                np.vstack([[0, 0, 0], row.reshape(16, 3)]),
+                delimiter=",",
+            )
     elif name == "fma":
-        heads = ["feature" + ",a" * d, "statistics" + ",b" * d, "number" + "".join(f",{i}" for i in range(d)),
-                 "track_id" + "," * d]  # fmt: skip
+        heads = [
+            "feature" + ",a" * d,
+            "statistics" + ",b" * d,
+            "number" + "".join(f",{i}" for i in range(d)),
+            "track_id" + "," * d,
+        ]
         body = joined(np.column_stack([np.arange(6), values]), ",")
         zipped(folder / "fma_metadata.zip", "fma_metadata/features.csv", "\n".join([*heads, body]))
     elif name == "song":
-        zipped(folder / "YearPredictionMSD.txt.zip", "YearPredictionMSD.txt", joined(values, ",", "1999,"))
+        zipped(
+            folder / "YearPredictionMSD.txt.zip",
+            "YearPredictionMSD.txt",
+            joined(values, ",", "1999,"),
+        )
     elif name == "covertype":
-        (folder / "covtype.data.gz").write_bytes(gzip.compress(joined(values, ",", after=",3").encode()))
+        (folder / "covtype.data.gz").write_bytes(
+            gzip.compress(joined(values, ",", after=",3").encode())
+        )
     elif name == "kdd_protein":
         (folder / "bio_train.dat").write_text(joined(values, "\t", "1\t2\t0\t"))
     else:
@@ -139,7 +161,8 @@ def test_original_formats_are_read(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "file"), [("miniboone", "MiniBooNE_PID.txt"), ("rna", "cod-rna"), ("fma", "fma_metadata.zip")]
+    ("name", "file"),
+    [("miniboone", "MiniBooNE_PID.txt"), ("rna", "cod-rna"), ("fma", "fma_metadata.zip")],
 )
 def test_a_damaged_file_is_named(name: str, file: str, tmp_path: Path) -> None:
     write_raw(name, tmp_path)
@@ -152,7 +175,9 @@ def test_files_of_another_table_are_refused(tmp_path: Path) -> None:
     write_raw("miniboone", tmp_path)
     found = find("miniboone", tmp_path)
     assert found.label == "real"
-    with pytest.raises(DataError, match="Table 1: rows before the removal of outliers must be 130064, got 6"):
+    with pytest.raises(
+        DataError, match="Table 1: rows before the removal of outliers must be 130064, got 6"
+    ):
         point_sets.MiniBoone().make(found, tmp_path / "miniboone.npy")
     with pytest.raises(DataError, match="columns must be 50, got 3"):
         point_sets.accepted("miniboone", "partial", ROWS)
@@ -171,7 +196,9 @@ def test_a_file_with_a_known_checksum_must_have_it(tmp_path: Path) -> None:
 def test_what_cannot_be_had_is_a_labelled_twin_or_stops(tmp_path: Path) -> None:
     found = find("fma", tmp_path)
     assert not found.paths and "os.unil.cloud.switch.ch" in found.reason
-    assert point_sets.Rna().make(find("rna", tmp_path), tmp_path / "rna.npy") == point_sets.TWIN_ROWS
+    assert (
+        point_sets.Rna().make(find("rna", tmp_path), tmp_path / "rna.npy") == point_sets.TWIN_ROWS
+    )
     assert json.loads((tmp_path / "rna.json").read_text())["reason"]
     assert point_sets.load(tmp_path / "rna.npy").label == "synthetic"
     for name in ("rna", "covertype"):
@@ -183,7 +210,9 @@ def test_prepared_points_are_read_back_and_guarded(tmp_path: Path) -> None:
     made, path = point_sets.stand_in("rna", 300), tmp_path / "rna.npy"
     point_sets.write(made, path)
     found = point_sets.load(path)
-    assert (found.points == made.points).all() and found.label == "synthetic" and found.title == "RNA"
+    assert (
+        (found.points == made.points).all() and found.label == "synthetic" and found.title == "RNA"
+    )
     assert found.bound == pytest.approx(found.radius, rel=1e-6)
     with pytest.raises(ArgumentError, match="label"):
         point_sets.write(replace(made, label="invented"), path)

@@ -30,7 +30,9 @@ def test_adult_as_published() -> None:
     table = adult_gains.prepare(*originals("adult", adult.FILES))
     values = table["value"].to_numpy()
     assert len(values) == 45222 and values.sum() == pytest.approx(49808.883)
-    assert (values > 0).mean() == pytest.approx(0.0838, abs=5e-5) and values.max() == pytest.approx(99.999)
+    assert (values > 0).mean() == pytest.approx(0.0838, abs=5e-5) and values.max() == pytest.approx(
+        99.999
+    )
 
 
 def test_gowalla_of_new_york_city() -> None:
@@ -54,14 +56,29 @@ def test_stand_ins_resemble_the_originals_and_are_always_the_same() -> None:
 
 def test_written_tables_come_back_with_their_label(tmp_path: Path) -> None:
     path = tmp_path / "gowalla.parquet"
-    individuals.write(gowalla.stand_in(), path, dataset="gowalla", label="subset", sources={"a": "1"}, **FACTS)
+    individuals.write(
+        gowalla.stand_in(), path, dataset="gowalla", label="subset", sources={"a": "1"}, **FACTS
+    )
     found = individuals.load(path)
-    assert (found.label, found.events, found.attributes) == ("subset", 3, 5) and len(found.values) == 10_000
-    for bad in (pd.DataFrame({"value": [1.0, np.nan]}), pd.DataFrame({"value": [-1.0]}), pd.DataFrame({"value": []})):
+    assert (found.label, found.events, found.attributes) == ("subset", 3, 5) and len(
+        found.values
+    ) == 10_000
+    for bad in (
+        pd.DataFrame({"value": [1.0, np.nan]}),
+        pd.DataFrame({"value": [-1.0]}),
+        pd.DataFrame({"value": []}),
+    ):
         with pytest.raises(DataError, match="finite values of at least 0"):
             individuals.write(bad, path, dataset="gowalla", label="real", sources={}, **FACTS)
     with pytest.raises(DataError, match="must have the column value, got other"):
-        individuals.write(pd.DataFrame({"other": [1.0]}), path, dataset="gowalla", label="real", sources={}, **FACTS)
+        individuals.write(
+            pd.DataFrame({"other": [1.0]}),
+            path,
+            dataset="gowalla",
+            label="real",
+            sources={},
+            **FACTS,
+        )
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""The game for Laplace noise without replacement: bounds of its cells and of its value, against numbers in [-1, 1]."""
+"""The game for Laplace noise without replacement: bounds of its cells and of its value, against
+numbers in [-1, 1]."""
 
 from __future__ import annotations
 
@@ -33,13 +34,17 @@ def law(centres: np.ndarray, weights: np.ndarray, edges: np.ndarray) -> np.ndarr
     away = edges - centres[..., None]
     near = np.exp(-np.abs(away)) / 2
     # from the left tail, the centre, or the right tail: no difference of numbers near 1
-    masses = np.where(away[..., 1:] <= 0, np.diff(near), np.where(
-        away[..., :-1] >= 0, -np.diff(near), 1 - near[..., 1:] - near[..., :-1]))  # fmt: skip
+    masses = np.where(
+        away[..., 1:] <= 0,
+        np.diff(near),
+        np.where(away[..., :-1] >= 0, -np.diff(near), 1 - near[..., 1:] - near[..., :-1]),
+    )
     return np.asarray(np.einsum("k,...kj->...j", weights, masses))
 
 
 def divergence(rate: float, x: float, y: float, parts: int) -> np.ndarray:
-    """H_a(P_xy || Q_xy) at `LOG_ORDERS`, from below: of outputs grouped in cells, which the centres do not cut."""
+    """H_a(P_xy || Q_xy) at `LOG_ORDERS`, from below: of outputs grouped in cells, which the centres
+    do not cut."""
     places = np.unique([0.0, x, y])
     ends = [np.linspace(low, high, parts) for low, high in itertools.pairwise(places)]
     edges = np.unique(np.concatenate([[-np.inf], places, *ends, [np.inf]]))
@@ -65,7 +70,9 @@ def test_two_places_are_the_closed_forms(rate: float, scale: float) -> None:
     orders = np.append(np.linspace(0, 3, 31) / scale, [600.0])
     for closed, x, y in ((included_once, 2 / scale, 0.0), (removed_once, 0.0, 2 / scale)):
         found = three_laplace(orders, rate, x, y)
-        np.testing.assert_allclose(found, closed(rate, 2 / scale)(orders), rtol=1e-7, atol=1e-11 * rate)
+        np.testing.assert_allclose(
+            found, closed(rate, 2 / scale)(orders), rtol=1e-7, atol=1e-11 * rate
+        )
         assert found[-1] == 0.0
 
 
@@ -83,7 +90,9 @@ def triples(draws: np.random.Generator, count: int) -> np.ndarray:
     """v, v', g, half of them with two antipodal ones, shape (count, 3)."""
     found = draws.uniform(-1, 1, (count, 3))
     antipodal = draws.permuted(np.tile([1.0, -1.0, 0.0], (count, 1)), axis=1)
-    return np.where(draws.random((count, 1)) < 0.5, np.where(antipodal == 0, found, antipodal), found)
+    return np.where(
+        draws.random((count, 1)) < 0.5, np.where(antipodal == 0, found, antipodal), found
+    )
 
 
 def uncovered(cells: LaplaceCells, cover: Sequence[LaplaceCell], vectors: np.ndarray) -> int:
@@ -92,7 +101,9 @@ def uncovered(cells: LaplaceCells, cover: Sequence[LaplaceCell], vectors: np.nda
     forward, backward = (np.array(sides) for sides in zip(*profiles, strict=True))
     missed = 0
     for v, other, g in vectors / cells.scale:
-        there, back = (divergence(cells.rate, *ends, 300) for ends in ((v - g, other - g), (other - g, v - g)))
+        there, back = (
+            divergence(cells.rate, *ends, 300) for ends in ((v - g, other - g), (other - g, v - g))
+        )
         above = (there <= forward * (1 + 1e-12) + 1e-14) & (back <= backward * (1 + 1e-12) + 1e-14)
         missed += not np.any(np.all(above, axis=1))
     return missed
@@ -115,10 +126,15 @@ class TestPlantedFaults:
     @pytest.mark.parametrize("third", ["replaced", "second", "first"])
     def test_a_family_left_out(self, third: str) -> None:
         """Small cells: the large ones of one family may dominate the others."""
-        cover = [LaplaceCell(cell.third, low, low + 0.05)
-                 for cell in self.cells.halves(self.cells.whole) for low in np.arange(40) / 20]  # fmt: skip
+        cover = [
+            LaplaceCell(cell.third, low, low + 0.05)
+            for cell in self.cells.halves(self.cells.whole)
+            for low in np.arange(40) / 20
+        ]
         assert not uncovered(self.cells, cover, triples(rng(51), 100))
-        assert uncovered(self.cells, [cell for cell in cover if cell.third != third], triples(rng(51), 100))
+        assert uncovered(
+            self.cells, [cell for cell in cover if cell.third != third], triples(rng(51), 100)
+        )
 
     def test_a_filler_outside_the_interval(self) -> None:
         vectors = triples(rng(52), 100) * [1, 1, 1.2]
@@ -148,41 +164,63 @@ def members_above(kind: type[LaplaceCells]) -> int:
         cells = kind(float(draws.uniform(0.05, 0.9)), float(np.exp(draws.uniform(-1, 1.5))))
         for cell in covers(cells, draws, 6):
             at = float(draws.choice([cell.low, cell.high, draws.uniform(cell.low, cell.high)]))
-            triple = {"replaced": [1, -1, 1 - at], "second": [1, at - 1, -1], "first": [at - 1, 1, -1]}[cell.third]
+            triple = {
+                "replaced": [1, -1, 1 - at],
+                "second": [1, at - 1, -1],
+                "first": [at - 1, 1, -1],
+            }[cell.third]
             missed += uncovered(cells, [cell], np.array([triple]))
     return missed
 
 
 class TestAdaptiveSteps:
-    """Two and three steps of an adversary who takes any neighbours with numbers of a small set, as past outputs say."""
+    """Two and three steps of an adversary who takes any neighbours with numbers of a small set, as
+    past outputs say."""
 
     @staticmethod
-    def played(draw: int, wrong: Callable[[LaplaceCells], LaplaceCells], left_out: str = "") -> float:
+    def played(
+        draw: int, wrong: Callable[[LaplaceCells], LaplaceCells], left_out: str = ""
+    ) -> float:
         """The largest truth over its bound, less one."""
         draws = rng(300 + draw)
-        n, scale = int(draws.integers(2, 5)), float(np.exp(draws.uniform(math.log(0.35), math.log(4.0))))
+        n, scale = (
+            int(draws.integers(2, 5)),
+            float(np.exp(draws.uniform(math.log(0.35), math.log(4.0)))),
+        )
         size = int(draws.integers(1, n))
         step = 0.1 / scale
         values = np.array([[-1.0, 1.0, draws.choice(GRID)] for _ in range(4)])
         counts, weights = sample_counts(n, stages(f"wor:{size}"))
         rest = np.array(list(itertools.combinations_with_replacement(range(3), n - 1)))
-        first, second = (np.repeat(np.array(list(itertools.permutations(range(3), 2)))[:, side], len(rest))
-                         for side in (0, 1))  # fmt: skip
+        first, second = (
+            np.repeat(np.array(list(itertools.permutations(range(3), 2)))[:, side], len(rest))
+            for side in (0, 1)
+        )
         others = np.tile(rest, (6, 1))
         edges = (
-            np.concatenate([[-np.inf], np.arange(-5 * n - 30 * scale, 5 * n + 30 * scale + 1) / 5, [np.inf]]) / scale
+            np.concatenate(
+                [[-np.inf], np.arange(-5 * n - 30 * scale, 5 * n + 30 * scale + 1) / 5, [np.inf]]
+            )
+            / scale
         )
-        sums = [np.concatenate([values[:, one, None], values[:, others]], axis=2) @ counts.T for one in (first, second)]
+        sums = [
+            np.concatenate([values[:, one, None], values[:, others]], axis=2) @ counts.T
+            for one in (first, second)
+        ]
         p, q = (law(each / scale, weights, edges) for each in sums)
         found = np.array(attained(p, q, step))[..., PLACES].max(axis=1)
         cells = wrong(LaplaceCells(size / n, scale))
         cover = [cell for cell in covers(cells, draws, 10) if cell.third != left_out]
-        plds = [two_sided_pld(*cells.profiles(cell, 1e-15), 0.05 / scale, np.arange(round(3 / 0.05)))
-                for cell in cover]  # fmt: skip
+        plds = [
+            two_sided_pld(*cells.profiles(cell, 1e-15), 0.05 / scale, np.arange(round(3 / 0.05)))
+            for cell in cover
+        ]
         claimed = []
         for steps in STEPS:
             value = Game(plds, steps, 0.7, 12.0 / scale).played()
-            claimed.append([value.answer(Target(epsilon=float(epsilon))) for epsilon in PLACES * step])
+            claimed.append(
+                [value.answer(Target(epsilon=float(epsilon))) for epsilon in PLACES * step]
+            )
         return float(np.max(found / np.maximum(claimed, 1e-300))) - 1
 
     @pytest.mark.parametrize("draw", range(12))
@@ -191,7 +229,8 @@ class TestAdaptiveSteps:
 
     def test_noise_overstated(self) -> None:
         assert any(
-            self.played(draw, lambda cells: LaplaceCells(cells.rate, 1.06 * cells.scale)) > 0 for draw in range(12)
+            self.played(draw, lambda cells: LaplaceCells(cells.rate, 1.06 * cells.scale)) > 0
+            for draw in range(12)
         )
 
     def test_antipodal_records_alone_left_out(self) -> None:
@@ -202,6 +241,8 @@ class TestAnswers:
     @pytest.mark.parametrize(("steps", "share"), [(100, 0.005), (1000, 0.005)])
     def test_width(self, steps: int, share: float) -> None:
         asked = {"noise_multiplier": 4.0, "steps": steps, "delta": 1e-5, "mechanism": "laplace"}
-        quick, found = (dpsub.account(Wor(200), 10000, tight=tight, **asked) for tight in (False, True))
+        quick, found = (
+            dpsub.account(Wor(200), 10000, tight=tight, **asked) for tight in (False, True)
+        )
         assert (found.kind, found.width_met, found.lower) == ("bounds", True, quick.lower)
         assert found.upper - found.lower <= share * found.upper < quick.upper - found.upper

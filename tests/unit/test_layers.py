@@ -1,4 +1,5 @@
-"""Imports go down: the contracts of pyproject.toml hold, cover the whole package, and find what is planted."""
+"""Imports go down: the contracts of pyproject.toml hold, cover the whole package, and find what is
+planted."""
 
 from __future__ import annotations
 
@@ -27,7 +28,12 @@ def lint(folder: Path) -> tuple[int, str]:
     """Check the package in a folder; one copied elsewhere stands before the installed one."""
     words = [str(folder), "--config", str(ROOT / "pyproject.toml"), "--no-cache", "--no-logo"]
     done = subprocess.run(
-        [sys.executable, "-c", LINT, *words], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", LINT, *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     return done.returncode, done.stdout + done.stderr
 
@@ -62,7 +68,9 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (f"papers.{PAPERS[0]}.takeaways", f"dpsub.papers.{PAPERS[1]}.takeaways", "apart"),
     ],
 )
-def test_a_planted_violation_is_found(copied: Path, module: str, imported: str, contract: str) -> None:
+def test_a_planted_violation_is_found(
+    copied: Path, module: str, imported: str, contract: str
+) -> None:
     path = copied / "dpsub" / f"{module.replace('.', '/')}.py"
     text = path.read_text(encoding="utf-8")
     try:
@@ -75,16 +83,33 @@ def test_a_planted_violation_is_found(copied: Path, module: str, imported: str, 
 
 
 def test_every_part_of_the_package_stands_above_or_below_the_line() -> None:
-    parts = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    parts = {
+        path.stem
+        for path in SOURCE.iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
     line = CONTRACTS["line"]
-    sides = {name.removeprefix("dpsub.") for name in (*line["source_modules"], *line["forbidden_modules"])}
+    sides = {
+        name.removeprefix("dpsub.")
+        for name in (*line["source_modules"], *line["forbidden_modules"])
+    }
     assert parts - {"__init__", "__main__"} <= sides
-    layered = {name.strip() for key in ("layers", "workflow") for layer in CONTRACTS[key]["layers"]
-               for name in layer.replace("dpsub.", "").split(":")}  # fmt: skip
-    assert parts - {"__init__", "__main__"} <= {name.partition(".")[0] for name in layered} | {"papers"}
+    layered = {
+        name.strip()
+        for key in ("layers", "workflow")
+        for layer in CONTRACTS[key]["layers"]
+        for name in layer.replace("dpsub.", "").split(":")
+    }
+    assert parts - {"__init__", "__main__"} <= {name.partition(".")[0] for name in layered} | {
+        "papers"
+    }
 
 
 def test_files_stay_small_and_are_named_after_ideas() -> None:
     for path in SOURCE.rglob("*.py"):
-        assert len(path.read_text(encoding="utf-8").splitlines()) <= 800, f"{path} has more than 800 lines"
-        assert path.stem not in {"utils", "helpers", "common", "core", "misc"}, f"{path} is named after a place"
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 800, (
+            f"{path} has more than 800 lines"
+        )
+        assert path.stem not in {"utils", "helpers", "common", "core", "misc"}, (
+            f"{path} is named after a place"
+        )

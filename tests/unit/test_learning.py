@@ -18,7 +18,9 @@ SAMPLERS = ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
 
 def _data(n: int, replicates: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(5)
-    x = np.concatenate([np.ones((replicates, n, 1)), rng.standard_normal((replicates, n, 2))], axis=2)
+    x = np.concatenate(
+        [np.ones((replicates, n, 1)), rng.standard_normal((replicates, n, 2))], axis=2
+    )
     return x, x @ np.array([1.0, 0.5, 0.2]) + rng.standard_normal((replicates, n))
 
 
@@ -30,7 +32,10 @@ def test_vectorised_descent_equals_the_loop_over_records(
     n, m, b, iterations, replicates = 60, 8, 15, 12, 3
     x, y = _data(n, replicates)
     sampler = sampling.of_sizes(sampler, n=n, m=m, b=b)
-    blocks = [sampler.draw_block(Frame(n), iterations, np.random.default_rng(i)) for i in range(replicates)]
+    blocks = [
+        sampler.draw_block(Frame(n), iterations, np.random.default_rng(i))
+        for i in range(replicates)
+    ]
     noise = np.random.default_rng(9).standard_normal((replicates, iterations, 3))
     initial = np.array([-1.0, -1.0, -1.0])
     descent = dp_sgd.Descent(dp_sgd.squared_error_residual, 0.04, clip, divisor)
@@ -53,8 +58,12 @@ def test_a_replicate_does_not_depend_on_its_company() -> None:
     *_, together = dp_sgd.descend(x, y, blocks, None, np.zeros(3), descent, width=width)
     for i in range(5):
         part = slice(i, i + 1)
-        *_, alone = dp_sgd.descend(x[part], y[part], blocks[part], None, np.zeros(3), descent, width=width)
-        assert np.array_equal(alone[0], together[i]), "the same bytes, whoever is computed beside it"
+        *_, alone = dp_sgd.descend(
+            x[part], y[part], blocks[part], None, np.zeros(3), descent, width=width
+        )
+        assert np.array_equal(alone[0], together[i]), (
+            "the same bytes, whoever is computed beside it"
+        )
 
 
 def test_a_wrong_clip_is_seen() -> None:
@@ -64,7 +73,9 @@ def test_a_wrong_clip_is_seen() -> None:
     blocks = [sampler.draw_block(Frame(40), 5, np.random.default_rng(0))]
     wrong = dp_sgd.Descent(dp_sgd.squared_error_residual, 0.04, 1.0)
     *_, ours = dp_sgd.descend(x, y, blocks, None, -np.ones(3), wrong, width=10)
-    loop = plain_loops.linear_regression_path(x[0], y[0], blocks[0], None, -np.ones(3), clip=0.5, learning_rate=0.04)
+    loop = plain_loops.linear_regression_path(
+        x[0], y[0], blocks[0], None, -np.ones(3), clip=0.5, learning_rate=0.04
+    )
     assert not np.allclose(ours[0], loop[-1], rtol=1e-6)
 
 
@@ -76,7 +87,13 @@ def test_shared_features_equal_repeated_ones() -> None:
     label = (y > 1).astype(float)
     *_, shared = dp_sgd.descend(x[0], label[0], blocks, None, np.zeros(3), descent, width=10)
     *_, apart = dp_sgd.descend(
-        np.repeat(x, 2, axis=0), np.repeat(label, 2, axis=0), blocks, None, np.zeros(3), descent, width=10
+        np.repeat(x, 2, axis=0),
+        np.repeat(label, 2, axis=0),
+        blocks,
+        None,
+        np.zeros(3),
+        descent,
+        width=10,
     )
     assert np.array_equal(shared, apart)
 
@@ -118,8 +135,12 @@ def test_batch_width_covers_every_step_of_a_schedule(name: str) -> None:
 @pytest.mark.parametrize("sampler", ("poisson", "wor", "wr", "must_ow", "must_ww"))
 def test_subset_statistics_equal_the_written_out_records(sampler: str) -> None:
     x = np.random.default_rng(2).normal(3, 2, 300)
-    samples = sampling.of_sizes(sampler, n=300, m=30, b=40).draw_block(Frame(300), 50, np.random.default_rng(3))
-    for ours, plain in zip(subset_statistics(x, samples), plain_loops.subset_statistics(x, samples), strict=True):
+    samples = sampling.of_sizes(sampler, n=300, m=30, b=40).draw_block(
+        Frame(300), 50, np.random.default_rng(3)
+    )
+    for ours, plain in zip(
+        subset_statistics(x, samples), plain_loops.subset_statistics(x, samples), strict=True
+    ):
         np.testing.assert_allclose(ours, plain, rtol=1e-11)
 
 
@@ -132,14 +153,21 @@ def test_subsets_too_small_for_a_statistic_are_left_out() -> None:
 
 
 def test_fixed_divisors_have_the_stated_sensitivity() -> None:
-    # adding one record in [-4, 4] moves the fixed-size mean by at most 4/m and the variance by at most 64/(m - 1)
+    # adding one record in [-4, 4] moves the fixed-size mean by at most 4/m and the variance by at
+    # most 64/(m - 1)
     m, worst = 30, np.array([-4.0] * 11 + [4.0])
     random = np.random.default_rng(8).uniform(-4, 4, (200, 12))
     indices, largest = np.arange(12), np.zeros(2)
     for x in (worst, *random):
-        with_all = subset_statistics(x, Samples(indices, np.ones(12, dtype=int), np.array([0, 12])), m)
-        without = subset_statistics(x, Samples(indices[:-1], np.ones(11, dtype=int), np.array([0, 11])), m)
-        moved = [abs(float(one[0] - other[0])) for one, other in zip(with_all, without, strict=True)]
+        with_all = subset_statistics(
+            x, Samples(indices, np.ones(12, dtype=int), np.array([0, 12])), m
+        )
+        without = subset_statistics(
+            x, Samples(indices[:-1], np.ones(11, dtype=int), np.array([0, 11])), m
+        )
+        moved = [
+            abs(float(one[0] - other[0])) for one, other in zip(with_all, without, strict=True)
+        ]
         largest = np.maximum(largest, moved)
     np.testing.assert_allclose(largest, [4 / m, 11 / 12 * 64 / (m - 1)])
 
@@ -148,7 +176,14 @@ def test_binary_metrics_by_hand() -> None:
     truth = np.array([1, 1, 1, 0, 0, 0, 0, 1])
     predicted = np.array([1, 1, 0, 0, 0, 1, 0, 0], dtype=bool)
     found = binary_metrics(predicted, truth)
-    expected = {"accuracy": 5 / 8, "sensitivity": 1 / 2, "specificity": 3 / 4, "ppv": 2 / 3, "npv": 3 / 5, "f1": 4 / 7}
+    expected = {
+        "accuracy": 5 / 8,
+        "sensitivity": 1 / 2,
+        "specificity": 3 / 4,
+        "ppv": 2 / 3,
+        "npv": 3 / 5,
+        "f1": 4 / 7,
+    }
     assert found == pytest.approx(expected, rel=1e-15)
     assert np.isnan(binary_metrics(np.zeros(3, dtype=bool), np.zeros(3))["ppv"])
 

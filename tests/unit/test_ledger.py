@@ -1,4 +1,5 @@
-"""Ledgers: budgets against plain accounts, JSON there and back, damaged files, and samples that are not fresh."""
+"""Ledgers: budgets against plain accounts, JSON there and back, damaged files, and samples that are
+not fresh."""
 
 from __future__ import annotations
 
@@ -19,8 +20,10 @@ BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 
 
 def mixed() -> dpsub.Ledger:
-    return dpsub.Ledger().add(dpsub.Wor(10), 1000, noise_multiplier=2.0, steps=20).add(
-        dpsub.Poisson(1 / 30), noise_multiplier=math.pi, steps=7
+    return (
+        dpsub.Ledger()
+        .add(dpsub.Wor(10), 1000, noise_multiplier=2.0, steps=20)
+        .add(dpsub.Poisson(1 / 30), noise_multiplier=math.pi, steps=7)
     )
 
 
@@ -28,9 +31,9 @@ def test_what_a_budget_still_allows() -> None:
     ledger = mixed()
     most = ledger.steps_left(dpsub.Poisson(0.05), noise_multiplier=2.0, **BUDGET)
     together = {
-        steps: dpsub.Ledger(ledger).add(dpsub.Poisson(0.05), noise_multiplier=2.0, steps=steps).account(
-            delta=1e-6, width=1e-3
-        )
+        steps: dpsub.Ledger(ledger)
+        .add(dpsub.Poisson(0.05), noise_multiplier=2.0, steps=steps)
+        .account(delta=1e-6, width=1e-3)
         for steps in (most, most + 1)
     }
     assert 1 < most < 1000 and together[most].upper <= 1.0 < together[most + 1].upper + 1e-3
@@ -46,10 +49,17 @@ def test_the_noise_of_the_next_part() -> None:
     ledger = mixed()
     found = ledger.calibrate(dpsub.Wor(20), 1000, steps=30, **BUDGET)
     for noise, exceeds in ((found.noise_multiplier, False), (found.noise_multiplier * 0.995, True)):
-        assert ledger.would_exceed(dpsub.Wor(20), 1000, noise_multiplier=noise, steps=30, **BUDGET) is exceeds
+        assert (
+            ledger.would_exceed(dpsub.Wor(20), 1000, noise_multiplier=noise, steps=30, **BUDGET)
+            is exceeds
+        )
     alone = dpsub.calibrate(dpsub.Wor(20), 1000, steps=30, **BUDGET)
     assert found.noise_multiplier > alone.noise_multiplier
-    with pytest.raises(dpsub.UnsupportedError, match=r"a bound of 0\.\d+ already, above the target 0\.1; raise it"):
+    with pytest.raises(
+        dpsub.UnsupportedError,
+        match=r"a bound of 0\.\d+ already, above the target "
+        r"0\.1; raise it",
+    ):
         ledger.calibrate(dpsub.Wor(20), 1000, epsilon=0.1, delta=1e-6)
 
 
@@ -57,8 +67,16 @@ def test_every_sampler_comes_back_as_it_was(tmp_path: Path) -> None:
     ledger = dpsub.Ledger()
     for kind in sampling.REGISTRY.members().values():
         for place, (sampler, n) in enumerate(kind.examples()):
-            ledger.add(sampler, n, noise_multiplier=0.1 + 1 / (3 + place), sample=f"{kind.name} {place}")
-    ledger.add(dpsub.Poisson(1 / 3), noise_multiplier=1e9, steps=10**9, mechanism="laplace", denominator="realised")
+            ledger.add(
+                sampler, n, noise_multiplier=0.1 + 1 / (3 + place), sample=f"{kind.name} {place}"
+            )
+    ledger.add(
+        dpsub.Poisson(1 / 3),
+        noise_multiplier=1e9,
+        steps=10**9,
+        mechanism="laplace",
+        denominator="realised",
+    )
     ledger.save(tmp_path / "ledger.json")
     again = dpsub.Ledger.load(tmp_path / "ledger.json")
     assert list(again) == list(ledger) and len(again) > 15
@@ -66,7 +84,9 @@ def test_every_sampler_comes_back_as_it_was(tmp_path: Path) -> None:
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "ledger.json").read_bytes()
 
 
-def test_a_failed_save_leaves_the_old_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_save_leaves_the_old_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "ledger.json"
     mixed().save(path)
 
@@ -83,10 +103,17 @@ def saved() -> dict[str, Any]:
     return {
         "dpsub_ledger": 1,
         "releases": [
-            {"sampler": {"name": "wor", "m": 10}, "n": 1000, "noise_multiplier": 2.0, "steps": 20,
-             "mechanism": "gaussian", "denominator": "fixed", "sample": "monday"},
+            {
+                "sampler": {"name": "wor", "m": 10},
+                "n": 1000,
+                "noise_multiplier": 2.0,
+                "steps": 20,
+                "mechanism": "gaussian",
+                "denominator": "fixed",
+                "sample": "monday",
+            },
         ],
-    }  # fmt: skip
+    }
 
 
 def test_the_layout_of_the_file_is_this_one(tmp_path: Path) -> None:
@@ -103,7 +130,10 @@ CHAIN = {"name": "multistage", "chain": [{"kind": "wor", "size": 5}, {"kind": "w
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"dpsub_ledger": 2}, "must have schema version 1, got 2; read it with the dpsub that wrote it"),
+        (
+            {"dpsub_ledger": 2},
+            "must have schema version 1, got 2; read it with the dpsub that wrote it",
+        ),
         ({"dpsub_ledger": None}, "must have schema version 1, got None"),
         ({"releases": {}}, "has no list of releases"),
         ({"releases": [3]}, "release 1 of the ledger .* a release needs the entries .*, got 3"),
@@ -134,7 +164,13 @@ def test_a_damaged_ledger_is_refused(tmp_path: Path, change: dict[str, Any], sen
 def test_what_is_no_ledger_at_all(tmp_path: Path) -> None:
     mixed().save(tmp_path / "whole.json")
     whole, cut = (tmp_path / "whole.json").read_bytes().rstrip(), tmp_path / "cut.json"
-    for contents in (*(whole[:size] for size in range(0, len(whole), 7)), b"\xff" + whole, b"[" * 10**5, b"[]", b"{}"):
+    for contents in (
+        *(whole[:size] for size in range(0, len(whole), 7)),
+        b"\xff" + whole,
+        b"[" * 10**5,
+        b"[]",
+        b"{}",
+    ):
         cut.write_bytes(contents)
         with pytest.raises(dpsub.DataError, match=r"is no(t complete JSON|) "):
             dpsub.Ledger.load(cut)
@@ -144,8 +180,8 @@ def test_what_is_no_ledger_at_all(tmp_path: Path) -> None:
 
 
 def test_small_losses_beside_large_ones_take_no_finer_grid() -> None:
-    """Deviations of one loss are 3e-4 and 14 nats: a grid for the small ones would need millions of points for the
-    others."""
+    """Deviations of one loss are 3e-4 and 14 nats: a grid for the small ones would need millions of
+    points for the others."""
     rare, large = (dpsub.MustWO(16, 3), 1669, 13.0, 16), (dpsub.MustWO(12, 6), 30, 0.3, 10)
     ledger = dpsub.Ledger(dpsub.Release(*release) for release in (rare, large))
     found = ledger.account(delta=1e-5, width=0.02, time_limit=6.0)
@@ -158,7 +194,11 @@ def test_small_losses_beside_large_ones_take_no_finer_grid() -> None:
 def test_one_sample_is_fresh_once() -> None:
     ledger = dpsub.Ledger().add(dpsub.Poisson(0.3), noise_multiplier=1.0, sample="monday")
     for again in (ledger, dpsub.Ledger(ledger)):
-        with pytest.raises(dpsub.UnsupportedError, match=r"fresh sample, got 'monday', which release 1 .* 0\.79999"):
+        with pytest.raises(
+            dpsub.UnsupportedError,
+            match=r"fresh sample, got 'monday', which "
+            r"release 1 .* 0\.79999",
+        ):
             again.add(dpsub.Poisson(0.3), noise_multiplier=4 / 3, sample="monday")
     assert len(ledger.add(dpsub.Poisson(0.3), noise_multiplier=1.0, sample="tuesday")) == 2
     with pytest.raises(dpsub.UnsupportedError, match="as one release, or draw anew"):
@@ -166,8 +206,9 @@ def test_one_sample_is_fresh_once() -> None:
 
 
 def test_why_one_sample_is_not_composed_as_two() -> None:
-    """Two queries of one sample, noise multipliers 1 and 4/3: by quadrature in the plane the worst record is seen as in
-    one release with noise multiplier 0.8, and better than two fresh samples allow."""
+    """Two queries of one sample, noise multipliers 1 and 4/3: by quadrature in the plane the worst
+    record is seen as in one release with noise multiplier 0.8, and better than two fresh samples
+    allow."""
     x, q, epsilon = np.linspace(-9, 10, 1200), 0.3, 0.5
     noise = norm.pdf(x, 0, 1)[:, None] * norm.pdf(x, 0, 4 / 3)
     drawn = norm.pdf(x, 1, 1)[:, None] * norm.pdf(x, 1, 4 / 3)
@@ -181,14 +222,28 @@ def test_why_one_sample_is_not_composed_as_two() -> None:
 
 def test_a_ledger_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "ledger.json"
-    words = ["record", str(path), "poisson", "--rate", "0.05", "--sigma", "2", "--steps", "40", "--json"]
+    words = [
+        "record",
+        str(path),
+        "poisson",
+        "--rate",
+        "0.05",
+        "--sigma",
+        "2",
+        "--steps",
+        "40",
+        "--json",
+    ]
     budget = ["--epsilon", "1.5", "--delta", "1e-6"]
 
     def answer(*command: str) -> Any:
         status = main([*command])
         return status, json.loads(capsys.readouterr().out)
 
-    assert answer(*words, "--sample", "monday") == (0, {"ledger": str(path), "releases": 1, "entered": True})
+    assert answer(*words, "--sample", "monday") == (
+        0,
+        {"ledger": str(path), "releases": 1, "entered": True},
+    )
     entered = 1
     while answer(*words, *budget)[1]["entered"]:
         entered += 1
@@ -197,11 +252,17 @@ def test_a_ledger_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixt
     assert dpsub.Ledger([one] * entered).account(delta=1e-6, width=1.5e-3).upper <= 1.5
     assert dpsub.Ledger([one] * (entered + 1)).account(delta=1e-6, width=1.5e-3).upper > 1.5
     status, told = answer("ledger", str(path), "--delta", "1e-6", "--json")
-    assert status == 0 and len(told["releases"]) == entered and told["releases"][0]["sample"] == "monday"
+    assert (
+        status == 0
+        and len(told["releases"]) == entered
+        and told["releases"][0]["sample"] == "monday"
+    )
     assert told["upper"] == dpsub.Ledger.load(path).account(delta=1e-6).upper
     status, told = answer(*words, "--sample", "monday")
     assert status == 2 and "every release needs a fresh sample" in told["error"]
-    assert answer(*words, "--epsilon", "1")[1]["error"].startswith("a budget needs --epsilon and --delta")
+    assert answer(*words, "--epsilon", "1")[1]["error"].startswith(
+        "a budget needs --epsilon and --delta"
+    )
     path.write_text("{")
     assert answer("ledger", str(path), "--delta", "1e-6", "--json")[1]["kind"] == "data"
     assert path.read_text() == "{"

@@ -1,4 +1,5 @@
-"""Models trained by DP-SGD: gradients, clipping, counts, chunks, against written-out records and scikit-learn."""
+"""Models trained by DP-SGD: gradients, clipping, counts, chunks, against written-out records and
+scikit-learn."""
 
 from __future__ import annotations
 
@@ -16,9 +17,12 @@ from dpsub.sampling.frame import Frame, Samples
 
 D = 5
 MODELS: dict[str, Model] = {
-    "linear": Linear(D), "logistic": Logistic(D), "softmax": Softmax(D, 3), "kmeans": KMeans(D, 4),
+    "linear": Linear(D),
+    "logistic": Logistic(D),
+    "softmax": Softmax(D, 3),
+    "kmeans": KMeans(D, 4),
     "perceptron": Perceptron(D, 6, 3),
-}  # fmt: skip
+}
 EACH = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 
 
@@ -34,9 +38,13 @@ def _start(model: Model, runs: int, seed: int = 8) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((runs, model.n_parameters))
 
 
-def _gradient(model: Model, parameters: np.ndarray, x: np.ndarray, y: np.ndarray, h: float = 1e-6) -> np.ndarray:
+def _gradient(
+    model: Model, parameters: np.ndarray, x: np.ndarray, y: np.ndarray, h: float = 1e-6
+) -> np.ndarray:
     """Of one record's loss by central differences, shape (p,)."""
-    moved = np.concatenate([parameters + h * np.eye(len(parameters)), parameters - h * np.eye(len(parameters))])
+    moved = np.concatenate(
+        [parameters + h * np.eye(len(parameters)), parameters - h * np.eye(len(parameters))]
+    )
     values = model.loss(moved, x[None], y[None])
     return (values[: len(parameters)] - values[len(parameters) :]) / (2 * h)
 
@@ -67,17 +75,41 @@ def test_gradients_are_those_of_the_loss(model: Model) -> None:
 def test_training_equals_the_loop_over_records(model: Model, clip: float) -> None:
     n, steps, seeds, each = 40, 6, 2, 2
     x, y = _data(model, n)
-    blocks = _blocks(n, 50, steps, seeds)  # a sample larger than the data: records are counted several times
+    # a sample larger than the data: records are counted several times
+    blocks = _blocks(n, 50, steps, seeds)
     assert max(block.counts.max() for block in blocks) > 2
-    start, rates, clips = _start(model, seeds * each), np.array([0.1, 0.4, 0.1, 0.4]), clip * np.array([1, 2, 1, 2])
-    found = train(model, x, y, blocks, initial=start, learning_rate=rates, clip=clips, divisor=50,
-                  noise_multiplier=0.3, rngs=[np.random.default_rng(70 + i) for i in range(seeds)])  # fmt: skip
+    start, rates, clips = (
+        _start(model, seeds * each),
+        np.array([0.1, 0.4, 0.1, 0.4]),
+        clip * np.array([1, 2, 1, 2]),
+    )
+    found = train(
+        model,
+        x,
+        y,
+        blocks,
+        initial=start,
+        learning_rate=rates,
+        clip=clips,
+        divisor=50,
+        noise_multiplier=0.3,
+        rngs=[np.random.default_rng(70 + i) for i in range(seeds)],
+    )
     for run in range(seeds * each):
-        normal = np.random.default_rng(70 + run // each).standard_normal((steps, model.n_parameters))
+        normal = np.random.default_rng(70 + run // each).standard_normal(
+            (steps, model.n_parameters)
+        )
         loop = plain_loops.private_descent(
-            model, x, y, blocks[run // each], 0.3 * clips[run] * normal, start[run], clip=clips[run],
-            learning_rate=rates[run], divisor=50,
-        )  # fmt: skip
+            model,
+            x,
+            y,
+            blocks[run // each],
+            0.3 * clips[run] * normal,
+            start[run],
+            clip=clips[run],
+            learning_rate=rates[run],
+            divisor=50,
+        )
         np.testing.assert_allclose(found[run], loop, rtol=1e-10, atol=1e-12)
 
 
@@ -88,8 +120,16 @@ def test_no_contribution_is_longer_than_the_clip(model: Model) -> None:
     start = 5 * _start(model, 1)
     for record in range(len(x)):
         one = Samples(np.array([record]), np.array([1]), np.array([0, 1]))
-        moved = train(model, x, y, [one], initial=np.zeros((1, model.n_parameters)) if record < 3 else start,
-                      learning_rate=1.0, clip=0.7, divisor=1.0)  # fmt: skip
+        moved = train(
+            model,
+            x,
+            y,
+            [one],
+            initial=np.zeros((1, model.n_parameters)) if record < 3 else start,
+            learning_rate=1.0,
+            clip=0.7,
+            divisor=1.0,
+        )
         step = moved - (0 if record < 3 else start)
         assert np.linalg.norm(step) <= 0.7 * (1 + 1e-14) + 1e-14 * np.abs(start).max()
 
@@ -111,8 +151,13 @@ def test_thinned_batches_have_the_mean_of_all_records_and_no_longer_contribution
     assert 10 < sum(cut) < n - 10, "some gradients are longer than their bound, some are not"
     whole = Samples(np.tile(np.arange(n), 4000), np.ones(4000 * n, dtype=int), n * np.arange(4001))
     thinned = whole.thinned(chances, np.random.default_rng(3))
-    sums = np.array([start[0] - train(model, x, y, [thinned[t : t + 1]], clip=clip, chances=chances, **settings)[0]
-                     for t in range(0, 400)])  # fmt: skip
+    sums = np.array(
+        [
+            start[0]
+            - train(model, x, y, [thinned[t : t + 1]], clip=clip, chances=chances, **settings)[0]
+            for t in range(0, 400)
+        ]
+    )
     error = sums.std(axis=0) / 20
     assert (np.abs(sums.mean(axis=0) - expected) <= 5 * error + 1e-12).all()
     kept_shares = np.bincount(thinned.indices, minlength=n) / 4000
@@ -120,29 +165,46 @@ def test_thinned_batches_have_the_mean_of_all_records_and_no_longer_contribution
 
 
 def test_a_clip_that_is_too_large_is_seen() -> None:
-    # planted fault: the bound times the count instead of the record's own must not pass the comparison with the loop
+    # planted fault: the bound times the count instead of the record's own must not pass the
+    # comparison with the loop
     model = MODELS["softmax"]
     x, y = _data(model, 5)
     thrice = Samples(np.array([2]), np.array([3]), np.array([0, 1]))
     start = _start(model, 1)
     found = train(model, x, y, [thrice], initial=start, learning_rate=1.0, clip=0.01, divisor=1.0)
     assert np.linalg.norm(found - start) == pytest.approx(0.03)
-    wrong = plain_loops.private_descent(model, x, y, thrice, None, start[0], clip=0.03, learning_rate=1.0, divisor=1)
+    wrong = plain_loops.private_descent(
+        model, x, y, thrice, None, start[0], clip=0.03, learning_rate=1.0, divisor=1
+    )
     assert not np.allclose(found[0], wrong, rtol=1e-3)
 
 
 @EACH
-def test_a_run_has_the_same_bytes_however_it_is_computed(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_has_the_same_bytes_however_it_is_computed(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
     n, seeds = 3000, 4
     x, y = _data(model, n)
-    blocks = [sampling.Poisson(rate).draw_block(Frame(n), 4, np.random.default_rng(i))
-              for i, rate in enumerate((0.01, 0.2, 0.1, 0.9))]  # fmt: skip
+    blocks = [
+        sampling.Poisson(rate).draw_block(Frame(n), 4, np.random.default_rng(i))
+        for i, rate in enumerate((0.01, 0.2, 0.1, 0.9))
+    ]
     start = _start(model, seeds)
 
     def run(part: slice) -> np.ndarray:
         rngs = [np.random.default_rng(i) for i in range(seeds)[part]]
-        return train(model, x, y, blocks[part], initial=start[part], learning_rate=0.5, clip=1.0, divisor=30,
-                     noise_multiplier=1.0, rngs=rngs)  # fmt: skip
+        return train(
+            model,
+            x,
+            y,
+            blocks[part],
+            initial=start[part],
+            learning_rate=0.5,
+            clip=1.0,
+            divisor=30,
+            noise_multiplier=1.0,
+            rngs=rngs,
+        )
 
     whole = run(slice(None))
     measured = model.loss(whole, x, y)
@@ -159,8 +221,18 @@ def test_an_empty_batch_moves_by_the_noise_alone(model: Model) -> None:
     x, y = _data(model, 5)
     nothing = Samples(np.empty(0, dtype=int), np.empty(0, dtype=int), np.array([0, 0]))
     start = _start(model, 1)
-    found = train(model, x, y, [nothing], initial=start, learning_rate=0.5, clip=2.0, divisor=10.0,
-                  noise_multiplier=3.0, rngs=[np.random.default_rng(1)])  # fmt: skip
+    found = train(
+        model,
+        x,
+        y,
+        [nothing],
+        initial=start,
+        learning_rate=0.5,
+        clip=2.0,
+        divisor=10.0,
+        noise_multiplier=3.0,
+        rngs=[np.random.default_rng(1)],
+    )
     noise = 3.0 * 2.0 * np.random.default_rng(1).standard_normal(model.n_parameters)
     np.testing.assert_allclose(found[0], start[0] - 0.5 * noise / 10)
 
@@ -170,7 +242,9 @@ def test_single_precision_rows_are_summed_in_double() -> None:
     x, y = _data(model, 300)
     x, blocks, start = x.astype(np.float32), _blocks(300, 64, 3, 1), _start(model, 1)
     settings = {"initial": start, "learning_rate": 0.5, "clip": 1.0, "divisor": 64}
-    assert np.array_equal(train(model, x, y, blocks, **settings), train(model, x.astype(float), y, blocks, **settings))
+    assert np.array_equal(
+        train(model, x, y, blocks, **settings), train(model, x.astype(float), y, blocks, **settings)
+    )
 
 
 @pytest.mark.parametrize("name", ("logistic", "softmax"))
@@ -180,8 +254,16 @@ def test_full_batches_without_noise_reach_the_optimum_of_scikit_learn(name: str)
     model, n = MODELS[name], 200
     x, y = _data(model, n)
     whole = Samples(np.tile(np.arange(n), 400), np.ones(400 * n, dtype=int), n * np.arange(401))
-    found = train(model, x, y, [whole], initial=model.initial(np.random.default_rng()), learning_rate=1.0, clip=1e9,
-                  divisor=n)  # fmt: skip
+    found = train(
+        model,
+        x,
+        y,
+        [whole],
+        initial=model.initial(np.random.default_rng()),
+        learning_rate=1.0,
+        clip=1e9,
+        divisor=n,
+    )
     peer = LogisticRegression(C=1e10, fit_intercept=False, tol=1e-10, max_iter=1000).fit(x, y)
     weights = found.reshape(-1, D)
     centred = weights - weights.mean(axis=0) if name == "softmax" else weights
@@ -194,10 +276,14 @@ def test_full_batches_of_k_means_end_where_lloyd_ends() -> None:
 
     rng = np.random.default_rng(0)
     model, n = KMeans(2, 3), 300
-    x = np.repeat([[0.0, 2.0], [2.0, 0.0], [-2.0, -2.0]], 100, axis=0) + 0.2 * rng.standard_normal((n, 2))
+    x = np.repeat([[0.0, 2.0], [2.0, 0.0], [-2.0, -2.0]], 100, axis=0) + 0.2 * rng.standard_normal(
+        (n, 2)
+    )
     start = np.array([[0.0, 1.0, 1.0, 0.0, -1.0, -1.0]])
     whole = Samples(np.tile(np.arange(n), 60), np.ones(60 * n, dtype=int), n * np.arange(61))
-    found = train(model, x, np.zeros(n), [whole], initial=start, learning_rate=1.0, clip=1e9, divisor=n)
+    found = train(
+        model, x, np.zeros(n), [whole], initial=start, learning_rate=1.0, clip=1e9, divisor=n
+    )
     peer = Peer(3, init=start.reshape(3, 2), n_init=1).fit(x)
     np.testing.assert_allclose(found.reshape(3, 2), peer.cluster_centers_, atol=1e-6)
     assert model.loss(found, x, np.zeros(n))[0] * n == pytest.approx(peer.inertia_)
@@ -206,8 +292,16 @@ def test_full_batches_of_k_means_end_where_lloyd_ends() -> None:
 def test_of_equally_near_centres_one_moves() -> None:
     model = KMeans(2, 3)
     one = Samples(np.array([0]), np.array([1]), np.array([0, 1]))
-    found = train(model, np.ones((1, 2)), np.zeros(1), [one], initial=np.zeros((1, 6)), learning_rate=0.25, clip=9.0,
-                  divisor=1.0)  # fmt: skip
+    found = train(
+        model,
+        np.ones((1, 2)),
+        np.zeros(1),
+        [one],
+        initial=np.zeros((1, 6)),
+        learning_rate=0.25,
+        clip=9.0,
+        divisor=1.0,
+    )
     assert found.reshape(3, 2).tolist() == [[0.5, 0.5], [0, 0], [0, 0]]
 
 
@@ -232,6 +326,12 @@ def test_models_without_classes_have_no_accuracy() -> None:
 )
 def test_what_does_not_fit_is_refused(wrong: dict[str, object], message: str) -> None:
     x, y = _data(MODELS["logistic"], 20)
-    settings = {"initial": np.zeros((2, D)), "learning_rate": 0.1, "clip": 1.0, "divisor": 4, **wrong}
+    settings = {
+        "initial": np.zeros((2, D)),
+        "learning_rate": 0.1,
+        "clip": 1.0,
+        "divisor": 4,
+        **wrong,
+    }
     with pytest.raises(ArgumentError, match=re.escape(message)):
         train(MODELS["logistic"], x, y, _blocks(20, 4, 3, 2), **settings)

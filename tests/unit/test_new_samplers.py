@@ -1,4 +1,5 @@
-"""A sampler that experiments, tables, figures and sweeps have never heard of: its own facts are enough."""
+"""A sampler that experiments, tables, figures and sweeps have never heard of: its own facts are
+enough."""
 
 from __future__ import annotations
 
@@ -39,7 +40,11 @@ class Thrice(StagedSampler):
     m: int
 
     name: ClassVar[str] = "thrice"
-    kinds: ClassVar[Mapping[str, type[Stage]]] = {"a": WithoutReplacement, "b": WithReplacement, "m": WithReplacement}
+    kinds: ClassVar[Mapping[str, type[Stage]]] = {
+        "a": WithoutReplacement,
+        "b": WithReplacement,
+        "m": WithReplacement,
+    }
 
     @classmethod
     def examples(cls) -> list[tuple[Sampler, int]]:
@@ -65,34 +70,53 @@ def recorded(name: str, **changes: Any) -> pd.DataFrame:
 def test_tables_and_figures_have_it() -> None:
     chosen = ["poisson", "wor", "must_ow", "drawn"]
     records = {
-        "amplification_grid": recorded("amplification_grid", **SIZES, samplers=chosen, epsilon_step=1),
+        "amplification_grid": recorded(
+            "amplification_grid", **SIZES, samplers=chosen, epsilon_step=1
+        ),
         "distinct_counts": recorded("distinct_counts", draws=10, settings=[SIZES], samplers=chosen),
     }
-    for name, column in (("must/table2", "eta"), ("must/table9", "law_mean"), ("must/figure4", "largest_difference")):
+    for name, column in (
+        ("must/table2", "eta"),
+        ("must/table9", "law_mean"),
+        ("must/figure4", "largest_difference"),
+    ):
         values = artefacts.REGISTRY.get(name)().values(records)
         found = values[(values["sampler"] == "drawn") & (values["column"] == column)]
         assert len(found) and found["value"].notna().all(), name
     figure, plotted = artefacts.REGISTRY.get("must/figure4")().draw(records)  # type: ignore[union-attr]
-    assert list(plotted["sampler"].unique()) == ["wor", "must_ow", "drawn"], "Poisson has the curve of WOR"
+    assert list(plotted["sampler"].unique()) == ["wor", "must_ow", "drawn"], (
+        "Poisson has the curve of WOR"
+    )
     labels = [line.get_label() for line in figure.axes[0].get_lines()]
     assert labels[-1] == "DRAWN"
-    assert sampler_style("drawn") == {"label": "DRAWN", "color": "#332288", "marker": "*", "linestyle": "--"}
+    assert sampler_style("drawn") == {
+        "label": "DRAWN",
+        "color": "#332288",
+        "marker": "*",
+        "linestyle": "--",
+    }
 
 
 def test_the_expected_variance_follows_from_its_stages() -> None:
-    frame = recorded("subset_statistics", n=100, m=10, b=[20], subsets=5, samplers=["wr", "must_ww", "drawn"])
+    frame = recorded(
+        "subset_statistics", n=100, m=10, b=[20], subsets=5, samplers=["wr", "must_ww", "drawn"]
+    )
     expected = dict(zip(frame["sampler"], frame["expected_variance"], strict=True))
     assert expected == {
-        "nonprivate": 1, "wr": 1 - 1 / 100, "must_ww": (1 - 1 / 20) * (1 - 1 / 100),
+        "nonprivate": 1,
+        "wr": 1 - 1 / 100,
+        "must_ww": (1 - 1 / 20) * (1 - 1 / 100),
         "drawn": (1 - 1 / 20) * (1 - 1 / 100),
-    }  # fmt: skip
+    }
 
 
 LINEAR = {"experiment": "linear_regression", "variants": ["stated"], "iterations": 16}
 
 
 def test_cells_of_a_sweep_take_it() -> None:
-    cells = list(sweep.expand([conform(sweep.Block, {**LINEAR, "samplers": ["drawn", "wor"]})]).values())
+    cells = list(
+        sweep.expand([conform(sweep.Block, {**LINEAR, "samplers": ["drawn", "wor"]})]).values()
+    )
     found = {cell.settings.samplers for cell, _ in cells}
     assert ("drawn",) in found and ("wor",) in found
 
@@ -101,6 +125,12 @@ def test_a_size_that_nobody_gives_is_named() -> None:
     lacking = "thrice needs a, the size of the first stage"
     with pytest.raises(PlanError, match=f"{lacking}, got none"):
         sweep.expand([conform(sweep.Block, {**LINEAR, "samplers": ["thrice"]})])
-    for name in ("amplification_grid", "distinct_counts", "linear_regression", "subset_statistics", "proved_steps"):
+    for name in (
+        "amplification_grid",
+        "distinct_counts",
+        "linear_regression",
+        "subset_statistics",
+        "proved_steps",
+    ):
         with pytest.raises(PlanError, match=f"{lacking}, got none$"):
             REGISTRY.get(name).settings(settings_of(name, samplers=["thrice"]))

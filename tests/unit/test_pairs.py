@@ -41,7 +41,9 @@ def losses(pair: GaussianPair) -> np.ndarray:
     """Losses across the range of the pair, dense near 0 and near the floor."""
     grid = np.concatenate([-np.geomspace(12, 1e-9, 40), [0.0], np.geomspace(1e-9, 12, 40)])
     if np.isfinite(pair.loss_floor):
-        grid = np.concatenate([pair.loss_floor + np.geomspace(1e-7, 1, 30), grid[grid > pair.loss_floor]])
+        grid = np.concatenate(
+            [pair.loss_floor + np.geomspace(1e-7, 1, 30), grid[grid > pair.loss_floor]]
+        )
     return np.sort(grid)
 
 
@@ -50,7 +52,8 @@ def test_inverse_meets_its_tolerance_at_fifty_digits(pair: GaussianPair) -> None
     counts, log_weights = pair.components
     with mpmath.workdps(50):
         s2 = mpmath.mpf(pair.scale) ** 2
-        # the weights are the doubles that the pair was given; two-component pairs have theirs from the rate
+        # the weights are the doubles that the pair was given; two-component pairs have theirs from
+        # the rate
         rate = getattr(pair, "rate", None)
         weights = [mpmath.exp(mpmath.mpf(float(w))) for w in log_weights]
         if rate is not None and rate < 1:
@@ -104,7 +107,9 @@ def log_density_prime(pair: GaussianPair, t: np.ndarray) -> np.ndarray:
 @ALL
 def test_loss_is_the_difference_of_log_densities(pair: GaussianPair) -> None:
     t = np.linspace(-8, 8, 97) * pair.scale
-    np.testing.assert_allclose(pair.loss(t), pair.log_density(t) - log_density_prime(pair, t), rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(
+        pair.loss(t), pair.log_density(t) - log_density_prime(pair, t), rtol=1e-11, atol=1e-11
+    )
     rises = np.diff(pair.loss(t))
     assert np.all(rises >= 0)
     assert np.all(rises[pair.loss(t)[:-1] > pair.loss_floor + 1e-12] > 0)
@@ -126,7 +131,10 @@ def test_densities_integrate_to_the_cdf(pair: GaussianPair) -> None:
     low = min(marks) - 12 * pair.scale
     for t in (-pair.scale, 0.3, 1 + 2 * pair.scale):
         points = [m for m in (*marks, *(-m for m in marks)) if -12 * pair.scale - 2 < m < t]
-        for density, cdf in ((pair.log_density, pair.cdf), (partial(log_density_prime, pair), pair.cdf_prime)):
+        for density, cdf in (
+            (pair.log_density, pair.cdf),
+            (partial(log_density_prime, pair), pair.cdf_prime),
+        ):
             start = min(low, -low if low > 0 else low) - 3
             area = quad(
                 lambda y, d=density: float(np.exp(d(np.array([y]))[0])),
@@ -183,8 +191,14 @@ def test_poisson_density_vanishes_at_and_below_its_floor() -> None:
 
 
 def test_a_mixture_of_none_and_one_copy_is_sampling_without_replacement() -> None:
-    single, plain, x = MixturePair(MultiplicityLaw.single(0.03), 1.7), WorPair(0.03, 1.7), np.linspace(-5, 5, 101)
-    np.testing.assert_allclose(single.inverse_loss(x), plain.inverse_loss(x), rtol=1e-10, atol=1e-10)
+    single, plain, x = (
+        MixturePair(MultiplicityLaw.single(0.03), 1.7),
+        WorPair(0.03, 1.7),
+        np.linspace(-5, 5, 101),
+    )
+    np.testing.assert_allclose(
+        single.inverse_loss(x), plain.inverse_loss(x), rtol=1e-10, atol=1e-10
+    )
     np.testing.assert_allclose(single.loss_density(x), plain.loss_density(x), rtol=1e-10)
 
 

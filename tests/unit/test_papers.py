@@ -1,4 +1,5 @@
-"""The folders of the papers: what they say of themselves, and what is wrong with one in one sentence."""
+"""The folders of the papers: what they say of themselves, and what is wrong with one in one
+sentence."""
 
 from __future__ import annotations
 
@@ -10,14 +11,19 @@ from dpsub.errors import PlanError
 from dpsub.reproduce import artefacts
 from dpsub.reproduce.papers import of_module, papers
 
-GOOD = "from dpsub.reproduce.papers import Paper\nPAPER = Paper({key!r}, 'A paper', rank={rank}, reads={reads})\n"
+GOOD = (
+    "from dpsub.reproduce.papers import Paper\nPAPER = Paper({key!r}, 'A paper', rank={rank}, "
+    "reads={reads})\n"
+)
 
 
 def test_papers_come_by_rank_and_say_who_wrote_them() -> None:
     found = list(papers().values())
     assert [paper.order for paper in found] == sorted(paper.order for paper in found)
     for paper in found:
-        assert paper.citation is None or (paper.citation.authors and 2000 < paper.citation.year < 2100)
+        assert paper.citation is None or (
+            paper.citation.authors and 2000 < paper.citation.year < 2100
+        )
     assert {artefact.paper for artefact in artefacts.REGISTRY.members().values()} <= set(papers())
 
 
@@ -40,17 +46,37 @@ def text(key: str, rank: int = 1, reads: tuple[str, ...] = ()) -> str:
 
 
 def test_a_folder_is_a_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    name = made(tmp_path, monkeypatch, "some_papers", zeta=text("zeta", rank=0), beta=text("beta"), alpha=text("alpha"))
+    name = made(
+        tmp_path,
+        monkeypatch,
+        "some_papers",
+        zeta=text("zeta", rank=0),
+        beta=text("beta"),
+        alpha=text("alpha"),
+    )
     assert list(papers(name)) == ["zeta", "alpha", "beta"]
 
 
 @pytest.mark.parametrize(
     ("texts", "words"),
     [
-        ({"one": text("one"), "two": text("one")}, "two papers must not have one key, got 'one' in papers/one and "),
-        ({"one": text("other")}, "the key of a paper must be the name of its folder, got 'other' in papers/one; "),
-        ({"one": ""}, r"the folder of a paper must define PAPER in its __init__.py, got none in papers/one"),
-        ({"one": text("one", reads=("gone",))}, "the paper 'one' reads 'gone', which is not there; "),
+        (
+            {"one": text("one"), "two": text("one")},
+            "two papers must not have one key, got 'one' in papers/one and ",
+        ),
+        (
+            {"one": text("other")},
+            "the key of a paper must be the name of its folder, got 'other' in papers/one; ",
+        ),
+        (
+            {"one": ""},
+            r"the folder of a paper must define PAPER in its __init__.py, got none in "
+            r"papers/one",
+        ),
+        (
+            {"one": text("one", reads=("gone",))},
+            "the paper 'one' reads 'gone', which is not there; ",
+        ),
     ],
 )
 def test_a_faulty_folder_is_told(

@@ -1,4 +1,5 @@
-"""Composed laws of the loss: closed forms, tiny deltas, extreme but legal questions, planted faults."""
+"""Composed laws of the loss: closed forms, tiny deltas, extreme but legal questions, planted
+faults."""
 
 from __future__ import annotations
 
@@ -30,16 +31,37 @@ from dpsub.accounting.discretise import (
     upper_pld,
 )
 from dpsub.accounting.laplace import LaplacePair
-from dpsub.accounting.pairs import LOSS_TOLERANCE, FillerPair, GaussianPair, MixturePair, PoissonPair, WorPair
-from dpsub.accounting.pld import PrivacyLossDistribution, order_indices, symmetric_pld, two_sided_pld
+from dpsub.accounting.pairs import (
+    LOSS_TOLERANCE,
+    FillerPair,
+    GaussianPair,
+    MixturePair,
+    PoissonPair,
+    WorPair,
+)
+from dpsub.accounting.pld import (
+    PrivacyLossDistribution,
+    order_indices,
+    symmetric_pld,
+    two_sided_pld,
+)
 from dpsub.accounting.proofs import GroupLemma, SlotChain, SlotStage
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import GaussianProfile
 from dpsub.sampling import Multistage, MustWW, Poisson, Sampler, Wor, Wr, base, of_sizes
 from dpsub.sampling.laws import MultiplicityLaw
 
-GAUSSIANS = [(10.0, 1, 1.0), (30.0, 100, 2.0), (50.0, 1000, 5.0), (5.0, 10, 6.0), (1000.0, 10**6, 1.0), (0.5, 1, 0.1)]
-GAUSSIANS += [(20.0, 100, float(GaussianProfile(0.5).epsilon(10.0**-k))) for k in (5, 12, 20, 30, 100)]
+GAUSSIANS = [
+    (10.0, 1, 1.0),
+    (30.0, 100, 2.0),
+    (50.0, 1000, 5.0),
+    (5.0, 10, 6.0),
+    (1000.0, 10**6, 1.0),
+    (0.5, 1, 0.1),
+]
+GAUSSIANS += [
+    (20.0, 100, float(GaussianProfile(0.5).epsilon(10.0**-k))) for k in (5, 12, 20, 30, 100)
+]
 
 
 @pytest.mark.parametrize(("scale", "k", "epsilon"), GAUSSIANS)
@@ -53,7 +75,9 @@ def test_many_gaussians_are_one(scale: float, k: int, epsilon: float) -> None:
 
 
 def test_gaussians_of_different_scales_add_their_squares() -> None:
-    ledger = Composition([(PairEvent(PoissonPair(1.0, s)), k) for s, k in ((10.0, 30), (25.0, 200), (40.0, 7))])
+    ledger = Composition(
+        [(PairEvent(PoissonPair(1.0, s)), k) for s, k in ((10.0, 30), (25.0, 200), (40.0, 7))]
+    )
     ratio = math.sqrt(30 / 10**2 + 200 / 25**2 + 7 / 40**2)
     lower, upper = ledger.answer(Target(epsilon=2.0, width=0.01))[:2]
     assert lower <= float(GaussianProfile(ratio).delta(2.0)) <= upper <= lower * 1.011
@@ -65,33 +89,94 @@ def between(low: float, high: float) -> Callable[[float, float], bool]:
 
 
 Ends = Callable[[float, float], bool]
-# the record is ever included with probability at most 10 rate; what an inversion of the loss may lack is charged, at
-# most 2 (e^tolerance - 1) a step
+# the record is ever included with probability at most 10 rate; what an inversion of the loss may
+# lack is charged, at most 2 (e^tolerance - 1) a step
 EVER = 10 * 2 * math.expm1(LOSS_TOLERANCE)
 HARD: list[tuple[Sampler, int | None, float, int, dict[str, Any], Ends]] = [
-    # tilts of 1e9 and more: the charge for round-off was the root of a difference that could be negative
+    # tilts of 1e9 and more: the charge for round-off was the root of a difference that could be
+    # negative
     *((Poisson(q), None, 10.0, 10, {"delta": 1e-5}, between(0, 1e-9)) for q in (1e-6, 1e-9, 1e-12)),
-    *((Poisson(q), None, 10.0, 10, {"epsilon": 1.0}, between(0, 10 * q + EVER)) for q in (1e-6, 1e-9, 1e-12)),
-    (Poisson(1e-250), None, 0.06, 10, {"epsilon": 1.0, "adjacency": "substitute"}, between(0, 1e-10)),
+    *(
+        (Poisson(q), None, 10.0, 10, {"epsilon": 1.0}, between(0, 10 * q + EVER))
+        for q in (1e-6, 1e-9, 1e-12)
+    ),
+    (
+        Poisson(1e-250),
+        None,
+        0.06,
+        10,
+        {"epsilon": 1.0, "adjacency": "substitute"},
+        between(0, 1e-10),
+    ),
     # what underflows is rounded up
-    *((Wor(5), 100, 10.0, k, {"epsilon": epsilon}, lambda low, high: low == 0 < high < 1e-30)
-      for k in (1, 5, 100) for epsilon in (100.0, 1e3, 1e6)),
-    *((Wor(5), 100, 10.0, 10, {"epsilon": epsilon}, lambda low, high: 0 <= low <= high < 1e-250 and high > 0)
-      for epsilon in (50.0, 100.0, 1e4)),
-    *((Poisson(0.1), None, 1.0, 10, {"epsilon": epsilon}, lambda low, high: low == 0 < high < 1e-240)
-      for epsilon in (1e6, 1e20, 1e300)),
-    (Wr(10**4), 10**4, 100.0, 10, {"epsilon": 1.0}, lambda low, high: 1e-60 < low < high < 1e3 * low),
+    *(
+        (Wor(5), 100, 10.0, k, {"epsilon": epsilon}, lambda low, high: low == 0 < high < 1e-30)
+        for k in (1, 5, 100)
+        for epsilon in (100.0, 1e3, 1e6)
+    ),
+    *(
+        (
+            Wor(5),
+            100,
+            10.0,
+            10,
+            {"epsilon": epsilon},
+            lambda low, high: 0 <= low <= high < 1e-250 and high > 0,
+        )
+        for epsilon in (50.0, 100.0, 1e4)
+    ),
+    *(
+        (
+            Poisson(0.1),
+            None,
+            1.0,
+            10,
+            {"epsilon": epsilon},
+            lambda low, high: low == 0 < high < 1e-240,
+        )
+        for epsilon in (1e6, 1e20, 1e300)
+    ),
+    (
+        Wr(10**4),
+        10**4,
+        100.0,
+        10,
+        {"epsilon": 1.0},
+        lambda low, high: 1e-60 < low < high < 1e3 * low,
+    ),
     # five Laplace losses of at most 1 each end there
-    (Poisson(1.0), None, 1.0, 5, {"epsilon": 4.9, "mechanism": "laplace"}, lambda low, high: 0 < low <= high),
-    (Poisson(1.0), None, 1.0, 5, {"epsilon": 5.1, "mechanism": "laplace"}, lambda low, high: low == high == 0),
-    # one inclusion is a loss of about 555, and e^600 is the last order: most of it counts as infinite
-    (Wor(300), 30_969, 0.06, 1000, {"epsilon": 2.0},
-     lambda low, high: low <= -math.expm1(1000 * math.log1p(-300 / 30_969)) <= high),
+    (
+        Poisson(1.0),
+        None,
+        1.0,
+        5,
+        {"epsilon": 4.9, "mechanism": "laplace"},
+        lambda low, high: 0 < low <= high,
+    ),
+    (
+        Poisson(1.0),
+        None,
+        1.0,
+        5,
+        {"epsilon": 5.1, "mechanism": "laplace"},
+        lambda low, high: low == high == 0,
+    ),
+    # one inclusion is a loss of about 555, and e^600 is the last order: most of it counts as
+    # infinite
+    (
+        Wor(300),
+        30_969,
+        0.06,
+        1000,
+        {"epsilon": 2.0},
+        lambda low, high: low <= -math.expm1(1000 * math.log1p(-300 / 30_969)) <= high,
+    ),
     # losses that cannot be inverted on a grid are taken from a coarser one
     (MustWW(3, 3), 1, 0.05, 10, {"delta": 0.1}, lambda low, high: 5000 < low < high == math.inf),
-    # two inclusions of ten, each of probability 1/3 and worth 555 nats, are far more likely than delta
+    # two inclusions of ten, each of probability 1/3 and worth 555 nats, are far more likely than
+    # delta
     (Wor(1), 3, 0.06, 10, {"delta": 1e-40}, lambda low, high: low > 2 * 500),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("sampler", "n", "noise", "steps", "asked", "expected"), HARD)
@@ -150,22 +235,31 @@ def test_bins_that_exchange_shares_stay_below_and_come_close(
     assert 0.995 * high < low < high
     # of one step, too, at every order
     points = np.linspace(-2.0, 6.0, 33)
-    below = ComposedLoss([lower_pld_of_many(pair, step, tail=1e-18, swapped=swapped)], [1]).curve(points, 0.0)
-    above = ComposedLoss([upper_pld(pair, 1e-5, tail=1e-18, swapped=swapped)], [1]).curve(points, 0.0)
+    below = ComposedLoss([lower_pld_of_many(pair, step, tail=1e-18, swapped=swapped)], [1]).curve(
+        points, 0.0
+    )
+    above = ComposedLoss([upper_pld(pair, 1e-5, tail=1e-18, swapped=swapped)], [1]).curve(
+        points, 0.0
+    )
     assert np.all(below <= above)
 
 
 def test_bins_that_only_move_may_lose_half_of_a_long_sum() -> None:
-    """Which is why they exchange shares; the finer grids that they need take longer than all of dp-accounting."""
+    """Which is why they exchange shares; the finer grids that they need take longer than all of
+    dp-accounting."""
     pair, steps, delta = MANY[0]
     moved = ComposedLoss([lower_pld(pair, 3.22e-4, tail=1e-18)], [steps]).epsilon(delta)
-    assert moved < 0.6 * ComposedLoss([upper_pld(pair, 3.22e-4, tail=1e-18)], [steps]).epsilon(delta)
+    assert moved < 0.6 * ComposedLoss([upper_pld(pair, 3.22e-4, tail=1e-18)], [steps]).epsilon(
+        delta
+    )
 
 
 def test_shares_of_one_law_alone_are_no_processing(monkeypatch: pytest.MonkeyPatch) -> None:
     right = discretise.exchanged
 
-    def fault(first: np.ndarray, second: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def fault(
+        first: np.ndarray, second: np.ndarray, grid: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         return right(first, second, grid)[0], second * (1 - 1e-3)
 
     monkeypatch.setattr(discretise, "exchanged", fault)
@@ -194,7 +288,10 @@ def test_swapping_a_pair_twice_is_the_pair() -> None:
     law = MultiplicityLaw(np.log([0.9, 0.07, 0.02, 0.01]))
     pair = MixturePair(law, 1.5)
     for make in (lower_pld, upper_pld):
-        one, two = (ComposedLoss([make(pair, 1e-3, tail=1e-18, swapped=swapped)], [50]) for swapped in (False, True))
+        one, two = (
+            ComposedLoss([make(pair, 1e-3, tail=1e-18, swapped=swapped)], [50])
+            for swapped in (False, True)
+        )
         assert one.delta(0.5) == pytest.approx(two.delta(0.5), rel=2e-3)
 
 
@@ -205,12 +302,15 @@ def test_a_loss_beyond_every_bound_counts_once_in_each_step() -> None:
 
 
 @pytest.mark.parametrize("side", ["upper", "lower"])
-def test_aliasing_is_charged_and_ignoring_it_is_caught(side: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_aliasing_is_charged_and_ignoring_it_is_caught(
+    side: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scale, k, epsilon = 20.0, 100, 0.5
     exact = float(GaussianProfile(math.sqrt(k) / scale).delta(epsilon))
     make = upper_pld if side == "upper" else lower_pld
     composed = ComposedLoss([make(PoissonPair(1.0, scale), 1e-3, tail=1e-18)], [k])
-    # windows that half of the sums leave, to come back on the other side: mean 1/8, standard deviation 1/2
+    # windows that half of the sums leave, to come back on the other side: mean 1/8, standard
+    # deviation 1/2
     window = (-2.0, 0.8) if side == "upper" else (-0.1, 2.5)
     monkeypatch.setattr(compose, "_LOG_TAIL", math.log(0.7))
     monkeypatch.setattr(Cumulants, "reach", lambda *_: window)
@@ -227,7 +327,9 @@ def test_a_missing_mirror_is_caught() -> None:
     pair = PoissonPair(1.0, 2.0)
     full = upper_pld(pair, 1e-3, tail=1e-18)
     right = full.losses > 0
-    faulty = PrivacyLossDistribution(full.step, full.indices[right], full.masses[right], "upper", full.infinity)
+    faulty = PrivacyLossDistribution(
+        full.step, full.indices[right], full.masses[right], "upper", full.infinity
+    )
     exact = float(GaussianProfile(math.sqrt(20) / 2).delta(1.0))
     assert ComposedLoss([faulty], [20]).delta(1.0) < exact <= ComposedLoss([full], [20]).delta(1.0)
 
@@ -238,7 +340,9 @@ def test_what_cannot_be_composed_is_refused_in_a_sentence() -> None:
     with pytest.raises(ArgumentError, match="same step"):
         ComposedLoss([one, two], [1, 1])
     with pytest.raises(ArgumentError, match="same side"):
-        ComposedLoss([one, PrivacyLossDistribution(0.1, np.array([0]), np.array([1.0]), "lower")], [1, 1])
+        ComposedLoss(
+            [one, PrivacyLossDistribution(0.1, np.array([0]), np.array([1.0]), "lower")], [1, 1]
+        )
     with pytest.raises(ArgumentError, match="either epsilon or delta"):
         Target()
     with pytest.raises(ArgumentError, match="either epsilon or delta"):
@@ -265,11 +369,15 @@ def test_subsampled_deltas_have_two_sides(sampler: Sampler, n: int | None, delta
 def test_a_dropped_infinite_loss_is_caught() -> None:
     exact = float(GaussianProfile(math.sqrt(20) / 2).delta(6.0))
     pair = upper_pld(PoissonPair(1.0, 2.0), 1e-3, tail=1e-4)
-    by_profile = symmetric_pld(lambda x: GaussianProfile(0.5).delta(x), 1e-3, order_indices(1e-3, 0.8, 0.9))
+    by_profile = symmetric_pld(
+        lambda x: GaussianProfile(0.5).delta(x), 1e-3, order_indices(1e-3, 0.8, 0.9)
+    )
     for law in (pair, by_profile):
         assert law.infinity > 0
         faulty = dataclasses.replace(law, infinity=0.0)
-        assert ComposedLoss([faulty], [20]).delta(6.0) < exact <= ComposedLoss([law], [20]).delta(6.0)
+        assert (
+            ComposedLoss([faulty], [20]).delta(6.0) < exact <= ComposedLoss([law], [20]).delta(6.0)
+        )
 
 
 def test_tilts_of_masses_near_the_smallest_double() -> None:
@@ -282,11 +390,14 @@ def test_tilts_of_masses_near_the_smallest_double() -> None:
     for epsilon, value in zip((20.0, 40.0, 60.0), values, strict=True):
         t = pair.inverse_loss(np.array([epsilon]))
         with np.errstate(over="ignore"):
-            assert value >= float(pair.sf(t)[0] - math.exp(epsilon) * pair.sf_prime(t)[0]) * (1 - 1e-9)
+            assert value >= float(pair.sf(t)[0] - math.exp(epsilon) * pair.sf_prime(t)[0]) * (
+                1 - 1e-9
+            )
 
 
 def test_an_infinite_loss_leaves_the_finite_mass_alone() -> None:
-    # randomised response with a sure giveaway: P = (1 - w, w), Q = P with the giveaway elsewhere; H_a = w for a >= 1
+    # randomised response with a sure giveaway: P = (1 - w, w), Q = P with the giveaway elsewhere;
+    # H_a = w for a >= 1
     w = 0.3
     law = symmetric_pld(lambda x: np.full(x.shape, w), 1e-2, np.arange(100))
     for k in (1, 2, 5):
@@ -295,7 +406,8 @@ def test_an_infinite_loss_leaves_the_finite_mass_alone() -> None:
 
 
 def test_the_value_at_order_one_is_on_the_hull() -> None:
-    # no mass may be missing at loss 0, however different the directions and however coarse the orders are
+    # no mass may be missing at loss 0, however different the directions and however coarse the
+    # orders are
     def forward(x: np.ndarray) -> np.ndarray:
         return np.where(x < 0.7, 0.9, 0.05 * np.exp(-x))
 
@@ -314,7 +426,8 @@ def test_the_value_at_order_one_is_on_the_hull() -> None:
 
 
 def test_an_answer_says_that_the_width_was_met() -> None:
-    # one inclusion is a loss of about 797, beyond the last order of the upper bound and the last point of the attack
+    # one inclusion is a loss of about 797, beyond the last order of the upper bound and the last
+    # point of the attack
     loud = dpsub.account(Wor(2), 4, noise_multiplier=0.0501, steps=1, epsilon=2.0)
     assert 0.4999 < loud.lower <= 0.5 <= loud.upper < 0.5001
     assert loud.width_met
@@ -324,10 +437,15 @@ def test_an_answer_says_that_the_width_was_met() -> None:
     assert WIDTH_MISSED not in met.conditions
 
 
-def test_a_transform_that_would_be_too_large_leaves_the_width_unmet(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_transform_that_would_be_too_large_leaves_the_width_unmet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked = {"noise_multiplier": 1.0, "steps": 1000, "delta": 1e-5}
     monkeypatch.setattr(compose, "MAX_GRID", 300)
-    for answer in (dpsub.account(Poisson(0.01), **asked), dpsub.account(Poisson(0.01), **asked, variant="paper")):
+    for answer in (
+        dpsub.account(Poisson(0.01), **asked),
+        dpsub.account(Poisson(0.01), **asked, variant="paper"),
+    ):
         assert not answer.width_met
         assert answer.upper - answer.lower > 1e-3
         assert answer.lower <= 1.82824
@@ -341,17 +459,25 @@ def test_a_transform_that_would_be_too_large_leaves_the_width_unmet(monkeypatch:
 
 
 def test_laplace_noise_is_described_as_what_it_is() -> None:
-    found = dpsub.account(Wor(10), 100, noise_multiplier=8.0, steps=10, epsilon=1.0, mechanism="laplace")
+    found = dpsub.account(
+        Wor(10), 100, noise_multiplier=8.0, steps=10, epsilon=1.0, mechanism="laplace"
+    )
     text = " ".join(found.conditions)
     assert "scalar" in text and "Laplace" in text and "N(0" not in text
     assert found.conditions[: len(LAPLACE_CONDITIONS)] == LAPLACE_CONDITIONS
     mixed = [Release(Wor(10), 100, 2.0, 3), Release(Wor(10), 100, 8.0, 2, "laplace")]
-    assert set(CONDITIONS) | set(LAPLACE_CONDITIONS) <= set(dpsub.Ledger(mixed).account(epsilon=1.0).conditions)
+    assert set(CONDITIONS) | set(LAPLACE_CONDITIONS) <= set(
+        dpsub.Ledger(mixed).account(epsilon=1.0).conditions
+    )
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-@pytest.mark.parametrize(("rate", "scale"), [(1e-13, 1.0), (1e-11, 0.5), (1e-9, 0.5), (0.1, 1.0), (0.5, 0.06)])
-def test_the_move_for_inversion_is_charged_where_it_does_not_suffice(rate: float, scale: float, swapped: bool) -> None:
+@pytest.mark.parametrize(
+    ("rate", "scale"), [(1e-13, 1.0), (1e-11, 0.5), (1e-9, 0.5), (0.1, 1.0), (0.5, 0.06)]
+)
+def test_the_move_for_inversion_is_charged_where_it_does_not_suffice(
+    rate: float, scale: float, swapped: bool
+) -> None:
     pair = PoissonPair(rate, scale)
     step = 1e-3 if scale > 0.1 else 0.1
     law = upper_pld(pair, step, tail=1e-18, swapped=swapped)
@@ -362,8 +488,11 @@ def test_the_move_for_inversion_is_charged_where_it_does_not_suffice(rate: float
     moved, charge = _inversion(direction, points, masses, tolerance)
     assert law.infinity >= charge
     assert law.offset >= moved
-    # the condition itself, at all inner points: Q(|L - x| <= tolerance) <= 2 Q(L > x + 2 tolerance), or charged
-    edges = np.append((points[1:-1, None] + tolerance * np.array([-1.0, 1.0, 2.0])).ravel(), points[-1])
+    # the condition itself, at all inner points: Q(|L - x| <= tolerance) <= 2 Q(L > x + 2
+    # tolerance), or charged
+    edges = np.append(
+        (points[1:-1, None] + tolerance * np.array([-1.0, 1.0, 2.0])).ravel(), points[-1]
+    )
     t = direction.place(edges)
     q = direction.masses(np.minimum.accumulate(t) if swapped else np.maximum.accumulate(t)).q
     near, after = q[0::3], np.cumsum(q[::-1])[::-1][2::3]
@@ -389,7 +518,9 @@ def test_a_chain_that_would_take_minutes_is_refused_at_once() -> None:
     for depth in (3, 4):
         with pytest.raises(UnsupportedError, match="fewer stages"):
             dpsub.account(Multistage([base.WithReplacement(300)] * depth), 300, **asked)
-    light = Multistage([base.WithoutReplacement(50), base.WithReplacement(20), base.WithReplacement(10)])
+    light = Multistage(
+        [base.WithoutReplacement(50), base.WithReplacement(20), base.WithReplacement(10)]
+    )
     assert dpsub.account(light, 1000, **asked, width=0.05).upper < 1
 
 
@@ -415,13 +546,17 @@ def test_masses_of_narrow_laplace_cells_are_within_their_stated_errors(
         for i, (a, b) in enumerate(pairwise(edges)):
             base = (1 - mpf(rate)) * laplace_mass(a, b, 0)
             first = base + mpf(rate) * laplace_mass(a, b, theta)
-            second = base + mpf(rate) * laplace_mass(a, b, -theta) if mirrored else laplace_mass(a, b, 0)
+            second = (
+                base + mpf(rate) * laplace_mass(a, b, -theta) if mirrored else laplace_mass(a, b, 0)
+            )
             assert abs(mpf(cells.p[i]) - first) <= cells.p_error[i]
             assert abs(mpf(cells.q[i]) - second) <= cells.q_error[i]
 
 
 @pytest.mark.parametrize(("n", "m", "noise"), [(10**6, 1, 0.0501), (10_000, 2, 0.3)])
-def test_a_rare_inclusion_with_little_noise_is_attacked_without_a_crash(n: int, m: int, noise: float) -> None:
+def test_a_rare_inclusion_with_little_noise_is_attacked_without_a_crash(
+    n: int, m: int, noise: float
+) -> None:
     proof = Proof.of([Release(of_sizes("wor", n=n, m=m), n, noise, 1000)])
     assert proof.cases[0].flipped is not None
     found = AdaptiveAttack(proof.cases[0].flipped, 1000).answer(Target(epsilon=1e6))
@@ -460,8 +595,11 @@ def test_a_negligible_profile_has_two_orders() -> None:
 
 
 @pytest.mark.parametrize("rate", [2e-4, 5e-4])
-def test_the_spread_of_a_rare_inclusion_with_little_noise_is_estimated_on_few_points(rate: float) -> None:
-    """Its tail of 1e-4 lies hundreds of nats away, its bulk within 1e-9: a grid of the second never ended."""
+def test_the_spread_of_a_rare_inclusion_with_little_noise_is_estimated_on_few_points(
+    rate: float,
+) -> None:
+    """Its tail of 1e-4 lies hundreds of nats away, its bulk within 1e-9: a grid of the second never
+    ended."""
     spread = PairEvent(PoissonPair(rate, 0.06)).spread()
     assert 0.1 < spread < 100
 
@@ -482,14 +620,17 @@ def looped(values: np.ndarray, damp: float) -> np.ndarray:
 @pytest.mark.parametrize("piece", [100, compose._PIECE])
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 15, 16, 17, 1000])
 @pytest.mark.parametrize("damp", [0.0, 1e-30, 0.5, 0.999, 1 - 1e-6, 1.0])
-def test_damped_sums_are_the_plain_loop(size: int, damp: float, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damped_sums_are_the_plain_loop(
+    size: int, damp: float, piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(compose, "_PIECE", piece)
     values = np.random.default_rng(size).exponential(size=size) ** 8
     np.testing.assert_allclose(compose.damped_sums(values, damp), looped(values, damp), rtol=1e-14)
 
 
 def test_errors_of_a_product_of_powers_are_charged_times_the_sizes_of_the_others() -> None:
-    """Entries of any size: the error of the one that is multiplied last counts times the size of what was there."""
+    """Entries of any size: the error of the one that is multiplied last counts times the size of
+    what was there."""
     draws = np.random.default_rng(5)
 
     def spectrum(size: float) -> tuple[np.ndarray, compose._Spectrum]:
@@ -502,5 +643,7 @@ def test_errors_of_a_product_of_powers_are_charged_times_the_sizes_of_the_others
     for one, other in ((large, small), (small, large)):
         found = one.times(other)
         assert np.all(np.abs(found.values - first * second) <= found.error)
-        assert np.all(np.maximum(np.abs(found.values), np.abs(first * second)) <= found.size * (1 + 1e-12))
+        assert np.all(
+            np.maximum(np.abs(found.values), np.abs(first * second)) <= found.size * (1 + 1e-12)
+        )
         assert np.all(found.error <= 3e-3)

@@ -18,14 +18,16 @@ from dpsub.reproduce import experiments, provenance
 FILES = {
     "__init__": "",
     "registry": "class Registry: pass",
-    "samplers/__init__": "from toy.registry import Registry\nREGISTRY = Registry('toy.samplers', object, 'sampler')",
+    "samplers/__init__": "from toy.registry import Registry\nREGISTRY = Registry('toy.samplers', "
+    "object, 'sampler')",
     "samplers/base": "",
     "samplers/wor": "from toy.samplers.base import *",
     "samplers/wr": "from . import base",
     "mechanism": "def release():\n    from toy import deep",
     "deep": "",
     "typed": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import toy.deep",
-    "experiments/__init__": "from toy.registry import Registry\nR = Registry('toy.experiments', object, 'experiment')",
+    "experiments/__init__": "from toy.registry import Registry\nR = Registry('toy.experiments', "
+    "object, 'experiment')",
     "experiments/counts": "from toy import samplers",
     "experiments/noise": "import toy.mechanism",
     "experiments/direct": "from toy.samplers import wr",
@@ -55,7 +57,9 @@ def forget() -> None:
 
 def digests() -> dict[str, str]:
     forget()
-    return {name: provenance.digest(f"toy.experiments.{name}") for name in ("counts", "noise", "direct")}
+    return {
+        name: provenance.digest(f"toy.experiments.{name}") for name in ("counts", "noise", "direct")
+    }
 
 
 @pytest.mark.parametrize(
@@ -112,11 +116,15 @@ def test_an_unknown_module_is_an_error() -> None:
 
 
 def test_experiments_depend_on_samplers_and_not_on_each_other() -> None:
-    modules = {name: experiments.REGISTRY.get(name).__module__ for name in experiments.REGISTRY.names()}
+    modules = {
+        name: experiments.REGISTRY.get(name).__module__ for name in experiments.REGISTRY.names()
+    }
     closures = {name: set(provenance.closure(module)) for name, module in modules.items()}
     assert {"dpsub.sampling.base", "dpsub.sampling.chains"} <= closures["distinct_counts"]
     assert "dpsub.learning.descent" in closures["linear_regression"]
-    assert "dpsub.learning.descent" not in closures["distinct_counts"] | closures["amplification_grid"]
+    assert (
+        "dpsub.learning.descent" not in closures["distinct_counts"] | closures["amplification_grid"]
+    )
     assert modules["composition"] not in closures["importance_clustering"]
     assert modules["linear_regression"] not in closures["composition"]
     assert not any("dpsub.reproduce.artefacts" in closure for closure in closures.values())
@@ -125,9 +133,16 @@ def test_experiments_depend_on_samplers_and_not_on_each_other() -> None:
 def test_a_change_reruns_the_experiments_that_use_it_and_no_other_papers(tmp_path: Path) -> None:
     """In a copy of the package, one experiment each of two papers."""
     source = tmp_path / "dpsub"
-    shutil.copytree(Path(dpsub.__file__).parent, source, ignore=shutil.ignore_patterns("__pycache__", "published"))
+    shutil.copytree(
+        Path(dpsub.__file__).parent,
+        source,
+        ignore=shutil.ignore_patterns("__pycache__", "published"),
+    )
     modules = sorted(member.__module__ for member in experiments.REGISTRY.members().values())
-    one, other = modules[0], next(name for name in modules if name.split(".")[:3] != modules[0].split(".")[:3])
+    one, other = (
+        modules[0],
+        next(name for name in modules if name.split(".")[:3] != modules[0].split(".")[:3]),
+    )
     code = (
         "import sys; from dpsub.reproduce.provenance import digest;"
         "print(*(digest(name, 'dpsub.reproduce.records') for name in sys.argv[1:]))"
@@ -143,9 +158,12 @@ def test_a_change_reruns_the_experiments_that_use_it_and_no_other_papers(tmp_pat
 
     def now() -> list[str]:
         return subprocess.run(
-            [sys.executable, "-c", code, one, other], env={**os.environ, "PYTHONPATH": str(tmp_path)},
-            capture_output=True, text=True, check=True,
-        ).stdout.split()  # fmt: skip
+            [sys.executable, "-c", code, one, other],
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
 
     first = now()
     assert first == [provenance.digest(name, "dpsub.reproduce.records") for name in (one, other)]

@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 
 from dpsub.errors import ArgumentError, DataError
 from dpsub.reproduce import published
-from dpsub.reproduce.artefact import Artefact, OutputDirs, Records, all_values, build, printed_rows, values_frame
+from dpsub.reproduce.artefact import (
+    Artefact,
+    OutputDirs,
+    Records,
+    all_values,
+    build,
+    printed_rows,
+    values_frame,
+)
 from dpsub.reproduce.layout import Layout
 from tests.unit.rows import with_rows
 
@@ -30,10 +38,15 @@ def one(artefact: str, row: str, column: str) -> dict[str, object]:
 
 
 KINDS = {
-    "table3": {"exact": 240}, "table4": {"exact": 39}, "table5": {"monte_carlo": 64},
-    "table6": {"exact": 20, "monte_carlo": 22}, "table7": {"monte_carlo": 66}, "table8": {"exact": 15, "real_data": 36},
-    "table9": {"extreme": 36, "monte_carlo": 18}, "table10": {"timing": 18},
-}  # fmt: skip
+    "table3": {"exact": 240},
+    "table4": {"exact": 39},
+    "table5": {"monte_carlo": 64},
+    "table6": {"exact": 20, "monte_carlo": 22},
+    "table7": {"monte_carlo": 66},
+    "table8": {"exact": 15, "real_data": 36},
+    "table9": {"extreme": 36, "monte_carlo": 18},
+    "table10": {"timing": 18},
+}
 
 
 def test_tables_hold_574_numbers_and_the_text_51_more() -> None:
@@ -47,11 +60,41 @@ def test_tables_hold_574_numbers_and_the_text_51_more() -> None:
 @pytest.mark.parametrize(
     ("artefact", "row", "column", "printed", "erratum"),
     [
-        ("table3", "ratio=0.25; mechanism=laplace; sampler=none; epsilon=0.05", "epsilon", "0.050", ""),
-        ("table3", "ratio=0.25; mechanism=laplace; sampler=wr; epsilon=4.5", "delta_amplified", "1.22e-26", ""),
-        ("table3", "ratio=0.25; mechanism=gaussian; sampler=wor; epsilon=3", "delta_amplified", "6.50e-35", ""),
-        ("table3", "ratio=1; mechanism=laplace; sampler=must_ow; epsilon=2", "delta_amplified", "0.010", ""),
-        ("table3", "ratio=1; mechanism=gaussian; sampler=must_ww; epsilon=1", "delta_amplified", "", "E9"),
+        (
+            "table3",
+            "ratio=0.25; mechanism=laplace; sampler=none; epsilon=0.05",
+            "epsilon",
+            "0.050",
+            "",
+        ),
+        (
+            "table3",
+            "ratio=0.25; mechanism=laplace; sampler=wr; epsilon=4.5",
+            "delta_amplified",
+            "1.22e-26",
+            "",
+        ),
+        (
+            "table3",
+            "ratio=0.25; mechanism=gaussian; sampler=wor; epsilon=3",
+            "delta_amplified",
+            "6.50e-35",
+            "",
+        ),
+        (
+            "table3",
+            "ratio=1; mechanism=laplace; sampler=must_ow; epsilon=2",
+            "delta_amplified",
+            "0.010",
+            "",
+        ),
+        (
+            "table3",
+            "ratio=1; mechanism=gaussian; sampler=must_ww; epsilon=1",
+            "delta_amplified",
+            "",
+            "E9",
+        ),
         ("table4", "sampler=wr", "delta_amplified", "5.73e-05", ""),
         ("table4", "sampler=must_ow; b=50", "sigma_mean", "0.11", ""),
         ("table4", "sampler=must_ww; b=100", "sigma_variance", "0.90", ""),
@@ -89,12 +132,18 @@ def test_numbers_stand_as_printed_and_suspect_ones_name_their_erratum(
 
 def test_suspect_cells_are_as_many_as_the_errata_say() -> None:
     frames = [published.load("must", name, FOLDER) for name in KINDS]
-    suspects = Counter(erratum for frame in frames for erratum in frame.loc[frame["status"] == "suspect", "erratum"])
+    suspects = Counter(
+        erratum
+        for frame in frames
+        for erratum in frame.loc[frame["status"] == "suspect", "erratum"]
+    )
     assert suspects == {"E1": 30, "E1 E6": 6, "E2": 10, "E3": 6, "E7": 4, "E8": 1, "E9": 6}
 
 
 def test_means_carry_the_spread_behind_them() -> None:
-    mean, deviation = (one("table5", "parameter=mean; sampler=wr", column) for column in ("mean", "sd"))
+    mean, deviation = (
+        one("table5", "parameter=mean; sampler=wr", column) for column in ("mean", "sd")
+    )
     assert (mean["replicates"], mean["spread"], deviation["replicates"]) == (200, 0.058, 200)
     assert str(deviation["spread"]) == "nan"
 
@@ -119,7 +168,9 @@ def test_printed_text_gives_value_and_half_unit(text: str, value: str, half_unit
 
 
 @given(st.floats(1e-90, 1e6), st.integers(1, 8), st.sampled_from("ef"), st.sampled_from((-1, 1)))
-def test_a_number_lies_within_half_a_unit_of_its_printed_form(size: float, digits: int, form: str, sign: int) -> None:
+def test_a_number_lies_within_half_a_unit_of_its_printed_form(
+    size: float, digits: int, form: str, sign: int
+) -> None:
     printed = published.parse_printed(f"{sign * size:.{digits}{form}}")
     assert abs(Decimal(sign * size) - printed.value) <= printed.half_unit
 
@@ -131,10 +182,21 @@ def test_a_text_that_is_no_number_is_refused(text: str) -> None:
 
 
 def test_numbers_in_keys_have_one_form_on_both_sides() -> None:
-    for value, text in ((0.25, "0.25"), (np.float64(10.0), "10"), (np.int64(2), "2"), ("0.050", "0.05"), ("wr", "wr"),
-                        ("1e-05", "1e-05"), (1e-5, "1e-05"), ("left, middle", "left, middle"), ("", "")):  # fmt: skip
+    for value, text in (
+        (0.25, "0.25"),
+        (np.float64(10.0), "10"),
+        (np.int64(2), "2"),
+        ("0.050", "0.05"),
+        ("wr", "wr"),
+        ("1e-05", "1e-05"),
+        (1e-5, "1e-05"),
+        ("left, middle", "left, middle"),
+        ("", ""),
+    ):
         assert published.key_text(value) == text
-    with pytest.raises(ArgumentError, match="a number in a key must be finite, got nan; leave the field out"):
+    with pytest.raises(
+        ArgumentError, match="a number in a key must be finite, got nan; leave the field out"
+    ):
         published.key_text(float("nan"))
 
 
@@ -145,7 +207,10 @@ def test_a_key_loses_no_number(value: float) -> None:
 
 
 def test_a_row_is_written_from_its_keys_without_those_that_it_lacks() -> None:
-    assert published.row_text({"ratio": "0.25", "sampler": "must_ow", "b": ""}) == "ratio=0.25; sampler=must_ow"
+    assert (
+        published.row_text({"ratio": "0.25", "sampler": "must_ow", "b": ""})
+        == "ratio=0.25; sampler=must_ow"
+    )
     assert published.row_text({"claim": "s8_threshold_laplace_WR"}) == "s8_threshold_laplace_WR"
 
 
@@ -163,7 +228,9 @@ class Made(Artefact):
     layout = Layout()
 
     def values(self, records: Records) -> pd.DataFrame:
-        return values_frame([{"sampler": "wr", "b": 10, "column": "n", "variant": "stated", "value": 7.0}])
+        return values_frame(
+            [{"sampler": "wr", "b": 10, "column": "n", "variant": "stated", "value": 7.0}]
+        )
 
 
 HEADER = "column,printed,kind,replicates,spread,status,erratum,note"
@@ -179,7 +246,11 @@ def folder(tmp_path: Path, header: str, *lines: str) -> Path:
 @pytest.mark.parametrize("header", ["sampler,size", "b,sampler"])
 def test_a_key_that_the_artefact_does_not_declare_is_refused(tmp_path: Path, header: str) -> None:
     place = folder(tmp_path, header, "wr,10,n,7,exact,,,as_printed,,")
-    with pytest.raises(DataError, match=r"keys of made/published/table1.csv must be of sampler, b, in that order, got"):
+    with pytest.raises(
+        DataError,
+        match=r"keys of made/published/table1.csv must be of sampler, b, "
+        r"in that order, got",
+    ):
         printed_rows(Made(), place)
 
 
@@ -190,7 +261,9 @@ def test_a_declared_number_without_a_printed_row_is_refused(tmp_path: Path) -> N
         name = "table1"
         settings: ClassVar = {("wor", "", "n"): "experiment.n"}
 
-    with pytest.raises(DataError, match="what made/table1 declares must be printed, got no row wor, , n in made/"):
+    with pytest.raises(
+        DataError, match="what made/table1 declares must be printed, got no row wor, , n in made/"
+    ):
         printed_rows(Declaring(), place)
 
 
@@ -203,19 +276,34 @@ def test_a_value_with_an_undeclared_key_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("n", "verdict"), [(7, "used"), (8, "differs")])
-def test_a_setting_is_compared_with_the_configured_one(tmp_path: Path, n: int, verdict: str) -> None:
-    place = folder(tmp_path, "sampler", "wor,n,7,setting,,,as_printed,,", "wr,n,7,exact,,,as_printed,,")
+def test_a_setting_is_compared_with_the_configured_one(
+    tmp_path: Path, n: int, verdict: str
+) -> None:
+    place = folder(
+        tmp_path, "sampler", "wor,n,7,setting,,,as_printed,,", "wr,n,7,exact,,,as_printed,,"
+    )
 
     class Configured(Made):
         name = "table1"
         settings: ClassVar = {("wor", "", "n"): "study.sizes.n"}
 
     settings = {"study": {"sizes": {"n": n}}}
-    files = build(Configured(), {}, printed_rows(Configured(), place), OutputDirs.under(tmp_path), settings=settings)
+    files = build(
+        Configured(),
+        {},
+        printed_rows(Configured(), place),
+        OutputDirs.under(tmp_path),
+        settings=settings,
+    )
     found = pd.read_csv(files["comparison"])
     assert found["row"].tolist() == ["sampler=wor", "sampler=wr"]
     assert found["verdict"].tolist() == [verdict, "not_compared"]
     assert found["value"][0] == n
-    with pytest.raises(DataError, match=r"made/table1 must name a setting that is there, got 'study.sizes.n'"):
+    with pytest.raises(
+        DataError,
+        match=r"made/table1 must name a setting that is there, got "
+        r"'study.sizes.n'",
+    ):
         all_values(Configured(), {}, {"study": {"n": n}})
-    assert len(all_values(Configured(), {}, {})) == 1  # a run without the experiment has nothing to compare
+    # a run without the experiment has nothing to compare
+    assert len(all_values(Configured(), {}, {})) == 1

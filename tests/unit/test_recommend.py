@@ -26,15 +26,21 @@ def settings(count: int) -> list[tuple[str, str, int, int, int, float, float]]:
     rng = random.Random(19)
     return [
         (
-            rng.choice(RELATIONS), rng.choice(sorted(SCHEMES)), n := round(10 ** rng.uniform(2, 3.5)),
-            max(1, round(n * 10 ** rng.uniform(-2.5, -0.7))), rng.choice([1, 3, 10]),
-            10 ** rng.uniform(-0.3, 0.9), 10 ** rng.uniform(-8, -4),
+            rng.choice(RELATIONS),
+            rng.choice(sorted(SCHEMES)),
+            n := round(10 ** rng.uniform(2, 3.5)),
+            max(1, round(n * 10 ** rng.uniform(-2.5, -0.7))),
+            rng.choice([1, 3, 10]),
+            10 ** rng.uniform(-0.3, 0.9),
+            10 ** rng.uniform(-8, -4),
         )
         for _ in range(count)
-    ]  # fmt: skip
+    ]
 
 
-@pytest.mark.parametrize("setting", settings(12), ids=lambda setting: " ".join(map(str, setting[:5])))
+@pytest.mark.parametrize(
+    "setting", settings(12), ids=lambda setting: " ".join(map(str, setting[:5]))
+)
 def test_the_account_proves_the_noise_and_refutes_the_necessary_one(setting: tuple) -> None:
     adjacency, name, n, m, epochs, epsilon, delta = setting
     try:
@@ -47,7 +53,9 @@ def test_the_account_proves_the_noise_and_refutes_the_necessary_one(setting: tup
     assert proved.upper <= epsilon
     assert found.epsilon_lower <= proved.upper and proved.lower <= found.epsilon_upper <= epsilon
     assert 0 < found.necessary < found.noise_multiplier
-    assert dpsub.account(plan, n, noise_multiplier=found.necessary / SLACK, **question).lower > epsilon
+    assert (
+        dpsub.account(plan, n, noise_multiplier=found.necessary / SLACK, **question).lower > epsilon
+    )
 
 
 @pytest.mark.parametrize(("name", "adjacency"), [("wor", "substitute"), ("must_ow", "add_remove")])
@@ -64,17 +72,25 @@ def test_it_is_the_noise_of_a_calibration(name: str, adjacency: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "n", "m", "epochs", "epsilon"),
-    # laws of allocations, which are the same on coarse grids; rare records in many steps, which a grid can hide
-    [("k_of_t", 10_000, 20, 50, 4.0), ("random_allocation", 10_000, 20, 2, 0.5), ("poisson", 10_000, 10, 50, 4.0)],
+    # laws of allocations, which are the same on coarse grids; rare records in many steps, which a
+    # grid can hide
+    [
+        ("k_of_t", 10_000, 20, 50, 4.0),
+        ("random_allocation", 10_000, 20, 2, 0.5),
+        ("poisson", 10_000, 10, 50, 4.0),
+    ],
 )
-def test_grids_add_no_more_than_the_accuracy(name: str, n: int, m: int, epochs: int, epsilon: float) -> None:
+def test_grids_add_no_more_than_the_accuracy(
+    name: str, n: int, m: int, epochs: int, epsilon: float
+) -> None:
     plan, steps = scheme(name, n, m, epochs)
     target = {"epsilon": epsilon, "delta": 1e-5, "adjacency": "zero_out"}
     slow = dpsub.calibrate(plan, n, steps=steps, accuracy=2e-3, **target)
     found = needed(plan, n, steps, accuracy=5e-3, **target)
     assert slow.refuted is not None
     assert found.noise_multiplier <= slow.noise_multiplier * (1 + 2 * 5e-3)
-    assert found.necessary >= slow.refuted * (1 - 2e-2)  # what a grid hides of an attack is estimated
+    # what a grid hides of an attack is estimated
+    assert found.necessary >= slow.refuted * (1 - 2e-2)
 
 
 def test_a_missing_proof_is_said() -> None:
@@ -90,10 +106,16 @@ def found() -> Recommendation:
 
 
 def test_every_scheme_is_answered_or_left_out_with_a_reason(found: Recommendation) -> None:
-    assert sorted([*(one.name for one in found.schemes), *found.left_out]) == sorted(SCHEMES) == sorted(source._ORDER)
+    assert (
+        sorted([*(one.name for one in found.schemes), *found.left_out])
+        == sorted(SCHEMES)
+        == sorted(source._ORDER)
+    )
     assert "zero_out" in found.left_out["must_ow"]
     noises = [one.noise_multiplier for one in found.schemes]
-    assert [one.ratio for one in found.schemes] == pytest.approx([noise / noises[0] for noise in noises])
+    assert [one.ratio for one in found.schemes] == pytest.approx(
+        [noise / noises[0] for noise in noises]
+    )
     assert noises[0] <= min(noises) * 1.003
     assert found.noise_on_mean == noises[0] / 100
     assert found.even == tuple(one.name for one in found.schemes[1:] if one.refuted < noises[0])
@@ -106,7 +128,9 @@ def test_what_a_scheme_costs(found: Recommendation) -> None:
         blocks = [one.sampler.draw_block(Frame(1000), one.steps, rng) for _ in range(40)]
         sizes = np.array([block.sizes for block in blocks])
         deviation = sizes.sum(axis=1).std() / math.sqrt(len(blocks))
-        assert abs(sizes.sum(axis=1).mean() - one.gradients) <= 5 * deviation + 1e-9 * one.gradients, name
+        assert (
+            abs(sizes.sum(axis=1).mean() - one.gradients) <= 5 * deviation + 1e-9 * one.gradients
+        ), name
         assert sizes.max() <= one.likely_batch <= one.largest_batch, name
         epochs = blocks[0].indices[: int(sizes[0, :10].sum())]
         assert (sorted(epochs) == list(range(1000))) == one.every_epoch, name
@@ -135,8 +159,18 @@ def test_a_scheme_without_its_time_is_left_out(monkeypatch: pytest.MonkeyPatch) 
     assert found.schemes[0].name == "poisson"  # of those that are even the one that is used most
 
 
-@pytest.mark.parametrize("wrong", [{"epsilon": 0.0}, {"delta": 1.0}, {"batch_size": 1001}, {"adjacency": "edit"},
-                                   {"epochs": 0}, {"time_limit": 0.0}], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epsilon": 0.0},
+        {"delta": 1.0},
+        {"batch_size": 1001},
+        {"adjacency": "edit"},
+        {"epochs": 0},
+        {"time_limit": 0.0},
+    ],
+    ids=str,
+)
 def test_a_question_that_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
     asked = {"batch_size": 10, "epochs": 1, "epsilon": 1.0, "delta": 1e-5, **wrong}
     with pytest.raises(ArgumentError):
@@ -144,15 +178,30 @@ def test_a_question_that_makes_no_sense_is_refused(wrong: dict[str, object]) -> 
 
 
 def test_steps_are_counted_as_an_account_counts_them(capsys: pytest.CaptureFixture[str]) -> None:
-    n, m, epochs = 1000, 30, 7  # 7 times 34 steps, but 234 batches drawn afresh hold 7 times the records
-    found = recommend(n, batch_size=m, epochs=epochs, epsilon=2.0, delta=1e-5, adjacency="substitute", time_limit=600)
+    # 7 times 34 steps, but 234 batches drawn afresh hold 7 times the records
+    n, m, epochs = 1000, 30, 7
+    found = recommend(
+        n,
+        batch_size=m,
+        epochs=epochs,
+        epsilon=2.0,
+        delta=1e-5,
+        adjacency="substitute",
+        time_limit=600,
+    )
     steps = {one.name: one.steps for one in found.schemes}
     options = {
-        "poisson": f"--m {m}", "wor": f"--m {m}", "wr": f"--m {m}", "random_allocation": "--t 34",
+        "poisson": f"--m {m}",
+        "wor": f"--m {m}",
+        "wr": f"--m {m}",
+        "random_allocation": "--t 34",
         "shuffle": f"--m {m}",
-    }  # fmt: skip
+    }
     for name, sizes in options.items():
-        question = f"account {name} --n {n} {sizes} --epochs {epochs} --noise-multiplier 5 --delta 1e-5 --json"
+        question = (
+            f"account {name} --n {n} {sizes} --epochs {epochs} --noise-multiplier 5 "
+            "--delta 1e-5 --json"
+        )
         assert main([*question.split(), "--adjacency", "substitute"]) == 0
         assert json.loads(capsys.readouterr().out)["steps"] == steps[name]
     assert steps["poisson"] == 234 and steps["shuffle"] == 238

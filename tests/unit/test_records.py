@@ -1,4 +1,5 @@
-"""Records: the same rows back, whatever the split into parts; the same bytes whenever they are written."""
+"""Records: the same rows back, whatever the split into parts; the same bytes whenever they are
+written."""
 
 from __future__ import annotations
 
@@ -20,16 +21,27 @@ COLUMNS = {"replicate": "int64", "sampler": "str", "step": "int64", "mean": "flo
 
 def origin(part: str, first: int, stop: int) -> records.Origin:
     return records.Origin(
-        experiment="trial", part=part, first=first, stop=stop, seed=1, settings={}, config_digest="c",
+        experiment="trial",
+        part=part,
+        first=first,
+        stop=stop,
+        seed=1,
+        settings={},
+        config_digest="c",
         code_digest="d",
-    )  # fmt: skip
+    )
 
 
 def rows(first: int, stop: int) -> pd.DataFrame:
-    """Two variants of two cells: one has two steps a replicate, the other a single row in replicate 0."""
+    """Two variants of two cells: one has two steps a replicate, the other a single row in replicate
+    0."""
     found = []
     for variant in ("stated", "as_done"):
-        found += [(variant, r, "wr", step, np.sqrt(r + step)) for r in range(first, stop) for step in (1, 2)]
+        found += [
+            (variant, r, "wr", step, np.sqrt(r + step))
+            for r in range(first, stop)
+            for step in (1, 2)
+        ]
         found += [(variant, r, "none", 0, np.nan) for r in range(first, stop) if r == 0]
     return pd.DataFrame(found, columns=["variant", *COLUMNS])
 
@@ -39,7 +51,9 @@ def write(folder: Path, *cuts: int) -> list[Path]:
     for number, (first, stop) in enumerate(itertools.pairwise(cuts), start=1):
         part = f"{number}-of-{len(cuts) - 1}"
         paths.append(folder / f"{part}.parquet")
-        records.write(paths[-1], rows(first, stop), columns=COLUMNS, origin=origin(part, first, stop))
+        records.write(
+            paths[-1], rows(first, stop), columns=COLUMNS, origin=origin(part, first, stop)
+        )
     return paths
 
 
@@ -72,10 +86,20 @@ def test_the_same_records_give_the_same_bytes_and_say_what_made_them(tmp_path: P
     assert list(first.parent.iterdir()) == [first]
     facts = json.loads(pq.read_metadata(first).metadata[b"dpsub"])
     assert facts["rows"] == 10 and len(facts["sha256"]) == 64
-    assert {"schema", "experiment", "seed", "code_digest", "config_digest", "inputs", "versions"} <= set(facts)
+    assert {
+        "schema",
+        "experiment",
+        "seed",
+        "code_digest",
+        "config_digest",
+        "inputs",
+        "versions",
+    } <= set(facts)
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "x.txt"
     files.replace_file(path, b"old")
 

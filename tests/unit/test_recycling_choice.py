@@ -1,4 +1,5 @@
-"""Recyclers chosen by exact accounting keep their budget, no grid finds a better one, none passes the ceiling."""
+"""Recyclers chosen by exact accounting keep their budget, no grid finds a better one, none passes
+the ceiling."""
 
 from __future__ import annotations
 
@@ -24,14 +25,24 @@ DELTA = 1e-5
 
 @pytest.mark.parametrize(
     ("epsilon", "sensitivity", "bound", "acceptance"),
-    [(1.0, 1.0, 1.0, 0.396), (3.0, 1.0, 1.0, 0.9129), (4.0, 5.0, 1.0, 0.838), (0.5, 22.0, 5.0, 0.0412),
-     (0.1, 1.0, 3.0, 0.0849)],
-)  # fmt: skip
-def test_the_best_gaussian_recycler(epsilon: float, sensitivity: float, bound: float, acceptance: float) -> None:
+    [
+        (1.0, 1.0, 1.0, 0.396),
+        (3.0, 1.0, 1.0, 0.9129),
+        (4.0, 5.0, 1.0, 0.838),
+        (0.5, 22.0, 5.0, 0.0412),
+        (0.1, 1.0, 3.0, 0.0849),
+    ],
+)
+def test_the_best_gaussian_recycler(
+    epsilon: float, sensitivity: float, bound: float, acceptance: float
+) -> None:
     found = best_recycler(GaussianKernel, epsilon, DELTA, bound, sensitivity)
     assert found.acceptance == pytest.approx(acceptance, rel=2e-3)
     assert DELTA * (1 - 1e-6) <= found.true_delta <= DELTA
-    assert found.acceptance > plain_noise(GaussianKernel, epsilon, DELTA, bound, sensitivity).acceptance
+    assert (
+        found.acceptance
+        > plain_noise(GaussianKernel, epsilon, DELTA, bound, sensitivity).acceptance
+    )
 
 
 def test_no_grid_over_both_parameters_has_a_better_one() -> None:
@@ -48,7 +59,10 @@ def test_no_grid_over_both_parameters_has_a_better_one() -> None:
 def test_delta_falls_and_rises_with_the_rate() -> None:
     kernel = GaussianKernel.calibrated(1.0, 1e-5, 1.0)
     tight = GaussianKernel(kernel.scale * 0.955)
-    deltas = [float(RecycledProfile(Recycled.within(tight, q, 1.0, 1.0)).delta(1.0)) for q in (0.0, 0.55, 0.7)]
+    deltas = [
+        float(RecycledProfile(Recycled.within(tight, q, 1.0, 1.0)).delta(1.0))
+        for q in (0.0, 0.55, 0.7)
+    ]
     assert deltas[1] < deltas[0] < deltas[2]
     # a target between the two is met only beyond a stretch of rates that miss it
     target = (deltas[0] + deltas[1]) / 2
@@ -66,16 +80,22 @@ def test_a_rate_of_one_is_found_where_it_is_private() -> None:
 
 def test_asymmetric_bounds_count_both_directions() -> None:
     found = largest_rate(GaussianKernel(5.0), 1.0, DELTA, -0.5, 2.0, 1.0)
-    upward, downward = (float(np.exp(each.hockey_stick(1.0).log)) for each in (found.law, found.law.mirrored))
+    upward, downward = (
+        float(np.exp(each.hockey_stick(1.0).log)) for each in (found.law, found.law.mirrored)
+    )
     assert max(upward, downward) == pytest.approx(DELTA, rel=1e-6)
     assert min(upward, downward) < 0.5 * DELTA
 
 
-@pytest.mark.parametrize(("epsilon", "bound"), [(0.8, 0.5), (4.0, 1.0), (4.0, 1.5), (5.0, 0.2), (3.0, 0.7)])
+@pytest.mark.parametrize(
+    ("epsilon", "bound"), [(0.8, 0.5), (4.0, 1.0), (4.0, 1.5), (5.0, 0.2), (3.0, 0.7)]
+)
 def test_the_closed_form_for_laplace_noise(epsilon: float, bound: float) -> None:
     best = laplace_optimum(epsilon, bound, 1.0)
     splits = np.linspace(0.02, 1.0, 200) * epsilon
-    laws = [Recycled.within(LaplaceKernel(1 / s), -math.expm1(s - epsilon), bound, 1.0) for s in splits]
+    laws = [
+        Recycled.within(LaplaceKernel(1 / s), -math.expm1(s - epsilon), bound, 1.0) for s in splits
+    ]
     assert best.acceptance >= max(law.acceptance for law in laws) - 1e-12
     assert float(RecycledProfile(best).delta(epsilon)) <= 1e-15
     assert (best.rate > 1e-12) == (bound < 1 and epsilon > -math.log1p(-bound) / bound)
@@ -95,7 +115,9 @@ def test_a_budget_of_many_releases(family: Family) -> None:
         assert 0.95 * DELTA < ends.lower <= ends.upper <= DELTA * (1 + 2e-3)
     if family is GaussianKernel:
         worse = [
-            largest_rate(GaussianKernel(alone.law.kernel.scale * f), 3.0, DELTA, -1.0, 1.0, 1.0, 10).acceptance
+            largest_rate(
+                GaussianKernel(alone.law.kernel.scale * f), 3.0, DELTA, -1.0, 1.0, 1.0, 10
+            ).acceptance
             for f in (1.02, 1.3)
         ]
         assert max(worse) < found.acceptance
@@ -120,7 +142,10 @@ def test_hard_bounds_take_the_smallest_scale_that_is_private() -> None:
     assert (found.law.rate, found.acceptance) == (1.0, pytest.approx(1.0))
     assert found.true_delta <= 0.3
     # any scale from there to .66 accepts everything, too
-    less, more = (Recycled.within(LaplaceKernel(found.law.kernel.scale * f), 1.0, 2.0, 1.0) for f in (1 - 1e-9, 1.02))
+    less, more = (
+        Recycled.within(LaplaceKernel(found.law.kernel.scale * f), 1.0, 2.0, 1.0)
+        for f in (1 - 1e-9, 1.02)
+    )
     assert float(RecycledProfile(more).delta(1.0)) < 0.3 < float(RecycledProfile(less).delta(1.0))
     assert more.sd > found.law.sd
 
@@ -159,15 +184,23 @@ def test_a_search_that_is_out_of_time_gives_what_is_proved() -> None:
         plain_noise(LaplaceKernel, 1.0, DELTA, 1.0, 1.0, 1000)
     with pytest.raises(NumericalError, match="time limit"), time_limited(past):
         largest_rate(LaplaceKernel(2000.0), 1.0, DELTA, -1.0, 1.0, 1.0, 1000)
-    late = account(Recycled.within(LaplaceKernel(20.0), 0.1, 1.0, 1.0), 1000, epsilon=20.0, deadline=past)
+    late = account(
+        Recycled.within(LaplaceKernel(20.0), 0.1, 1.0, 1.0), 1000, epsilon=20.0, deadline=past
+    )
     assert (late.lower, late.upper, late.width_met) == (0.0, 1.0, False)
 
 
 @pytest.mark.parametrize(
     ("epsilon", "bound", "sensitivity", "value"),
-    [(1.0, 1.0, 1.0, 0.632), (4.0, 1.0, 5.0, 0.9147), (0.5, 5.0, 22.0, 0.1285), (2.0, 2.5, 1.0, 0.9956),
-     (0.1, 3.0, 1.0, 0.2592), (1.5, 0.7, 1.0, None)],
-)  # fmt: skip
+    [
+        (1.0, 1.0, 1.0, 0.632),
+        (4.0, 1.0, 5.0, 0.9147),
+        (0.5, 5.0, 22.0, 0.1285),
+        (2.0, 2.5, 1.0, 0.9956),
+        (0.1, 3.0, 1.0, 0.2592),
+        (1.5, 0.7, 1.0, None),
+    ],
+)
 def test_the_programme_meets_the_staircase(
     epsilon: float, bound: float, sensitivity: float, value: float | None
 ) -> None:
@@ -183,7 +216,9 @@ def test_the_staircase_is_private() -> None:
     epsilon, ratio = 1.3, 0.4
     levels = np.exp(-epsilon * np.arange(60))
     widths = np.append(2 * ratio, np.full(59, 2.0))
-    assert levels[0] * widths[0] / (levels @ widths) == pytest.approx(staircase(epsilon, ratio, 1.0))
+    assert levels[0] * widths[0] / (levels @ widths) == pytest.approx(
+        staircase(epsilon, ratio, 1.0)
+    )
 
 
 def test_no_noise_at_hand_passes_the_ceiling() -> None:
@@ -210,7 +245,9 @@ def test_odd_ratios_are_rounded_to_the_safe_side() -> None:
     assert found.upper >= staircase(3.0, 1.0, math.pi)
 
 
-@pytest.mark.parametrize(("epsilon", "bound", "sensitivity"), [(1e4, 1.0, 1.0), (1.0, 1e7, 1.0), (1.0, 1.0, 1e-200)])
+@pytest.mark.parametrize(
+    ("epsilon", "bound", "sensitivity"), [(1e4, 1.0, 1.0), (1.0, 1e7, 1.0), (1.0, 1.0, 1e-200)]
+)
 def test_the_ceiling_is_one_where_the_programme_would_be_too_large(
     epsilon: float, bound: float, sensitivity: float
 ) -> None:

@@ -1,4 +1,5 @@
-"""Composed recycled releases between sums over all outputs; the paper's formulas, and on which side they lie."""
+"""Composed recycled releases between sums over all outputs; the paper's formulas, and on which side
+they lie."""
 
 from __future__ import annotations
 
@@ -30,13 +31,20 @@ def test_the_numbers_of_one_ten_and_a_hundred_releases() -> None:
 
 @pytest.mark.parametrize(
     "law",
-    [PAPER, Recycled.within(GaussianKernel(1.5), 0.8, 0.4, 1.0), Recycled.within(LaplaceKernel(1.2), 0.5, 0.7, 1.0),
-     Recycled.within(LaplaceKernel(2.0), 0.0, 0.7, 1.0)],
+    [
+        PAPER,
+        Recycled.within(GaussianKernel(1.5), 0.8, 0.4, 1.0),
+        Recycled.within(LaplaceKernel(1.2), 0.5, 0.7, 1.0),
+        Recycled.within(LaplaceKernel(2.0), 0.0, 0.7, 1.0),
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_two_releases_by_quadrature_of_their_losses(law: Recycled) -> None:
-    # masses of fine cells of outputs under both laws; of two releases by convolving histograms of the loss
-    edges = np.sort(np.concatenate([np.linspace(-30, 30, 120_001) * law.kernel.scale, [law.lower, law.upper]]))
+    # masses of fine cells of outputs under both laws; of two releases by convolving histograms of
+    # the loss
+    edges = np.sort(
+        np.concatenate([np.linspace(-30, 30, 120_001) * law.kernel.scale, [law.lower, law.upper]])
+    )
     p, q = np.diff(law.cdf(edges)), np.diff(law.cdf(edges - law.sensitivity))
     filled = (p > 1e-15) & (q > 1e-15)
     loss = np.log(p[filled] / q[filled])
@@ -54,10 +62,14 @@ def test_two_releases_by_quadrature_of_their_losses(law: Recycled) -> None:
 
 @pytest.mark.parametrize(
     "law",
-    [PAPER, Recycled.within(LaplaceKernel(1.2), 0.5, 0.7, 1.0), Recycled.within(GaussianKernel(2.0), 1.0, 6.0, 1.0),
-     Recycled(GaussianKernel(1.5), 0.6, -0.5, 2.0, 1.0)],
+    [
+        PAPER,
+        Recycled.within(LaplaceKernel(1.2), 0.5, 0.7, 1.0),
+        Recycled.within(GaussianKernel(2.0), 1.0, 6.0, 1.0),
+        Recycled(GaussianKernel(1.5), 0.6, -0.5, 2.0, 1.0),
+    ],
     ids=str,
-)  # fmt: skip
+)
 @pytest.mark.parametrize("step", [0.3, 0.02])
 def test_loss_laws_enclose_the_profile_at_every_order(law: Recycled, step: float) -> None:
     event = RecycledEvent(law)
@@ -78,7 +90,9 @@ def test_planted_fault_values_that_are_not_lowered_overshoot() -> None:
     law, step = Recycled.within(GaussianKernel(1.5), 0.8, 0.4, 1.0), 0.3
     indices = order_grid(lambda x: RecycledProfile(law).bounds(x)[1], step, 1e-18)
     exactly = law.hockey_stick
-    flat = lower_law(lambda x: exactly(x)._replace(slope=np.zeros(x.shape)), exactly, step, indices, 0.0)
+    flat = lower_law(
+        lambda x: exactly(x)._replace(slope=np.zeros(x.shape)), exactly, step, indices, 0.0
+    )
     orders = np.linspace(0.05, 3, 200)
     exact = law.hockey_stick(orders).end(1)
     assert (ComposedLoss([flat], [1]).curve(orders, 0.5) > exact + 1e-6).any()
@@ -149,12 +163,16 @@ def test_the_kernels_of_the_paper() -> None:
 @pytest.mark.parametrize("kernel", [GaussianKernel(1.7), LaplaceKernel(0.6)], ids=str)
 def test_the_kernels_profile_by_half_lines(kernel: GaussianKernel) -> None:
     orders = np.array([-3.0, -0.5, 0.0, 0.4, 2.0])
-    np.testing.assert_allclose(kernel.delta(orders, 1.0), kernel.profile(1.0).delta(orders), atol=1e-14)
+    np.testing.assert_allclose(
+        kernel.delta(orders, 1.0), kernel.profile(1.0).delta(orders), atol=1e-14
+    )
     assert kernel.delta(-math.inf, 1.0) == 1
     assert kernel.delta(math.inf, 1.0) == 0
 
 
-@pytest.mark.parametrize(("split", "rates"), [(1.0, (0.8647, 0.8846, 0.9447)), (2.0, (0.6321, 0.7012, 0.9276))])
+@pytest.mark.parametrize(
+    ("split", "rates"), [(1.0, (0.8647, 0.8846, 0.9447)), (2.0, (0.6321, 0.7012, 0.9276))]
+)
 def test_the_rates_of_figure_3(split: float, rates: tuple[float, float, float]) -> None:
     kernel = GaussianKernel.calibrated(split, 1e-5, 1.0)
     found = (
@@ -163,30 +181,41 @@ def test_the_rates_of_figure_3(split: float, rates: tuple[float, float, float]) 
         largest_rate(kernel, 3.0, 1e-5, -1.0, 1.0, 1.0).law.rate,
     )
     assert found == pytest.approx(rates, abs=6e-5)
-    assert paper.algorithm1(GaussianKernel.calibrated(3.0, 1e-5, 1.0), 3.0, 1e-5, -1.0, 1.0, 1.0) < 1e-6
+    assert (
+        paper.algorithm1(GaussianKernel.calibrated(3.0, 1e-5, 1.0), 3.0, 1e-5, -1.0, 1.0, 1.0)
+        < 1e-6
+    )
 
 
 def test_algorithm_1_is_the_root_of_equation_8() -> None:
     kernel = GaussianKernel.calibrated(1.3, 1e-5, 1.0)
     rate = paper.algorithm1(kernel, 2.0, 1e-5, -1.0, 1.0, 1.0)
-    low, high = (float(paper.theorem1_delta(Recycled.within(kernel, rate + d, 1.0, 1.0), 2.0)) for d in (0.0, 2e-9))
+    low, high = (
+        float(paper.theorem1_delta(Recycled.within(kernel, rate + d, 1.0, 1.0), 2.0))
+        for d in (0.0, 2e-9)
+    )
     assert low <= 1e-5 < high
 
 
 def test_laplace_ratio_of_the_sets_that_cross() -> None:
-    # with D <= bound exact / printed tends to twice the normaliser as the loss beyond epsilon vanishes
+    # with D <= bound exact / printed tends to twice the normaliser as the loss beyond epsilon
+    # vanishes
     law = Recycled.within(LaplaceKernel(1.0), 0.5, 2.0, 1.0)
     epsilon = 1.0 + math.log(2) - 1e-4
     weight = paper.crossing_mass(law.kernel, -2.0, 2.0, 1.0)
     exact = law.normaliser * weight * -math.expm1(-1e-4)
     assert float(RecycledProfile(law).delta(epsilon)) == pytest.approx(exact, rel=1e-6)
-    assert exact / float(paper.theorem1_delta(law, epsilon)) == pytest.approx(2 * law.normaliser, rel=1e-3)
+    assert exact / float(paper.theorem1_delta(law, epsilon)) == pytest.approx(
+        2 * law.normaliser, rel=1e-3
+    )
 
 
 def test_algorithm_2_finds_the_peak_of_a_grid() -> None:
     def acceptance(split: float) -> float:
         kernel = GaussianKernel.calibrated(split, 1e-5, 1.0)
-        return Recycled.within(kernel, paper.algorithm1(kernel, 2.0, 1e-5, -1.0, 1.0, 1.0), 1.0, 1.0).acceptance
+        return Recycled.within(
+            kernel, paper.algorithm1(kernel, 2.0, 1e-5, -1.0, 1.0, 1.0), 1.0, 1.0
+        ).acceptance
 
     grid = [acceptance(split) for split in np.linspace(0.02, 2.0, 30)]
     found = paper.algorithm2(GaussianKernel, 2.0, 1e-5, 1.0, 1.0)
@@ -195,7 +224,9 @@ def test_algorithm_2_finds_the_peak_of_a_grid() -> None:
 
 
 def test_theorem_2_holds_for_gaussian_kernels() -> None:
-    for split, more, bound in itertools.product((0.05, 0.5, 2.0), (0.2, 2.0, 8.0), (0.05, 0.4, 1.0, 5.0)):
+    for split, more, bound in itertools.product(
+        (0.05, 0.5, 2.0), (0.2, 2.0, 8.0), (0.05, 0.4, 1.0, 5.0)
+    ):
         kernel = GaussianKernel.calibrated(split, 1e-3, 1.0)
         law = Recycled.within(kernel, paper.baseline_rate(split + more, split), bound, 1.0)
         assert float(RecycledProfile(law).delta(split + more)) <= 1e-3

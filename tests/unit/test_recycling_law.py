@@ -1,4 +1,5 @@
-"""The law of recycled noise and draws from it, with and without a loop; queries on samples; what is refused."""
+"""The law of recycled noise and draws from it, with and without a loop; queries on samples; what is
+refused."""
 
 from __future__ import annotations
 
@@ -46,7 +47,9 @@ def test_the_numbers_of_figure_2b() -> None:
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 @pytest.mark.parametrize(("lower", "upper"), [(-1.0, 1.0), (-0.5, 2.5)])
 @pytest.mark.parametrize("rate", [0.0, 0.4, 1.0])
-def test_moments_and_probabilities_by_quadrature(kernel: Kernel, lower: float, upper: float, rate: float) -> None:
+def test_moments_and_probabilities_by_quadrature(
+    kernel: Kernel, lower: float, upper: float, rate: float
+) -> None:
     law = Recycled(kernel, rate, lower, upper, 1.0)
     points, weights = nodes(law, 0.7, 400)
     f = density(law, points)
@@ -99,7 +102,9 @@ def test_the_cap_in_the_formula_of_the_two_factors() -> None:
     again = law.rate * law.outside
     last = again**3
     earlier = (1 - last) / (1 - again)
-    assert 1 - law.capped(4).rate == pytest.approx(((1 - law.rate) * earlier + last) / (earlier + last), rel=1e-12)
+    assert 1 - law.capped(4).rate == pytest.approx(
+        ((1 - law.rate) * earlier + last) / (earlier + last), rel=1e-12
+    )
 
 
 def test_values_keep_their_shape() -> None:
@@ -124,7 +129,9 @@ def case(request: pytest.FixtureRequest) -> Case:
 def statistics(query: Query, values: np.ndarray, size: int) -> np.ndarray:
     """The statistic on every sample of `size` records."""
     clipped = np.clip(values, 0, query.clip)
-    sums = np.array([clipped[list(chosen)].sum() for chosen in itertools.combinations(range(len(values)), size)])
+    sums = np.array(
+        [clipped[list(chosen)].sum() for chosen in itertools.combinations(range(len(values)), size)]
+    )
     return sums / size if query.name == "avg" else sums * len(values) / size
 
 
@@ -135,14 +142,17 @@ def test_sampling_sd_is_that_of_all_samples(case: Case, size: int) -> None:
     assert query.sampling_sd(size / 6) == pytest.approx(every.std(), rel=1e-12, abs=1e-14)
     assert every.mean() == pytest.approx(query.answer(values))
     # the paper's formula lacks the finite-population factor
-    assert query.stated_sampling_sd(size / 6) == pytest.approx(every.std() * math.sqrt(5 / 6), abs=1e-14)
+    assert query.stated_sampling_sd(size / 6) == pytest.approx(
+        every.std() * math.sqrt(5 / 6), abs=1e-14
+    )
 
 
 @SIZES
 def test_sensitivity_is_the_largest_change_of_the_statistic(case: Case, size: int) -> None:
     query, values = case
     low, high = np.append(0.0, values[1:]), np.append(100.0, values[1:])
-    # the same sample of either data set: the largest difference is that of a sample that holds the record
+    # the same sample of either data set: the largest difference is that of a sample that holds the
+    # record
     changes = np.abs(statistics(query, high, size) - statistics(query, low, size))
     assert query.sensitivity(size / 6) == pytest.approx(changes.max())
     # calibrated to p = 1, as the paper does, it would be too small by the rate
@@ -151,16 +161,21 @@ def test_sensitivity_is_the_largest_change_of_the_statistic(case: Case, size: in
 
 def test_estimates_have_that_law(case: Case) -> None:
     query, values = case
-    drawn, every = query.estimates(values, 3, 4000, np.random.default_rng(5)), statistics(query, values, 3)
+    drawn, every = (
+        query.estimates(values, 3, 4000, np.random.default_rng(5)),
+        statistics(query, values, 3),
+    )
     assert drawn.mean() == pytest.approx(every.mean(), abs=5 * every.std() / math.sqrt(4000))
     assert drawn.std() == pytest.approx(every.std(), rel=0.06)
     assert (query.estimates(values, 6, 3, np.random.default_rng(5)) == query.answer(values)).all()
 
 
 LAWS = [
-    Recycled.within(GaussianKernel(6.0), 0.7, 3.0, 1.0), Recycled.within(LaplaceKernel(0.4), 0.9, 3.0, 1.0),
-    Recycled.within(GaussianKernel(40.0), 0.99, 3.0, 1.0), Recycled.within(GaussianKernel(1.0), 1.0, 0.5, 1.0),
-]  # fmt: skip
+    Recycled.within(GaussianKernel(6.0), 0.7, 3.0, 1.0),
+    Recycled.within(LaplaceKernel(0.4), 0.9, 3.0, 1.0),
+    Recycled.within(GaussianKernel(40.0), 0.99, 3.0, 1.0),
+    Recycled.within(GaussianKernel(1.0), 1.0, 0.5, 1.0),
+]
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -177,8 +192,10 @@ def test_total_acceptance_is_the_integral_over_the_noise(law: Recycled, sd: floa
     marks = sorted({0.0, theta, theta - 8 * sd, theta + 8 * sd, scale, 4 * scale, far})
     edges = [mark for mark in marks if 0 <= mark <= far]
     # a little inside each interval, since the density jumps at its ends
-    parts = [integrate.quad(integrand, a * (1 + 1e-14), b * (1 - 1e-14), limit=200, epsabs=1e-11)[0]
-             for a, b in itertools.pairwise(edges)]  # fmt: skip
+    parts = [
+        integrate.quad(integrand, a * (1 + 1e-14), b * (1 - 1e-14), limit=200, epsabs=1e-11)[0]
+        for a, b in itertools.pairwise(edges)
+    ]
     assert sampled.total_acceptance(law, sd, theta) == pytest.approx(2 * math.fsum(parts), abs=2e-9)
 
 
@@ -196,18 +213,27 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: Recycled(KERNEL, 0.5, -1.0, -1.0, 1.0), "upper must be above 0"),
     (lambda: Recycled(KERNEL, 0.5, -1.0, 1.0, 0.0), "sensitivity must be above 0"),
     (lambda: Recycled.within(KERNEL, 0.5, 0.0, 1.0), "bound must be above 0"),
-    (lambda: Recycled.within(GaussianKernel(1e9), 1.0, 1e-300, 1.0), "lower must lie within 150 orders"),
+    (
+        lambda: Recycled.within(GaussianKernel(1e9), 1.0, 1e-300, 1.0),
+        "lower must lie within 150 orders",
+    ),
     (lambda: LAWS[0].release([math.nan], rng("shape")), "finite"),
     (lambda: LAWS[0].release_by_loop(0.0, rng("shape"), 0), "at least 1"),
     *((lambda query=query: query.sensitivity(0.0), "rate must be") for query in QUERIES),
     *((lambda query=query: query.sensitivity(1.5), "rate must be") for query in QUERIES),
-    *((lambda query=query: query.estimates(VALUES, 7, 1, rng("a")), "at most n = 6") for query in QUERIES),
+    *(
+        (lambda query=query: query.estimates(VALUES, 7, 1, rng("a")), "at most n = 6")
+        for query in QUERIES
+    ),
     (lambda: sampled.inner_budget(0.3, 0.2, 0.1), "delta must be below"),
     (lambda: account(LAWS[0], 3), "either epsilon or delta"),
     (lambda: account(LAWS[0], 0, epsilon=1.0), "steps must be at least 1"),
     (lambda: account(LAWS[0], 2, epsilon=1.0, adjacency="other"), "unknown adjacency"),
     (lambda: ceiling(1.0, 1e-5, 0.0, 1.0), "bound must be above 0"),
-    (lambda: largest_rate(KERNEL, 1.0, 1e-5, -1.0, 1.0, 1.0), "the budget must allow for the kernel"),
+    (
+        lambda: largest_rate(KERNEL, 1.0, 1e-5, -1.0, 1.0, 1.0),
+        "the budget must allow for the kernel",
+    ),
     (lambda: largest_rate(KERNEL, 1.0, 1e-5, -1.0, 1.0, 1.0, 4), "4 releases"),
     (lambda: best_recycler(GaussianKernel, 1.0, 1.0, 1.0, 1.0), "delta must be below 1"),
     (lambda: best_recycler(GaussianKernel, 1.0, 0.1, 0.0, 1.0), "bound must be above 0"),
@@ -215,7 +241,7 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: plain_noise(LaplaceKernel, 1e99, 1e-5, 1.0, -1.0, 2), "sensitivity must be"),
     (lambda: plain_noise(LaplaceKernel, 1e99, 1e-5, 1.0, 1e-300, 2), "sensitivity must be"),
     (lambda: plain_noise(GaussianKernel, 1.0, 1e-5, 1.0, 1.0, 10**400), "steps must be at most"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("call", "sentence"), REFUSED)

@@ -1,4 +1,5 @@
-"""The exact profile of recycled noise: against quadrature, 50 digits, its invariants, and planted faults."""
+"""The exact profile of recycled noise: against quadrature, 50 digits, its invariants, and planted
+faults."""
 
 from __future__ import annotations
 
@@ -34,9 +35,15 @@ def test_both_directions_are_the_integral_of_the_positive_part(kernel: Kernel, r
         assert (high - low <= 1e-10).all()
 
 
-NEAR = [(Recycled(kernel, rate, -0.7, 0.7, 1.0), epsilon) for rate in (0.0, 0.7, 1.0) for kernel, epsilons in (
-    (GaussianKernel(1.3), (0.0, 0.3, 1.0, 3.0, 9.0, 20.0)), (LaplaceKernel(0.9), (0.0, 0.3, 1.0, 1.9)))
-    for epsilon in epsilons]  # fmt: skip
+NEAR = [
+    (Recycled(kernel, rate, -0.7, 0.7, 1.0), epsilon)
+    for rate in (0.0, 0.7, 1.0)
+    for kernel, epsilons in (
+        (GaussianKernel(1.3), (0.0, 0.3, 1.0, 3.0, 9.0, 20.0)),
+        (LaplaceKernel(0.9), (0.0, 0.3, 1.0, 1.9)),
+    )
+    for epsilon in epsilons
+]
 FAR = [
     # the mass within bounds far narrower than the kernel, whose reciprocal is c
     (Recycled.within(GaussianKernel(1e16), 1.0, 1e4, 1.0), 0.5),
@@ -45,7 +52,10 @@ FAR = [
     (Recycled.within(GaussianKernel(1e17), 0.67, 3e17, 1.0), 1.0),
     (Recycled.within(LaplaceKernel(6e18), 1.0, 3e19, 1.0), 0.2),
     # epsilon is D / b up to its rounding
-    *[(Recycled.within(LaplaceKernel(b), 0.0, 1.0, 1.0), 1 / b) for b in (0.7, 0.73, 1.3, 2.9, 4.9, 5.3)],
+    *[
+        (Recycled.within(LaplaceKernel(b), 0.0, 1.0, 1.0), 1 / b)
+        for b in (0.7, 0.73, 1.3, 2.9, 4.9, 5.3)
+    ],
 ]
 
 
@@ -68,16 +78,24 @@ def test_the_loss_is_one(kernel: Kernel) -> None:
     law = Recycled(kernel, 0.6, -0.8, 0.8, 1.0)
     points, weights = nodes(law, 1.0)
     inside = (np.abs(points) <= 0.8).astype(float) - (np.abs(points - 1) <= 0.8)
-    loss = kernel.log_density(points) - kernel.log_density(points - 1) - math.log(1 - law.rate) * inside
+    loss = (
+        kernel.log_density(points)
+        - kernel.log_density(points - 1)
+        - math.log(1 - law.rate) * inside
+    )
     log_first = law.log_density(points)
     assert float(weights @ np.exp(log_first)) == pytest.approx(1, abs=1e-10)
     assert float(weights @ np.exp(log_first - loss)) == pytest.approx(1, abs=1e-10)
     np.testing.assert_allclose(np.exp(log_first), density(law, points), rtol=1e-10, atol=1e-300)
 
 
-@pytest.mark.parametrize("kernel", [GaussianKernel(1.0), LaplaceKernel(1.0)], ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize(
+    "kernel", [GaussianKernel(1.0), LaplaceKernel(1.0)], ids=lambda kernel: kernel.name
+)
 @pytest.mark.parametrize(("lower", "upper"), [(-0.4, 0.4), (-2.0, 2.0), (-0.3, 1.1)])
-def test_the_full_sensitivity_is_the_worst_shift(kernel: Kernel, lower: float, upper: float) -> None:
+def test_the_full_sensitivity_is_the_worst_shift(
+    kernel: Kernel, lower: float, upper: float
+) -> None:
     for epsilon in (-1.0, 0.0, 0.5, 1.5):
         values = [
             max(float(np.exp(each.hockey_stick(epsilon).log)) for each in (law, law.mirrored))
@@ -109,7 +127,9 @@ def test_below_zero_it_is_the_mirrored_direction(epsilon: float) -> None:
     assert float(RecycledProfile(law).delta(epsilon)) == pytest.approx(truth, abs=1e-9)
 
 
-def faulty(law: Recycled, epsilon: float, *, normalised: bool = True, both_shifts: bool = True) -> float:
+def faulty(
+    law: Recycled, epsilon: float, *, normalised: bool = True, both_shifts: bool = True
+) -> float:
     """The sum over intervals with a factor or an interval left out."""
     total = 0.0
     keep = 1 - law.rate
@@ -136,9 +156,12 @@ def test_planted_faults_are_seen() -> None:
 
 
 def by_masses(law: Recycled, epsilon: float) -> mpmath.mpf:
-    """The profile of a symmetric law in 80 digits, with the closed form of where the kernel's loss ends."""
+    """The profile of a symmetric law in 80 digits, with the closed form of where the kernel's loss
+    ends."""
     with mpmath.workdps(80):
-        s, q, t, d, e = (mpmath.mpf(x) for x in (law.kernel.scale, law.rate, law.upper, law.sensitivity, epsilon))
+        s, q, t, d, e = (
+            mpmath.mpf(x) for x in (law.kernel.scale, law.rate, law.upper, law.sensitivity, epsilon)
+        )
         gaussian = law.kernel.name == "gaussian"
 
         def cdf(x: mpmath.mpf) -> mpmath.mpf:
@@ -157,8 +180,14 @@ def by_masses(law: Recycled, epsilon: float) -> mpmath.mpf:
             middle = (a + b) / 2
             first, second = (1 if abs(x) <= t else 1 - q for x in (middle, middle - d))
             if first > 0:
-                h = b if second == 0 else min(b, max(a, end(e - mpmath.log(first / mpmath.mpf(second)))))
-                total += first * (cdf(h) - cdf(a)) - mpmath.exp(e) * second * (cdf(h - d) - cdf(a - d))
+                h = (
+                    b
+                    if second == 0
+                    else min(b, max(a, end(e - mpmath.log(first / mpmath.mpf(second)))))
+                )
+                total += first * (cdf(h) - cdf(a)) - mpmath.exp(e) * second * (
+                    cdf(h - d) - cdf(a - d)
+                )
         return total / (1 - q * (1 - cdf(t) + cdf(-t)))
 
 

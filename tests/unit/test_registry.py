@@ -19,7 +19,10 @@ class Shape(abc.ABC):
 class Round(Shape):
     '''Concrete in part only: no member.'''
 """
-DISC = "from {p}.base import Shape\nclass Disc(Shape):\n    name = 'disc'\n    def area(self): return 3\n"
+DISC = (
+    "from {p}.base import Shape\nclass Disc(Shape):\n    name = 'disc'\n    def area(self): "
+    "return 3\n"
+)
 
 Build = Callable[..., Registry]
 
@@ -73,7 +76,11 @@ def test_only_concrete_classes_with_a_name_of_their_own_are_members(build: Build
 
 def test_names_are_unique(build: Build) -> None:
     registry = build(disc=DISC, again=DISC.replace("Disc", "Again"))
-    with pytest.raises(PlanError, match=r"^two shapes are named 'disc' \(.*[.]again and .*[.]disc\); rename one$"):
+    with pytest.raises(
+        PlanError,
+        match=r"^two shapes are named 'disc' \(.*[.]again and "
+        r".*[.]disc\); rename one$",
+    ):
         registry.names()
 
 

@@ -1,4 +1,5 @@
-"""The report as a file: what stands first, cells with addresses, numbers that say what they are, nothing unescaped."""
+"""The report as a file: what stands first, cells with addresses, numbers that say what they are,
+nothing unescaped."""
 
 from __future__ import annotations
 
@@ -27,7 +28,15 @@ from tests import report_run
 from tests.papers.cells import cells
 from tests.report_run import HOSTILE, Made
 
-CHOSEN = ("must/table3", "must/table6", "must/table8", "must/table9", "must/table10", "must/figureS4", "must/claims")
+CHOSEN = (
+    "must/table3",
+    "must/table6",
+    "must/table8",
+    "must/table9",
+    "must/table10",
+    "must/figureS4",
+    "must/claims",
+)
 
 
 class Page(HTMLParser):
@@ -78,11 +87,25 @@ def test_the_summary_says_first_what_came_out(pages: dict[str, str], made: Made)
     judged = cell_verdicts(made.run.comparison)["verdict"].value_counts()
     good, bad = (sum(judged.get(name, 0) for name in names) for names in (AGREEING, FAILING))
     top = pages["index"][: pages["index"].index("</section>")]
-    assert f"<strong>{good} are confirmed</strong>" in top and f"<strong>{bad} differ or fail</strong>" in top
+    assert (
+        f"<strong>{good} are confirmed</strong>"
+    ) in top and f"<strong>{bad} differ or fail</strong>" in top
     table8 = read_cells(made.run.dirs.files(made.run.artefacts[2])["csv"])
-    attack = table8[(table8["column"] == "delta_c_lower") & (table8["statistic"] == "") & (table8["sampler"] != "")]
-    assert "Worst finding." in top and f"{attack['rigorous'].min():.2g} to {attack['rigorous'].max():.2g}" in top
-    good, of = (read_cells(made.run.dirs.files(made.run.artefacts[0])["csv"])["verdict"] == "reproduced").sum(), 240
+    attack = table8[
+        (table8["column"] == "delta_c_lower")
+        & (table8["statistic"] == "")
+        & (table8["sampler"] != "")
+    ]
+    assert (
+        "Worst finding." in top
+        and (f"{attack['rigorous'].min():.2g} to {attack['rigorous'].max():.2g}") in top
+    )
+    good, of = (
+        (
+            read_cells(made.run.dirs.files(made.run.artefacts[0])["csv"])["verdict"] == "reproduced"
+        ).sum(),
+        240,
+    )
     assert f"Table 3: {good} of {of} printed" in top
     (line,) = re.findall(r"printed numbers and statements: (.*?)\. Each count", pages["index"])
     terms, _, total = re.sub(r"\(.*?\)", "", line).rpartition(" = ")
@@ -90,7 +113,9 @@ def test_the_summary_says_first_what_came_out(pages: dict[str, str], made: Made)
     assert 'href="must.html#must/table8"' in top and 'href="must.html#E2"' in top and "<svg" in top
 
 
-def test_data_that_are_not_the_papers_are_named_in_one_line(pages: dict[str, str], made: Made) -> None:
+def test_data_that_are_not_the_papers_are_named_in_one_line(
+    pages: dict[str, str], made: Made
+) -> None:
     top = pages["index"][: pages["index"].index('class="cards"')]
     assert top.count('class="warning"') == 2 and "A run of reduced size." in top
     assert "adult: a synthetic stand-in" in top and "synthetic twins" not in top
@@ -105,19 +130,31 @@ def test_data_that_are_not_the_papers_are_named_in_one_line(pages: dict[str, str
 def test_a_run_is_made_again_by_its_own_configuration(pages: dict[str, str], made: Made) -> None:
     assert "<code>make reproduce</code>" in pages["index"]
     other = made.write(options="--configfile mine/run/config.yaml")
-    assert "<code>.venv/bin/snakemake --cores 2 --configfile mine/run/config.yaml</code>" in other["index"]
-    assert "snakemake --cores 2 must/table8 --configfile mine/run/config.yaml</code>" in other["must"]
+    assert (
+        "<code>.venv/bin/snakemake --cores 2 --configfile mine/run/config.yaml</code>"
+    ) in other["index"]
+    assert ("snakemake --cores 2 must/table8 --configfile mine/run/config.yaml</code>") in other[
+        "must"
+    ]
     made.write(remarks=["A run of reduced size."])
 
 
-def test_pages_load_nothing_and_their_links_lead_somewhere(pages: dict[str, str], made: Made) -> None:
+def test_pages_load_nothing_and_their_links_lead_somewhere(
+    pages: dict[str, str], made: Made
+) -> None:
     found = {name: Page(text) for name, text in pages.items()}
     ids = {name: page.given("id") for name, page in found.items()}
     for name, shown in found.items():
         loaded = [one for key in ("src", "srcset", "action", "data") for one in shown.given(key)]
         assert all(one.startswith("data:image/webp") for one in loaded)
-        assert [attributes["href"] for tag, attributes in shown.elements if tag == "link"] == ["data:,"]
-        assert "default-src 'none'" in pages[name] and "@import" not in pages[name] and "url(" not in pages[name]
+        assert [attributes["href"] for tag, attributes in shown.elements if tag == "link"] == [
+            "data:,"
+        ]
+        assert (
+            "default-src 'none'" in pages[name]
+            and "@import" not in pages[name]
+            and "url(" not in pages[name]
+        )
         assert len(ids[name]) == len(set(ids[name]))
         for link in shown.given("href"):
             where, _, place = link.partition("#")
@@ -133,7 +170,12 @@ def test_pages_load_nothing_and_their_links_lead_somewhere(pages: dict[str, str]
 
 def test_prose_is_finished(pages: dict[str, str]) -> None:
     for name, text in pages.items():
-        prose = re.sub(r"<(code|pre|script|style|math)\b.*?</\1>", "", text[text.index("<main") :], flags=re.DOTALL)
+        prose = re.sub(
+            r"<(code|pre|script|style|math)\b.*?</\1>",
+            "",
+            text[text.index("<main") :],
+            flags=re.DOTALL,
+        )
         seen = html.unescape(re.sub(r"<[^>]+>", "", prose))
         for stray in (r"\{[A-Za-z_]+\}", r"\*\*", r"\^\{", "`", r"\\[a-z]+"):
             assert not re.findall(rf".{{0,30}}{stray}.{{0,30}}", seen), name
@@ -142,19 +184,29 @@ def test_prose_is_finished(pages: dict[str, str]) -> None:
 def test_headings_are_as_printed_and_lead_to_their_errata(text: str) -> None:
     table8 = section(text, "must/table8")
     assert ">Table 8. Experiment 3: logistic regression on Adult</h3>" in table8
-    assert '<a href="#E1">E1</a> The label is among the predictors' in table8 and '<a href="#E2">E2</a>' in table8
+    assert (
+        '<a href="#E1">E1</a> The label is among the predictors'
+    ) in table8 and '<a href="#E2">E2</a>' in table8
     assert '<a href="#must/table8">Table 8</a>' in section(text, "E2")
-    contents = text[text.index('class="contents"') : text.index("</nav>", text.index('class="contents"'))]
+    contents = text[
+        text.index('class="contents"') : text.index("</nav>", text.index('class="contents"'))
+    ]
     titles = re.findall(r'<a href="#must/\w+">(Table \d+)', contents)
     assert titles == ["Table 3", "Table 6", "Table 8", "Table 9", "Table 10"]
 
 
 def test_every_printed_number_has_a_line_and_its_verdict(pages: dict[str, str], made: Made) -> None:
     listed, expected = Page(pages["numbers"]), cell_verdicts(made.run.comparison)
-    assert Counter(value.split()[0] for value in listed.given("data-verdict")) == Counter(expected["verdict"])
-    addresses = {address(*key) for key in expected[["paper", "artefact", "row", "column"]].itertuples(index=False)}
+    assert Counter(value.split()[0] for value in listed.given("data-verdict")) == Counter(
+        expected["verdict"]
+    )
+    addresses = {
+        address(*key)
+        for key in expected[["paper", "artefact", "row", "column"]].itertuples(index=False)
+    }
     assert "must/table9/experiment=1/sampler=poisson/distinct_mean" in addresses
-    # a number that stands next to none of ours, in a figure or where data stand in, leads to the heading
+    # a number that stands next to none of ours, in a figure or where data stand in, leads to the
+    # heading
     elsewhere = {one for one in addresses if one.startswith(("must/figure", "must/table8"))}
     assert addresses - elsewhere <= set(Page(pages["must"]).given("id"))
     links = {f"must.html#{one}" for one in addresses - elsewhere} | {"must.html#must/table8"}
@@ -162,7 +214,11 @@ def test_every_printed_number_has_a_line_and_its_verdict(pages: dict[str, str], 
 
 
 def test_each_row_says_what_kind_of_check_it_is(pages: dict[str, str], made: Made) -> None:
-    row = re.compile(r'<tr data-artefact.*?data-kind="(\w+)".*?<small>(.*?)</small>', flags=re.DOTALL)
+    row = re.compile(
+        r"<tr "
+        r'data-artefact.*?data-kind="(\w+)".*?<small>(.*?)</small>',
+        flags=re.DOTALL,
+    )
     rows = row.findall(pages["numbers"])
     assert len(rows) == len(cell_verdicts(made.run.comparison))
     assert all(words == CHECKS[kind][0] for kind, words in rows)
@@ -184,9 +240,13 @@ def test_the_paper_and_ours_stand_one_above_the_other(made: Made) -> None:
     assert [row.source for row in blocks[0].groups[0].rows][:2] == ["printed", "stated"]
     rows = [row for block in blocks for group in block.groups for row in group.rows]
     entries = [entry for row in rows for entry in row.entries if entry and entry.mark]
-    found = table[table["verdict"].isin(["differs", "fails"]) | table["verdict"].str.endswith("_as_done")]
+    found = table[
+        table["verdict"].isin(["differs", "fails"]) | table["verdict"].str.endswith("_as_done")
+    ]
     assert len(found)
-    assert {name for entry in entries for name in entry.errata} == set(" ".join(found["erratum"]).split())
+    assert {name for entry in entries for name in entry.errata} == set(
+        " ".join(found["erratum"]).split()
+    )
 
 
 def test_no_printed_number_stands_next_to_one_of_a_stand_in(made: Made) -> None:
@@ -194,45 +254,85 @@ def test_no_printed_number_stands_next_to_one_of_a_stand_in(made: Made) -> None:
     files = made.run.dirs.files(table8)
     table = read_cells(files["csv"])
     groups = [group for block in numbers.blocks_of(table8, table) for group in block.groups]
-    columns = [column for group in groups for column in zip(*(row.entries for row in group.rows), strict=True)]
+    columns = [
+        column
+        for group in groups
+        for column in zip(*(row.entries for row in group.rows), strict=True)
+    ]
     synthetic = [{entry.mark for entry in column if entry} >= {"stand_in"} for column in columns]
     printed = [group.rows[0].source == "printed" for group in groups for _ in group.rows[0].entries]
-    assert any(synthetic) and any(there and column[0] for column, there in zip(columns, printed, strict=True))
-    assert not any(odd and there and column[0] for column, odd, there in zip(columns, synthetic, printed, strict=True))
+    assert any(synthetic) and any(
+        there and column[0] for column, there in zip(columns, printed, strict=True)
+    )
+    assert not any(
+        odd and there and column[0]
+        for column, odd, there in zip(columns, synthetic, printed, strict=True)
+    )
     text = files["md"].read_text(encoding="utf-8")
-    assert "† from other data than the paper's (synthetic)" in text and "0.976" not in text and "| 2.654 |" in text
+    assert (
+        ("† from other data than the paper's (synthetic)") in text
+        and "0.976" not in text
+        and "| 2.654 |" in text
+    )
     known, kept = Tables({"table8": table}), Tables({"table8": without_stand_ins(table8, table)})
     for tables, finite in ((known, [True, True]), (kept, [True, False])):
-        found = [tables.number("table8", name, "stated", sampler="poisson") for name in ("sigma_times_m", "accuracy")]
+        found = [
+            tables.number("table8", name, "stated", sampler="poisson")
+            for name in ("sigma_times_m", "accuracy")
+        ]
         assert [math.isfinite(number) for number in found] == finite
-    lines = [line for line in numbers.lines(made.run.comparison, [table8], {}) if line.place == "must/table8"]
-    found = {quantity: {(line.data, bool(line.values)) for line in lines if line.quantity == quantity}
-             for quantity in ("accuracy", "σ m")}  # fmt: skip
+    lines = [
+        line
+        for line in numbers.lines(made.run.comparison, [table8], {})
+        if line.place == "must/table8"
+    ]
+    found = {
+        quantity: {(line.data, bool(line.values)) for line in lines if line.quantity == quantity}
+        for quantity in ("accuracy", "σ m")
+    }
     assert found == {"accuracy": {("synthetic", False)}, "σ m": {("simulated", True)}}
 
 
 def test_privacy_numbers_say_what_they_are(text: str) -> None:
     table8 = section(text, "must/table8")
     assert set(re.findall(r'<i class="(\w+)"', table8)) >= {"paper", "lower", "upper"}
-    for variant, row in re.findall(r'<th scope="row">([a-z ]+)(.*?)(?=<tr|</tbody>)', table8, flags=re.DOTALL):
-        assert variant == "rigorous" or set(re.findall(r'<i class="(\w+)"', row)) <= {"paper"}, variant
+    for variant, row in re.findall(
+        r'<th scope="row">([a-z '
+        r"]+)(.*?)(?=<tr|</tbody>)",
+        table8,
+        flags=re.DOTALL,
+    ):
+        assert variant == "rigorous" or set(re.findall(r'<i class="(\w+)"', row)) <= {"paper"}, (
+            variant
+        )
 
 
 def test_names_say_what_a_privacy_number_is() -> None:
     for variant, kinds in {
         "stated": {"delta_amplified": "paper", "accuracy": "", "delta_amplified_formula": ""},
         "consistent": {"delta_c_upper": "paper"},
-        "rigorous": {"delta_c_upper": "upper", "epsilon_c_lower": "lower", "epsilon_c_pair": "paper",
-                     "optimum": "exact", "epsilon": "upper", "noise_refuted": "lower", "noise_over_wor": ""},
-    }.items():  # fmt: skip
+        "rigorous": {
+            "delta_c_upper": "upper",
+            "epsilon_c_lower": "lower",
+            "epsilon_c_pair": "paper",
+            "optimum": "exact",
+            "epsilon": "upper",
+            "noise_refuted": "lower",
+            "noise_over_wor": "",
+        },
+    }.items():
         assert {column: number_kind(column, variant) for column in kinds} == kinds
 
 
 def test_artefacts_know_their_own_privacy_numbers() -> None:
     noise, exact = (artefacts.REGISTRY.get(name)() for name in ("fair/noise", "bun/tableA"))
-    assert noise.number_kind("epsilon_lower", "consistent") == "lower"  # attained with the noise of the papers' pair
+    # attained with the noise of the papers' pair
+    assert noise.number_kind("epsilon_lower", "consistent") == "lower"
     assert noise.number_kind("noise_multiplier", "consistent") == "paper"
-    assert exact.number_kind("upper", "rigorous") == "exact" and exact.number_kind("upper", "stated") == "paper"
+    assert (
+        exact.number_kind("upper", "rigorous") == "exact"
+        and exact.number_kind("upper", "stated") == "paper"
+    )
     for artefact in (kind() for kind in artefacts.REGISTRY.members().values()):
         assert {artefact.number_kind("epsilon", variant) for variant in VARIANTS} <= set(KINDS)
 
@@ -244,18 +344,24 @@ def test_every_erratum_stands_with_evidence_and_command(text: str, made: Made) -
         found, own = section(text, f"E{number}"), f"show_erratum.py E{number}\n"
         assert "<strong>Claim.</strong>" in found and "To see it:" in found
         assert f"E{number}" not in compared or f"-k e{number:02}" not in found or own in found
-    assert "test_errata.py -k e15" in section(text, "E15") and "show_erratum.py" not in section(text, "E15")
+    assert ("test_errata.py -k e15") in section(text, "E15") and "show_erratum.py" not in section(
+        text, "E15"
+    )
     assert 'id="BL5"' not in text and "BL5" not in text  # of a paper that is not in this run
 
 
 def test_errata_mark_numbers_that_the_run_does_not_have(made: Made) -> None:
-    """At reduced size and with stand-ins the numbers of the sentences are those of the run that is kept."""
+    """At reduced size and with stand-ins the numbers of the sentences are those of the run that is
+    kept."""
     kept = cited.kept_of(papers()["must"])
     assert kept is not None
     attack = kept.number("table8", "delta_c_lower", "rigorous", sampler="wor")
     reduced = made.write(published=[])["must"]
     assert f"{math.floor(1000 * attack) / 1000:.3f}‡" in section(reduced, "E2")
-    assert cited.origin_of(papers()["must"]) in reduced and "‡ This run has no such number" in reduced
+    assert (
+        cited.origin_of(papers()["must"]) in reduced
+        and ("‡ This run has no such number") in reduced
+    )
     whole = made.write(published=["must/table9"])["must"]
     mean = kept.number("table9", "law_mean", "stated", sampler="must_ow", experiment="2")
     assert f"{mean:.2f}‡" not in section(whole, "E7") and f"{mean:.2f}‡" in section(reduced, "E7")
@@ -269,8 +375,12 @@ def test_provenance_stands_at_the_foot(pages: dict[str, str], made: Made, tmp_pa
     head = "s\th:m:s\tmax_rss\tcpu_time\n"
     for part, row in (("1-of-2", "12.5\t0:00:12\t200.5\t12.0"), ("2-of-2", "7.5\t0:00:07\t-\t-")):
         (tmp_path / "adult_logistic/stated").mkdir(parents=True, exist_ok=True)
-        (tmp_path / f"adult_logistic/stated/{part}.tsv").write_text(f"{head}{row}\n", encoding="utf-8")
-    assert page.stages(tmp_path) == [{"name": "adult_logistic", "jobs": 2, "seconds": 20.0, "peak_mib": 200.5}]
+        (tmp_path / f"adult_logistic/stated/{part}.tsv").write_text(
+            f"{head}{row}\n", encoding="utf-8"
+        )
+    assert page.stages(tmp_path) == [
+        {"name": "adult_logistic", "jobs": 2, "seconds": 20.0, "peak_mib": 200.5}
+    ]
     timed = made.write(timings=tmp_path)["index"]
     assert "Times: 20 s in 2 jobs" in timed and "adult_logistic" in timed
 
@@ -280,18 +390,28 @@ def test_same_input_same_bytes(made: Made, pages: dict[str, str]) -> None:
 
 
 def test_hostile_names_stay_text(made: Made, pages: dict[str, str]) -> None:
-    hostile, seen = {name: Page(text) for name, text in made.write(**report_run.hostile(made)).items()}, 0
+    hostile, seen = (
+        {name: Page(text) for name, text in made.write(**report_run.hostile(made)).items()},
+        0,
+    )
     for name, shown in hostile.items():
         for tag in ("script", "img"):
             assert shown.count(tag) == Page(pages[name]).count(tag)
-        assert not [one for _, attributes in shown.elements for one in attributes if one.startswith("on")]
-        assert all(re.match(r"#|data:|\.\./|(index|must|numbers)\.html", link) for link in shown.given("href"))
+        assert not [
+            one for _, attributes in shown.elements for one in attributes if one.startswith("on")
+        ]
+        assert all(
+            re.match(r"#|data:|\.\./|(index|must|numbers)\.html", link)
+            for link in shown.given("href")
+        )
         seen += sum(HOSTILE in part for part in shown.texts)
     assert seen >= 8
 
 
 def test_prose_obeys_no_html_and_loads_nothing() -> None:
-    shown = str(prose.html(f"**a** {HOSTILE} ![x](http://x/y.png) [z](javascript:w)\n\n<div>b</div>"))
+    shown = str(
+        prose.html(f"**a** {HOSTILE} ![x](http://x/y.png) [z](javascript:w)\n\n<div>b</div>")
+    )
     assert "<strong>a</strong>" in shown
     assert not re.search(r"<(script|img|div|a|details)\b", shown)
     assert "<mfrac>" in numbers.formula(r"\frac{m}{n}")
@@ -308,7 +428,14 @@ def test_a_missing_file_is_named(made: Made, tmp_path: Path) -> None:
 
 
 def test_an_empty_run_says_so(tmp_path: Path) -> None:
-    run = Run([], OutputDirs.under(tmp_path), pd.DataFrame(columns=list(COLUMNS)), data=[], errata=[], provenance={})
+    run = Run(
+        [],
+        OutputDirs.under(tmp_path),
+        pd.DataFrame(columns=list(COLUMNS)),
+        data=[],
+        errata=[],
+        provenance={},
+    )
     pages = Made(tmp_path, run).write()
     assert set(pages) == {"index", "numbers"}
     assert all("This run has no number to compare." in text for text in pages.values())
@@ -323,15 +450,29 @@ def test_numbers_of_the_takeaways_come_from_the_tables(made: Made, text: str) ->
 
 
 def test_a_takeaway_leads_to_the_errata_of_its_cells(text: str) -> None:
-    (said,) = re.findall(r'<li id="must-\d+"><strong>What can be proved.*?</li>', text, flags=re.DOTALL)
+    (said,) = re.findall(
+        r'<li id="must-\d+"><strong>What can be '
+        r"proved.*?</li>",
+        text,
+        flags=re.DOTALL,
+    )
     assert 'href="must.html#E2">E2</a>' in said
 
 
 def test_look_up_needs_exactly_one_cell() -> None:
-    rows = [("3", sampler, "mean", value) for sampler, value in (("wor", 300.0), ("must_ww", 225.0))]
-    tables, here = Tables({"table9": cells("experiment sampler column stated", *rows)}), {"experiment": "3"}
+    rows = [
+        ("3", sampler, "mean", value) for sampler, value in (("wor", 300.0), ("must_ww", 225.0))
+    ]
+    tables, here = (
+        Tables({"table9": cells("experiment sampler column stated", *rows)}),
+        {"experiment": "3"},
+    )
     assert tables.number("table9", "mean", "stated", **here, sampler="wor") == 300
-    for source, fields in (("stated", {}), ("rigorous", {"sampler": "wor"}), ("stated", {"sampler": "wor", "b": "1"})):
+    for source, fields in (
+        ("stated", {}),
+        ("rigorous", {"sampler": "wor"}),
+        ("stated", {"sampler": "wor", "b": "1"}),
+    ):
         assert math.isnan(tables.number("table9", "mean", source, **here, **fields))
     assert len(tables.rows("table9", "mean", **here, sampler="*")) == 2
     assert tables.rows("table1", "mean").empty
@@ -340,5 +481,7 @@ def test_look_up_needs_exactly_one_cell() -> None:
 def test_a_table_without_cells_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "table8.csv"
     path.write_text("a,b\n1,2\n")
-    with pytest.raises(DataError, match="must be a table of cells, got the columns a, b; build it again"):
+    with pytest.raises(
+        DataError, match="must be a table of cells, got the columns a, b; build it again"
+    ):
         read_cells(path)

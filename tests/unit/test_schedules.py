@@ -1,4 +1,5 @@
-"""Accounts of schedules: exact ones against closed forms and Poisson sampling, ledgers, refusals, extreme sizes."""
+"""Accounts of schedules: exact ones against closed forms and Poisson sampling, ledgers, refusals,
+extreme sizes."""
 
 from __future__ import annotations
 
@@ -15,10 +16,17 @@ from dpsub.noise import GaussianProfile
 ASKED = {"noise_multiplier": 2.0, "delta": 1e-6}
 
 
-@pytest.mark.parametrize(("adjacency", "distance"), [("add_remove", 1), ("zero_out", 1), ("substitute", 2)])
+@pytest.mark.parametrize(
+    ("adjacency", "distance"), [("add_remove", 1), ("zero_out", 1), ("substitute", 2)]
+)
 def test_an_epoch_in_order_is_one_gaussian_step(adjacency: str, distance: int) -> None:
     found = dpsub.account(
-        dpsub.Deterministic(7), 100, noise_multiplier=5.0, epochs=9, epsilon=1.0, adjacency=adjacency
+        dpsub.Deterministic(7),
+        100,
+        noise_multiplier=5.0,
+        epochs=9,
+        epsilon=1.0,
+        adjacency=adjacency,
     )
     delta = float(GaussianProfile(distance * 3 / 5).delta(1.0))
     assert found.kind == "exact"
@@ -26,7 +34,8 @@ def test_an_epoch_in_order_is_one_gaussian_step(adjacency: str, distance: int) -
 
 
 def test_a_record_more_must_not_make_an_epoch_longer() -> None:
-    """With 1001 records in steps of 100 an epoch has 11 steps: the number of outputs tells the data sets apart."""
+    """With 1001 records in steps of 100 an epoch has 11 steps: the number of outputs tells the data
+    sets apart."""
     asked: dict[str, Any] = {**ASKED, "epochs": 2}
     with pytest.raises(UnsupportedError, match="where m divides n it has one more; use zero_out"):
         dpsub.account(dpsub.Deterministic(100), 1000, adjacency="add_remove", **asked)
@@ -38,22 +47,37 @@ def test_a_record_more_must_not_make_an_epoch_longer() -> None:
     whole = dpsub.account(dpsub.Deterministic(), 1000, adjacency="add_remove", **asked)
     assert kept.kind == "exact" and kept.upper == uneven.upper == whole.upper
     said = "the number of steps of an epoch, and who else is in each, is the same in both data sets"
-    assert [any(said in line for line in found.conditions) for found in (kept, uneven, whole)] == [False, True, False]
+    assert [any(said in line for line in found.conditions) for found in (kept, uneven, whole)] == [
+        False,
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
     ("sampler", "n"),
-    [(dpsub.Deterministic(7), 100), (dpsub.CyclicPoisson(0.2, 5), 100), (dpsub.RandomAllocation(5), 100),
-     (dpsub.TruncatedPoisson(0.2, 30), 100), (dpsub.Poisson(0.2), 100), (dpsub.Wor(20), 100),
-     (dpsub.MustWW(20, 9), 99)],
-)  # fmt: skip
-def test_the_number_of_records_is_public_only_where_data_sets_agree_in_it(sampler: Any, n: int) -> None:
+    [
+        (dpsub.Deterministic(7), 100),
+        (dpsub.CyclicPoisson(0.2, 5), 100),
+        (dpsub.RandomAllocation(5), 100),
+        (dpsub.TruncatedPoisson(0.2, 30), 100),
+        (dpsub.Poisson(0.2), 100),
+        (dpsub.Wor(20), 100),
+        (dpsub.MustWW(20, 9), 99),
+    ],
+)
+def test_the_number_of_records_is_public_only_where_data_sets_agree_in_it(
+    sampler: Any, n: int
+) -> None:
     public = "the number of records and all sizes or rates are public"
     more = "one data set has n records and the other, with one record more, n + 1"
     replaced = dpsub.account(sampler, n, adjacency="substitute", **ASKED).conditions
     added = dpsub.account(sampler, n, adjacency="add_remove", **ASKED).conditions
     assert public in replaced and public not in added
-    assert sum("the same in both data sets, of which one has a record more" in line for line in added) == 1
+    assert (
+        sum("the same in both data sets, of which one has a record more" in line for line in added)
+        == 1
+    )
     by_n = isinstance(sampler, dpsub.TruncatedPoisson | dpsub.Wor | dpsub.MustWW)
     assert (more in added) == by_n and more not in replaced
 
@@ -86,7 +110,9 @@ def test_steps_are_counted_in_whole_epochs() -> None:
     for wrong in ({"steps": 51}, {"epochs": 0}, {"epochs": 1.5}, {"steps": 50, "epochs": 1}):
         with pytest.raises(ArgumentError, match="epochs"):
             dpsub.account(schedule, **ASKED, **wrong)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="epochs are those of a schedule, got them for poisson; give steps"):
+    with pytest.raises(
+        ArgumentError, match="epochs are those of a schedule, got them for poisson; give steps"
+    ):
         dpsub.account(dpsub.Poisson(0.2), epochs=1, **ASKED)
 
 
@@ -111,15 +137,27 @@ def test_schedules_mix_with_samplers_in_a_ledger(tmp_path: Any) -> None:
 def test_noise_is_calibrated_for_epochs() -> None:
     target: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5, "accuracy": 0.01}
     found = dpsub.calibrate(dpsub.CyclicPoisson(0.05, 10), epochs=20, **target)
-    assert found.account.upper <= 1 and found.refuted is not None and found.refuted < found.noise_multiplier
-    assert found.noise_multiplier == dpsub.calibrate(dpsub.Poisson(0.05), steps=20, **target).noise_multiplier
+    assert (
+        found.account.upper <= 1
+        and found.refuted is not None
+        and found.refuted < found.noise_multiplier
+    )
+    assert (
+        found.noise_multiplier
+        == dpsub.calibrate(dpsub.Poisson(0.05), steps=20, **target).noise_multiplier
+    )
 
 
 @pytest.mark.parametrize(
     ("schedule", "n"),
-    [(dpsub.Deterministic(), None), (dpsub.Deterministic(10**9), 10**9), (dpsub.Deterministic(1), 10**9),
-     (dpsub.CyclicPoisson(1e-9, 10**9), None), (dpsub.CyclicPoisson(1.0, 1), 1)],
-)  # fmt: skip
+    [
+        (dpsub.Deterministic(), None),
+        (dpsub.Deterministic(10**9), 10**9),
+        (dpsub.Deterministic(1), 10**9),
+        (dpsub.CyclicPoisson(1e-9, 10**9), None),
+        (dpsub.CyclicPoisson(1.0, 1), 1),
+    ],
+)
 @pytest.mark.parametrize("noise", [0.05, 1.0, 1000.0])
 def test_extreme_sizes_are_answered(schedule: Any, n: int | None, noise: float) -> None:
     found = dpsub.account(schedule, n, noise_multiplier=noise, delta=1e-6)
@@ -133,12 +171,17 @@ def test_less_noise_than_is_accounted_for_is_said() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "reason"),
-    [({"mechanism": "laplace"}, "laplace noise on"), ({"denominator": "realised"}, "realised size")],
-)  # fmt: skip
+    [
+        ({"mechanism": "laplace"}, "laplace noise on"),
+        ({"denominator": "realised"}, "realised size"),
+    ],
+)
 @pytest.mark.parametrize(
     ("schedule", "n"), [(dpsub.RandomAllocation(4), None), (dpsub.TruncatedPoisson(0.1, 20), 100)]
 )
-def test_what_no_theorem_covers_is_named(schedule: Any, n: int | None, asked: dict[str, str], reason: str) -> None:
+def test_what_no_theorem_covers_is_named(
+    schedule: Any, n: int | None, asked: dict[str, str], reason: str
+) -> None:
     with pytest.raises(UnsupportedError, match=reason):
         dpsub.account(schedule, n, **ASKED, **asked)  # type: ignore[arg-type]
 
@@ -160,15 +203,24 @@ def test_the_tutorial_says_what_shuffled_batches_cost() -> None:
         fresh = dpsub.account(dpsub.Poisson(0.01), steps=1000, **asked)
         shuffled = dpsub.account(dpsub.Shuffle(600), 60_000, epochs=10, **asked)
         assert fresh.upper <= poisson < 1.01 * fresh.upper
-        assert attained <= shuffled.lower < 1.01 * attained and shuffled.upper <= proved < 1.01 * shuffled.upper
+        assert (
+            attained <= shuffled.lower < 1.01 * attained
+            and shuffled.upper <= proved < 1.01 * shuffled.upper
+        )
 
 
 @pytest.mark.parametrize(
     ("schedule", "n"),
-    [(dpsub.Shuffle(10**5), 10**9), (dpsub.Shuffle(10**9), 10**9), (dpsub.RandomAllocation(1), None),
-     (dpsub.RandomAllocation(10**9), None), (dpsub.TruncatedPoisson(1e-3, 1_001_000), 10**9),
-     (dpsub.TruncatedPoisson(1.0, 1), 100), (dpsub.TruncatedPoisson(0.1, 100), 100)],
-)  # fmt: skip
+    [
+        (dpsub.Shuffle(10**5), 10**9),
+        (dpsub.Shuffle(10**9), 10**9),
+        (dpsub.RandomAllocation(1), None),
+        (dpsub.RandomAllocation(10**9), None),
+        (dpsub.TruncatedPoisson(1e-3, 1_001_000), 10**9),
+        (dpsub.TruncatedPoisson(1.0, 1), 100),
+        (dpsub.TruncatedPoisson(0.1, 100), 100),
+    ],
+)
 @pytest.mark.parametrize("noise", [1.0, 1000.0])
 def test_extreme_plans_are_answered(schedule: Any, n: int | None, noise: float) -> None:
     found = dpsub.account(schedule, n, noise_multiplier=noise, delta=1e-6)
@@ -184,7 +236,9 @@ def test_one_step_an_epoch_and_no_cut_are_known_cases() -> None:
             found = dpsub.account(plan, n, epochs=3, **asked)
             assert found.kind == "exact" and found.upper == pytest.approx(order.upper, rel=2e-3)
         whole = dpsub.account(dpsub.TruncatedPoisson(0.1, 9), 9, steps=3, **asked)
-        assert whole.upper == pytest.approx(dpsub.account(dpsub.Poisson(0.1), 9, steps=3, **asked).upper, rel=2e-3)
+        assert whole.upper == pytest.approx(
+            dpsub.account(dpsub.Poisson(0.1), 9, steps=3, **asked).upper, rel=2e-3
+        )
 
 
 def test_noise_is_refuted_by_the_best_of_several_attacks() -> None:
@@ -192,7 +246,9 @@ def test_noise_is_refuted_by_the_best_of_several_attacks() -> None:
     found = dpsub.calibrate(dpsub.Shuffle(10), 1000, epsilon=6.0, accuracy=0.02, **asked)
     assert found.refuted is not None
     ends = [
-        dpsub.account(dpsub.Shuffle(10), 1000, noise_multiplier=noise * found.refuted, **asked).lower
+        dpsub.account(
+            dpsub.Shuffle(10), 1000, noise_multiplier=noise * found.refuted, **asked
+        ).lower
         for noise in (1.0, 1.1)
     ]
     assert ends[0] > 6 > ends[1]

@@ -1,4 +1,5 @@
-"""Refinement, short cuts and searches of the accountant: each against the long way, or a known answer."""
+"""Refinement, short cuts and searches of the accountant: each against the long way, or a known
+answer."""
 
 from __future__ import annotations
 
@@ -23,7 +24,13 @@ from dpsub.accounting.game import FillerGame
 from dpsub.accounting.pairs import PoissonPair
 from dpsub.accounting.pld import PrivacyLossDistribution, time_limited
 from dpsub.accounting.proofs import GroupLemma, SlotChain, SlotStage
-from dpsub.accounting.search import TIGHT_MISSED, Calibration, largest_sample, largest_steps, safe_root
+from dpsub.accounting.search import (
+    TIGHT_MISSED,
+    Calibration,
+    largest_sample,
+    largest_steps,
+    safe_root,
+)
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import GaussianProfile
 from dpsub.sampling import MustOW, MustWW, Poisson, Sampler, Wor, Wr
@@ -106,8 +113,13 @@ def test_the_stop_rule_is_honest_for_errors_that_fall_by_three(order: float, siz
 
 
 def test_where_a_finer_grid_is_looser_no_fall_of_errors_is_relied_on() -> None:
-    # found by random questions: coarse grids gave 6.87, 6.92 and 6.90, and the first was said to be within 0.005
-    asked = {"noise_multiplier": 6.065538468257471, "adjacency": "add_remove", "delta": 1.203016631204394e-156}
+    # found by random questions: coarse grids gave 6.87, 6.92 and 6.90, and the first was said to be
+    # within 0.005
+    asked = {
+        "noise_multiplier": 6.065538468257471,
+        "adjacency": "add_remove",
+        "delta": 1.203016631204394e-156,
+    }
     found, finer = (dpsub.account(MustOW(5, 1), 6, **asked, width=width) for width in (5e-3, 2e-3))
     assert not found.width_met or found.upper <= finer.upper + 5e-3
 
@@ -122,7 +134,9 @@ def test_a_flip_that_fails_leaves_the_static_attack_sharp(monkeypatch: pytest.Mo
     sampler, asked = MustOW(20, 30), {"noise_multiplier": 4.0, "steps": 100, "epsilon": 1.0}
     flipped = dpsub.account(sampler, 1000, **asked)
     assert "adaptively" in flipped.lower_pair
-    monkeypatch.setattr(account.AdaptiveAttack, "answers", lambda self, targets: [0.0] * len(targets))
+    monkeypatch.setattr(
+        account.AdaptiveAttack, "answers", lambda self, targets: [0.0] * len(targets)
+    )
     static = dpsub.account(sampler, 1000, **asked)
     assert "adaptively" not in static.lower_pair
     assert static.upper == flipped.upper
@@ -135,14 +149,23 @@ def test_a_flip_that_fails_leaves_the_static_attack_sharp(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(
     ("sampler", "n", "kind"),
-    [(Poisson(0.02), None, "exact"), (Wor(200), S7, "upper"), (MustOW(118, 200), S7, "upper"), (Wr(50), 500, "upper")],
+    [
+        (Poisson(0.02), None, "exact"),
+        (Wor(200), S7, "upper"),
+        (MustOW(118, 200), S7, "upper"),
+        (Wr(50), 500, "upper"),
+    ],
 )
 def test_the_upper_end_alone_is_the_same(sampler: Sampler, n: int | None, kind: str) -> None:
     for asked in ({"epsilon": 0.2}, {"delta": 1e-6, "width": 1e-2}):
         both = dpsub.account(sampler, n, noise_multiplier=4.0, steps=100, **asked)
         alone = proved(sampler, n, noise_multiplier=4.0, steps=100, **asked)
         assert alone.upper == both.upper
-        assert (alone.quantity, alone.conditions, alone.pair) == (both.quantity, both.conditions, both.pair)
+        assert (alone.quantity, alone.conditions, alone.pair) == (
+            both.quantity,
+            both.conditions,
+            both.pair,
+        )
         assert alone.kind == kind
         if kind == "upper":
             assert (alone.lower, alone.lower_pair) == (0.0, "")
@@ -170,14 +193,18 @@ def test_the_upper_end_alone_computes_no_attack(monkeypatch: pytest.MonkeyPatch)
         (Wor(20), 100, 0.5, "laplace"),
     ],
 )
-def test_calibrated_noise_is_proved_and_close(sampler: Sampler, n: int | None, target: float, mechanism: str) -> None:
+def test_calibrated_noise_is_proved_and_close(
+    sampler: Sampler, n: int | None, target: float, mechanism: str
+) -> None:
     asked = {"steps": 100, "mechanism": mechanism}
     found = dpsub.calibrate(sampler, n, epsilon=target, delta=1e-6, accuracy=1e-3, **asked)
     again = {"delta": 1e-6, "width": 1e-3 * target, **asked}
     # safe: the very bound that is reported is at most the target, and so is a sharper one
     at = dpsub.account(sampler, n, noise_multiplier=found.noise_multiplier, **again)
     assert at.upper == found.account.upper <= target
-    sharper = dpsub.account(sampler, n, noise_multiplier=found.noise_multiplier, **{**again, "width": 3e-4})
+    sharper = dpsub.account(
+        sampler, n, noise_multiplier=found.noise_multiplier, **{**again, "width": 3e-4}
+    )
     assert sharper.upper <= target
     # tight: a little less noise is not proved
     less = proved(sampler, n, noise_multiplier=found.noise_multiplier / 1.003, **again)
@@ -194,11 +221,19 @@ class TestTightCalibration:
     asked: ClassVar[dict[str, Any]] = {"steps": 100, "epsilon": 1.0, "delta": 1e-5}
 
     def test_noise_is_proved_near_what_an_attack_refutes(self) -> None:
-        quick, tight = (dpsub.calibrate(Wor(200), S7, **self.asked, tight=tight) for tight in (False, True))
+        quick, tight = (
+            dpsub.calibrate(Wor(200), S7, **self.asked, tight=tight) for tight in (False, True)
+        )
         assert tight.refuted is not None
-        assert tight.refuted < tight.noise_multiplier <= 1.0301 * tight.refuted < quick.noise_multiplier
+        assert (
+            tight.refuted
+            < tight.noise_multiplier
+            <= 1.0301 * tight.refuted
+            < quick.noise_multiplier
+        )
         assert tight.account.width_met
-        # asked again: the tight bound meets the target, the quick one does not, and an attack exceeds it at `refuted`
+        # asked again: the tight bound meets the target, the quick one does not, and an attack
+        # exceeds it at `refuted`
         again = {"steps": 100, "delta": 1e-5, "noise_multiplier": tight.noise_multiplier}
         assert dpsub.account(Wor(200), S7, **again, tight=True).upper <= 1.0
         assert dpsub.account(Wor(200), S7, **again).upper > 1.0
@@ -206,7 +241,9 @@ class TestTightCalibration:
         refuted = dpsub.account(Wor(200), S7, **{**again, "noise_multiplier": tight.refuted})
         assert refuted.lower > 1.0
 
-    def test_without_the_time_it_is_the_quick_answer_that_says_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_without_the_time_it_is_the_quick_answer_that_says_so(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         quick = dpsub.calibrate(Wor(200), S7, **self.asked)
         # the game takes longer than there is
         monkeypatch.setattr(FillerGame, "answer", lambda self, target, lower, upper: upper)
@@ -216,7 +253,9 @@ class TestTightCalibration:
         assert tight.account.conditions[-1] == TIGHT_MISSED
 
     def test_one_number_needs_no_game(self) -> None:
-        assert dpsub.calibrate(Poisson(0.02), **self.asked, tight=True) == dpsub.calibrate(Poisson(0.02), **self.asked)
+        assert dpsub.calibrate(Poisson(0.02), **self.asked, tight=True) == dpsub.calibrate(
+            Poisson(0.02), **self.asked
+        )
 
 
 def test_calibration_survives_a_misleading_rough_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,7 +313,9 @@ def _supremand(weights: np.ndarray, scale: float, x: float, c: np.ndarray) -> np
     total = weights[0] * (1 - a) * ndtr(-c / scale)
     for count in np.flatnonzero(weights[1:]) + 1:
         z = np.clip(scale**2 * x / (2 * count), c - count, c + count)
-        total = total + weights[count] * (ndtr((count - z) / scale) - a * ndtr((-count - z) / scale))
+        total = total + weights[count] * (
+            ndtr((count - z) / scale) - a * ndtr((-count - z) / scale)
+        )
     return np.asarray(total)
 
 
@@ -289,7 +330,9 @@ def test_the_group_lemma_does_not_depend_on_the_company_of_an_order() -> None:
 
 def test_a_bend_that_is_too_small_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     # the planted fault takes wide cells for flat: the bound falls below the supremum
-    monkeypatch.setattr(GroupLemma, "_bend", lambda self, at, order, low, width: np.zeros(order.size))
+    monkeypatch.setattr(
+        GroupLemma, "_bend", lambda self, at, order, low, width: np.zeros(order.size)
+    )
     monkeypatch.setattr(proofs, "_LEVELS", (128,))
     with pytest.raises(AssertionError):
         test_the_group_lemma_is_above_a_dense_search_and_close("two stages", 4.0)
@@ -302,7 +345,9 @@ def test_laws_without_their_impossible_ends_are_the_same() -> None:
         np.testing.assert_allclose(law, whole[: law.size], rtol=1e-9, atol=1e-300)
         assert np.all(whole[law.size :] < 1e-320)
     assert SlotStage("with", 10**6).count_law(10**6, 1).size < 300
-    assert SlotChain(10**6, [SlotStage("with", 10**6)]).multiplicity.sum() == pytest.approx(1, abs=1e-11)
+    assert SlotChain(10**6, [SlotStage("with", 10**6)]).multiplicity.sum() == pytest.approx(
+        1, abs=1e-11
+    )
 
 
 def test_a_tiny_mass_meets_a_large_tilt() -> None:
@@ -314,7 +359,9 @@ def test_a_tiny_mass_meets_a_large_tilt() -> None:
 
 @pytest.mark.parametrize("most", [1, pld._MOST_POOLINGS])
 @pytest.mark.parametrize("kind", ["convex", "noisy", "steps", "rising"])
-def test_pooled_slopes_are_the_isotonic_regression(kind: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pooled_slopes_are_the_isotonic_regression(
+    kind: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pld, "_MOST_POOLINGS", most)
     rng = np.random.default_rng(5)
     slopes = np.sort(rng.exponential(size=400))[::-1]
@@ -332,7 +379,9 @@ def test_pooled_slopes_are_the_isotonic_regression(kind: str, most: int, monkeyp
 def test_golden_sections_find_the_minimum() -> None:
     for centre in (-3.9, 0.0, 2.7, 4.0):
         place, least = minimum(lambda u, c=centre: (u - c) ** 4 + abs(u - c), -4.0, 4.0, 1e-3)
-        found = minimize_scalar(lambda u, c=centre: (u - c) ** 4 + abs(u - c), bounds=(-4, 4), method="bounded")
+        found = minimize_scalar(
+            lambda u, c=centre: (u - c) ** 4 + abs(u - c), bounds=(-4, 4), method="bounded"
+        )
         assert place == pytest.approx(centre, abs=1.1e-3)
         assert least <= found.fun + 2e-3
 
@@ -359,14 +408,18 @@ BOUNDS: list[tuple[Callable[[float], float], float]] = [
 
 @pytest.mark.parametrize("start", [1.0, 90.0, 1e6])
 @pytest.mark.parametrize(("bound", "root"), BOUNDS)
-def test_whole_numbers_are_told_apart(bound: Callable[[float], float], root: float, start: float) -> None:
+def test_whole_numbers_are_told_apart(
+    bound: Callable[[float], float], root: float, start: float
+) -> None:
     tried: list[float] = []
 
     def noted(x: float) -> float:
         tried.append(x)
         return bound(x)
 
-    found = safe_root(noted, 10.0, "x", start=start, least=1, most=1e7, accuracy=1e-4, rising=True, whole=True)
+    found = safe_root(
+        noted, 10.0, "x", start=start, least=1, most=1e7, accuracy=1e-4, rising=True, whole=True
+    )
     assert found.safe in tried
     assert bound(found.safe) <= 10
     assert found.unsafe == found.safe + 1
@@ -403,9 +456,15 @@ def test_limits() -> None:
     for whole in (True, False):
         found = safe_root(lambda x: 1.0, 10.0, "x", **limits, rising=True, whole=whole)
         assert (found.safe, found.unsafe, found.closed) == (50, None, True)
-    with pytest.raises(UnsupportedError, match="a thing of 1 already has a bound of 11 above the target 10; add noise"):
+    with pytest.raises(
+        UnsupportedError,
+        match="a thing of 1 already has a bound of 11 above the target 10; add noise",
+    ):
         safe_root(lambda x: 11.0, 10.0, "a thing", **limits, rising=True)
-    with pytest.raises(UnsupportedError, match="a thing of 50 still has a bound of 11 above the target 10; raise it"):
+    with pytest.raises(
+        UnsupportedError,
+        match="a thing of 50 still has a bound of 11 above the target 10; raise it",
+    ):
         safe_root(lambda x: 11.0, 10.0, "a thing", **limits)
 
 
@@ -419,14 +478,24 @@ def test_what_was_proved_before_the_deadline_is_returned() -> None:
 
         found = safe_root(slow, 10.0, "x", **limits, rising=True)
         assert (found.safe, found.evaluations, found.closed) == (30, 1, False)
-        with pytest.raises(NumericalError, match="x: nothing was found to meet the target within 0 accounts"):
+        with pytest.raises(
+            NumericalError, match="x: nothing was found to meet the target within 0 accounts"
+        ):
             safe_root(slow, 10.0, "x", **limits)
 
 
 def test_a_bound_that_exceeds_the_target_by_one_rounding_is_not_met() -> None:
     target = 1.9
     over = math.nextafter(target, 2)
-    found = safe_root(lambda x: over if x < 3 else 1.0, target, "x", start=2.0, least=1.0, most=50.0, accuracy=1e-3)
+    found = safe_root(
+        lambda x: over if x < 3 else 1.0,
+        target,
+        "x",
+        start=2.0,
+        least=1.0,
+        most=50.0,
+        accuracy=1e-3,
+    )
     assert found.safe >= 3
 
 
@@ -451,7 +520,9 @@ def test_a_calibration_out_of_time_returns_what_was_proved(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(("sampler", "n"), [(Wor(20), 2000), (Poisson(0.01), None)])
-def test_the_largest_number_of_steps_is_safe_and_an_attack_refutes_more(sampler: Sampler, n: int | None) -> None:
+def test_the_largest_number_of_steps_is_safe_and_an_attack_refutes_more(
+    sampler: Sampler, n: int | None
+) -> None:
     question = {"noise_multiplier": 3.0, "delta": 1e-6}
     steps = largest_steps(sampler, n, **question, epsilon=1.0)
     assert dpsub.account(sampler, n, **question, steps=int(steps.value), width=1e-4).upper <= 1
@@ -474,7 +545,9 @@ def test_the_largest_rate_is_safe_and_refuted_where_there_is_an_attack() -> None
     assert largest_sample(Poisson, most=1.0, whole=False, **quiet, epsilon=1.0).refuted is None
 
 
-@pytest.mark.parametrize(("epsilon", "delta", "name"), [(0.0, 1e-6, "epsilon"), (1.0, 1.0, "delta")])
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "name"), [(0.0, 1e-6, "epsilon"), (1.0, 1.0, "delta")]
+)
 def test_targets_that_nothing_meets_are_refused(epsilon: float, delta: float, name: str) -> None:
     with pytest.raises(ArgumentError, match=f"^{name} must be"):
         largest_steps(Wor(20), 2000, noise_multiplier=3.0, epsilon=epsilon, delta=delta)
@@ -486,7 +559,9 @@ def test_one_transform_serves_many_targets(side: str, monkeypatch: pytest.Monkey
     composed = getattr(book, side)(book.spread / 30, 1e-60, False)
     epsilons, deltas, made = np.linspace(0.0, 20.0, 41), np.geomspace(1e-14, 1e-2, 41), []
     masses = ComposedLoss.masses
-    monkeypatch.setattr(ComposedLoss, "masses", lambda self, tilt: made.append(tilt) or masses(self, tilt))
+    monkeypatch.setattr(
+        ComposedLoss, "masses", lambda self, tilt: made.append(tilt) or masses(self, tilt)
+    )
     at_epsilon, at_delta = composed.deltas(epsilons, 1e-5), composed.epsilons(deltas, 1e-5)
     assert len(made) <= 12
     sign = 1 if side == "upper" else -1
@@ -495,7 +570,9 @@ def test_one_transform_serves_many_targets(side: str, monkeypatch: pytest.Monkey
         (at_delta, np.array([composed.epsilon(x) for x in deltas.tolist()])),
     ):
         assert several == pytest.approx(alone, rel=2e-5, abs=0)
-        assert np.all(sign * (several - alone) >= -1e-9 * alone)  # what is charged goes to the safe side
-    # far from its tilt a transform says little: without the look at what it charges the answers are loose
+        # what is charged goes to the safe side
+        assert np.all(sign * (several - alone) >= -1e-9 * alone)
+    # far from its tilt a transform says little: without the look at what it charges the answers are
+    # loose
     monkeypatch.setattr(TiltedSum, "sharp", lambda self, x, share: np.ones(x.shape, dtype=bool))
     assert composed.deltas(epsilons, 1e-5) != pytest.approx(at_epsilon, rel=1e-2, abs=0)

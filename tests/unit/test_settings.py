@@ -1,4 +1,5 @@
-"""Configurations: merging, canonical form, digests, and a schema that is closed and described at every level."""
+"""Configurations: merging, canonical form, digests, and a schema that is closed and described at
+every level."""
 
 from __future__ import annotations
 
@@ -24,17 +25,30 @@ def test_the_schema_is_closed() -> None:
 
 def test_a_shared_group_changes_every_experiment_that_has_it() -> None:
     shared = {"must": {"experiment3": {"clip": 1}}}
-    config = configuration.validate({"seed": 1, "results_dir": "results", "papers": ["must"], "shared": shared,
-                                "experiments": {"adult_logistic_trace": {"clip": 2}}})["experiments"]  # fmt: skip
+    config = configuration.validate(
+        {
+            "seed": 1,
+            "results_dir": "results",
+            "papers": ["must"],
+            "shared": shared,
+            "experiments": {"adult_logistic_trace": {"clip": 2}},
+        }
+    )["experiments"]
     assert config["adult_logistic"]["clip"] == config["composition"]["table8"]["clip"] == 1
     assert config["noise_calibration"]["tables"]["table8"]["clip"] == 1
     assert config["adult_logistic_trace"]["clip"] == 2  # its own word is the last
 
 
-FULL = [paper.folder / "full.yaml" for paper in papers().values() if (paper.folder / "full.yaml").exists()]
+FULL = [
+    paper.folder / "full.yaml"
+    for paper in papers().values()
+    if (paper.folder / "full.yaml").exists()
+]
 
 
-@pytest.mark.parametrize("path", [ROOT / "workflow/smoke.yaml", ROOT / "tests/tiny.yaml", *FULL], ids=str)
+@pytest.mark.parametrize(
+    "path", [ROOT / "workflow/smoke.yaml", ROOT / "tests/tiny.yaml", *FULL], ids=str
+)
 def test_the_configurations_of_the_project_are_valid(path: Path) -> None:
     plan = Plan(configuration.load([ROOT / "config.yaml", path]))
     assert plan.products and plan.records(*plan.experiments)
@@ -49,7 +63,9 @@ def test_one_paper_at_full_size_leaves_out_the_others(path: Path) -> None:
 
 
 def test_at_smoke_size_the_papers_say_what_is_small_and_a_configuration_has_the_last_word() -> None:
-    small = settings.read(papers()["must"].folder / "smoke.yaml")["experiments"]["linear_regression"]["iterations"]
+    small = settings.read(papers()["must"].folder / "smoke.yaml")["experiments"][
+        "linear_regression"
+    ]["iterations"]
     whole = {"seed": 1, "results_dir": "results"}
     assert configuration.validate(whole)["experiments"]["linear_regression"]["iterations"] > small
     smoke = {**whole, "size": "smoke"}
@@ -67,18 +83,26 @@ def test_the_full_configuration_runs_every_experiment_of_papers_that_are_not_mad
     of_paper = {name: kind.paper for name, kind in experiments.REGISTRY.members().items()}
     config = configuration.load([ROOT / "config.yaml"])
     apart = {key for key, paper in papers().items() if paper.apart}
-    assert set(config["experiments"]) == {name for name, paper in of_paper.items() if paper not in apart}
+    assert set(config["experiments"]) == {
+        name for name, paper in of_paper.items() if paper not in apart
+    }
     assert not {one.artefact.paper for one in Plan(config).products} & apart
     small = configuration.load([ROOT / "config.yaml", ROOT / "workflow/smoke.yaml"])
     assert set(small["experiments"]) == set(of_paper)
     for key in apart:
         alone = configuration.validate({**config, "experiments": {}, "papers": [key]})
-        assert set(alone["experiments"]) == {name for name, paper in of_paper.items() if paper == key}
+        assert set(alone["experiments"]) == {
+            name for name, paper in of_paper.items() if paper == key
+        }
 
 
 def test_merging_goes_level_by_level_and_replaces_lists() -> None:
     base = {"a": {"x": 1, "y": [1, 2]}, "b": 1}
-    assert settings.merge(base, {"a": {"y": [3]}, "c": None}) == {"a": {"x": 1, "y": [3]}, "b": 1, "c": None}
+    assert settings.merge(base, {"a": {"y": [3]}, "c": None}) == {
+        "a": {"x": 1, "y": [3]},
+        "b": 1,
+        "c": None,
+    }
     assert base == {"a": {"x": 1, "y": [1, 2]}, "b": 1}
 
 
@@ -93,8 +117,12 @@ def test_the_split_into_parts_is_not_part_of_the_configuration_of_records() -> N
     first = configuration.load([ROOT / "config.yaml"])
     second = settings.merge(first, {"experiments": {"subset_statistics": {"parts": 7}}})
     changes = ({"m": 31}, {"variants": ["stated"]})
-    others = [settings.merge(first, {"experiments": {"subset_statistics": over}}) for over in changes]
-    digests = [Plan(config).config_digest("subset_statistics") for config in (first, second, *others)]
+    others = [
+        settings.merge(first, {"experiments": {"subset_statistics": over}}) for over in changes
+    ]
+    digests = [
+        Plan(config).config_digest("subset_statistics") for config in (first, second, *others)
+    ]
     assert digests[0] == digests[1] and len(set(digests)) == 3
 
 

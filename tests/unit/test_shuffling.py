@@ -1,4 +1,5 @@
-"""Shuffled epochs: the upper end holds for all data sets that are tried, the lower one is attained by those named."""
+"""Shuffled epochs: the upper end holds for all data sets that are tried, the lower one is attained
+by those named."""
 
 from __future__ import annotations
 
@@ -24,17 +25,22 @@ RELATIONS = (Relation.SUBSTITUTE, Relation.ZERO_OUT)
 OTHER = {Relation.SUBSTITUTE: -1.0, Relation.ZERO_OUT: 0.0}
 
 
-def ends(n: int, m: int, relation: Relation, s: float, epsilon: float, epochs: int = 1) -> tuple[float, float]:
+def ends(
+    n: int, m: int, relation: Relation, s: float, epsilon: float, epochs: int = 1
+) -> tuple[float, float]:
     event, *_ = shuffle_case(n, m, relation, s)
     return Composition([(event, epochs)]).answer(Target(epsilon=epsilon, width=1e-3))[:2]
 
 
 def two_steps(first: np.ndarray, second: np.ndarray, s: float, epsilon: float) -> float:
-    """H of two uniform mixtures of Gaussians in the plane, centres of shape (k, 2), by quadrature."""
+    """H of two uniform mixtures of Gaussians in the plane, centres of shape (k, 2), by
+    quadrature."""
     t = np.linspace(-2 - 8 * s, 2 + 8 * s, 801)
 
     def density(centres: np.ndarray) -> np.ndarray:
-        return np.mean([np.multiply.outer(norm.pdf(t, x, s), norm.pdf(t, y, s)) for x, y in centres], axis=0)
+        return np.mean(
+            [np.multiply.outer(norm.pdf(t, x, s), norm.pdf(t, y, s)) for x, y in centres], axis=0
+        )
 
     gap = density(first) - math.exp(epsilon) * density(second)
     return float(np.maximum(gap, 0).sum() * (t[1] - t[0]) ** 2)
@@ -52,12 +58,15 @@ def test_two_batches_by_quadrature(relation: Relation, s: float) -> None:
             d, d_other = np.array([[1, g], [g, 1]]), np.array([[other, g], [g, other]])
             found[g] = max(two_steps(d, d_other, s, epsilon), two_steps(d_other, d, s, epsilon))
         assert 0 < lower <= found[-1.0] * (1 + QUADRATURE)
-        if relation is Relation.SUBSTITUTE and s == 1:  # where the sum over steps is the likelihood ratio
+        # where the sum over steps is the likelihood ratio
+        if relation is Relation.SUBSTITUTE and s == 1:
             assert lower >= found[-1.0] * 0.995
         assert max(found.values()) <= upper * (1 + QUADRATURE)
 
 
-def largest_by_quadrature(steps: int, x: float, y: float, s: float, epsilon: float) -> tuple[float, float]:
+def largest_by_quadrature(
+    steps: int, x: float, y: float, s: float, epsilon: float
+) -> tuple[float, float]:
     """Both directions of H for the largest step, from its density."""
     t = np.linspace(-6 * s, x + 12 * s, 400_001)
 
@@ -71,14 +80,18 @@ def largest_by_quadrature(steps: int, x: float, y: float, s: float, epsilon: flo
     return float(np.maximum(p - a * q, 0).sum() * dt), float(np.maximum(q - a * p, 0).sum() * dt)
 
 
-@pytest.mark.parametrize(("steps", "y", "s"), [(2, 0.0, 1.0), (100, 1.0, 0.5), (1000, 0.0, 0.7), (1000, 1.0, 2.0)])
+@pytest.mark.parametrize(
+    ("steps", "y", "s"), [(2, 0.0, 1.0), (100, 1.0, 0.5), (1000, 0.0, 0.7), (1000, 1.0, 2.0)]
+)
 def test_largest_step_by_quadrature(steps: int, y: float, s: float) -> None:
     for epsilon in EPSILONS:
         exact = largest_by_quadrature(steps, 2.0, y, s, epsilon)
         for swapped in (False, True):
             pld = LargestStep(steps, 2.0, y, s).lower_pld(1e-3, tail=1e-18, swapped=swapped)
             lower = np.sum(pld.masses * np.maximum(-np.expm1(epsilon - pld.losses - pld.offset), 0))
-            assert exact[swapped] * (1 - 2e-3) - 1e-7 <= lower <= exact[swapped] * (1 + 1e-7) + 1e-12
+            assert (
+                exact[swapped] * (1 - 2e-3) - 1e-7 <= lower <= exact[swapped] * (1 + 1e-7) + 1e-12
+            )
 
 
 class Understated(LargestStep):
@@ -105,14 +118,17 @@ def test_the_quadrature_would_find_faults(fault: Callable[..., LargestStep]) -> 
     assert lower > largest_by_quadrature(10, 2.0, 0.0, 1.0, 0.5)[0] * (1 + 1e-3)
 
 
-@pytest.mark.parametrize(("n", "m", "relation", "s", "epsilon"), [
-    (24, 2, Relation.SUBSTITUTE, 0.8, 1.5),
-    (23, 3, Relation.SUBSTITUTE, 1.0, 1.0),  # the last batch is smaller
-    (24, 2, Relation.ZERO_OUT, 0.5, 2.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("n", "m", "relation", "s", "epsilon"),
+    [
+        (24, 2, Relation.SUBSTITUTE, 0.8, 1.5),
+        (23, 3, Relation.SUBSTITUTE, 1.0, 1.0),  # the last batch is smaller
+        (24, 2, Relation.ZERO_OUT, 0.5, 2.0),
+    ],
+)
 def test_simulated_epochs(n: int, m: int, relation: Relation, s: float, epsilon: float) -> None:
-    """Permutations, sums of batches and noise: the event that the largest step, from what the fillers give, exceeds a
-    threshold gains what the lower end claims."""
+    """Permutations, sums of batches and noise: the event that the largest step, from what the
+    fillers give, exceeds a threshold gains what the lower end claims."""
     runs, rng = 200_000, stream(3, experiment="shuffle", cell={"n": n}, role="noise", replicate=0)
     steps = -(-n // m)
     sizes = np.minimum(m, n - m * np.arange(steps))
@@ -135,7 +151,8 @@ def test_simulated_epochs(n: int, m: int, relation: Relation, s: float, epsilon:
 
 
 def test_much_noise_is_attacked_by_all_steps() -> None:
-    """The record 2 or 1 above fillers -1, ten batches, three epochs: the likelihood ratio test of simulated outputs."""
+    """The record 2 or 1 above fillers -1, ten batches, three epochs: the likelihood ratio test of
+    simulated outputs."""
     steps, epochs, s, epsilon, runs = 10, 3, 3.0, 0.2, 100_000
     rng = stream(3, experiment="shuffle", cell={"s": s}, role="noise", replicate=0)
     z = s * rng.standard_normal((runs, epochs, steps))
@@ -151,21 +168,34 @@ def test_epochs_compose() -> None:
     """Two epochs, by quadrature over both largest steps."""
     steps, s, epsilon = 20, 0.9, 1.0
     t = np.linspace(-5, 8, 1601)
-    p, q = (np.gradient(norm.cdf(t, mean, s) * norm.cdf(t, 0, s) ** (steps - 1), t) for mean in (2.0, 0.0))
+    p, q = (
+        np.gradient(norm.cdf(t, mean, s) * norm.cdf(t, 0, s) ** (steps - 1), t)
+        for mean in (2.0, 0.0)
+    )
     gap = np.multiply.outer(p, p) - math.exp(epsilon) * np.multiply.outer(q, q)
     exact = np.maximum(gap, 0).sum() * (t[1] - t[0]) ** 2
     largest = StatisticEvent(LargestStep(steps, 2.0, 0.0, s))
-    assert exact * 0.995 <= Composition([(largest, 2)]).attack(Target(epsilon=epsilon)).value <= exact * 1.001
+    assert (
+        exact * 0.995
+        <= Composition([(largest, 2)]).attack(Target(epsilon=epsilon)).value
+        <= exact * 1.001
+    )
     lower, upper = ends(steps, 1, Relation.SUBSTITUTE, s, epsilon, epochs=2)
     assert lower > exact  # all steps tell more than the largest
-    assert upper == pytest.approx(float(GaussianProfile(2 * math.sqrt(2) / s).delta(epsilon)), rel=2e-3)
+    assert upper == pytest.approx(
+        float(GaussianProfile(2 * math.sqrt(2) / s).delta(epsilon)), rel=2e-3
+    )
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_one_batch_is_the_gaussian(relation: Relation) -> None:
     event, *_ = shuffle_case(50, 50, relation, 2.0)
     lower, upper, _ = Composition([(event, 3)]).answer(Target(epsilon=1.0))
-    assert lower <= float(GaussianProfile((1 - OTHER[relation]) * math.sqrt(3) / 2).delta(1.0)) <= upper
+    assert (
+        lower
+        <= float(GaussianProfile((1 - OTHER[relation]) * math.sqrt(3) / 2).delta(1.0))
+        <= upper
+    )
     assert event.exact
 
 

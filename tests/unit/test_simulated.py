@@ -11,7 +11,10 @@ from dpsub.errors import ArgumentError
 
 
 def rngs(*replicates):
-    return [streams.stream(5, experiment="toy", cell={"n": 40}, role="data", replicate=r) for r in replicates]
+    return [
+        streams.stream(5, experiment="toy", cell={"n": 40}, role="data", replicate=r)
+        for r in replicates
+    ]
 
 
 def test_normal_data_sets_do_not_depend_on_their_grouping():
@@ -27,7 +30,9 @@ def test_linear_data_sets_follow_the_model():
     assert (X[:, :, 0] == 1).all()
     for i, rng in enumerate(rngs(0, 1)):
         np.testing.assert_array_equal(X[i, :, 1:], rng.standard_normal((40, 2)))
-        np.testing.assert_allclose(y[i] - 1 - 0.5 * X[i, :, 1] - 0.2 * X[i, :, 2], rng.standard_normal(40), atol=1e-14)
+        np.testing.assert_allclose(
+            y[i] - 1 - 0.5 * X[i, :, 1] - 0.2 * X[i, :, 2], rng.standard_normal(40), atol=1e-14
+        )
     for both, alone in zip((X, y), linear_datasets(40, (1, 0.5, 0.2), rngs(1)), strict=True):
         np.testing.assert_array_equal(both[1], alone[0])
     X, y = linear_datasets(7, [2.0], rngs(0))  # an intercept alone is a model

@@ -47,7 +47,12 @@ def test_every_part_of_the_key_matters(changes: dict[str, object]) -> None:
 
 
 def test_many_keys_many_streams() -> None:
-    seen = {first(role=role, replicate=r, cell={"b": b}) for role in ROLES for r in range(30) for b in range(30)}
+    seen = {
+        first(role=role, replicate=r, cell={"b": b})
+        for role in ROLES
+        for r in range(30)
+        for b in range(30)
+    }
     assert len(seen) == len(ROLES) * 900
 
 
@@ -64,18 +69,28 @@ def test_other_processes_agree() -> None:
     """Strings hash differently in every process; keys must not."""
     code = (
         "from dpsub.streams import stream; "
-        "rng = stream(1, experiment='table', cell={'scheme': 'wr', 'b': 10}, role='sample', replicate=3); "
+        "rng = stream(1, experiment='table', cell={'scheme': 'wr', 'b': 10}, role='sample', "
+        "replicate=3); "
         "print(rng.integers(2**63))"
     )
     for seed in ("0", "1"):
         done = subprocess.run(
-            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+            [sys.executable, "-c", code],
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
         )
         assert int(done.stdout) == first()
 
 
 def test_canonical_values() -> None:
-    value = {"a": np.array([1.0, 2.5]), "b": (1, None, "x"), 3: np.bool_(True), "c": {"d": np.float32(0.5)}}
+    value = {
+        "a": np.array([1.0, 2.5]),
+        "b": (1, None, "x"),
+        3: np.bool_(True),
+        "c": {"d": np.float32(0.5)},
+    }
     assert canonical(value) == {"a": [1, 2.5], "b": [1, None, "x"], "3": True, "c": {"d": 0.5}}
     assert type(canonical(1.0)) is int and type(canonical(True)) is bool
 

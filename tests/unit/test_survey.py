@@ -1,4 +1,5 @@
-"""Losses of survey designs against the linear programme, reference values and each other; the advisor."""
+"""Losses of survey designs against the linear programme, reference values and each other; the
+advisor."""
 
 from __future__ import annotations
 
@@ -17,7 +18,16 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from dpsub import cli
-from dpsub.amplification.survey import advisor, auditor, clusters, laws, rates, sizes, strata, unequal
+from dpsub.amplification.survey import (
+    advisor,
+    auditor,
+    clusters,
+    laws,
+    rates,
+    sizes,
+    strata,
+    unequal,
+)
 from dpsub.amplification.survey.advisor import FrameTable, read_frame
 from dpsub.amplification.survey.auditor import worst_ratio
 from dpsub.errors import ArgumentError, DataError, NumericalError, UnsupportedError
@@ -29,7 +39,9 @@ from dpsub.sampling.pps import PpsConditionalPoisson, PpsWithReplacement
 
 
 def bounds(law: np.ndarray, epsilon: float, factor: float = 2) -> tuple[float, float]:
-    return tuple(f(law, epsilon, factor=factor) for f in (sizes.random_size_lower, sizes.random_size_upper))
+    return tuple(
+        f(law, epsilon, factor=factor) for f in (sizes.random_size_lower, sizes.random_size_upper)
+    )
 
 
 @pytest.mark.parametrize(
@@ -48,7 +60,9 @@ def test_figure2_reference_values(
 ) -> None:
     law = allocation.log_normal_sizes(10_000, 5000, sigma)
     assert sizes.tilted_mean(law, 0.01) / 10_000 == pytest.approx(share, abs=1e-6)
-    assert (*bounds(law, 0.01, 1), *bounds(law, 0.01)) == pytest.approx((lower, upper, low, high), abs=6e-9)
+    assert (*bounds(law, 0.01, 1), *bounds(law, 0.01)) == pytest.approx(
+        (lower, upper, low, high), abs=6e-9
+    )
     assert sizes.random_size_exact(law, 0.01) == pytest.approx(exact, abs=6e-9)
 
 
@@ -57,7 +71,9 @@ def test_figure2_reference_values(
 def test_random_sizes_equal_the_programme(n: int, seed: int, epsilon: float) -> None:
     t = np.random.default_rng(seed).dirichlet(np.ones(n + 1) * 0.5)
     law = sizes.log_sizes_of(t)
-    found = auditor.audit(*laws.substituted({m: float(p) for m, p in enumerate(t) if p > 0}, n), epsilon)
+    found = auditor.audit(
+        *laws.substituted({m: float(p) for m, p in enumerate(t) if p > 0}, n), epsilon
+    )
     exact = sizes.random_size_exact(law, epsilon)
     assert exact == pytest.approx(found.loss, abs=2e-6)
     assert found.lower <= exact + 1e-9
@@ -66,8 +82,12 @@ def test_random_sizes_equal_the_programme(n: int, seed: int, epsilon: float) -> 
 
 
 @settings(max_examples=25)
-@given(st.sampled_from(["1/3", "1/7", "0.3", "0.9", "1/2"]), st.integers(1, 30), st.floats(0.05, 2.0))
-def test_rounding_equals_the_programme_and_keeps_the_bound(rate: str, n: int, epsilon: float) -> None:
+@given(
+    st.sampled_from(["1/3", "1/7", "0.3", "0.9", "1/2"]), st.integers(1, 30), st.floats(0.05, 2.0)
+)
+def test_rounding_equals_the_programme_and_keeps_the_bound(
+    rate: str, n: int, epsilon: float
+) -> None:
     p, q = (rounded_sizes(rate, size, "randomised") for size in (n, n + 1))
     exact = sizes.rounding_exact(p, q, n, epsilon)
     assert exact == pytest.approx(auditor.audit(*laws.added(p, q, n), epsilon).loss, abs=2e-6)
@@ -78,7 +98,9 @@ def test_rounding_equals_the_programme_and_keeps_the_bound(rate: str, n: int, ep
 
 @settings(max_examples=20)
 @given(st.lists(st.integers(1, 6), min_size=2, max_size=6), st.data(), st.floats(0.05, 1.5))
-def test_unequal_clusters_equal_the_programme(members: list[int], data: Any, epsilon: float) -> None:
+def test_unequal_clusters_equal_the_programme(
+    members: list[int], data: Any, epsilon: float
+) -> None:
     drawn = data.draw(st.integers(1, len(members) - 1))
     design = clusters.ClusterDesign(tuple(members), drawn)
     exact = design.exact(epsilon, 0)
@@ -87,16 +109,22 @@ def test_unequal_clusters_equal_the_programme(members: list[int], data: Any, eps
     except NumericalError:  # refused, as it cannot be certified
         reject()
     assert exact == pytest.approx(found, abs=2e-6)
-    assert design.lower(epsilon, 0) <= exact + 1e-12 and exact <= design.upper(epsilon, 0) + 1e-12 <= epsilon + 2e-12
+    assert (
+        design.lower(epsilon, 0) <= exact + 1e-12
+        and exact <= design.upper(epsilon, 0) + 1e-12 <= epsilon + 2e-12
+    )
 
 
 def test_reference_values_of_clusters() -> None:
     for epsilon, expected in (
-        (0.1, (0.125, 0.148, 0.241, 0.463, 0.864, 0.9996)), (1.0, (0.574, 0.906, 0.9997, 1, 1, 1))
-    ):  # fmt: skip
+        (0.1, (0.125, 0.148, 0.241, 0.463, 0.864, 0.9996)),
+        (1.0, (0.574, 0.906, 0.9997, 1, 1, 1)),
+    ):
         ratios = [clusters.loss(0.1, epsilon, 2 * size) / epsilon for size in (1, 2, 5, 10, 20, 50)]
         assert ratios == pytest.approx(expected, abs=6e-4)
-    assert clusters.ClusterDesign((20,) * 10, 1, 0.05).worst(1.0, "exact") == pytest.approx(0.06246, abs=5e-6)
+    assert clusters.ClusterDesign((20,) * 10, 1, 0.05).worst(1.0, "exact") == pytest.approx(
+        0.06246, abs=5e-6
+    )
     assert clusters.ClusterDesign((3, 4), 2).exact(0.7, 0) == pytest.approx(0.7)
 
 
@@ -105,7 +133,9 @@ def test_reference_values_of_rounding() -> None:
     assert found == pytest.approx([0.16546, 0.1548, 0.11158, 0.06923, 0.02217], abs=5e-5)
     for text, base in (("0.1", 0.8453), ("0.05", 1.1436), ("0.01", 1.9059), ("0.001", 3.0472)):
         assert sizes.rounding_base(text, 1.0) == pytest.approx(base, abs=5e-5)
-        assert sizes.rounding_printed(text, sizes.rounding_base(text, 1.0)) == pytest.approx(1.0, rel=1e-12)
+        assert sizes.rounding_printed(text, sizes.rounding_base(text, 1.0)) == pytest.approx(
+            1.0, rel=1e-12
+        )
     assert sizes.rounding_printed("0.01", 0.1) == pytest.approx(0.006630, abs=5e-7)
     worst = max(sizes.rounding_exact_at("0.01", 1.0, n, "randomised") for n in range(100, 1000))
     assert worst == pytest.approx(0.0773, abs=5e-5)
@@ -113,7 +143,8 @@ def test_reference_values_of_rounding() -> None:
 
 def test_ties_are_rounded_up_in_exact_arithmetic() -> None:
     assert rounded_sizes("1/10", 25, "half_up") == {3: 1.0}  # 2.5; round() gives 2
-    assert rounded_sizes(0.35, 10, "half_up") == {4: 1.0}  # 3.5 exactly, although 0.35 * 10 is not a tie in binary
+    # 3.5 exactly, although 0.35 * 10 is not a tie in binary
+    assert rounded_sizes(0.35, 10, "half_up") == {4: 1.0}
     assert rounded_sizes("1/10", 14, "randomised") == pytest.approx({1: 0.6, 2: 0.4})
     assert rounded_sizes("1/10", 20, "randomised") == {2: 1.0}
 
@@ -131,7 +162,12 @@ def test_path_programme_finds_the_worst_of_all_slopes() -> None:
     best = max(
         math.log(np.exp(n) @ a / (np.exp(d) @ a))
         for bits in range(2**6)
-        for a in [np.exp(0.8 * np.concatenate([[0], np.cumsum([1 if bits >> i & 1 else -1 for i in range(6)])]))]
+        for a in [
+            np.exp(
+                0.8
+                * np.concatenate([[0], np.cumsum([1 if bits >> i & 1 else -1 for i in range(6)])])
+            )
+        ]
     )
     assert worst_ratio(n, d, 0.8).log_ratio == pytest.approx(best, abs=1e-12)
     # planted fault: with slopes of one sign only, the optimum is missed
@@ -152,7 +188,9 @@ def test_auditor_event_is_feasible_and_attains_the_loss() -> None:
         for other, g in found.event.items():
             steps = sum(abs(a - b) for a, b in zip(one, other, strict=True))
             assert f <= g * math.exp(0.6 * steps) * (1 + 1e-9)
-    sums = [math.fsum(law.get(state, 0.0) * f for state, f in found.event.items()) for law in (p, q)]
+    sums = [
+        math.fsum(law.get(state, 0.0) * f for state, f in found.event.items()) for law in (p, q)
+    ]
     assert abs(math.log(sums[0] / sums[1])) == pytest.approx(found.lower, abs=1e-12)
 
 
@@ -175,17 +213,24 @@ def test_allocations_are_optimal() -> None:
         small = tuple(int(n) for n in rng.integers(1, 7, 3))
         weights = rng.random(3) * 10.0 ** rng.integers(-3, 3, 3)
         for m in range(3, sum(small) + 1):
-            every = [(a, b, m - a - b) for a in range(1, small[0] + 1) for b in range(1, small[1] + 1)
-                     if 1 <= m - a - b <= small[2]]  # fmt: skip
+            every = [
+                (a, b, m - a - b)
+                for a in range(1, small[0] + 1)
+                for b in range(1, small[1] + 1)
+                if 1 <= m - a - b <= small[2]
+            ]
             cost = {a: float((weights**2 / np.array(a)).sum()) for a in every}
-            assert cost[allocation.allocate(small, weights, m)] == pytest.approx(min(cost.values()), rel=1e-12)
+            assert cost[allocation.allocate(small, weights, m)] == pytest.approx(
+                min(cost.values()), rel=1e-12
+            )
     large = allocation.allocate((10**6,) * 5, np.array([1e-9, 1.0, 2.0, 3.0, 4.0]), 10_000)
     assert sum(large) == 10_000 and large[0] == 1 and large[4] == pytest.approx(4000, abs=2)
     assert allocation.neyman(counts, deviations, 100, costs=(1, 1, 1, 100))[3] < 50
 
 
 def test_certificate_by_hand_its_inverse_and_public_base() -> None:
-    # one of one record drawn per stratum: log(1 + (exp(2 base) - 1)/2), and base for each unit of change
+    # one of one record drawn per stratum: log(1 + (exp(2 base) - 1)/2), and base for each unit of
+    # change
     for change in (0, 3):
         expected = math.log((1 + math.e) / 2) + 0.5 * change
         assert strata.certificate((1, 0), (1, 3), change, 0.5) == pytest.approx(expected, rel=1e-12)
@@ -202,29 +247,81 @@ def test_certificate_by_hand_its_inverse_and_public_base() -> None:
         (lambda: rates.amplified(0.1, math.inf), ArgumentError, "epsilon must be finite"),
         (lambda: rates.amplified(1.1, 1), ArgumentError, "rate must be at most 1"),
         (lambda: rates.amplified_delta(0.1, 1), ArgumentError, "delta must be below 1"),
-        (lambda: sizes.rounding_printed(1, 1.0), UnsupportedError, "the theorem asks for a rate below 1"),
-        (lambda: sizes.rounding_printed(0, 1.0), ArgumentError, "rate must be above 0 and at most 1"),
-        (lambda: sizes.rounding_checked("1/10", 1.0, 9), UnsupportedError, "of at least 1, got 0.9 at n = 9; use"),
-        (lambda: sizes.log_sizes_of([0.5, -0.1, 0.6]), ArgumentError, "probabilities of 0..n that sum to 1"),
+        (
+            lambda: sizes.rounding_printed(1, 1.0),
+            UnsupportedError,
+            "the theorem asks for a rate below 1",
+        ),
+        (
+            lambda: sizes.rounding_printed(0, 1.0),
+            ArgumentError,
+            "rate must be above 0 and at most 1",
+        ),
+        (
+            lambda: sizes.rounding_checked("1/10", 1.0, 9),
+            UnsupportedError,
+            "of at least 1, got 0.9 at n = 9; use",
+        ),
+        (
+            lambda: sizes.log_sizes_of([0.5, -0.1, 0.6]),
+            ArgumentError,
+            "probabilities of 0..n that sum to 1",
+        ),
         (lambda: sizes.log_sizes_of([0.5, 0.1]), ArgumentError, "that sum to 1, got a sum of 0.6"),
         (lambda: allocation.log_normal_sizes(10, 5, 0), ArgumentError, "sd must be above 0"),
-        (lambda: clusters.ClusterDesign((3, 4), 3), ArgumentError, "drawn must be at most the clusters = 2"),
-        (lambda: clusters.ClusterDesign((3, 0), 1), ArgumentError, "the size of a cluster must be at least 1"),
+        (
+            lambda: clusters.ClusterDesign((3, 4), 3),
+            ArgumentError,
+            "drawn must be at most the clusters = 2",
+        ),
+        (
+            lambda: clusters.ClusterDesign((3, 0), 1),
+            ArgumentError,
+            "the size of a cluster must be at least 1",
+        ),
         (lambda: clusters.ClusterDesign((3,), 1), ArgumentError, "needs at least 2 clusters"),
-        (lambda: sizes.rounding_exact({1: 1.0}, {9: 1.0}, 4, 1.0), ArgumentError, "population must be a law on 0..5"),
+        (
+            lambda: sizes.rounding_exact({1: 1.0}, {9: 1.0}, 4, 1.0),
+            ArgumentError,
+            "population must be a law on 0..5",
+        ),
         (lambda: allocation.neyman((5, 5), (0, 0), 4), ArgumentError, "some must be above 0"),
-        (lambda: allocation.neyman((5, 5), (1, 1), 11), ArgumentError, "m must lie between 1 a stratum = 2"),
-        (lambda: allocation.neyman((5, 1), (1, 1), 4, at_least=2), ArgumentError, "of 2, got stratum 1"),
-        (lambda: auditor.audit({(1,): 0.5}, {(0,): 1.0}, 1.0), ArgumentError, "must hold probabilities that sum to 1"),
-        (lambda: auditor.audit({(1,): 1.0}, {(0, 1): 1.0}, 1.0), ArgumentError, "counts of the same types"),
-        (lambda: auditor.audit({(1,): 1.0}, {(0,): 1.0}, 1.0, relation="x"), ArgumentError, "unknown relation 'x'"),
-        (lambda: auditor.audit({(m,): 1 / 301 for m in range(301)}, {(0,): 1.0}, 1.0), ArgumentError, "at most 300"),
+        (
+            lambda: allocation.neyman((5, 5), (1, 1), 11),
+            ArgumentError,
+            "m must lie between 1 a stratum = 2",
+        ),
+        (
+            lambda: allocation.neyman((5, 1), (1, 1), 4, at_least=2),
+            ArgumentError,
+            "of 2, got stratum 1",
+        ),
+        (
+            lambda: auditor.audit({(1,): 0.5}, {(0,): 1.0}, 1.0),
+            ArgumentError,
+            "must hold probabilities that sum to 1",
+        ),
+        (
+            lambda: auditor.audit({(1,): 1.0}, {(0, 1): 1.0}, 1.0),
+            ArgumentError,
+            "counts of the same types",
+        ),
+        (
+            lambda: auditor.audit({(1,): 1.0}, {(0,): 1.0}, 1.0, relation="x"),
+            ArgumentError,
+            "unknown relation 'x'",
+        ),
+        (
+            lambda: auditor.audit({(m,): 1 / 301 for m in range(301)}, {(0,): 1.0}, 1.0),
+            ArgumentError,
+            "at most 300",
+        ),
         (lambda: worst_ratio(np.zeros(2), np.zeros(3), 1.0), ArgumentError, "must have one length"),
         (lambda: worst_ratio(np.full(2, -np.inf), np.zeros(2), 1.0), ArgumentError, "not all -inf"),
         (lambda: unequal.pps_cluster((3,), 0, 1.0), ArgumentError, "at least 2 clusters"),
         (lambda: sizes.two_point_error(0, 1), ArgumentError, "step must be above 0"),
     ],
-)  # fmt: skip
+)
 def test_refusals(call: Callable[[], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=re.escape(message)):
         call()
@@ -237,7 +334,8 @@ def test_auditor_tells_disjoint_samples_apart_and_refuses_what_it_cannot_resolve
 
 
 def test_the_sensitivity_of_private_weights_is_attained_and_never_exceeded() -> None:
-    """N S moves by at most B sqrt(N) when one value in [0, B] is substituted; from all equal to one at B it does."""
+    """N S moves by at most B sqrt(N) when one value in [0, B] is substituted; from all equal to one
+    at B it does."""
 
     def weight(values: np.ndarray) -> float:
         return len(values) * float(values.std(ddof=1))
@@ -256,11 +354,15 @@ def test_the_sensitivity_of_private_weights_is_attained_and_never_exceeded() -> 
 def test_private_weights_have_the_noise_of_that_sensitivity() -> None:
     counts, deviations = (400, 100), (50.0, 2000.0)
     rng = np.random.default_rng(7)
-    drawn = np.array([strata.private_weights(counts, deviations, 3.0, 0.5, rng) for _ in range(4000)])
+    drawn = np.array(
+        [strata.private_weights(counts, deviations, 3.0, 0.5, rng) for _ in range(4000)]
+    )
     scale = np.array([120.0, 60.0])  # B sqrt(N) / epsilon
     assert (drawn >= scale).all()
     # mean absolute deviation of Laplace noise is its scale; standard error 1/sqrt(4000)
-    assert np.abs(drawn - [20_000.0, 200_000.0]).mean(axis=0) / scale == pytest.approx(1.0, abs=0.08)
+    assert np.abs(drawn - [20_000.0, 200_000.0]).mean(axis=0) / scale == pytest.approx(
+        1.0, abs=0.08
+    )
     starved = strata.private_weights((400,), (0.0,), 3.0, 0.5, np.random.default_rng(1))
     assert starved[0] >= 120.0
 
@@ -303,8 +405,12 @@ def test_pps_variances() -> None:
     even = PpsConditionalPoisson(2)
     pi = even.inclusion_probabilities(FRAME)
     # an approximation: close for this design, exact for equal sizes
-    assert advisor.variance_largest_entropy(Y, pi) == pytest.approx(expected_variance(even, 1 / pi), rel=0.15)
-    assert advisor.variance_largest_entropy(Y, np.full(6, 1 / 3)) == pytest.approx(advisor.variance_simple(Y, 2))
+    assert advisor.variance_largest_entropy(Y, pi) == pytest.approx(
+        expected_variance(even, 1 / pi), rel=0.15
+    )
+    assert advisor.variance_largest_entropy(Y, np.full(6, 1 / 3)) == pytest.approx(
+        advisor.variance_simple(Y, 2)
+    )
     assert advisor.variance_largest_entropy(FRAME.sizes, pi) == 0
 
 
@@ -313,7 +419,9 @@ def table() -> FrameTable:
     """200 records with log-normal sizes, strata by size, and clusters of unequal size."""
     rng = np.random.default_rng(2)
     values, classes = np.sort(rng.lognormal(3, 1, 200)), np.repeat([0, 1, 2], [114, 57, 29])
-    frame = Frame(200, strata=classes, clusters=[*range(10), *rng.integers(10, size=190)], sizes=values)
+    frame = Frame(
+        200, strata=classes, clusters=[*range(10), *rng.integers(10, size=190)], sizes=values
+    )
     return FrameTable(frame, values, ("small", "middle", "large"), None)
 
 
@@ -341,8 +449,12 @@ def test_noise_that_no_double_holds_is_infinite(table: FrameTable) -> None:
 
 def test_the_sampler_of_a_design_draws_what_was_advised(table: FrameTable) -> None:
     for one in advisor.advise(table, rate="1/10", epsilon=0.5)[0]:
-        drawn = [one.sampler.draw(table.frame, np.random.default_rng(seed)).size for seed in range(100)]
-        assert np.mean(drawn) == pytest.approx(one.size_mean, abs=max(1e-9, 0.6 * one.size_sd)), one.design
+        drawn = [
+            one.sampler.draw(table.frame, np.random.default_rng(seed)).size for seed in range(100)
+        ]
+        assert np.mean(drawn) == pytest.approx(one.size_mean, abs=max(1e-9, 0.6 * one.size_sd)), (
+            one.design
+        )
         if isinstance(one.sampler, FrameSampler):
             expected = one.sampler.inclusion_probabilities(table.frame).sum()
             assert expected == pytest.approx(one.size_mean, rel=1e-9), one.design
@@ -357,23 +469,50 @@ def write(folder: Path, text: str) -> Path:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("stratum,size\na,1\nb,2\n", "a frame must have the column 'cluster', got 'stratum, size'; add it"),
-        (GOOD.replace("a,0,1\n", ",0,1\n", 1), "every record must have a stratum, got none in line 2"),
+        (
+            "stratum,size\na,1\nb,2\n",
+            "a frame must have the column 'cluster', got 'stratum, size'; add it",
+        ),
+        (
+            GOOD.replace("a,0,1\n", ",0,1\n", 1),
+            "every record must have a stratum, got none in line 2",
+        ),
         (GOOD.replace("a,0,1\n", "a,0,\n", 1), "every record must have a size, got none in line 2"),
         (GOOD.replace("a,0,1\n", "a,0,-3\n", 1), "size must not be negative, got -3 in line 2"),
         (GOOD.replace("a,0,1\n", "a,0,x\n", 1), "size must be a number, got 'x' in line 2"),
         (GOOD.replace("a,0,1\n", "a,0,nan\n", 1), "size must be a number, got 'nan' in line 2"),
         ("stratum,cluster,size\na,1,1\n", "a frame must have 2 to 2000000 records, got 1"),
-        ("stratum,cluster,size,allocation\na,1,1,3\na,2,2,3\n", "allocation, got 2 records and 3 to draw"),
-        ("stratum,cluster,size,allocation\na,1,1,1\na,2,2,2\n", "allocation must be one whole number of at least 1"),
-        ("stratum,cluster,size,size\na,1,1,3\nb,2,2,4\n", "a frame must have one column 'size', got 2; rename"),
-        ("stratum,cluster,size\na,1,1,9\nb,2,2,9\n", "must be a CSV file in UTF-8, .* Expected 3 fields in line 2"),
+        (
+            "stratum,cluster,size,allocation\na,1,1,3\na,2,2,3\n",
+            "allocation, got 2 records and 3 to draw",
+        ),
+        (
+            "stratum,cluster,size,allocation\na,1,1,1\na,2,2,2\n",
+            "allocation must be one whole number of at least 1",
+        ),
+        (
+            "stratum,cluster,size,size\na,1,1,3\nb,2,2,4\n",
+            "a frame must have one column 'size', got 2; rename",
+        ),
+        (
+            "stratum,cluster,size\na,1,1,9\nb,2,2,9\n",
+            "must be a CSV file in UTF-8, .* Expected 3 fields in line 2",
+        ),
         ("", "must be a CSV file in UTF-8, .*: no columns"),
-        ('stratum,cluster,size\na,1,1\n"b,2,2\n', "must be a CSV file in UTF-8, .* unexpected end of data"),
+        (
+            'stratum,cluster,size\na,1,1\n"b,2,2\n',
+            "must be a CSV file in UTF-8, .* unexpected end of data",
+        ),
         (GOOD.replace("a,0,1\n", "a,0,1_0\n", 1), "size must be a number, got '1_0' in line 2"),
         ("stratum,cluster,size\na,1\nb,2,2\n", "every record must have a size, got none in line 2"),
-        (GOOD.replace("a,0,1\n", "a,0,1e308\n", 1), "size must be 0 or lie in .*, got 1e.308 in line 2"),
-        (GOOD.replace("a,0,1\n", "a,0,1e-320\n", 1), "size must be 0 or lie in .* in line 2; use another unit"),
+        (
+            GOOD.replace("a,0,1\n", "a,0,1e308\n", 1),
+            "size must be 0 or lie in .*, got 1e.308 in line 2",
+        ),
+        (
+            GOOD.replace("a,0,1\n", "a,0,1e-320\n", 1),
+            "size must be 0 or lie in .* in line 2; use another unit",
+        ),
     ],
 )
 def test_bad_frames_are_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -383,7 +522,9 @@ def test_bad_frames_are_refused(tmp_path: Path, text: str, message: str) -> None
 
 def test_blank_lines_quotes_and_packed_files_are_read(tmp_path: Path) -> None:
     plain = read_frame(write(tmp_path, GOOD))
-    odd = "\ufeff stratum, cluster ,size\n\n" + GOOD.split("\n", 1)[1].replace("a,0,1\n", '"a", 0,"1.0"\n\n \n')
+    odd = ("\ufeff stratum, cluster ,size\n\n") + GOOD.split("\n", 1)[1].replace(
+        "a,0,1\n", '"a", 0,"1.0"\n\n \n'
+    )
     packed = tmp_path / "frame.csv.gz"
     packed.write_bytes(gzip.compress(odd.encode()))
     for table in (read_frame(write(tmp_path, odd)), read_frame(packed)):
@@ -393,9 +534,17 @@ def test_blank_lines_quotes_and_packed_files_are_read(tmp_path: Path) -> None:
 
 def test_the_advisor_needs_no_pandas_and_loads_the_programmes_late(tmp_path: Path) -> None:
     path = write(tmp_path, GOOD)
-    run = f"from dpsub.cli import main; main(['advise', {str(path)!r}, '--epsilon', '1', '--rate', '0.25'])"
-    loaded = "print(sorted({'pandas', 'scipy.optimize', 'scipy.sparse'} & set(sys.modules)), file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", f"import sys; {run}; {loaded}"], capture_output=True, check=True)
+    run = (
+        f"from dpsub.cli import main; main(['advise', {str(path)!r}, '--epsilon', '1', "
+        "'--rate', '0.25'])"
+    )
+    loaded = (
+        "print(sorted({'pandas', 'scipy.optimize', 'scipy.sparse'} & set(sys.modules)), "
+        "file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; {run}; {loaded}"], capture_output=True, check=True
+    )
     assert done.stderr.decode().strip() == "[]"
 
 
@@ -408,7 +557,10 @@ def test_rates_and_limits_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="rate must be below 1"):
         advisor.advise(table, rate=1, epsilon=1.0)
     _, left_out = advisor.advise(table, rate="1/30", epsilon=1.0)
-    assert any(reason.startswith("strata: rate times the records of a stratum must be") for reason in left_out)
+    assert any(
+        reason.startswith("strata: rate times the records of a stratum must be")
+        for reason in left_out
+    )
 
 
 def test_large_clusters_and_long_orders_do_not_underflow() -> None:
@@ -416,11 +568,15 @@ def test_large_clusters_and_long_orders_do_not_underflow() -> None:
     rows = 4000
     clusters = np.minimum(np.arange(rows) // 1200, 2)
     frame = Frame(rows, strata=np.zeros(rows, dtype=int), clusters=clusters, sizes=np.ones(rows))
-    found, left_out = advisor.advise(FrameTable(frame, np.arange(rows) % 7.0, ("a",), None), rate="1/10", epsilon=2.0)
+    found, left_out = advisor.advise(
+        FrameTable(frame, np.arange(rows) % 7.0, ("a",), None), rate="1/10", epsilon=2.0
+    )
     by_name = {one.design: one for one in found}
     assert left_out == []
     # 1200 and 1600 records: the others are out of reach, and the limit is reached
-    limit = max(unequal.pps_cluster_limit(held, 0, 2.0) for held in ((1200, 1200, 1600), (1199, 1200, 1600)))
+    limit = max(
+        unequal.pps_cluster_limit(held, 0, 2.0) for held in ((1200, 1200, 1600), (1199, 1200, 1600))
+    )
     assert by_name["one cluster, PPS"].exact == pytest.approx(limit, rel=1e-12)
     order = by_name["systematic, known order"]
     assert 2.0 * 390 < order.lower <= order.upper == 2.0 * 401
@@ -430,7 +586,9 @@ def test_lower_bounds_stand_at_the_largest_rates() -> None:
     assert rates.lower_amplified(1.0, 40.0) == pytest.approx(40.0, rel=1e-12)
     assert rates.lower_amplified(1.0, 5000.0) == 5000.0
     assert rates.lower_amplified(1 - 2**-53, 5000.0) == pytest.approx(53 * math.log(2))
-    assert rates.lower_amplified(0.5, 0.3) == pytest.approx(-math.log1p(0.5 * math.expm1(-0.3)), rel=1e-14)
+    assert rates.lower_amplified(0.5, 0.3) == pytest.approx(
+        -math.log1p(0.5 * math.expm1(-0.3)), rel=1e-14
+    )
 
 
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -440,11 +598,17 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert text.startswith("40 records, rate 0.25, epsilon 1, total of 'size'")
     assert max(map(len, text.splitlines())) <= 118
     assert cli.main(["advise", str(path), "--epsilon", "1e-10", "--rate", "0.25"]) == 0
-    numbers = [line.split() for line in capsys.readouterr().out.splitlines() if "simple random  " in line]
-    assert numbers[0][2:5] == ["2.5e-11", "2.50001e-11", "2.50001e-11"]  # cells that fill their column stand apart
+    numbers = [
+        line.split() for line in capsys.readouterr().out.splitlines() if "simple random  " in line
+    ]
+    # cells that fill their column stand apart
+    assert numbers[0][2:5] == ["2.5e-11", "2.50001e-11", "2.50001e-11"]
     assert cli.main(["advise", str(tmp_path / "none.csv"), "--epsilon", "1", "--rate", "0.25"]) == 2
     assert "a frame must be in a file" in capsys.readouterr().err
-    assert cli.main(["advise", str(path), "--epsilon", "1", "--rate", "0.25", "--value", "income"]) == 2
+    assert (
+        cli.main(["advise", str(path), "--epsilon", "1", "--rate", "0.25", "--value", "income"])
+        == 2
+    )
     assert "a frame must have the column 'income'" in capsys.readouterr().err
 
 

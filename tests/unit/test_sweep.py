@@ -26,19 +26,37 @@ DistinctDraws = pytest.importorskip("dpsub.papers.fair.experiments.distinct_draw
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENT = DistinctDraws()
 DRAWS: dict[str, Any] = {
-    "experiment": "distinct_draws", "samplers": ["poisson", "wor", "must_ow"], "n": 100, "m": 10, "replicates": 2,
+    "experiment": "distinct_draws",
+    "samplers": ["poisson", "wor", "must_ow"],
+    "n": 100,
+    "m": 10,
+    "replicates": 2,
     "vary": {"b": [20, 30], "steps": [5, 10]},
-}  # fmt: skip
+}
 ENTRY: dict[str, Any] = {
-    "dataset": "linear", "samplers": ["nonprivate", "poisson", "must_ow"], "m": 20, "b": 40, "steps": 10,
+    "dataset": "linear",
+    "samplers": ["nonprivate", "poisson", "must_ow"],
+    "m": 20,
+    "b": 40,
+    "steps": 10,
     "target_epsilon": 2,
-}  # fmt: skip
-FAIR: dict[str, Any] = {"experiment": "fair_comparison", "variants": ["rigorous"], "replicates": 2, "grid": [ENTRY]}
+}
+FAIR: dict[str, Any] = {
+    "experiment": "fair_comparison",
+    "variants": ["rigorous"],
+    "replicates": 2,
+    "grid": [ENTRY],
+}
 
 
 def written(path: Path, *blocks: dict[str, Any], **keys: Any) -> Path:
     """Write a sweep as its file holds it."""
-    whole = {"seed": 1, "results_dir": str(path.parent / "results"), **keys, "sweep": list(blocks or [DRAWS])}
+    whole = {
+        "seed": 1,
+        "results_dir": str(path.parent / "results"),
+        **keys,
+        "sweep": list(blocks or [DRAWS]),
+    }
     path.write_text(yaml.safe_dump(whole), encoding="utf-8")
     return path
 
@@ -59,7 +77,13 @@ def finish(plan: SweepPlan) -> None:
 def summarised(plan: SweepPlan, rows_at_once: int = 1000) -> tuple[Path, Path]:
     paths = plan.results / "summary.parquet", plan.results / "differences.parquet"
     measured = ["gradients", "distinct_mean", "distinct_sd"]
-    summary.write(sweep.part_files(plan.results), list(EXPERIMENT.keys), measured, *paths, rows_at_once=rows_at_once)
+    summary.write(
+        sweep.part_files(plan.results),
+        list(EXPERIMENT.keys),
+        measured,
+        *paths,
+        rows_at_once=rows_at_once,
+    )
     return paths
 
 
@@ -95,32 +119,55 @@ def test_a_cell_in_two_blocks_is_counted_once(tmp_path: Path) -> None:
 
 def test_a_cell_is_named_by_what_fixes_its_numbers(tmp_path: Path) -> None:
     def names(name: str, **over: Any) -> set[str]:
-        return set(planned(tmp_path / name, DRAWS | {"samplers": ["wor"], "vary": {}} | over).wanted)
+        return set(
+            planned(tmp_path / name, DRAWS | {"samplers": ["wor"], "vary": {}} | over).wanted
+        )
 
-    assert names("a") == names("b", replicates=7, n=100.0) == names("c", vary={"steps": [100], "b": [40, 50]})
+    assert (
+        names("a")
+        == names("b", replicates=7, n=100.0)
+        == names("c", vary={"steps": [100], "b": [40, 50]})
+    )
     assert len(set.union(*(names(f"d{m}", m=m) for m in (10, 11)), names("e", steps=5))) == 3
 
 
 def test_every_experiment_can_be_swept(tmp_path: Path) -> None:
-    block = {"experiment": "linear_regression", "variants": ["stated"], "replicates": 2, "vary": {"m": [50, 100]}}
+    block = {
+        "experiment": "linear_regression",
+        "variants": ["stated"],
+        "replicates": 2,
+        "vary": {"m": [50, 100]},
+    }
     found = planned(tmp_path, block).wanted.values()
     assert {cell.varied["m"] for cell, _ in found} == {50, 100}
     assert len({cell.settings.samplers for cell, _ in found}) > 3
 
 
 def test_without_privacy_a_cell_stands_for_all_targets(tmp_path: Path) -> None:
-    entry = ENTRY | {"dataset": ["linear", "digits"], "steps": [10, 20], "target_epsilon": [1, 2], "m": [20, 30]}
-    found = [cell.settings.grid[0] for cell, _ in planned(tmp_path, FAIR | {"grid": [entry]}).wanted.values()]
+    entry = ENTRY | {
+        "dataset": ["linear", "digits"],
+        "steps": [10, 20],
+        "target_epsilon": [1, 2],
+        "m": [20, 30],
+    }
+    found = [
+        cell.settings.grid[0]
+        for cell, _ in planned(tmp_path, FAIR | {"grid": [entry]}).wanted.values()
+    ]
     without = [one for one in found if one.samplers == ("nonprivate",)]
     assert len(found) == 8 + 2 * 16 and len(without) == 8
     assert all(one.b == one.target_epsilon == () for one in without)
 
 
 @pytest.mark.parametrize("name", ["sweep.yaml", "smoke_sweep.yaml"])
-def test_the_sweeps_of_the_project_can_be_planned(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sweeps_of_the_project_can_be_planned(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     plan = SweepPlan(sweep.load([ROOT / "workflow" / name]))
-    assert plan.totals(2)["records_to_compute"] == sum(count for _, count in plan.wanted.values()) > 0
+    assert (
+        plan.totals(2)["records_to_compute"] == sum(count for _, count in plan.wanted.values()) > 0
+    )
 
 
 def changed(base: dict[str, Any], **keys: Any) -> list[dict[str, Any]]:
@@ -128,21 +175,52 @@ def changed(base: dict[str, Any], **keys: Any) -> list[dict[str, Any]]:
 
 
 REFUSED = {
-    "b above n": (changed(DRAWS, vary={"b": [101]}), r"^sweep\[0\]: b must be at most n = 100, got b = 101"),
+    "b above n": (
+        changed(DRAWS, vary={"b": [101]}),
+        r"^sweep\[0\]: b must be at most n = 100, got "
+        r"b = 101",
+    ),
     "m above n": (changed(DRAWS, n=9), "m must be at most n = 9, got m = 10"),
-    "empty axis": (changed(DRAWS, vary={"steps": []}), r"sweep\[0\].vary.steps must have at least 1 value\(s\), got 0"),
+    "empty axis": (
+        changed(DRAWS, vary={"steps": []}),
+        r"sweep\[0\].vary.steps must have at least "
+        r"1 value\(s\), got 0",
+    ),
     "value twice": (changed(DRAWS, vary={"steps": [5, 5.0]}), r"must not repeat a value"),
-    "unknown sampler": (changed(DRAWS, samplers=["poison"]), "unknown sampler 'poison'.*; did you mean 'poisson'?"),
-    "unknown data": (changed(FAIR, grid=[ENTRY | {"dataset": "linaer"}]), "'linaer'.*; did you mean 'linear'?"),
-    "unknown experiment": (changed(DRAWS, experiment="distinct_drows"), "unknown experiment .*'distinct_draws'"),
-    "unknown key": (changed(DRAWS, step=3), r"unknown configuration key 'sweep\[0\].step'; did you mean 'steps'?"),
-    "unknown axis": (changed(DRAWS, vary={"stebs": [3]}), r"unknown configuration key .*did you mean 'steps'?"),
-    "unknown variant": (changed(FAIR, variants=["stated"]), r"sweep\[0\].variants must be among rigorous, consistent"),
+    "unknown sampler": (
+        changed(DRAWS, samplers=["poison"]),
+        "unknown sampler 'poison'.*; did you mean 'poisson'?",
+    ),
+    "unknown data": (
+        changed(FAIR, grid=[ENTRY | {"dataset": "linaer"}]),
+        "'linaer'.*; did you mean 'linear'?",
+    ),
+    "unknown experiment": (
+        changed(DRAWS, experiment="distinct_drows"),
+        "unknown experiment .*'distinct_draws'",
+    ),
+    "unknown key": (
+        changed(DRAWS, step=3),
+        r"unknown configuration key 'sweep\[0\].step'; did you "
+        r"mean 'steps'?",
+    ),
+    "unknown axis": (
+        changed(DRAWS, vary={"stebs": [3]}),
+        r"unknown configuration key .*did you "
+        r"mean 'steps'?",
+    ),
+    "unknown variant": (
+        changed(FAIR, variants=["stated"]),
+        r"sweep\[0\].variants must be among "
+        r"rigorous, consistent",
+    ),
     "chain that no bound covers": (
-        changed(FAIR, grid=[ENTRY | {"samplers": ["wr:900,wr:800,wr:700,wr:600"], "m": [600], "b": []}]),
+        changed(
+            FAIR, grid=[ENTRY | {"samplers": ["wr:900,wr:800,wr:700,wr:600"], "m": [600], "b": []}]
+        ),
         "a chain of 4 stages .* take fewer stages or smaller ones",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -156,7 +234,11 @@ def test_a_contradiction_is_refused_in_a_sentence(name: str, tmp_path: Path) -> 
 
 def test_a_cell_that_needs_more_memory_than_there_is_is_refused(tmp_path: Path) -> None:
     large = DRAWS | {"n": 10**6, "m": 10**6, "vary": {"b": [10**6]}}
-    with pytest.raises(PlanError, match=r"^a cell must fit .* memory_mib = 4000, got .* \(cell: .*1000000"):
+    with pytest.raises(
+        PlanError,
+        match=r"^a cell must fit .* memory_mib = 4000, got .* \(cell: "
+        r".*1000000",
+    ):
         planned(tmp_path, large, memory_mib=4000)
     assert planned(tmp_path, large, memory_mib=10**6).jobs
 
@@ -182,20 +264,29 @@ def test_a_long_cell_is_cut_between_its_replicates_and_pays_its_setup_in_each_jo
 
 
 def test_small_cells_do_not_wait_for_the_memory_of_a_large_one() -> None:
-    jobs = pack([priced(number, Cost(1, 1, 5000 * (number % 2))) for number in range(6)], seconds=600)
+    jobs = pack(
+        [priced(number, Cost(1, 1, 5000 * (number % 2))) for number in range(6)], seconds=600
+    )
     assert [job.memory for job in jobs] == [BASE_MIB, BASE_MIB + 5000]
 
 
 def test_a_hundred_thousand_cells_are_planned_in_2_gib_and_few_jobs(tmp_path: Path) -> None:
     vary = {"m": list(range(50, 70)), "steps": list(range(100, 1100))}
-    large = DRAWS | {"samplers": ["poisson", "wor", "wr", "must_ow", "must_ww"], "n": 1000, "replicates": 10}
+    large = DRAWS | {
+        "samplers": ["poisson", "wor", "wr", "must_ow", "must_ww"],
+        "n": 1000,
+        "replicates": 10,
+    }
     path = written(tmp_path / "sweep.yaml", large | {"b": 200, "vary": vary})
     script = (
-        "import json, sys; from pathlib import Path; from dpsub.reproduce import provenance, sweep\n"
+        "import json, sys; from pathlib import Path; from dpsub.reproduce import provenance, "
+        "sweep\n"
         "totals = sweep.SweepPlan(sweep.load([Path(sys.argv[1])])).totals(2)\n"
         "print(json.dumps([totals, provenance.peak_memory()]))"
     )
-    done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True
+    )
     totals, memory = json.loads(done.stdout)
     assert (totals["cells"], totals["records"]) == (100_000, 1_000_000)
     assert memory < 2048
@@ -239,35 +330,65 @@ def test_a_cell_gives_the_same_records_in_any_job(tmp_path: Path) -> None:
     finish(rest)
     assert len(sweep.part_files(whole.results)) == 1 and len(sweep.part_files(rest.results)) == 2
     for ours, theirs in zip(summarised(whole), summarised(rest, rows_at_once=5), strict=True):
-        pd.testing.assert_frame_equal(pd.read_parquet(ours), pd.read_parquet(theirs), check_exact=True)
+        pd.testing.assert_frame_equal(
+            pd.read_parquet(ours), pd.read_parquet(theirs), check_exact=True
+        )
 
 
 @pytest.mark.parametrize("rows_at_once", [1, 5, 1000])
-def test_summary_and_differences_are_those_of_all_rows_at_once(rows_at_once: int, tmp_path: Path) -> None:
+def test_summary_and_differences_are_those_of_all_rows_at_once(
+    rows_at_once: int, tmp_path: Path
+) -> None:
     plan = planned(tmp_path, DRAWS | {"replicates": 3})
     finish(plan)
-    means, gaps = (pd.read_parquet(path).set_index("cell") for path in summarised(plan, rows_at_once))
+    means, gaps = (
+        pd.read_parquet(path).set_index("cell") for path in summarised(plan, rows_at_once)
+    )
     rows = pd.read_parquet(plan.results / "records")
     expected = rows.groupby("cell")["distinct_mean"].agg(["mean", "std"]).loc[means.index]
     assert len(means) == len(plan.wanted) and (means["replicates"] == 3).all()
-    pd.testing.assert_series_equal(means["distinct_mean_mean"], expected["mean"], check_names=False, rtol=1e-12)
-    pd.testing.assert_series_equal(means["distinct_mean_sd"], expected["std"], check_names=False, rtol=1e-9)
+    pd.testing.assert_series_equal(
+        means["distinct_mean_mean"], expected["mean"], check_names=False, rtol=1e-12
+    )
+    pd.testing.assert_series_equal(
+        means["distinct_mean_sd"], expected["std"], check_names=False, rtol=1e-9
+    )
     assert set(gaps.index) == set(rows.loc[rows["sampler"] != "poisson", "cell"])
     for cell, row in gaps.iterrows():
         ours = rows[rows["cell"] == cell].set_index("replicate")
-        same = (rows["sampler"] == "poisson") & (rows["steps"] == row["steps"]) & (rows["m"] == row["m"])
-        gained = (ours["distinct_mean"] - rows[same].set_index("replicate")["distinct_mean"]).to_numpy()
+        same = (
+            (rows["sampler"] == "poisson")
+            & (rows["steps"] == row["steps"])
+            & (rows["m"] == row["m"])
+        )
+        gained = (
+            ours["distinct_mean"] - rows[same].set_index("replicate")["distinct_mean"]
+        ).to_numpy()
         low, high = stats.ttest_1samp(gained, 0).confidence_interval()
         np.testing.assert_allclose(row["distinct_mean_difference"], gained.mean(), rtol=1e-12)
-        np.testing.assert_allclose([row["distinct_mean_low"], row["distinct_mean_high"]], [low, high], rtol=1e-9)
+        np.testing.assert_allclose(
+            [row["distinct_mean_low"], row["distinct_mean_high"]], [low, high], rtol=1e-9
+        )
 
 
 def test_a_cell_with_rows_of_poisson_is_its_own_partner(tmp_path: Path) -> None:
     number = np.arange(4.0)
-    rows = pd.DataFrame({"pair": "a", "cell": ["b", "b", "c", "c"], "variant": "stated", "data": "", "replicate": 0,
-                         "sampler": ["poisson", "wor"] * 2, "b": [1, 1, 2, 2], "loss": number**2})  # fmt: skip
+    rows = pd.DataFrame(
+        {
+            "pair": "a",
+            "cell": ["b", "b", "c", "c"],
+            "variant": "stated",
+            "data": "",
+            "replicate": 0,
+            "sampler": ["poisson", "wor"] * 2,
+            "b": [1, 1, 2, 2],
+            "loss": number**2,
+        }
+    )
     rows.to_parquet(tmp_path / "rows.parquet")
-    summary.write([tmp_path / "rows.parquet"], ["sampler", "b"], ["loss"], tmp_path / "s", tmp_path / "d")
+    summary.write(
+        [tmp_path / "rows.parquet"], ["sampler", "b"], ["loss"], tmp_path / "s", tmp_path / "d"
+    )
     assert list(pd.read_parquet(tmp_path / "d")["loss_difference"]) == [1, 5]
 
 
@@ -288,7 +409,9 @@ def test_a_replicate_in_two_files_counts_once_and_must_agree(tmp_path: Path) -> 
     plan.seed = 2
     plan.job_file("f" * 32).unlink()
     finish(plan)
-    with pytest.raises(DataError, match="a replicate must have one result, got two that differ of cell"):
+    with pytest.raises(
+        DataError, match="a replicate must have one result, got two that differ of cell"
+    ):
         summarised(plan)
 
 
@@ -311,7 +434,9 @@ def test_a_damaged_file_is_refused_and_a_lost_one_computed_again(tmp_path: Path)
 def test_a_results_folder_has_one_seed(tmp_path: Path) -> None:
     finish(planned(tmp_path))
     with pytest.raises(
-        PlanError, match=r"must be of one seed, got seed = 2 and .* made with 1; name another results_dir"
+        PlanError,
+        match=r"must be of one seed, got seed = 2 and .* made with 1; name another "
+        r"results_dir",
     ):
         planned(tmp_path, seed=2)
 
@@ -350,13 +475,22 @@ def test_draws_agree_with_the_law() -> None:
     assert row["gradients"] == pytest.approx(4000 * row["distinct_mean"])
 
 
-def test_the_plan_is_printed_and_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_plan_is_printed_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = written(tmp_path / "sweep.yaml")
     assert main(["plan", str(path), "--cores", "4", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert {name: found[name] for name in ("cells", "cells_finished", "records", "records_to_compute", "jobs")} == {
-        "cells": 8, "cells_finished": 0, "records": 16, "records_to_compute": 16, "jobs": 1,
-    }  # fmt: skip
+    assert {
+        name: found[name]
+        for name in ("cells", "cells_finished", "records", "records_to_compute", "jobs")
+    } == {
+        "cells": 8,
+        "cells_finished": 0,
+        "records": 16,
+        "records_to_compute": 16,
+        "jobs": 1,
+    }
     assert found["core_hours"] > 0 and found["memory_mib"] == found["memory_mib_per_job"] > 600
     assert main(["plan", str(path)]) == 0
     shown = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]]
@@ -370,7 +504,8 @@ def test_the_plan_is_printed_and_nothing_is_written(tmp_path: Path, capsys: pyte
         (["--cores", "0"], "dpsub plan: --cores must be at least 1, got 0\n"),
         (
             ["nowhere.yaml"],
-            "the configuration nowhere.yaml cannot be read (No such file or directory); name another file\n",
+            "the configuration nowhere.yaml cannot be read (No such file or directory); name "
+            "another file\n",
         ),
     ],
 )

@@ -1,6 +1,7 @@
 """One time limit a call: whatever comes up within it ends with it, and what was reached holds.
 
-The clock of these tests is their own: it ticks where it is read, so that no test depends on a machine.
+The clock of these tests is their own: it ticks where it is read, so that no test depends on a
+machine.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ WORK: dict[str, Callable[[], Any]] = {
     "cells of a mixture": lambda: mixture_masses(np.arange(5.0), np.zeros(1), np.ones(1), 1.0),
     "losses that are inverted": lambda: FILLERS.inverse_loss(np.linspace(-0.1, 0.1, 5)),
     "a law from below": lambda: lower_pld(WorPair(0.1, 1.0), 0.01, tail=1e-12),
-    "the largest of many steps": lambda: shuffling.LargestStep(50, 2.0, 0.0, 1.0).lower_pld(0.01, tail=1e-12),
+    "the largest of many steps": lambda: shuffling.LargestStep(50, 2.0, 0.0, 1.0).lower_pld(
+        0.01, tail=1e-12
+    ),
     "ratios of an epoch": lambda: allocation.mean_laws.__wrapped__(50, 1.0, 0.2, 1e-9, True),
     "a supremum over tests": lambda: GroupLemma(np.array([0.5, 0.3, 0.2]), 1.0)(np.zeros(3)),
     "a half-line": lambda: best_half_line((np.zeros(3), 1.0), (np.zeros(3), 2.0)),
@@ -124,11 +127,18 @@ class TestTheLedger:
     """Its questions ask others, which had the whole limit each."""
 
     def test_steps_left(self, clock: Clock) -> None:
-        first, _ = ticks(clock, lambda: ledger().would_exceed(
-            dpsub.Wor(20), 1000, noise_multiplier=4.0, steps=1, **BUDGET, time_limit=1e9))  # fmt: skip
+        first, _ = ticks(
+            clock,
+            lambda: ledger().would_exceed(
+                dpsub.Wor(20), 1000, noise_multiplier=4.0, steps=1, **BUDGET, time_limit=1e9
+            ),
+        )
         limit = LIMIT * first
         taken, found = ticks(
-            clock, lambda: ledger().steps_left(dpsub.Wor(20), 1000, noise_multiplier=4.0, **BUDGET, time_limit=limit)
+            clock,
+            lambda: ledger().steps_left(
+                dpsub.Wor(20), 1000, noise_multiplier=4.0, **BUDGET, time_limit=limit
+            ),
         )
         # one step was proved to stay within the budget before the time was up
         assert found >= 1
@@ -155,8 +165,12 @@ class TestTheLedger:
         assert clock.now - before <= limit + UNWINDING
 
     def test_what_was_not_proved_in_the_time_exceeds(self, clock: Clock) -> None:
-        taken, found = ticks(clock, lambda: ledger().would_exceed(
-            dpsub.Wor(20), 1000, noise_multiplier=40.0, steps=1, **BUDGET, time_limit=2.0))  # fmt: skip
+        taken, found = ticks(
+            clock,
+            lambda: ledger().would_exceed(
+                dpsub.Wor(20), 1000, noise_multiplier=40.0, steps=1, **BUDGET, time_limit=2.0
+            ),
+        )
         assert found
         assert taken <= 2 + UNWINDING
 
@@ -165,7 +179,9 @@ class TestTheLedger:
             ledger().calibrate(dpsub.Wor(20), 1000, steps=10, **BUDGET, time_limit=2.0)
 
 
-def test_the_time_of_a_check_begins_with_the_call(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_of_a_check_begins_with_the_call(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     proof = account.Proof.of
 
     def slow(*arguments: Any) -> account.Proof:
@@ -173,7 +189,12 @@ def test_the_time_of_a_check_begins_with_the_call(clock: Clock, monkeypatch: pyt
         return proof(*arguments)
 
     monkeypatch.setattr(account.Proof, "of", slow)
-    asked: dict[str, Any] = {"noise_multiplier": 1.0, "steps": 10, "claimed_epsilon": 1.0, "delta": 1e-5}
+    asked: dict[str, Any] = {
+        "noise_multiplier": 1.0,
+        "steps": 10,
+        "claimed_epsilon": 1.0,
+        "delta": 1e-5,
+    }
     assert not dpsub.check(dpsub.Poisson(0.01), **asked, time_limit=500.0).account.width_met
     assert dpsub.check(dpsub.Poisson(0.01), **asked, time_limit=5000.0).account.width_met
 
@@ -188,19 +209,24 @@ def test_questions_of_one_command_share_its_time_limit(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(command, "run", run)
-    question = "calibrate poisson --rate 0.01 --steps 10 --epsilon 1,2,3 --delta 1e-5 --time-limit 90"
+    question = (
+        "calibrate poisson --rate 0.01 --steps 10 --epsilon 1,2,3 --delta 1e-5 --time-limit 90"
+    )
     assert main(question.split()) == 0
     # what one question leaves is there for the others
     assert deadlines == [30.0, 50.0, 90.0]
 
 
 class TestInfiniteEnds:
-    """An epsilon is infinite for mass that no grid moves: to refine it takes long, and changes nothing."""
+    """An epsilon is infinite for mass that no grid moves: to refine it takes long, and changes
+    nothing."""
 
     def setup_method(self) -> None:
         self.steps: list[float] = []
 
-    def infinite(self, step: float, tail: float, swapped: bool, targets: Sequence[Target]) -> np.ndarray:
+    def infinite(
+        self, step: float, tail: float, swapped: bool, targets: Sequence[Target]
+    ) -> np.ndarray:
         self.steps.append(step)
         return np.full(len(targets), np.inf)
 
@@ -220,7 +246,8 @@ class TestInfiniteEnds:
 
 
 def test_a_rough_upper_end_holds_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a small delta, rough answers tell what may be cut off: they are what was reached before the first grid."""
+    """Of a small delta, rough answers tell what may be cut off: they are what was reached before
+    the first grid."""
 
     def late(targets: Sequence[Target], *arguments: Any, **_: Any) -> list[End]:
         return [End(target.ceiling if "upper" in arguments else 0.0, False) for target in targets]

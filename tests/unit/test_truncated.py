@@ -38,10 +38,15 @@ def law_of_sum(values: Sequence[float], rate: float, most: int) -> dict[float, f
     return law
 
 
-def larger_divergence(first: dict[float, float], second: dict[float, float], s: float) -> np.ndarray:
+def larger_divergence(
+    first: dict[float, float], second: dict[float, float], s: float
+) -> np.ndarray:
     """The larger direction of H at each of `EPSILONS`."""
     t = np.linspace(-6 - 9 * s, 6 + 9 * s, 4001)
-    p, q = (sum(weight * norm.pdf(t, mean, s) for mean, weight in law.items()) for law in (first, second))
+    p, q = (
+        sum(weight * norm.pdf(t, mean, s) for mean, weight in law.items())
+        for law in (first, second)
+    )
     a = np.exp(EPSILONS)[:, None]
     gains = np.maximum(p - a * q, 0).sum(axis=1), np.maximum(q - a * p, 0).sum(axis=1)
     return np.asarray(np.maximum(*gains) * (t[1] - t[0]))
@@ -56,7 +61,9 @@ def neighbours(
     return [v, *others], [*OTHERS[relation], *others]
 
 
-def ends(n: int, rate: float, most: int, relation: Relation, s: float, epsilon: float) -> tuple[float, float]:
+def ends(
+    n: int, rate: float, most: int, relation: Relation, s: float, epsilon: float
+) -> tuple[float, float]:
     event, *_ = truncated_case(n, rate, most, relation, s)
     return Composition([(event, 1)]).answer(Target(epsilon=epsilon, width=1e-3))[:2]
 
@@ -64,12 +71,15 @@ def ends(n: int, rate: float, most: int, relation: Relation, s: float, epsilon: 
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize(("n", "rate", "most"), SIZES)
 def test_every_sample_of_tiny_data_sets(relation: Relation, n: int, rate: float, most: int) -> None:
-    """No data set exceeds the upper end, in either direction, and one of the two that are named attains the lower."""
+    """No data set exceeds the upper end, in either direction, and one of the two that are named
+    attains the lower."""
     s, found = 0.8, {}
     for v, *fillers in itertools.product((1.0, 0.4), *[(-1.0, 0.0, 1.0)] * n):
         pair = neighbours(relation, n, v, fillers)
         if tuple(pair[0]) not in found:
-            found[tuple(pair[0])] = larger_divergence(*(law_of_sum(values, rate, most) for values in pair), s)
+            found[tuple(pair[0])] = larger_divergence(
+                *(law_of_sum(values, rate, most) for values in pair), s
+            )
     named = [found[tuple(neighbours(relation, n, 1.0, filler)[0])] for filler in (0.0, -1.0)]
     for epsilon, most_found, attained in zip(
         EPSILONS, np.max(list(found.values()), axis=0), np.maximum(*named), strict=True
@@ -80,7 +90,8 @@ def test_every_sample_of_tiny_data_sets(relation: Relation, n: int, rate: float,
 
 
 def test_the_enumeration_would_find_faults() -> None:
-    """A record that displaces another moves the sum by 2 C: the bound of uncut samples is not one."""
+    """A record that displaces another moves the sum by 2 C: the bound of uncut samples is not
+    one."""
     uncut = dpsub.account(dpsub.Poisson(0.8), noise_multiplier=0.8, epsilon=0.5)
     laws = [law_of_sum(values, 0.8, 2) for values in neighbours(Relation.ADD_REMOVE, 4, 1.0, -1.0)]
     assert larger_divergence(*laws, 0.8)[1] > uncut.upper * 1.01
@@ -122,7 +133,9 @@ def test_simulated_samples(relation: Relation) -> None:
 def test_room_for_all_is_poisson_sampling(relation: Relation) -> None:
     event, *_ = truncated_case(50, 0.1, 51, relation, 1.0)
     lower, upper, _ = Composition([(event, 20)]).answer(Target(delta=1e-5))
-    known = dpsub.account(dpsub.Poisson(0.1), noise_multiplier=1.0, steps=20, delta=1e-5, adjacency=str(relation))
+    known = dpsub.account(
+        dpsub.Poisson(0.1), noise_multiplier=1.0, steps=20, delta=1e-5, adjacency=str(relation)
+    )
     assert event.exact
     assert (lower, upper) == (known.lower, known.upper)
 
@@ -130,7 +143,9 @@ def test_room_for_all_is_poisson_sampling(relation: Relation) -> None:
 def test_samples_that_are_always_cut_are_those_of_fixed_size() -> None:
     event, *_ = truncated_case(100, 1.0, 10, Relation.ADD_REMOVE, 1.0)
     lower, upper, _ = Composition([(event, 10)]).answer(Target(delta=1e-5))
-    known = dpsub.account(dpsub.Wor(10), 100, noise_multiplier=1.0, steps=10, delta=1e-5, adjacency="add_remove")
+    known = dpsub.account(
+        dpsub.Wor(10), 100, noise_multiplier=1.0, steps=10, delta=1e-5, adjacency="add_remove"
+    )
     assert lower == pytest.approx(known.lower, rel=2e-3)
     assert known.lower <= upper <= known.upper * 1.002
 
@@ -154,7 +169,8 @@ def test_extreme_sizes_and_noise(n: int, rate: float, most: int, s: float) -> No
 
 
 def test_one_step_without_room_has_closed_forms() -> None:
-    """All sampled, all but one cut: under zero_out the two directions differ, and the larger one is attained."""
+    """All sampled, all but one cut: under zero_out the two directions differ, and the larger one is
+    attained."""
     event, *_ = truncated_case(4, 1.0, 1, Relation.SUBSTITUTE, 1.0)
     lower, upper, _ = Composition([(event, 1)]).answer(Target(epsilon=1.0))
     exact = 0.25 * float(GaussianProfile(2.0).delta(math.log(1 + (math.e - 1) / 0.25)))
@@ -176,13 +192,23 @@ def tail_and_displacing(n: int, rate: float, most: int) -> tuple[mpf, mpf]:
     q = mpf(rate)
     law = [mp.binomial(n - 1, k) * q**k * (1 - q) ** (n - 1 - k) for k in range(most, n)]
     full = mp.fsum(law)
-    return full, q * mp.fsum(weight * mpf(most) / (most + i + 1) for i, weight in enumerate(law)) / full
+    return full, q * mp.fsum(
+        weight * mpf(most) / (most + i + 1) for i, weight in enumerate(law)
+    ) / full
 
 
-RARE_CUTS = [(300, 0.02, 230), (300, 0.003, 163), (200, 1e-6, 62), (143, 0.0015, 115), (120, 2.148e-4, 87)]
+RARE_CUTS = [
+    (300, 0.02, 230),
+    (300, 0.003, 163),
+    (200, 1e-6, 62),
+    (143, 0.0015, 115),
+    (120, 2.148e-4, 87),
+]
 
 
-@pytest.mark.parametrize(("n", "rate", "most"), [*RARE_CUTS, (300, 0.02, 200), (60, 0.3, 18), (300, 0.01, 299)])
+@pytest.mark.parametrize(
+    ("n", "rate", "most"), [*RARE_CUTS, (300, 0.02, 200), (60, 0.3, 18), (300, 0.01, 299)]
+)
 def test_probabilities_that_underflow_are_rounded_up(n: int, rate: float, most: int) -> None:
     sample = CutSample(n, rate, most)
     with mp.workdps(40):
@@ -194,7 +220,8 @@ def test_probabilities_that_underflow_are_rounded_up(n: int, rate: float, most: 
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize(("n", "rate", "most"), [*RARE_CUTS, (10, 1e-310, 2), (5, 1e-200, 1)])
 def test_cuts_that_never_happen(n: int, rate: float, most: int, relation: Relation) -> None:
-    """The probability of a cut is below every double, or next to it: Poisson sampling to all intents and purposes."""
+    """The probability of a cut is below every double, or next to it: Poisson sampling to all
+    intents and purposes."""
     asked = {"noise_multiplier": 0.7, "steps": 10, "adjacency": str(relation), "delta": 1e-5}
     found = dpsub.account(dpsub.TruncatedPoisson(rate, most), n, **asked)
     if 10 * rate <= 1e-5:

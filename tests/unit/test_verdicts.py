@@ -1,4 +1,5 @@
-"""Verdicts: each rule, Holm's procedure, rounding, variants, planted faults; the expected ones and their scripts."""
+"""Verdicts: each rule, Holm's procedure, rounding, variants, planted faults; the expected ones and
+their scripts."""
 
 from __future__ import annotations
 
@@ -22,19 +23,42 @@ FOLDER = Path(__file__).resolve().parents[2] / "src/dpsub/papers"
 
 
 def printed(text: str, kind: str = "exact", **fields: Any) -> dict[str, Any]:
-    row = {"paper": "must", "artefact": "table", "sampler": "wr", "column": "mean", "printed": text, "kind": kind,
-           "replicates": math.nan, "spread": math.nan, "status": "as_printed", "erratum": "", "note": ""}  # fmt: skip
+    row = {
+        "paper": "must",
+        "artefact": "table",
+        "sampler": "wr",
+        "column": "mean",
+        "printed": text,
+        "kind": kind,
+        "replicates": math.nan,
+        "spread": math.nan,
+        "status": "as_printed",
+        "erratum": "",
+        "note": "",
+    }
     return {**row, **fields}
 
 
 def ours(value: float, variant: str = "stated", **fields: Any) -> dict[str, Any]:
     row = dict.fromkeys(("standard_error", "replicates", "lower", "upper"), math.nan)
-    return {"sampler": "wr", "column": "mean", "variant": variant, "value": value, "note": "", **row, **fields}
+    return {
+        "sampler": "wr",
+        "column": "mean",
+        "variant": variant,
+        "value": value,
+        "note": "",
+        **row,
+        **fields,
+    }
 
 
-def compare(numbers: list[dict[str, Any]], values: list[dict[str, Any]], labels: tuple[str, ...] = ()) -> pd.DataFrame:
+def compare(
+    numbers: list[dict[str, Any]], values: list[dict[str, Any]], labels: tuple[str, ...] = ()
+) -> pd.DataFrame:
     frame = pd.DataFrame(values, columns=["sampler", *verdicts.VALUE_COLUMNS])
-    return verdicts.compare(pd.DataFrame(numbers), frame, ("sampler",), labels)[list(verdicts.COLUMNS)]
+    return verdicts.compare(pd.DataFrame(numbers), frame, ("sampler",), labels)[
+        list(verdicts.COLUMNS)
+    ]
 
 
 def verdict(number: dict[str, Any], *values: dict[str, Any], labels: tuple[str, ...] = ()) -> str:
@@ -66,19 +90,30 @@ def verdict(number: dict[str, Any], *values: dict[str, Any], labels: tuple[str, 
         ("0.000", 4e-4, "reproduced"),
     ],
 )
-def test_an_exact_number_must_round_into_the_printed_interval(text: str, value: float, expected: str) -> None:
+def test_an_exact_number_must_round_into_the_printed_interval(
+    text: str, value: float, expected: str
+) -> None:
     assert verdict(printed(text), ours(value)) == expected
 
 
 def test_a_clipped_zero_is_exact_up_to_the_resolution_of_the_method() -> None:
-    clipped = published.load("must", "table8", FOLDER).query("column == 'delta_c_lower'").iloc[0].to_dict()
+    clipped = (
+        published.load("must", "table8", FOLDER)
+        .query("column == 'delta_c_lower'")
+        .iloc[0]
+        .to_dict()
+    )
     for value, expected in ((0.0, "reproduced"), (-3e-14, "reproduced"), (8.4e-8, "differs")):
         row = ours(value, sampler=clipped["sampler"], column="delta_c_lower")
         assert verdict({str(name): entry for name, entry in clipped.items()}, row) == expected
 
 
-@given(st.integers(-(10**6), 10**6), st.integers(0, 6), st.integers(1, 10**6), st.sampled_from([-1, 1]))
-def test_half_a_unit_and_a_little_more_differs(number: int, digits: int, excess: int, sign: int) -> None:
+@given(
+    st.integers(-(10**6), 10**6), st.integers(0, 6), st.integers(1, 10**6), st.sampled_from([-1, 1])
+)
+def test_half_a_unit_and_a_little_more_differs(
+    number: int, digits: int, excess: int, sign: int
+) -> None:
     assume(number != 0 or digits > 0)
     text = f"{Decimal(number).scaleb(-digits):f}"
     shown = published.parse_printed(text)
@@ -117,12 +152,15 @@ def test_a_single_cell_is_judged_at_one_percent() -> None:
     number = printed("1.0000", "monte_carlo", replicates=200, spread=0.04 * math.sqrt(200))
     limit = float(stats.norm.isf(0.005)) * math.hypot(0.03, 0.04)
     for factor, expected in ((0.99, "within_error"), (1.01, "differs")):
-        assert verdict(number, mean_row(1 + 0.00005 + factor * limit, standard_error=0.03)) == expected
+        assert (
+            verdict(number, mean_row(1 + 0.00005 + factor * limit, standard_error=0.03)) == expected
+        )
 
 
 def test_an_error_that_the_paper_does_not_print_is_ours_at_its_number_of_replicates() -> None:
     assert verdicts.paper_error(0.01, 100, 200, math.nan) == pytest.approx(0.01 / math.sqrt(2))
-    assert verdicts.paper_error(0.01, 100, 1, math.nan) == pytest.approx(0.1)  # the SD over our seeds
+    # the SD over our seeds
+    assert verdicts.paper_error(0.01, 100, 1, math.nan) == pytest.approx(0.1)
     assert verdicts.paper_error(0.01, 100, 200, 0.5) == pytest.approx(0.5 / math.sqrt(200))
     assert verdicts.paper_error(0.0, math.nan, 200, math.nan) == 0
     with pytest.raises(ArgumentError, match="must come with its number of replicates, got nan"):
@@ -138,7 +176,9 @@ def test_a_deviation_without_error_gets_the_one_of_a_normal_sample() -> None:
 
 
 def test_one_replicate_is_not_compared() -> None:
-    frame = compare([printed("0.990", "monte_carlo", replicates=200, spread=0.08)], [ours(1.2, replicates=1)])
+    frame = compare(
+        [printed("0.990", "monte_carlo", replicates=200, spread=0.08)], [ours(1.2, replicates=1)]
+    )
     assert frame["verdict"].iloc[0] == "not_compared"
     assert frame["note"].iloc[0] == "no standard error: this run has too few replicates"
 
@@ -178,10 +218,15 @@ def test_the_false_alarm_rate_is_below_the_level() -> None:
     for _ in range(families):
         theirs = rng.normal(1.0, paper_sd / math.sqrt(200), cells)
         mine = rng.normal(1.0, paper_sd / math.sqrt(200), cells)
-        numbers = [printed(f"{x:.3f}", "monte_carlo", sampler=str(i), replicates=200, spread=paper_sd)
-                   for i, x in enumerate(theirs)]  # fmt: skip
+        numbers = [
+            printed(f"{x:.3f}", "monte_carlo", sampler=str(i), replicates=200, spread=paper_sd)
+            for i, x in enumerate(theirs)
+        ]
         error = paper_sd / math.sqrt(200)
-        rows = [ours(x, sampler=str(i), standard_error=error, replicates=200) for i, x in enumerate(mine)]
+        rows = [
+            ours(x, sampler=str(i), standard_error=error, replicates=200)
+            for i, x in enumerate(mine)
+        ]
         alarms += int((compare(numbers, rows)["verdict"] == "differs").any())
     # With the rate at 1 %, more than 17 alarms in 400 have probability 1e-6.
     assert stats.binom.sf(17, families, 0.01) < 2e-6
@@ -194,12 +239,26 @@ def test_the_false_alarm_rate_is_below_the_level() -> None:
 @pytest.mark.parametrize(
     ("number", "values", "expected"),
     [
-        (printed("14", "extreme", replicates=10000), [ours(17.0, lower=14, upper=20)], "within_error"),
-        (printed("20", "extreme", replicates=10000), [ours(17.0, lower=14, upper=20)], "within_error"),
+        (
+            printed("14", "extreme", replicates=10000),
+            [ours(17.0, lower=14, upper=20)],
+            "within_error",
+        ),
+        (
+            printed("20", "extreme", replicates=10000),
+            [ours(17.0, lower=14, upper=20)],
+            "within_error",
+        ),
         (printed("21", "extreme", replicates=10000), [ours(17.0, lower=14, upper=20)], "differs"),
-        (printed("14", "extreme", replicates=10000), [ours(14.0)], "differs"),  # no interval of the exact law
-        (printed("41292", "real_data"), [ours(41292, standard_error=0.0, replicates=1)], "within_error"),
-        (printed("41292", "real_data"), [ours(41293, standard_error=0.0, replicates=1)], "differs"),  # a count
+        # no interval of the exact law
+        (printed("14", "extreme", replicates=10000), [ours(14.0)], "differs"),
+        (
+            printed("41292", "real_data"),
+            [ours(41292, standard_error=0.0, replicates=1)],
+            "within_error",
+        ),
+        # a count
+        (printed("41292", "real_data"), [ours(41293, standard_error=0.0, replicates=1)], "differs"),
         (printed("eta decreases with m", "claim"), [ours(1.0)], "holds"),
         (printed("eta decreases with m", "claim"), [ours(0.0)], "fails"),
         (printed("350.00", "timing"), [], "reported"),
@@ -208,13 +267,21 @@ def test_the_false_alarm_rate_is_below_the_level() -> None:
         (printed("3e+05", "setting"), [ours(300000)], "used"),
     ],
 )
-def test_each_kind_has_its_rule(number: dict[str, Any], values: list[dict[str, Any]], expected: str) -> None:
+def test_each_kind_has_its_rule(
+    number: dict[str, Any], values: list[dict[str, Any]], expected: str
+) -> None:
     assert verdict(number, *values, labels=("real",)) == expected
 
 
 def test_a_claim_without_value_gives_its_reason() -> None:
-    frame = compare([printed("WW is best", "claim", note="Section 4")], [ours(math.nan, note="no records of it")])
-    assert frame[["verdict", "note"]].iloc[0].tolist() == ["not_compared", "no records of it; Section 4"]
+    frame = compare(
+        [printed("WW is best", "claim", note="Section 4")],
+        [ours(math.nan, note="no records of it")],
+    )
+    assert frame[["verdict", "note"]].iloc[0].tolist() == [
+        "not_compared",
+        "no records of it; Section 4",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -232,10 +299,17 @@ def test_a_claim_without_value_gives_its_reason() -> None:
 def test_a_statement_about_privacy_is_judged_by_what_is_true(
     formula: float, truth: list[dict[str, Any]], verdict: str, said: str
 ) -> None:
-    frame = compare([printed("delta is below 1/n", "privacy")], [ours(formula), ours(formula, "as_done"), *truth])
+    frame = compare(
+        [printed("delta is below 1/n", "privacy")],
+        [ours(formula), ours(formula, "as_done"), *truth],
+    )
     judged = frame.set_index("variant")
     for variant in ("stated", "as_done"):
-        assert judged.loc[variant, ["value", "verdict", "note"]].tolist() == [formula, verdict, said]
+        assert judged.loc[variant, ["value", "verdict", "note"]].tolist() == [
+            formula,
+            verdict,
+            said,
+        ]
     if truth and verdict != "fails":
         assert judged.loc["rigorous", "verdict"] == verdict
     assert list(verdicts.overall_by_cell(frame).values()) == [verdict]
@@ -250,16 +324,26 @@ def test_every_verdict_of_a_statement_agrees_fails_or_is_neither() -> None:
     assert not set(verdicts.AGREEING) & set(verdicts.FAILING)
     assert {agree for agree, *_ in verdicts.WORDS.values()} <= set(verdicts.AGREEING)
     assert {differ for *_, differ in verdicts.WORDS.values()} <= set(verdicts.FAILING)
-    neither = {verdicts.OPEN, *(only for _, only, _ in verdicts.WORDS.values()), *verdicts.UNJUDGED.values()}
+    neither = {
+        verdicts.OPEN,
+        *(only for _, only, _ in verdicts.WORDS.values()),
+        *verdicts.UNJUDGED.values(),
+    }
     assert not neither & {*verdicts.AGREEING, *verdicts.FAILING}
 
 
 def test_numbers_on_real_data_are_judged_on_real_data_only() -> None:
     number = printed("0.979", "real_data", column="accuracy", replicates=1)
-    near, far = (ours(x, column="accuracy", standard_error=0.0002, replicates=100) for x in (0.977, 0.764))
+    near, far = (
+        ours(x, column="accuracy", standard_error=0.0002, replicates=100) for x in (0.977, 0.764)
+    )
     assert verdict(number, near, labels=("real",)) == "within_error"
     assert verdict(number, far, labels=("real",)) == "differs"
-    frame = compare([number], [far, {**near, "variant": "as_done"}, {**near, "variant": "consistent"}], ("synthetic",))
+    frame = compare(
+        [number],
+        [far, {**near, "variant": "as_done"}, {**near, "variant": "consistent"}],
+        ("synthetic",),
+    )
     assert frame["verdict"].tolist() == ["not_compared", "not_compared", "shown"]
     assert frame["note"].tolist() == ["not the real data but synthetic"] * 3
     assert frame["value"].tolist() == [0.764, 0.977, 0.977]
@@ -279,7 +363,8 @@ def test_a_setting_that_the_run_has_not_is_shown_as_printed_and_another_one_is_n
         ([ours(2000)], [2000, "not_compared", "this run uses 2000; Section 4"]),
     ):
         assert compare([setting], values)[["value", "verdict", "note"]].iloc[0].tolist() == expected
-    values = pd.DataFrame([{**ours(2000), "configured": True}])  # what the configuration says, not reduced records
+    # what the configuration says, not reduced records
+    values = pd.DataFrame([{**ours(2000), "configured": True}])
     frame = verdicts.compare(pd.DataFrame([setting]), values, ("sampler",))
     assert frame[["value", "verdict"]].iloc[0].tolist() == [2000, "differs"]
 
@@ -297,7 +382,10 @@ def judged(kind: str, stated: float, as_done: float) -> list[str]:
     number = printed("1.0", kind, replicates=200, spread=0.1, erratum="E3")
     extra: dict[str, Any] = {"standard_error": 0.01, "replicates": 200, "lower": 0.9, "upper": 1.1}
     if kind == "extreme":
-        rows = [ours(x, v, lower=x - 0.1, upper=x + 0.1) for x, v in ((stated, "stated"), (as_done, "as_done"))]
+        rows = [
+            ours(x, v, lower=x - 0.1, upper=x + 0.1)
+            for x, v in ((stated, "stated"), (as_done, "as_done"))
+        ]
     else:
         rows = [ours(stated, **extra), ours(as_done, "as_done", **extra)]
     frame = compare([number], rows)
@@ -315,7 +403,9 @@ def judged(kind: str, stated: float, as_done: float) -> list[str]:
         ("claim", "holds", "reproduced_as_done", "fails"),
     ],
 )
-def test_a_cell_that_agrees_only_as_done_says_so(kind: str, agree: str, only_as_done: str, differ: str) -> None:
+def test_a_cell_that_agrees_only_as_done_says_so(
+    kind: str, agree: str, only_as_done: str, differ: str
+) -> None:
     assert judged(kind, 1.0, 1.0) == [agree, agree]
     assert judged(kind, 1.0, 5.0) == [agree, differ]
     assert judged(kind, 5.0, 1.0) == [differ, only_as_done]
@@ -331,27 +421,49 @@ def test_other_variants_are_shown_and_never_judged() -> None:
 
 def test_a_number_with_shown_variants_only_is_not_compared() -> None:
     frame = compare([printed("0.12")], [ours(0.12, "consistent")])
-    assert frame[["variant", "verdict"]].values.tolist() == [["stated", "not_compared"], ["consistent", "shown"]]
+    assert frame[["variant", "verdict"]].values.tolist() == [
+        ["stated", "not_compared"],
+        ["consistent", "shown"],
+    ]
 
 
 def test_the_columns_and_the_order_of_the_rows() -> None:
     numbers = [printed("1", sampler=name) for name in ("wr", "poisson", "wor")]
     frame = compare(numbers, [ours(1.0, sampler=name) for name in ("wor", "wr", "poisson")])
     assert tuple(frame.columns) == (
-        "paper", "artefact", "row", "column", "printed", "kind", "variant", "value", "lower", "upper", "verdict",
-        "erratum", "note",
-    )  # fmt: skip
+        "paper",
+        "artefact",
+        "row",
+        "column",
+        "printed",
+        "kind",
+        "variant",
+        "value",
+        "lower",
+        "upper",
+        "verdict",
+        "erratum",
+        "note",
+    )
     assert frame["row"].tolist() == ["sampler=wr", "sampler=poisson", "sampler=wor"]
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda frame: frame.assign(variant="stats"), "a variant must be one of stated, .*, got 'stats'"),
-        (lambda frame: pd.concat([frame, frame]), "each value must come once, got wr, mean, stated twice"),
+        (
+            lambda frame: frame.assign(variant="stats"),
+            "a variant must be one of stated, .*, got 'stats'",
+        ),
+        (
+            lambda frame: pd.concat([frame, frame]),
+            "each value must come once, got wr, mean, stated twice",
+        ),
     ],
 )
-def test_malformed_values_are_refused(change: Callable[[pd.DataFrame], pd.DataFrame], sentence: str) -> None:
+def test_malformed_values_are_refused(
+    change: Callable[[pd.DataFrame], pd.DataFrame], sentence: str
+) -> None:
     values = pd.DataFrame([ours(1.0)])
     with pytest.raises(DataError, match=sentence):
         verdicts.compare(pd.DataFrame([printed("1.0")]), change(values), ("sampler",))
@@ -360,16 +472,28 @@ def test_malformed_values_are_refused(change: Callable[[pd.DataFrame], pd.DataFr
 def test_a_comparison_survives_its_file(tmp_path: Path) -> None:
     frame = compare([printed("0.050", note="a, b")], [ours(0.1 + 0.2), ours(1e-300, "as_done")])
     frame.to_csv(tmp_path / "comparison.csv", index=False)
-    pd.testing.assert_frame_equal(verdicts.read(tmp_path / "comparison.csv"), frame, check_dtype=False)
+    pd.testing.assert_frame_equal(
+        verdicts.read(tmp_path / "comparison.csv"), frame, check_dtype=False
+    )
 
 
 # Expected verdicts.
 
 
-
-def judgement(column: str, verdict: str, *, variant: str = "stated", note: str = "") -> dict[str, Any]:
-    fixed = {"paper": "must", "artefact": "table8", "row": "sampler=wr", "printed": "1", "kind": "real_data",
-             "value": 1.0, "lower": 0.0, "upper": 2.0, "erratum": ""}  # fmt: skip
+def judgement(
+    column: str, verdict: str, *, variant: str = "stated", note: str = ""
+) -> dict[str, Any]:
+    fixed = {
+        "paper": "must",
+        "artefact": "table8",
+        "row": "sampler=wr",
+        "printed": "1",
+        "kind": "real_data",
+        "value": 1.0,
+        "lower": 0.0,
+        "upper": 2.0,
+        "erratum": "",
+    }
     return {**fixed, "column": column, "variant": variant, "verdict": verdict, "note": note}
 
 
@@ -378,16 +502,19 @@ def run_of(*rows: dict[str, Any]) -> pd.DataFrame:
 
 
 RECORDS = [
-    judgement("accuracy", "differs"), judgement("accuracy", "within_error_as_done", variant="as_done"),
+    judgement("accuracy", "differs"),
+    judgement("accuracy", "within_error_as_done", variant="as_done"),
     judgement("f1", "differs"),
-]  # fmt: skip
+]
 RUN = run_of(*RECORDS)
 KNOWN = verdicts.accepted(RUN, pd.DataFrame(columns=[*verdicts.KEY, "verdict"]))
 
 
 def changed(run: pd.DataFrame) -> list[tuple[str, str, str, str]]:
     changes = verdicts.expected_changes(run, KNOWN)
-    return sorted(changes[["column", "variant", "expected", "found"]].itertuples(index=False, name=None))
+    return sorted(
+        changes[["column", "variant", "expected", "found"]].itertuples(index=False, name=None)
+    )
 
 
 def test_the_same_verdicts_are_no_change() -> None:
@@ -405,7 +532,9 @@ def test_a_changed_a_new_and_a_lost_verdict_are_changes() -> None:
 
 def test_a_stand_in_is_accepted_for_every_variant_of_its_numbers() -> None:
     note = f"{verdicts.NOT_REAL} but synthetic"
-    run = run_of(judgement("accuracy", "not_compared", note=note), judgement("f1", "not_compared", note=note))
+    run = run_of(
+        judgement("accuracy", "not_compared", note=note), judgement("f1", "not_compared", note=note)
+    )
     assert changed(run) == []
 
 
@@ -416,12 +545,16 @@ def test_a_number_that_lost_its_value_is_a_change() -> None:
 
 def test_a_stand_in_takes_no_expected_verdict_away() -> None:
     run = run_of(judgement("f1", "not_compared", note=f"{verdicts.NOT_REAL} but synthetic"))
-    with pytest.raises(DataError, match="must come from a run on the real data, got 1 numbers not compared"):
+    with pytest.raises(
+        DataError, match="must come from a run on the real data, got 1 numbers not compared"
+    ):
         verdicts.accepted(run, KNOWN)
 
 
 def test_a_number_that_no_run_could_compare_has_no_expected_verdict() -> None:
-    run = run_of(*RECORDS, judgement("npv", "not_compared", note=f"{verdicts.NOT_REAL} but synthetic"))
+    run = run_of(
+        *RECORDS, judgement("npv", "not_compared", note=f"{verdicts.NOT_REAL} but synthetic")
+    )
     accepted = verdicts.accepted(run, KNOWN)
     assert accepted.equals(KNOWN)
     assert verdicts.expected_changes(run, accepted).empty
@@ -429,7 +562,14 @@ def test_a_number_that_no_run_could_compare_has_no_expected_verdict() -> None:
 
 def test_only_what_is_made_at_published_settings_is_held_against_the_expected_verdicts() -> None:
     other = RUN.assign(verdict="differs")
-    assert verdicts.check(RUN, KNOWN, ["must/table8"]) == f"{verdicts.AS_EXPECTED}: 3 compared at published settings"
-    assert verdicts.check(other, KNOWN, ["must/table9"]) == f"{verdicts.AS_EXPECTED}: 0 compared at published settings"
+    assert verdicts.check(RUN, KNOWN, ["must/table8"]) == (
+        f"{verdicts.AS_EXPECTED}: 3 compared at published settings"
+    )
+    assert verdicts.check(other, KNOWN, ["must/table9"]) == (
+        f"{verdicts.AS_EXPECTED}: 0 compared at published settings"
+    )
     said = verdicts.check(other, KNOWN, ["must/table8"])
-    assert said.startswith("1 verdicts changed (3 compared)") and "within_error_as_done  differs" in said
+    assert (
+        said.startswith("1 verdicts changed (3 compared)")
+        and "within_error_as_done  differs" in said
+    )

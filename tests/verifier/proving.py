@@ -1,4 +1,5 @@
-"""What the tests of certificates share: a certificate as a file, and what the verifier says of it."""
+"""What the tests of certificates share: a certificate as a file, and what the verifier says of
+it."""
 
 from __future__ import annotations
 

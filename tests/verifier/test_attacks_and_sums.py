@@ -1,4 +1,5 @@
-"""The filler flip, laws of likelihood ratios, the largest sum of an epoch: closed forms and mutations."""
+"""The filler flip, laws of likelihood ratios, the largest sum of an epoch: closed forms and
+mutations."""
 
 import copy
 import math
@@ -39,7 +40,9 @@ def test_one_step_attains_the_profile_but_not_more():
     gaussian = q * (norm.cdf(1 - place) - lifted * norm.cdf(-1 - place))
     laplace = q - math.sqrt(q * math.exp(-2) * (a - 1 + q))
     for exact, is_laplace in ((gaussian, False), (laplace, True)):
-        found = float(Flip(0.01, -400, 300, 128).value(signs(q, 1.0, is_laplace), arb(0.5), [[1, 1]]))
+        found = float(
+            Flip(0.01, -400, 300, 128).value(signs(q, 1.0, is_laplace), arb(0.5), [[1, 1]])
+        )
         assert exact - 1e-5 < found <= exact
 
 
@@ -53,11 +56,21 @@ def test_two_steps_beat_both_static_fillers():
 
 def test_pairs_are_summed_as_if_they_were_listed():
     generator = np.random.default_rng(4)
-    laws = [Ratios(sorted(generator.lognormal(size=n).tolist()), generator.random(n).tolist()) for n in (7, 12)]
+    laws = [
+        Ratios(sorted(generator.lognormal(size=n).tolist()), generator.random(n).tolist())
+        for n in (7, 12)
+    ]
     mean = Mean(*laws, 2, 3)
     one, other = (np.array(law.ratios) for law in laws)
-    masses = [np.array([float(law.parted(i).right_q - law.parted(i + 1).right_q) for i in range(len(law.ratios))])
-              for law in laws]
+    masses = [
+        np.array(
+            [
+                float(law.parted(i).right_q - law.parted(i + 1).right_q)
+                for i in range(len(law.ratios))
+            ]
+        )
+        for law in laws
+    ]
     ratios, weights = np.add.outer(2 * one, 3 * other) / 5, np.outer(*masses)
     for a in (0.0, 0.3, 1.0, 1.7, 9.0):
         parted, right = mean.beyond(a), ratios > a
@@ -89,7 +102,8 @@ def test_events_of_the_largest_sum():
         below = norm.cdf(t / s) ** (batches - 1)
         first, second = 1 - norm.cdf((t - 2) / s) * below, 1 - norm.cdf(t / s) * below
         found = float(events.attained(arb(second)))
-        assert first - 1e-4 < found <= first + 1e-12  # the likelihood ratio rises: half-lines are best
+        # the likelihood ratio rises: half-lines are best
+        assert first - 1e-4 < found <= first + 1e-12
 
 
 @pytest.fixture(scope="module")
@@ -98,10 +112,15 @@ def certificates():
     asked = {"noise_multiplier": 1.0, "delta": 1e-4}
     return {
         "flip": dpsub.account(dpsub.Wor(20), 100, steps=6, **asked).certificate(),
-        "flip, zero_out": dpsub.account(dpsub.Wor(20), 100, steps=6, adjacency="zero_out", **asked).certificate(),
-        "sums": dpsub.account(dpsub.RandomAllocation(5), epochs=2, adjacency="add_remove", **asked).certificate(),
-        "epochs": dpsub.account(dpsub.Shuffle(25), 100, epochs=2, adjacency="zero_out", noise_multiplier=0.4,
-                                delta=1e-4).certificate(),
+        "flip, zero_out": dpsub.account(
+            dpsub.Wor(20), 100, steps=6, adjacency="zero_out", **asked
+        ).certificate(),
+        "sums": dpsub.account(
+            dpsub.RandomAllocation(5), epochs=2, adjacency="add_remove", **asked
+        ).certificate(),
+        "epochs": dpsub.account(
+            dpsub.Shuffle(25), 100, epochs=2, adjacency="zero_out", noise_multiplier=0.4, delta=1e-4
+        ).certificate(),
     }
 
 
@@ -147,7 +166,10 @@ MUTATIONS = [
 
 
 QUICK = [("flip", "blocks"), ("sums", "times"), ("epochs", "filler")]
-PARAMETERS = [pytest.param(*row, marks=() if (row[0], row[1][-1]) in QUICK else pytest.mark.slow) for row in MUTATIONS]
+PARAMETERS = [
+    pytest.param(*row, marks=() if (row[0], row[1][-1]) in QUICK else pytest.mark.slow)
+    for row in MUTATIONS
+]
 
 
 @pytest.mark.parametrize(("name", "place", "change"), PARAMETERS)

@@ -46,14 +46,20 @@ def divergence(x, y, q, s, a):
 @pytest.mark.parametrize("a", [1.0, 1.05, 1.4])
 def test_a_cell_bounds_its_members(C, psi, a):
     q, s = 0.2, 1.5
-    v, w, g = ((math.sin(C), -math.cos(C)), (-math.sin(C), -math.cos(C)), (math.sin(psi), math.cos(psi)))
+    v, w, g = (
+        (math.sin(C), -math.cos(C)),
+        (-math.sin(C), -math.cos(C)),
+        (math.sin(psi), math.cos(psi)),
+    )
     x, y = (v[0] - g[0], v[1] - g[1]), (w[0] - g[0], w[1] - g[1])
     forward, backward = divergence(x, y, q, s, a), divergence(y, x, q, s, a)
 
     def bounds(cell):
         sides = bounds_of([cell], Draws.once(arb(q)), arb(s), arb(1e-15))[0]
-        return [float(side(Order(arb(a) - 1), arb(enough * (1 + 1e-3))).upper())
-                for side, enough in zip(sides, (forward, backward), strict=True)]
+        return [
+            float(side(Order(arb(a) - 1), arb(enough * (1 + 1e-3))).upper())
+            for side, enough in zip(sides, (forward, backward), strict=True)
+        ]
 
     point = bounds(Cell((C, C), (psi, psi)))
     for bound, truth in zip(point, (forward, backward), strict=True):
@@ -72,9 +78,14 @@ def laplace_divergence(x, y, q, s, a):
     return np.maximum(base + q * density(x) - a * (base + q * density(y)), 0).sum() * (t[1] - t[0])
 
 
-@pytest.mark.parametrize(("third", "place"), [
-    ("replaced", lambda u: (u, u - 2)), ("second", lambda u: (2, u)), ("first", lambda u: (u, 2)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("third", "place"),
+    [
+        ("replaced", lambda u: (u, u - 2)),
+        ("second", lambda u: (2, u)),
+        ("first", lambda u: (u, 2)),
+    ],
+)
 @pytest.mark.parametrize("u", [0.0, 0.3, 1.1, 1.9, 2.0])
 @pytest.mark.parametrize("a", [1.0, 1.02, 1.2, 1.6])
 def test_an_interval_bounds_its_members(third, place, u, a):
@@ -83,8 +94,10 @@ def test_an_interval_bounds_its_members(third, place, u, a):
     truth = [laplace_divergence(x, y, q, s, a), laplace_divergence(y, x, q, s, a)]
 
     def bounds(low, high):
-        return [float(bound(Order(arb(a) - 1), arb(0)).upper())
-                for bound in Interval(third, (low, high)).bounds(arb(q), arb(s))]
+        return [
+            float(bound(Order(arb(a) - 1), arb(0)).upper())
+            for bound in Interval(third, (low, high)).bounds(arb(q), arb(s))
+        ]
 
     assert bounds(u, u) == pytest.approx(truth, abs=1e-7)
     wide = bounds(max(u - 0.2, 0.0), min(u + 0.2, 2.0))
@@ -115,8 +128,8 @@ def test_covers_leave_no_gap():
 
 
 def test_weights_of_the_base():
-    """The law of u for b = 5, m = 4, from all draws, and moved to fewer values: falling convex functions have no
-    smaller means.
+    """The law of u for b = 5, m = 4, from all draws, and moved to fewer values: falling convex
+    functions have no smaller means.
     """
     b, m, q, p_0 = 5, 4, 0.5, (1 - 1 / 5) ** 4
     e = (1 - q) / q
@@ -127,26 +140,42 @@ def test_weights_of_the_base():
     assert sum(float(mass) for _, mass in weights) == pytest.approx(1)
     assert sum(float(u * mass) for u, mass in weights) == pytest.approx(np.mean(truth))
     for power in (2, 3):
-        assert sum(float(u**power * mass) for u, mass in weights) == pytest.approx(np.mean(np.power(truth, power)))
+        assert sum(float(u**power * mass) for u, mass in weights) == pytest.approx(
+            np.mean(np.power(truth, power))
+        )
     b, m = 400, 150
     many, light = base_weights(b, m, arb(q), arb(0.7), arb(1e-12))
     assert len(many) <= WEIGHTS + 1 and light < 1e-12
     rng = np.random.default_rng(1)
     empty = b - np.array([len(np.unique(rng.integers(b - 1, size=m))) for _ in range(20_000)])
     u = (0.7 + e * b * (1 - 1 / b) ** m / empty) / (0.7 + e)
-    assert sum(float(u * mass) for u, mass in many) == pytest.approx(u.mean(), abs=5 * u.std() / 20_000**0.5)
-    spread = sum(float(u * u * mass) for u, mass in many) - sum(float(u * mass) for u, mass in many) ** 2
-    # Bins of more than half a deviation, moved to their ends, spread it by a tenth; sampling is good to a hundredth.
+    assert sum(float(u * mass) for u, mass in many) == pytest.approx(
+        u.mean(), abs=5 * u.std() / 20_000**0.5
+    )
+    spread = (
+        sum(float(u * u * mass) for u, mass in many) - sum(float(u * mass) for u, mass in many) ** 2
+    )
+    # Bins of more than half a deviation, moved to their ends, spread it by a tenth; sampling is
+    # good to a hundredth.
     assert 1.02 * u.var() < spread < 1.2 * u.var()
 
 
 def test_charges_keep_to_their_budget():
-    draws = Draws(arb(1), [arb(0.6), arb(0.3), arb(0.08), arb(0.02)], arb(0), [(arb(1), arb(1))], arb(0), raised=True)
+    draws = Draws(
+        arb(1),
+        [arb(0.6), arb(0.3), arb(0.08), arb(0.02)],
+        arb(0),
+        [(arb(1), arb(1))],
+        arb(0),
+        raised=True,
+    )
     side = bounds_of([Cell((0.5, 0.9), (0.1, 0.4))], draws, arb(2), arb(1e-15))[0][0]
     for u in (1e-6, 0.1, 3.0, 1e4):
         budget = arb(u) * draws.base
         charges = side._charges(Order(arb(u)), side.terms, budget)
-        spent = sum((p * charge for (p, _), charge in zip(side.terms, charges, strict=True)), arb(0))
+        spent = sum(
+            (p * charge for (p, _), charge in zip(side.terms, charges, strict=True)), arb(0)
+        )
         assert all(charge >= 0 for charge in charges)
         assert spent <= budget and spent > 0.999 * budget
 
@@ -156,7 +185,11 @@ def test_charges_keep_to_their_budget():
 
 GAMES = {
     "gaussian": (dpsub.Wor(4), 20, {"noise_multiplier": 2, "steps": 2, "delta": 1e-2}),
-    "laplace": (dpsub.Wor(50), 1000, {"noise_multiplier": 4, "steps": 20, "delta": 1e-3, "mechanism": "laplace"}),
+    "laplace": (
+        dpsub.Wor(50),
+        1000,
+        {"noise_multiplier": 4, "steps": 20, "delta": 1e-3, "mechanism": "laplace"},
+    ),
 }
 
 
@@ -170,7 +203,8 @@ def made(name):
 
 @pytest.fixture(params=["laplace", pytest.param("gaussian", marks=pytest.mark.slow)])
 def certificate(request):
-    """Of a game that is quick to play again, and among the slow tests of one with cells of the plane."""
+    """Of a game that is quick to play again, and among the slow tests of one with cells of the
+    plane."""
     return copy.deepcopy(made(request.param))
 
 
@@ -234,9 +268,19 @@ def swapped_laws(data):
 
 
 MUTATIONS = (
-    removed_cell, less_mass, less_noise, larger_sample, more_steps, steps_everywhere, other_relation, claimed, shifted,
-    another_step, other_noise, swapped_laws,
-)  # fmt: skip
+    removed_cell,
+    less_mass,
+    less_noise,
+    larger_sample,
+    more_steps,
+    steps_everywhere,
+    other_relation,
+    claimed,
+    shifted,
+    another_step,
+    other_noise,
+    swapped_laws,
+)
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -266,16 +310,27 @@ def test_hours_are_not_spent(certificate, tmp_path):
 
 
 def test_one_cell_is_theorem_2(tmp_path):
-    """The law of a plain answer dominates every choice: as the law of one cell it proves the same claim."""
-    found = dpsub.account(dpsub.Wor(4), 20, adjacency="substitute", noise_multiplier=2, steps=2, epsilon=0.5)
+    """The law of a plain answer dominates every choice: as the law of one cell it proves the same
+    claim."""
+    found = dpsub.account(
+        dpsub.Wor(4), 20, adjacency="substitute", noise_multiplier=2, steps=2, epsilon=0.5
+    )
     data = found.certificate()
     data["claim"]["lower"] = None
     law = data["upper"]["forward"][0]["law"]
     assert law["offset"] == 0
     cells = [{"cell": [0.0, HALF, -HALF, HALF], "law": law}]
     points = law["indices"][-1] + 1
-    data["upper"] = {"game": {"release": 0, "steps": 2, "theorem": "15", "section": "4.1", "points": points,
-                              "cells": cells}}
+    data["upper"] = {
+        "game": {
+            "release": 0,
+            "steps": 2,
+            "theorem": "15",
+            "section": "4.1",
+            "points": points,
+            "cells": cells,
+        }
+    }
     lines, code = proved_again(data, tmp_path)
     assert code == VERIFIED, lines
 
@@ -296,12 +351,23 @@ def test_with_replacement(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sampler", "n", "noise_multiplier", "steps", "delta"), [
-    (dpsub.Wr(5), 50, 2, 10, 1e-3), (dpsub.MustOW(50, 5), 1000, 2, 50, 1e-5),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("sampler", "n", "noise_multiplier", "steps", "delta"),
+    [
+        (dpsub.Wr(5), 50, 2, 10, 1e-3),
+        (dpsub.MustOW(50, 5), 1000, 2, 50, 1e-5),
+    ],
+)
 def test_samples_with_replacement(sampler, n, noise_multiplier, steps, delta, tmp_path):
-    found = dpsub.account(sampler, n, adjacency="substitute", noise_multiplier=noise_multiplier, steps=steps,
-                          delta=delta, tight=True)
+    found = dpsub.account(
+        sampler,
+        n,
+        adjacency="substitute",
+        noise_multiplier=noise_multiplier,
+        steps=steps,
+        delta=delta,
+        tight=True,
+    )
     lines, code = proved_again(found.certificate(), tmp_path)
     assert code == VERIFIED, lines
     assert "Theorem 22" in lines[0]
@@ -309,8 +375,15 @@ def test_samples_with_replacement(sampler, n, noise_multiplier, steps, delta, tm
 
 @pytest.mark.slow
 def test_a_thousand_steps(tmp_path):
-    found = dpsub.account(dpsub.Wor(200), 10_000, adjacency="substitute", noise_multiplier=4, steps=1000, delta=1e-5,
-                          tight=True)
+    found = dpsub.account(
+        dpsub.Wor(200),
+        10_000,
+        adjacency="substitute",
+        noise_multiplier=4,
+        steps=1000,
+        delta=1e-5,
+        tight=True,
+    )
     lines, code = proved_again(found.certificate(), tmp_path)
     assert code == VERIFIED, lines
     assert "Theorem 15" in lines[0]

@@ -1,4 +1,5 @@
-"""The golden answers, and one of every theorem and attack, proved again from their certificates alone."""
+"""The golden answers, and one of every theorem and attack, proved again from their certificates
+alone."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from tests.golden import commands, game, samplers
 from tests.verifier.proving import proved_again
 
 OPEN = "not covered: statistic step functions"
-"""The one attack whose laws the verifier does not know: a sum of functions of the steps of an epoch."""
+"""The one attack whose laws the verifier does not know: a sum of functions of the steps of an
+epoch."""
 
 
 class Question(NamedTuple):
@@ -29,10 +31,16 @@ def asked(noise_multiplier: float, delta: float = 1e-5, **more: Any) -> dict[str
 
 
 KINDS = {
-    "poisson, zero_out": Question(dpsub.Poisson(0.01), None, asked(1, steps=100, adjacency="zero_out")),
-    "poisson, substitute": Question(dpsub.Poisson(0.01), None, asked(1, steps=100, adjacency="substitute")),
+    "poisson, zero_out": Question(
+        dpsub.Poisson(0.01), None, asked(1, steps=100, adjacency="zero_out")
+    ),
+    "poisson, substitute": Question(
+        dpsub.Poisson(0.01), None, asked(1, steps=100, adjacency="substitute")
+    ),
     "poisson, little noise": Question(dpsub.Poisson(0.01), None, asked(0.7, 1e-8, steps=20)),
-    "poisson, delta asked": Question(dpsub.Poisson(0.01), None, {"noise_multiplier": 1, "steps": 9, "epsilon": 0.5}),
+    "poisson, delta asked": Question(
+        dpsub.Poisson(0.01), None, {"noise_multiplier": 1, "steps": 9, "epsilon": 0.5}
+    ),
     "laplace": Question(dpsub.Poisson(0.02), None, asked(3, steps=50, mechanism="laplace")),
     "laplace, zero_out": Question(
         dpsub.Poisson(0.02), None, asked(3, steps=50, mechanism="laplace", adjacency="zero_out")
@@ -43,11 +51,17 @@ KINDS = {
     ),
     "wor, add_remove": Question(dpsub.Wor(50), 1000, asked(2, steps=50, adjacency="add_remove")),
     "wor, zero_out": Question(dpsub.Wor(50), 1000, asked(2, steps=50, adjacency="zero_out")),
-    "wor, everyone": Question(dpsub.Wor(4), 4, {"noise_multiplier": 20, "steps": 100, "epsilon": 1}),
+    "wor, everyone": Question(
+        dpsub.Wor(4), 4, {"noise_multiplier": 20, "steps": 100, "epsilon": 1}
+    ),
     "wr, add_remove": Question(dpsub.Wr(20), 1000, asked(2, steps=20, adjacency="add_remove")),
-    "must_ow, add_remove": Question(dpsub.MustOW(2, 2), 4, asked(1, steps=3, adjacency="add_remove")),
+    "must_ow, add_remove": Question(
+        dpsub.MustOW(2, 2), 4, asked(1, steps=3, adjacency="add_remove")
+    ),
     "must_ww": Question(dpsub.MustWW(3, 3), 6, asked(2, 1e-3, steps=3)),
-    "deterministic": Question(dpsub.Deterministic(100), 1000, asked(2, epochs=2, adjacency="substitute")),
+    "deterministic": Question(
+        dpsub.Deterministic(100), 1000, asked(2, epochs=2, adjacency="substitute")
+    ),
     "cyclic": Question(dpsub.CyclicPoisson(0.05, 10), 1000, asked(1, epochs=5)),
     "truncated": Question(dpsub.TruncatedPoisson(0.05, 60), 1000, asked(1, steps=50)),
     "truncated, substitute": Question(
@@ -56,10 +70,16 @@ KINDS = {
     "shuffle": Question(dpsub.Shuffle(100), 1000, asked(0.4, epochs=2, adjacency="zero_out")),
     "shuffle, all steps": Question(dpsub.Shuffle(100), 1000, asked(2, epochs=2)),
     "allocation": Question(dpsub.RandomAllocation(10), None, asked(1, epochs=3)),
-    "allocation, zero_out": Question(dpsub.RandomAllocation(7), None, asked(1, epochs=2, adjacency="zero_out")),
-    "allocation of several": Question(dpsub.RandomAllocation(10, 3), None, asked(2, epochs=2), OPEN),
+    "allocation, zero_out": Question(
+        dpsub.RandomAllocation(7), None, asked(1, epochs=2, adjacency="zero_out")
+    ),
+    "allocation of several": Question(
+        dpsub.RandomAllocation(10, 3), None, asked(2, epochs=2), OPEN
+    ),
     "tight": Question(dpsub.Wor(1), 2, asked(1, 1e-3, steps=2, tight=True)),
-    "tight, laplace": Question(dpsub.Wor(50), 1000, asked(4, 1e-3, steps=20, mechanism="laplace", tight=True)),
+    "tight, laplace": Question(
+        dpsub.Wor(50), 1000, asked(4, 1e-3, steps=20, mechanism="laplace", tight=True)
+    ),
 }
 
 
@@ -67,17 +87,25 @@ LONG = {
     "poisson, less noise": Question(dpsub.Poisson(0.01), None, asked(0.4, 1e-8, steps=20)),
     "poisson, tiny delta": Question(dpsub.Poisson(0.01), None, asked(1, 1e-30, steps=100)),
     "must_ow": Question(dpsub.MustOW(500, 200), 10_000, asked(4, steps=1000)),
-    "must_ow, add_remove": Question(dpsub.MustOW(500, 200), 10_000, asked(4, steps=1000, adjacency="add_remove")),
-    "must_ww, add_remove": Question(dpsub.MustWW(50, 20), 1000, asked(2, steps=50, adjacency="add_remove")),
+    "must_ow, add_remove": Question(
+        dpsub.MustOW(500, 200), 10_000, asked(4, steps=1000, adjacency="add_remove")
+    ),
+    "must_ww, add_remove": Question(
+        dpsub.MustWW(50, 20), 1000, asked(2, steps=50, adjacency="add_remove")
+    ),
     "allocation to 1000 steps": Question(dpsub.RandomAllocation(1000), None, asked(1, epochs=10)),
-    "allocation, substitute": Question(dpsub.RandomAllocation(100), None, asked(1, epochs=2, adjacency="substitute")),
+    "allocation, substitute": Question(
+        dpsub.RandomAllocation(100), None, asked(1, epochs=2, adjacency="substitute")
+    ),
     "shuffle, 100 steps": Question(dpsub.Shuffle(100), 10_000, asked(1, epochs=2)),
     "tight, four steps": Question(dpsub.Wor(5), 50, asked(2, 1e-3, steps=4, tight=True)),
 }
 """What takes some ten seconds or more each."""
 
 
-@pytest.mark.parametrize("name", [*KINDS, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)])
+@pytest.mark.parametrize(
+    "name", [*KINDS, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)]
+)
 def test_every_theorem_and_attack_is_proved_again(name: str, tmp_path: Path) -> None:
     question = {**KINDS, **LONG}[name]
     found = dpsub.account(question.sampler, question.n, **question.asked)
@@ -95,13 +123,17 @@ FEW = [(setting, 1e-5) for setting in game.SETTINGS if setting[0] <= 1000]
 
 def check_wor(setting: tuple[int, int, float, int], delta: float, folder: Path) -> None:
     n, m, s, steps = setting
-    found = dpsub.account(dpsub.Wor(m), n, noise_multiplier=s, steps=steps, delta=delta, adjacency="substitute")
+    found = dpsub.account(
+        dpsub.Wor(m), n, noise_multiplier=s, steps=steps, delta=delta, adjacency="substitute"
+    )
     lines, _ = proved_again(found.certificate(), folder)
     assert lines[-1] == "verified", lines
 
 
 @pytest.mark.parametrize(("setting", "delta"), FEW, ids=str)
-def test_golden_answers_are_proved_again(setting: tuple[int, int, float, int], delta: float, tmp_path: Path) -> None:
+def test_golden_answers_are_proved_again(
+    setting: tuple[int, int, float, int], delta: float, tmp_path: Path
+) -> None:
     check_wor(setting, delta, tmp_path)
 
 
@@ -115,12 +147,19 @@ def test_all_golden_games_are_proved_again(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("setting", "delta"), SAMPLERS, ids=str)
-def test_all_golden_samplers_are_proved_again(setting: samplers.Setting, delta: float, tmp_path: Path) -> None:
+def test_all_golden_samplers_are_proved_again(
+    setting: samplers.Setting, delta: float, tmp_path: Path
+) -> None:
     sizes = {"n": setting.n, "m": setting.m, "b": setting.b}
     found = dpsub.account(
-        of_sizes(setting.sampler, **sizes), setting.n, noise_multiplier=setting.noise_multiplier, steps=setting.steps,
-        delta=delta, adjacency=setting.adjacency, mechanism=setting.noise,
-    )  # fmt: skip
+        of_sizes(setting.sampler, **sizes),
+        setting.n,
+        noise_multiplier=setting.noise_multiplier,
+        steps=setting.steps,
+        delta=delta,
+        adjacency=setting.adjacency,
+        mechanism=setting.noise,
+    )
     lines, _ = proved_again(found.certificate(), tmp_path)
     assert lines[-1] == "verified", lines
 
@@ -128,7 +167,9 @@ def test_all_golden_samplers_are_proved_again(setting: samplers.Setting, delta: 
 COMMANDS = [
     command
     for command, recorded in commands.recorded().items()
-    if command.startswith("account ") and recorded["status"] == 0 and "--variant paper" not in command
+    if command.startswith("account ")
+    and recorded["status"] == 0
+    and "--variant paper" not in command
 ]
 
 

@@ -1,4 +1,5 @@
-"""Laws of the verifier: their profile at kinks, what is missing, composition and charges, against brute force."""
+"""Laws of the verifier: their profile at kinks, what is missing, composition and charges, against
+brute force."""
 
 from fractions import Fraction
 from itertools import product
@@ -25,7 +26,9 @@ def precision():
 
 def atoms(law):
     """Losses and masses, that at infinity with them."""
-    finite = [(law.offset + i * law.step, mass) for i, mass in zip(law.indices, law.masses, strict=True)]
+    finite = [
+        (law.offset + i * law.step, mass) for i, mass in zip(law.indices, law.masses, strict=True)
+    ]
     return [*finite, (inf, law.infinity)]
 
 
@@ -34,15 +37,20 @@ def profile(pairs, loss):
 
 
 def test_domination_is_looked_at_where_it_is_tightest():
-    """Against a law's own profile nothing is missing; against one that is larger at one kink, as much as there."""
+    """Against a law's own profile nothing is missing; against one that is larger at one kink, as
+    much as there."""
 
     def own(loss, order, enough):
         return arb(profile(atoms(SMALL), float(loss.mid())))
 
     assert shortfall_above(SMALL, own, ZERO) < 1e-15
     for kink, _ in atoms(SMALL)[:-1]:
-        raised = lambda loss, order, enough, kink=kink: own(loss, order, enough) + (  # noqa: E731
-            arb(1) / 1024 if abs(float(loss.mid()) - kink) < 1e-9 else ZERO)
+
+        def raised(loss, order, enough, kink=kink):
+            at_the_kink = abs(float(loss.mid()) - kink) < 1e-9
+            excess = arb(1) / 1024 if at_the_kink else ZERO
+            return own(loss, order, enough) + excess
+
         assert float(shortfall_above(SMALL, raised, ZERO)) == pytest.approx(1 / 1024, rel=1e-9)
 
 
@@ -76,15 +84,27 @@ def test_what_is_cut_off_is_charged():
 def test_charges_are_mass_at_infinity():
     xi, M = arb(0.01), SMALL.total()
     more = Law(SMALL.step, SMALL.offset, SMALL.indices, SMALL.masses, SMALL.infinity + 0.01)
-    whole = composed_profile([(more, 3)], arb(0.0), CUT, True) - composed_profile([(SMALL, 3)], arb(0.0), CUT, True)
+    whole = composed_profile([(more, 3)], arb(0.0), CUT, True) - composed_profile(
+        [(SMALL, 3)], arb(0.0), CUT, True
+    )
     assert float(whole) <= float(charge([(xi, M, 3)])) + 1e-15
     assert float(charge([(xi, M, 3)])) == pytest.approx(float((M + xi) ** 3 - M**3), rel=1e-12)
 
 
-@pytest.mark.parametrize("change", [
-    {"step": 0.0}, {"step": inf}, {"masses": [0.5, -1e-9]}, {"masses": [0.5]}, {"indices": [1, 0]},
-    {"indices": [0.0, 1]}, {"masses": [0.5, float("nan")]}, {"infinity": -1.0}, {"masses": [], "indices": []},
-])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"step": 0.0},
+        {"step": inf},
+        {"masses": [0.5, -1e-9]},
+        {"masses": [0.5]},
+        {"indices": [1, 0]},
+        {"indices": [0.0, 1]},
+        {"masses": [0.5, float("nan")]},
+        {"infinity": -1.0},
+        {"masses": [], "indices": []},
+    ],
+)
 def test_what_is_no_law(change):
     data = {"step": 0.5, "offset": 0.0, "indices": [0, 1], "masses": [0.5, 0.5], "infinity": 0.0}
     assert read_law(data, "part 0").total() == 1
@@ -108,12 +128,14 @@ def test_half_lines_follow_the_trade_off_curve(laplace):
 
 
 def test_cells_of_outputs_are_attained_and_no_more():
-    """The law of grouped outputs is; with mass added, more than rounding losses down left free, it is not."""
+    """The law of grouped outputs is; with mass added, more than rounding losses down left free, it
+    is not."""
     q, s = 0.25, 1.0
     P, Q = {Fraction(0): ONE - q, Fraction(1): arb(q)}, {Fraction(0): ONE}
     curve = Curve(P, Q, arb(s), Noise(False), arb(10) ** -40)
     step = 0.05
-    # Cells between losses; q-masses rounded up and p-masses down, so that the law of their losses lies below.
+    # Cells between losses; q-masses rounded up and p-masses down, so that the law of their losses
+    # lies below.
     grid = np.arange(-5, 60)
     places = np.array([0.5 + log(max((exp(i * step) - 1 + q) / q, 1e-30)) for i in grid])
     edges = np.concatenate(([-np.inf], places, [np.inf]))
@@ -122,12 +144,15 @@ def test_cells_of_outputs_are_attained_and_no_more():
     law = Law(step, 0.0, [int(i) for i in grid], masses, 0.0)
     assert shortfall_below(law, curve.event) == 0
     for place in (10, 30, 50):
-        more = Law(step, 0.0, law.indices, [m + 0.1 * (i == place) for i, m in enumerate(masses)], 0.0)
+        more = Law(
+            step, 0.0, law.indices, [m + 0.1 * (i == place) for i, m in enumerate(masses)], 0.0
+        )
         assert shortfall_below(more, curve.event) > 1e-3
 
 
 def test_rare_values_are_left_out_to_the_safe_side():
-    """What is dropped from P lowers events, and what is dropped from Q counts as if it were in them."""
+    """What is dropped from P lowers events, and what is dropped from Q counts as if it were in
+    them."""
     rare = arb(10) ** -12
     P = {Fraction(0): ONE - rare, Fraction(5): rare}
     Q = {Fraction(0): ONE - rare, Fraction(-5): rare}

@@ -11,17 +11,23 @@ from tests.verifier.proving import proved_again
 
 QUESTIONS = {
     "poisson": "poisson --rate 0.25 --noise-multiplier 1 --steps 2 --epsilon 1",
-    "substitute": "poisson --rate 0.25 --noise-multiplier 1 --steps 2 --delta 0.001 --adjacency substitute",
+    "substitute": "poisson --rate 0.25 --noise-multiplier 1 --steps 2 --delta 0.001 --adjacency "
+    "substitute",
     "wr": "wr --n 4 --m 2 --noise-multiplier 1 --steps 2 --epsilon 1 --adjacency add_remove",
-    "laplace": "wor --n 4 --m 2 --noise-multiplier 2 --steps 3 --mechanism laplace --epsilon .5 --adjacency add_remove",
-    "truncated": "truncated_poisson --n 6 --rate .3 --max-batch 2 --noise-multiplier 1 --steps 2 --epsilon 1",
+    "laplace": "wor --n 4 --m 2 --noise-multiplier 2 --steps 3 --mechanism laplace --epsilon .5 "
+    "--adjacency add_remove",
+    "truncated": "truncated_poisson --n 6 --rate .3 --max-batch 2 --noise-multiplier 1 --steps 2 "
+    "--epsilon 1",
 }
 
 
 @pytest.fixture(scope="module", params=QUESTIONS)
 def certificate(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("certificates") / "c.json"
-    assert main(["account", *QUESTIONS[request.param].split(), "--certificate", str(path)]) in (None, 0)
+    assert main(["account", *QUESTIONS[request.param].split(), "--certificate", str(path)]) in (
+        None,
+        0,
+    )
     return json.loads(path.read_text())
 
 
@@ -94,7 +100,15 @@ def other_filler(data):
 
 
 UPPER = (
-    less_mass, lost_mass, shifted, less_noise, more_steps, other_relation, other_theorem, one_direction, claimed_upper,
+    less_mass,
+    lost_mass,
+    shifted,
+    less_noise,
+    more_steps,
+    other_relation,
+    other_theorem,
+    one_direction,
+    claimed_upper,
 )
 LOWER = (more_mass, more_noise, more_steps, other_relation, claimed_lower, other_filler)
 MUTATIONS = [("upper", mutate) for mutate in UPPER] + [("lower", mutate) for mutate in LOWER]
@@ -117,7 +131,13 @@ def test_one_wrong_entry_is_refuted(certificate, end, mutate, tmp_path):
 
 
 def test_a_file_that_is_none(tmp_path):
-    for text in ("", "{}", "[1]", '{"dpsub_certificate": 1}', '{"dpsub_certificate": 1, "claim": 3}'):
+    for text in (
+        "",
+        "{}",
+        "[1]",
+        '{"dpsub_certificate": 1}',
+        '{"dpsub_certificate": 1, "claim": 3}',
+    ):
         path = tmp_path / "c.json"
         path.write_text(text)
         lines, status = verify(str(path))

@@ -77,7 +77,10 @@ def test_laplace(loss):
         close(forward(order(loss), ZERO), divergence(P, [(1, 0)], loss, stats.laplace.pdf))
         close(backward(order(loss), ZERO), divergence([(1, 0)], P, loss, stats.laplace.pdf))
         mirrored = [(w, -x) for w, x in P]
-        close(laplace_mirror(arb(q), arb(d))(order(loss), ZERO), divergence(P, mirrored, loss, stats.laplace.pdf))
+        close(
+            laplace_mirror(arb(q), arb(d))(order(loss), ZERO),
+            divergence(P, mirrored, loss, stats.laplace.pdf),
+        )
     close(laplace(order(loss), arb(d)), divergence([(1, d)], [(1, 0)], loss, stats.laplace.pdf))
 
 
@@ -92,13 +95,17 @@ def group_supremum(p, s, loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize(("draws", "rate", "s"), [(2, 0.25, 1.0), (5, 0.4, 0.7), (20, 0.01, 2.0), (3, 0.5, 4.0)])
+@pytest.mark.parametrize(
+    ("draws", "rate", "s"), [(2, 0.25, 1.0), (5, 0.4, 0.7), (20, 0.01, 2.0), (3, 0.5, 4.0)]
+)
 def test_the_group_lemma(draws, rate, s, loss):
     p = stats.binom.pmf(range(draws + 1), draws, rate)
     groups = Groups(binomial(draws, Fraction(rate), NEGLIGIBLE), arb(s))
     eta = 1 - p[0]
     lifted = np.log1p(np.expm1(loss) / eta)
-    t = sum(p[hits] * divergence([(1, 2 * hits / s)], [(1, 0)], lifted) for hits in range(1, draws + 1))
+    t = sum(
+        p[hits] * divergence([(1, 2 * hits / s)], [(1, 0)], lifted) for hits in range(1, draws + 1)
+    )
     truth = min(t, group_supremum(p, s, loss))
     bound = float(groups(order(loss), ZERO).upper())
     assert truth - 1e-9 <= bound <= truth + 1e-8
@@ -121,7 +128,9 @@ def test_chains_of_stages():
     for i in range(1, b + 1):
         p = stats.binom.pmf(range(m + 1), m, i / b)
         counts = binomial(m, Fraction(i, b), NEGLIGIBLE)
-        total += stats.binom.pmf(i, b, 1 / n) * float(Groups(counts, arb(s))(order(inner), ZERO).mid())
+        total += stats.binom.pmf(i, b, 1 / n) * float(
+            Groups(counts, arb(s))(order(inner), ZERO).mid()
+        )
         assert sum(map(float, counts.probabilities)) == pytest.approx(1)
         np.testing.assert_allclose([float(x) for x in counts.probabilities], p, rtol=1e-12)
     bound = revealed(stages, n, 1, arb(s), NEGLIGIBLE)
@@ -148,7 +157,11 @@ def test_counts_by_enumeration():
 
 
 def test_merged_stages():
-    chain = [{"kind": "with", "size": 5}, {"kind": "without", "size": 3}, {"kind": "without", "size": 2}]
+    chain = [
+        {"kind": "with", "size": 5},
+        {"kind": "without", "size": 3},
+        {"kind": "without", "size": 2},
+    ]
     assert stages_of({"name": "multistage", "chain": chain}) == [Stage("with", 2)]
     assert stages_of({"name": "must_oo", "b": 5, "m": 3}) == [Stage("without", 3)]
 
@@ -157,6 +170,8 @@ def test_cut_samples_by_enumeration():
     others, q, most = 5, Fraction(1, 4), 3
     phi, kept, _ = cut_sample(others, q, most, NEGLIGIBLE)
     law = {k: comb(others, k) * q**k * (1 - q) ** (others - k) for k in range(others + 1)}
-    assert float(phi) == pytest.approx(float(sum(p for k, p in law.items() if k >= most)), rel=1e-14)
+    assert float(phi) == pytest.approx(
+        float(sum(p for k, p in law.items() if k >= most)), rel=1e-14
+    )
     chance = sum(p * q * Fraction(most, k + 1) for k, p in law.items() if k >= most)
     assert float(kept) == pytest.approx(float(chance), rel=1e-14)

@@ -22,20 +22,38 @@ def environment() -> dict[str, str]:
 
 
 def command(
-    *arguments: str, configs: tuple[Path, ...] = (TINY,), cores: int = 2, snakefile: Path = ROOT / "Snakefile"
+    *arguments: str,
+    configs: tuple[Path, ...] = (TINY,),
+    cores: int = 2,
+    snakefile: Path = ROOT / "Snakefile",
 ) -> list[str]:
     files = ["--configfile", *map(str, configs)] if configs else []
-    return [sys.executable, "-m", "snakemake", *arguments, "--snakefile", str(snakefile), *OPTIONS,
-            "--cores", str(cores), *files]  # fmt: skip
+    return [
+        sys.executable,
+        "-m",
+        "snakemake",
+        *arguments,
+        "--snakefile",
+        str(snakefile),
+        *OPTIONS,
+        "--cores",
+        str(cores),
+        *files,
+    ]
 
 
 def start(folder: Path, *arguments: str, **options: object) -> subprocess.Popen[str]:
     folder.mkdir(parents=True, exist_ok=True)
     return subprocess.Popen(
         command(*arguments, **options),  # type: ignore[arg-type]
-        cwd=folder, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True, start_new_session=True,
-    )  # fmt: skip
+        cwd=folder,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
@@ -63,11 +81,22 @@ def config(path: Path, **keys: object) -> Path:
 def compared(folder: Path, results: str = RESULTS) -> dict[str, bytes]:
     """Return the content of every file that must not differ between runs of one configuration."""
     top = folder / results
-    files = [*top.glob("tables/**/*"), *top.glob("figures/**/*"), *top.glob("comparison/**/*"), top / "comparison.csv"]
-    return {str(path.relative_to(top)): path.read_bytes() for path in sorted(files) if path.is_file()}
+    files = [
+        *top.glob("tables/**/*"),
+        *top.glob("figures/**/*"),
+        *top.glob("comparison/**/*"),
+        top / "comparison.csv",
+    ]
+    return {
+        str(path.relative_to(top)): path.read_bytes() for path in sorted(files) if path.is_file()
+    }
 
 
 def recorded(folder: Path, results: str = RESULTS) -> dict[str, tuple[int, bytes]]:
-    """Return inode and content of every record file: a file that is written again gets another inode."""
+    """Return inode and content of every record file: a file that is written again gets another
+    inode."""
     top = folder / results
-    return {str(path.relative_to(top)): (path.stat().st_ino, path.read_bytes()) for path in top.rglob("*.parquet")}
+    return {
+        str(path.relative_to(top)): (path.stat().st_ino, path.read_bytes())
+        for path in top.rglob("*.parquet")
+    }

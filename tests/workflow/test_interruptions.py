@@ -1,4 +1,5 @@
-"""A run that is stopped at any moment leaves nothing half-written, and the same command goes on to the same bytes."""
+"""A run that is stopped at any moment leaves nothing half-written, and the same command goes on to
+the same bytes."""
 
 from __future__ import annotations
 
@@ -23,11 +24,13 @@ from tests.workflow.runs import RESULTS
 
 SERIES = 2  # at a time, each in a folder and on a core of its own
 Blow = tuple[signal.Signals, bool, float]
-"""A signal, whether all processes of the run get it, and when: as a share of what the whole run takes."""
+"""A signal, whether all processes of the run get it, and when: as a share of what the whole run
+takes."""
 
 
 def check_that_nothing_is_half_written(folder: Path, whole: dict[str, bytes]) -> None:
-    """Check that what has its final name is complete: the very bytes of the undisturbed run, where these are fixed."""
+    """Check that what has its final name is complete: the very bytes of the undisturbed run, where
+    these are fixed."""
     top = folder / RESULTS
     assert [name for name, content in runs.compared(folder).items() if content != whole[name]] == []
     for path in top.glob("records/**/*.parquet"):
@@ -43,7 +46,8 @@ def check_that_nothing_is_half_written(folder: Path, whole: dict[str, bytes]) ->
 
 
 def strike(process: subprocess.Popen[str], number: signal.Signals, everybody: bool) -> None:
-    """Send the signal to snakemake alone, or as a terminal or the kernel does, to all processes of the run."""
+    """Send the signal to snakemake alone, or as a terminal or the kernel does, to all processes of
+    the run."""
     if everybody:
         os.killpg(process.pid, number)
     else:
@@ -51,7 +55,8 @@ def strike(process: subprocess.Popen[str], number: signal.Signals, everybody: bo
 
 
 def stopped(folder: Path, blow: Blow, seconds: float, whole: dict[str, bytes]) -> str | None:
-    """Start a run, stop it, check what it leaves, and return what was done; None if it was through before."""
+    """Start a run, stop it, check what it leaves, and return what was done; None if it was through
+    before."""
     number, everybody, share = blow
     finished = runs.recorded(folder)
     process = runs.start(folder, cores=1)
@@ -69,7 +74,8 @@ def stopped(folder: Path, blow: Blow, seconds: float, whole: dict[str, bytes]) -
         check_that_nothing_is_half_written(folder, whole)
         after = runs.recorded(folder)
         lost = [name for name, found in finished.items() if after.get(name) != found]
-        assert len(lost) <= 1, f"{done}: {lost} were finished and made again"  # but what the last blow had cut off
+        # but what the last blow had cut off
+        assert len(lost) <= 1, f"{done}: {lost} were finished and made again"
         return done
     status, output = runs.finish(process)
     assert status == 0, output
@@ -79,12 +85,20 @@ def stopped(folder: Path, blow: Blow, seconds: float, whole: dict[str, bytes]) -
 def blows(count: int) -> list[Blow]:
     """Return signals of all kinds in turn, at random moments."""
     chance = random.Random(20231220)
-    kinds = [(signal.SIGKILL, False), (signal.SIGTERM, False), (signal.SIGKILL, True), (signal.SIGINT, True)]
+    kinds = [
+        (signal.SIGKILL, False),
+        (signal.SIGTERM, False),
+        (signal.SIGKILL, True),
+        (signal.SIGINT, True),
+    ]
     return [(*kinds[i % len(kinds)], chance.random()) for i in range(count)]
 
 
-def go_on_to_the_end(folder: Path, dealt: list[Blow], seconds: float, whole: dict[str, bytes]) -> list[str]:
-    """Stop and resume a run at all moments, anew when it is through, and let it end; return what was done."""
+def go_on_to_the_end(
+    folder: Path, dealt: list[Blow], seconds: float, whole: dict[str, bytes]
+) -> list[str]:
+    """Stop and resume a run at all moments, anew when it is through, and let it end; return what
+    was done."""
     done: list[str] = []
     for turn, blow in enumerate(dealt):
         if (told := stopped(folder, blow, seconds, whole)) is None:
@@ -103,7 +117,13 @@ def test_stopped_at_random_moments(count: int, measured: Measured, tmp_path: Pat
     whole, dealt = runs.compared(measured.folder), blows(count)
     with ThreadPoolExecutor(SERIES) as pool:
         waiting = [
-            pool.submit(go_on_to_the_end, tmp_path / f"series-{i}", dealt[i::SERIES], measured.seconds, whole)
+            pool.submit(
+                go_on_to_the_end,
+                tmp_path / f"series-{i}",
+                dealt[i::SERIES],
+                measured.seconds,
+                whole,
+            )
             for i in range(SERIES)
         ]
         done = [told for series in waiting for told in series.result()]
@@ -111,13 +131,16 @@ def test_stopped_at_random_moments(count: int, measured: Measured, tmp_path: Pat
 
 
 def test_a_job_that_outlives_a_killed_run_does_no_harm(measured: Measured, tmp_path: Path) -> None:
-    """It is stopped while it computes, the run is killed and started again, and then the old job goes on to its end."""
+    """It is stopped while it computes, the run is killed and started again, and then the old job
+    goes on to its end."""
     process = runs.start(tmp_path, cores=1)
     old: psutil.Process | None = None
     for _ in range(runs.PATIENCE * 20):
         with contextlib.suppress(psutil.NoSuchProcess):  # between two looks
             for child in psutil.Process(process.pid).children(recursive=True):
-                if child.name().startswith("python") and "run_experiment" in " ".join(child.cmdline()):
+                if child.name().startswith("python") and "run_experiment" in " ".join(
+                    child.cmdline()
+                ):
                     child.suspend()
                     old = child
         if old is not None:

@@ -20,12 +20,30 @@ def variable(page: str, name: str) -> dict:
     return json.JSONDecoder().raw_decode(page[start:])[0]
 
 
-def test_every_artefact_stands_in_it_with_category_and_caption(finished: Path, tmp_path: Path) -> None:
+def test_every_artefact_stands_in_it_with_category_and_caption(
+    finished: Path, tmp_path: Path
+) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--configfile", str(runs.TINY),
-         "--workflow-profile", str(ROOT / "workflow/profiles/default"), "--report", str(tmp_path / "report.html")],
-        cwd=finished, env=runs.environment(), capture_output=True, text=True, timeout=runs.PATIENCE, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "snakemake",
+            "--snakefile",
+            str(ROOT / "Snakefile"),
+            "--configfile",
+            str(runs.TINY),
+            "--workflow-profile",
+            str(ROOT / "workflow/profiles/default"),
+            "--report",
+            str(tmp_path / "report.html"),
+        ],
+        cwd=finished,
+        env=runs.environment(),
+        capture_output=True,
+        text=True,
+        timeout=runs.PATIENCE,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     found, categories = variable(page, "results"), variable(page, "categories")
@@ -33,7 +51,9 @@ def test_every_artefact_stands_in_it_with_category_and_caption(finished: Path, t
     config = configuration.load([ROOT / "config.yaml", runs.TINY])
     for product in Plan(config).products:
         shown = found[str(product.files["png" if product.artefact.kind == "figure" else "csv"])]
-        assert " ".join(product.artefact.caption.split())[:40] in re.sub(r"<[^>]+>", "", shown["caption"])
+        assert " ".join(product.artefact.caption.split())[:40] in re.sub(
+            r"<[^>]+>", "", shown["caption"]
+        )
     assert found[f"{RESULTS}/report/index.html"]["caption"]
 
 
@@ -42,4 +62,6 @@ def test_every_rule_for_artefacts_registers_what_it_makes() -> None:
     shown = re.findall(r"(csv|png)=(listed\()?pattern\(\"(\w+)\", (\w+)", text)
     kinds = {(kind, timed) for form, registered, kind, timed in shown if registered}
     made = (kind() for kind in artefacts.REGISTRY.members().values())
-    assert {("figure" if one.kind == "figure" else "table", str(one.timed)) for one in made} == kinds
+    assert {
+        ("figure" if one.kind == "figure" else "table", str(one.timed)) for one in made
+    } == kinds

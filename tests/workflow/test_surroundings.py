@@ -1,4 +1,5 @@
-"""A run in odd surroundings: paths that shells and templates would misread, no home, another locale, a wrong clock."""
+"""A run in odd surroundings: paths that shells and templates would misread, no home, another
+locale, a wrong clock."""
 
 from __future__ import annotations
 
@@ -15,11 +16,22 @@ from tests.workflow.runs import ROOT
 
 HOSTILE = "Prüfung of \"a\" 'name' & $(touch executed) `touch executed` ; \u202eRTL"
 RESULTS = "Erg \"ebnis\" 'x' &lt; \\; touch executed #"
-PARTS = ("Snakefile", "config.yaml", "pyproject.toml", "data/SOURCES.csv", "docs", "src", "workflow")
+PARTS = (
+    "Snakefile",
+    "config.yaml",
+    "pyproject.toml",
+    "data/SOURCES.csv",
+    "docs",
+    "src",
+    "workflow",
+)
 ODD = {
-    "LC_ALL": "tr_TR.UTF-8", "LANG": "de_DE", "PYTHONUTF8": "1", "TZ": "Asia/Kolkata",
+    "LC_ALL": "tr_TR.UTF-8",
+    "LANG": "de_DE",
+    "PYTHONUTF8": "1",
+    "TZ": "Asia/Kolkata",
     "HOME": "/proc/nowhere",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -35,12 +47,20 @@ class Abroad:
         return self.work / RESULTS
 
     def run(self, *arguments: str, **surroundings: str) -> tuple[int, str]:
-        command = runs.command(*arguments, configs=(runs.TINY, self.config), snakefile=self.project / "Snakefile")
+        command = runs.command(
+            *arguments, configs=(runs.TINY, self.config), snakefile=self.project / "Snakefile"
+        )
         ours = {"PYTHONPATH": str(self.project / "src"), "XDG_CACHE_HOME": str(self.work / "cache")}
         done = subprocess.run(
-            command, cwd=self.work, env=runs.environment() | ours | surroundings, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=runs.PATIENCE, check=False,
-        )  # fmt: skip
+            command,
+            cwd=self.work,
+            env=runs.environment() | ours | surroundings,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=runs.PATIENCE,
+            check=False,
+        )
         return done.returncode, done.stdout.decode("utf-8")
 
 
@@ -48,7 +68,11 @@ def project_in(folder: Path) -> Path:
     for name in PARTS:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+            shutil.copytree(
+                ROOT / name,
+                folder / name,
+                ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"),
+            )
         else:
             shutil.copy(ROOT / name, folder / name)
     return folder
@@ -90,7 +114,10 @@ def test_nothing_in_a_name_is_executed(abroad: Abroad) -> None:
 
 
 def test_changed_code_makes_what_depends_on_it_again_and_nothing_else(abroad: Abroad) -> None:
-    table, must = abroad.results / "tables/must/table5.csv", abroad.project / "src/dpsub/papers/must"
+    table, must = (
+        abroad.results / "tables/must/table5.csv",
+        abroad.project / "src/dpsub/papers/must",
+    )
     records, printed = runs.recorded(abroad.work, RESULTS), table.read_bytes()
     experiments, figures = must / "experiments/utility.py", must / "figures.py"
     code = experiments.read_text(encoding="utf-8")
@@ -99,14 +126,20 @@ def test_changed_code_makes_what_depends_on_it_again_and_nothing_else(abroad: Ab
     assert status == 0 and "Nothing to be done" in output, output
     figures.write_text(figures.read_text(encoding="utf-8") + "\nSTYLE = 1\n", encoding="utf-8")
     status, output = abroad.run("must/table5", "must/figure6")
-    assert status == 0 and re.search(r"^build_figure +1$", output, re.M) and "run_experiment" not in output, output
+    assert (
+        status == 0
+        and re.search(r"^build_figure +1$", output, re.M)
+        and "run_experiment" not in output
+    ), output
     assert "build_table" not in output and runs.recorded(abroad.work, RESULTS) == records
     assert code.count("release(mean, cell.sigma_mean, noise)") == 1
     experiments.write_text(code.replace("release(mean,", "release(mean + 1,"), encoding="utf-8")
     status, output = abroad.run("must/table5")
     assert status == 0, output
     name = "records/subset_statistics/1-of-1.parquet"
-    assert runs.recorded(abroad.work, RESULTS)[name] != records[name] and table.read_bytes() != printed
+    assert (
+        runs.recorded(abroad.work, RESULTS)[name] != records[name] and table.read_bytes() != printed
+    )
 
 
 def test_a_project_in_a_folder_with_a_sign_of_patterns_is_refused(tmp_path: Path) -> None:
@@ -114,4 +147,6 @@ def test_a_project_in_a_folder_with_a_sign_of_patterns_is_refused(tmp_path: Path
     found = Abroad(project, tmp_path, runs.config(tmp_path / "none.yaml"))
     status, output = found.run("-n")
     assert status == 1
-    assert f"the project must lie in a folder without {{ in its path, got {project}; move it" in output
+    assert (
+        f"the project must lie in a folder without {{ in its path, got {project}; move it"
+    ) in output

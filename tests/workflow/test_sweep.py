@@ -28,9 +28,13 @@ def start(folder: Path, *blocks: dict, cores: int = 2, **keys: object) -> subpro
     options = [*runs.OPTIONS, "--cores", str(cores)]
     return subprocess.Popen(
         [sys.executable, str(RUNNER), str(path), "--", *options],
-        cwd=folder, env=runs.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        cwd=folder,
+        env=runs.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
-    )  # fmt: skip
+    )
 
 
 def run(folder: Path, *blocks: dict, **keys: object) -> tuple[int, str]:
@@ -44,12 +48,17 @@ def made(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 
 def summaries(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (folder / RESULTS / "summary").glob("*.parquet")}
+    return {
+        path.name: path.read_bytes() for path in (folder / RESULTS / "summary").glob("*.parquet")
+    }
 
 
 def finished(folder: Path) -> list[tuple[str, int]]:
     """Return the (cell, replicate) of all rows."""
-    frames = [pd.read_parquet(path, columns=["cell", "replicate"]) for path in sweep.part_files(folder / RESULTS)]
+    frames = [
+        pd.read_parquet(path, columns=["cell", "replicate"])
+        for path in sweep.part_files(folder / RESULTS)
+    ]
     return list(pd.concat(frames).itertuples(index=False, name=None))
 
 
@@ -70,7 +79,9 @@ def test_only_what_is_new_is_computed(tmp_path: Path) -> None:
     status, output = run(tmp_path, DRAWS, FAIR)
     assert status == 0 and "11 cells, 11 of them finished; 0 records to compute in 0 jobs" in output
     assert made(tmp_path) == before
-    status, output = run(tmp_path, DRAWS | {"samplers": ["wr", *DRAWS["samplers"]], "replicates": 3}, FAIR)
+    status, output = run(
+        tmp_path, DRAWS | {"samplers": ["wr", *DRAWS["samplers"]], "replicates": 3}, FAIR
+    )
     assert status == 0, output
     assert "13 cells, 3 of them finished; 14 records to compute in 1 jobs" in output
     after = made(tmp_path)
@@ -101,4 +112,7 @@ def test_a_killed_sweep_goes_on_and_computes_nothing_twice(whole: Path, tmp_path
 def test_a_contradiction_is_told_before_the_first_job(tmp_path: Path) -> None:
     status, output = run(tmp_path, DRAWS | {"vary": {"b": [101]}})
     assert (status, output) == (1, "error: sweep[0]: b must be at most n = 100, got b = 101\n")
-    assert not list((tmp_path / RESULTS).rglob("*.parquet")) and not (tmp_path / RESULTS / "logs").exists()
+    assert (
+        not list((tmp_path / RESULTS).rglob("*.parquet"))
+        and not (tmp_path / RESULTS / "logs").exists()
+    )

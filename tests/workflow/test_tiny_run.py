@@ -1,4 +1,5 @@
-"""The whole chain at its smallest, called as users of Snakemake call it: the same bytes however it is cut."""
+"""The whole chain at its smallest, called as users of Snakemake call it: the same bytes however it
+is cut."""
 
 from __future__ import annotations
 
@@ -22,24 +23,40 @@ def test_everything_asked_for_is_made(finished: Path) -> None:
         assert {f"tables/must/{name}.{form}" for form in ("csv", "md", "tex")} <= made
     assert {f"figures/must/figure6.{form}" for form in ("csv", "pdf", "png")} <= made
     assert "comparison.csv" in made
-    for name in ("report/index.html", "run/config.yaml", "run/environment.json", "run/verdicts.txt"):
+    for name in (
+        "report/index.html",
+        "run/config.yaml",
+        "run/environment.json",
+        "run/verdicts.txt",
+    ):
         assert (finished / RESULTS / name).stat().st_size > 0
     assert not list((finished / RESULTS).rglob("*.tmp"))
 
 
 def test_it_ends_with_what_was_made_and_where_to_look(measured: Measured) -> None:
     lines = measured.output.splitlines()
-    (first,) = (number for number, line in enumerate(lines) if line.startswith("3 of 3 tables, figures and lists"))
-    assert "not made at published settings (linear_regression, linear_regression_trace, subset" in lines[first]
+    (first,) = (
+        number
+        for number, line in enumerate(lines)
+        if line.startswith("3 of 3 tables, figures and lists")
+    )
+    assert (
+        "not made at published settings (linear_regression, linear_regression_trace, subset"
+    ) in lines[first]
     assert "their verdicts are shown, not enforced" in lines[first]
     assert lines[first + 1] == f"made 2 tables, 1 figure in {RESULTS}, from 3 experiments"
     assert any(line.startswith("must, 130 printed numbers: ") for line in lines)
-    assert f"read {RESULTS}/report/index.html; every printed number is in {RESULTS}/comparison.csv" in lines
+    assert (
+        f"read {RESULTS}/report/index.html; every printed number is in {RESULTS}/comparison.csv"
+    ) in lines
     assert len(lines) - first < 15 and "Traceback" not in measured.output
 
 
 def test_one_core_and_other_parts_give_the_same_bytes(finished: Path, tmp_path: Path) -> None:
-    parts = {name: {"parts": count} for name, count in {"subset_statistics": 3, "linear_regression": 1}.items()}
+    parts = {
+        name: {"parts": count}
+        for name, count in {"subset_statistics": 3, "linear_regression": 1}.items()
+    }
     other = runs.config(tmp_path / "parts.yaml", experiments=parts)
     status, output = runs.run(tmp_path / "run", configs=(runs.TINY, other), cores=1)
     assert status == 0, output
@@ -70,8 +87,13 @@ def test_a_second_run_does_nothing(finished: Path) -> None:
 
 
 def test_two_results_folders_may_be_made_at_once(finished: Path, tmp_path: Path) -> None:
-    other = runs.config(tmp_path / "other.yaml", results_dir="results with spaces", artefacts=["table5"])
-    both = [runs.start(tmp_path, "table5"), runs.start(tmp_path, "table5", configs=(runs.TINY, other))]
+    other = runs.config(
+        tmp_path / "other.yaml", results_dir="results with spaces", artefacts=["table5"]
+    )
+    both = [
+        runs.start(tmp_path, "table5"),
+        runs.start(tmp_path, "table5", configs=(runs.TINY, other)),
+    ]
     for process in both:
         status, output = runs.finish(process)
         assert status == 0, output
@@ -83,11 +105,16 @@ def test_two_results_folders_may_be_made_at_once(finished: Path, tmp_path: Path)
 def test_targets_have_names_long_and_where_unique_short(tmp_path: Path) -> None:
     status, output = runs.run(tmp_path, "-n", "must/table5", "table5", "must/figure6")
     assert (
-        status == 0 and re.search(r"^build_table +1$", output, re.M) and re.search(r"^build_figure +1$", output, re.M)
+        status == 0
+        and re.search(r"^build_table +1$", output, re.M)
+        and re.search(r"^build_figure +1$", output, re.M)
     )
     status, output = runs.run(tmp_path, "-n", "figure6")
     assert status == 1
-    assert "'figure6' is the name of several artefacts; say which: must/figure6, brdp/figure6, importance" in output
+    assert (
+        "'figure6' is the name of several artefacts; say which: must/figure6, brdp/figure6, "
+        "importance"
+    ) in output
     assert runs.run(tmp_path, "-n", "tabel5")[0] == 1
     assert not (tmp_path / RESULTS).exists()
 
@@ -111,7 +138,9 @@ def test_a_failed_job_is_explained_in_a_sentence(tmp_path: Path) -> None:
         "data": {"folder": None, "download": False, "fallback": "error"},
         "experiments": {"adult_logistic_trace": {"variants": ["stated"], "iterations": 5}},
     }
-    status, output = runs.run(tmp_path / "run", configs=(runs.config(tmp_path / "only.yaml", **only),))
+    status, output = runs.run(
+        tmp_path / "run", configs=(runs.config(tmp_path / "only.yaml", **only),)
+    )
     assert status == 1
     assert "error: the files of adult must be there when the fallback is 'error'" in output
     assert "Traceback" not in output
@@ -141,36 +170,72 @@ rule mine:
 
 def test_it_is_a_module_of_another_workflow(finished: Path, tmp_path: Path) -> None:
     """With a prefix, and a configuration of its own, from a folder in which nothing else is."""
-    own = {"artefacts": ["must/table5"], "results_dir": "tiny",
-           "experiments": {"subset_statistics": {"variants": ["stated"], "parts": 1, "replicates": 6, "n": 60, "m": 10,
-                                                 "b": [10, 20], "subsets": 20}}}  # fmt: skip
+    own = {
+        "artefacts": ["must/table5"],
+        "results_dir": "tiny",
+        "experiments": {
+            "subset_statistics": {
+                "variants": ["stated"],
+                "parts": 1,
+                "replicates": 6,
+                "n": 60,
+                "m": 10,
+                "b": [10, 20],
+                "subsets": 20,
+            }
+        },
+    }
     text = MODULE.format(snakefile=str(ROOT / "workflow/Snakefile"), config=own)
     (tmp_path / "Snakefile").write_text(text, encoding="utf-8")
     status, output = runs.run(tmp_path, configs=(), snakefile=tmp_path / "Snakefile")
     assert status == 0, output
     made, whole = runs.compared(tmp_path, "audited/tiny"), runs.compared(finished)
-    assert {name for name in made if "table5" in name} == {name for name in whole if "table5" in name}
+    assert {name for name in made if "table5" in name} == {
+        name for name in whole if "table5" in name
+    }
     assert all(content == whole[name] for name, content in made.items() if "table5" in name)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".snakemake", "Snakefile", "audited"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        ".snakemake",
+        "Snakefile",
+        "audited",
+    ]
 
 
-@pytest.mark.parametrize(("module", "name", "answer", "said"), [
-    ("importlib.util", "find_spec", None, "dpsub must be installed where snakemake is, got none; run: "),
-    ("importlib.metadata", "version", "0.1", "as this workflow is, got 0.1; run: "),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("module", "name", "answer", "said"),
+    [
+        (
+            "importlib.util",
+            "find_spec",
+            None,
+            "dpsub must be installed where snakemake is, got none; run: ",
+        ),
+        ("importlib.metadata", "version", "0.1", "as this workflow is, got 0.1; run: "),
+    ],
+)
 def test_without_dpsub_or_with_another_one_it_says_what_to_run(
     module: str, name: str, answer: object, said: str, tmp_path: Path
 ) -> None:
     """A start file of Python's plants the fault in the process of Snakemake."""
     planted = f"import {module} as it\ntrue = it.{name}\n"
-    planted += f"it.{name} = lambda name, *more: {answer!r} if name == 'dpsub' else true(name, *more)\n"
+    planted += (
+        f"it.{name} = lambda name, *more: {answer!r} if name == 'dpsub' else true(name, *more)\n"
+    )
     (tmp_path / "sitecustomize.py").write_text(planted, encoding="utf-8")
     done = subprocess.run(
-        runs.command("-n"), cwd=tmp_path, env=runs.environment() | {"PYTHONPATH": str(tmp_path)}, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=runs.PATIENCE, check=False,
-    )  # fmt: skip
+        runs.command("-n"),
+        cwd=tmp_path,
+        env=runs.environment() | {"PYTHONPATH": str(tmp_path)},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=runs.PATIENCE,
+        check=False,
+    )
     assert done.returncode == 1 and said in done.stdout
-    assert f"-m pip install -e '{ROOT}[papers]'" in done.stdout and "ModuleNotFoundError" not in done.stdout
+    assert (
+        f"-m pip install -e '{ROOT}[papers]'"
+    ) in done.stdout and "ModuleNotFoundError" not in done.stdout
 
 
 def made_by(folder: Path, *words: str) -> subprocess.Popen[str]:
@@ -178,22 +243,47 @@ def made_by(folder: Path, *words: str) -> subprocess.Popen[str]:
     binaries = folder / "bin"
     binaries.mkdir(parents=True, exist_ok=True)
     call = runs.command(configs=())
-    script = f'#!/bin/sh\nexec {" ".join(call[:3])} --snakefile {ROOT}/Snakefile {" ".join(runs.OPTIONS[1:])} "$@"\n'
+    script = (
+        f"#!/bin/sh\nexec {' '.join(call[:3])} --snakefile {ROOT}/Snakefile "
+        f'{" ".join(runs.OPTIONS[1:])} "$@"\n'
+    )
     (binaries / "snakemake").write_text(script, encoding="utf-8")
     (binaries / "snakemake").chmod(0o755)
-    words = ("make", "-f", str(ROOT / "Makefile"), "-o", ".venv/.complete", f"BIN={binaries}", *words)
-    return subprocess.Popen(words, cwd=folder, env=runs.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                            text=True)  # fmt: skip
+    words = (
+        "make",
+        "-f",
+        str(ROOT / "Makefile"),
+        "-o",
+        ".venv/.complete",
+        f"BIN={binaries}",
+        *words,
+    )
+    return subprocess.Popen(
+        words,
+        cwd=folder,
+        env=runs.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
 
 
-@pytest.mark.skipif(shutil.which("flock") is None, reason="make keeps runs apart by flock of util-linux")
+@pytest.mark.skipif(
+    shutil.which("flock") is None, reason="make keeps runs apart by flock of util-linux"
+)
 def test_of_two_runs_of_one_target_one_works(tmp_path: Path) -> None:
     (tmp_path / "workflow").mkdir()
     shutil.copy(runs.TINY, tmp_path / "workflow/smoke.yaml")
-    both = sorted((runs.finish(one) for one in [made_by(tmp_path, "CORES=1", "smoke") for _ in range(2)]), reverse=True)
+    both = sorted(
+        (runs.finish(one) for one in [made_by(tmp_path, "CORES=1", "smoke") for _ in range(2)]),
+        reverse=True,
+    )
     (refused, sentence), (status, output) = both
     assert (refused, status) == (2, 0), both
-    said = "error: one `make smoke` at a time may work in a folder, and another one does; wait for it\n"
+    said = (
+        "error: one `make smoke` at a time may work in a folder, and another one does; wait "
+        "for it\n"
+    )
     assert said in sentence
     assert f"read {RESULTS}/report/index.html" in output
     assert os.access(tmp_path / ".snakemake/smoke.lock", os.F_OK)

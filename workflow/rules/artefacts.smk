@@ -26,7 +26,9 @@ rule build_table:
             name: PLAN.config_digest(name) for name in product_of(wildcards).artefact.experiments
         },
         code=lambda wildcards: provenance.digest(
-            type(product_of(wildcards).artefact).__module__, "dpsub.reproduce.artefact", "dpsub.reproduce.records"
+            type(product_of(wildcards).artefact).__module__,
+            "dpsub.reproduce.artefact",
+            "dpsub.reproduce.records",
         ),
     script:
         "../scripts/build_artefact.py"

@@ -4,7 +4,9 @@
 rule run_experiment:
     input:
         data=lambda wildcards: [DATA[name] for name in PLAN.data_sets(wildcards.experiment)],
-        records=lambda wildcards: shown(PLAN.records(*EXPERIMENTS.get(wildcards.experiment).needs_records)),
+        records=lambda wildcards: shown(
+            PLAN.records(*EXPERIMENTS.get(wildcards.experiment).needs_records)
+        ),
     output:
         f"{RESULTS}/records/{{experiment}}/{{part}}.parquet",
     log:

@@ -17,19 +17,28 @@ DATA_CHOICES = PLAN.config["data"]
 TIMED = [name for name in PLAN.experiments if EXPERIMENTS.get(name).timed]
 UNTIMED = [name for name in PLAN.experiments if name not in TIMED]
 PRODUCTS = {product.artefact.identifier: product for product in PLAN.products}
-PARTS = {(part.experiment, part.part): part for name in PLAN.experiments for part in PLAN.parts(name)}
+PARTS = {
+    (part.experiment, part.part): part for name in PLAN.experiments for part in PLAN.parts(name)
+}
 
 
 def everything():
     files = [path for product in PLAN.products for path in shown(product.files.values())]
-    return [*files, *shown(PLAN.records(*PLAN.experiments)), rules.check_verdicts.output, rules.write_report.output]
+    return [
+        *files,
+        *shown(PLAN.records(*PLAN.experiments)),
+        rules.check_verdicts.output,
+        rules.write_report.output,
+    ]
 
 
 def part_of(wildcards):
     """Return the replicates of one job; one that is not planned is refused."""
     part = PARTS.get((wildcards.experiment, wildcards.part))
     if part is None:
-        raise WorkflowError(f"the plan has no part {wildcards.part} of {wildcards.experiment}; see its parts")
+        raise WorkflowError(
+            f"the plan has no part {wildcards.part} of {wildcards.experiment}; see its parts"
+        )
     return part
 
 
@@ -42,13 +51,20 @@ def printed_numbers(wildcards):
     artefact = product_of(wildcards).artefact
     names = {artefact.name, *(quote.artefact for quote in artefact.quotes())}
     folder = papers()[artefact.paper].folder / "published"
-    return [str(folder / f"{name}.csv") for name in sorted(names & set(published.artefacts(artefact.paper)))]
+    return [
+        str(folder / f"{name}.csv")
+        for name in sorted(names & set(published.artefacts(artefact.paper)))
+    ]
 
 
 def of_kind(kind, timed):
     """Return the products of one kind; papers may have one name for a table of results and one of clock times."""
     products = PLAN.products
-    return [one for one in products if (one.artefact.kind == "figure", one.artefact.timed) == (kind == "figure", timed)]
+    return [
+        one
+        for one in products
+        if (one.artefact.kind == "figure", one.artefact.timed) == (kind == "figure", timed)
+    ]
 
 
 def pattern(kind, timed, role):

@@ -1,7 +1,15 @@
 """Every printed number next to ours, the verdicts against those that are known, and the page that a reader opens."""
 
 # The code that shows things; what computes them runs its own jobs again.
-SHOWN_PARTS = ("__init__.py", "artefacts", "claims*", "evidence*", "figures*", "tables*", "takeaways*")
+SHOWN_PARTS = (
+    "__init__.py",
+    "artefacts",
+    "claims*",
+    "evidence*",
+    "figures*",
+    "tables*",
+    "takeaways*",
+)
 PACKAGE = Path(provenance.__file__).parents[1]
 SHOWN_BY = [
     path
@@ -30,7 +38,11 @@ rule collect_comparison:
 rule check_verdicts:
     input:
         comparison=rules.collect_comparison.output[0],
-        expected=[str(path) for paper in papers().values() for path in paper.folder.glob("expected_verdicts.csv")],
+        expected=[
+            str(path)
+            for paper in papers().values()
+            for path in paper.folder.glob("expected_verdicts.csv")
+        ],
     output:
         f"{RESULTS}/run/verdicts.txt",
     log:
@@ -76,8 +88,13 @@ rule write_report:
     output:
         report(f"{RESULTS}/report/index.html", caption="../report/report.rst", category="Report"),
         [
-            report(f"{RESULTS}/report/{name}.html", caption="../report/report.rst", category="Report")
-            for name in (*dict.fromkeys(product.artefact.paper for product in PLAN.products), "numbers")
+            report(
+                f"{RESULTS}/report/{name}.html", caption="../report/report.rst", category="Report"
+            )
+            for name in (
+                *dict.fromkeys(product.artefact.paper for product in PLAN.products),
+                "numbers",
+            )
         ],
     log:
         f"{RESULTS}/logs/write_report.log",
@@ -88,7 +105,11 @@ rule write_report:
         artefacts=[product.artefact.identifier for product in PLAN.products],
         remarks=[PLAN.remark] if PLAN.remark else [],
         published=PLAN.published,
-        options="--configfile RESULTS/run/config.yaml" if workflow.config_settings.overwrite_config else "",
+        options=(
+            "--configfile RESULTS/run/config.yaml"
+            if workflow.config_settings.overwrite_config
+            else ""
+        ),
         seed=PLAN.config["seed"],
         configuration=provenance.settings_digest(PLAN.config),
         code=provenance.digest(files=SHOWN_BY),

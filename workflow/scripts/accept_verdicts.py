@@ -1,4 +1,5 @@
-"""Write the verdicts of a run at full published size as the expected ones; review the difference, then commit."""
+"""Write the verdicts of a run at full published size as the expected ones; review the difference,
+then commit."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ def main() -> None:
     """Write the file of each paper that was compared and say what changed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--comparison", type=Path, required=True, help="comparison.csv of the run")
-    parser.add_argument("--papers", type=Path, required=True, help="folder of the papers, with expected verdicts")
+    parser.add_argument(
+        "--papers", type=Path, required=True, help="folder of the papers, with expected verdicts"
+    )
     options = parser.parse_args()
     found, present = verdicts.read(options.comparison), verdicts.read_expected(options.papers)
     accepted = verdicts.accepted(found, present)

@@ -1,11 +1,12 @@
-"""Ask other accountants about the settings of the study `practice`, and record what they answer, with their versions.
+"""Ask other accountants about the settings of the study `practice`, and record what they answer,
+with their versions.
 
 By hand, where dp-accounting, prv-accountant and autodp are installed (the extra `test` has them):
     python workflow/scripts/ask_accountants.py
 
-An answer is written with seven digits, rounded so that it claims no more than the accountant does: upper bounds and
-estimates up, lower bounds down.  What an accountant has no method for, refuses, or answers by no finite number, is
-left out.
+An answer is written with seven digits, rounded so that it claims no more than the accountant does:
+upper bounds and estimates up, lower bounds down. What an accountant has no method for, refuses, or
+answers by no finite number, is left out.
 """
 
 from __future__ import annotations
@@ -26,9 +27,22 @@ from dpsub.reproduce.job import in_one_sentence
 from dpsub.reproduce.published import FIELDS, key_text
 from dpsub.reproduce.records import replace_file
 
-PUBLISHED = Path(__file__).resolve().parents[2] / "src/dpsub/papers/practice/published/accountants.csv"
+PUBLISHED = (
+    Path(__file__).resolve().parents[2] / "src/dpsub/papers/practice/published/accountants.csv"
+)
 DIGITS = 7
-KEYS = ("mechanism", "sampler", "adjacency", "rate", "n", "m", "noise_multiplier", "steps", "delta", "accountant")
+KEYS = (
+    "mechanism",
+    "sampler",
+    "adjacency",
+    "rate",
+    "n",
+    "m",
+    "noise_multiplier",
+    "steps",
+    "delta",
+    "accountant",
+)
 ERRATA = {
     ("dp-accounting RDP", "substitute", "gaussian"): "P1",
     ("prv-accountant estimate", "add_remove", "laplace"): "P2",
@@ -51,7 +65,8 @@ def asked(setting: Setting) -> Iterator[tuple[str, Callable[[], float]]]:
     if setting.adjacency == "add_remove" and (setting.mechanism == "gaussian" or setting.rate == 1):
         for place, end in enumerate(("lower", "estimate", "upper")):
             yield f"prv-accountant {end}", lambda place=place: _prv_accountant(setting)[place]  # type: ignore[misc]
-    shift = 1 if setting.adjacency == "add_remove" else 2  # autodp takes the noise over the sensitivity
+    # autodp takes the noise over the sensitivity
+    shift = 1 if setting.adjacency == "add_remove" else 2
     if setting.mechanism == "laplace":
         if setting.rate == 1:
             yield "autodp RDP", lambda: _autodp_laplace(s, k, delta)
@@ -98,7 +113,10 @@ def _prv_accountant(setting: Setting) -> tuple[float, float, float]:
         variable = PoissonSubsampledGaussianMechanism(setting.rate, setting.noise_multiplier)
     try:
         accountant = PRVAccountant(
-            variable, max_self_compositions=setting.steps, eps_error=0.01, delta_error=setting.delta / 1000
+            variable,
+            max_self_compositions=setting.steps,
+            eps_error=0.01,
+            delta_error=setting.delta / 1000,
         )
     except RuntimeError:  # its own check of the discretised law failed
         return math.nan, math.nan, math.nan
@@ -128,7 +146,11 @@ def _autodp_gaussian(noise: float, steps: int, delta: float) -> float:
 def _autodp_laplace(noise: float, steps: int, delta: float) -> float:
     from autodp import mechanism_zoo, transformer_zoo
 
-    return float(transformer_zoo.Composition()([mechanism_zoo.LaplaceMechanism(noise)], [steps]).get_approxDP(delta))
+    return float(
+        transformer_zoo.Composition()(
+            [mechanism_zoo.LaplaceMechanism(noise)], [steps]
+        ).get_approxDP(delta)
+    )
 
 
 def rounded(answer: float, accountant: str) -> str:
@@ -140,7 +162,9 @@ def rounded(answer: float, accountant: str) -> str:
 def rows(grid: Sequence[Setting] = GRID) -> Iterator[dict[str, str]]:
     """Yield what is recorded, a row an answer."""
     for setting in grid:
-        place = {name: key_text(value) for name, value in setting.model_dump().items() if value != 0}
+        place = {
+            name: key_text(value) for name, value in setting.model_dump().items() if value != 0
+        }
         for accountant, ask in asked(setting):
             answer = ask()
             if not math.isfinite(answer):
@@ -149,14 +173,22 @@ def rows(grid: Sequence[Setting] = GRID) -> Iterator[dict[str, str]]:
             note = f"{package} {version(package)}, {ACCOUNTANTS[accountant]}"
             erratum = ERRATA.get((accountant, setting.adjacency, setting.mechanism), "")
             yield {
-                **dict.fromkeys((*KEYS, *FIELDS), ""), **place, "accountant": accountant, "column": "holds",
-                "printed": rounded(answer, accountant), "kind": "privacy", "status": "as_printed", "erratum": erratum,
+                **dict.fromkeys((*KEYS, *FIELDS), ""),
+                **place,
+                "accountant": accountant,
+                "column": "holds",
+                "printed": rounded(answer, accountant),
+                "kind": "privacy",
+                "status": "as_printed",
+                "erratum": erratum,
                 "note": note,
-            }  # fmt: skip
+            }
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     text = io.StringIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

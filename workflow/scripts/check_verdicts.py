@@ -1,4 +1,5 @@
-"""Hold the verdicts of a run against the expected ones; one that changed stops the run where they are enforced."""
+"""Hold the verdicts of a run against the expected ones; one that changed stops the run where they
+are enforced."""
 
 from pathlib import Path
 
@@ -9,7 +10,9 @@ from dpsub.reproduce.job import logged
 
 with logged(snakemake.log[0]):
     expected = verdicts.read_expected(Path(verdicts.__file__).parents[1] / "papers")
-    text = verdicts.check(verdicts.read(Path(snakemake.input.comparison)), expected, snakemake.params.published)
+    text = verdicts.check(
+        verdicts.read(Path(snakemake.input.comparison)), expected, snakemake.params.published
+    )
     if snakemake.params.mode == "enforce" and not text.startswith(verdicts.AS_EXPECTED):
         raise DataError(text)
     replace_file(Path(snakemake.output[0]), f"{text}\n".encode())

@@ -12,7 +12,9 @@ from dpsub.files import replace_file
 from dpsub.reproduce.job import logged
 
 with logged(snakemake.log[0]):
-    installed = {found.metadata["Name"]: found.version for found in importlib.metadata.distributions()}
+    installed = {
+        found.metadata["Name"]: found.version for found in importlib.metadata.distributions()
+    }
     environment = {
         "commit": snakemake.params.commit,
         "versions": snakemake.params.versions,
@@ -22,5 +24,6 @@ with logged(snakemake.log[0]):
     text = yaml.safe_dump(snakemake.params.config, sort_keys=False, allow_unicode=True)
     replace_file(Path(snakemake.output.config), text.encode())
     replace_file(
-        Path(snakemake.output.environment), f"{json.dumps(environment, indent=1, ensure_ascii=False)}\n".encode()
+        Path(snakemake.output.environment),
+        f"{json.dumps(environment, indent=1, ensure_ascii=False)}\n".encode(),
     )

@@ -1,11 +1,14 @@
-"""Write the pages that show results: docs/found, docs/verdicts.md, docs/deviations.md and their pictures.
+"""Write the pages that show results: docs/found, docs/verdicts.md, docs/deviations.md and their
+pictures.
 
-    .venv/bin/python workflow/scripts/renew_pages.py --results results    after a full run: its numbers and pictures
-    .venv/bin/python workflow/scripts/renew_pages.py                      after a change to errata, prose or verdicts
+After a full run, with its numbers and pictures:
+    .venv/bin/python workflow/scripts/renew_pages.py --results results
+after a change to errata, prose or verdicts:
+    .venv/bin/python workflow/scripts/renew_pages.py
 
-A run renews the papers that it has made: `--results results-tournament` those of `make tournament`. The cells that
-pages cite are kept in the folder of each paper, as cited.csv; without a run they fill the pages. Verdicts are those
-that the papers expect, which accept_verdicts.py renews.
+A run renews the papers that it has made: `--results results-tournament` those of `make tournament`.
+The cells that pages cite are kept in the folder of each paper, as cited.csv; without a run they
+fill the pages. Verdicts are those that the papers expect, which accept_verdicts.py renews.
 """
 
 from __future__ import annotations
@@ -30,8 +33,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--results", type=Path, help="a results folder at published size, made from the real data")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--results", type=Path, help="a results folder at published size, made from the real data"
+    )
     results = parser.parse_args().results
     verdicts = read_expected(ROOT / "src/dpsub/papers")
     if results:
@@ -42,9 +49,12 @@ def main() -> None:
 
 
 def renew_cited(results: Path, verdicts: pd.DataFrame) -> None:
-    """Keep the cells of a run that pages cite; what is written from these alone must be what the run gives."""
+    """Keep the cells of a run that pages cite; what is written from these alone must be what the
+    run gives."""
     if remark := Plan(configuration.load([results / "run/config.yaml"])).remark:
-        raise DataError(f"pages are written from a run at published settings, got {results}: {remark}")
+        raise DataError(
+            f"pages are written from a run at published settings, got {results}: {remark}"
+        )
     for paper in papers().values():
         if not (results / "tables" / paper.key).is_dir():
             continue
@@ -53,13 +63,20 @@ def renew_cited(results: Path, verdicts: pd.DataFrame) -> None:
         cited.keep(paper, results, tables.seen)
         kept = cited.kept_of(paper)
         if kept is not None and whole(paper, kept, verdicts) != from_run:
-            raise DataError(f"kept cells of {paper.key} must give the pages of the run, got others; mend {cited.KEPT}")
+            raise DataError(
+                f"kept cells of {paper.key} must give the pages of the run, got "
+                f"others; mend {cited.KEPT}"
+            )
 
 
 def whole(paper: Paper, tables: cited.Tables, verdicts: pd.DataFrame) -> str:
     """Return all that the pages of a paper say with numbers: what was found, and its errata."""
     prose = write_found.prose(paper, verdicts, tables)
-    texts = [path.read_text(encoding="utf-8") for path in (paper.folder / "found.md", paper.errata) if path.exists()]
+    texts = [
+        path.read_text(encoding="utf-8")
+        for path in (paper.folder / "found.md", paper.errata)
+        if path.exists()
+    ]
     return "".join(map(prose.filled, texts))
 
 

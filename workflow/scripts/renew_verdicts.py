@@ -1,4 +1,5 @@
-"""The page docs/verdicts.md, which counts verdicts, and the picture of the first pages; renew_pages.py writes them."""
+"""The page docs/verdicts.md, which counts verdicts, and the picture of the first pages;
+renew_pages.py writes them."""
 
 from __future__ import annotations
 
@@ -18,7 +19,10 @@ from dpsub.reproduce.verdicts import reconciled, tally
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/verdicts.md"
-BEGIN, END = "<!-- verdicts: made by workflow/scripts/renew_pages.py -->", "<!-- end of verdicts -->"
+BEGIN, END = (
+    ("<!-- verdicts: made by workflow/scripts/renew_pages.py -->"),
+    "<!-- end of verdicts -->",
+)
 ORDER = ("table", "figure", "claims")
 PICTURE = "must/privacy_by_steps"
 
@@ -42,15 +46,26 @@ def renewed(page: str, verdicts: pd.DataFrame) -> str:
     """
     parts = re.split(f"(?s)(?<={re.escape(BEGIN)}\n).*?(?={re.escape(END)})", page)
     if len(parts) != 2:
-        raise DataError(f"the text must have one pair of the markers {BEGIN!r} and {END!r}, got {len(parts) - 1}")
+        raise DataError(
+            f"the text must have one pair of the markers {BEGIN!r} and {END!r}, got "
+            f"{len(parts) - 1}"
+        )
     return parts[0] + tables(verdicts) + parts[1]
 
 
 def tables(verdicts: pd.DataFrame) -> str:
-    """Return one section a paper: a line for each table, figure or list of claims that prints numbers, and the sum."""
+    """Return one section a paper: a line for each table, figure or list of claims that prints
+    numbers, and the sum."""
     every = judged(verdicts)
     by_paper = dict(iter(every.groupby("paper")))
-    anchors = dict(re.findall(r"^\| \[(\w+)\]\((#.*?)\)", (ROOT / "docs/deviations.md").read_text("utf-8"), flags=re.M))
+    anchors = dict(
+        re.findall(
+            r"^\| "
+            r"\[(\w+)\]\((#.*?)\)",
+            (ROOT / "docs/deviations.md").read_text("utf-8"),
+            flags=re.M,
+        )
+    )
     lines = ["", together(every)]
     for key, paper in papers().items():
         if key not in by_paper:
@@ -58,7 +73,11 @@ def tables(verdicts: pd.DataFrame) -> str:
         cells = by_paper[key]
         names = {str(name): part for name, part in cells.groupby("artefact", sort=False)}
         titles = {name: REGISTRY.get(f"{key}/{name}").title for name in names}
-        numbered = [f"! {found[0]}" for title in titles.values() if (found := re.match(r"(Table|Figure) \d+", title))]
+        numbered = [
+            f"! {found[0]}"
+            for title in titles.values()
+            if (found := re.match(r"(Table|Figure) \d+", title))
+        ]
         lines += ["", f"## {paper.title}", ""]
         if (ROOT / f"docs/found/{key}.md").is_file():
             lines += [f"[What stands, and what does not](found/{key}.md)", ""]
@@ -67,7 +86,11 @@ def tables(verdicts: pd.DataFrame) -> str:
         lines += ["| printed in | numbers | verdicts | errata |", "|---|---:|---|---|"]
         for name, part in names.items():
             errata = {one for text in published.load(key, name)["erratum"] for one in text.split()}
-            links = ", ".join(f"[{one}](deviations.md{anchor})" for one, anchor in anchors.items() if one in errata)
+            links = ", ".join(
+                f"[{one}](deviations.md{anchor})"
+                for one, anchor in anchors.items()
+                if one in errata
+            )
             lines.append(f"| {titles[name]} (`{key}/{name}`) {counts(part)} {links} |")
         if len(names) > 1:
             lines.append(f"| **all** {counts(cells)} |")
@@ -78,21 +101,29 @@ def judged(verdicts: pd.DataFrame) -> pd.DataFrame:
     """Return one row a printed number: paper, artefact, overall verdict."""
     rows = [(*place[:2], verdict) for place, verdict in of_printed(papers(), verdicts).items()]
     cells = pd.DataFrame(rows, columns=["paper", "artefact", "verdict"])
-    kinds = (cells["paper"] + "/" + cells["artefact"]).map(lambda name: ORDER.index(REGISTRY.get(name).kind))
+    kinds = (cells["paper"] + "/" + cells["artefact"]).map(
+        lambda name: ORDER.index(REGISTRY.get(name).kind)
+    )
     return cells.iloc[kinds.argsort(kind="stable")]
 
 
 def together(cells: pd.DataFrame) -> str:
-    """Return the line that adds up the numbers of all papers, without those that have a run of their own."""
+    """Return the line that adds up the numbers of all papers, without those that have a run of
+    their own."""
     listed = papers()
     apart = cells["paper"].map(lambda key: listed[key].apart)
     beyond = cells["paper"].map(lambda key: listed[key].citation is None)
-    text = f"Together: {reconciled(tally(cells.loc[~apart & ~beyond, 'verdict']), int((~apart & beyond).sum()))}."
-    return text + f" Not among them are {apart.sum()} statements that have a run of their own." * bool(apart.any())
+    judged = tally(cells.loc[~apart & ~beyond, "verdict"])
+    text = f"Together: {reconciled(judged, int((~apart & beyond).sum()))}."
+    return text + (
+        f" Not among them are {apart.sum()} statements that have a run of their own."
+    ) * bool(apart.any())
 
 
 def counts(part: pd.DataFrame) -> str:
     """Return two cells of a line: how many numbers, and how many of each verdict."""
     found = part["verdict"].value_counts()
-    listed = ", ".join(f"{count} {str(verdict).replace('_', ' ')}" for verdict, count in found.items())
+    listed = ", ".join(
+        f"{count} {str(verdict).replace('_', ' ')}" for verdict, count in found.items()
+    )
     return f"| {len(part)} | {listed} |"

@@ -10,7 +10,9 @@ from dpsub.reproduce.job import label_of, logged
 with logged(snakemake.log[0]):
     wildcards, params = snakemake.wildcards, snakemake.params
     experiment = experiments.REGISTRY.get(wildcards.experiment)()
-    data = {name: Path(path) for name, path in zip(params.data_sets, snakemake.input.data, strict=True)}
+    data = {
+        name: Path(path) for name, path in zip(params.data_sets, snakemake.input.data, strict=True)
+    }
     read = [Path(path) for path in snakemake.input.records]
     (first, stop), others = params.replicates, records.gather(read)
     frames = [
@@ -31,7 +33,9 @@ with logged(snakemake.log[0]):
         stop=stop,
         seed=params.seed,
         settings=params.settings,
-        config_digest=provenance.settings_digest({"seed": params.seed, "variants": params.variants, **params.settings}),
+        config_digest=provenance.settings_digest(
+            {"seed": params.seed, "variants": params.variants, **params.settings}
+        ),
         code_digest=params.code,
         inputs={
             **{name: provenance.file_digest(path) for name, path in data.items()},

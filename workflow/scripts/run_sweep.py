@@ -22,18 +22,30 @@ def main(arguments: list[str]) -> None:
         sys.exit(f"error: {problem}")
     totals = plan.totals(len(os.sched_getaffinity(0)))
     print(
-        f"{totals['cells']} cells, {totals['cells_finished']} of them finished; {totals['records_to_compute']} records "
+        f"{totals['cells']} cells, {totals['cells_finished']} of them finished; "
+        f"{totals['records_to_compute']} records "
         f"to compute in {totals['jobs']} jobs, about {totals['core_hours']:.2g} core-hours",
         flush=True,
     )
-    # no more jobs at a time than this machine has memory for; what a cluster gives to a job is not counted here
+    # no more jobs at a time than this machine has memory for; what a cluster gives to a job is not
+    # counted here
     room = int(max([plan.memory_limit, *(job.memory for job in plan.jobs.values())]))
     elsewhere = {"--executor", "--profile", "--workflow-profile"}.intersection(arguments)
     limit = [] if elsewhere else ["--resources", f"mem_mb={room}"]
-    os.execv(sys.executable, [
-        sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflow/sweep.smk"),
-        "--configfile", str(plan.manifest_file), *limit, *arguments[at + 1 :],
-    ])  # fmt: skip
+    os.execv(
+        sys.executable,
+        [
+            sys.executable,
+            "-m",
+            "snakemake",
+            "--snakefile",
+            str(ROOT / "workflow/sweep.smk"),
+            "--configfile",
+            str(plan.manifest_file),
+            *limit,
+            *arguments[at + 1 :],
+        ],
+    )
 
 
 if __name__ == "__main__":

@@ -27,17 +27,23 @@ def main() -> None:
     entry = known[checks.one_of("erratum", arguments.erratum, known)]
     paper, results = papers()[entry.paper], arguments.comparison.parent
     kept = cited.kept_of(paper)
-    of_run = cited.tables_of_run(paper, results) if (results / "tables" / paper.key).is_dir() else None
+    of_run = (
+        cited.tables_of_run(paper, results) if (results / "tables" / paper.key).is_dir() else None
+    )
     prose = cited.Prose(paper, of_run or kept or Tables({}), kept)
     print(f"{entry.name}. {entry.title}\n\n{prose.filled(entry.text)}\n")
     if not arguments.comparison.is_file():
-        raise DataError(f"its cells need a run, got no {arguments.comparison}; run `make reproduce` first")
+        raise DataError(
+            f"its cells need a run, got no {arguments.comparison}; run `make reproduce` first"
+        )
     table = verdicts.read(arguments.comparison)
     about = table[[entry.name in names.split() for names in table["erratum"]]]
     if about.empty:
         print(f"No compared cell carries {entry.name}; {entry.commands[-1]} shows it.")
         return
-    with pd.option_context("display.max_rows", None, "display.max_colwidth", 70, "display.width", 250):
+    with pd.option_context(
+        "display.max_rows", None, "display.max_colwidth", 70, "display.width", 250
+    ):
         print(about[SHOWN].to_string(index=False, na_rep=""))
 
 

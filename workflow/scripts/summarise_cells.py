@@ -1,4 +1,5 @@
-"""Bring the records of a sweep together by cell: means and spreads, and paired differences from Poisson sampling.
+"""Bring the records of a sweep together by cell: means and spreads, and paired differences from
+Poisson sampling.
 
 Both have one row a cell; the memory does not grow with the number of cells.
 """
@@ -12,6 +13,12 @@ from dpsub.reproduce.job import logged
 with logged(snakemake.log[0]):
     experiment = REGISTRY.get(snakemake.wildcards.experiment)
     keys = list(dict.fromkeys([*snakemake.params.vary, *experiment.keys]))
-    measured = [name for name, kind in experiment.columns.items() if kind != "str" and name not in (*keys, "replicate")]
+    measured = [
+        name
+        for name, kind in experiment.columns.items()
+        if kind != "str" and name not in (*keys, "replicate")
+    ]
     files = sorted(map(Path, snakemake.input))
-    summary.write(files, keys, measured, Path(snakemake.output.summary), Path(snakemake.output.differences))
+    summary.write(
+        files, keys, measured, Path(snakemake.output.summary), Path(snakemake.output.differences)
+    )

@@ -1,8 +1,10 @@
-"""The pages of docs/found, what was found in each paper: from its found.md, its errata, and the cells that it cites.
+"""The pages of docs/found, what was found in each paper: from its found.md, its errata, and the
+cells that it cites.
 
-The found.md in the folder of a paper is a page in Markdown, with places that are filled in (Jinja): besides those of
-`dpsub.reproduce.report.cited`, `takeaway` takes a paragraph of what to conclude, `picture` a figure, and `verdicts`
-counts how the numbers of a table compare. No result is typed by hand. `renew_pages.py` writes them.
+The found.md in the folder of a paper is a page in Markdown, with places that are filled in (Jinja):
+besides those of `dpsub.reproduce.report.cited`, `takeaway` takes a paragraph of what to conclude,
+`picture` a figure, and `verdicts` counts how the numbers of a table compare. No result is typed by
+hand. `renew_pages.py` writes them.
 """
 
 from __future__ import annotations
@@ -31,19 +33,24 @@ ROOT = Path(__file__).resolve().parents[2]
 FOUND = ROOT / "docs/found"
 MADE = "<!-- from here on made by workflow/scripts/renew_pages.py -->\n"
 SCALES, COLOURS = (2 / 3, 0.58, 0.5, 0.42, 0.35), (128, 64)
-"""Of a figure's pixels from side to side, and its numbers of colours: the first that take less than so many bytes."""
+"""Of a figure's pixels from side to side, and its numbers of colours: the first that take less than
+so many bytes."""
 BYTES = 60_000
 WEIGHTY = "Errors that change conclusions"
 
 
 def renew(verdicts: pd.DataFrame, results: Path | None = None) -> None:
-    """Write the pages of all papers and their list, and with `results` the pictures of the papers that it holds."""
+    """Write the pages of all papers and their list, and with `results` the pictures of the papers
+    that it holds."""
     listed = []
     for key, paper in told().items():
         top = body(paper, verdicts)
         if results and (results / "figures" / key).is_dir():
             for name in re.findall(rf"\(pictures/{key}-(\w+)\.png\)", top):
-                small(results / "figures" / key / f"{name}.png", FOUND / "pictures" / f"{key}-{name}.png")
+                small(
+                    results / "figures" / key / f"{name}.png",
+                    FOUND / "pictures" / f"{key}-{name}.png",
+                )
         replace_file(FOUND / f"{key}.md", (top + MADE + tail(paper, verdicts)).encode())
         listed.append(f"- [{paper.title}]({key}.md). {summary(top)}\n")
     index = FOUND / "index.md"
@@ -85,7 +92,9 @@ def prose(paper: Paper, verdicts: pd.DataFrame, tables: Tables) -> Prose:
 
     def takeaway(heading: str) -> str:
         if heading not in said:
-            raise DataError(f"found.md of {paper.key} asks for the takeaway {heading!r}, got {', '.join(said)}")
+            raise DataError(
+                f"found.md of {paper.key} asks for the takeaway {heading!r}, got {', '.join(said)}"
+            )
         return said[heading]
 
     def picture(name: str, words: str) -> str:
@@ -96,10 +105,21 @@ def prose(paper: Paper, verdicts: pd.DataFrame, tables: Tables) -> Prose:
         return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in names.most_common())
 
     where = paper.citation
-    citation = f"*{', '.join(where.authors)}: {where.title}. {where.venue}, {where.year}.*" if where else ""
-    return Prose(paper, tables, more={
-        "takeaway": takeaway, "picture": picture, "verdicts": counted, "cited": citation,
-    })  # fmt: skip
+    citation = (
+        (f"*{', '.join(where.authors)}: {where.title}. {where.venue}, {where.year}.*")
+        if where
+        else ""
+    )
+    return Prose(
+        paper,
+        tables,
+        more={
+            "takeaway": takeaway,
+            "picture": picture,
+            "verdicts": counted,
+            "cited": citation,
+        },
+    )
 
 
 def small(figure: Path, target: Path) -> None:
@@ -109,7 +129,9 @@ def small(figure: Path, target: Path) -> None:
             size = (round(whole.width * scale), round(whole.height * scale))
             reduced = whole.convert("RGB").resize(size, Image.Resampling.LANCZOS)
             # rare colours are those of curves
-            reduced = reduced.quantize(colours, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+            reduced = reduced.quantize(
+                colours, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+            )
             reduced.save(out := io.BytesIO(), "png", optimize=True)
             if out.tell() < BYTES:
                 break
@@ -119,7 +141,11 @@ def small(figure: Path, target: Path) -> None:
 
 def tail(paper: Paper, verdicts: pd.DataFrame) -> str:
     """Return the end of a page: statements that fail, errata by weight, and how to redo it all."""
-    parts = [failing(paper, verdicts), entries(paper) if paper.errata.exists() else "", commands(paper)]
+    parts = [
+        failing(paper, verdicts),
+        entries(paper) if paper.errata.exists() else "",
+        commands(paper),
+    ]
     return "\n" + "\n".join(filter(None, parts))
 
 
@@ -134,17 +160,31 @@ def failing(paper: Paper, verdicts: pd.DataFrame) -> str:
             if judged[(paper.key, name, row, claim.column)] in FAILING:
                 why = ", ".join(f"[{one}]({links[one]})" for one in claim.erratum.split())
                 said = claim.printed if keys == ["claim"] else f"{row}: {claim.printed}"
-                lines += f"| {escape_markdown(in_symbols(said))} | {why or escape_markdown(claim.note)} |\n"
-    return f"## Statements that fail as printed\n\n| statement | why |\n| --- | --- |\n{lines}" if lines else ""
+                lines += (
+                    f"| {escape_markdown(in_symbols(said))} | "
+                    f"{why or escape_markdown(claim.note)} |\n"
+                )
+    return (
+        (f"## Statements that fail as printed\n\n| statement | why |\n| --- | --- |\n{lines}")
+        if lines
+        else ""
+    )
 
 
 def anchors(paper: Paper) -> dict[str, str]:
-    """Return where each erratum is told: those that change conclusions on this page, the others in the list of all."""
-    text, found, chapter = paper.errata.read_text(encoding="utf-8") if paper.errata.exists() else "", {}, ""
+    """Return where each erratum is told: those that change conclusions on this page, the others in
+    the list of all."""
+    text, found, chapter = (
+        paper.errata.read_text(encoding="utf-8") if paper.errata.exists() else "",
+        {},
+        "",
+    )
     for section, name, title in re.findall(r"^## (.+)$|^### (\w+)\. (.+)$", text, re.MULTILINE):
         chapter = section or chapter
         if name:
-            found[name] = "../deviations.md" * (chapter != WEIGHTY) + "#" + errata.anchor(f"{name}. {title}")
+            found[name] = (
+                "../deviations.md" * (chapter != WEIGHTY) + "#" + errata.anchor(f"{name}. {title}")
+            )
     return found
 
 
@@ -153,7 +193,10 @@ def entries(paper: Paper) -> str:
     links, whole, rest, filled = anchors(paper), "", "", errata.filled_from_kept(paper)
     for one in errata.read([paper.errata] if paper.errata.exists() else []):
         if links[one.name].startswith("#"):
-            whole += f"### {one.name}. {one.title}\n\n{filled(one.text).partition('- **Command.**')[0].strip()}\n\n"
+            whole += (
+                f"### {one.name}. "
+                f"{one.title}\n\n{filled(one.text).partition('- **Command.**')[0].strip()}\n\n"
+            )
         else:
             rest += f"- [{one.name}]({links[one.name]}). {one.title}\n"
     return f"## {WEIGHTY}\n\n{whole}" * bool(whole) + f"## Smaller errata\n\n{rest}" * bool(rest)
@@ -165,9 +208,13 @@ def commands(paper: Paper) -> str:
     rows = "".join(f"| {escape_markdown(one.title)} | `{one.identifier}` |\n" for one in made)
     whole, asked = "`make reproduce` makes everything", made[0].identifier
     if paper.apart:
-        whole, asked = f"`make {paper.key}` makes all of it", f"{asked} --configfile workflow/config/{paper.key}.yaml"
+        whole, asked = (
+            f"`make {paper.key}` makes all of it",
+            (f"{asked} --configfile workflow/config/{paper.key}.yaml"),
+        )
     return (
-        f"## How to redo it\n\nIn a clone of the project, {whole}, and this one table or figure:\n\n"
+        f"## How to redo it\n\nIn a clone of the project, {whole}, and this one table or "
+        "figure:\n\n"
         f"```sh\nmake environment\n.venv/bin/snakemake --cores 2 {asked}\n```\n\n"
         f"| table or figure | name |\n| --- | --- |\n{rows}"
     )

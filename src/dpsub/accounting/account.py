@@ -1,4 +1,5 @@
-"""Privacy of many releases from subsamples: what is proved, what an attack attains, and what the papers' pair gives."""
+"""Privacy of many releases from subsamples: what is proved, what an attack attains, and what the
+papers' pair gives."""
 
 from __future__ import annotations
 
@@ -17,10 +18,24 @@ from dpsub.accounting.attacks import AdaptiveAttack, Attacked, Played
 from dpsub.accounting.bracket import Composition, DominatedEvent, Event, PairEvent, Target
 from dpsub.accounting.game import Cells, Copies, FillerGame, GamePlayed, GaussianCells
 from dpsub.accounting.laplace import laplace_case
-from dpsub.accounting.pairs import MAX_SCALE, MIN_SCALE, FillerPair, MixturePair, PoissonPair, WorPair, ZeroedPair
+from dpsub.accounting.pairs import (
+    MAX_SCALE,
+    MIN_SCALE,
+    FillerPair,
+    MixturePair,
+    PoissonPair,
+    WorPair,
+    ZeroedPair,
+)
 from dpsub.accounting.pld import OutOfTimeError, RememberedProfile, deadline_after, time_limited
 from dpsub.accounting.proofs import ChainProfile, SlotChain, SlotStage
-from dpsub.accounting.schedules import check_denominator, check_places, once_an_epoch, plan_of, schedule_case
+from dpsub.accounting.schedules import (
+    check_denominator,
+    check_places,
+    once_an_epoch,
+    plan_of,
+    schedule_case,
+)
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling import base
@@ -29,9 +44,10 @@ from dpsub.sampling.laws import MultiplicityLaw
 from dpsub.sampling.schedules import Schedule
 
 KINDS = ("exact", "bounds", "upper", "lower", "paper")
-"""exact: both ends bracket the one number that the worst data sets attain.  bounds: the upper end is proved, the lower
-one attained by explicit data sets, perhaps adaptively, so that no guarantee below it can hold.  upper, lower: one of
-these ends, the other being trivial.  paper: brackets what the papers' pair gives, and is not a guarantee."""
+"""exact: both ends bracket the one number that the worst data sets attain.  bounds: the upper end
+is proved, the lower one attained by explicit data sets, perhaps adaptively, so that no guarantee
+below it can hold.  upper, lower: one of these ends, the other being trivial.  paper: brackets what
+the papers' pair gives, and is not a guarantee."""
 VARIANTS = ("rigorous", "paper")
 MECHANISMS = ("gaussian", "laplace")
 DENOMINATORS = ("fixed", "realised")
@@ -45,38 +61,49 @@ _GENERAL = (
     _PUBLIC,
     "real arithmetic and exact sampling are assumed",
 )
-SAME_SIZES = "all sizes or rates are public, and the same in both data sets, of which one has a record more"
+SAME_SIZES = (
+    "all sizes or rates are public, and the same in both data sets, of which one has a record more"
+)
 """In place of the condition on the number of records where that is what data sets differ in."""
 SIZES = "one data set has n records and the other, with one record more, n + 1"
-"""Under which guarantees for add_remove hold where they depend on the number of records; added to the conditions."""
+"""Under which guarantees for add_remove hold where they depend on the number of records; added to
+the conditions."""
 CONDITIONS = (
-    "each record enters by a vector of norm at most C that depends on that record and on past releases only",
-    "the release is the sum over the sample plus N(0, (s C)^2 I), or that divided by a number fixed in advance",
+    "each record enters by a vector of norm at most C that depends on that record and on past "
+    "releases only",
+    "the release is the sum over the sample plus N(0, (s C)^2 I), or that divided by a number "
+    "fixed in advance",
     *_GENERAL,
 )
 """Under which every guarantee for Gaussian noise holds."""
 LAPLACE_CONDITIONS = (
-    "the query is scalar: each record enters by a number in [-C, C] that depends on that record and on past releases "
+    "the query is scalar: each record enters by a number in [-C, C] that depends on that record "
+    "and on past releases "
     "only",
-    "the release is the sum over the sample plus Laplace noise of scale s C, or that divided by a number fixed in "
+    "the release is the sum over the sample plus Laplace noise of scale s C, or that divided by a "
+    "number fixed in "
     "advance",
     *_GENERAL,
 )
 """Under which every guarantee for Laplace noise holds."""
 WIDTH_MISSED = (
-    "numerical limits stopped the refinement before the width that was asked for: both ends hold, but at least one is "
+    "numerical limits stopped the refinement before the width that was asked for: both ends hold, "
+    "but at least one is "
     "looser"
 )
 """Added to the conditions where `Account.width_met` is false."""
 TIGHT_SECONDS = 30.0
 """Time limit of a tight answer for which none is given."""
-_SHARE = 4e-3  # of epsilon, how far apart exact ends of schedules may be at most where no width is given
-_TIGHT_SHARE = {"epsilon": 5e-3, "delta": 5e-2}  # how far apart tight ends may be where no width is given, relative
+# of epsilon, how far apart exact ends of schedules may be at most where no width is given
+_SHARE = 4e-3
+# how far apart tight ends may be where no width is given, relative
+_TIGHT_SHARE = {"epsilon": 5e-3, "delta": 5e-2}
 
 
 @dataclass(frozen=True)
 class Account:
-    """delta at an epsilon, or epsilon at a delta, of a composed mechanism, and what that statement is worth.
+    """delta at an epsilon, or epsilon at a delta, of a composed mechanism, and what that statement
+    is worth.
 
     Attributes
     ----------
@@ -85,7 +112,8 @@ class Account:
     kind : {"exact", "bounds", "upper", "lower", "paper"}
         See `KINDS`.
     pair, lower_pair : str
-        What gives the upper end (two distributions, or the proved profile), and what attains the lower one.
+        What gives the upper end (two distributions, or the proved profile), and what attains the
+        lower one.
     adjacency : Relation
     sensitivity : str
         What one occurrence of the differing record does to the released value.
@@ -93,8 +121,8 @@ class Account:
     conditions : tuple of str
         What the upper end needs; empty where it is not a guarantee.
     width_met : bool
-        Whether both ends are as sharp as asked for.  If not they hold all the same (`WIDTH_MISSED` is the last
-        condition), and kind exact only says that they are about one number.
+        Whether both ends are as sharp as asked for. If not they hold all the same (`WIDTH_MISSED`
+        is the last condition), and kind exact only says that they are about one number.
     """
 
     lower: Any
@@ -110,10 +138,11 @@ class Account:
     _origin: tuple[Proof, Target] | None = field(default=None, repr=False, compare=False)
 
     def certificate(self) -> dict[str, Any]:
-        """What another program needs to prove this answer again, as plain values that `json.dump` writes.
+        """What another program needs to prove this answer again, as plain values that `json.dump`
+        writes.
 
-        Ends are claimed with nine digits, rounded outwards.  docs/certificates.md describes the entries, and the
-        program `verifier` checks them.
+        Ends are claimed with nine digits, rounded outwards.  docs/certificates.md describes the
+        entries, and the program `verifier` checks them.
 
         Raises
         ------
@@ -122,23 +151,29 @@ class Account:
         UnsupportedError
             If what gave an end cannot be written down.
         """
-        from dpsub.accounting.certificate import certificate_of  # which knows ledgers, and they know this module
+        # which knows ledgers, and they know this module
+        from dpsub.accounting.certificate import certificate_of
 
         if self._origin is None:
             raise ArgumentError(
-                "a certificate is of one proved answer, got several values, variant = paper or a copy; ask for one "
-                "epsilon or delta, variant rigorous, and for the certificate where the answer was computed"
+                "a certificate is of one proved answer, got several values, variant = paper or a "
+                "copy; ask for one "
+                "epsilon or delta, variant rigorous, and for the certificate where the answer was "
+                "computed"
             )
         return certificate_of(self, *self._origin)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy or another process gets: the answer without what it was computed from, which is large."""
+        """What a copy or another process gets: the answer without what it was computed from, which
+        is large."""
         return {**self.__dict__, "_origin": None}
 
     def __post_init__(self) -> None:
         checks.one_of("kind", self.kind, KINDS)
         if not np.all(np.less_equal(self.lower, self.upper)):
-            raise ArgumentError(f"an interval needs lower <= upper, got [{self.lower}, {self.upper}]")
+            raise ArgumentError(
+                f"an interval needs lower <= upper, got [{self.lower}, {self.upper}]"
+            )
         for name in ("lower", "upper"):
             end = np.asarray(getattr(self, name), dtype=float)
             object.__setattr__(self, name, end if end.ndim else float(end))
@@ -146,10 +181,11 @@ class Account:
 
 @dataclass(frozen=True)
 class Release:
-    """`steps` releases of one kind, with attributes as the parameters of `account`; checked here, once.
+    """`steps` releases of one kind, with attributes as the parameters of `account`; checked here,
+    once.
 
-    `sample`: the name of what was drawn for them, if that is kept and might be released from again, which a `Ledger`
-    refuses; None where every step draws afresh.
+    `sample`: the name of what was drawn for them, if that is kept and might be released from again,
+    which a `Ledger` refuses; None where every step draws afresh.
     """
 
     sampler: Sampler | Schedule
@@ -161,13 +197,17 @@ class Release:
     sample: str | None = None
 
     def __post_init__(self) -> None:
-        noise = checks.real("noise_multiplier", self.noise_multiplier, at_least=MIN_SCALE, at_most=MAX_SCALE)
+        noise = checks.real(
+            "noise_multiplier", self.noise_multiplier, at_least=MIN_SCALE, at_most=MAX_SCALE
+        )
         object.__setattr__(self, "noise_multiplier", noise)
         if self.n is not None:
             object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1))
         planned, whole = isinstance(self.sampler, Schedule), self._epoch
         most = None if planned else MOST_STEPS
-        object.__setattr__(self, "steps", checks.integer("steps", self.steps, at_least=1, at_most=most))
+        object.__setattr__(
+            self, "steps", checks.integer("steps", self.steps, at_least=1, at_most=most)
+        )
         if self.steps % whole:
             rule = f"steps of {self.sampler.name} must make whole epochs of {whole}"
             raise ArgumentError(f"{rule}, got {self.steps}; give epochs")
@@ -188,26 +228,38 @@ class Release:
     def chain(self) -> SlotChain:
         """The sampler's stages as facts; UnsupportedError where no bound covers them."""
         if not isinstance(self.sampler, StagedSampler):
-            raise UnsupportedError(f"this is known of chains of stages alone, got {type(self.sampler).__name__}")
+            raise UnsupportedError(
+                f"this is known of chains of stages alone, got {type(self.sampler).__name__}"
+            )
         facts = [_fact(stage) for stage in self.sampler.stages]
         if facts[-1].kind == "poisson" and self.denominator == "realised":
             raise UnsupportedError(
-                "no bound covers a Poisson sample divided by its realised size, whose noise then tells "
+                "no bound covers a Poisson sample divided by its realised size, whose noise then "
+                "tells "
                 "how many records were drawn; divide by a fixed number"
             )
         if self.n is None and [fact.kind for fact in facts] != ["poisson"]:
-            raise UnsupportedError("the number of records n is needed for samplers of fixed size, got none; give n")
+            raise UnsupportedError(
+                "the number of records n is needed for samplers of fixed size, got none; give n"
+            )
         return SlotChain(self.n if self.n is not None else 1, facts)
 
 
-def steps_of(sampler: Sampler | Schedule, n: int | None, steps: int | None, epochs: int | None) -> int:
-    """The number of steps of which a caller gives this or that of a schedule's epochs; by default one, or one epoch."""
+def steps_of(
+    sampler: Sampler | Schedule, n: int | None, steps: int | None, epochs: int | None
+) -> int:
+    """The number of steps of which a caller gives this or that of a schedule's epochs; by default
+    one, or one epoch."""
     if not isinstance(sampler, Schedule):
         if epochs is not None:
-            raise ArgumentError(f"epochs are those of a schedule, got them for {sampler.name}; give steps")
+            raise ArgumentError(
+                f"epochs are those of a schedule, got them for {sampler.name}; give steps"
+            )
         return 1 if steps is None else steps
     if steps is None:
-        whole = checks.integer("epochs", 1 if epochs is None else epochs, at_least=1, at_most=MOST_STEPS)
+        whole = checks.integer(
+            "epochs", 1 if epochs is None else epochs, at_least=1, at_most=MOST_STEPS
+        )
         return whole * sampler.steps_per_epoch(n)
     if epochs is not None:
         raise ArgumentError("steps and epochs are two ways to say the same, got both; drop one")
@@ -215,17 +267,30 @@ def steps_of(sampler: Sampler | Schedule, n: int | None, steps: int | None, epoc
 
 
 def account(
-    sampler: Sampler | Schedule, n: int | None = None, *, noise_multiplier: float, steps: int | None = None,
-    epochs: int | None = None, epsilon: ArrayLike | None = None, delta: ArrayLike | None = None,
-    adjacency: str | None = None, mechanism: str = "gaussian", denominator: str = "fixed", variant: str = "rigorous",
-    width: float | None = None, time_limit: float | None = None, tight: bool = False,
-) -> Account:  # fmt: skip
-    """Bound delta at `epsilon`, or epsilon at `delta`, of many releases from samples, from both sides.
+    sampler: Sampler | Schedule,
+    n: int | None = None,
+    *,
+    noise_multiplier: float,
+    steps: int | None = None,
+    epochs: int | None = None,
+    epsilon: ArrayLike | None = None,
+    delta: ArrayLike | None = None,
+    adjacency: str | None = None,
+    mechanism: str = "gaussian",
+    denominator: str = "fixed",
+    variant: str = "rigorous",
+    width: float | None = None,
+    time_limit: float | None = None,
+    tight: bool = False,
+) -> Account:
+    """Bound delta at `epsilon`, or epsilon at `delta`, of many releases from samples, from both
+    sides.
 
     Parameters
     ----------
     sampler : Sampler or Schedule
-        Who is in each sample, drawn anew at every step; or the plan of an epoch, drawn anew for every epoch.
+        Who is in each sample, drawn anew at every step; or the plan of an epoch, drawn anew for
+        every epoch.
     n : int, optional
         Number of records; Poisson sampling, and schedules that do not go by it, need none.
         Under add_remove it is that of the smaller data set, and both have as many steps.
@@ -236,28 +301,33 @@ def account(
     epochs : int, optional
         Of a schedule, in place of `steps`; by default 1.
     epsilon, delta : float or array_like
-        Exactly one: epsilon in nats, >= 0; delta in (0, 1).  An array costs little more than the one
+        Exactly one: epsilon in nats, >= 0; delta in (0, 1). An array costs little more than the one
         of its values that needs most.
     adjacency : {"add_remove", "substitute", "zero_out"}, optional
-        Default: add_remove for Poisson sampling, cyclic or truncated ones included, and random allocation, substitute
-        for the rest.  Under zero_out a record is replaced by one that contributes 0, and the number of records is
-        public.
+        Default: add_remove for Poisson sampling, cyclic or truncated ones included, and random
+        allocation, substitute for the rest. Under zero_out a record is replaced by one that
+        contributes 0, and the number of records is public.
     mechanism : {"gaussian", "laplace"}
         Laplace noise is for scalar sums.
     denominator : {"fixed", "realised"}
-        What the sum is divided by, with its noise: a number fixed in advance, or the size of the sample drawn.
+        What the sum is divided by, with its noise: a number fixed in advance, or the size of the
+        sample drawn.
     variant : {"rigorous", "paper"}
-        Proof and attack; or the papers' pair (unit shift per occurrence, one direction), which is not a guarantee.
+        Proof and attack; or the papers' pair (unit shift per occurrence, one direction), which is
+        not a guarantee.
     width : float, optional
-        Accuracy of each end, absolute for epsilon, relative for delta; 1e-3 on schedules and where both bracket one
-        number, else 5e-3.  By default what is exact for a schedule is also no wider than half a percent of epsilon.
+        Accuracy of each end, absolute for epsilon, relative for delta; 1e-3 on schedules and where
+        both bracket one number, else 5e-3. By default what is exact for a schedule is also no wider
+        than half a percent of epsilon.
     time_limit : float, optional
-        Seconds after which the refinement stops: the ends reached by then are valid, and `width_met` is False.
+        Seconds after which the refinement stops: the ends reached by then are valid, and
+        `width_met` is False.
     tight : bool
-        Where the ends are not about one number, bring the upper one closer to the lower, in seconds, until they are
-        `width` apart (by default half a percent of epsilon, 5 % of delta) or the time limit, by default 30 s, has
-        passed.  Under substitution, for samples drawn without replacement and, with Gaussian noise, with it (also WO),
-        or with it from a first stage without (OW, where 6 % and more of epsilon stay open).
+        Where the ends are not about one number, bring the upper one closer to the lower, in
+        seconds, until they are `width` apart (by default half a percent of epsilon, 5 % of delta)
+        or the time limit, by default 30 s, has passed. Under substitution, for samples drawn
+        without replacement and, with Gaussian noise, with it (also WO), or with it from a first
+        stage without (OW, where 6 % and more of epsilon stay open).
 
     Raises
     ------
@@ -268,7 +338,8 @@ def account(
 
     References
     ----------
-    balle, Theorems 8 to 11; must, Section 3.4 (variant paper); docs/accounting.md, where each bound is proved.
+    balle, Theorems 8 to 11; must, Section 3.4 (variant paper); docs/accounting.md, where each bound
+    is proved.
 
     Examples
     --------
@@ -276,12 +347,14 @@ def account(
     >>> found = dpsub.account(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=100, delta=1e-5)
     >>> found.kind, str(found.adjacency), 0.71 < found.lower <= found.upper < 0.73
     ('exact', 'add_remove', True)
-    >>> found = dpsub.account(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=100, delta=[1e-6, 1e-5])
+    >>> poisson = dpsub.Poisson(0.01)
+    >>> found = dpsub.account(poisson, noise_multiplier=1.0, steps=100, delta=[1e-6, 1e-5])
     >>> found.upper.round(1).tolist()
     [1.0, 0.7]
     >>> question = {"noise_multiplier": 1.0, "epsilon": 1.0}
     >>> printed = dpsub.account(dpsub.MustOW(2, 2), 4, **question, variant="paper")
-    >>> printed.upper < 0.09 < 0.19 < dpsub.account(dpsub.MustOW(2, 2), 4, **question).lower   # far below an attack
+    >>> attained = dpsub.account(dpsub.MustOW(2, 2), 4, **question)
+    >>> printed.upper < 0.09 < 0.19 < attained.lower  # the paper's number is far below an attack
     True
     """
     limit = TIGHT_SECONDS if tight and time_limit is None else time_limit
@@ -290,22 +363,34 @@ def account(
     release = Release(sampler, n, noise_multiplier, steps, mechanism, denominator)
     proved = checks.one_of("variant", variant, VARIANTS) == "rigorous"
     if not proved and tight:
-        raise ArgumentError("the papers' pair has no tight bound, got tight with variant = paper; drop one of them")
+        raise ArgumentError(
+            "the papers' pair has no tight bound, got tight with variant = paper; drop one of them"
+        )
     with time_limited(deadline):
         source = Proof.of([release], adjacency) if proved else _PaperPair(release, adjacency)
         found = answers(source, epsilon, delta, width, deadline, tight)
     if not tight or found.width_met:
         return found
-    missed = f"the time limit of {limit:g} s, or a numerical one, came before the ends were that close: both hold"
+    missed = (
+        f"the time limit of {limit:g} s, or a numerical one, came before the ends were that "
+        "close: both hold"
+    )
     return replace(found, conditions=(*found.conditions[:-1], missed))
 
 
 def answers(
-    source: Proof | _PaperPair, epsilon: Any, delta: Any, width: float | None, deadline: float | None,
+    source: Proof | _PaperPair,
+    epsilon: Any,
+    delta: Any,
+    width: float | None,
+    deadline: float | None,
     tight: bool = False,
-) -> Account:  # fmt: skip
+) -> Account:
     """The account of one target; of an array of them, with the ends in its shape."""
-    asked: dict[str, Any] = {"width": source.width if width is None else width, "deadline": deadline}
+    asked: dict[str, Any] = {
+        "width": source.width if width is None else width,
+        "deadline": deadline,
+    }
 
     def accounts_of(targets: Sequence[Target]) -> list[Account]:
         accounts = source.accounts(targets)
@@ -314,12 +399,16 @@ def answers(
         if width is None and source.planned and source.composition.one_number:
             accounts = [
                 source.account(replace(target, width=_SHARE * found.upper))
-                if target.epsilon is None and found.upper - found.lower > _SHARE * found.upper else found
+                if target.epsilon is None and found.upper - found.lower > _SHARE * found.upper
+                else found
                 for target, found in zip(targets, accounts, strict=True)
-            ]  # fmt: skip
+            ]
         if not tight:
             return accounts
-        return [source.tightened(found, target, width) for found, target in zip(accounts, targets, strict=True)]
+        return [
+            source.tightened(found, target, width)
+            for found, target in zip(accounts, targets, strict=True)
+        ]
 
     name, given = ("epsilon", epsilon) if delta is None else ("delta", delta)
     if np.ndim(given) == 0 or (epsilon is None) == (delta is None):
@@ -332,7 +421,9 @@ def answers(
     # in order: a grid that suits one value is tried first for the next
     unique, places = np.unique(values, return_inverse=True)
     accounts = accounts_of([Target(**{name: value}, **asked) for value in unique.tolist()])
-    lower, upper = (np.array([getattr(found, end) for found in accounts])[places] for end in ("lower", "upper"))
+    lower, upper = (
+        np.array([getattr(found, end) for found in accounts])[places] for end in ("lower", "upper")
+    )
     attacks = "; ".join(dict.fromkeys(found.lower_pair for found in accounts))
     loosest, shape = min(accounts, key=lambda found: found.width_met), values.shape
     lower, upper = lower.reshape(shape), upper.reshape(shape)
@@ -341,7 +432,8 @@ def answers(
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """What is proved for releases of several kinds on the same records, before any number is computed."""
+    """What is proved for releases of several kinds on the same records, before any number is
+    computed."""
 
     releases: tuple[Release, ...]
     cases: tuple[_Case, ...]
@@ -355,7 +447,9 @@ class Proof:
         """Find the theorems that apply; UnsupportedError, with the reason, if none does."""
         relation = _relation(releases, adjacency)
         cases = tuple(_case(release, relation) for release in releases)
-        entries = [(case.event, release.times) for case, release in zip(cases, releases, strict=True)]
+        entries = [
+            (case.event, release.times) for case, release in zip(cases, releases, strict=True)
+        ]
         return cls(tuple(releases), cases, relation, Composition(entries))
 
     @property
@@ -373,17 +467,24 @@ class Proof:
         attack = "; ".join(dict.fromkeys(case.attack for case in self.cases))
         if self.composition.one_number:
             found = self.composition.brackets(targets)
-            return [self._account(target, *ends, attack) for target, ends in zip(targets, found, strict=True)]
+            return [
+                self._account(target, *ends, attack)
+                for target, ends in zip(targets, found, strict=True)
+            ]
         # the guarantee first: attacks get what time is left
         uppers, adaptive = self.composition.bounds(targets), [0.0] * len(targets)
         flipped = self.cases[0].flipped
         if len(self.releases) == 1 and flipped is not None:
             with time_limited(targets[0].deadline):
-                adaptive = AdaptiveAttack(flipped, self.releases[0].steps, self.policies).answers(targets)
+                adaptive = AdaptiveAttack(flipped, self.releases[0].steps, self.policies).answers(
+                    targets
+                )
         accounts = []
         lowers = self.composition.attacks(targets, adaptive)
         for target, upper, lower, flip in zip(targets, uppers, lowers, adaptive, strict=True):
-            words = f"{attack}, the fillers' sign chosen adaptively" if flip > lower.value else attack
+            words = (
+                (f"{attack}, the fillers' sign chosen adaptively") if flip > lower.value else attack
+            )
             met = lower.width_met and upper.width_met
             accounts.append(self._account(target, max(lower.value, flip), upper.value, met, words))
         return accounts
@@ -394,32 +495,48 @@ class Proof:
     @property
     def tightens(self) -> bool:
         """Whether `tightened` brings the upper end closer to the lower one."""
-        return not self.composition.one_number and len(self.releases) == 1 and self.cases[0].cells is not None
+        return (
+            not self.composition.one_number
+            and len(self.releases) == 1
+            and self.cases[0].cells is not None
+        )
 
     def tightened(self, found: Account, target: Target, width: float | None) -> Account:
-        """An account with an upper end from the game of the adaptive adversary, until both ends are `width` apart."""
+        """An account with an upper end from the game of the adaptive adversary, until both ends are
+        `width` apart."""
         if self.composition.one_number:
             return found
         cells = self.cases[0].cells
         if not self.tightens or cells is None:
             raise UnsupportedError(
-                "a tight bound is known under substitute, for samples without replacement and, with Gaussian noise, "
+                "a tight bound is known under substitute, for samples without replacement and, "
+                "with Gaussian noise, "
                 "with it, and with it after a stage of 2 or more without; leave tight out"
             )
         lower, upper = float(found.lower), float(found.upper)
         if not 0 < upper < np.inf:
             return found  # nothing to bring closer, or nothing from which to start
-        apart = width or _TIGHT_SHARE[found.quantity] * (upper if found.quantity == "epsilon" else 1.0)
+        apart = width or _TIGHT_SHARE[found.quantity] * (
+            upper if found.quantity == "epsilon" else 1.0
+        )
         wanted = replace(target, width=apart)
         best = upper
         with time_limited(target.deadline), suppress(OutOfTimeError):
             game = FillerGame(cells(), self.releases[0].steps, self.composition.spread, self.games)
             best = max(game.answer(wanted, lower, upper), lower)
-        pair = found.pair if best == upper else "the game of v, v' and the replaced vectors, on cells of such choices"
+        pair = (
+            found.pair
+            if best == upper
+            else ("the game of v, v' and the replaced vectors, on cells of such choices")
+        )
         met = wanted.gap(lower, best) <= 1
         conditions = tuple(line for line in found.conditions if line != WIDTH_MISSED)
         return replace(
-            found, upper=best, pair=pair, width_met=met, conditions=conditions if met else (*conditions, WIDTH_MISSED)
+            found,
+            upper=best,
+            pair=pair,
+            width_met=met,
+            conditions=conditions if met else (*conditions, WIDTH_MISSED),
         )
 
     def upper(self, target: Target) -> Account:
@@ -429,7 +546,9 @@ class Proof:
         upper, width_met = self.composition.bound(target)
         return self._account(target, 0.0, upper, width_met, "")
 
-    def _account(self, target: Target, lower: float, upper: float, width_met: bool, attack: str) -> Account:
+    def _account(
+        self, target: Target, lower: float, upper: float, width_met: bool, attack: str
+    ) -> Account:
         largest = self.composition.largest_loss
         if target.epsilon is None:
             upper = min(upper, largest)
@@ -439,38 +558,50 @@ class Proof:
             raise crossed(lower, upper)
         conditions = tuple(dict.fromkeys(line for case in self.cases for line in case.conditions))
         return Account(
-            min(lower, upper), upper,
+            min(lower, upper),
+            upper,
             kind="exact" if self.composition.one_number else "bounds" if attack else "upper",
-            pair="; ".join(dict.fromkeys(case.pair for case in self.cases)), lower_pair=attack,
-            adjacency=self.relation, sensitivity=self.cases[0].sensitivity, quantity=target.quantity,
-            conditions=conditions if width_met else (*conditions, WIDTH_MISSED), width_met=width_met,
+            pair="; ".join(dict.fromkeys(case.pair for case in self.cases)),
+            lower_pair=attack,
+            adjacency=self.relation,
+            sensitivity=self.cases[0].sensitivity,
+            quantity=target.quantity,
+            conditions=conditions if width_met else (*conditions, WIDTH_MISSED),
+            width_met=width_met,
             _origin=(self, target),
-        )  # fmt: skip
+        )
 
 
 def crossed(lower: float, upper: float) -> NumericalError:
-    """Of two ends that contradict each other, one is wrong.  What less noise guarantees is true of more."""
+    """Of two ends that contradict each other, one is wrong. What less noise guarantees is true of
+    more."""
     return NumericalError(
-        f"bounds must not cross, got lower {lower!r} and upper {upper!r}: one of them is wrong; report the arguments, "
+        f"bounds must not cross, got lower {lower!r} and upper {upper!r}: one of them is wrong; "
+        "report the arguments, "
         "and ask with a slightly smaller noise_multiplier, whose upper end holds for this one too"
     )
 
 
 class _PaperPair:
-    """What the papers' pair gives, from both sides (must, Section 3.4 and Sections S5 and S6 of its supplement)."""
+    """What the papers' pair gives, from both sides (must, Section 3.4 and Sections S5 and S6 of its
+    supplement)."""
 
     width = 1e-3
 
     def __init__(self, release: Release, adjacency: str | None) -> None:
         if release.mechanism != "gaussian":
             raise ArgumentError(
-                f"the papers' pairs are Gaussian, got mechanism = {release.mechanism}; use variant rigorous"
+                f"the papers' pairs are Gaussian, got mechanism = {release.mechanism}; use variant "
+                "rigorous"
             )
         if not isinstance(release.sampler, StagedSampler):
-            raise ArgumentError(f"the papers' pairs are those of chains, got {release.sampler.name}; use rigorous")
+            raise ArgumentError(
+                f"the papers' pairs are those of chains, got {release.sampler.name}; use rigorous"
+            )
         if release.denominator != "fixed":
             raise ArgumentError(
-                f"the papers' pairs do not know the denominator, got denominator = {release.denominator}; drop it"
+                "the papers' pairs do not know the denominator, got denominator = "
+                f"{release.denominator}; drop it"
             )
         chain, s = release.chain(), release.noise_multiplier
         self.pair: PoissonPair | WorPair | MixturePair
@@ -483,19 +614,28 @@ class _PaperPair:
             self.pair = MixturePair(law_of(chain), s)
         if adjacency is not None and adjacency != self.pair.relation:
             raise ArgumentError(
-                f"the papers state this pair under {self.pair.relation}, got adjacency = {adjacency}; drop it"
+                f"the papers state this pair under {self.pair.relation}, got adjacency = "
+                f"{adjacency}; drop it"
             )
         self.composition = Composition([(PairEvent(self.pair, one_direction=True), release.steps)])
 
     def accounts(self, targets: Sequence[Target]) -> list[Account]:
         return [
             Account(
-                lower, upper, kind="paper", pair=f"{self.pair.label}, s = {self.pair.scale:g}",
-                adjacency=self.pair.relation, sensitivity="one occurrence of the record moves the sum by C",
-                quantity=target.quantity, lower_pair="the same pair", width_met=width_met,
+                lower,
+                upper,
+                kind="paper",
+                pair=f"{self.pair.label}, s = {self.pair.scale:g}",
+                adjacency=self.pair.relation,
+                sensitivity="one occurrence of the record moves the sum by C",
+                quantity=target.quantity,
+                lower_pair="the same pair",
+                width_met=width_met,
             )
-            for target, (lower, upper, width_met) in zip(targets, self.composition.brackets(targets), strict=True)
-        ]  # fmt: skip
+            for target, (lower, upper, width_met) in zip(
+                targets, self.composition.brackets(targets), strict=True
+            )
+        ]
 
 
 @dataclass(frozen=True)
@@ -507,7 +647,8 @@ class _Case:
     attack: str
     sensitivity: str
     flipped: Attacked | None = None
-    cells: Callable[[], Cells] | None = None  # made where a tight bound is asked for alone: it takes long
+    # made where a tight bound is asked for alone: it takes long
+    cells: Callable[[], Cells] | None = None
     conditions: tuple[str, ...] = CONDITIONS
 
 
@@ -518,7 +659,9 @@ def _fact(stage: base.Stage) -> SlotStage:
         return SlotStage("without", stage.size)
     if isinstance(stage, base.WithReplacement):
         return SlotStage("with", stage.size)
-    raise UnsupportedError(f"no bound is proved for stages of kind {type(stage).__name__}, only for known ones")
+    raise UnsupportedError(
+        f"no bound is proved for stages of kind {type(stage).__name__}, only for known ones"
+    )
 
 
 def law_of(chain: SlotChain) -> MultiplicityLaw:
@@ -529,7 +672,9 @@ def law_of(chain: SlotChain) -> MultiplicityLaw:
 def _relation(releases: Sequence[Release], adjacency: str | None) -> Relation:
     if adjacency is not None:
         return Relation(checks.one_of("adjacency", adjacency, list(Relation)))
-    return Relation.ADD_REMOVE if all(_adds(release) for release in releases) else Relation.SUBSTITUTE
+    return (
+        Relation.ADD_REMOVE if all(_adds(release) for release in releases) else Relation.SUBSTITUTE
+    )
 
 
 def _adds(release: Release) -> bool:
@@ -575,7 +720,9 @@ def _staged_case(release: Release, chain: SlotChain, relation: Relation) -> _Cas
     if relation is Relation.ADD_REMOVE and chain.kinds != ("poisson",):
         chain = replace(chain, n=chain.n + 1)  # of the data set with the record
     if release.mechanism == "laplace":
-        return _Case(*laplace_case(chain, relation, release.noise_multiplier), conditions=LAPLACE_CONDITIONS)
+        return _Case(
+            *laplace_case(chain, relation, release.noise_multiplier), conditions=LAPLACE_CONDITIONS
+        )
     return _gaussian_case(release.noise_multiplier, chain, relation)
 
 
@@ -586,11 +733,19 @@ def _gaussian_case(s: float, chain: SlotChain, relation: Relation) -> _Case:
             pair = "(1 - q) N(0, s^2) + q N(1, s^2) against N(0, s^2), both directions"
             zeroed = relation is Relation.ZERO_OUT
             moved = "a record put to 0" if zeroed else "one record more or less"
-            attack = f"a record +C {'against 0' if zeroed else 'more'} among zero records, both directions"
+            attack = (
+                f"a record +C {'against 0' if zeroed else 'more'} among zero records, both "
+                "directions"
+            )
             return _Case(PairEvent(PoissonPair(q, s)), pair, attack, f"{moved} moves the sum by C")
         pair = "(1 - q) N(0, s^2) + q N(1, s^2) against (1 - q) N(0, s^2) + q N(-1, s^2)"
         attack = "a record +C against -C among zero records"
-        return _Case(PairEvent(WorPair(q, s)), pair, attack, "one occurrence replaced moves the sum by up to 2 C")
+        return _Case(
+            PairEvent(WorPair(q, s)),
+            pair,
+            attack,
+            "one occurrence replaced moves the sum by up to 2 C",
+        )
     if relation is Relation.ZERO_OUT:
         return _zeroed_case(s, chain)
     law = law_of(chain)
@@ -612,31 +767,42 @@ def _gaussian_case(s: float, chain: SlotChain, relation: Relation) -> _Case:
     once = chain.kinds == ("without",)
     copies = copies_of(chain)
     cells = None if copies is None else lambda: GaussianCells(copies(), s)
-    return _Case(DominatedEvent(profile, filler, attained=once), proved, attack, sensitivity, filler, cells)
+    return _Case(
+        DominatedEvent(profile, filler, attained=once), proved, attack, sensitivity, filler, cells
+    )
 
 
 def _zeroed_case(s: float, chain: SlotChain) -> _Case:
     """A record put to 0 in a sample without replacement (docs/accounting.md, Theorem 16)."""
     if chain.kinds != ("without",):
         raise UnsupportedError(
-            "under zero_out bounds are proved for Poisson sampling and for one stage without replacement, not for "
+            "under zero_out bounds are proved for Poisson sampling and for one stage without "
+            "replacement, not for "
             "records that can occur several times; use substitute, which covers it"
         )
     missed, rate = chain.stages[0].count_law(chain.n, 1).tolist()
     if missed == 0:
         pair = "N(1, s^2) against N(0, s^2)"
-        return _Case(PairEvent(PoissonPair(1.0, s)), pair, pair, "the record put to 0 moves the sum by C")
+        return _Case(
+            PairEvent(PoissonPair(1.0, s)), pair, pair, "the record put to 0 moves the sum by C"
+        )
     attack = ZeroedPair(rate, s, missed)
-    return _Case(zeroed.zeroed_event(attack), zeroed.PROFILE, zeroed.ATTACK, zeroed.SENSITIVITY, attack)
+    return _Case(
+        zeroed.zeroed_event(attack), zeroed.PROFILE, zeroed.ATTACK, zeroed.SENSITIVITY, attack
+    )
 
 
 def copies_of(chain: SlotChain) -> Callable[[], Copies] | None:
-    """What makes what the game needs to know of a chain, for one stage or one with replacement after one without; None
-    for the rest."""
+    """What makes what the game needs to know of a chain, for one stage or one with replacement
+    after one without; None for the rest."""
     *before, last = chain.stages
     slots = before[0].size if before else chain.n
     counts = tuple(last.count_law(slots, 1).tolist())
-    if [stage.kind for stage in before] not in ([], ["without"]) or last.kind == "poisson" or counts[0] <= 0:
+    if (
+        [stage.kind for stage in before] not in ([], ["without"])
+        or last.kind == "poisson"
+        or counts[0] <= 0
+    ):
         return None
     if not before:
         return lambda: Copies(counts)
@@ -645,9 +811,12 @@ def copies_of(chain: SlotChain) -> Callable[[], Copies] | None:
 
 
 def _added_case(s: float, chain: SlotChain, law: MultiplicityLaw) -> _Case:
-    """A record more in `chain`, of the data set that has it: it takes the places of others, so that one occurrence
-    moves the sum by up to 2 C (docs/accounting.md, Theorems 9 and 10)."""
-    sensitivity = "one occurrence takes another record's place and moves the sum by up to 2 C, l of them by up to 2 l C"
+    """A record more in `chain`, of the data set that has it: it takes the places of others, so that
+    one occurrence moves the sum by up to 2 C (docs/accounting.md, Theorems 9 and 10)."""
+    sensitivity = (
+        "one occurrence takes another record's place and moves the sum by up to 2 C, l "
+        "of them by up to 2 l C"
+    )
     attack = "data sets (C, -C, ..., -C) against (-C, ..., -C) of one record less, both directions"
     if len(chain.kinds) == 1:
         p = "Bernoulli(m / (n + 1))" if chain.kinds == ("without",) else "Binomial(m, 1 / (n + 1))"
@@ -656,7 +825,13 @@ def _added_case(s: float, chain: SlotChain, law: MultiplicityLaw) -> _Case:
     shift = 2.0
     if chain.kinds[-1] == "poisson":  # whose random size would blur what fillers at -C add
         shift, attack = 1.0, "a record +C more among zero records, both directions"
-    profile = cache(lambda tail: (RememberedProfile(ChainProfile(chain, s, tail)),
-                                  RememberedProfile(ChainProfile(chain, s, tail).removed)))
-    proved = "group lemma at the last stage, the stages before it revealed, with and without the record"
+    profile = cache(
+        lambda tail: (
+            RememberedProfile(ChainProfile(chain, s, tail)),
+            RememberedProfile(ChainProfile(chain, s, tail).removed),
+        )
+    )
+    proved = (
+        "group lemma at the last stage, the stages before it revealed, with and without the record"
+    )
     return _Case(DominatedEvent(profile, FillerPair(law, s / shift)), proved, attack, sensitivity)

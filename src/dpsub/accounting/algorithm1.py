@@ -1,11 +1,13 @@
-"""Algorithm 1 of MUST: k-fold composition by transforms, *per the paper's pair: not a guarantee for the sampler*.
+"""Algorithm 1 of MUST: k-fold composition by transforms, *per the paper's pair: not a guarantee for
+the sampler*.
 
-`printed`: cell values, minima and maxima of the loss density.  It has no term for truncation or aliasing, and puts the
-largest density of a cell at its lower end: for few compositions its upper value can lie below the truth.
-`as_done`: with the additions behind the published bounds (E2): an error term for truncation and periodisation, ends in
-[0, 1], extremes from the ends of cells only, and a forward difference where the inverse loss has no closed form.
-`cell_mass`: exact masses of cells, moved to their lower or upper ends: a bracket of the pair's value, on the paper's
-own grid, so that digits are compared at the same L and r (which `compose.ComposedLoss` does not keep).
+`printed`: cell values, minima and maxima of the loss density. It has no term for truncation or
+aliasing, and puts the largest density of a cell at its lower end: for few compositions its upper
+value can lie below the truth. `as_done`: with the additions behind the published bounds (E2): an
+error term for truncation and periodisation, ends in [0, 1], extremes from the ends of cells only,
+and a forward difference where the inverse loss has no closed form. `cell_mass`: exact masses of
+cells, moved to their lower or upper ends: a bracket of the pair's value, on the paper's own grid,
+so that digits are compared at the same L and r (which `compose.ComposedLoss` does not keep).
 
 References
 ----------
@@ -31,7 +33,8 @@ from dpsub.errors import ArgumentError, NumericalError
 
 @dataclass(frozen=True)
 class LossGrid:
-    """Points x_i = -L + i dx, i = 0..r - 1, dx = 2 L / r, L > 0 in nats, r >= 4 even (Algorithm 1, steps 1 and 2)."""
+    """Points x_i = -L + i dx, i = 0..r - 1, dx = 2 L / r, L > 0 in nats, r >= 4 even (Algorithm 1,
+    steps 1 and 2)."""
 
     half_width: float
     size: int
@@ -40,7 +43,9 @@ class LossGrid:
         object.__setattr__(self, "half_width", checks.real("half_width", self.half_width, above=0))
         object.__setattr__(self, "size", checks.integer("grid_size", self.size, at_least=4))
         if self.size % 2:
-            raise ArgumentError(f"grid_size must be even, got grid_size = {self.size}; take {self.size + 1}")
+            raise ArgumentError(
+                f"grid_size must be even, got grid_size = {self.size}; take {self.size + 1}"
+            )
 
     @property
     def step(self) -> float:
@@ -58,7 +63,8 @@ class LossGrid:
 
 
 def swap_halves(values: np.ndarray) -> np.ndarray:
-    """Exchange the halves of a vector of even length, so that the loss 0 comes first (H of Algorithm 1)."""
+    """Exchange the halves of a vector of even length, so that the loss 0 comes first (H of
+    Algorithm 1)."""
     return np.roll(values, values.size // 2)
 
 
@@ -68,7 +74,8 @@ def spectrum(cells: np.ndarray) -> np.ndarray:
 
 
 def convolution_power(transformed: np.ndarray, steps: int, size: int) -> np.ndarray:
-    """The k-th cyclic convolution power of the cells with the given spectrum, in the order of the grid."""
+    """The k-th cyclic convolution power of the cells with the given spectrum, in the order of the
+    grid."""
     return swap_halves(fft.irfft(transformed**steps, n=size))
 
 
@@ -80,16 +87,19 @@ def excess(points: np.ndarray, epsilon: float) -> np.ndarray:
 _EPS = float(np.finfo(float).eps)
 _TAIL_ROUNDINGS = 16  # roundings (in eps) charged for a tail probability at an edge
 _STAGE_ROUNDINGS = 3
-"""Roundings (in eps) charged per binary level of a transform: a butterfly of radix 2, 3, 4, 5, 7 or 11 is one complex
-twiddle product (at most sqrt(5) + 1 half-eps) and a few sums and real products: 5.2 half-eps a level at worst."""
-_LARGEST_RADIX = 11  # larger prime factors are transformed by another method, which this analysis does not cover
+"""Roundings (in eps) charged per binary level of a transform: a butterfly of radix 2, 3, 4, 5, 7 or
+11 is one complex twiddle product (at most sqrt(5) + 1 half-eps) and a few sums and real products:
+5.2 half-eps a level at worst."""
+# larger prime factors are transformed by another method, which this analysis does not cover
+_LARGEST_RADIX = 11
 _POWER_ROUNDINGS = 8  # roundings (in eps) charged per composition for a complex power
 
 
 class CellMassBounds(NamedTuple):
-    """Bounds of delta(epsilon) for c numbers of compositions, each of shape (c,), and the charges in them.  `middle`:
-    an estimate, masses at the centres of their cells.  `beyond`: single losses outside the grid (upper only; the lower
-    bound drops them); `aliasing_*`: sums that leave the grid and come back on its other side; `round_off`."""
+    """Bounds of delta(epsilon) for c numbers of compositions, each of shape (c,), and the charges
+    in them. `middle`: an estimate, masses at the centres of their cells. `beyond`: single losses
+    outside the grid (upper only; the lower bound drops them); `aliasing_*`: sums that leave the
+    grid and come back on its other side; `round_off`."""
 
     lower: np.ndarray
     middle: np.ndarray
@@ -100,20 +110,29 @@ class CellMassBounds(NamedTuple):
     round_off: np.ndarray
 
 
-def cell_mass_bounds(pair: GaussianPair, grid: LossGrid, epsilon: float, compositions: np.ndarray) -> CellMassBounds:
+def cell_mass_bounds(
+    pair: GaussianPair, grid: LossGrid, epsilon: float, compositions: np.ndarray
+) -> CellMassBounds:
     """Bracket delta(epsilon) of the k-fold composed pair, for several k, which share one transform.
 
-    With masses p_i = P(x_i < L <= x_{i+1}), the sum of k losses at the lower ends has the masses p^{*k} on the grid,
-    the sum of k losses at the upper ends the same ones moved by k dx.
+    With masses p_i = P(x_i < L <= x_{i+1}), the sum of k losses at the lower ends has the masses
+    p^{*k} on the grid, the sum of k losses at the upper ends the same ones moved by k dx.
 
-    - *Inversion.* Edges are off by at most `LOSS_TOLERANCE` in loss, so sums by k times that: epsilon is moved by it.
-    - *Aliasing.* A sum S outside [-L, L) lands inside: from above lower, which is harmless below and at most P(S >= L)
-      above; from below higher, harmless above and at most P(S < -L) below.  Both by Chernoff, min over tilts.
-    - *Round-off.* Intermediate values of a transform of masses are at most 1, so entries are off by at most
-      `_STAGE_ROUNDINGS` a level.  The mean value theorem carries this through the k-th power, Parseval's identity
-      through the sum over x > epsilon; the inverse transform adds its own share.
-    - *Masses.* An error of a tail probability at an edge moves that much mass by one cell, and the weight of a sum has
-      slope at most 1: k dx times the sum of these errors, plus k roundings of the total for adding up the components.
+    - *Inversion.* Edges are off by at most `LOSS_TOLERANCE` in loss, so sums by k times that:
+      epsilon is moved by it.
+    - *Aliasing.* A sum S outside [-L, L) lands inside: from above lower, which is harmless below
+      and at most P(S >= L)
+      above; from below higher, harmless above and at most P(S < -L) below. Both by Chernoff, min
+      over tilts.
+    - *Round-off.* Intermediate values of a transform of masses are at most 1, so entries are off by
+      at most
+      `_STAGE_ROUNDINGS` a level. The mean value theorem carries this through the k-th power,
+      Parseval's identity through the sum over x > epsilon; the inverse transform adds its own
+      share.
+    - *Masses.* An error of a tail probability at an edge moves that much mass by one cell, and the
+      weight of a sum has
+      slope at most 1: k dx times the sum of these errors, plus k roundings of the total for adding
+      up the components.
     """
     check_size(grid.size)
     t = pair.inverse_loss(grid.edges)
@@ -130,7 +149,8 @@ def cell_mass_bounds(pair: GaussianPair, grid: LossGrid, epsilon: float, composi
     transformed = spectrum(masses)
     magnitude = np.abs(transformed)
     stage_error = _STAGE_ROUNDINGS * _EPS * float(np.log2(grid.size))
-    # exponents of the Chernoff bounds: any positive ones are valid, the largest must not overflow in a block
+    # exponents of the Chernoff bounds: any positive ones are valid, the largest must not overflow
+    # in a block
     tilts = np.geomspace(0.1 / grid.half_width, 500 / (_block_length(grid) * grid.step), 65)
     log_mgf_up, log_mgf_down = _log_mgf(masses, grid, tilts), _log_mgf(masses[::-1], grid, tilts)
     # masses sit at lower ends x_i: reversed, entry i stands for -x_{r-1-i} = x_i + dx
@@ -142,11 +162,19 @@ def cell_mass_bounds(pair: GaussianPair, grid: LossGrid, epsilon: float, composi
         aliasing_upper = _chernoff(k * log_mgf_up - tilts * grid.half_width)
         aliasing_lower = _chernoff(k * log_mgf_down - tilts * grid.half_width)
         beyond, infinite = _any_of(k, outside), _any_of(k, outside_above)
-        above, below = excess(grid.points + shift, epsilon - slack), excess(grid.points, epsilon + slack)
-        power_error = k * ((magnitude + stage_error) ** (k - 1) * stage_error + _POWER_ROUNDINGS * _EPS * magnitude**k)
+        above, below = (
+            excess(grid.points + shift, epsilon - slack),
+            excess(grid.points, epsilon + slack),
+        )
+        power_error = k * (
+            (magnitude + stage_error) ** (k - 1) * stage_error
+            + _POWER_ROUNDINGS * _EPS * magnitude**k
+        )
         inverse_error = stage_error * float(np.linalg.norm(composed))
         charge_above, charge_below = (
-            _paired(spectrum(w), power_error, grid.size) + inverse_error * float(np.linalg.norm(w)) + k * mass_error
+            _paired(spectrum(w), power_error, grid.size)
+            + inverse_error * float(np.linalg.norm(w))
+            + k * mass_error
             for w in (above, below)
         )
         lower = float(below @ composed) - aliasing_lower - charge_below
@@ -159,7 +187,8 @@ def cell_mass_bounds(pair: GaussianPair, grid: LossGrid, epsilon: float, composi
 
 
 def check_size(size: int) -> None:
-    """Raise ArgumentError unless the bracket's round-off analysis covers transforms of this length."""
+    """Raise ArgumentError unless the bracket's round-off analysis covers transforms of this
+    length."""
     rest = size
     for prime in (2, 3, 5, 7, 11):
         while rest % prime == 0:
@@ -167,7 +196,8 @@ def check_size(size: int) -> None:
     if rest > 1:
         better = 2 * int(fft.next_fast_len(size // 2, real=True))
         raise ArgumentError(
-            f"the bracket needs a grid_size without prime factors above {_LARGEST_RADIX}, got grid_size = {size}; "
+            f"the bracket needs a grid_size without prime factors above {_LARGEST_RADIX}, got "
+            f"grid_size = {size}; "
             f"take {better}"
         )
 
@@ -178,8 +208,9 @@ def _any_of(k: int, probability: float) -> float:
 
 
 def _paired(transformed: np.ndarray, error: np.ndarray, size: int) -> float:
-    """Largest change of <w, u> when the spectrum of u moves by at most `error`; w given by its spectrum.  A real
-    spectrum stores each conjugate pair once: all entries but the ends count twice.  1% for rounding is added."""
+    """Largest change of <w, u> when the spectrum of u moves by at most `error`; w given by its
+    spectrum. A real spectrum stores each conjugate pair once: all entries but the ends count twice.
+    1% for rounding is added."""
     products = np.abs(transformed) * error
     return 1.01 * float(2 * products.sum() - products[0] - products[-1]) / size
 
@@ -189,12 +220,15 @@ def _block_length(grid: LossGrid) -> int:
 
 
 def _log_mgf(masses: np.ndarray, grid: LossGrid, tilts: np.ndarray) -> np.ndarray:
-    """log sum_i p_i e^{tilt x_i} for all tilts at once: e^{tilt x} is a product over blocks of cells."""
+    """log sum_i p_i e^{tilt x_i} for all tilts at once: e^{tilt x} is a product over blocks of
+    cells."""
     length = _block_length(grid)
     rows = -(-grid.size // length)
     padded = np.zeros(rows * length)
     padded[: grid.size] = masses
-    inside = padded.reshape(rows, length) @ np.exp(np.multiply.outer(np.arange(length) * grid.step, tilts))
+    inside = padded.reshape(rows, length) @ np.exp(
+        np.multiply.outer(np.arange(length) * grid.step, tilts)
+    )
     starts = grid.points[0] + np.arange(rows) * length * grid.step
     with np.errstate(divide="ignore"):
         exponents = np.log(inside) + np.multiply.outer(starts, tilts)
@@ -207,13 +241,15 @@ def _chernoff(exponents: np.ndarray) -> float:
 
 ROUND_OFF_FLOOR = 1e-12
 """What FFT round-off leaves of the plain methods: smaller values are noise, possibly negative."""
-_DROPPED_CELL = 1e-8  # cells below this mass were left out of the error term of the published bounds
+# cells below this mass were left out of the error term of the published bounds
+_DROPPED_CELL = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
 class FourierResult:
-    """delta(epsilon) for each number of compositions, per the paper's pair: not a guarantee for the sampler.  Values
-    are raw: those of `printed` may be below `floor` in size and negative; nothing below it can be told from 0."""
+    """delta(epsilon) for each number of compositions, per the paper's pair: not a guarantee for the
+    sampler. Values are raw: those of `printed` may be below `floor` in size and negative; nothing
+    below it can be told from 0."""
 
     steps: np.ndarray
     epsilon: float
@@ -225,21 +261,33 @@ class FourierResult:
     pair: GaussianPair
 
     def interval(self, index: int = 0) -> Account:
-        """The bounds as an interval of kind "paper"; ends below the floor become 0 and the floor itself."""
-        floor, lower, upper = (float(part[index]) for part in (self.floor, self.delta_lower, self.delta_upper))
+        """The bounds as an interval of kind "paper"; ends below the floor become 0 and the floor
+        itself."""
+        floor, lower, upper = (
+            float(part[index]) for part in (self.floor, self.delta_lower, self.delta_upper)
+        )
         return Account(
-            0.0 if lower < floor else min(lower, 1.0), min(max(upper, floor, lower), 1.0), kind="paper",
+            0.0 if lower < floor else min(lower, 1.0),
+            min(max(upper, floor, lower), 1.0),
+            kind="paper",
             pair=f"{self.pair.label}, s = {self.pair.scale:g}, k = {int(self.steps[index])}",
-            adjacency=self.pair.relation, sensitivity="one occurrence of the record moves the mean by 1",
+            adjacency=self.pair.relation,
+            sensitivity="one occurrence of the record moves the mean by 1",
             quantity="delta",
-        )  # fmt: skip
+        )
 
 
 def compose(
-    pair: GaussianPair, *, steps: int | Sequence[int] | np.ndarray, epsilon: float, half_width: float, grid_size: int,
+    pair: GaussianPair,
+    *,
+    steps: int | Sequence[int] | np.ndarray,
+    epsilon: float,
+    half_width: float,
+    grid_size: int,
     method: str,
-) -> FourierResult:  # fmt: skip
-    """Compute delta(epsilon) of the k-fold composition, per the paper's pair: not a guarantee for the sampler.
+) -> FourierResult:
+    """Compute delta(epsilon) of the k-fold composition, per the paper's pair: not a guarantee for
+    the sampler.
 
     Parameters
     ----------
@@ -249,7 +297,8 @@ def compose(
     epsilon : float
         >= 0 and below `half_width`.
     half_width : float
-        L, in nats: too small a one costs accuracy without a sign in `printed`, and widens the bracket of `cell_mass`.
+        L, in nats: too small a one costs accuracy without a sign in `printed`, and widens the
+        bracket of `cell_mass`.
     grid_size : int
         r, even; products of small primes are fastest.
     method : {"printed", "as_done", "cell_mass"}
@@ -264,7 +313,9 @@ def compose(
     compute = METHODS[checks.one_of("method", method, METHODS)]
     grid = LossGrid(half_width, grid_size)
     epsilon = checks.real("epsilon", epsilon, at_least=0, below=grid.half_width)
-    counts = np.array([checks.integer("steps", k, at_least=1) for k in np.atleast_1d(steps).tolist()])
+    counts = np.array(
+        [checks.integer("steps", k, at_least=1) for k in np.atleast_1d(steps).tolist()]
+    )
     lower, middle, upper, floor = compute(pair, grid, epsilon, counts)
     return FourierResult(counts, epsilon, lower, middle, upper, floor, method, pair)
 
@@ -301,20 +352,27 @@ def _cell_mass(pair: GaussianPair, grid: LossGrid, epsilon: float, counts: np.nd
 
 
 METHODS: dict[str, Callable[[GaussianPair, LossGrid, float, np.ndarray], _Bounds]] = {
-    "printed": _printed, "as_done": _as_done, "cell_mass": _cell_mass,
-}  # fmt: skip
+    "printed": _printed,
+    "as_done": _as_done,
+    "cell_mass": _cell_mass,
+}
 
 
 def truncation_error(largest: np.ndarray, grid: LossGrid, counts: np.ndarray) -> np.ndarray:
-    """The error term of the published bounds, with a tilt of L/2 and cells below 1e-8 left out (E2), shape (c,):
-    (e^{k a+} + e^{k a-}) e^{-L tilt} / (1 - e^{-2 L tilt}), a+- = log sum_i c+_i e^{+-tilt x_i}."""
+    """The error term of the published bounds, with a tilt of L/2 and cells below 1e-8 left out
+    (E2), shape (c,): (e^{k a+} + e^{k a-}) e^{-L tilt} / (1 - e^{-2 L tilt}), a+- = log sum_i c+_i
+    e^{+-tilt x_i}."""
     tilt = grid.half_width / 2
     kept = largest >= _DROPPED_CELL
     exponents = np.log(largest[kept]), tilt * grid.points[kept]
     up = np.logaddexp.reduce(exponents[0] + exponents[1])
     down = np.logaddexp.reduce(exponents[0] - exponents[1])
     reach = grid.half_width * tilt
-    return np.exp(np.minimum(np.logaddexp(counts * up, counts * down) - reach - np.log1p(-np.exp(-2 * reach)), 0.0))
+    return np.exp(
+        np.minimum(
+            np.logaddexp(counts * up, counts * down) - reach - np.log1p(-np.exp(-2 * reach)), 0.0
+        )
+    )
 
 
 def _cells(omega: np.ndarray, grid: LossGrid) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -332,14 +390,17 @@ def _mode(pair: GaussianPair, grid: LossGrid, omega: np.ndarray) -> tuple[int, f
     if wrong.any():
         turn = grid.edges[np.argmax(wrong)]
         raise NumericalError(
-            f"Algorithm 1 needs a unimodal loss density, got one that turns again at {turn:.4g}; use method 'cell_mass'"
+            f"Algorithm 1 needs a unimodal loss density, got one that turns again at {turn:.4g}; "
+            "use method 'cell_mass'"
         )
     low, high = max(top - 1, 0), min(top + 1, grid.size)
     t_low, t_top, t_high = pair.inverse_loss(grid.edges[[low, top, high]])
     if not np.isfinite(t_low):
         t_low = t_top
     found = minimize_scalar(
-        lambda t: -float(np.exp(pair.log_density(np.array([t])))[0] / pair.loss_slope(np.array([t]))[0]),
+        lambda t: (
+            -float(np.exp(pair.log_density(np.array([t])))[0] / pair.loss_slope(np.array([t]))[0])
+        ),
         bounds=(t_low, t_high),
         method="bounded",
     )

@@ -1,10 +1,13 @@
-"""Random allocation: every record goes to one uniform step of t.  Both ends of the loss of one epoch.
+"""Random allocation: every record goes to one uniform step of t. Both ends of the loss of one
+epoch.
 
-The likelihood ratio over an epoch is the mean of t independent terms X_j = exp(z_j / s^2 - 1 / (2 s^2)), log-normal of
-mean 1 under N(0, s^2 I), and both divergences are means of convex functions of it.  So the law of X is replaced by one
-on few points: *upper*, mass of each cell is moved to its ends, its mean kept; *lower*, to its mean.  Sums are formed
-pair by pair, doubling their number of terms, and brought back to few points in the same way, at places that suit them.
-All sums are of positive terms: nothing is aliased, and errors are relative (docs/accounting.md, sections 4.6 and 7).
+The likelihood ratio over an epoch is the mean of t independent terms X_j = exp(z_j / s^2 - 1 / (2
+s^2)), log-normal of mean 1 under N(0, s^2 I), and both divergences are means of convex functions of
+it. So the law of X is replaced by one on few points: *upper*, mass of each cell is moved to its
+ends, its mean kept; *lower*, to its mean. Sums are formed pair by pair, doubling their number of
+terms, and brought back to few points in the same way, at places that suit them. All sums are of
+positive terms: nothing is aliased, and errors are relative (docs/accounting.md, sections 4.6 and
+7).
 """
 
 from __future__ import annotations
@@ -45,9 +48,10 @@ _ROWS = 8  # of a table of pairs that are summed together
 
 @dataclass(frozen=True, eq=False)
 class MeanLaw:
-    """Law of the mean of `terms` likelihood ratios under Q, mass[i] at ratio[i], increasing; on the upper side the
-    first ratio is 0.  `lost`: P-mass of infinite losses.  It bounds the true law once masses are multiplied by
-    1 + `mass_error` (lower: 1 - `mass_error`) and ratios by 1 +- `ratio_error`, whichever is safe."""
+    """Law of the mean of `terms` likelihood ratios under Q, mass[i] at ratio[i], increasing; on the
+    upper side the first ratio is 0. `lost`: P-mass of infinite losses. It bounds the true law once
+    masses are multiplied by 1 + `mass_error` (lower: 1 - `mass_error`) and ratios by 1 +-
+    `ratio_error`, whichever is safe."""
 
     terms: int
     ratio: np.ndarray
@@ -57,12 +61,13 @@ class MeanLaw:
     mass_error: float
     ratio_error: float
     edges: np.ndarray
-    """Lower side: where the cells of neighbouring ratios meet, shape (n - 1,); upper side: empty."""
+    """Lower side: where the cells of neighbouring ratios meet, shape (n - 1,); upper side:
+    empty."""
 
 
 def mean_law(t: int, scale: float, fineness: float, tail: float, upper: bool) -> MeanLaw:
-    """The law of the mean of t ratios from above or below: cells are about `fineness` standard deviations wide, and
-    about `tail` is cut off at each end."""
+    """The law of the mean of t ratios from above or below: cells are about `fineness` standard
+    deviations wide, and about `tail` is cut off at each end."""
     return mean_laws(t, scale, fineness, tail, upper)[-1][0]
 
 
@@ -70,9 +75,11 @@ def mean_law(t: int, scale: float, fineness: float, tail: float, upper: bool) ->
 def mean_laws(
     t: int, scale: float, fineness: float, tail: float, upper: bool
 ) -> tuple[tuple[MeanLaw, tuple[int, int] | None], ...]:
-    """The laws on the way to that of t ratios, each with the places of the two that it is made from; the first is that
-    of a single ratio."""
-    laws: list[tuple[MeanLaw, tuple[int, int] | None]] = [(_single(scale, fineness, tail, upper), None)]
+    """The laws on the way to that of t ratios, each with the places of the two that it is made
+    from; the first is that of a single ratio."""
+    laws: list[tuple[MeanLaw, tuple[int, int] | None]] = [
+        (_single(scale, fineness, tail, upper), None)
+    ]
 
     def join(first: int, second: int) -> None:
         law = _joined(laws[first][0], laws[second][0], scale, fineness, tail)
@@ -102,7 +109,8 @@ def _single(scale: float, fineness: float, tail: float, upper: bool) -> MeanLaw:
     if not upper:
         return _collected(1, edges, q, excess, upper, 0.0, error, 2 * error + edge_error)
     mean_error = 1.01 * error + edge_error + 4 * _EPS
-    # the share of a cell that goes to its upper end is a difference: ratios are charged for it (Lemma 33)
+    # the share of a cell that goes to its upper end is a difference: ratios are charged for it
+    # (Lemma 33)
     share = excess[1:-1] / (np.diff(edges) * q[1:-1])
     smaller = np.maximum(np.minimum(share, 1 - share), 0.0)
     with np.errstate(divide="ignore"):
@@ -117,8 +125,8 @@ def _single(scale: float, fineness: float, tail: float, upper: bool) -> MeanLaw:
 
 
 def _normal_masses(z: np.ndarray, mean: float) -> tuple[np.ndarray, np.ndarray]:
-    """Masses of N(mean, 1) left of, between and right of increasing z, and their errors: a normal tail is off by
-    at most eps (8 + 4 z^2) of itself, its own error and that of z."""
+    """Masses of N(mean, 1) left of, between and right of increasing z, and their errors: a normal
+    tail is off by at most eps (8 + 4 z^2) of itself, its own error and that of z."""
     ends = np.concatenate([[-np.inf], z - mean, [np.inf]])
     left, right = ends[:-1], ends[1:]
     flipped = left > 0
@@ -128,8 +136,8 @@ def _normal_masses(z: np.ndarray, mean: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _places(low: float, high: float, terms: int, scale: float, fineness: float) -> np.ndarray:
-    """Logarithms of ratios from low to high: close together about 0, where means of many terms lie, ever further apart
-    beyond."""
+    """Logarithms of ratios from low to high: close together about 0, where means of many terms lie,
+    ever further apart beyond."""
     bulk = min(1.0, math.sqrt(_variance(scale) / terms))
     widest = max(1.0, 1 / (3 * scale))
     bend = 3 * math.sqrt(widest**2 - bulk**2)
@@ -156,7 +164,9 @@ def _joined(a: MeanLaw, b: MeanLaw, scale: float, fineness: float, tail: float) 
     share = a.terms / terms
     left, right = share * a.ratio, (1 - share) * b.ratio
     lowest = max(float(left[1 if a.upper else 0] + right[0]), _SMALLEST)
-    edges = np.exp(_places(math.log(lowest), math.log(float(left[-1] + right[-1])), terms, scale, fineness))
+    edges = np.exp(
+        _places(math.log(lowest), math.log(float(left[-1] + right[-1])), terms, scale, fineness)
+    )
     floor = np.append(0.0, edges)
     mass, excess = np.zeros(floor.size), np.zeros(floor.size)
     twice = a is b
@@ -169,7 +179,11 @@ def _joined(a: MeanLaw, b: MeanLaw, scale: float, fineness: float, tail: float) 
         if twice:
             weights[:, :_ROWS] *= _TRIANGLE[: weights.shape[0], : weights.shape[1]]
             weights[:, _ROWS:] *= 2
-        cells, means, weights = edges.searchsorted(means.ravel(), side="right"), means.ravel(), weights.ravel()
+        cells, means, weights = (
+            edges.searchsorted(means.ravel(), side="right"),
+            means.ravel(),
+            weights.ravel(),
+        )
         mass += np.bincount(cells, weights, minlength=floor.size)
         means -= floor[cells]
         weights *= means
@@ -199,8 +213,9 @@ def _collected(
     ratio_error: float,
     rounding: float = 0.0,
 ) -> MeanLaw:
-    """Mass of the cells that end at the edges, the first from 0 and the last to infinity, with means of `excess` / mass
-    above their lower ends, moved to their ends, or to their means; both are off by `rounding` of themselves."""
+    """Mass of the cells that end at the edges, the first from 0 and the last to infinity, with
+    means of `excess` / mass above their lower ends, moved to their ends, or to their means; both
+    are off by `rounding` of themselves."""
     floor = np.append(0.0, edges)
     if not upper:
         filled = mass > _KEPT
@@ -212,12 +227,14 @@ def _collected(
     kept = mass * (1 + 2 * rounding + 4 * _EPS)
     kept[:-1] -= up
     kept[1:] += up
-    return MeanLaw(terms, floor, kept, upper, lost + float(excess[-1]), mass_error, ratio_error, np.zeros(0))
+    return MeanLaw(
+        terms, floor, kept, upper, lost + float(excess[-1]), mass_error, ratio_error, np.zeros(0)
+    )
 
 
 def _trimmed(law: MeanLaw, tail: float) -> MeanLaw:
-    """Without points at the ends that hold less than a share of `tail`: Q-mass at the low end, P-mass at the high one,
-    moved as that of cells is."""
+    """Without points at the ends that hold less than a share of `tail`: Q-mass at the low end,
+    P-mass at the high one, moved as that of cells is."""
     share = tail / 64
     below = np.cumsum(law.mass) <= share
     above = np.cumsum((law.mass * law.ratio)[::-1])[::-1] <= share
@@ -238,14 +255,17 @@ def _trimmed(law: MeanLaw, tail: float) -> MeanLaw:
         return replace(law, ratio=inner_ratio, mass=inner_mass, lost=law.lost + excess)
     for end, part in ((0, low), (-1, high)):
         together = float(inner_mass[end] + mass[part].sum())
-        inner_ratio[end] = (inner_ratio[end] * inner_mass[end] + np.sum(mass[part] * ratio[part])) / together
+        inner_ratio[end] = (
+            inner_ratio[end] * inner_mass[end] + np.sum(mass[part] * ratio[part])
+        ) / together
         inner_mass[end] = together
     return replace(law, ratio=inner_ratio, mass=inner_mass, edges=law.edges[first:last])
 
 
 @dataclass(frozen=True)
 class AllocationEvent(Event):
-    """One epoch of 1 of t: the mean of N(e_j, s^2 I) over the t steps against N(0, s^2 I), and the other way round."""
+    """One epoch of 1 of t: the mean of N(e_j, s^2 I) over the t steps against N(0, s^2 I), and the
+    other way round."""
 
     t: int
     scale: float
@@ -262,8 +282,11 @@ class AllocationEvent(Event):
             first, second = second, first
         return grouped_pld(first, second, step, 2 * law.ratio_error)
 
-    def laws(self, step: float, tail: float, upper: bool) -> tuple[tuple[MeanLaw, tuple[int, int] | None], ...]:
-        """The laws of likelihood ratios that `upper` and `lower` are made from, as `mean_laws` has them."""
+    def laws(
+        self, step: float, tail: float, upper: bool
+    ) -> tuple[tuple[MeanLaw, tuple[int, int] | None], ...]:
+        """The laws of likelihood ratios that `upper` and `lower` are made from, as `mean_laws` has
+        them."""
         return mean_laws(self.t, self.scale, self._fineness(step), tail, upper)
 
     def _fineness(self, step: float) -> float:
@@ -284,7 +307,11 @@ class AllocationEvent(Event):
 def _finest(t: int, scale: float) -> float:
     """Cells so fine that sums take a second or so."""
     joins = t.bit_length() + t.bit_count()
-    return _COARSEST * _single(scale, _COARSEST, 1e-18, False).mass.size * math.sqrt(joins / _MOST_PAIRS)
+    return (
+        _COARSEST
+        * _single(scale, _COARSEST, 1e-18, False).mass.size
+        * math.sqrt(joins / _MOST_PAIRS)
+    )
 
 
 @lru_cache(maxsize=64)
@@ -299,8 +326,9 @@ def _spread(t: int, scale: float) -> float:
 
 @dataclass(frozen=True)
 class SelectionEvent(Event):
-    """One epoch of k of t.  Upper end: the steps are cut at random into k blocks, nearly equal, and revealed, which
-    leaves 1 of each block.  Lower end: all others at 0, and what a sum of functions of the steps tells."""
+    """One epoch of k of t. Upper end: the steps are cut at random into k blocks, nearly equal, and
+    revealed, which leaves 1 of each block. Lower end: all others at 0, and what a sum of functions
+    of the steps tells."""
 
     t: int
     k: int
@@ -313,11 +341,15 @@ class SelectionEvent(Event):
         sizes = [(size, self.k - more), (size + 1, more)]
         return [(AllocationEvent(each, self.scale), times) for each, times in sizes if times]
 
-    def uppers(self, step: float, tail: float, swapped: bool) -> list[tuple[PrivacyLossDistribution, int]]:
+    def uppers(
+        self, step: float, tail: float, swapped: bool
+    ) -> list[tuple[PrivacyLossDistribution, int]]:
         return [(event.upper(step, tail, swapped), times) for event, times in self.blocks]
 
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        raise UnsupportedError("an epoch of k of t has several upper laws; ask for all of them by uppers")
+        raise UnsupportedError(
+            "an epoch of k of t has several upper laws; ask for all of them by uppers"
+        )
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         # where k is 1 or t the likelihood ratio itself is a function of such a sum
@@ -334,23 +366,32 @@ class SelectionEvent(Event):
 
 @lru_cache(maxsize=8)
 def statistic(t: int, k: int, scale: float, c: float, x: float, y: float) -> tuple[Bounds, Bounds]:
-    """The law, where k < t of t steps have the mean x > 0 and where they have y < x, others 0, of T = sum over the
-    steps of the integer nearest to (l(x, z_j) - l(y, z_j)) / h, the second term only if y < 0: l(x, z) is ln(1 + c r),
-    r the likelihood ratio of one step of mean x."""
+    """The law, where k < t of t steps have the mean x > 0 and where they have y < x, others 0, of T
+    = sum over the steps of the integer nearest to (l(x, z_j) - l(y, z_j)) / h, the second term only
+    if y < 0: l(x, z) is ln(1 + c r), r the likelihood ratio of one step of mean x."""
     sigma = 1 / scale
     z = np.linspace(-12.0 + min(y, 0.0) * sigma, 12.0 + x * sigma, 20_001)
-    up, down = (np.logaddexp(0.0, math.log(c) + mean * sigma * z - (mean * sigma) ** 2 / 2) for mean in (x, y))
+    up, down = (
+        np.logaddexp(0.0, math.log(c) + mean * sigma * z - (mean * sigma) ** 2 / 2)
+        for mean in (x, y)
+    )
     return _laws_of_sums(z, up - down if y < 0 else up, t, k, (x * sigma, y * sigma))
 
 
 def _laws_of_sums(
     z: np.ndarray, value: np.ndarray, t: int, k: int, shifts: tuple[float, float]
 ) -> tuple[Bounds, Bounds]:
-    """For each shift masses of a sum of t values of N(0, 1), k of them shifted; values are tabulated at increasing z,
-    rise with it, and are rounded to a grid."""
-    (first, apart), (second, _) = (_moments(value, np.exp(-0.5 * (z - mean) ** 2)) for mean in shifts)
+    """For each shift masses of a sum of t values of N(0, 1), k of them shifted; values are
+    tabulated at increasing z, rise with it, and are rounded to a grid."""
+    (first, apart), (second, _) = (
+        _moments(value, np.exp(-0.5 * (z - mean) ** 2)) for mean in shifts
+    )
     _, deviation = _moments(value, np.exp(-0.5 * z**2))
-    width = 24 * (math.sqrt(t) * deviation + math.sqrt(k) * apart) + k * (first - second) + float(value[-1] - value[0])
+    width = (
+        24 * (math.sqrt(t) * deviation + math.sqrt(k) * apart)
+        + k * (first - second)
+        + float(value[-1] - value[0])
+    )
     h = max(deviation / 12, width / _MOST_PLACES)
     while True:
         integers = np.arange(round(float(value[0]) / h), round(float(value[-1]) / h) + 1)
@@ -361,10 +402,16 @@ def _laws_of_sums(
         edges = np.interp((integers[:-1] + 0.5) * h, value, z)
         other = _normal_masses(edges, 0.0)
         laws = [
-            _sums(h, integers, [(_normal_masses(edges, mean), k), (other, t - k)] if mean else [(other, t)])
+            _sums(
+                h,
+                integers,
+                [(_normal_masses(edges, mean), k), (other, t - k)] if mean else [(other, t)],
+            )
             for mean in shifts
         ]
-        reaches = [loss.cumulants.reach(tilt, -30.0) for law in laws for loss in law for tilt in _TILTS]
+        reaches = [
+            loss.cumulants.reach(tilt, -30.0) for law in laws for loss in law for tilt in _TILTS
+        ]
         if max(high - low for low, high in reaches) <= 2 * h * _MOST_PLACES:
             break
         h *= 4
@@ -390,8 +437,8 @@ def _moments(values: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
 def _sums(
     h: float, integers: np.ndarray, terms: list[tuple[tuple[np.ndarray, np.ndarray], int]]
 ) -> tuple[ComposedLoss, ComposedLoss]:
-    """The law of a sum of independent terms at h integers, each with masses and their errors and how many there are,
-    rounded down and up."""
+    """The law of a sum of independent terms at h integers, each with masses and their errors and
+    how many there are, rounded down and up."""
     times = [count for _, count in terms]
     laws = [
         [
@@ -408,8 +455,9 @@ _TILTS = (-1.0, -0.5, 0.0, 0.5, 1.0)
 
 
 def _masses(found: TiltedSum, places: np.ndarray, sign: int) -> np.ndarray:
-    """Bounds of the masses of a sum at these places, from above, or from below where `sign` is -1: beyond each end of
-    its window there is tilted mass of at most `tail`, and that of both may have been added to one place inside."""
+    """Bounds of the masses of a sum at these places, from above, or from below where `sign` is -1:
+    beyond each end of its window there is tilted mass of at most `tail`, and that of both may have
+    been added to one place inside."""
     exponent = found.log_scale - found.tilt * found.step * places
     rounding = 64 * _EPS * (4 + abs(found.log_scale) + np.abs(exponent))
     factor = np.exp(np.minimum(exponent, 700.0)) * (1 + sign * rounding)
@@ -422,8 +470,8 @@ def _masses(found: TiltedSum, places: np.ndarray, sign: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SumEvent(Event):
-    """What one epoch of k of t attains by a sum of functions of the steps with the weight c, k < t, where the record
-    moves its steps by x or by y; nothing is bounded from above."""
+    """What one epoch of k of t attains by a sum of functions of the steps with the weight c, k < t,
+    where the record moves its steps by x or by y; nothing is bounded from above."""
 
     t: int
     k: int
@@ -456,8 +504,9 @@ class SumEvent(Event):
 
 @dataclass(frozen=True)
 class ReplacedEvent(Event):
-    """One epoch where a record is replaced: from v to none and from none to v', or the deterministic schedule,
-    whichever is smaller at an order.  The lower end is that of v' = 0, or of v' = -v."""
+    """One epoch where a record is replaced: from v to none and from none to v', or the
+    deterministic schedule, whichever is smaller at an order. The lower end is that of v' = 0, or of
+    v' = -v."""
 
     removed: AllocationEvent | SelectionEvent
     opposite: tuple[SumEvent, ...]
@@ -491,7 +540,8 @@ class ReplacedEvent(Event):
 
 
 def _replaced(event: AllocationEvent | SelectionEvent, distance: float) -> Profile:
-    """The smaller of H_u(P || Q) + u H_(a/u)(Q || P'), u between 1 and a, and that of two Gaussians at the distance."""
+    """The smaller of H_u(P || Q) + u H_(a/u)(Q || P'), u between 1 and a, and that of two Gaussians
+    at the distance."""
     step = _profile_step(event)
     there, back = (
         ComposedLoss([pld for pld, _ in laws], [times for _, times in laws])
@@ -505,7 +555,8 @@ def _replaced(event: AllocationEvent | SelectionEvent, distance: float) -> Profi
         # profiles fall: smaller orders are safe
         below = 8 * _EPS * (1 + x)
         curves = [
-            loss.curve((at - below).ravel(), 0.0).reshape(at.shape) for loss, at in ((there, first), (back, rest))
+            loss.curve((at - below).ravel(), 0.0).reshape(at.shape)
+            for loss, at in ((there, first), (back, rest))
         ]
         group = (curves[0] + np.exp(np.minimum(first, MAX_LOSS)) * curves[1]) * (1 + 1e-9)
         revealed = GaussianProfile(distance).delta(x)
@@ -519,11 +570,13 @@ def _profile_step(event: AllocationEvent | SelectionEvent) -> float:
 
 
 _PROFILE_TAIL, _SPLITS = 1e-18, 33
-_WEIGHTS = (1.0, 8.0, 1 / 8)  # of a step whose likelihood ratio is 1, times k / t: the best one depends on the question
+# of a step whose likelihood ratio is 1, times k / t: the best one depends on the question
+_WEIGHTS = (1.0, 8.0, 1 / 8)
 
 
 class AllocationCase(NamedTuple):
-    """An event, and words for what bounds it, what attains its lower end, and what one occurrence does."""
+    """An event, and words for what bounds it, what attains its lower end, and what one occurrence
+    does."""
 
     event: Event
     pair: str
@@ -532,13 +585,14 @@ class AllocationCase(NamedTuple):
 
 
 def allocation_case(t: int, k: int, relation: Relation, scale: float) -> AllocationCase:
-    """The case of one epoch in which every record is in a uniform k-subset of t steps, `scale` the noise multiplier
-    (docs/accounting.md, Theorems 25 to 27)."""
+    """The case of one epoch in which every record is in a uniform k-subset of t steps, `scale` the
+    noise multiplier (docs/accounting.md, Theorems 25 to 27)."""
     subset = "one step of t" if k == 1 else "k steps of t"
     moved = "a record put to 0" if relation is Relation.ZERO_OUT else "one record more or less"
     if k == t and scale / math.sqrt(t) < MIN_SCALE:
         raise UnsupportedError(
-            f"{t} steps with noise multiplier {scale:g} are to a record in all of them one step with "
+            f"{t} steps with noise multiplier {scale:g} are to a record in all of them one step "
+            "with "
             f"{scale / math.sqrt(t):.3g}, below {MIN_SCALE:g}; take fewer steps or more noise"
         )
     if relation is Relation.SUBSTITUTE:
@@ -547,11 +601,15 @@ def allocation_case(t: int, k: int, relation: Relation, scale: float) -> Allocat
     attack = f"a record +C in {subset} among records 0, both directions"
     if k == t:
         pair = "N(sqrt(t), s^2) against N(0, s^2)"
-        return AllocationCase(PairEvent(PoissonPair(1.0, scale / math.sqrt(t))), pair, pair, sensitivity)
+        return AllocationCase(
+            PairEvent(PoissonPair(1.0, scale / math.sqrt(t))), pair, pair, sensitivity
+        )
     if k == 1:
         pair = "mean of N(e_j, s^2 I) over the t steps against N(0, s^2 I), both directions"
         return AllocationCase(AllocationEvent(t, scale), pair, pair, sensitivity)
-    pair = "one step of each of k random blocks of t / k steps, the blocks revealed, both directions"
+    pair = (
+        "one step of each of k random blocks of t / k steps, the blocks revealed, both directions"
+    )
     attack += ", by a sum of functions of the steps"
     return AllocationCase(SelectionEvent(t, k, scale), pair, attack, sensitivity)
 
@@ -560,18 +618,23 @@ def _replaced_case(t: int, k: int, scale: float) -> AllocationCase:
     sensitivity = "one record replaced moves the sum of each of its steps by up to 2 C"
     if k == t:
         pair = "N(sqrt(t), s^2) against N(-sqrt(t), s^2)"
-        return AllocationCase(PairEvent(WorPair(1.0, scale / math.sqrt(t))), pair, pair, sensitivity)
+        return AllocationCase(
+            PairEvent(WorPair(1.0, scale / math.sqrt(t))), pair, pair, sensitivity
+        )
     removed = AllocationEvent(t, scale) if k == 1 else SelectionEvent(t, k, scale)
     pair = "the record taken out, then the other put in; or all its steps revealed"
-    attack = "a record +C replaced by 0, both directions, or by -C, by a sum of functions of the steps, among records 0"
+    attack = (
+        "a record +C replaced by 0, both directions, or by -C, by a sum of functions of the "
+        "steps, among records 0"
+    )
     opposite = tuple(SumEvent(t, k, scale, weight * k / t, 1.0, -1.0) for weight in _WEIGHTS)
     event = ReplacedEvent(removed, opposite, _replaced(removed, 2 * math.sqrt(k) / scale))
     return AllocationCase(event, pair, attack, sensitivity)
 
 
 def upper_pld(law: MeanLaw, step: float, swapped: bool) -> PrivacyLossDistribution:
-    """The law of the loss under P, of its negative under Q if `swapped`, from above: mass of each ratio under both is
-    moved to the grid losses on either side of it."""
+    """The law of the loss under P, of its negative under Q if `swapped`, from above: mass of each
+    ratio under both is moved to the grid losses on either side of it."""
     grown = 1 + 2 * law.mass_error + 16 * _EPS
     ratio, mass = law.ratio[1:], law.mass[1:]
     loss, first = np.log(ratio), mass * ratio
@@ -584,7 +647,9 @@ def upper_pld(law: MeanLaw, step: float, swapped: bool) -> PrivacyLossDistributi
     infinity = min(1.0, (infinity + float(first[infinite].sum())) * grown + _UNDERFLOW)
     loss, first = np.maximum(loss[~infinite], -MAX_LOSS), first[~infinite]
     below = np.floor(loss / step)
-    up = np.minimum(np.expm1(np.minimum(below * step - loss, 0.0)) / math.expm1(-step), 1.0) * (1 + 8 * _EPS)
+    up = np.minimum(np.expm1(np.minimum(below * step - loss, 0.0)) / math.expm1(-step), 1.0) * (
+        1 + 8 * _EPS
+    )
     places = np.concatenate([below, below + 1]).astype(int)
     masses = np.concatenate([first * np.maximum(1 - up, 0.0) + 8 * _EPS * first, first * up])
     return PrivacyLossDistribution(step, places, masses, "upper", infinity=infinity)

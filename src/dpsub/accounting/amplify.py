@@ -1,4 +1,5 @@
-"""One release from one sample: the multiplicity law of a record, and the amplification theorem where it is proved."""
+"""One release from one sample: the multiplicity law of a record, and the amplification theorem
+where it is proved."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from dpsub.sampling.schedules import Schedule
 
 
 def law(sampler: Sampler | Schedule, n: int | None = None) -> MultiplicityLaw:
-    """Return how often one fixed record occurs in a sample: `pmf` of shape (m + 1,), `eta` = P(L >= 1) and `mean`.
+    """Return how often one fixed record occurs in a sample: `pmf` of shape (m + 1,), `eta` = P(L >=
+    1) and `mean`.
 
     The count is a Markov chain along the stages: j copies among N slots become Binomial(j, rate),
     Hypergeometric(N, j, size) or Binomial(size, j / N).
@@ -32,7 +34,8 @@ def law(sampler: Sampler | Schedule, n: int | None = None) -> MultiplicityLaw:
     Raises
     ------
     ArgumentError
-        If the sampler asks for more records than there are, or needs their number and it is not given.
+        If the sampler asks for more records than there are, or needs their number and it is not
+        given.
 
     References
     ----------
@@ -46,24 +49,36 @@ def law(sampler: Sampler | Schedule, n: int | None = None) -> MultiplicityLaw:
     """
     if isinstance(sampler, Schedule):
         raise UnsupportedError(
-            f"the steps of {sampler.name} depend on each other, so that the law of one says little; ask for an account"
+            f"the steps of {sampler.name} depend on each other, so that the law of one says "
+            "little; ask for an account"
         )
     if n is None:
-        if not (isinstance(sampler, StagedSampler) and all(isinstance(s, PoissonStage) for s in sampler.stages)):
-            raise ArgumentError("the number of records n is needed for samplers of fixed size, got none; give n")
+        if not (
+            isinstance(sampler, StagedSampler)
+            and all(isinstance(s, PoissonStage) for s in sampler.stages)
+        ):
+            raise ArgumentError(
+                "the number of records n is needed for samplers of fixed size, got none; give n"
+            )
         n = 1  # a record's chance does not depend on the others
     return sampler.multiplicity_law(n)
 
 
 def amplify(
-    sampler: Sampler | Schedule, n: int | None = None, *, epsilon: ArrayLike, noise_multiplier: float,
+    sampler: Sampler | Schedule,
+    n: int | None = None,
+    *,
+    epsilon: ArrayLike,
+    noise_multiplier: float,
     mechanism: str = "gaussian",
-) -> Amplified:  # fmt: skip
-    """Return the (epsilon', delta') of one release from a sample that would be (epsilon, delta)-DP on all data.
+) -> Amplified:
+    """Return the (epsilon', delta') of one release from a sample that would be (epsilon, delta)-DP
+    on all data.
 
-    An upper bound, with the adjacency for which it holds: epsilon' = log(1 + eta (exp(epsilon) - 1)), eta = P(L >= 1),
-    and delta' = sum over l >= 1 of P(L = l) delta_l(epsilon), delta_l the profile at l times the sensitivity: C under
-    add_remove (Poisson sampling), 2 C for each occurrence under substitute (the rest).
+    An upper bound, with the adjacency for which it holds: epsilon' = log(1 + eta (exp(epsilon) -
+    1)), eta = P(L >= 1), and delta' = sum over l >= 1 of P(L = l) delta_l(epsilon), delta_l the
+    profile at l times the sensitivity: C under add_remove (Poisson sampling), 2 C for each
+    occurrence under substitute (the rest).
 
     Parameters
     ----------
@@ -98,19 +113,26 @@ def amplify(
 
 
 def covered(release: Release) -> tuple[Relation, bool]:
-    """Adjacency under which the theorem is proved for the sampler, and whether a record occurs at most once."""
+    """Adjacency under which the theorem is proved for the sampler, and whether a record occurs at
+    most once."""
     chain = release.chain()
     kinds = chain.kinds
     if kinds == ("poisson",):
         return Relation.ADD_REMOVE, True
     if kinds == ("with", "with") and chain.stages[0].size > chain.n:
         raise UnsupportedError(
-            f"the theorem is proved for a first stage of at most n = {chain.n} draws with replacement, "
+            f"the theorem is proved for a first stage of at most n = {chain.n} draws with "
+            "replacement, "
             f"got b = {chain.stages[0].size}; dpsub account bounds this sampler in another way"
         )
     if kinds in (("without",), ("with",), ("without", "with"), ("with", "with")):
         return Relation.SUBSTITUTE, kinds == ("without",)
-    what = "ends with a Poisson stage" if kinds[-1] == "poisson" else "has more than two stages that matter"
+    what = (
+        "ends with a Poisson stage"
+        if kinds[-1] == "poisson"
+        else ("has more than two stages that matter")
+    )
     raise UnsupportedError(
-        f"no amplification theorem is proved for a chain that {what}; dpsub account bounds it in another way"
+        f"no amplification theorem is proved for a chain that {what}; dpsub account bounds it in "
+        "another way"
     )

@@ -1,9 +1,11 @@
-"""The filler flip: an adaptive attack on sums of m records, and the delta that it proves from below.
+"""The filler flip: an adaptive attack on sums of m records, and the delta that it proves from
+below.
 
-The records that accompany the differing one are all at -C or all at +C, as past outputs suggest.  Any policy that ends
-in accepting proves delta(epsilon) >= P(accept) - e^epsilon Q(accept); here *one* is evaluated, which remembers a grid
-point x_i in place of epsilon minus its losses: a coarse memory makes it worse, and the bound no less valid.  Its
-alpha and e^x beta are kept as A = e^(tilt x) alpha and B = e^(tilt x) e^x beta.  docs/accounting.md, section 5.
+The records that accompany the differing one are all at -C or all at +C, as past outputs suggest.
+Any policy that ends in accepting proves delta(epsilon) >= P(accept) - e^epsilon Q(accept); here
+*one* is evaluated, which remembers a grid point x_i in place of epsilon minus its losses: a coarse
+memory makes it worse, and the bound no less valid. Its alpha and e^x beta are kept as A = e^(tilt
+x) alpha and B = e^(tilt x) e^x beta.  docs/accounting.md, section 5.
 """
 
 from __future__ import annotations
@@ -29,13 +31,15 @@ Attacked = FillerPair | LaplacePair | ZeroedPair
 """Outputs with fillers at -C."""
 
 _EPS = float(np.finfo(float).eps)
-_PATIENCE = 12  # with r steps to come the fillers keep their sign for about r / 12 steps: the last steps matter most
+# with r steps to come the fillers keep their sign for about r / 12 steps: the last steps matter
+# most
+_PATIENCE = 12
 
 
 @dataclass(frozen=True, eq=False)
 class Fillers:
-    """What one choice of fillers does to the remembered loss in one step: masses under P (`accepted`, of side "lower")
-    and under Q on the same grid (`charged`, of side "upper")."""
+    """What one choice of fillers does to the remembered loss in one step: masses under P
+    (`accepted`, of side "lower") and under Q on the same grid (`charged`, of side "upper")."""
 
     accepted: PrivacyLossDistribution
     charged: PrivacyLossDistribution
@@ -50,8 +54,8 @@ class AdaptiveGame:
     tilt: float = 0.0
 
     def played(self, low: float, high: float) -> Policy:
-        """The policy that accepts at once where it remembers less than `low` nats, and gives up above `high`; any
-        window around 0 is valid, and a wide one better."""
+        """The policy that accepts at once where it remembers less than `low` nats, and gives up
+        above `high`; any window around 0 is valid, and a wide one better."""
         step = self.choices[0].accepted.step
         first, last = math.floor(low / step), math.ceil(high / step)
         window = last - first + 1
@@ -61,35 +65,57 @@ class AdaptiveGame:
         log_scale = 0.0
         for count, repeats in blocks:
             block = [_Block.of(fillers, count, window, self.tilt) for fillers in self.choices]
-            reference = max(kernel.log_scale for one in block for kernel in (one.accepted, one.charged))
+            reference = max(
+                kernel.log_scale for one in block for kernel in (one.accepted, one.charged)
+            )
             left = max(0, *(kernel.last for one in block for kernel in (one.accepted, one.charged)))
-            right = max(0, *(-kernel.first for one in block for kernel in (one.accepted, one.charged)))
+            right = max(
+                0, *(-kernel.first for one in block for kernel in (one.accepted, one.charged))
+            )
             size = fft.next_fast_len(left + window + right, real=True)
-            spectra = [(one.accepted.spectrum(size, reference, -1), one.charged.spectrum(size, reference, 1))
-                       for one in block]  # fmt: skip
+            spectra = [
+                (
+                    one.accepted.spectrum(size, reference, -1),
+                    one.charged.spectrum(size, reference, 1),
+                )
+                for one in block
+            ]
             beyond = (first - left + np.arange(left)) * step
             for _ in range(repeats):
                 check_time()
                 padded = np.zeros((2, size))
-                # whoever remembers less than the window has accepted, whoever remembers more has given up
+                # whoever remembers less than the window has accepted, whoever remembers more has
+                # given up
                 padded[:, :left] = _accepted(beyond, self.tilt, log_scale)
                 padded[:, left : left + window] = accept, charge
                 norms, largest = np.linalg.norm(padded, axis=1), padded.max(axis=1)
                 transformed = fft.rfft(padded)
-                # transforms of size N lose at most 4 eps log2(N) of the product of the norms, each of three times
+                # transforms of size N lose at most 4 eps log2(N) of the product of the norms, each
+                # of three times
                 round_off = 16 * _EPS * math.log2(size)
                 accept, charge = np.zeros(window), np.zeros(window)
                 for one, (accepted, charged) in zip(block, spectra, strict=True):
-                    moved = fft.irfft(transformed * np.stack([accepted, charged]), n=size)[:, left : left + window]
-                    gain = moved[0] - norms[0] * (round_off + one.accepted.round_off) - largest[0] * one.accepted.tail
-                    cost = moved[1] + norms[1] * (round_off + one.charged.round_off) + largest[1] * one.charged.tail
+                    moved = fft.irfft(transformed * np.stack([accepted, charged]), n=size)[
+                        :, left : left + window
+                    ]
+                    gain = (
+                        moved[0]
+                        - norms[0] * (round_off + one.accepted.round_off)
+                        - largest[0] * one.accepted.tail
+                    )
+                    cost = (
+                        moved[1]
+                        + norms[1] * (round_off + one.charged.round_off)
+                        + largest[1] * one.charged.tail
+                    )
                     better = gain - cost > accept - charge  # giving up at once is worth 0
                     accept, charge = np.where(better, gain, accept), np.where(better, cost, charge)
                 log_scale += reference
         return Policy(x, accept, charge, self.tilt, log_scale, step, first, blocks)
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
-        """(steps with one sign, number of such blocks) from the last step backwards; the lengths are powers of 2."""
+        """(steps with one sign, number of such blocks) from the last step backwards; the lengths
+        are powers of 2."""
         done, length, repeats = 0, 1, 0
         while done < self.steps:
             fitting = min(max(1, (done + 1) // _PATIENCE), self.steps - done)
@@ -102,8 +128,8 @@ class AdaptiveGame:
 
 
 class Played(NamedTuple):
-    """What a policy was asked, what it attains, and the grid and the blocks of steps that another program needs to play
-    it again."""
+    """What a policy was asked, what it attains, and the grid and the blocks of steps that another
+    program needs to play it again."""
 
     target: Target
     answer: float
@@ -115,8 +141,9 @@ class Played(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """Probabilities of accepting from every remembered point x (nats): a lower bound of delta at every epsilon.
-    alpha = accept e^(log_scale - tilt x), rounded down, and beta = charge e^(log_scale - (1 + tilt) x), rounded up."""
+    """Probabilities of accepting from every remembered point x (nats): a lower bound of delta at
+    every epsilon. alpha = accept e^(log_scale - tilt x), rounded down, and beta = charge
+    e^(log_scale - (1 + tilt) x), rounded up."""
 
     x: np.ndarray
     accept: np.ndarray
@@ -133,7 +160,9 @@ class Policy:
         near = slice(max(0, place - 2), place + 2)
         x, exponent = self.x[near], self.log_scale - self.tilt * self.x[near]
         rounding = 8 * _EPS * (4 + abs(epsilon) + abs(self.log_scale) + np.abs(exponent))
-        certain = self.accept[near] * (1 - rounding) - np.exp(epsilon - x) * self.charge[near] * (1 + rounding)
+        certain = self.accept[near] * (1 - rounding) - np.exp(epsilon - x) * self.charge[near] * (
+            1 + rounding
+        )
         values = np.maximum(certain, 0.0) * np.exp(np.minimum(exponent, 700.0)) * (1 - rounding)
         return float(values.max(initial=0.0))
 
@@ -143,7 +172,8 @@ class Policy:
         return 0 < place < self.x.size and bool(self.accept[place] > _SERVED * self.accept.max())
 
     def epsilon(self, delta: float) -> float:
-        """The largest epsilon at which alpha - e^epsilon beta is delta for some point; 0 if there is none."""
+        """The largest epsilon at which alpha - e^epsilon beta is delta for some point; 0 if there
+        is none."""
         with np.errstate(over="ignore", divide="ignore"):
             wanted = delta * np.exp(self.tilt * self.x - self.log_scale)
             rounding = 8 * _EPS * (4 + np.abs(self.tilt * self.x) + abs(self.log_scale))
@@ -155,8 +185,8 @@ class Policy:
 
 @dataclass(frozen=True, eq=False)
 class _Kernel:
-    """Tilted masses of a sum of losses at indices first, first + 1, ..., over e^log_scale; their error has the
-    Euclidean norm `round_off`, after mass of at most `tail` was misplaced."""
+    """Tilted masses of a sum of losses at indices first, first + 1, ..., over e^log_scale; their
+    error has the Euclidean norm `round_off`, after mass of at most `tail` was misplaced."""
 
     first: int
     masses: np.ndarray
@@ -189,8 +219,9 @@ class _Block:
 
 
 def _inside(total: TiltedSum, window: int) -> _Kernel:
-    """The law of a sum, with what leaves any window moved to just beyond it: accepted on one side, lost on the other.
-    Where everything is accepted tilted values fall by e^(-tilt step) a step, and masses that move there grow by it."""
+    """The law of a sum, with what leaves any window moved to just beyond it: accepted on one side,
+    lost on the other. Where everything is accepted tilted values fall by e^(-tilt step) a step, and
+    masses that move there grow by it."""
     indices = total.start + np.arange(total.values.size)
     kept = indices >= -window
     if not kept.any():
@@ -212,11 +243,13 @@ def _accepted(x: np.ndarray, tilt: float, log_scale: float) -> np.ndarray:
 
 
 _TAIL, _BULK = 1e-15, 1e-3
-_COARSE, _FINE, _COARSEST = 1 / 14, 1 / 48, 1 / 4  # in standard deviations of one loss: wanted, enough, last resort
+# in standard deviations of one loss: wanted, enough, last resort
+_COARSE, _FINE, _COARSEST = 1 / 14, 1 / 48, 1 / 4
 _MOST_CELLS = 2e5
 _CHEAP_WINDOW, _LARGEST_WINDOW = 12_000, 40_000
 _TINY = 1e-300
-_ACCEPTED = -12.0  # where the policy accepts at once: from there on no policy gains more than e^-12 of what it has
+# where the policy accepts at once: from there on no policy gains more than e^-12 of what it has
+_ACCEPTED = -12.0
 _RARE = -14.0
 _POLICIES = 3  # games that are played for several targets, at most
 _SERVED = 1e-6
@@ -232,13 +265,13 @@ class AdaptiveAttack:
     """All answers of policies, in the order in which they were computed."""
 
     def answer(self, question: Target) -> float:
-        """delta at epsilon, or epsilon at delta, proved from below; 0 where grid or transform would be too large, or
-        losses cannot be told apart."""
+        """delta at epsilon, or epsilon at delta, proved from below; 0 where grid or transform would
+        be too large, or losses cannot be told apart."""
         return self.answers([question])[0]
 
     def answers(self, targets: Sequence[Target]) -> list[float]:
-        """As `answer`, for targets in order: a policy that suits one of them serves each, where its errors are seen
-        nowhere else, so that few are played."""
+        """As `answer`, for targets in order: a policy that suits one of them serves each, where its
+        errors are seen nowhere else, so that few are played."""
         best, unserved = [0.0] * len(targets), list(range(len(targets)))
         for _ in range(_POLICIES):
             if not unserved:
@@ -261,7 +294,9 @@ class AdaptiveAttack:
                     found = policy.delta(epsilon) if near else 0.0
                 best[i] = max(best[i], found)
                 last = policy.first + policy.x.size - 1
-                self.played.append(Played(target, found, policy.step, policy.first, last, policy.blocks))
+                self.played.append(
+                    Played(target, found, policy.step, policy.first, last, policy.blocks)
+                )
                 if i in unserved and policy.serves(epsilon):
                     unserved.remove(i)
         return best
@@ -270,7 +305,8 @@ class AdaptiveAttack:
         pair = self.pair
         if isinstance(pair, FillerPair):
             pair = FillerPair(pairs.capped(pair.law, _TAIL), pair.scale)
-        # where inclusions are rare the bulk may be one loss: then a share of the whole range is fine enough
+        # where inclusions are rare the bulk may be one loss: then a share of the whole range is
+        # fine enough
         (below, above), (lowest, highest) = _range(pair, _BULK), _range(pair, _TAIL)
         least = (highest - lowest) / _MOST_CELLS
         first = max((above - below) / 400, 2 * least)
@@ -298,8 +334,9 @@ def _range(pair: GaussianPair | LaplacePair, tail: float) -> tuple[float, float]
 
 
 def choices(pair: Attacked, step: float) -> tuple[Fillers, Fillers]:
-    """Outcomes of one step with fillers at -C and at +C, on the grid of this step.  Under substitution the two data
-    sets change places; where the record is put to 0, the outputs are those of fillers and record at -C, mirrored."""
+    """Outcomes of one step with fillers at -C and at +C, on the grid of this step. Under
+    substitution the two data sets change places; where the record is put to 0, the outputs are
+    those of fillers and record at -C, mirrored."""
     first, exchanged = _both(pair, step)
     return first, _both(pair.without_record, step)[1] if isinstance(pair, ZeroedPair) else exchanged
 
@@ -307,7 +344,8 @@ def choices(pair: Attacked, step: float) -> tuple[Fillers, Fillers]:
 def _both(pair: GaussianPair | LaplacePair, step: float) -> tuple[Fillers, Fillers]:
     """Outcomes of one step, and those with the two data sets exchanged.
 
-    Cells of losses end half-way between grid points; masses go to the two next to their own loss, kept on average."""
+    Cells of losses end half-way between grid points; masses go to the two next to their own loss,
+    kept on average."""
     direction = pair if isinstance(pair, LaplacePair) else DirectedPair(pair)
     below, above = _range(pair, _TAIL)
     losses = (np.arange(np.floor(below / step), np.ceil(above / step)) + 0.5) * step
@@ -321,11 +359,18 @@ def _both(pair: GaussianPair | LaplacePair, step: float) -> tuple[Fillers, Fille
     share = np.clip(own / step - index, 0.0, 1.0)
     places, shares = np.concatenate([index, index + 1]), np.stack([1 - share, share])
 
-    def law(masses: np.ndarray, errors: np.ndarray, side: str, sign: int) -> PrivacyLossDistribution:
-        return PrivacyLossDistribution(step, sign * places, (shares * _rounded(masses, errors, side)).ravel(), side)
+    def law(
+        masses: np.ndarray, errors: np.ndarray, side: str, sign: int
+    ) -> PrivacyLossDistribution:
+        return PrivacyLossDistribution(
+            step, sign * places, (shares * _rounded(masses, errors, side)).ravel(), side
+        )
 
     p, q = (cells.p, cells.p_error), (cells.q, cells.q_error)
-    return (Fillers(law(*p, "lower", 1), law(*q, "upper", 1)), Fillers(law(*q, "lower", -1), law(*p, "upper", -1)))
+    return (
+        Fillers(law(*p, "lower", 1), law(*q, "upper", 1)),
+        Fillers(law(*q, "lower", -1), law(*p, "upper", -1)),
+    )
 
 
 def _rounded(masses: np.ndarray, errors: np.ndarray, side: str) -> np.ndarray:
@@ -334,8 +379,8 @@ def _rounded(masses: np.ndarray, errors: np.ndarray, side: str) -> np.ndarray:
 
 
 def _saddle(fillers: Sequence[Fillers], k: int, question: Target) -> tuple[float, float]:
-    """The tilt at which no choice of fillers has a smaller Chernoff bound, and the epsilon asked for, or its bound.
-    Any tilt and epsilon are valid."""
+    """The tilt at which no choice of fillers has a smaller Chernoff bound, and the epsilon asked
+    for, or its bound. Any tilt and epsilon are valid."""
     laws = [one.accepted for one in fillers]
     unit = 1 / max(float(np.sqrt(k * max(law.moments(0.0)[1] for law in laws))), 1e-12)
     tilts = unit * np.geomspace(1e-3, 1e3, 61)

@@ -1,7 +1,8 @@
 """The attack on a sampler, played: explicit data sets, and real draws that bound delta from below.
 
-Unlike the accountant, which computes what an attack proves from a multiplicity law, an audit draws index sets with the
-sampler itself, sums the records, adds noise, and counts how often the likelihood ratio test accepts.
+Unlike the accountant, which computes what an attack proves from a multiplicity law, an audit draws
+index sets with the sampler itself, sums the records, adds noise, and counts how often the
+likelihood ratio test accepts.
 """
 
 from __future__ import annotations
@@ -15,14 +16,27 @@ from dpsub import checks
 from dpsub.accounting import pairs
 from dpsub.accounting.account import TIGHT_SECONDS, Account, Proof, Release, law_of, steps_of
 from dpsub.accounting.bracket import Composition, PairEvent, Target
-from dpsub.accounting.pairs import FillerPair, GaussianPair, MixturePair, PoissonPair, WorPair, ZeroedPair
+from dpsub.accounting.pairs import (
+    FillerPair,
+    GaussianPair,
+    MixturePair,
+    PoissonPair,
+    WorPair,
+    ZeroedPair,
+)
 from dpsub.accounting.pld import deadline_after
 from dpsub.errors import ArgumentError
 from dpsub.relations import Relation
 from dpsub.sampling.base import Sampler
 from dpsub.sampling.frame import Frame
 from dpsub.sampling.laws import clopper_pearson
-from dpsub.sampling.schedules import CyclicPoisson, RandomAllocation, Schedule, Shuffle, TruncatedPoisson
+from dpsub.sampling.schedules import (
+    CyclicPoisson,
+    RandomAllocation,
+    Schedule,
+    Shuffle,
+    TruncatedPoisson,
+)
 from dpsub.streams import stream
 
 ANY_N = 100
@@ -33,14 +47,15 @@ _MOST_INDICES = 10**8  # in one sample, for the same reason
 _MOST_WORK = 10**12  # indices in all: hours
 _INDICES_A_BLOCK = 2_000_000
 _TRIMMED = 1e-15
-_WORK, _FEWEST, _MOST = 100_000_000, 100, 100_000  # indices and draws where no number of draws is given
+# indices and draws where no number of draws is given
+_WORK, _FEWEST, _MOST = 100_000_000, 100, 100_000
 _WORK_OF_EPOCHS = 2e7  # where the loss of an epoch takes more than its draws
 
 
 @dataclass(frozen=True, eq=False)
 class _DataSets:
-    """Two neighbouring data sets of `n_records` numbers in [-C, C], in units of C.  They differ in record 0, `records`
-    (None where it is absent); every other one is `filler`."""
+    """Two neighbouring data sets of `n_records` numbers in [-C, C], in units of C. They differ in
+    record 0, `records` (None where it is absent); every other one is `filler`."""
 
     records: tuple[float, float | None]
     filler: float
@@ -54,7 +69,8 @@ class _DataSets:
 
 @dataclass(frozen=True, eq=False)
 class Attack(_DataSets):
-    """Two data sets and their noisy sums: `pair` stands for the outputs y on the two, as t = (y - origin) / unit."""
+    """Two data sets and their noisy sums: `pair` stands for the outputs y on the two, as t = (y -
+    origin) / unit."""
 
     pair: GaussianPair
     origin: float
@@ -62,7 +78,8 @@ class Attack(_DataSets):
     noise_multiplier: float
 
     def density(self, which: int) -> tuple[np.ndarray, np.ndarray]:
-        """Weights and means of the Gaussian mixture of the output, whose standard deviation is the noise multiplier."""
+        """Weights and means of the Gaussian mixture of the output, whose standard deviation is the
+        noise multiplier."""
         counts, log_weights = self.pair.components_prime if which else self.pair.components
         return np.exp(log_weights), self.origin + self.unit * counts
 
@@ -73,9 +90,9 @@ class Attack(_DataSets):
 
 @dataclass(frozen=True, eq=False)
 class EpochAttack(_DataSets):
-    """Two data sets and the noisy sums of an epoch.  The record is in `k` of its first steps: in step j with chance
-    `weights[j]` for k = 1, else in any k of them alike; or in none, with what is left.  There it moves the sum of
-    fillers by `shifts`."""
+    """Two data sets and the noisy sums of an epoch. The record is in `k` of its first steps: in
+    step j with chance `weights[j]` for k = 1, else in any k of them alike; or in none, with what is
+    left. There it moves the sum of fillers by `shifts`."""
 
     shifts: tuple[float, float]
     weights: np.ndarray
@@ -83,8 +100,8 @@ class EpochAttack(_DataSets):
     k: int = 1
 
     def losses(self, moved: np.ndarray) -> np.ndarray:
-        """log of the density of an epoch on data set 0 over that on data set 1; of outputs less what as many fillers
-        add up to, shape (epochs, steps)."""
+        """log of the density of an epoch on data set 0 over that on data set 1; of outputs less
+        what as many fillers add up to, shape (epochs, steps)."""
         moved = moved[:, : len(self.weights)]
         return self._log_mixture(moved, self.shifts[0]) - self._log_mixture(moved, self.shifts[1])
 
@@ -100,7 +117,9 @@ class EpochAttack(_DataSets):
             for term in terms.T:
                 found[1:] = np.logaddexp(found[1:], found[:-1] + term)
             steps = len(self.weights)
-            return found[self.k] - (gammaln(steps + 1) - gammaln(self.k + 1) - gammaln(steps - self.k + 1))
+            return found[self.k] - (
+                gammaln(steps + 1) - gammaln(self.k + 1) - gammaln(steps - self.k + 1)
+            )
         left = 1 - float(self.weights.sum())
         left = left if left > 1e-12 else 0.0
         largest = np.maximum(terms.max(axis=1), 0.0) if left else terms.max(axis=1)
@@ -109,7 +128,8 @@ class EpochAttack(_DataSets):
 
 
 def epoch_attack(release: Release, relation: Relation) -> EpochAttack:
-    """The static attack on an epoch of a schedule: fillers at 0, but at -C where steps are of fixed size."""
+    """The static attack on an epoch of a schedule: fillers at 0, but at -C where steps are of fixed
+    size."""
     schedule, s = release.sampler, release.noise_multiplier
     n, added = release.n or ANY_N, relation is Relation.ADD_REMOVE
     other = {Relation.ADD_REMOVE: None, Relation.ZERO_OUT: 0.0, Relation.SUBSTITUTE: -1.0}[relation]
@@ -119,62 +139,94 @@ def epoch_attack(release: Release, relation: Relation) -> EpochAttack:
     steps = schedule.steps_per_epoch(n)
     if isinstance(schedule, Shuffle):
         sizes = np.minimum(schedule.m, n - schedule.m * np.arange(steps))
-        return EpochAttack((1.0, other), -1.0, (n, n), (2.0, 1.0 if other is None else 1.0 + other), sizes / n, s)
+        return EpochAttack(
+            (1.0, other), -1.0, (n, n), (2.0, 1.0 if other is None else 1.0 + other), sizes / n, s
+        )
     shifts, sizes_of_both = (1.0, other or 0.0), (n + added, n)
     if isinstance(schedule, RandomAllocation):
         weights = np.full(steps, 1 / steps)
         return EpochAttack((1.0, other), 0.0, sizes_of_both, shifts, weights, s, schedule.k)
     # record 0 is in the first step, or in none
-    return EpochAttack((1.0, other), 0.0, sizes_of_both, shifts, np.array([schedule.occurrences]), s)
+    return EpochAttack(
+        (1.0, other), 0.0, sizes_of_both, shifts, np.array([schedule.occurrences]), s
+    )
 
 
 def attack_of(release: Release, relation: Relation) -> Attack:
-    """The static attack on one kind of release (docs/accounting.md, section 5).  For a fixed number m of records
-    fillers are at -C: N(-m + 2 l, s^2) with probability P(L = l) against N(-m, s^2).  Where that number is random,
-    fillers at 0 keep it from blurring the output."""
+    """The static attack on one kind of release (docs/accounting.md, section 5). For a fixed number
+    m of records fillers are at -C: N(-m + 2 l, s^2) with probability P(L = l) against N(-m, s^2).
+    Where that number is random, fillers at 0 keep it from blurring the output."""
     s, n = release.noise_multiplier, release.n if release.n is not None else ANY_N
     if isinstance(release.sampler, TruncatedPoisson):
         # fillers at 0: the size of the sample is not seen, only whether the record is in it
-        other = {Relation.ADD_REMOVE: None, Relation.ZERO_OUT: 0.0, Relation.SUBSTITUTE: -1.0}[relation]
+        other = {Relation.ADD_REMOVE: None, Relation.ZERO_OUT: 0.0, Relation.SUBSTITUTE: -1.0}[
+            relation
+        ]
         n += relation is Relation.ADD_REMOVE
-        alone = (WorPair if other == -1 else PoissonPair)(release.sampler.multiplicity_law(n).eta, s)
+        alone = (WorPair if other == -1 else PoissonPair)(
+            release.sampler.multiplicity_law(n).eta, s
+        )
         return Attack((1.0, other), 0.0, (n, n - (other is None)), alone, 0.0, 1.0, s)
     chain = release.chain()
     if chain.kinds == ("poisson",) and relation is Relation.ADD_REMOVE:
         # where no record is left, one of value 0 in its place adds as little
-        return Attack((1.0, None), 0.0, (n, max(1, n - 1)), PoissonPair(chain.stages[0].rate, s), 0.0, 1.0, s)
+        return Attack(
+            (1.0, None), 0.0, (n, max(1, n - 1)), PoissonPair(chain.stages[0].rate, s), 0.0, 1.0, s
+        )
     if relation is Relation.ZERO_OUT:
         stage = chain.stages[0]
         rate = stage.rate if stage.kind == "poisson" else stage.size / n
         if stage.kind == "poisson" or rate == 1:
             return Attack((1.0, 0.0), 0.0, (n, n), PoissonPair(rate, s), 0.0, 1.0, s)
-        return Attack((1.0, 0.0), -1.0, (n, n), ZeroedPair(rate, s, (n - stage.size) / n), -float(stage.size), 1.0, s)
+        return Attack(
+            (1.0, 0.0),
+            -1.0,
+            (n, n),
+            ZeroedPair(rate, s, (n - stage.size) / n),
+            -float(stage.size),
+            1.0,
+            s,
+        )
     if relation is Relation.ADD_REMOVE:
         law = pairs.capped(law_of(replace(chain, n=n + 1)), _TRIMMED)
         if chain.kinds[-1] == "poisson":
             return Attack((1.0, None), 0.0, (n + 1, n), FillerPair(law, s), 0.0, 1.0, s)
-        return Attack((1.0, None), -1.0, (n + 1, n), FillerPair(law, s / 2), -float(chain.stages[-1].size), 2.0, s)
+        return Attack(
+            (1.0, None),
+            -1.0,
+            (n + 1, n),
+            FillerPair(law, s / 2),
+            -float(chain.stages[-1].size),
+            2.0,
+            s,
+        )
     law = pairs.capped(law_of(chain), _TRIMMED)
     if chain.kinds[-1] == "poisson":
         rate = chain.stages[0].rate
-        pair: GaussianPair = WorPair(rate, s) if chain.kinds == ("poisson",) else MixturePair(law, s)
+        pair: GaussianPair = (
+            WorPair(rate, s) if chain.kinds == ("poisson",) else MixturePair(law, s)
+        )
         return Attack((1.0, -1.0), 0.0, (n, n), pair, 0.0, 1.0, s)
-    return Attack((1.0, -1.0), -1.0, (n, n), FillerPair(law, s / 2), -float(chain.stages[-1].size), 2.0, s)
+    return Attack(
+        (1.0, -1.0), -1.0, (n, n), FillerPair(law, s / 2), -float(chain.stages[-1].size), 2.0, s
+    )
 
 
 @dataclass(frozen=True)
 class MonteCarlo:
-    """What real draws show: `draws` runs of all steps on each data set, intervals of this `confidence`.
+    """What real draws show: `draws` runs of all steps on each data set, intervals of this
+    `confidence`.
 
     Attributes
     ----------
     lower, upper : float
-        For delta, from the `hits`: u < 1 - exp(epsilon - loss) on the first data set, u uniform.  It believes the
-        printed densities, and nothing about the sampler.
+        For delta, from the `hits`: u < 1 - exp(epsilon - loss) on the first data set, u uniform. It
+        believes the printed densities, and nothing about the sampler.
     test_hits : tuple of int
         Runs on the first and on the second data set in which the loss exceeds epsilon.
     test_lower : float
-        Lower bound of P(loss > epsilon | first) - e^epsilon P(loss > epsilon | second): coarser, but believes nothing.
+        Lower bound of P(loss > epsilon | first) - e^epsilon P(loss > epsilon | second): coarser,
+        but believes nothing.
     """
 
     draws: int
@@ -195,15 +247,19 @@ class Audit:
     ----------
     attack : Attack or EpochAttack
     swapped : bool
-        Whether the first data set is the one with the record at -C or absent: then index 1 of `attack`.
+        Whether the first data set is the one with the record at -C or absent: then index 1 of
+        `attack`.
     computed : tuple of float
-        Bracket of the delta that the static attack attains in this direction, all steps; its upper end is that of
-        `account` where the best statistic of an epoch is played and a coarser one computed.
+        Bracket of the delta that the static attack attains in this direction, all steps; its upper
+        end is that of `account` where the best statistic of an epoch is played and a coarser one
+        computed.
     account : Account
-        Proved upper bound, tight if that was asked for, and the best attack known, which may be adaptive.
+        Proved upper bound, tight if that was asked for, and the best attack known, which may be
+        adaptive.
     shown : MonteCarlo
     quick : float
-        The proved upper bound that takes no time: what `account` has where no tight one was asked for.
+        The proved upper bound that takes no time: what `account` has where no tight one was asked
+        for.
     """
 
     attack: Attack | EpochAttack
@@ -215,21 +271,32 @@ class Audit:
 
     @property
     def consistent(self) -> bool:
-        """Whether the interval meets the computed attack, and its lower end stays below the proved upper bound."""
+        """Whether the interval meets the computed attack, and its lower end stays below the proved
+        upper bound."""
         meets = self.shown.lower <= self.computed[1] and self.computed[0] <= self.shown.upper
         return meets and max(self.shown.lower, self.shown.test_lower) <= self.account.upper
 
 
 def audit(
-    sampler: Sampler | Schedule, n: int | None = None, *, noise_multiplier: float, steps: int | None = None,
-    epochs: int | None = None, epsilon: float, adjacency: str | None = None, draws: int | None = None, seed: int = 0,
-    confidence: float = 0.99, tight: bool = False,
-) -> Audit:  # fmt: skip
+    sampler: Sampler | Schedule,
+    n: int | None = None,
+    *,
+    noise_multiplier: float,
+    steps: int | None = None,
+    epochs: int | None = None,
+    epsilon: float,
+    adjacency: str | None = None,
+    draws: int | None = None,
+    seed: int = 0,
+    confidence: float = 0.99,
+    tight: bool = False,
+) -> Audit:
     """Play the static attack with the sampler's own draws and bound delta from below.
 
-    The data sets are numbers in [-C, C] that differ in one record.  A run adds up the losses, log of the density on the
-    first over that on the second, of all noisy sums, of a schedule epoch by epoch; on the first it is accepted with
-    probability (1 - e^(epsilon - loss))+, whose mean is delta.
+    The data sets are numbers in [-C, C] that differ in one record. A run adds up the losses, log of
+    the density on the first over that on the second, of all noisy sums, of a schedule epoch by
+    epoch; on the first it is accepted with probability (1 - e^(epsilon - loss))+, whose mean is
+    delta.
 
     Parameters
     ----------
@@ -238,8 +305,8 @@ def audit(
     epsilon : float
         Nats, >= 0.
     draws : int, optional
-        Runs of all steps on each data set; by default as many as 1e8 indices make, 2e7 of a schedule, from 100 to
-        100 000.
+        Runs of all steps on each data set; by default as many as 1e8 indices make, 2e7 of a
+        schedule, from 100 to 100 000.
     seed : int
     confidence : float
         Of the intervals (Clopper and Pearson 1934), in (0, 1).
@@ -267,13 +334,16 @@ def audit(
     release = Release(sampler, n, noise_multiplier, steps_of(sampler, n, steps, epochs))
     if isinstance(sampler, Schedule) and (release.n or ANY_N) > _MOST_INDICES:
         raise ArgumentError(
-            f"an audit plays at most {_MOST_INDICES:.0e} records an epoch, got n = {release.n}; audit a smaller case"
+            f"an audit plays at most {_MOST_INDICES:.0e} records an epoch, got n = {release.n}; "
+            "audit a smaller case"
         )
     proof = Proof.of([release], adjacency)
     account = proof.account(Target(epsilon=epsilon, width=proof.width))
     quick = float(account.upper)
     if tight:
-        account = proof.tightened(account, Target(epsilon=epsilon, deadline=deadline_after(TIGHT_SECONDS)), None)
+        account = proof.tightened(
+            account, Target(epsilon=epsilon, deadline=deadline_after(TIGHT_SECONDS)), None
+        )
     attack: Attack | EpochAttack
     if isinstance(sampler, Schedule):
         attack, composition = epoch_attack(release, account.adjacency), proof.composition
@@ -283,33 +353,42 @@ def audit(
         attack = attack_of(release, account.adjacency)
         composition, whole = Composition([(PairEvent(attack.pair), release.steps)]), 1
         size = max(1.0, sampler.multiplicity_law(attack.n_records[0]).mean * attack.n_records[0])
-    worth = {way: _worth(composition, epsilon, way, account.upper) for way in composition.directions}
+    worth = {
+        way: _worth(composition, epsilon, way, account.upper) for way in composition.directions
+    }
     swapped = max(worth, key=lambda way: worth[way][0])
     if draws is None:
         work = _WORK_OF_EPOCHS if isinstance(sampler, Schedule) else _WORK
         draws = int(min(max(work / (size * release.steps), _FEWEST), _MOST))
     if size * whole > _MOST_INDICES or draws * release.steps * size > _MOST_WORK:
         raise ArgumentError(
-            f"an audit plays at most {_MOST_INDICES:.0e} indices in a sample and {_MOST_WORK:.0e} in all, got {draws} "
-            f"draws of {release.steps} samples of {size:g}; take fewer draws or steps, or audit a smaller case"
+            f"an audit plays at most {_MOST_INDICES:.0e} indices in a sample and {_MOST_WORK:.0e} "
+            f"in all, got {draws} "
+            f"draws of {release.steps} samples of {size:g}; take fewer draws or steps, or audit a "
+            "smaller case"
         )
     order = (1, 0) if swapped else (0, 1)
     first, second = (
-        _losses(sampler, attack, which, draws, release.steps, seed, size) * (-1 if swapped else 1) for which in order
+        _losses(sampler, attack, which, draws, release.steps, seed, size) * (-1 if swapped else 1)
+        for which in order
     )
     uniform = stream(seed, experiment="audit", cell={}, role="noise", replicate=2).random(draws)
     hits = int(np.count_nonzero(uniform < -np.expm1(np.minimum(epsilon - first, 0.0))))
     lower, upper = clopper_pearson(hits, draws, confidence)
     test_hits = (int(np.count_nonzero(first > epsilon)), int(np.count_nonzero(second > epsilon)))
     seen, unseen = (clopper_pearson(count, draws, confidence) for count in test_hits)
-    # both ends fail with probability (1 - confidence) / 2, so the difference fails with at most 1 - confidence
+    # both ends fail with probability (1 - confidence) / 2, so the difference fails with at most 1 -
+    # confidence
     test_lower = max(0.0, seen[0] - np.exp(min(epsilon, 700.0)) * unseen[1])
     shown = MonteCarlo(draws, seed, confidence, lower, upper, hits, test_hits, float(test_lower))
     return Audit(attack, swapped, worth[swapped], account, shown, quick)
 
 
-def _worth(composition: Composition, epsilon: float, way: bool, proved: float) -> tuple[float, float]:
-    """Bracket of the delta that an attack attains in one direction, where it cannot exceed what is proved."""
+def _worth(
+    composition: Composition, epsilon: float, way: bool, proved: float
+) -> tuple[float, float]:
+    """Bracket of the delta that an attack attains in one direction, where it cannot exceed what is
+    proved."""
     target = Target(epsilon=epsilon)
     if composition.one_number:
         return composition.brackets([target], [way])[0][:2]
@@ -317,10 +396,16 @@ def _worth(composition: Composition, epsilon: float, way: bool, proved: float) -
 
 
 def _losses(
-    sampler: Sampler | Schedule, attack: Attack | EpochAttack, which: int, draws: int, steps: int, seed: int,
+    sampler: Sampler | Schedule,
+    attack: Attack | EpochAttack,
+    which: int,
+    draws: int,
+    steps: int,
+    seed: int,
     size: float,
-) -> np.ndarray:  # fmt: skip
-    """Sums over steps of log(density on data set 0 / on data set 1), played on data set `which`, shape (draws,)."""
+) -> np.ndarray:
+    """Sums over steps of log(density on data set 0 / on data set 1), played on data set `which`,
+    shape (draws,)."""
     frame = Frame(attack.n_records[which])
     indices = stream(seed, experiment="audit", cell={}, role="sample", replicate=which)
     noise = stream(seed, experiment="audit", cell={}, role="noise", replicate=which)

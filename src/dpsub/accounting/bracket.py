@@ -1,4 +1,5 @@
-"""What bounds one step from above and below, compositions of steps, and answers from finer and finer grids."""
+"""What bounds one step from above and below, compositions of steps, and answers from finer and
+finer grids."""
 
 from __future__ import annotations
 
@@ -14,7 +15,13 @@ import numpy as np
 from dpsub import checks
 from dpsub.accounting import pairs
 from dpsub.accounting.compose import ComposedLoss, check_step
-from dpsub.accounting.discretise import DirectedPair, Statistic, lower_pld, lower_pld_of_many, upper_pld
+from dpsub.accounting.discretise import (
+    DirectedPair,
+    Statistic,
+    lower_pld,
+    lower_pld_of_many,
+    upper_pld,
+)
 from dpsub.accounting.pairs import FillerPair, GaussianPair, MixturePair
 from dpsub.accounting.pld import (
     MAX_LOSS,
@@ -26,7 +33,7 @@ from dpsub.accounting.pld import (
     symmetric_pld,
     time_limited,
     two_sided_pld,
-)  # fmt: skip
+)
 from dpsub.errors import ArgumentError, NumericalError
 
 ProfileMaker = Callable[[float], tuple[Profile, Profile | None]]
@@ -43,16 +50,23 @@ class Event(ABC):
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         """A PLD that dominates the step, in one direction."""
 
-    def uppers(self, step: float, tail: float, swapped: bool) -> list[tuple[PrivacyLossDistribution, int]]:
-        """PLDs, each with how often it is composed, that dominate the step together, in one direction."""
+    def uppers(
+        self, step: float, tail: float, swapped: bool
+    ) -> list[tuple[PrivacyLossDistribution, int]]:
+        """PLDs, each with how often it is composed, that dominate the step together, in one
+        direction."""
         return [(self.upper(step, tail, swapped), 1)]
 
     @abstractmethod
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
-        """A PLD that an explicit pair of data sets attains, in one direction; None if none is known."""
+        """A PLD that an explicit pair of data sets attains, in one direction; None if none is
+        known."""
 
-    def lower_of_many(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
-        """As `lower`, for a step that happens very often: what rounding takes from each loss then adds up."""
+    def lower_of_many(
+        self, step: float, tail: float, swapped: bool
+    ) -> PrivacyLossDistribution | None:
+        """As `lower`, for a step that happens very often: what rounding takes from each loss then
+        adds up."""
         return self.lower(step, tail, swapped)
 
     def fitting(self, step: float) -> float:
@@ -86,7 +100,8 @@ class Event(ABC):
 
     @property
     def plays(self) -> tuple[Event, ...]:
-        """What several choices of data sets attain, of which the best counts; of one, the event itself."""
+        """What several choices of data sets attain, of which the best counts; of one, the event
+        itself."""
         return (self,)
 
     @property
@@ -101,7 +116,8 @@ class Event(ABC):
 
 @dataclass(frozen=True)
 class PairEvent(Event):
-    """A step whose worst data sets are known; `one_direction`: X against X' only, as in the papers."""
+    """A step whose worst data sets are known; `one_direction`: X against X' only, as in the
+    papers."""
 
     pair: GaussianPair
     one_direction: bool = False
@@ -129,14 +145,16 @@ class PairEvent(Event):
         pair = _capped(self.pair, 1e-12)
         below, above = DirectedPair(pair).range(1e-3)
         lowest, highest = np.clip(DirectedPair(pair).range(1e-9), -MAX_LOSS, MAX_LOSS)
-        # where an inclusion is rarer than 1e-3, nearly all losses lie close together, and a few far away
+        # where an inclusion is rarer than 1e-3, nearly all losses lie close together, and a few far
+        # away
         step = max(max(above - below, 1e-9) / 400, (highest - lowest) / 1e6)
         return float(np.sqrt(upper_pld(pair, step, tail=1e-9).moments(0.0)[1]))
 
 
 @dataclass(frozen=True)
 class DominatedEvent(Event):
-    """A step with a proved profile, and an attack that may fall short of it; `attained`: it attains it in one step."""
+    """A step with a proved profile, and an attack that may fall short of it; `attained`: it attains
+    it in one step."""
 
     profile: ProfileMaker
     attack: GaussianPair | None
@@ -153,8 +171,14 @@ class DominatedEvent(Event):
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
         return None if self.attack is None else PairEvent(self.attack).lower(step, tail, swapped)
 
-    def lower_of_many(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
-        return None if self.attack is None else PairEvent(self.attack).lower_of_many(step, tail, swapped)
+    def lower_of_many(
+        self, step: float, tail: float, swapped: bool
+    ) -> PrivacyLossDistribution | None:
+        return (
+            None
+            if self.attack is None
+            else PairEvent(self.attack).lower_of_many(step, tail, swapped)
+        )
 
     @property
     def symmetric(self) -> bool:
@@ -237,7 +261,8 @@ class EnclosedEvent(Event):
 
 
 def order_grid(profile: Profile, step: float, tail: float, floor: float = 0.0) -> np.ndarray:
-    """Indices of the orders that suit a profile which falls to `floor`, up to where less than `tail` is left."""
+    """Indices of the orders that suit a profile which falls to `floor`, up to where less than
+    `tail` is left."""
     values = profile(_SEARCH) - floor
     below, bulk = values <= tail, values <= values[0] * 1e-3
     last = float(_SEARCH[int(np.argmax(below))]) if below.any() else MAX_LOSS
@@ -255,7 +280,11 @@ def _dropped(pair: GaussianPair, tail: float) -> tuple[GaussianPair, float]:
 
 @lru_cache(maxsize=32)
 def _capped(pair: GaussianPair, tail: float) -> GaussianPair:
-    return replace(pair, law=pairs.capped(pair.law, tail)) if isinstance(pair, FillerPair | MixturePair) else pair
+    return (
+        replace(pair, law=pairs.capped(pair.law, tail))
+        if isinstance(pair, FillerPair | MixturePair)
+        else pair
+    )
 
 
 _TAIL, _LEAST_TAIL = 1e-18, 1e-250
@@ -265,15 +294,15 @@ _UNSEEN = 1e-2  # of the width: what may be charged for a transform at the tilt 
 _FALL = 3.0  # by how much errors of upper answers fall, at least, where the step is halved
 
 Asked = Callable[[float, float, bool, Sequence["Target"]], np.ndarray]
-"""(step, tail, swapped, targets) -> the answers of one side in one direction, on one grid; of all directions the
-largest counts."""
+"""(step, tail, swapped, targets) -> the answers of one side in one direction, on one grid; of all
+directions the largest counts."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """delta at a given epsilon (nats, >= 0), or epsilon at a given delta in (0, 1).  `width`: how far apart both
-    answers may be, absolute for epsilon, relative for delta.  At the `deadline`, of `time.monotonic`, what has been
-    reached is the answer."""
+    """delta at a given epsilon (nats, >= 0), or epsilon at a given delta in (0, 1). `width`: how
+    far apart both answers may be, absolute for epsilon, relative for delta. At the `deadline`, of
+    `time.monotonic`, what has been reached is the answer."""
 
     epsilon: float | None = None
     delta: float | None = None
@@ -283,7 +312,8 @@ class Target:
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.delta is None):
             raise ArgumentError(
-                f"give either epsilon or delta, got epsilon = {self.epsilon}, delta = {self.delta}; drop or add one"
+                f"give either epsilon or delta, got epsilon = {self.epsilon}, delta = "
+                f"{self.delta}; drop or add one"
             )
         if self.epsilon is not None:
             object.__setattr__(self, "epsilon", checks.real("epsilon", self.epsilon, at_least=0))
@@ -321,7 +351,8 @@ class Target:
 
 
 class Bracket(NamedTuple):
-    """Both ends, valid in any case, and whether they came out as sharp as wanted before a limit or the deadline."""
+    """Both ends, valid in any case, and whether they came out as sharp as wanted before a limit or
+    the deadline."""
 
     lower: float
     upper: float
@@ -329,14 +360,16 @@ class Bracket(NamedTuple):
 
 
 class End(NamedTuple):
-    """One end, and whether it moved by less than the wanted width when the grid was last refined."""
+    """One end, and whether it moved by less than the wanted width when the grid was last
+    refined."""
 
     value: float
     width_met: bool
 
 
 class Evaluation(NamedTuple):
-    """One answer on one grid, of the side "upper" or "lower" in one direction: what a certificate is made from."""
+    """One answer on one grid, of the side "upper" or "lower" in one direction: what a certificate
+    is made from."""
 
     side: str
     step: float
@@ -347,9 +380,15 @@ class Evaluation(NamedTuple):
 
 
 def bracket(
-    targets: Sequence[Target], lower: Asked, upper: Asked, directions: Sequence[bool], step: float, tail: float
+    targets: Sequence[Target],
+    lower: Asked,
+    upper: Asked,
+    directions: Sequence[bool],
+    step: float,
+    tail: float,
 ) -> list[Bracket]:
-    """Both ends for one number for each target, at most the wanted width apart where the grid can be made that fine."""
+    """Both ends for one number for each target, at most the wanted width apart where the grid can
+    be made that fine."""
     best = [dict.fromkeys(directions, (0.0, target.ceiling)) for target in targets]
     last_gaps, slow, last_step = [math.inf] * len(targets), [0] * len(targets), math.inf
     wanting = list(range(len(targets)))
@@ -357,10 +396,16 @@ def bracket(
         floors = {i: max(low for low, _ in best[i].values()) for i in wanting}
         try:
             for swapped in directions:
-                asked = [i for i in wanting if best[i][swapped][1] > floors[i] or len(directions) == 1]
-                highs = dict(zip(asked, _of(upper, step, tail, swapped, targets, asked), strict=True))
+                asked = [
+                    i for i in wanting if best[i][swapped][1] > floors[i] or len(directions) == 1
+                ]
+                highs = dict(
+                    zip(asked, _of(upper, step, tail, swapped, targets, asked), strict=True)
+                )
                 reaching = [i for i in asked if not highs[i] < floors[i]]
-                lows = dict(zip(reaching, _of(lower, step, tail, swapped, targets, reaching), strict=True))
+                lows = dict(
+                    zip(reaching, _of(lower, step, tail, swapped, targets, reaching), strict=True)
+                )
                 for i in asked:
                     low, high = best[i][swapped]
                     best[i][swapped] = (max(low, lows.get(i, 0.0)), min(high, highs[i]))
@@ -368,7 +413,9 @@ def bracket(
         except OutOfTimeError:
             break
         except NumericalError:
-            wanting = [i for i in wanting if not (floors[i] > 0 and math.isfinite(_overall(best[i])[1]))]
+            wanting = [
+                i for i in wanting if not (floors[i] > 0 and math.isfinite(_overall(best[i])[1]))
+            ]
             if not wanting:
                 break
             step *= 4
@@ -377,7 +424,8 @@ def bracket(
         for i in wanting:
             target, found = targets[i], _overall(best[i])
             gap = target.gap(*found)
-            # a gap that does not move at all is not the grid's; where the lower answer is 0, the upper one decides
+            # a gap that does not move at all is not the grid's; where the lower answer is 0, the
+            # upper one decides
             still = math.isfinite(gap) and gap > 0.98 * last_gaps[i]
             # what is infinite is mass that no grid moves: a second one shows that it stays
             still |= math.isinf(found[1])
@@ -396,15 +444,23 @@ def bracket(
         # all that are left share the finest grid that any of them needs
         last_step, wanting, step, tail = step, kept, min(steps), min(tails)
     return [
-        Bracket(*found, target.gap(*found) <= 1) for target, found in zip(targets, map(_overall, best), strict=True)
+        Bracket(*found, target.gap(*found) <= 1)
+        for target, found in zip(targets, map(_overall, best), strict=True)
     ]
 
 
 def _of(
-    ask: Asked, step: float, tail: float, swapped: bool, targets: Sequence[Target], places: Sequence[int]
+    ask: Asked,
+    step: float,
+    tail: float,
+    swapped: bool,
+    targets: Sequence[Target],
+    places: Sequence[int],
 ) -> list[float]:
     """The answers for the targets at these places."""
-    answers: list[float] = ask(step, tail, swapped, [targets[i] for i in places]).tolist() if places else []
+    answers: list[float] = (
+        ask(step, tail, swapped, [targets[i] for i in places]).tolist() if places else []
+    )
     return answers
 
 
@@ -417,7 +473,9 @@ def _vanishing(target: Target, found: tuple[float, float], tail: float) -> bool:
     return target.delta is None and found[0] <= 0 < found[1] < 1e-10 and tail > _LEAST_TAIL
 
 
-def _refined(target: Target, gap: float, found: tuple[float, float], step: float, tail: float) -> tuple[float, float]:
+def _refined(
+    target: Target, gap: float, found: tuple[float, float], step: float, tail: float
+) -> tuple[float, float]:
     if target.delta is None:
         if 0 < found[0] < tail * 1e12 and tail > _LEAST_TAIL:
             # what is cut off must not be seen beside the answer
@@ -429,13 +487,20 @@ def _refined(target: Target, gap: float, found: tuple[float, float], step: float
 
 
 def sharpened(
-    targets: Sequence[Target], ask: Asked, directions: Sequence[bool], step: float, side: str, tail: float,
-    known_lower: Sequence[float] | None = None, smallest: float = math.inf,
-) -> list[End]:  # fmt: skip
-    """The best answer of one side for each target, on finer and finer grids until those would change less than the
-    width.  Every answer is valid; how far it moved only tells when to stop, at a 32nd of the first step, or of a
-    `smallest` one, at the latest.  An upper answer needs all directions; a lower one leaves out those that are far
-    behind on the first grid, and ends where it will not overtake the one of `known_lower`."""
+    targets: Sequence[Target],
+    ask: Asked,
+    directions: Sequence[bool],
+    step: float,
+    side: str,
+    tail: float,
+    known_lower: Sequence[float] | None = None,
+    smallest: float = math.inf,
+) -> list[End]:
+    """The best answer of one side for each target, on finer and finer grids until those would
+    change less than the width. Every answer is valid; how far it moved only tells when to stop, at
+    a 32nd of the first step, or of a `smallest` one, at the latest. An upper answer needs all
+    directions; a lower one leaves out those that are far behind on the first grid, and ends where
+    it will not overtake the one of `known_lower`."""
     finest, ratio, out_of_time = min(step, smallest) / 32, 2.0, False
     known = known_lower or [0.0] * len(targets)
     kept = [list(directions) for _ in targets]
@@ -448,7 +513,9 @@ def sharpened(
         try:
             for swapped in directions:
                 asked = [i for i in wanting if swapped in kept[i]]
-                for i, answer in zip(asked, _of(ask, step, tail, swapped, targets, asked), strict=True):
+                for i, answer in zip(
+                    asked, _of(ask, step, tail, swapped, targets, asked), strict=True
+                ):
                     answers[i][swapped] = answer
         except OutOfTimeError:
             out_of_time = True
@@ -463,7 +530,9 @@ def sharpened(
         for i in wanting:
             before, found = best[i], max(answers[i].values())
             if side == "lower":
-                kept[i] = [swapped for swapped in kept[i] if answers[i][swapped] > 0.7 * found] or kept[i]
+                kept[i] = [
+                    swapped for swapped in kept[i] if answers[i][swapped] > 0.7 * found
+                ] or kept[i]
             if before is None:
                 best[i] = found
                 if side == "upper" and targets[i].hidden and math.isinf(found):
@@ -486,14 +555,17 @@ def sharpened(
             elif value + left <= known[i]:
                 ends[i] = True
             else:
-                # steps are halved a whole number of times, so that orders recur and their profile is known
+                # steps are halved a whole number of times, so that orders recur and their profile
+                # is known
                 ratios.append(2.0 if gap < 1.5 else 4.0)
         if not ratios:
             break
         ratio = max(ratios)
         step /= ratio
     if side == "upper" and None in best and not out_of_time:
-        raise NumericalError(f"no grid was coarse enough for the composed loss, last step {step:g}; take fewer steps")
+        raise NumericalError(
+            f"no grid was coarse enough for the composed loss, last step {step:g}; take fewer steps"
+        )
     trivial = [target.ceiling if side == "upper" else 0.0 for target in targets]
     return [
         End(nothing if value is None else value, ends.get(i, False))
@@ -502,17 +574,21 @@ def sharpened(
 
 
 _MOST_COARSENINGS = 6
-_MANY = 20_000  # steps of one kind from which on what rounding takes from each loss decides how fine a grid must be
+# steps of one kind from which on what rounding takes from each loss decides how fine a grid must be
+_MANY = 20_000
 _KEPT = 8  # composed PLDs that are remembered: two grids, two sides, two directions
 
 
 @dataclass(frozen=True, eq=False)
 class Composition:
-    """Events of several kinds with how often each of them happens, in any order chosen in advance.  A grid that suits
-    one target is tried first for the next, so those close to one another should be neighbours."""
+    """Events of several kinds with how often each of them happens, in any order chosen in advance.
+    A grid that suits one target is tried first for the next, so those close to one another should
+    be neighbours."""
 
     entries: Sequence[tuple[Event, int]]
-    _built: dict[tuple[str, float, float, bool], ComposedLoss | None] = field(default_factory=dict, repr=False)
+    _built: dict[tuple[str, float, float, bool], ComposedLoss | None] = field(
+        default_factory=dict, repr=False
+    )
     evaluations: list[Evaluation] = field(default_factory=list, repr=False)
     """All answers that were computed, in that order."""
 
@@ -534,10 +610,10 @@ class Composition:
     def spread(self) -> float:
         """Standard deviation of the loss of one event: the unit of grid steps.
 
-        Of several kinds it is their mean, weighted by what each of them adds to the deviation's sum: a step of h adds
-        about k s h to the variance k s^2 of k events of deviation s, so that it adds the same share of all variances
-        together, however many kinds there are.  By the smallest one, small losses beside large ones would need grids
-        that no memory holds.
+        Of several kinds it is their mean, weighted by what each of them adds to the deviation's
+        sum: a step of h adds about k s h to the variance k s^2 of k events of deviation s, so that
+        it adds the same share of all variances together, however many kinds there are. By the
+        smallest one, small losses beside large ones would need grids that no memory holds.
         """
         total = sum(times * spread for spread, times in self._spreads)
         return sum(times * spread / total * spread for spread, times in self._spreads)
@@ -557,12 +633,18 @@ class Composition:
 
     @cached_property
     def proved_directions(self) -> tuple[bool, ...]:
-        """Directions to bound: a dominated event that is symmetric from above need not be attacked symmetrically."""
-        return self.directions if any(not event.upper_symmetric for event, _ in self.entries) else (False,)
+        """Directions to bound: a dominated event that is symmetric from above need not be attacked
+        symmetrically."""
+        return (
+            self.directions
+            if any(not event.upper_symmetric for event, _ in self.entries)
+            else (False,)
+        )
 
     @property
     def one_number(self) -> bool:
-        """Whether both ends are about one number: exact events, or a single step whose attack attains its profile."""
+        """Whether both ends are about one number: exact events, or a single step whose attack
+        attains its profile."""
         event, times = self.entries[0]
         return all(each.exact for each, _ in self.entries) or (
             len(self.entries) == 1 and times == 1 and event.attained_once
@@ -575,23 +657,36 @@ class Composition:
         return composed
 
     def lower(self, step: float, tail: float, swapped: bool) -> ComposedLoss | None:
-        """Events without an attack are left out, which only lowers the answer; None if there is no other."""
+        """Events without an attack are left out, which only lowers the answer; None if there is no
+        other."""
         return self._remembered("lower", step, tail, swapped)
 
-    def _remembered(self, side: str, step: float, tail: float, swapped: bool) -> ComposedLoss | None:
+    def _remembered(
+        self, side: str, step: float, tail: float, swapped: bool
+    ) -> ComposedLoss | None:
         check_time()
         key = (side, step, tail, swapped)
         if key not in self._built:
             check_step(step)
-            fitted = step if side == "upper" else min(event.fitting(step) for event, _ in self.entries)
+            fitted = (
+                step if side == "upper" else min(event.fitting(step) for event, _ in self.entries)
+            )
             if side == "upper":
-                made = [(each, k) for event, k in self.entries for each in event.uppers(fitted, tail, swapped)]
+                made = [
+                    (each, k)
+                    for event, k in self.entries
+                    for each in event.uppers(fitted, tail, swapped)
+                ]
                 known = [(pld, k * times) for (pld, times), k in made]
             else:
-                known = [(pld, k) for pld, k in self.attained(fitted, tail, swapped) if pld is not None]
+                known = [
+                    (pld, k) for pld, k in self.attained(fitted, tail, swapped) if pld is not None
+                ]
             while len(self._built) >= _KEPT:
                 del self._built[next(iter(self._built))]
-            self._built[key] = ComposedLoss([pld for pld, _ in known], [k for _, k in known]) if known else None
+            self._built[key] = (
+                ComposedLoss([pld for pld, _ in known], [k for _, k in known]) if known else None
+            )
         return self._built[key]
 
     def forget(self) -> None:
@@ -601,10 +696,18 @@ class Composition:
             for play in self.plays:
                 play.forget()
 
-    def attained(self, step: float, tail: float, swapped: bool) -> list[tuple[PrivacyLossDistribution | None, int]]:
-        """The lower PLD of each event on one grid, None where no attack is known, and how often the event happens."""
+    def attained(
+        self, step: float, tail: float, swapped: bool
+    ) -> list[tuple[PrivacyLossDistribution | None, int]]:
+        """The lower PLD of each event on one grid, None where no attack is known, and how often the
+        event happens."""
         return [
-            (event.lower_of_many(step, tail, swapped) if k >= _MANY else event.lower(step, tail, swapped), k)
+            (
+                event.lower_of_many(step, tail, swapped)
+                if k >= _MANY
+                else event.lower(step, tail, swapped),
+                k,
+            )
             for event, k in self.entries
         ]
 
@@ -623,14 +726,17 @@ class Composition:
         return ask
 
     def answer(self, target: Target) -> Bracket:
-        """Both ends, as close as the target wants where they are about one number; else each as sharp as it wants."""
+        """Both ends, as close as the target wants where they are about one number; else each as
+        sharp as it wants."""
         return self.answers([target])[0]
 
     def answers(self, targets: Sequence[Target]) -> list[Bracket]:
         if self.one_number:
             return self.brackets(targets)
         ends = zip(self.bounds(targets), self.attacks(targets), strict=True)
-        return [Bracket(low.value, high.value, low.width_met and high.width_met) for high, low in ends]
+        return [
+            Bracket(low.value, high.value, low.width_met and high.width_met) for high, low in ends
+        ]
 
     def bound(self, target: Target) -> End:
         return self.bounds([target])[0]
@@ -640,22 +746,32 @@ class Composition:
         return self.attacks([target])[0]
 
     def rough(self, target: Target, side: str, step: float) -> float:
-        """An answer of one side from a single grid, which is coarser than `step` only if that is too fine."""
+        """An answer of one side from a single grid, which is coarser than `step` only if that is
+        too fine."""
         if side == "lower" and self.plays != [self]:
             return max(play.rough(target, side, step) for play in self.plays)
-        ask, directions = self._asked(side), self.proved_directions if side == "upper" else self.directions
+        ask, directions = (
+            self._asked(side),
+            self.proved_directions if side == "upper" else self.directions,
+        )
         with time_limited(target.deadline):
             for _ in range(_MOST_COARSENINGS):
                 try:
-                    return max(float(ask(step, target.tail, swapped, [target])[0]) for swapped in directions)
+                    return max(
+                        float(ask(step, target.tail, swapped, [target])[0])
+                        for swapped in directions
+                    )
                 except OutOfTimeError:
                     break
                 except NumericalError:
                     step *= 4
         return target.ceiling if side == "upper" else 0.0
 
-    def brackets(self, targets: Sequence[Target], directions: Sequence[bool] | None = None) -> list[Bracket]:
-        """Both ends for each target where they are about one number, in all directions or in these."""
+    def brackets(
+        self, targets: Sequence[Target], directions: Sequence[bool] | None = None
+    ) -> list[Bracket]:
+        """Both ends for each target where they are about one number, in all directions or in
+        these."""
         lower, upper = self._asked("lower"), self._asked("upper")
         with time_limited(targets[0].deadline):
             try:
@@ -674,7 +790,9 @@ class Composition:
                 if targets[0].delta is None:
                     tail = self._invisible(ask, start, tail, targets, rough)
                 smallest = self._smallest / 8
-                ends = sharpened(targets, ask, self.proved_directions, start, "upper", tail, smallest=smallest)
+                ends = sharpened(
+                    targets, ask, self.proved_directions, start, "upper", tail, smallest=smallest
+                )
             except OutOfTimeError:
                 return [End(bound, False) for bound in rough.tolist()]
             # where the time ended before the first grid, what told how small the tail must be holds
@@ -683,35 +801,50 @@ class Composition:
                 for end, bound in zip(ends, rough.tolist(), strict=True)
             ]
             return [
-                end if end.width_met or target.delta is not None else self._alone(target, end, start, tail)
+                end
+                if end.width_met or target.delta is not None
+                else self._alone(target, end, start, tail)
                 for target, end in zip(targets, ends, strict=True)
             ]
 
     def _alone(self, target: Target, found: End, start: float, tail: float) -> End:
-        """The better one of an upper answer and of that with a tail which suits this target alone: the one that the
-        smallest answer needs keeps rare losses of many nats, at whose tilt round-off is seen beside larger answers."""
+        """The better one of an upper answer and of that with a tail which suits this target alone:
+        the one that the smallest answer needs keeps rare losses of many nats, at whose tilt
+        round-off is seen beside larger answers."""
         ask = self._asked("upper")
         try:
             own = self._invisible(ask, start, target.tail, [target], np.array([target.ceiling]))
             if own <= tail:
                 return found
-            end = sharpened([target], ask, self.proved_directions, start, "upper", own, smallest=self._smallest / 8)[0]
+            end = sharpened(
+                [target],
+                ask,
+                self.proved_directions,
+                start,
+                "upper",
+                own,
+                smallest=self._smallest / 8,
+            )[0]
         except OutOfTimeError:
             return found
         return min(found, end, key=lambda each: each.value)
 
     def attacks(
-        self, targets: Sequence[Target], known_lower: Sequence[float] | None = None,
+        self,
+        targets: Sequence[Target],
+        known_lower: Sequence[float] | None = None,
         directions: Sequence[bool] | None = None,
-    ) -> list[End]:  # fmt: skip
-        """The lower answer for each target, in all directions or in these, refined only while it may overtake the one
-        already known, of an attack of another kind, which is not part of what is returned.  Data sets are chosen once,
-        for all steps."""
+    ) -> list[End]:
+        """The lower answer for each target, in all directions or in these, refined only while it
+        may overtake the one already known, of an attack of another kind, which is not part of what
+        is returned. Data sets are chosen once, for all steps."""
         if self.plays != [self]:
             best, known = [End(0.0, True)] * len(targets), list(known_lower or [0.0] * len(targets))
             for play in self.plays:
                 ends = play.attacks(targets, known, directions)
-                best = [max(pair, key=lambda end: end.value) for pair in zip(best, ends, strict=True)]
+                best = [
+                    max(pair, key=lambda end: end.value) for pair in zip(best, ends, strict=True)
+                ]
                 known = [max(low, end.value) for low, end in zip(known, best, strict=True)]
             return best
         with time_limited(targets[0].deadline):
@@ -719,27 +852,32 @@ class Composition:
                 start, tail = self.spread / 12, min(target.tail for target in targets)
                 ways = directions or self.directions
                 smallest = self._smallest / 12
-                return sharpened(targets, self._asked("lower"), ways, start, "lower", tail, known_lower, smallest)
+                return sharpened(
+                    targets, self._asked("lower"), ways, start, "lower", tail, known_lower, smallest
+                )
             except OutOfTimeError:
                 return [End(0.0, False)] * len(targets)
 
     @cached_property
     def plays(self) -> list[Composition]:
-        """The composition that each choice of data sets attains, events with fewer choices repeating their last one; of
-        one choice, the composition itself."""
+        """The composition that each choice of data sets attains, events with fewer choices
+        repeating their last one; of one choice, the composition itself."""
         if all(event.plays == (event,) for event, _ in self.entries):
             return [self]
         most = max(len(event.plays) for event, _ in self.entries)
         return [
-            Composition([(event.plays[min(i, len(event.plays) - 1)], k) for event, k in self.entries])
+            Composition(
+                [(event.plays[min(i, len(event.plays) - 1)], k) for event, k in self.entries]
+            )
             for i in range(most)
         ]
 
     def _invisible(
         self, ask: Asked, step: float, tail: float, targets: Sequence[Target], rough: np.ndarray
     ) -> float:
-        """A tail so small that what is cut off is not seen beside any answer, by `rough` answers, which it lowers; or
-        the last one that still made them smaller, as longer laws lose more to rounding."""
+        """A tail so small that what is cut off is not seen beside any answer, by `rough` answers,
+        which it lowers; or the last one that still made them smaller, as longer laws lose more to
+        rounding."""
         best, chosen = math.inf, tail
         while tail > _LEAST_TAIL:
             try:

@@ -1,8 +1,9 @@
-"""Certificates: what a second program needs in order to prove an answer again (docs/certificates.md).
+"""Certificates: what a second program needs in order to prove an answer again
+(docs/certificates.md).
 
-Nothing is bounded here.  The searches have noted on which grids they looked; for each direction the coarsest grid that
-gives the claimed end is built again, and its laws are written down next to the theorem, or the data sets, that they
-stand for.
+Nothing is bounded here. The searches have noted on which grids they looked; for each direction the
+coarsest grid that gives the claimed end is built again, and its laws are written down next to the
+theorem, or the data sets, that they stand for.
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpsub.accounting.allocation import AllocationEvent, MeanLaw, ReplacedEvent, SelectionEvent, SumEvent
+from dpsub.accounting.allocation import (
+    AllocationEvent,
+    MeanLaw,
+    ReplacedEvent,
+    SelectionEvent,
+    SumEvent,
+)
 from dpsub.accounting.attacks import Played
 from dpsub.accounting.bracket import Composition, Evaluation, Event, StatisticEvent, Target
 from dpsub.accounting.game import GamePlayed
@@ -25,7 +32,13 @@ from dpsub.accounting.truncated import FilledSample
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling.base import StagedSampler
-from dpsub.sampling.schedules import CyclicPoisson, Deterministic, RandomAllocation, Shuffle, TruncatedPoisson
+from dpsub.sampling.schedules import (
+    CyclicPoisson,
+    Deterministic,
+    RandomAllocation,
+    Shuffle,
+    TruncatedPoisson,
+)
 
 if TYPE_CHECKING:
     from dpsub.accounting.account import Account, Proof, Release
@@ -34,12 +47,17 @@ SCHEMA = 1
 """Version of the JSON that is written; docs/certificates.md describes it."""
 _DIGITS = 9  # of claimed ends: what is rounded away is far more than two programs can differ by
 
-_OTHERS: dict[Relation, int | None] = {Relation.ADD_REMOVE: None, Relation.ZERO_OUT: 0, Relation.SUBSTITUTE: -1}
+_OTHERS: dict[Relation, int | None] = {
+    Relation.ADD_REMOVE: None,
+    Relation.ZERO_OUT: 0,
+    Relation.SUBSTITUTE: -1,
+}
 """What the differing record contributes in the other data set; None where it is not there."""
 
 
 def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, Any]:
-    """The certificate of one answer, ready for JSON; parameters are the answer and what it was computed from."""
+    """The certificate of one answer, ready for JSON; parameters are the answer and what it was
+    computed from."""
     given = {"delta": target.delta} if target.epsilon is None else {"epsilon": target.epsilon}
     lower, lower_claim = _lower(account, proof, target)
     upper, upper_claim = _upper(account, proof, target)
@@ -58,27 +76,40 @@ def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, 
     }
 
 
-def _upper(account: Account, proof: Proof, target: Target) -> tuple[dict[str, Any] | None, float | None]:
-    """What proves the upper end, and the end that is claimed; None and None where the end is trivial."""
+def _upper(
+    account: Account, proof: Proof, target: Target
+) -> tuple[dict[str, Any] | None, float | None]:
+    """What proves the upper end, and the end that is claimed; None and None where the end is
+    trivial."""
     if not account.upper < target.ceiling:
         return None, None
     evaluated = _evaluated(proof.composition.evaluations, "upper", target)
     directions = proof.composition.proved_directions
     # an end that was lowered to the largest loss is claimed as the laws give it
-    proved = max(min(one.answer for one in evaluated if one.swapped == swapped) for swapped in directions)
-    games = [one for one in proof.games if _same(one.target, target) and one.answer <= account.upper]
+    proved = max(
+        min(one.answer for one in evaluated if one.swapped == swapped) for swapped in directions
+    )
+    games = [
+        one for one in proof.games if _same(one.target, target) and one.answer <= account.upper
+    ]
     if games and account.upper < proved:
         return _game(proof, games[0]), _rounded(account.upper, ROUND_CEILING)
     claim = _rounded(max(account.upper, proved), ROUND_CEILING)
     sides: dict[str, Any] = {"forward": None, "backward": None}
     for swapped in directions:
-        grid = max((one for one in evaluated if one.swapped == swapped and one.answer <= claim), key=_coarseness)
+        grid = max(
+            (one for one in evaluated if one.swapped == swapped and one.answer <= claim),
+            key=_coarseness,
+        )
         sides[_direction(swapped)] = _proved_parts(proof, grid)
     return sides, claim
 
 
-def _lower(account: Account, proof: Proof, target: Target) -> tuple[dict[str, Any] | None, float | None]:
-    """What attains the lower end, and the end that is claimed; None and None where the end is trivial."""
+def _lower(
+    account: Account, proof: Proof, target: Target
+) -> tuple[dict[str, Any] | None, float | None]:
+    """What attains the lower end, and the end that is claimed; None and None where the end is
+    trivial."""
     if not account.lower > 0:
         return None, None
     claim = _rounded(account.lower, ROUND_FLOOR)
@@ -86,12 +117,18 @@ def _lower(account: Account, proof: Proof, target: Target) -> tuple[dict[str, An
         if _same(played.target, target) and played.answer >= claim:
             return _policy(proof, played), claim
     for place, composition in enumerate(proof.composition.plays):
-        reaching = [one for one in _evaluated(composition.evaluations, "lower", target) if one.answer >= claim]
+        reaching = [
+            one
+            for one in _evaluated(composition.evaluations, "lower", target)
+            if one.answer >= claim
+        ]
         if reaching:
             grid = max(reaching, key=_coarseness)
             parts = _attained_parts(proof, composition, grid, place)
             return {"direction": _direction(grid.swapped), "parts": parts}, claim
-    raise UnsupportedError("the attack of this lower end left no trace to certify; ask without a time limit")
+    raise UnsupportedError(
+        "the attack of this lower end left no trace to certify; ask without a time limit"
+    )
 
 
 def _evaluated(evaluations: Iterable[Evaluation], side: str, target: Target) -> list[Evaluation]:
@@ -169,14 +206,17 @@ def _upper_sums(event: Event, block: AllocationEvent, grid: Evaluation) -> dict[
     }
 
 
-def _sums(event: AllocationEvent, step: float, tail: float, *, upper: bool, swapped: bool) -> list[dict[str, Any]]:
-    """The laws of likelihood ratios from which that of an epoch is made, with their errors taken into account."""
+def _sums(
+    event: AllocationEvent, step: float, tail: float, *, upper: bool, swapped: bool
+) -> list[dict[str, Any]]:
+    """The laws of likelihood ratios from which that of an epoch is made, with their errors taken
+    into account."""
     return [_ratios(law, of, swapped=swapped) for law, of in event.laws(step, tail, upper)]
 
 
 def _ratios(law: MeanLaw, of: tuple[int, int] | None, *, swapped: bool) -> dict[str, Any]:
-    """One law with masses and ratios moved by twice their errors to the safe side: what two laws make has errors of at
-    least their sum, so that the rounding of these products is covered."""
+    """One law with masses and ratios moved by twice their errors to the safe side: what two laws
+    make has errors of at least their sum, so that the rounding of these products is covered."""
     heavier = 1.0 if law.upper else -1.0
     farther = -heavier if swapped else heavier  # (a - R)_+ falls with R, (R - a)_+ grows with it
     masses = law.mass * (1 + heavier * 2 * law.mass_error)
@@ -191,24 +231,37 @@ def _ratios(law: MeanLaw, of: tuple[int, int] | None, *, swapped: bool) -> dict[
     }
 
 
-def _attained_parts(proof: Proof, composition: Composition, grid: Evaluation, place: int) -> list[dict[str, Any]]:
-    """The laws that data sets attain, each with these data sets; events without an attack are left out."""
+def _attained_parts(
+    proof: Proof, composition: Composition, grid: Evaluation, place: int
+) -> list[dict[str, Any]]:
+    """The laws that data sets attain, each with these data sets; events without an attack are left
+    out."""
     parts = []
     # the grid of the answer is the one that suits all events
     step = min(event.fitting(grid.step) for event, _ in composition.entries)
     attained = composition.attained(step, grid.tail, grid.swapped)
-    for number, ((event, _), (pld, times)) in enumerate(zip(composition.entries, attained, strict=True)):
+    for number, ((event, _), (pld, times)) in enumerate(
+        zip(composition.entries, attained, strict=True)
+    ):
         if pld is None:
             continue
         data, statistic = _attack(event, proof.releases[number], proof.relation)
-        part = {"release": number, "times": times, "data": data, "statistic": statistic, "law": _law(pld)}
+        part = {
+            "release": number,
+            "times": times,
+            "data": data,
+            "statistic": statistic,
+            "law": _law(pld),
+        }
         if isinstance(event, AllocationEvent):
             part["sums"] = _sums(event, step, grid.tail, upper=False, swapped=grid.swapped)
         parts.append(part)
     return parts
 
 
-def _attack(event: Event, release: Release, relation: Relation) -> tuple[dict[str, int | None], str]:
+def _attack(
+    event: Event, release: Release, relation: Relation
+) -> tuple[dict[str, int | None], str]:
     """What the records contribute, and which number of the outputs is looked at."""
     other = _OTHERS[relation]
     sampler, opposite = release.sampler, {"record": 1, "other": other, "filler": -1}
@@ -228,7 +281,9 @@ def _attack(event: Event, release: Release, relation: Relation) -> tuple[dict[st
         # where a record is replaced these data sets have one that is put to 0
         return {**alone, "other": 0 if relation is Relation.SUBSTITUTE else other}, "all steps"
     if isinstance(event, ReplacedEvent):
-        return {**alone, "other": 0}, "all steps" if isinstance(event.removed, AllocationEvent) else "step functions"
+        return {**alone, "other": 0}, "all steps" if isinstance(
+            event.removed, AllocationEvent
+        ) else "step functions"
     fixed = isinstance(sampler, StagedSampler) and release.chain().kinds[-1] != "poisson"
     return (opposite if fixed else alone), "sum"
 
@@ -254,7 +309,8 @@ def _game(proof: Proof, played: GamePlayed) -> dict[str, Any]:
             "section": section,
             "points": played.points,
             "cells": [
-                {"cell": list(cell), "law": _law(pld)} for cell, pld in zip(played.cells, played.plds, strict=True)
+                {"cell": list(cell), "law": _law(pld)}
+                for cell, pld in zip(played.cells, played.plds, strict=True)
             ],
         }
     }
@@ -285,7 +341,11 @@ def theorem_of(release: Release, relation: Relation) -> tuple[str, str]:
         return _SCHEDULES[type(sampler)]
     kinds, laplace = release.chain().kinds, release.mechanism == "laplace"
     if kinds == ("poisson",):
-        return ("1", "3.7") if laplace else ("1", "3.2" if relation is not Relation.ZERO_OUT else "3.9")
+        return (
+            ("1", "3.7")
+            if laplace
+            else ("1", "3.2" if relation is not Relation.ZERO_OUT else "3.9")
+        )
     if relation is Relation.ADD_REMOVE:
         return ("9" if len(kinds) == 1 else "10"), "3.8"
     if relation is Relation.ZERO_OUT:

@@ -1,4 +1,5 @@
-"""Whether an epsilon or a delta that somebody claims holds: proved, refuted by an attack, or open."""
+"""Whether an epsilon or a delta that somebody claims holds: proved, refuted by an attack, or
+open."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from dpsub.sampling import Schedule
 from dpsub.sampling.base import Sampler
 
 VERDICTS = ("proved", "refuted", "open")
-"""proved: the upper end is at most the claim.  refuted: an attack attains more.  open: the claim lies between the ends
-as far as they were refined."""
+"""proved: the upper end is at most the claim.  refuted: an attack attains more.  open: the claim
+lies between the ends as far as they were refined."""
 _COARSEST, _FINER, _FINEST = 0.05, 0.1, 1e-7  # widths, as shares of the claim
 _TIGHTEST = 1e-3  # likewise, of the tight bound
 
@@ -32,7 +33,8 @@ class Check:
     claimed : float
         The epsilon, in nats, or the delta of the claim.
     account : Account
-        Both ends, refined no further than the verdict took; `lower_pair` names the data sets that attain the lower one.
+        Both ends, refined no further than the verdict took; `lower_pair` names the data sets that
+        attain the lower one.
     """
 
     verdict: str
@@ -41,28 +43,39 @@ class Check:
 
 
 def check(
-    source: Sampler | Schedule | Ledger, n: int | None = None, *, noise_multiplier: float | None = None,
-    steps: int | None = None, epochs: int | None = None, delta: float | None = None,
-    claimed_epsilon: float | None = None, epsilon: float | None = None, claimed_delta: float | None = None,
-    adjacency: str | None = None, mechanism: str = "gaussian", denominator: str = "fixed",
+    source: Sampler | Schedule | Ledger,
+    n: int | None = None,
+    *,
+    noise_multiplier: float | None = None,
+    steps: int | None = None,
+    epochs: int | None = None,
+    delta: float | None = None,
+    claimed_epsilon: float | None = None,
+    epsilon: float | None = None,
+    claimed_delta: float | None = None,
+    adjacency: str | None = None,
+    mechanism: str = "gaussian",
+    denominator: str = "fixed",
     time_limit: float | None = None,
-) -> Check:  # fmt: skip
+) -> Check:
     """Say whether `claimed_epsilon` holds at `delta`, or `claimed_delta` at `epsilon`.
 
-    A claim is an upper bound that somebody states.  Both ends are refined until it is decided, or known to lie between
-    them.  Where a tight bound is known (`account`, tight) it is used for what the quick one leaves open.
+    A claim is an upper bound that somebody states. Both ends are refined until it is decided, or
+    known to lie between them. Where a tight bound is known (`account`, tight) it is used for what
+    the quick one leaves open.
 
     Parameters
     ----------
     source : Sampler, Schedule or Ledger
-        As in `account`; or all releases together, to which `n`, `noise_multiplier`, `steps`, `epochs`, `mechanism` and
-        `denominator` then belong.
+        As in `account`; or all releases together, to which `n`, `noise_multiplier`, `steps`,
+        `epochs`, `mechanism` and `denominator` then belong.
     claimed_epsilon, claimed_delta : float
         Exactly one, epsilon in nats, >= 0, with `delta`, or a delta in [0, 1] with `epsilon`.
     n, noise_multiplier, steps, epochs, delta, epsilon, adjacency, mechanism, denominator
         As in `account`.
     time_limit : float, optional
-        Seconds after which the refinement stops, and what is not decided is open; 30 by default for the tight bound.
+        Seconds after which the refinement stops, and what is not decided is open; 30 by default for
+        the tight bound.
 
     Raises
     ------
@@ -89,20 +102,24 @@ def check(
     if claimed_epsilon is not None:
         if delta is None or epsilon is not None:
             raise ArgumentError(
-                f"a claimed epsilon needs the delta it is for, got delta = {delta}, epsilon = {epsilon}"
+                f"a claimed epsilon needs the delta it is for, got delta = {delta}, epsilon = "
+                f"{epsilon}"
             )
         claimed = checks.real("claimed_epsilon", claimed_epsilon, at_least=0)
     else:
         if epsilon is None or delta is not None:
             raise ArgumentError(
-                f"a claimed delta needs the epsilon it is for, got epsilon = {epsilon}, delta = {delta}"
+                f"a claimed delta needs the epsilon it is for, got epsilon = {epsilon}, delta = "
+                f"{delta}"
             )
         claimed = checks.real("claimed_delta", claimed_delta, at_least=0, at_most=1)
     deadline = deadline_after(time_limit)
     given = {"n": n, "noise_multiplier": noise_multiplier, "steps": steps, "epochs": epochs}
     if isinstance(source, Ledger):
         if extra := [name for name, value in given.items() if value is not None]:
-            raise ArgumentError(f"a ledger knows its own releases, got {extra[0]} for it, too; drop it")
+            raise ArgumentError(
+                f"a ledger knows its own releases, got {extra[0]} for it, too; drop it"
+            )
         releases = list(source)
     elif noise_multiplier is None:
         raise ArgumentError("noise_multiplier is needed with a sampler, got none; give it")
@@ -121,7 +138,8 @@ def verdict_of(claimed: float, lower: float, upper: float) -> str:
 
 @dataclass(eq=False)
 class Ends:
-    """Both ends of delta at `epsilon`, or of epsilon at `delta`, refined no further than claims about it take."""
+    """Both ends of delta at `epsilon`, or of epsilon at `delta`, refined no further than claims
+    about it take."""
 
     proof: Proof
     epsilon: float | None
@@ -144,7 +162,11 @@ class Ends:
         return verdict
 
     def _verdict(self, claimed: float) -> str:
-        return "open" if self._found is None else verdict_of(claimed, self._found.lower, self._found.upper)
+        return (
+            "open"
+            if self._found is None
+            else verdict_of(claimed, self._found.lower, self._found.upper)
+        )
 
     def _finer(self, claimed: float) -> bool:
         """Refine the ends, if that can decide the claim."""
@@ -174,11 +196,19 @@ class Ends:
         apart = max(claimed - self.account.lower, _TIGHTEST * claimed)
         limit = deadline_after(TIGHT_SECONDS) if self.deadline is None else self.deadline
         target = Target(self.epsilon, self.delta, deadline=limit)
-        self._keep(self.proof.tightened(self.account, target, apart / (claimed if self.delta is None else 1.0)))
+        self._keep(
+            self.proof.tightened(
+                self.account, target, apart / (claimed if self.delta is None else 1.0)
+            )
+        )
         self._tight = True
 
     def _keep(self, found: Account) -> None:
         """Keep the better of old and new ends."""
         if self._found is not None:
-            found = replace(found, lower=max(found.lower, self._found.lower), upper=min(found.upper, self._found.upper))
+            found = replace(
+                found,
+                lower=max(found.lower, self._found.lower),
+                upper=min(found.upper, self._found.upper),
+            )
         self._found = found

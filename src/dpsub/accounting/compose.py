@@ -1,8 +1,10 @@
-"""Composition of privacy loss distributions (PLDs) by one fast Fourier transform, with every error charged.
+"""Composition of privacy loss distributions (PLDs) by one fast Fourier transform, with every error
+charged.
 
-PLDs are tilted, m(x) -> m(x) e^{tilt x - kappa}, before the transform and untilted after it: at the saddle point of the
-question round-off is small relative to delta, however small delta is.  Aliasing, round-off of transforms and tilts, and
-infinite losses are charged upwards on the upper side, downwards on the lower: docs/accounting.md, section 7.
+PLDs are tilted, m(x) -> m(x) e^{tilt x - kappa}, before the transform and untilted after it: at the
+saddle point of the question round-off is small relative to delta, however small delta is. Aliasing,
+round-off of transforms and tilts, and infinite losses are charged upwards on the upper side,
+downwards on the lower: docs/accounting.md, section 7.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from dpsub import checks
 from dpsub.accounting.pld import PrivacyLossDistribution, check_time
 from dpsub.errors import ArgumentError, NumericalError
 
-_MOST_PER_STEP = 20.0  # largest tilt times step: neighbours differ by a factor that round-off does not swallow
+# largest tilt times step: neighbours differ by a factor that round-off does not swallow
+_MOST_PER_STEP = 20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +51,8 @@ class Cumulants:
         return [mean for mean, _ in pairs], variance
 
     def tilt_at_epsilon(self, epsilon: float) -> float:
-        """The tilt with the smallest bound K(tilt) - tilt epsilon of log P(S >= epsilon); 0 left of the mean."""
+        """The tilt with the smallest bound K(tilt) - tilt epsilon of log P(S >= epsilon); 0 left of
+        the mean."""
         return _best(lambda tilt: self(tilt) - tilt * epsilon, self._scale, self._largest)
 
     def tilt_at_delta(self, log_delta: float) -> float:
@@ -64,8 +68,8 @@ class Cumulants:
         return min(_MOST_PER_STEP / self.plds[0].step, 1e4 * self._scale)
 
     def reach(self, tilt: float, log_tail: float) -> tuple[float, float]:
-        """(low, high) such that the tilted sum lies below low, and above high, with log probability <= log_tail:
-        Chernoff's bound, which any exponent makes valid."""
+        """(low, high) such that the tilted sum lies below low, and above high, with log probability
+        <= log_tail: Chernoff's bound, which any exponent makes valid."""
         if (tilt, log_tail) not in self._reaches:
             self._reaches[tilt, log_tail] = self._reach(tilt, log_tail)
         return self._reaches[tilt, log_tail]
@@ -91,14 +95,17 @@ class Cumulants:
 
 
 def _best(exponent: Callable[[float], float], scale: float, largest: float) -> float:
-    """Minimise over tilts in (0, largest) on a logarithmic axis; 0 if the smallest tilt is the best."""
+    """Minimise over tilts in (0, largest) on a logarithmic axis; 0 if the smallest tilt is the
+    best."""
     high = float(np.log(largest))
     low = min(float(np.log(scale * 1e-6)), high - 1)
     place, _ = minimum(lambda u: exponent(float(np.exp(u))), low, high, 0.01)
     return 0.0 if place < low + 0.1 else float(np.exp(place))
 
 
-def minimum(value: Callable[[float], float], low: float, high: float, accuracy: float) -> tuple[float, float]:
+def minimum(
+    value: Callable[[float], float], low: float, high: float, accuracy: float
+) -> tuple[float, float]:
     """Where a function falls and then rises, by golden sections, and its value there."""
     shrink = (math.sqrt(5) - 1) / 2
     left, right = high - shrink * (high - low), low + shrink * (high - low)
@@ -119,8 +126,9 @@ _PIECE = 2**17  # longer arrays leave the caches
 
 
 def damped_sums(values: np.ndarray, damp: float) -> np.ndarray:
-    """y with y_j = values_j + damp y_{j-1}, y_{-1} = 0, 0 <= damp <= 1, piece by piece.  Of values that are
-    nonnegative each y_j is off by at most a few roundings of its value for each block of `_blockwise`."""
+    """y with y_j = values_j + damp y_{j-1}, y_{-1} = 0, 0 <= damp <= 1, piece by piece. Of values
+    that are nonnegative each y_j is off by at most a few roundings of its value for each block of
+    `_blockwise`."""
     sums, before = np.empty(values.size), 0.0
     for start in range(0, values.size, _PIECE):
         check_time()
@@ -132,12 +140,14 @@ def damped_sums(values: np.ndarray, damp: float) -> np.ndarray:
 
 
 def _blockwise(values: np.ndarray, damp: float) -> np.ndarray:
-    """`damped_sums` of one piece, by about sqrt(p) blocks of that length that advance side by side."""
+    """`damped_sums` of one piece, by about sqrt(p) blocks of that length that advance side by
+    side."""
     length = math.isqrt(values.size - 1) + 1
     n_blocks = -(-values.size // length)
     padded = np.zeros(n_blocks * length)
     padded[: values.size] = values
-    # row i holds entry i of every block, so that one step of all blocks is one operation on neighbours in memory
+    # row i holds entry i of every block, so that one step of all blocks is one operation on
+    # neighbours in memory
     table = padded.reshape(n_blocks, length).T.copy()
     for before, row in pairwise(table):
         row += damp * before
@@ -152,14 +162,20 @@ def _blockwise(values: np.ndarray, damp: float) -> np.ndarray:
 
 
 _EPS = float(np.finfo(float).eps)
-_LOG_TAIL = -30.0  # log of the tilted probability that is left outside each end of the window: 1e-13
-_LOG_VANISHING = -80.0  # log of the size below which entries of the k-th power are set to 0, and charged at that size
-_UNDERFLOW = 1e-300  # charged for masses and profiles that are 0 because no double is as small: no delta is 0
-_FAR_TILT, _SHARP = 2.0, 0.02  # a tilt so many times that of its epsilon is doubted, if delta is off by as much
+# log of the tilted probability that is left outside each end of the window: 1e-13
+_LOG_TAIL = -30.0
+# log of the size below which entries of the k-th power are set to 0, and charged at that size
+_LOG_VANISHING = -80.0
+# charged for masses and profiles that are 0 because no double is as small: no delta is 0
+_UNDERFLOW = 1e-300
+# a tilt so many times that of its epsilon is doubted, if delta is off by as much
+_FAR_TILT, _SHARP = 2.0, 0.02
 _BISECTIONS = 24
 _LAW_DELTAS = (1e-4, 1e-10, 1e-20, 1e-40)  # which tilts a law of plain masses is put together from
-_CUTS_OF_A_CELL = 3  # each cuts the cell of the grid that holds an epsilon by 64: 4e-6 of a step is left
-_COARSEST = 100.0  # largest step, in nats: the exponentials of it and of the largest loss, together, are doubles
+# each cuts the cell of the grid that holds an epsilon by 64: 4e-6 of a step is left
+_CUTS_OF_A_CELL = 3
+# largest step, in nats: the exponentials of it and of the largest loss, together, are doubles
+_COARSEST = 100.0
 _LONG_GRID = 2**20
 MAX_GRID = 2**24
 """Largest transform; beyond it the answer asks for a larger step."""
@@ -173,8 +189,9 @@ def check_step(step: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ComposedLoss:
-    """The sum of independent losses, steps[t] of them with PLD plds[t], all of one step and side: one side of
-    delta(epsilon).  NumericalError if the step is too coarse, or the transform would exceed `MAX_GRID` points."""
+    """The sum of independent losses, steps[t] of them with PLD plds[t], all of one step and side:
+    one side of delta(epsilon). NumericalError if the step is too coarse, or the transform would
+    exceed `MAX_GRID` points."""
 
     plds: Sequence[PrivacyLossDistribution]
     steps: Sequence[int]
@@ -183,11 +200,15 @@ class ComposedLoss:
         counts = tuple(checks.integer("steps", k, at_least=1) for k in self.steps)
         plds = tuple(self.plds)
         if not plds or len(plds) != len(counts):
-            raise ArgumentError(f"each PLD needs its number of compositions, got {len(plds)} and {len(counts)}")
+            raise ArgumentError(
+                f"each PLD needs its number of compositions, got {len(plds)} and {len(counts)}"
+            )
         for field in ("step", "side"):
             values = sorted({str(getattr(pld, field)) for pld in plds})
             if len(values) > 1:
-                raise ArgumentError(f"PLDs that are composed must have the same {field}, got {', '.join(values)}")
+                raise ArgumentError(
+                    f"PLDs that are composed must have the same {field}, got {', '.join(values)}"
+                )
         check_step(self.plds[0].step)
         object.__setattr__(self, "plds", plds)
         object.__setattr__(self, "steps", counts)
@@ -232,12 +253,15 @@ class ComposedLoss:
         return float(self.curve(np.array([epsilon]))[0])
 
     def curve(self, epsilon: np.ndarray, around: float | None = None) -> np.ndarray:
-        """The bound of delta at many epsilons, shape (e,), from one transform, whose relative error is smallest at
-        `around`, by default the smallest of them; far from it the bounds stay valid and widen."""
+        """The bound of delta at many epsilons, shape (e,), from one transform, whose relative error
+        is smallest at `around`, by default the smallest of them; far from it the bounds stay valid
+        and widen."""
         points = checks.finite_array("epsilon", epsilon, ndim=1)
         centre = float(points.min()) if around is None else around
         if self._sparse:
-            return self._at_most_all(points, np.array([self._summed(point) for point in points.tolist()]))
+            return self._at_most_all(
+                points, np.array([self._summed(point) for point in points.tolist()])
+            )
         tilt = self.cumulants.tilt_at_epsilon(centre - self._offset)
         return self._at_most_all(points, self.masses(tilt).delta(points))
 
@@ -248,17 +272,20 @@ class ComposedLoss:
         return np.where(points > self._largest, self.infinity, np.maximum(bounds, _UNDERFLOW))
 
     def deltas(self, epsilons: np.ndarray, share: float) -> np.ndarray:
-        """The bounds at epsilons in order, shape (e,).  The transform for one of them serves those next to it, as long
-        as what it charges there is at most `share` of the bound."""
+        """The bounds at epsilons in order, shape (e,). The transform for one of them serves those
+        next to it, as long as what it charges there is at most `share` of the bound."""
 
         def near(place: int) -> tuple[np.ndarray, np.ndarray]:
-            total = self.masses(self.cumulants.tilt_at_epsilon(float(epsilons[place]) - self._offset))
+            total = self.masses(
+                self.cumulants.tilt_at_epsilon(float(epsilons[place]) - self._offset)
+            )
             return self._at_most_all(epsilons, total.delta(epsilons)), total.sharp(epsilons, share)
 
         return self._shared(epsilons, near, self.delta)
 
     def epsilons(self, deltas: np.ndarray, share: float) -> np.ndarray:
-        """The bounds of epsilon at deltas in order, shape (d,); transforms serve several, as in `deltas`."""
+        """The bounds of epsilon at deltas in order, shape (d,); transforms serve several, as in
+        `deltas`."""
 
         def near(place: int) -> tuple[np.ndarray, np.ndarray]:
             total = self.masses(self.cumulants.tilt_at_delta(math.log(deltas[place])))
@@ -268,7 +295,10 @@ class ComposedLoss:
         return self._shared(deltas, near, self.epsilon)
 
     def _shared(
-        self, asked: np.ndarray, near: Callable[[int], tuple[np.ndarray, np.ndarray]], alone: Callable[[float], float]
+        self,
+        asked: np.ndarray,
+        near: Callable[[int], tuple[np.ndarray, np.ndarray]],
+        alone: Callable[[float], float],
     ) -> np.ndarray:
         answers, pieces = np.empty(asked.size), [(0, asked.size)]
         while pieces:
@@ -290,12 +320,15 @@ class ComposedLoss:
         return answers
 
     def epsilon(self, delta: float) -> float:
-        """The bound of the smallest epsilon >= 0 with delta(epsilon) <= `delta`; inf if there is none."""
+        """The bound of the smallest epsilon >= 0 with delta(epsilon) <= `delta`; inf if there is
+        none."""
         target = checks.real("delta", delta, above=0, below=1)
         if self.side == "upper" and self.infinity >= target:
             return math.inf
         if self._sparse:
-            return self._searched(self._largest if self.side == "upper" else 0.0, target, 2 * _BISECTIONS)
+            return self._searched(
+                self._largest if self.side == "upper" else 0.0, target, 2 * _BISECTIONS
+            )
         tilt = self.cumulants.tilt_at_delta(math.log(target))
         # no finite sum lies above the largest one, and the infinite ones are rarer than the target
         found = min(self.masses(tilt).epsilon(target), self._largest)
@@ -311,8 +344,8 @@ class ComposedLoss:
 
     @property
     def _sparse(self) -> bool:
-        """Whether one release has far fewer losses than the grid between them has points, as where inclusions are rare
-        and their losses large: they are summed as they are."""
+        """Whether one release has far fewer losses than the grid between them has points, as where
+        inclusions are rare and their losses large: they are summed as they are."""
         low, high = self.cumulants.support
         return sum(self.steps) == 1 and high - low > _LONG_GRID
 
@@ -321,12 +354,16 @@ class ComposedLoss:
         check_time()
         sign, losses = 1 if self.side == "upper" else -1, self.plds[0].losses + self._offset
         rounding = sign * 8 * _EPS * (1 + abs(epsilon) + float(np.abs(losses).max()))
-        value = float(np.einsum("i,i", self.plds[0].masses, -np.expm1(np.minimum(epsilon - rounding - losses, 0.0))))
+        value = float(
+            np.einsum(
+                "i,i", self.plds[0].masses, -np.expm1(np.minimum(epsilon - rounding - losses, 0.0))
+            )
+        )
         return min(1.0, max(0.0, value) * (1 + sign * 4 * _EPS * losses.size) + self.infinity)
 
     def _searched(self, found: float, target: float, rounds: int = _BISECTIONS) -> float:
-        """epsilon by bisection of delta, each at its own tilt: Chernoff's bound looks at the largest sums alone if a
-        target is about as probable as they are."""
+        """epsilon by bisection of delta, each at its own tilt: Chernoff's bound looks at the
+        largest sums alone if a target is about as probable as they are."""
         upper = self.side == "upper"
         low, high = 0.0, max(0.0, self.cumulants.support[1] * self.step + self._offset)
         high = min(high, found) if upper else high
@@ -340,10 +377,11 @@ class ComposedLoss:
         return min(best, found) if upper else max(best, found)
 
     def law(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """Losses, their masses, and the mass of an infinite one, each rounded to the side of the bound.
+        """Losses, their masses, and the mass of an infinite one, each rounded to the side of the
+        bound.
 
-        A mass is the smallest of several upper bounds, or the largest of lower ones, from transforms with tilts from 0
-        on, whose errors are small in different places."""
+        A mass is the smallest of several upper bounds, or the largest of lower ones, from
+        transforms with tilts from 0 on, whose errors are small in different places."""
         sign = 1 if self.side == "upper" else -1
         if sum(self.steps) == 1:
             indices, which = np.unique(self.plds[0].indices, return_inverse=True)
@@ -362,7 +400,8 @@ class ComposedLoss:
         for total in sums:
             place = slice(total.start - first, total.end - first)
             bounds[place] = nearest(bounds[place], total.bounds)
-            # P(S > x) <= e^(K - tilt x) P_tilt(S > x), the first factor about 1 at most right of the mean
+            # P(S > x) <= e^(K - tilt x) P_tilt(S > x), the first factor about 1 at most right of
+            # the mean
             exponent = total.log_scale - total.tilt * (total.end - 1) * self.step
             beyond = min(beyond, math.exp(min(exponent, 0.0)) * total.tail)
         if sign > 0:
@@ -378,7 +417,8 @@ class ComposedLoss:
         wanted = math.ceil((high - low) / self.step) + 2
         if wanted > MAX_GRID:
             raise NumericalError(
-                f"the composed loss needs {wanted} grid points, more than {MAX_GRID}; take a step above {self.step:g}"
+                f"the composed loss needs {wanted} grid points, more than {MAX_GRID}; take a step "
+                f"above {self.step:g}"
             )
         size = fft.next_fast_len(max(wanted, 16), real=True)
         means, _ = self.cumulants.moments(tilt)
@@ -396,7 +436,8 @@ class ComposedLoss:
             sizes += np.where(pld.masses > 0, np.abs(exponents) + np.abs(log_masses), 0.0)
             masses = np.exp(exponents) * (1 + sign * 4 * _EPS * sizes)
             check_time()
-            # the mean at index 0 keeps the phases of all entries that matter small, and powers of them accurate
+            # the mean at index 0 keeps the phases of all entries that matter small, and powers of
+            # them accurate
             cyclic = np.bincount((pld.indices - middle) % size, masses, minlength=size)
             spectrum = np.asarray(fft.rfft(cyclic))
             power = _power(spectrum, k, stage_error)
@@ -408,16 +449,27 @@ class ComposedLoss:
         first = math.floor(low / self.step) - centre
         values = np.roll(fft.irfft(product.values, n=size), -first)
         # a real spectrum stores each conjugate pair once
-        squares = 2 * float(np.einsum("i,i", product.error, product.error)) - float(product.error[0]) ** 2
+        squares = (
+            2 * float(np.einsum("i,i", product.error, product.error)) - float(product.error[0]) ** 2
+        )
         norm = math.sqrt(squares / size) + stage_error * math.sqrt(np.einsum("i,i", values, values))
         return TiltedSum(
-            values, centre + first, self.step, self._offset, tilt, log_scale, norm, math.exp(_LOG_TAIL), self.infinity,
-            self.side
-        )  # fmt: skip
+            values,
+            centre + first,
+            self.step,
+            self._offset,
+            tilt,
+            log_scale,
+            norm,
+            math.exp(_LOG_TAIL),
+            self.infinity,
+            self.side,
+        )
 
 
 class _Spectrum(NamedTuple):
-    """Entries of a transform, bounds of their sizes, computed and true ones, and of their errors."""
+    """Entries of a transform, bounds of their sizes, computed and true ones, and of their
+    errors."""
 
     values: np.ndarray
     size: np.ndarray
@@ -443,15 +495,18 @@ def _power(spectrum: np.ndarray, k: int, stage_error: float) -> _Spectrum:
     power[kept] = inside**k
     check_time()
     bound[kept] = np.exp(k * np.log(size[kept]))
-    error[kept] = k * bound[kept] * (stage_error / size[kept] + 8 * _EPS * (1 + np.abs(np.angle(inside))))
+    error[kept] = (
+        k * bound[kept] * (stage_error / size[kept] + 8 * _EPS * (1 + np.abs(np.angle(inside))))
+    )
     return _Spectrum(power, bound, error)
 
 
 @dataclass(frozen=True, eq=False)
 class TiltedSum:
-    """Masses of a tilted sum on a window of the grid, and what they say of delta: values_j e^{log_scale - tilt x} at
-    x = (start + j) step, the sum without the offset.  `values` are off by an error of Euclidean norm `round_off`, and
-    beyond each end of the window is tilted mass of at most `tail`."""
+    """Masses of a tilted sum on a window of the grid, and what they say of delta: values_j
+    e^{log_scale - tilt x} at x = (start + j) step, the sum without the offset. `values` are off by
+    an error of Euclidean norm `round_off`, and beyond each end of the window is tilted mass of at
+    most `tail`."""
 
     values: np.ndarray
     start: int
@@ -471,8 +526,8 @@ class TiltedSum:
 
     @property
     def bounds(self) -> np.ndarray:
-        """A bound of the mass at each point, without the tilt: values are off by `round_off` at most, and a sum from
-        outside may have come back."""
+        """A bound of the mass at each point, without the tilt: values are off by `round_off` at
+        most, and a sum from outside may have come back."""
         exponent = self.log_scale - self.tilt * self.step * np.arange(self.start, self.end)
         rounding = 16 * _EPS * (4 + abs(self.log_scale) + np.abs(exponent))
         factor = np.exp(np.minimum(exponent, 700.0))
@@ -484,9 +539,10 @@ class TiltedSum:
 
     @cached_property
     def _tilted_delta(self) -> np.ndarray:
-        """sum over x > x_j of (1 - e^{x_j - x}) e^{-tilt (x - x_j)} values(x) for every j, by a positive recursion.
-        With A_j = sum over x >= x_j of e^{-tilt (x - x_j)} values(x): A_{j-1} = values_{j-1} + e^{-tilt step} A_j and
-        D_{j-1} = e^{-tilt step} ((1 - e^{-step}) A_j + e^{-step} D_j)."""
+        """sum over x > x_j of (1 - e^{x_j - x}) e^{-tilt (x - x_j)} values(x) for every j, by a
+        positive recursion. With A_j = sum over x >= x_j of e^{-tilt (x - x_j)} values(x): A_{j-1} =
+        values_{j-1} + e^{-tilt step} A_j and D_{j-1} = e^{-tilt step} ((1 - e^{-step}) A_j +
+        e^{-step} D_j)."""
         damp, decay = math.exp(-self.tilt * self.step), math.exp(-self.step)
         sums = damped_sums(self.values[::-1], damp)
         entering = np.concatenate([[0.0], -math.expm1(-self.step) * damp * sums[:-1]])
@@ -506,14 +562,21 @@ class TiltedSum:
     def _scaled(self, tilted: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Undo the tilt at the points x (without the offset), rounding to the safe side."""
         exponent = self.log_scale - self.tilt * x
-        # the recursion makes at most a few roundings a point, relative to a sum of positive terms and round-off
-        rounding = _EPS * (8 * self.values.size + 16 * (4 + abs(self.log_scale) + np.abs(self.tilt * x)))
+        # the recursion makes at most a few roundings a point, relative to a sum of positive terms
+        # and round-off
+        rounding = _EPS * (
+            8 * self.values.size + 16 * (4 + abs(self.log_scale) + np.abs(self.tilt * x))
+        )
         with np.errstate(over="ignore"):
             factor = np.exp(exponent)
         if self.side == "upper":
-            return np.minimum((np.maximum(tilted, 0) + self._error) * factor * (1 + rounding) + self.infinity, 1.0)
+            return np.minimum(
+                (np.maximum(tilted, 0) + self._error) * factor * (1 + rounding) + self.infinity, 1.0
+            )
         certain = np.maximum(tilted - self._error * (1 + rounding), 0.0)
-        return np.clip(certain * np.minimum(factor, 1e300) * (1 - rounding) + self.infinity, 0.0, 1.0)
+        return np.clip(
+            certain * np.minimum(factor, 1e300) * (1 - rounding) + self.infinity, 0.0, 1.0
+        )
 
     def delta(self, epsilon: np.ndarray) -> np.ndarray:
         """Bounds of delta, shape of `epsilon`."""
@@ -535,16 +598,21 @@ class TiltedSum:
         return np.where(place < 0, left, np.where(place >= self.values.size - 1, beyond, within))
 
     def _left(self, x: np.ndarray) -> np.ndarray:
-        """Left of the window all its mass counts: delta = (1 - r) mass + r delta(left end), r = e^{x - left end}.
-        The mass is known for the untilted law only; else 1, or the value at the left end, stands in for it."""
+        """Left of the window all its mass counts: delta = (1 - r) mass + r delta(left end), r =
+        e^{x - left end}. The mass is known for the untilted law only; else 1, or the value at the
+        left end, stands in for it."""
         end = np.full(x.shape, self.start * self.step)
         at_end = self._between(end, np.zeros(x.shape, dtype=int))
         ratio = np.exp(np.minimum(x - end, 0.0))
         if self.tilt > 0:
             return np.ones_like(x) if self.side == "upper" else at_end
-        error = 2 * self.tail + self.round_off * math.sqrt(self.values.size) + _EPS * self.values.size
+        error = (
+            2 * self.tail + self.round_off * math.sqrt(self.values.size) + _EPS * self.values.size
+        )
         if self.side == "upper":
-            mass = min(1.0, float(self.values.sum()) * math.exp(self.log_scale) + error + self.infinity)
+            mass = min(
+                1.0, float(self.values.sum()) * math.exp(self.log_scale) + error + self.infinity
+            )
             return np.minimum(1.0, ((1 - ratio) * mass + ratio * at_end) * (1 + 8 * _EPS) + error)
         mass = float(self.values.sum()) * math.exp(self.log_scale) - error
         return np.maximum(at_end, ((1 - ratio) * mass + ratio * at_end) * (1 - 8 * _EPS))
@@ -569,15 +637,18 @@ class TiltedSum:
         return float(self.epsilons(np.array([delta]))[0])
 
     def epsilons(self, delta: np.ndarray) -> np.ndarray:
-        """The smallest epsilon >= 0 where an upper bound is at most delta; the largest where a lower one exceeds it;
-        shape of `delta`, (d,)."""
+        """The smallest epsilon >= 0 where an upper bound is at most delta; the largest where a
+        lower one exceeds it; shape of `delta`, (d,)."""
         upper = self.side == "upper"
-        # left: the bound exceeds delta, right: it does not; both were evaluated unless they are beyond the window
+        # left: the bound exceeds delta, right: it does not; both were evaluated unless they are
+        # beyond the window
         left, right = np.full(delta.shape, -1), np.full(delta.shape, self.values.size)
         while np.any(right - left > 1):
             check_time()
             middle = np.clip((left + right) // 2, 0, self.values.size - 1)
-            exceeds = self._scaled(self._tilted_delta[middle], (self.start + middle) * self.step) > delta
+            exceeds = (
+                self._scaled(self._tilted_delta[middle], (self.start + middle) * self.step) > delta
+            )
             left = np.where(exceeds, np.maximum(left, middle), left)
             right = np.where(exceeds, right, np.minimum(right, middle))
         cell = right - 1 if upper else left
@@ -585,7 +656,15 @@ class TiltedSum:
         for _ in range(_CUTS_OF_A_CELL):
             points = np.linspace(low, high, 65)
             above = self.delta(points[1:-1]) > delta
-            first = 1 + np.argmin(np.concatenate([above, np.zeros((1, delta.size), dtype=bool)]), axis=0)
-            low, high = (np.take_along_axis(points, end[None], axis=0)[0] for end in (first - 1, first))
+            first = 1 + np.argmin(
+                np.concatenate([above, np.zeros((1, delta.size), dtype=bool)]), axis=0
+            )
+            low, high = (
+                np.take_along_axis(points, end[None], axis=0)[0] for end in (first - 1, first)
+            )
         found = np.maximum(high if upper else low, 0.0)
-        return np.where(right == self.values.size, math.inf, found) if upper else np.where(left < 0, 0.0, found)
+        return (
+            np.where(right == self.values.size, math.inf, found)
+            if upper
+            else np.where(left < 0, 0.0, found)
+        )

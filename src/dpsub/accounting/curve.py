@@ -1,4 +1,5 @@
-"""The whole privacy curve of many releases: delta at every epsilon, errors of every test, advantage, Gaussian DP."""
+"""The whole privacy curve of many releases: delta at every epsilon, errors of every test,
+advantage, Gaussian DP."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ from dpsub.sampling.base import StagedSampler
 from dpsub.sampling.schedules import RandomAllocation, TruncatedPoisson
 
 _POINTS, _LAST_DELTA = 500, 1e-9  # of the epsilons that are asked where none are given
-_FARTHEST = 300.0  # nats: what lies farther is no line of a trade-off function that a double could show
+# nats: what lies farther is no line of a trade-off function that a double could show
+_FARTHEST = 300.0
 _EPS = float(np.finfo(float).eps)
 _ROUNDING = 32 * _EPS  # of a few operations on numbers of at most 1
 _BISECTIONS, _ACCURACY = 70, 1e-9  # of mu, relative
@@ -49,8 +51,9 @@ class Curve:
     account : Account
         delta at these epsilons: its ends have shape (e,).
     mu : Ends
-        The smallest mu with mu-Gaussian DP.  No sampling lowers it (docs/accounting.md, section 4.5), as it is about
-        the rarest outputs, too.  The upper end is infinite where none is proved.
+        The smallest mu with mu-Gaussian DP. No sampling lowers it (docs/accounting.md, section
+        4.5), as it is about the rarest outputs, too. The upper end is infinite where none is
+        proved.
     mu_within : Ends
         The smallest mu of which delta is nowhere below this one, from 0 to the last epsilon.
     """
@@ -67,19 +70,23 @@ class Curve:
 
     @property
     def advantage(self) -> Ends:
-        """The largest difference of the probabilities that an event has on neighbouring data sets (total variation)."""
+        """The largest difference of the probabilities that an event has on neighbouring data sets
+        (total variation)."""
         return Ends(float(self.account.lower[0]), float(self.account.upper[0]))
 
     def trade_off(self, false_positive: ArrayLike) -> Ends:
-        """Both ends of the smallest false negative rate of tests which neighbouring data set was there, for false
-        positive rates in [0, 1]; shape of the argument.
+        """Both ends of the smallest false negative rate of tests which neighbouring data set was
+        there, for false positive rates in [0, 1]; shape of the argument.
 
-        That is the largest symmetric convex f for which the releases are f-DP: f(x) = max over a > 0 of c(a) - a x,
-        c(a) = 1 - delta(ln a).  Any epsilons give valid ends (docs/accounting.md, section 4.5).
+        That is the largest symmetric convex f for which the releases are f-DP: f(x) = max over a >
+        0 of c(a) - a x, c(a) = 1 - delta(ln a). Any epsilons give valid ends (docs/accounting.md,
+        section 4.5).
         """
         rates = checks.finite_array("false_positive", false_positive)
         if rates.size and not (rates.min() >= 0 and rates.max() <= 1):
-            raise ArgumentError(f"false_positive must be in [0, 1], got {rates.min():g} to {rates.max():g}")
+            raise ArgumentError(
+                f"false_positive must be in [0, 1], got {rates.min():g} to {rates.max():g}"
+            )
         x = rates.ravel()
         slopes, heights = self._lines(self.account.upper)
         lower = np.max(heights[:, None] - slopes[:, None] * x, axis=0) - _ROUNDING
@@ -90,44 +97,62 @@ class Curve:
         return Ends(lower.reshape(rates.shape), upper.reshape(rates.shape))
 
     def _lines(self, delta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """a and c(a) for a = e^-epsilon and e^epsilon, increasing; by the mirror c(1/a) = c(a) / a."""
+        """a and c(a) for a = e^-epsilon and e^epsilon, increasing; by the mirror c(1/a) = c(a) /
+        a."""
         inside = self.epsilon <= _FARTHEST
         gains, c = np.exp(self.epsilon[inside]), 1 - delta[inside]
         apart = np.append(True, np.diff(gains) > 1e-14 * gains[1:])
         gains, c = gains[apart], c[apart]
-        return np.concatenate([1 / gains[:0:-1], gains]), np.concatenate([c[:0:-1] / gains[:0:-1], c])
+        return np.concatenate([1 / gains[:0:-1], gains]), np.concatenate(
+            [c[:0:-1] / gains[:0:-1], c]
+        )
 
     @cached_property
     def _corners(self) -> tuple[np.ndarray, np.ndarray]:
-        """Corners of a polygon above c, which is concave, does not fall and is at most a and 1.  In each cell of the
-        grid it is below the chords of both neighbouring cells, prolonged."""
+        """Corners of a polygon above c, which is concave, does not fall and is at most a and 1. In
+        each cell of the grid it is below the chords of both neighbouring cells, prolonged."""
         a, high = self._lines(np.asarray(self.account.lower))
         _, low = self._lines(np.asarray(self.account.upper))
         before, at_before = np.append(0.0, a[:-1]), np.append(0.0, low[:-1])
-        rise = (high - at_before) / (a - before)  # of the chord that ends at each a: at least that of c
-        fall = np.append(np.maximum((low[1:] - high[:-1]) / np.diff(a), 0.0), 0.0)  # of the one that begins there
+        # of the chord that ends at each a: at least that of c
+        rise = (high - at_before) / (a - before)
+        # of the one that begins there
+        fall = np.append(np.maximum((low[1:] - high[:-1]) / np.diff(a), 0.0), 0.0)
         left, right = rise[:-1], fall[1:]
         with np.errstate(divide="ignore", invalid="ignore"):
             meet = (high[1:] - a[1:] * right - high[:-1] + a[:-1] * left) / (left - right)
         meet = np.where(np.isfinite(meet), np.clip(meet, a[:-1], a[1:]), a[:-1])
         top = np.minimum(high[:-1] + (meet - a[:-1]) * left, high[1:] - (a[1:] - meet) * right)
-        return np.concatenate([a[:1], a, meet, a[-1:]]), np.concatenate([a[:1], high, top * (1 + _ROUNDING), [1.0]])
+        return np.concatenate([a[:1], a, meet, a[-1:]]), np.concatenate(
+            [a[:1], high, top * (1 + _ROUNDING), [1.0]]
+        )
 
 
 def curve(
-    sampler: Sampler | Schedule, n: int | None = None, *, noise_multiplier: float, steps: int | None = None,
-    epochs: int | None = None, epsilon: ArrayLike | None = None, adjacency: str | None = None,
-    mechanism: str = "gaussian", denominator: str = "fixed", width: float | None = None,
+    sampler: Sampler | Schedule,
+    n: int | None = None,
+    *,
+    noise_multiplier: float,
+    steps: int | None = None,
+    epochs: int | None = None,
+    epsilon: ArrayLike | None = None,
+    adjacency: str | None = None,
+    mechanism: str = "gaussian",
+    denominator: str = "fixed",
+    width: float | None = None,
     time_limit: float | None = None,
-) -> Curve:  # fmt: skip
-    """delta at many epsilons, the errors of all tests, advantage and Gaussian DP, each from both sides.
+) -> Curve:
+    """delta at many epsilons, the errors of all tests, advantage and Gaussian DP, each from both
+    sides.
 
     Parameters
     ----------
-    sampler, n, noise_multiplier, steps, epochs, adjacency, mechanism, denominator, width, time_limit
+    sampler, n, noise_multiplier, steps, epochs, adjacency, mechanism, denominator, width,
+    time_limit
         As in `dpsub.account`; `width` is that of delta, relative.
     epsilon : array_like, optional
-        Where delta is asked, nats, >= 0; 0 is added.  By default 500 values up to where delta is 1e-9.
+        Where delta is asked, nats, >= 0; 0 is added. By default 500 values up to where delta is
+        1e-9.
 
     Raises
     ------
@@ -144,18 +169,23 @@ def curve(
     >>> found = dpsub.curve(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=1000)
     >>> found.account.kind, round(found.advantage.lower, 3) <= round(found.advantage.upper, 3)
     ('exact', True)
-    >>> ends = found.trade_off(0.05)             # tests that are wrong on 5 % of the one data set ...
-    >>> bool(0.86 < ends.lower < ends.upper < 0.90)      # ... miss the other in so many cases, at least
+    >>> ends = found.trade_off(0.05)  # tests that are wrong on 5 % of the one data set ...
+    >>> bool(0.86 < ends.lower < ends.upper < 0.90)  # ... miss the other at least so often
     True
     """
-    release = Release(sampler, n, noise_multiplier, steps_of(sampler, n, steps, epochs), mechanism, denominator)
+    release = Release(
+        sampler, n, noise_multiplier, steps_of(sampler, n, steps, epochs), mechanism, denominator
+    )
     return curve_of([release], epsilon, adjacency, width, time_limit)
 
 
 def curve_of(
-    releases: Sequence[Release], epsilon: ArrayLike | None, adjacency: str | None, width: float | None,
+    releases: Sequence[Release],
+    epsilon: ArrayLike | None,
+    adjacency: str | None,
+    width: float | None,
     time_limit: float | None,
-) -> Curve:  # fmt: skip
+) -> Curve:
     """The curve of releases of several kinds together."""
     with time_limited(deadline_after(time_limit)):
         return _curve(Proof.of(releases, adjacency), epsilon, width)
@@ -171,7 +201,11 @@ def _curve(proof: Proof, epsilon: ArrayLike | None, width: float | None) -> Curv
     found = answers(proof, asked, None, width, None)
     least, most = _mu_of(proof)
     # delta falls: between two epsilons it is at most the one at the first
-    upper = _mu(asked[1:], np.asarray(found.upper)[:-1])[1].max(initial=0.0) if asked.size > 1 else math.inf
+    upper = (
+        _mu(asked[1:], np.asarray(found.upper)[:-1])[1].max(initial=0.0)
+        if asked.size > 1
+        else math.inf
+    )
     within = Ends(float(_mu(asked, np.asarray(found.lower))[0].max()), min(float(upper), most))
     return Curve(asked, found, Ends(max(least, within.lower), most), within)
 
@@ -191,34 +225,53 @@ def _mu(epsilon: np.ndarray, delta: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def _mu_of(proof: Proof) -> tuple[float, float]:
-    """The smallest mu with mu-Gaussian DP: without sampling at most, and in the farthest tails no less."""
-    with_all = (_without_sampling(release, proof.relation) * math.sqrt(release.times) for release in proof.releases)
+    """The smallest mu with mu-Gaussian DP: without sampling at most, and in the farthest tails no
+    less."""
+    with_all = (
+        _without_sampling(release, proof.relation) * math.sqrt(release.times)
+        for release in proof.releases
+    )
     in_tails = (_in_tails(event) * math.sqrt(times) for event, times in proof.composition.entries)
     return math.hypot(*in_tails) * (1 - _ACCURACY), math.hypot(*with_all) * (1 + _ACCURACY)
 
 
 def _without_sampling(release: Release, relation: Relation) -> float:
-    """mu of one step, or epoch of a schedule, that holds the record as often as it may, given where."""
+    """mu of one step, or epoch of a schedule, that holds the record as often as it may, given
+    where."""
     sampler, most, alone = release.sampler, 1.0, True
     if isinstance(sampler, StagedSampler):
         alone = release.chain().kinds == ("poisson",)
         for stage in release.chain().stages:
-            most = stage.size if stage.kind == "with" else most  # other stages take each slot once at most
+            # other stages take each slot once at most
+            most = stage.size if stage.kind == "with" else most
     elif isinstance(sampler, RandomAllocation):
         most = math.sqrt(sampler.k)
     elif isinstance(sampler, TruncatedPoisson):
         alone = False
-    # without others whose place it would take, a record that comes or goes moves the sum by C, not by 2 C
-    shift = most * (1 if alone and relation is not Relation.SUBSTITUTE else 2) / release.noise_multiplier
+    # without others whose place it would take, a record that comes or goes moves the sum by C, not
+    # by 2 C
+    shift = (
+        most
+        * (1 if alone and relation is not Relation.SUBSTITUTE else 2)
+        / release.noise_multiplier
+    )
     if release.mechanism == "gaussian":
         return shift
-    # Laplace noise of scale s C is (shift, 0)-DP, whose trade-off function Gaussian DP has below it from this mu on
+    # Laplace noise of scale s C is (shift, 0)-DP, whose trade-off function Gaussian DP has below it
+    # from this mu on
     return -2 * float(ndtri_exp(-np.logaddexp(0.0, shift)))
 
 
 def _in_tails(event: Event) -> float:
-    """mu that no smaller one can replace, of an attack whose second distribution is a single Gaussian."""
-    pair = event.pair if isinstance(event, PairEvent) else event.attack if isinstance(event, DominatedEvent) else None
+    """mu that no smaller one can replace, of an attack whose second distribution is a single
+    Gaussian."""
+    pair = (
+        event.pair
+        if isinstance(event, PairEvent)
+        else event.attack
+        if isinstance(event, DominatedEvent)
+        else None
+    )
     if not isinstance(pair, FillerPair | PoissonPair):
         return 0.0
     counts, log_weights = pair.components

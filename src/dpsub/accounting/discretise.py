@@ -1,9 +1,10 @@
 """Certified PLDs of a pair of Gaussian mixtures, in both directions, with floating-point errors.
 
-*Upper* (connect the dots): masses p under P and q under Q of a cell of losses [x, x + dx] are moved to its ends, both
-totals kept: up = (p - q e^x) / (1 - e^{-dx}) at x + dx, p - up at x.  *Lower*: each bin becomes one point with loss
-log(p / q), moved by O(dx^2) to lie on or just above the grid, then rounded down.  After k compositions the bounds
-differ by O(k dx^2).  Why both are valid, and what inexact edges cost: docs/accounting.md, section 7.
+*Upper* (connect the dots): masses p under P and q under Q of a cell of losses [x, x + dx] are moved
+to its ends, both totals kept: up = (p - q e^x) / (1 - e^{-dx}) at x + dx, p - up at x.  *Lower*:
+each bin becomes one point with loss log(p / q), moved by O(dx^2) to lie on or just above the grid,
+then rounded down. After k compositions the bounds differ by O(k dx^2). Why both are valid, and what
+inexact edges cost: docs/accounting.md, section 7.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ _EPS = float(np.finfo(float).eps)
 _CACHED = 2**14  # pairs of an edge and a component that are worked on together
 
 MAX_LOSS = 600.0
-"""Losses beyond it, where e^loss leaves the range of doubles, are charged as infinite, or moved up to its negative."""
+"""Losses beyond it, where e^loss leaves the range of doubles, are charged as infinite, or moved up
+to its negative."""
 
 LAW_ERROR = 4e-12
-"""Relative error allowed for the weights of the mixture: `laws.log_binomial` promises 6e-13 up to a million slots, the
-most that a chain takes, and the laws of up to six stages multiply."""
+"""Relative error allowed for the weights of the mixture: `laws.log_binomial` promises 6e-13 up to a
+million slots, the most that a chain takes, and the laws of up to six stages multiply."""
 
 _TINY = 1e-300
 _UNDERFLOW = float(np.finfo(float).tiny)  # normal tails below it have lost their digits, or are 0
@@ -41,7 +43,8 @@ _MOST_POINTS = 2**23
 
 
 class CellMasses(NamedTuple):
-    """Masses of neighbouring cells under P and Q, by increasing loss, and bounds of their floating-point errors."""
+    """Masses of neighbouring cells under P and Q, by increasing loss, and bounds of their
+    floating-point errors."""
 
     p: np.ndarray
     q: np.ndarray
@@ -55,13 +58,15 @@ Bounds = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class DirectedPair:
-    """The loss log dP/dQ under P: P is X and Q is X' of the pair, or, `swapped`, the other way round."""
+    """The loss log dP/dQ under P: P is X and Q is X' of the pair, or, `swapped`, the other way
+    round."""
 
     pair: GaussianPair
     swapped: bool = False
 
     def place(self, losses: np.ndarray) -> np.ndarray:
-        """The t with these losses: monotone, decreasing if swapped, infinite beyond the range of the loss."""
+        """The t with these losses: monotone, decreasing if swapped, infinite beyond the range of
+        the loss."""
         if not self.swapped:
             return self.pair.inverse_loss(losses)
         return self.pair.inverse_loss(-losses[::-1])[::-1]
@@ -87,7 +92,9 @@ class DirectedPair:
     ) -> tuple[np.ndarray, np.ndarray]:
         masses, errors = mixture_masses(parts[0], centres, np.exp(log_weights), self.pair.scale)
         for falling in parts[1:]:
-            more, more_errors = mixture_masses(falling[::-1], centres, np.exp(log_weights), self.pair.scale)
+            more, more_errors = mixture_masses(
+                falling[::-1], centres, np.exp(log_weights), self.pair.scale
+            )
             masses, errors = masses + more[::-1], errors + more_errors[::-1]
         return masses, errors
 
@@ -116,7 +123,8 @@ def _quantiles(pair: GaussianPair, tail: float) -> tuple[float, float]:
     reach = float(np.abs(pair.components[0]).max()) + 40 * pair.scale
 
     def first(holds: Callable[[np.ndarray], np.ndarray]) -> float:
-        """A point a little beyond the smallest one where a monotone condition holds; each round divides by 128."""
+        """A point a little beyond the smallest one where a monotone condition holds; each round
+        divides by 128."""
         low, high = -pair.scale, reach
         for _ in range(2):
             points = np.linspace(low, high, 129)
@@ -133,14 +141,17 @@ def _quantiles(pair: GaussianPair, tail: float) -> tuple[float, float]:
 def mixture_masses(
     edges: np.ndarray, centres: np.ndarray, weights: np.ndarray, scale: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Masses of a mixture between increasing edges, each component differenced on the side of its centre where the tail
-    is small, and their errors: a normal tail is off by at most eps (8 + 4 z^2) of itself, its own error and that of
-    z."""
+    """Masses of a mixture between increasing edges, each component differenced on the side of its
+    centre where the tail is small, and their errors: a normal tail is off by at most eps (8 + 4
+    z^2) of itself, its own error and that of z."""
     masses, errors = np.zeros(edges.size - 1), np.zeros(edges.size)
     together = max(1, _CACHED // edges.size)
     for start in range(0, centres.size, together):
         check_time()
-        centre, weight = centres[start : start + together, None], weights[start : start + together, None]
+        centre, weight = (
+            centres[start : start + together, None],
+            weights[start : start + together, None],
+        )
         z = (edges - centre) / scale
         # beyond 38 standard deviations the tail is below the smallest double
         size = np.minimum(np.abs(z, out=z), 40.0, out=z)
@@ -165,9 +176,9 @@ def mixture_masses(
 def upper_pld(
     pair: GaussianPair, step: float, *, tail: float, swapped: bool = False, lost: float = 0.0
 ) -> PrivacyLossDistribution:
-    """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from above; P is X of the pair, Q is X'.  `step`
-    is dx in nats.  Mass beyond the grid, about `tail`, is infinite loss on the right and moved up on the left; `lost`,
-    what the pair's law lacks, is infinite loss, too."""
+    """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from above; P is X of the
+    pair, Q is X'. `step` is dx in nats. Mass beyond the grid, about `tail`, is infinite loss on the
+    right and moved up on the left; `lost`, what the pair's law lacks, is infinite loss, too."""
     direction = DirectedPair(pair, swapped)
     indices = loss_indices(direction, step, tail)
     points = indices * step
@@ -186,15 +197,21 @@ def upper_pld(
     moved, charge = _inversion(direction, points, cells, tolerance)
     # a Gaussian pair has mass beyond every loss, be it smaller than any double
     beyond = min(1.0, max(direction.mass_above(float(t[-1])) * (1 + 1e-9), _TINY) + lost + charge)
-    # edges are off by the first term in loss, and the loss itself, through the weights, by the second
-    return PrivacyLossDistribution(step, indices, at_points, "upper", infinity=beyond, offset=moved + 4 * LAW_ERROR)
+    # edges are off by the first term in loss, and the loss itself, through the weights, by the
+    # second
+    return PrivacyLossDistribution(
+        step, indices, at_points, "upper", infinity=beyond, offset=moved + 4 * LAW_ERROR
+    )
 
 
-def _inversion(direction: DirectedPair, points: np.ndarray, cells: CellMasses, tolerance: float) -> tuple[float, float]:
-    """How far to move the law to the right, and what to add at infinity, as edges are off by up to `tolerance` in loss.
-    Moving by 2 tolerance suffices where Q(|L - x| <= tolerance) is at most 2 Q(L > x + 2 tolerance), by masses of cells
-    or of intervals of a few tolerances; elsewhere what may lack, e^x (e^tolerance - 1) times the first mass, is charged
-    (docs/accounting.md, section 7, "Inversion")."""
+def _inversion(
+    direction: DirectedPair, points: np.ndarray, cells: CellMasses, tolerance: float
+) -> tuple[float, float]:
+    """How far to move the law to the right, and what to add at infinity, as edges are off by up to
+    `tolerance` in loss. Moving by 2 tolerance suffices where Q(|L - x| <= tolerance) is at most 2
+    Q(L > x + 2 tolerance), by masses of cells or of intervals of a few tolerances; elsewhere what
+    may lack, e^x (e^tolerance - 1) times the first mass, is charged (docs/accounting.md, section 7,
+    "Inversion")."""
     moved = 2 * tolerance
     if points.size < 3:
         return moved, 0.0
@@ -203,14 +220,18 @@ def _inversion(direction: DirectedPair, points: np.ndarray, cells: CellMasses, t
         return moved, 2 * math.expm1(tolerance)
     inner = points[1:-1]
     # where Q underflows, e^x Q is at most e^tolerance P
-    hidden = np.where((cells.q[:-1] + cells.q[1:]) < _TINY, (cells.p + cells.p_error)[:-1] + cells.p[1:], 0.0)
+    hidden = np.where(
+        (cells.q[:-1] + cells.q[1:]) < _TINY, (cells.p + cells.p_error)[:-1] + cells.p[1:], 0.0
+    )
     charge = float(hidden.max()) * 2 * math.expm1(tolerance)
     q_at_most = cells.q + cells.q_error
     near = q_at_most[:-1] + q_at_most[1:]
     suspected = inner[near > 2 * _from_each(cells)[2:]] if inner.size > 1 else inner
     if not suspected.size:
         return moved, charge
-    edges = np.append((suspected[:, None] + tolerance * np.array([-2.0, 2.0, 5.0])).ravel(), points[-1])
+    edges = np.append(
+        (suspected[:, None] + tolerance * np.array([-2.0, 2.0, 5.0])).ravel(), points[-1]
+    )
     fine = direction.masses(direction.place(edges))
     near = (fine.q + fine.q_error)[0::3]
     lacking = np.exp(suspected) * math.expm1(tolerance) * near * (1 + 1e-9)
@@ -218,16 +239,22 @@ def _inversion(direction: DirectedPair, points: np.ndarray, cells: CellMasses, t
 
 
 def _from_each(cells: CellMasses) -> np.ndarray:
-    """Q-mass of each cell and of those to its right, rounded down, shape (n + 1,): the last is 0."""
+    """Q-mass of each cell and of those to its right, rounded down, shape (n + 1,): the last is
+    0."""
     sure = np.maximum(cells.q - cells.q_error, 0.0)
     return np.append(np.cumsum(sure[::-1])[::-1], 0.0) * (1 - 4 * _EPS * sure.size)
 
 
-def lower_pld(pair: GaussianPair, step: float, *, tail: float, swapped: bool = False) -> PrivacyLossDistribution:
-    """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from below; arguments as in `upper_pld`."""
+def lower_pld(
+    pair: GaussianPair, step: float, *, tail: float, swapped: bool = False
+) -> PrivacyLossDistribution:
+    """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from below; arguments as in
+    `upper_pld`."""
     direction = DirectedPair(pair, swapped)
     points = loss_indices(direction, step, tail) * step
-    edges = np.concatenate([[points[0] - step / 2], (points[1:] + points[:-1]) / 2, [points[-1] + step / 2]])
+    edges = np.concatenate(
+        [[points[0] - step / 2], (points[1:] + points[:-1]) / 2, [points[-1] + step / 2]]
+    )
     t = direction.place(edges)
     # the last bin takes all losses beyond the grid: its own is log(p / q), like that of any other
     t[-1] = -np.inf if swapped else np.inf
@@ -237,10 +264,13 @@ def lower_pld(pair: GaussianPair, step: float, *, tail: float, swapped: bool = F
         slope[finite] = np.gradient(t[finite], edges[finite])
     moved = np.zeros(t.size)
     loss, masses = _collapsed(direction, t)
-    # a bin that cannot be moved, at the infimum of the loss, may hold most of the mass: the grid is put under it
+    # a bin that cannot be moved, at the infimum of the loss, may hold most of the mass: the grid is
+    # put under it
     points = points + _best_offset(loss - points, masses, step)
     for correct in (_centre, _centre, _centre, _lift):
-        moved = np.clip(moved + correct(loss - points, masses, edges + moved, loss, step), -step / 2, step / 2)
+        moved = np.clip(
+            moved + correct(loss - points, masses, edges + moved, loss, step), -step / 2, step / 2
+        )
         loss, masses = _collapsed(direction, t + moved * slope)
     offset = _best_offset(loss, masses, step)
     keep = masses > 0
@@ -254,11 +284,14 @@ def lower_pld(pair: GaussianPair, step: float, *, tail: float, swapped: bool = F
 def lower_pld_of_many(
     pair: GaussianPair, step: float, *, tail: float, swapped: bool = False
 ) -> PrivacyLossDistribution:
-    """`lower_pld` for a sum of very many losses, where even a small share of a step adds up if bins lie above their
-    points: what cannot be moved onto the grid by its edges, as bins at the infimum of the loss, exchanges shares."""
+    """`lower_pld` for a sum of very many losses, where even a small share of a step adds up if bins
+    lie above their points: what cannot be moved onto the grid by its edges, as bins at the infimum
+    of the loss, exchanges shares."""
     direction = DirectedPair(pair, swapped)
     points = loss_indices(direction, step, tail) * step
-    edges = np.concatenate([[points[0] - step / 2], (points[1:] + points[:-1]) / 2, [points[-1] + step / 2]])
+    edges = np.concatenate(
+        [[points[0] - step / 2], (points[1:] + points[:-1]) / 2, [points[-1] + step / 2]]
+    )
     for _ in range(_ALIGNMENTS):
         check_time()
         t = direction.place(edges)
@@ -272,8 +305,8 @@ def lower_pld_of_many(
 
 
 def _aligned(losses: np.ndarray, masses: np.ndarray, step: float) -> float:
-    """Where to put the grid, modulo its step: under the bin at one of the ends, which has a neighbour on one side alone
-    and may hold much of the mass."""
+    """Where to put the grid, modulo its step: under the bin at one of the ends, which has a
+    neighbour on one side alone and may hold much of the mass."""
     filled = np.flatnonzero(masses > 0)
     if not filled.size:
         return 0.0
@@ -290,10 +323,12 @@ _SMALL = 1e-270  # products of smaller masses lose their digits
 def grouped_pld(
     first: np.ndarray, second: np.ndarray, step: float, slack: float, origin: float = 0.0
 ) -> PrivacyLossDistribution:
-    """The law of ln(first / second) under the first of two measures on the same points, from below: points are grouped
-    about the losses `origin` + i `step`, and groups exchange shares until their losses are those, up to `slack`.
+    """The law of ln(first / second) under the first of two measures on the same points, from below:
+    points are grouped about the losses `origin` + i `step`, and groups exchange shares until their
+    losses are those, up to `slack`.
 
-    Grouping and exchanging are a processing of what tells the points apart, whatever the groups and the shares."""
+    Grouping and exchanging are a processing of what tells the points apart, whatever the groups and
+    the shares."""
     seen = (first > 0) & (second > 0)
     first, second = first[seen], second[seen]
     points = first.size
@@ -315,14 +350,21 @@ def grouped_pld(
     return PrivacyLossDistribution(step, places, first, "lower", offset=origin - 2 * slack)
 
 
-def exchanged(first: np.ndarray, second: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Groups about the ratios `grid`: one whose ratio is too small takes a share of the next group above it, one whose
-    ratio is too large a share of the next one below.  Any shares are valid; these bring all ratios near the grid."""
+def exchanged(
+    first: np.ndarray, second: np.ndarray, grid: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Groups about the ratios `grid`: one whose ratio is too small takes a share of the next group
+    above it, one whose ratio is too large a share of the next one below. Any shares are valid;
+    these bring all ratios near the grid."""
     excess = first - grid * second
     from_above, from_below = np.zeros(grid.size), np.zeros(grid.size)
     richer, poorer = first[1:] - grid[:-1] * second[1:], grid[1:] * second[:-1] - first[:-1]
-    seen = np.minimum(np.minimum(first[1:], first[:-1]), np.minimum(second[1:], second[:-1])) > _SMALL
-    np.divide(-excess[:-1], richer, out=from_above[:-1], where=seen & (excess[:-1] < 0) & (richer > 0))
+    seen = (
+        np.minimum(np.minimum(first[1:], first[:-1]), np.minimum(second[1:], second[:-1])) > _SMALL
+    )
+    np.divide(
+        -excess[:-1], richer, out=from_above[:-1], where=seen & (excess[:-1] < 0) & (richer > 0)
+    )
     np.divide(excess[1:], poorer, out=from_below[1:], where=seen & (excess[1:] > 0) & (poorer > 0))
     # between neighbours
     down, up = np.minimum(from_above[:-1], _MOST_GIVEN), np.minimum(from_below[1:], _MOST_GIVEN)
@@ -338,13 +380,17 @@ def exchanged(first: np.ndarray, second: np.ndarray, grid: np.ndarray) -> tuple[
 
 
 def loss_indices(direction: DirectedPair, step: float, tail: float) -> np.ndarray:
-    """Indices of the points that cells end at, any of which are valid: all in the bulk, ever sparser in the tails."""
+    """Indices of the points that cells end at, any of which are valid: all in the bulk, ever
+    sparser in the tails."""
     below, above = np.clip(direction.range(tail), -MAX_LOSS, MAX_LOSS)
     fine_below, fine_above = np.clip(direction.range(_BULK_TAIL), below, above)
     low, high = int(np.floor(fine_below / step)), int(np.ceil(fine_above / step)) + 1
     if high - low > _MOST_POINTS:
-        raise NumericalError(f"the losses of one step need {high - low} grid points; take a step above {step:g}")
-    # relative width of the sparse cells: it falls with the step, so that finer grids converge in the tails too
+        raise NumericalError(
+            f"the losses of one step need {high - low} grid points; take a step above {step:g}"
+        )
+    # relative width of the sparse cells: it falls with the step, so that finer grids converge in
+    # the tails too
     ratio = min(0.02, 6 / (high - low))
     right = high + _sparse(above / step - high, ratio, step)
     left = low - _sparse(low - below / step, ratio, step)
@@ -363,12 +409,15 @@ def _sparse(reach: float, ratio: float, step: float) -> np.ndarray:
 
 
 def _collapsed(direction: DirectedPair, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Losses log(p / q) of the bins, and their masses, both rounded down; empty bins get loss -inf."""
+    """Losses log(p / q) of the bins, and their masses, both rounded down; empty bins get loss
+    -inf."""
     monotone = np.minimum.accumulate(t) if direction.swapped else np.maximum.accumulate(t)
     cells = direction.masses(monotone)
     masses = np.maximum(cells.p * (1 - 2 * LAW_ERROR) - cells.p_error - _UNDERFLOW, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        loss = np.log(np.maximum(cells.p - cells.p_error - _UNDERFLOW, 0.0)) - np.log(cells.q + cells.q_error + _TINY)
+        loss = np.log(np.maximum(cells.p - cells.p_error - _UNDERFLOW, 0.0)) - np.log(
+            cells.q + cells.q_error + _TINY
+        )
     loss -= 4 * _EPS * (1 + np.abs(loss))
     # where q underflows, the loss of a bin is at least that of its lower edge
     deep = np.flatnonzero((masses > 0) & (cells.q < _DEEP))
@@ -378,7 +427,9 @@ def _collapsed(direction: DirectedPair, t: np.ndarray) -> tuple[np.ndarray, np.n
     return np.where(masses > 0, loss, -np.inf), masses
 
 
-def _centre(gaps: np.ndarray, masses: np.ndarray, edges: np.ndarray, loss: np.ndarray, step: float) -> np.ndarray:
+def _centre(
+    gaps: np.ndarray, masses: np.ndarray, edges: np.ndarray, loss: np.ndarray, step: float
+) -> np.ndarray:
     """Moves of the edges that take smooth gaps away: half of a gap by each edge of its bin."""
     usable = np.where((masses > 0) & (np.abs(gaps) < step / 2), gaps, 0.0)
     moves = np.zeros(edges.size)
@@ -386,12 +437,17 @@ def _centre(gaps: np.ndarray, masses: np.ndarray, edges: np.ndarray, loss: np.nd
     return moves
 
 
-def _lift(gaps: np.ndarray, masses: np.ndarray, edges: np.ndarray, loss: np.ndarray, step: float) -> np.ndarray:
-    """Moves of edges to the right that lift each bin below its point onto it: the lowest part of one bin goes to the
-    top of another, and both rise.  Of the two edges of a bin the one with the greater density is taken."""
+def _lift(
+    gaps: np.ndarray, masses: np.ndarray, edges: np.ndarray, loss: np.ndarray, step: float
+) -> np.ndarray:
+    """Moves of edges to the right that lift each bin below its point onto it: the lowest part of
+    one bin goes to the top of another, and both rise. Of the two edges of a bin the one with the
+    greater density is taken."""
     usable = (masses > 0) & (np.abs(gaps) < step / 2)
     density = np.zeros(edges.size)
-    density[1:-1] = np.where(usable[:-1] & usable[1:], np.sqrt(masses[:-1] * masses[1:]) / step, 0.0)
+    density[1:-1] = np.where(
+        usable[:-1] & usable[1:], np.sqrt(masses[:-1] * masses[1:]) / step, 0.0
+    )
     needed = -np.minimum(np.where(usable, gaps, 0.0), 0.0) * masses
     safe = np.where(usable, loss, edges[:-1] + step / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -400,18 +456,23 @@ def _lift(gaps: np.ndarray, masses: np.ndarray, edges: np.ndarray, loss: np.ndar
     leftwards = density[:-1] > density[1:]
     moves = np.zeros(edges.size)
     moves[:-1] += np.where(leftwards & (needed > 0), np.minimum(by_left, step / 4), 0.0)
-    right = np.where(~leftwards & (needed > 0) & (density[1:] > 0), np.minimum(by_right, step / 4), 0.0)
+    right = np.where(
+        ~leftwards & (needed > 0) & (density[1:] > 0), np.minimum(by_right, step / 4), 0.0
+    )
     moves[1:] = np.maximum(moves[1:], right)
     return moves
 
 
 def _best_offset(gaps: np.ndarray, masses: np.ndarray, step: float) -> float:
-    """Where, modulo the step, to put the grid so that rounding down to it costs least: at one of the gaps."""
+    """Where, modulo the step, to put the grid so that rounding down to it costs least: at one of
+    the gaps."""
     filled = masses > 0
     rest = gaps[filled] - step * np.round(gaps[filled] / step)
     order = np.argsort(rest)
     heights, weights = rest[order], masses[filled][order]
-    return float(heights[int(np.argmin(step * (np.cumsum(weights) - weights) - heights * weights.sum()))])
+    return float(
+        heights[int(np.argmin(step * (np.cumsum(weights) - weights) - heights * weights.sum()))]
+    )
 
 
 _TABLE = 4096  # cells in which a loss that need not be monotone is tabulated
@@ -419,20 +480,21 @@ _PIECE = 2**16  # cells that are worked on together
 
 
 class Statistic(ABC):
-    """A number computed from the output, whose law under P and Q is known: a processing, so that its loss is a lower
-    bound.  The loss need not be monotone."""
+    """A number computed from the output, whose law under P and Q is known: a processing, so that
+    its loss is a lower bound. The loss need not be monotone."""
 
     @abstractmethod
     def masses(self, edges: np.ndarray) -> tuple[Bounds, Bounds]:
-        """Bounds of the masses of the cells between increasing edges, infinite ones included, under P and under Q."""
+        """Bounds of the masses of the cells between increasing edges, infinite ones included, under
+        P and under Q."""
 
     @abstractmethod
     def range(self, tail: float) -> tuple[float, float]:
         """Where all but about `tail` lies under both: any is valid."""
 
     def _directed(self, edges: np.ndarray, swapped: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Masses of the distribution that comes first from below, and of the other from above: whichever is first, its
-        events are never too likely."""
+        """Masses of the distribution that comes first from below, and of the other from above:
+        whichever is first, its events are never too likely."""
         pieces = []
         for start in range(0, edges.size - 1, _PIECE):
             check_time()
@@ -455,12 +517,17 @@ class Statistic(ABC):
             weights = np.where(np.isfinite(ratio), masses, 0.0)
             ratio = np.clip(np.where(weights > 0, ratio, 0.0), -MAX_LOSS, MAX_LOSS)
             mean = np.einsum("i,i", weights, ratio) / weights.sum()
-            spreads.append(math.sqrt(np.einsum("i,i", weights, (ratio - mean) ** 2) / weights.sum()))
+            spreads.append(
+                math.sqrt(np.einsum("i,i", weights, (ratio - mean) ** 2) / weights.sum())
+            )
         return max(*spreads, 1e-9)
 
-    def lower_pld(self, step: float, *, tail: float, swapped: bool = False) -> PrivacyLossDistribution:
-        """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from below: cells of about one loss are
-        united, which is a processing whatever the cells, and their loss rounded down."""
+    def lower_pld(
+        self, step: float, *, tail: float, swapped: bool = False
+    ) -> PrivacyLossDistribution:
+        """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from below: cells of
+        about one loss are united, which is a processing whatever the cells, and their loss rounded
+        down."""
         points, _, table = self._table(tail, swapped)
         crossings = _crossings(points, table, step)
         check_time()
@@ -499,10 +566,14 @@ def _crossings(points: np.ndarray, table: np.ndarray, step: float) -> np.ndarray
     before, after = np.floor(height[:-1]), np.floor(height[1:])
     passed = np.abs(after - before).astype(int)
     if passed.sum() > _MOST_POINTS:
-        raise NumericalError(f"the losses of one step need {passed.sum()} cells; take a step above {step:g}")
+        raise NumericalError(
+            f"the losses of one step need {passed.sum()} cells; take a step above {step:g}"
+        )
     cell = np.repeat(np.arange(passed.size), passed)
     check_time()
     nth = np.arange(cell.size) - np.repeat(np.cumsum(passed) - passed, passed)
     check_time()
-    share = (np.minimum(before, after)[cell] + 1 + nth - height[cell]) / (height[1:] - height[:-1])[cell]
+    share = (np.minimum(before, after)[cell] + 1 + nth - height[cell]) / (height[1:] - height[:-1])[
+        cell
+    ]
     return np.asarray(centres[cell] + np.clip(share, 0.0, 1.0) * (centres[1:] - centres[:-1])[cell])

@@ -14,8 +14,10 @@ from dpsub.sampling import Poisson, Schedule, TruncatedPoisson, Wor, Wr
 from dpsub.sampling.base import Sampler
 
 UNITS = (
-    "noise multipliers of events are read as dp-accounting documents them, noise scale over the norm bound C of one "
-    "record; where a record is replaced the sum moves by 2 C: double what was meant as noise over 2 C"
+    "noise multipliers of events are read as dp-accounting documents them, noise scale over the "
+    "norm bound C of one "
+    "record; where a record is replaced the sum moves by 2 C: double what was meant as noise over "
+    "2 C"
 )
 _NOISE = {f"{name.capitalize()}DpEvent": name for name in MECHANISMS}
 _DEEPEST = 100
@@ -27,9 +29,10 @@ def ledger_of(event: object) -> Ledger:
     Parameters
     ----------
     event : DpEvent, its named tuple, or a mapping
-        Gaussian and Laplace noise on the sum of all records, of a Poisson sample, or of one of fixed size, with or
-        without replacement; truncated Poisson samples; compositions of these, nested at will.  A mapping, as JSON has
-        it, has the key `class_name` and one for each attribute.  dp-accounting itself is not needed.
+        Gaussian and Laplace noise on the sum of all records, of a Poisson sample, or of one of
+        fixed size, with or without replacement; truncated Poisson samples; compositions of these,
+        nested at will. A mapping, as JSON has it, has the key `class_name` and one for each
+        attribute.  dp-accounting itself is not needed.
 
     Raises
     ------
@@ -40,16 +43,21 @@ def ledger_of(event: object) -> Ledger:
 
     Notes
     -----
-    A noise multiplier is the noise scale over the norm bound C of one record, as dp-accounting documents it, and as
-    `account` takes it.  Its RDP accountant takes it as the noise over the sensitivity where a record is replaced
-    (google/differential-privacy, issue 378).
+    A noise multiplier is the noise scale over the norm bound C of one record, as dp-accounting
+    documents it, and as `account` takes it. Its RDP accountant takes it as the noise over the
+    sensitivity where a record is replaced (google/differential-privacy, issue 378).
 
     Examples
     --------
     >>> import dpsub
     >>> gaussian = {"class_name": "GaussianDpEvent", "noise_multiplier": 1.0}
-    >>> sampled = {"class_name": "PoissonSampledDpEvent", "sampling_probability": 0.01, "event": gaussian}
-    >>> ledger = dpsub.ledger_of({"class_name": "SelfComposedDpEvent", "event": sampled, "count": 100})
+    >>> sampled = {
+    ...     "class_name": "PoissonSampledDpEvent",
+    ...     "sampling_probability": 0.01,
+    ...     "event": gaussian,
+    ... }
+    >>> composed = {"class_name": "SelfComposedDpEvent", "event": sampled, "count": 100}
+    >>> ledger = dpsub.ledger_of(composed)
     >>> [(release.sampler, release.steps) for release in ledger]
     [(Poisson(rate=0.01), 100)]
     >>> dpsub.check(ledger, delta=1e-5, claimed_epsilon=0.7).verdict
@@ -61,7 +69,9 @@ def ledger_of(event: object) -> Ledger:
         once = replace(release, steps=1)
         steps[once] = steps.get(once, 0) + release.steps
     if not steps:
-        raise ArgumentError(f"an event must release something, got {type(event).__name__} without a release in it")
+        raise ArgumentError(
+            f"an event must release something, got {type(event).__name__} without a release in it"
+        )
     return Ledger(replace(once, steps=total) for once, total in steps.items())
 
 
@@ -69,11 +79,15 @@ def _releases(event: object, times: int, depth: int) -> Iterator[Release]:
     """Yield what `times` such events release."""
     name, fields = _read(event)
     if depth > _DEEPEST:
-        raise ArgumentError(f"events must be nested at most {_DEEPEST} deep, got more; flatten them")
+        raise ArgumentError(
+            f"events must be nested at most {_DEEPEST} deep, got more; flatten them"
+        )
 
     def value(field: str) -> Any:
         if field not in fields:
-            raise ArgumentError(f"{name} needs {field}, got {', '.join(fields) or 'nothing'}; add it")
+            raise ArgumentError(
+                f"{name} needs {field}, got {', '.join(fields) or 'nothing'}; add it"
+            )
         return fields[field]
 
     sampler: Sampler | Schedule
@@ -86,7 +100,9 @@ def _releases(event: object, times: int, depth: int) -> Iterator[Release]:
     elif name == "ComposedDpEvent":
         events = value("events")
         if not isinstance(events, list | tuple):
-            raise ArgumentError(f"events of ComposedDpEvent must be a list, got {type(events).__name__}")
+            raise ArgumentError(
+                f"events of ComposedDpEvent must be a list, got {type(events).__name__}"
+            )
         for one in events:
             yield from _releases(one, times, depth + 1)
     elif name in _NOISE:
@@ -98,10 +114,13 @@ def _releases(event: object, times: int, depth: int) -> Iterator[Release]:
         yield _sampled(name, Poisson(value("sampling_probability")), None, value("event"), times)
     elif name in ("SampledWithoutReplacementDpEvent", "SampledWithReplacementDpEvent"):
         kind = Wr if name == "SampledWithReplacementDpEvent" else Wor
-        yield _sampled(name, kind(value("sample_size")), value("source_dataset_size"), value("event"), times)
+        yield _sampled(
+            name, kind(value("sample_size")), value("source_dataset_size"), value("event"), times
+        )
     else:
         raise UnsupportedError(
-            f"events of class {name} have no meaning here, only those of Gaussian and Laplace noise, of samples drawn "
+            f"events of class {name} have no meaning here, only those of Gaussian and Laplace "
+            "noise, of samples drawn "
             "for one of them, and of their composition"
         )
 
@@ -111,11 +130,14 @@ def _sampled(name: str, sampler: Sampler, n: int | None, event: object, times: i
     inner, fields = _read(event)
     if inner not in _NOISE:
         raise UnsupportedError(
-            f"{name} of {inner} has no meaning here: what is released from one sample must be one GaussianDpEvent or "
+            f"{name} of {inner} has no meaning here: what is released from one sample must be one "
+            "GaussianDpEvent or "
             "LaplaceDpEvent, as several releases from one sample are not fresh"
         )
     if "noise_multiplier" not in fields:
-        raise ArgumentError(f"{inner} needs noise_multiplier, got {', '.join(fields) or 'nothing'}; add it")
+        raise ArgumentError(
+            f"{inner} needs noise_multiplier, got {', '.join(fields) or 'nothing'}; add it"
+        )
     return Release(sampler, n, fields["noise_multiplier"], times, _NOISE[inner])
 
 
@@ -123,11 +145,20 @@ def _read(event: object) -> tuple[str, Mapping[str, Any]]:
     """Return the class of an event, and its attributes."""
     if isinstance(event, Mapping):
         if not isinstance(name := event.get("class_name"), str):
-            raise ArgumentError(f"an event needs its class_name, got {', '.join(map(str, event)) or 'nothing'}; add it")
-        return name, {key: value for key, value in event.items() if key not in ("class_name", "module_name")}
+            raise ArgumentError(
+                "an event needs its class_name, got "
+                f"{', '.join(map(str, event)) or 'nothing'}; add it"
+            )
+        return name, {
+            key: value for key, value in event.items() if key not in ("class_name", "module_name")
+        }
     kind = type(event).__name__
     if hasattr(event, "class_name") and isinstance(event, tuple):
         return str(event.class_name), event._asdict()  # type: ignore[attr-defined]
     if not kind.endswith("DpEvent"):
-        raise UnsupportedError(f"an event must be a DpEvent of dp-accounting, or JSON of one, got {kind}")
-    return kind, {one.name: getattr(event, one.name) for one in getattr(type(event), "__attrs_attrs__", ())}
+        raise UnsupportedError(
+            f"an event must be a DpEvent of dp-accounting, or JSON of one, got {kind}"
+        )
+    return kind, {
+        one.name: getattr(event, one.name) for one in getattr(type(event), "__attrs_attrs__", ())
+    }

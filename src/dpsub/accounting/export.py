@@ -1,4 +1,5 @@
-"""Composed privacy loss distributions as plain arrays, in a file, and as an object of dp-accounting."""
+"""Composed privacy loss distributions as plain arrays, in a file, and as an object of
+dp-accounting."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from dpsub.files import replace_file
 _STEP = 1 / 48  # of the grid, in standard deviations of the loss of one event
 _TAIL = 1e-18
 DIRECTIONS = ("forward", "backward")
-"""Of two data sets the first against the second, and the other way round; the first is the one with a record more."""
+"""Of two data sets the first against the second, and the other way round; the first is the one with
+a record more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +32,12 @@ class ComposedLaw:
     Attributes
     ----------
     losses, masses : ndarray, shape (n,)
-        Masses at finite losses (nats, increasing).  Total masses need not be 1.
+        Masses at finite losses (nats, increasing). Total masses need not be 1.
     infinity : float
         Mass of an infinite loss.
     side : {"upper", "lower"}
-        delta(epsilon) = sum over losses > epsilon of (1 - e^(epsilon - loss)) mass + infinity is at least, or at most,
-        that of the releases.
+        delta(epsilon) = sum over losses > epsilon of (1 - e^(epsilon - loss)) mass + infinity is at
+        least, or at most, that of the releases.
     direction : {"forward", "backward"}
         See `DIRECTIONS`.
     """
@@ -48,35 +50,46 @@ class ComposedLaw:
 
     def delta(self, epsilon: float) -> float:
         """The formula of `side`, rounded to it."""
-        value = float(np.sum(self.masses * -np.expm1(np.minimum(epsilon - self.losses, 0.0)))) + self.infinity
+        value = (
+            float(np.sum(self.masses * -np.expm1(np.minimum(epsilon - self.losses, 0.0))))
+            + self.infinity
+        )
         return value * (1 + 1e-12 if self.side == "upper" else 1 - 1e-12)
 
 
 @dataclass(frozen=True, eq=False)
 class Export:
-    """Laws of both sides, where an attack is known, in both directions; `step`: of their grid, nats."""
+    """Laws of both sides, where an attack is known, in both directions; `step`: of their grid,
+    nats."""
 
     laws: tuple[ComposedLaw, ...]
     step: float
 
     def save(self, path: str | Path) -> None:
-        """Write NumPy arrays (NPZ): side and direction, shape (laws,), and for law i losses_i, masses_i, infinity_i."""
-        arrays: dict[str, Any] = {name: np.array([getattr(law, name) for law in self.laws])
-                                  for name in ("side", "direction")}  # fmt: skip
+        """Write NumPy arrays (NPZ): side and direction, shape (laws,), and for law i losses_i,
+        masses_i, infinity_i."""
+        arrays: dict[str, Any] = {
+            name: np.array([getattr(law, name) for law in self.laws])
+            for name in ("side", "direction")
+        }
         for i, law in enumerate(self.laws):
-            arrays |= {f"{name}_{i}": getattr(law, name) for name in ("losses", "masses", "infinity")}
+            arrays |= {
+                f"{name}_{i}": getattr(law, name) for name in ("losses", "masses", "infinity")
+            }
         out = io.BytesIO()
         np.savez_compressed(out, **arrays)
         replace_file(Path(path), out.getvalue())
 
     def dp_accounting(self) -> Any:
-        """The upper laws as a `PrivacyLossDistribution` of dp-accounting, which must be installed: forward is its
-        removal, backward its addition."""
+        """The upper laws as a `PrivacyLossDistribution` of dp-accounting, which must be installed:
+        forward is its removal, backward its addition."""
         try:
             pld = import_module("dp_accounting.pld.privacy_loss_distribution")
             pmf = import_module("dp_accounting.pld.pld_pmf")
         except ModuleNotFoundError:
-            raise UnsupportedError("this needs dp-accounting, which is not installed; pip install it") from None
+            raise UnsupportedError(
+                "this needs dp-accounting, which is not installed; pip install it"
+            ) from None
         upper = {law.direction: law for law in self.laws if law.side == "upper"}
         made = []
         for direction in DIRECTIONS:
@@ -86,13 +99,16 @@ class Export:
 
 
 def _on_multiples(law: ComposedLaw, step: float) -> tuple[int, np.ndarray]:
-    """First index and masses at multiples of the step: what is between two goes to both, its masses under P and Q kept,
-    which is a processing of the dominating pair backwards and raises every delta."""
+    """First index and masses at multiples of the step: what is between two goes to both, its masses
+    under P and Q kept, which is a processing of the dominating pair backwards and raises every
+    delta."""
     place = np.floor(law.losses / step).astype(np.int64)
     share = np.clip(np.expm1(place * step - law.losses) / np.expm1(-step) * (1 + 1e-12), 0.0, 1.0)
     first, size = int(place.min()), int(place.max() - place.min()) + 2
     if size > MAX_GRID:
-        raise NumericalError(f"the law needs {size} points of one array, more than {MAX_GRID}; take a larger step")
+        raise NumericalError(
+            f"the law needs {size} points of one array, more than {MAX_GRID}; take a larger step"
+        )
     masses = np.bincount(place - first, law.masses * (1 - share), minlength=size)
     masses += np.bincount(place - first + 1, law.masses * share, minlength=size)
     return first, masses * (1 + 1e-12)

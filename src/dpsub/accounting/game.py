@@ -1,10 +1,12 @@
-"""Many steps of samples of fixed size as a game: a proved upper end that, without replacement, tends to the truth.
+"""Many steps of samples of fixed size as a game: a proved upper end that, without replacement,
+tends to the truth.
 
-At each step an adversary picks vectors of the unit ball: v and v' of the differing record, and those of the members
-that it replaces.  The value of the game bounds the privacy of the steps (docs/accounting.md, section 4, Theorem 11 and
-Lemma 20).  Cells of triples, v, v' and the first member replaced, cover all choices (Lemma 14), a pair dominates each
-cell (Theorems 15 and 22), and the largest mean of the value of the steps to come, over all cells, bounds the value one
-step earlier.  Any cover is valid; cells that are played near the answer are cut in two.
+At each step an adversary picks vectors of the unit ball: v and v' of the differing record, and
+those of the members that it replaces. The value of the game bounds the privacy of the steps
+(docs/accounting.md, section 4, Theorem 11 and Lemma 20). Cells of triples, v, v' and the first
+member replaced, cover all choices (Lemma 14), a pair dominates each cell (Theorems 15 and 22), and
+the largest mean of the value of the steps to come, over all cells, bounds the value one step
+earlier. Any cover is valid; cells that are played near the answer are cut in two.
 """
 
 from __future__ import annotations
@@ -31,13 +33,15 @@ from dpsub.accounting.pld import (
     check_time,
     time_limited,
     two_sided_pld,
-)  # fmt: skip
+)
 from dpsub.accounting.proofs import PROFILE_ERROR
 from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
-_ERROR = 4e-12  # relative, charged for positive and negative terms of a profile (tails to 40 deviations)
-_ROOT_ERROR = 1e-12  # what rounding may do to the equation of a threshold, over the size of its terms
+# relative, charged for positive and negative terms of a profile (tails to 40 deviations)
+_ERROR = 4e-12
+# what rounding may do to the equation of a threshold, over the size of its terms
+_ROOT_ERROR = 1e-12
 _NEWTON_STEPS = 40
 _LEAST, _FLATTEST = 1e-3, 1e-5  # least f over d, and least h: larger ones are less private
 _STEEPEST = 8.0  # largest h for which charges are spread
@@ -45,13 +49,17 @@ _MOST_CHARGED = 690.0  # log of the largest charge: smaller ones are less privat
 
 
 def best_half_line(*points: tuple[np.ndarray, float]) -> np.ndarray:
-    """Upper bounds of S = sup over t of Phi(t) - sum over points (ln w, d) of w Phi(t - d), with broadcasting;
-    distances d >= 0 in units of the noise.
+    """Upper bounds of S = sup over t of Phi(t) - sum over points (ln w, d) of w Phi(t - d), with
+    broadcasting; distances d >= 0 in units of the noise.
 
-    The best t is where the sum of w exp(t d - d^2 / 2) is 1.  Its logarithm is a convex, increasing function of t, so
-    Newton steps from the right stay there; what the last residual may hide is charged."""
+    The best t is where the sum of w exp(t d - d^2 / 2) is 1. Its logarithm is a convex, increasing
+    function of t, so Newton steps from the right stay there; what the last residual may hide is
+    charged."""
     farthest = max(distance for _, distance in points)
-    terms = [(np.minimum(weight, _MOST_CHARGED), max(distance, _LEAST * farthest)) for weight, distance in points]
+    terms = [
+        (np.minimum(weight, _MOST_CHARGED), max(distance, _LEAST * farthest))
+        for weight, distance in points
+    ]
     # each term alone gives a place that is too far to the right
     t = np.minimum.reduce(np.broadcast_arrays(*(d / 2 - weight / d for weight, d in terms)))
     for _ in range(_NEWTON_STEPS):
@@ -60,7 +68,10 @@ def best_half_line(*points: tuple[np.ndarray, float]) -> np.ndarray:
         residual = exponents[0]
         for other in exponents[1:]:
             residual = np.logaddexp(residual, other)
-        slope = sum(d * np.exp(exponent - residual) for exponent, (_, d) in zip(exponents, terms, strict=True))
+        slope = sum(
+            d * np.exp(exponent - residual)
+            for exponent, (_, d) in zip(exponents, terms, strict=True)
+        )
         size = 1 + farthest * (np.abs(t) + farthest)
         if np.all(np.abs(residual) <= _ROOT_ERROR * size):
             break
@@ -72,15 +83,21 @@ def best_half_line(*points: tuple[np.ndarray, float]) -> np.ndarray:
     return np.asarray(np.clip(np.where(hidden < 1, value, most), 0.0, 1.0))
 
 
-def three_points(log_order: np.ndarray, log_charge: np.ndarray, reach: float, apart: float) -> np.ndarray:
-    """Upper bounds of Psi(a, tau; f, d) (Lemma 12), a >= 1, tau >= 0; f and d in units of the noise."""
+def three_points(
+    log_order: np.ndarray, log_charge: np.ndarray, reach: float, apart: float
+) -> np.ndarray:
+    """Upper bounds of Psi(a, tau; f, d) (Lemma 12), a >= 1, tau >= 0; f and d in units of the
+    noise."""
     return best_half_line((log_order, apart), (log_charge, reach))
 
 
-def replaced_profile(rate: float, reach: float, apart: float, missed: float | None = None) -> Profile:
-    """Upper bounds of sup H_a((1 - q) N(0) + q N(x) || (1 - q) N(0) + q N(y)), a >= 1, over |x| <= `reach` and
-    |x - y| <= `apart`, in units of the noise.  The numbers x = reach and y = reach - apart, of either sign, attain it
-    (docs/accounting.md, Lemma 12).  `missed` is 1 - q (`complement`)."""
+def replaced_profile(
+    rate: float, reach: float, apart: float, missed: float | None = None
+) -> Profile:
+    """Upper bounds of sup H_a((1 - q) N(0) + q N(x) || (1 - q) N(0) + q N(y)), a >= 1, over |x| <=
+    `reach` and |x - y| <= `apart`, in units of the noise. The numbers x = reach and y = reach -
+    apart, of either sign, attain it (docs/accounting.md, Lemma 12). `missed` is 1 - q
+    (`complement`)."""
     log_odds = log_complement(rate, missed) - math.log(rate)
 
     def profile(log_order: np.ndarray) -> np.ndarray:
@@ -94,15 +111,18 @@ def replaced_profile(rate: float, reach: float, apart: float, missed: float | No
 
 
 def spread_charges(height: float, reach: float) -> tuple[np.ndarray, np.ndarray]:
-    """Logarithms of the points, and the weights, of a law under which no falling convex function has a smaller mean
-    than under W = exp(h Z - h^2 / 2), up to the probability left of the points: bins of Z between +-`reach` are moved
-    to their ends, with the mean of W kept, and what is right of them to the last one."""
+    """Logarithms of the points, and the weights, of a law under which no falling convex function
+    has a smaller mean than under W = exp(h Z - h^2 / 2), up to the probability left of the points:
+    bins of Z between +-`reach` are moved to their ends, with the mean of W kept, and what is right
+    of them to the last one."""
     h = max(height, _FLATTEST)
     width = min(max(0.08 / h, 0.1), 1.0)
     z = np.linspace(-reach, reach, math.ceil(2 * reach / width) + 1)
     log_points = h * z - h * h / 2
     # bins right of their centre as differences of the upper tail
-    mass, mean = (np.where(z[1:] <= u, np.diff(ndtr(z - u)), -np.diff(ndtr(u - z))) for u in (0.0, h))
+    mass, mean = (
+        np.where(z[1:] <= u, np.diff(ndtr(z - u)), -np.diff(ndtr(u - z))) for u in (0.0, h)
+    )
     growth = -np.expm1(-h * np.diff(z))
     up = np.clip((mean / np.exp(log_points[1:]) - mass * (1 - growth)) / growth, 0.0, mass)
     error = (64 + 16 * reach**2) * _EPS * mass / growth
@@ -113,9 +133,10 @@ def spread_charges(height: float, reach: float) -> tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Copies:
-    """How often a sample holds the record: it passes the stage before the last with probability `passed`, q, `missed`
-    being 1 - q (`complement`), and is then drawn l times with probability counts[l].  Where it does not pass, the base
-    has a random weight: `points` and `weights` of a law under which no falling convex function has a smaller mean."""
+    """How often a sample holds the record: it passes the stage before the last with probability
+    `passed`, q, `missed` being 1 - q (`complement`), and is then drawn l times with probability
+    counts[l]. Where it does not pass, the base has a random weight: `points` and `weights` of a law
+    under which no falling convex function has a smaller mean."""
 
     counts: tuple[float, ...]
     passed: float = 1.0
@@ -130,39 +151,56 @@ class Copies:
 
     @classmethod
     def of_draws(
-        cls, counts: Sequence[float], passed: float, slots: int, draws: int, missed: float | None = None
+        cls,
+        counts: Sequence[float],
+        passed: float,
+        slots: int,
+        draws: int,
+        missed: float | None = None,
     ) -> Copies:
-        """Of a stage that draws with replacement from the slots of a sample that holds the record with probability
-        `passed`: the base weighs b (1 - 1/b)^m over the number of slots that are not drawn."""
+        """Of a stage that draws with replacement from the slots of a sample that holds the record
+        with probability `passed`: the base weighs b (1 - 1/b)^m over the number of slots that are
+        not drawn."""
         others = slots - 1
         filled = np.arange(min(draws, others) + 1)
         law = np.zeros(filled.size)
         law[0] = 1.0
         for _ in range(draws):
             check_time()
-            law = law * (filled / others) + np.append(0.0, law[:-1]) * ((others + 1 - filled) / others)
+            law = law * (filled / others) + np.append(0.0, law[:-1]) * (
+                (others + 1 - filled) / others
+            )
         error = 8 * _EPS * (draws + 8)
-        weight = np.exp(math.log(slots) + draws * math.log1p(-1 / slots)) / (slots - filled[1:]) * (1 - error)
+        weight = (
+            np.exp(math.log(slots) + draws * math.log1p(-1 / slots))
+            / (slots - filled[1:])
+            * (1 - error)
+        )
         law = law[1:] * (1 + error)
         spread = math.sqrt(np.einsum("i,i", law, (weight - 1) ** 2))
         inner = 1 + spread * np.array(_BETWEEN)
-        ends = np.unique(np.concatenate([weight[[0, -1]], inner[(inner > weight[0]) & (inner < weight[-1])]]))
+        ends = np.unique(
+            np.concatenate([weight[[0, -1]], inner[(inner > weight[0]) & (inner < weight[-1])]])
+        )
         if ends.size == 1:
             return cls(tuple(counts), passed, tuple(ends.tolist()), (1.0 + error,), missed)
         right = np.clip(np.searchsorted(ends, weight), 1, ends.size - 1)
         share = (weight - ends[right - 1]) / (ends[right] - ends[right - 1])
-        moved = np.bincount(right, law * share, ends.size) + np.bincount(right - 1, law * (1 - share), ends.size)
+        moved = np.bincount(right, law * share, ends.size) + np.bincount(
+            right - 1, law * (1 - share), ends.size
+        )
         return cls(tuple(counts), passed, tuple(ends.tolist()), tuple(moved.tolist()), missed)
 
 
-_BETWEEN = (-4.0, -1.3, 1.3, 4.0, 9.0)  # standard deviations of the base's weight, from its mean, where bins end
+# standard deviations of the base's weight, from its mean, where bins end
+_BETWEEN = (-4.0, -1.3, 1.3, 4.0, 9.0)
 
 
 @dataclass(frozen=True)
 class CellProfile:
-    """sup of H_a over a cell, a >= 1, in one direction, for the lengths of one copy: |x| <= `radius`, |x - y| <=
-    `apart`, and, along x - y, x is at most `foot` beyond the origin, whose distance from the line through x and y is at
-    most `height` (all over C)."""
+    """sup of H_a over a cell, a >= 1, in one direction, for the lengths of one copy: |x| <=
+    `radius`, |x - y| <= `apart`, and, along x - y, x is at most `foot` beyond the origin, whose
+    distance from the line through x and y is at most `height` (all over C)."""
 
     copies: Copies
     scale: float
@@ -182,8 +220,13 @@ class CellProfile:
         odds = self.copies.odds
         weights = np.log((counts[0] + odds * np.array(self.copies.points)) / (counts[0] + odds))
         total = np.full(log_order.shape, lost)
-        for count, radius, charge in zip(likely, radii, self._charges(log_order, likely, radii), strict=True):
-            points = (log_order[:, None], count * self.apart / self.scale), (charge[:, None] + weights, radius)
+        for count, radius, charge in zip(
+            likely, radii, self._charges(log_order, likely, radii), strict=True
+        ):
+            points = (
+                (log_order[:, None], count * self.apart / self.scale),
+                (charge[:, None] + weights, radius),
+            )
             # neither this nor the sums below wait for threads, as a dot product would
             bound = np.einsum("ij,j->i", best_half_line(*points), np.array(self.copies.weights))
             if count == 1 and odds == 0:
@@ -203,13 +246,17 @@ class CellProfile:
         reach = max(8.5, math.sqrt(-2 * math.log(self.tail)))
         log_points, weights = spread_charges(height, reach)
         charges = log_charge[:, None] + log_points
-        values = best_half_line((log_order[:, None], self.apart / self.scale), (charges, self.foot / self.scale))
+        values = best_half_line(
+            (log_order[:, None], self.apart / self.scale), (charges, self.foot / self.scale)
+        )
         return np.asarray(np.einsum("ij,j->i", values, weights) + float(ndtr(-reach)))
 
-    def _charges(self, log_order: np.ndarray, likely: Sequence[int], radii: Sequence[float]) -> list[np.ndarray]:
-        """ln tau_l for each likely count l; any tau_l >= 0 of mean (a - 1) (p_0 + (1 - q) / q), q = `passed`, are
-        valid.  On a line with these radii one half-line {t > c} is the best for all l, as far as charges are above
-        0."""
+    def _charges(
+        self, log_order: np.ndarray, likely: Sequence[int], radii: Sequence[float]
+    ) -> list[np.ndarray]:
+        """ln tau_l for each likely count l; any tau_l >= 0 of mean (a - 1) (p_0 + (1 - q) / q), q =
+        `passed`, are valid. On a line with these radii one half-line {t > c} is the best for all l,
+        as far as charges are above 0."""
         counts, widest = self.copies.counts, 2 / self.scale
         with np.errstate(divide="ignore"):
             budget = np.log(np.expm1(log_order)) + math.log(counts[0] + self.copies.odds)
@@ -220,10 +267,15 @@ class CellProfile:
             """p_l tau_l where c is the best, at orders e^x."""
 
             def tilted(place: float, log_weight: np.ndarray | float = 0.0) -> np.ndarray:
-                return np.asarray(np.exp(np.minimum(log_weight + place * c - place * place / 2, _MOST_CHARGED)))
+                return np.asarray(
+                    np.exp(np.minimum(log_weight + place * c - place * place / 2, _MOST_CHARGED))
+                )
 
             return [
-                counts[count] * np.maximum(tilted(radius) - tilted(radius - count * self.apart / self.scale, x), 0.0)
+                counts[count]
+                * np.maximum(
+                    tilted(radius) - tilted(radius - count * self.apart / self.scale, x), 0.0
+                )
                 for count, radius in zip(likely, radii, strict=True)
             ]
 
@@ -238,15 +290,18 @@ class CellProfile:
         shares[0] = np.maximum(shares[0], _TINY)
         log_total = np.log(np.sum(shares, axis=0))
         with np.errstate(divide="ignore"):
-            return [np.log(share / counts[count]) - log_total + budget
-                    for count, share in zip(likely, shares, strict=True)]  # fmt: skip
+            return [
+                np.log(share / counts[count]) - log_total + budget
+                for count, share in zip(likely, shares, strict=True)
+            ]
 
 
 _THRESHOLDS, _BISECTIONS = 100, 40
 
 
 class Cells(Protocol):
-    """Cells of the choices of one step, whatever describes them: which one holds all, where the extreme ones are."""
+    """Cells of the choices of one step, whatever describes them: which one holds all, where the
+    extreme ones are."""
 
     @property
     def whole(self) -> Any: ...
@@ -262,8 +317,9 @@ class Cells(Protocol):
 
 
 class Cell(NamedTuple):
-    """Triples v, v', g on the unit circle, the axis of symmetry of v and v' vertical: the angle of v and v' from its
-    foot is between `low` and `high`, that of g from its top between `left` and `right` (radians), and no larger."""
+    """Triples v, v', g on the unit circle, the axis of symmetry of v and v' vertical: the angle of
+    v and v' from its foot is between `low` and `high`, that of g from its top between `left` and
+    `right` (radians), and no larger."""
 
     low: float
     high: float
@@ -278,19 +334,24 @@ class Cell(NamedTuple):
             [Cell(low, half, left, right), Cell(half, high, left, right)],
             [Cell(low, high, left, middle), Cell(low, high, middle, right)],
         )
-        first, second = ([Cell(a, b, max(c, -b), min(d, b)) for a, b, c, d in cut if c < b and d > -b] for cut in cuts)
+        first, second = (
+            [Cell(a, b, max(c, -b), min(d, b)) for a, b, c, d in cut if c < b and d > -b]
+            for cut in cuts
+        )
         return first, second
 
 
 @dataclass(frozen=True)
 class GaussianCells:
-    """Cells of triples for samples that hold a record as often as `copies` says, Gaussian noise of multiplier
-    `scale`."""
+    """Cells of triples for samples that hold a record as often as `copies` says, Gaussian noise of
+    multiplier `scale`."""
 
     copies: Copies
     scale: float
     whole: ClassVar[Cell] = Cell(0.0, math.pi / 2, -math.pi / 2, math.pi / 2)
-    extremes: ClassVar[Sequence[Cell]] = [Cell(math.pi / 2, math.pi / 2, g, g) for g in (-math.pi / 2, math.pi / 2)]
+    extremes: ClassVar[Sequence[Cell]] = [
+        Cell(math.pi / 2, math.pi / 2, g, g) for g in (-math.pi / 2, math.pi / 2)
+    ]
     """v and v' antipodal, g, the member replaced, at one of them: those of the filler flip."""
 
     def profiles(self, cell: Cell, tail: float) -> tuple[CellProfile, CellProfile]:
@@ -300,7 +361,10 @@ class GaussianCells:
         height = math.cos(low) + math.cos(0.0 if left <= 0 <= right else min(abs(left), abs(right)))
 
         def profile(far: float, near: float) -> CellProfile:
-            foot, radius = min(math.sin(high) + math.sin(far), apart), 2 * math.cos(max(0.0, near) / 2)
+            foot, radius = (
+                min(math.sin(high) + math.sin(far), apart),
+                2 * math.cos(max(0.0, near) / 2),
+            )
             return CellProfile(self.copies, self.scale, tail, apart, radius, foot, height)
 
         return profile(-left, low + left), profile(right, low - right)
@@ -320,13 +384,14 @@ class GaussianCells:
 
 @dataclass(frozen=True, eq=False)
 class Game:
-    """k steps, each with one of several dominating pairs, chosen from the past: upper bounds of delta(epsilon) for
-    epsilon in [0, `end`].  PLDs of one step, side "upper", without offsets; their set holds the mirror image of each.
-    Losses of mass at most `lost` may count as infinite.
+    """k steps, each with one of several dominating pairs, chosen from the past: upper bounds of
+    delta(epsilon) for epsilon in [0, `end`]. PLDs of one step, side "upper", without offsets; their
+    set holds the mirror image of each. Losses of mass at most `lost` may count as infinite.
 
-    Kept is A(x) = e^(tilt x - r kappa) V_r(x), V_r(x) + r infinity a bound of the value of r steps at order e^x, on the
-    grid from 0 to `end`; kappa is the largest log mean of e^(tilt loss), so that no kernel has a sum above 1.  With
-    choices that are kept for a `block` of steps the value is no bound: it shows, sooner, which pairs are chosen."""
+    Kept is A(x) = e^(tilt x - r kappa) V_r(x), V_r(x) + r infinity a bound of the value of r steps
+    at order e^x, on the grid from 0 to `end`; kappa is the largest log mean of e^(tilt loss), so
+    that no kernel has a sum above 1. With choices that are kept for a `block` of steps the value is
+    no bound: it shows, sooner, which pairs are chosen."""
 
     plds: Sequence[PrivacyLossDistribution]
     steps: int
@@ -336,25 +401,34 @@ class Game:
     block: int = 1
 
     def played(self) -> Value:
-        """The value of all steps, and how often each pair was chosen where it matters; NumericalError if the grid is
-        too long."""
+        """The value of all steps, and how often each pair was chosen where it matters;
+        NumericalError if the grid is too long."""
         step, tilt, k = self.plds[0].step, self.tilt, self.steps // self.block
         size = math.ceil(self.end / step) + 1
         laws, left, right, infinity, kappa = self._kernels(size - 1)
         n = fft.next_fast_len(left + size + right, real=True)
         if n * len(laws) > _MOST_POINTS:
-            raise NumericalError(f"the game needs {n * len(laws)} grid points, more than {_MOST_POINTS}")
-        spectra = np.stack([fft.rfft(np.bincount(places % n, masses, minlength=n)) for places, masses in laws])
+            raise NumericalError(
+                f"the game needs {n * len(laws)} grid points, more than {_MOST_POINTS}"
+            )
+        spectra = np.stack(
+            [fft.rfft(np.bincount(places % n, masses, minlength=n)) for places, masses in laws]
+        )
         spectra, kappa = spectra**self.block, kappa * self.block
         x, inside = np.arange(size) * step, slice(left, left + size)
         beyond = x[-1] + np.arange(1, right + 1) * step
-        # V_0 = 0 at orders above 1; below, V(1/a) = 1 - 1/a + V(a)/a, as for the truth that V bounds
+        # V_0 = 0 at orders above 1; below, V(1/a) = 1 - 1/a + V(a)/a, as for the truth that V
+        # bounds
         value, chosen = np.zeros(size), np.zeros(len(laws), dtype=int)
         near = x[left:0:-1]
         mirrored, identity = np.exp(-(1 + 2 * tilt) * near), -np.expm1(-near) * np.exp(-tilt * near)
         # whatever is played, V_r is at most largest e^(r kappa - tilt x), at most 1, and falls
         largest = (tilt / (1 + tilt)) ** tilt / (1 + tilt) if tilt > 0 else 1.0
-        growth, round_off, padded = np.exp(tilt * (beyond - x[-1])), 16 * _EPS * math.log2(n), np.zeros(n)
+        growth, round_off, padded = (
+            np.exp(tilt * (beyond - x[-1])),
+            16 * _EPS * math.log2(n),
+            np.zeros(n),
+        )
         grown = 1 + 4 * _EPS * (8 + (2 + 2 * tilt) * float(beyond[-1]) + abs(k * kappa))
         started = time.monotonic()
         for r in range(k):
@@ -366,16 +440,21 @@ class Game:
             moved = fft.irfft(spectra * fft.rfft(padded), n=n)[:, inside]
             value = moved.max(axis=0)
             if r % max(1, k // _LOOKS) == 0:
-                chosen += np.bincount(moved[:, value > _MATTERS * value.max()].argmax(axis=0), minlength=len(laws))
+                chosen += np.bincount(
+                    moved[:, value > _MATTERS * value.max()].argmax(axis=0), minlength=len(laws)
+                )
             np.maximum(value, 0.0, out=value)
             value *= grown
             value += round_off * math.sqrt(np.einsum("i,i->", padded, padded))
         shares, seconds = chosen / chosen.sum(), time.monotonic() - started
         return Value(x, value, tilt, k * kappa, self.steps * infinity, shares, seconds)
 
-    def _kernels(self, most: int) -> tuple[list[tuple[np.ndarray, np.ndarray]], int, int, float, float]:
-        """Places and tilted masses of each pair; how far they reach up and down, at most `most`; the largest infinite
-        mass, and kappa.  Losses above the reach count as infinite, those below it as its end."""
+    def _kernels(
+        self, most: int
+    ) -> tuple[list[tuple[np.ndarray, np.ndarray]], int, int, float, float]:
+        """Places and tilted masses of each pair; how far they reach up and down, at most `most`;
+        the largest infinite mass, and kappa. Losses above the reach count as infinite, those below
+        it as its end."""
         step = self.plds[0].step
         left = right = 1
         for pld in self.plds:
@@ -383,14 +462,19 @@ class Game:
             places, masses = pld.indices[order], pld.masses[order]
             above = np.append(np.cumsum(masses[::-1])[::-1][1:], 0.0)
             left = max(left, int(places[np.argmax(above <= self.lost)]))
-            below = np.append(0.0, np.cumsum(masses)[:-1]) * np.exp(self.tilt * step * np.minimum(places, 0))
+            below = np.append(0.0, np.cumsum(masses)[:-1]) * np.exp(
+                self.tilt * step * np.minimum(places, 0)
+            )
             right = max(right, -int(places[max(0, int(np.argmax(below > _MISPLACED)) - 1)]))
         left, right = min(self.block * left, most), min(self.block * right, most)
         kept, infinity, kappa, largest = [], 0.0, -math.inf, 0.0
         for pld in self.plds:
             inside = pld.indices <= left
             infinity = max(infinity, pld.infinity + float(pld.masses[~inside].sum()))
-            places, masses = np.maximum(pld.indices[inside], -right), np.maximum(pld.masses[inside], _TINY)
+            places, masses = (
+                np.maximum(pld.indices[inside], -right),
+                np.maximum(pld.masses[inside], _TINY),
+            )
             exponents = self.tilt * step * places + np.log(masses)
             # one sum in pairs: term by term its error would grow with their number
             kappa = max(kappa, float(logsumexp(exponents)))
@@ -410,8 +494,9 @@ _MOST_POINTS = 2**23  # of all pairs together
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """V(x) <= value e^(log_scale - tilt x) + infinity on a grid of x >= 0 (nats), for the truth V, which is convex in
-    e^x; how large a share of the choices each pair has, and how long the play took."""
+    """V(x) <= value e^(log_scale - tilt x) + infinity on a grid of x >= 0 (nats), for the truth V,
+    which is convex in e^x; how large a share of the choices each pair has, and how long the play
+    took."""
 
     x: np.ndarray
     value: np.ndarray
@@ -425,7 +510,11 @@ class Value:
     def bounds(self) -> np.ndarray:
         exponent = self.log_scale - self.tilt * self.x
         rounding = 1 + 16 * _EPS * (4 + abs(self.log_scale) + np.abs(exponent))
-        return np.asarray(np.minimum(self.value * np.exp(np.minimum(exponent, 700.0)) * rounding + self.infinity, 1.0))
+        return np.asarray(
+            np.minimum(
+                self.value * np.exp(np.minimum(exponent, 700.0)) * rounding + self.infinity, 1.0
+            )
+        )
 
     def answer(self, target: Target) -> float:
         """delta at epsilon, or epsilon at delta: chords in e^x between points of the grid."""
@@ -434,7 +523,9 @@ class Value:
             if place >= self.x.size - 1:
                 return float(self.bounds[-1])
             low, high = self.bounds[place : place + 2]
-            share = math.expm1(target.epsilon - self.x[place]) / math.expm1(self.x[place + 1] - self.x[place])
+            share = math.expm1(target.epsilon - self.x[place]) / math.expm1(
+                self.x[place + 1] - self.x[place]
+            )
             return float(low + share * (high - low)) if high < low else float(low)
         above = np.flatnonzero(self.bounds > target.delta)
         if not above.size:
@@ -444,12 +535,14 @@ class Value:
             return math.inf
         low, high = self.bounds[place : place + 2]
         share = (low - target.delta) / (low - high)
-        return float(self.x[place] + math.log1p(share * math.expm1(self.x[place + 1] - self.x[place]))) * (1 + 8 * _EPS)
+        return float(
+            self.x[place] + math.log1p(share * math.expm1(self.x[place + 1] - self.x[place]))
+        ) * (1 + 8 * _EPS)
 
 
 class GamePlayed(NamedTuple):
-    """What a game was asked and what it proves, with all that another program needs to play it again: the points of its
-    grid of losses, from 0 on, its cells, and a dominating law of each."""
+    """What a game was asked and what it proves, with all that another program needs to play it
+    again: the points of its grid of losses, from 0 on, its cells, and a dominating law of each."""
 
     target: Target
     answer: float
@@ -463,13 +556,15 @@ _COVERING = 1 / 2  # the step where a cover is sought
 _BLOCKS = 100  # of steps with one choice, there
 _CUT, _CUT_TWICE = 0.02, 0.1  # shares of the choices from which on a cell is cut
 _MOST_ROUNDS = 25
-_SLOW_ROUNDS, _SLOW = 3, 0.1  # rounds that leave nearly all of the distance from the extreme triples end the search
+# rounds that leave nearly all of the distance from the extreme triples end the search
+_SLOW_ROUNDS, _SLOW = 3, 0.1
 _RARE = -14.0
 
 
 @dataclass(frozen=True, eq=False)
 class FillerGame:
-    """The upper end for `steps` adaptive releases; `spread`: standard deviation of one loss, roughly."""
+    """The upper end for `steps` adaptive releases; `spread`: standard deviation of one loss,
+    roughly."""
 
     cells: Cells
     steps: int
@@ -478,11 +573,12 @@ class FillerGame:
     """The games that prove something, in the order in which they were played."""
 
     def answer(self, target: Target, lower: float, upper: float) -> float:
-        """The best upper answer, at most `upper`, until it is within the width of `lower`, or the next one would take
-        longer than the deadline allows."""
+        """The best upper answer, at most `upper`, until it is within the width of `lower`, or the
+        next one would take longer than the deadline allows."""
         cover: Sequence[Any] = [self.cells.whole]
         best, step, share = upper, self.spread * _COARSE, 0.5
-        # numbers that leave the range of doubles end the play, as grids that are too large do: what was proved stays
+        # numbers that leave the range of doubles end the play, as grids that are too large do: what
+        # was proved stays
         with time_limited(target.deadline), np.errstate(over="raise", invalid="raise"):
             try:
                 search = _Search.of(self, target, lower, upper)
@@ -492,7 +588,9 @@ class FillerGame:
                         break
                     value = search.played(cover, step)
                     proved = value.answer(target)
-                    self.played.append(GamePlayed(target, proved, value.x.size, cover, search.plds(cover, step)))
+                    self.played.append(
+                        GamePlayed(target, proved, value.x.size, cover, search.plds(cover, step))
+                    )
                     best = min(best, proved)
                     step, share = step / 2, share / 2
             except (OutOfTimeError, NumericalError, FloatingPointError, OverflowError):
@@ -502,7 +600,8 @@ class FillerGame:
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """Covers for one target.  What it finds out concerns how close the answer comes, never whether it holds."""
+    """Covers for one target. What it finds out concerns how close the answer comes, never whether
+    it holds."""
 
     game: FillerGame
     target: Target
@@ -514,11 +613,18 @@ class _Search:
 
     @classmethod
     def of(cls, game: FillerGame, target: Target, lower: float, upper: float) -> _Search:
-        """With the tilt of the saddle point where one pair dominates all triples, and room for the order to wander."""
+        """With the tilt of the saddle point where one pair dominates all triples, and room for the
+        order to wander."""
         search = cls(game, target)
-        cumulants = ComposedLoss([search._pld(game.cells.whole, game.spread / 8)], [game.steps]).cumulants
+        cumulants = ComposedLoss(
+            [search._pld(game.cells.whole, game.spread / 8)], [game.steps]
+        ).cumulants
         if target.delta is not None:
-            tilt, epsilon, delta = cumulants.tilt_at_delta(math.log(target.delta)), upper, target.delta
+            tilt, epsilon, delta = (
+                cumulants.tilt_at_delta(math.log(target.delta)),
+                upper,
+                target.delta,
+            )
         else:
             assert target.epsilon is not None
             tilt, epsilon, delta = cumulants.tilt_at_epsilon(target.epsilon), target.epsilon, lower
@@ -532,9 +638,9 @@ class _Search:
         return math.inf if self.target.deadline is None else self.target.deadline - time.monotonic()
 
     def cover(self, cells: Sequence[Any], step: float, share: float) -> tuple[Sequence[Any], float]:
-        """Cut cells until the answer, with one choice for each block of steps, is that of the two extreme triples up to
-        this share of the width, or until what comes next, a play on the grid of this step, needs most of the time left;
-        and the seconds that it needs, roughly."""
+        """Cut cells until the answer, with one choice for each block of steps, is that of the two
+        extreme triples up to this share of the width, or until what comes next, a play on the grid
+        of this step, needs most of the time left; and the seconds that it needs, roughly."""
         coarse, block = self.game.spread * _COVERING, max(1, self.game.steps // _BLOCKS)
         aim = self.played(self.game.cells.extremes, coarse, block).answer(self.target)
         found, built, profiles, each = [], 0, 0.0, math.inf
@@ -544,9 +650,14 @@ class _Search:
             value = self.played(cells, coarse, block)
             found.append(value.answer(self.target))
             profiles += time.monotonic() - started - value.seconds
-            # other work on the machine only adds; blocks have longer transforms; some cells were cut since
+            # other work on the machine only adds; blocks have longer transforms; some cells were
+            # cut since
             each = min(each, value.seconds / len(cells))
-            ahead = (each * len(cells) * block + profiles * min(1.0, len(cells) / max(built, 1))) * coarse / step
+            ahead = (
+                (each * len(cells) * block + profiles * min(1.0, len(cells) / max(built, 1)))
+                * coarse
+                / step
+            )
             close = self.target.gap(aim, found[-1]) <= share
             late = slow = False
             if len(found) > _SLOW_ROUNDS:
@@ -562,20 +673,29 @@ class _Search:
         if chosen <= _CUT:
             return [cell]
         halves = self.game.cells.halves(cell)
-        return halves if chosen <= _CUT_TWICE else [part for half in halves for part in self.game.cells.halves(half)]
+        return (
+            halves
+            if chosen <= _CUT_TWICE
+            else [part for half in halves for part in self.game.cells.halves(half)]
+        )
 
     def played(self, cells: Sequence[Any], step: float, block: int = 1) -> Value:
-        return Game(self.plds(cells, step), self.game.steps, self.tilt, self.end, self.lost, block).played()
+        return Game(
+            self.plds(cells, step), self.game.steps, self.tilt, self.end, self.lost, block
+        ).played()
 
     def plds(self, cells: Sequence[Any], step: float) -> list[PrivacyLossDistribution]:
         """A dominating law of each cell."""
         return [self._pld(cell, step) for cell in cells]
 
     def _pld(self, cell: Any, step: float) -> PrivacyLossDistribution:
-        """On the orders that suit the whole: with the same ones for all, larger profiles have larger bounds."""
+        """On the orders that suit the whole: with the same ones for all, larger profiles have
+        larger bounds."""
         if step not in self._orders:
             check_step(step)
-            self._orders[step] = order_grid(self._profiles(self.game.cells.whole)[0], step, self.target.tail)
+            self._orders[step] = order_grid(
+                self._profiles(self.game.cells.whole)[0], step, self.target.tail
+            )
         return two_sided_pld(*self._profiles(cell), step, self._orders[step])
 
     def _profiles(self, cell: Any) -> tuple[Profile, Profile]:

@@ -1,8 +1,10 @@
-"""Laplace noise on scalar sums in which a record occurs at most once: pairs of mixtures, what is proved and attained.
+"""Laplace noise on scalar sums in which a record occurs at most once: pairs of mixtures, what is
+proved and attained.
 
-Profiles are the closed forms of docs/accounting.md, section 3.7, at orders a = e^x >= 1, rounded up, with w = e^-theta,
-theta the distance over the noise scale.  Each is 0 from its last order e^top on, the largest likelihood ratio; written
-as multiples of 1 - e^(x - top) they keep their digits there.
+Profiles are the closed forms of docs/accounting.md, section 3.7, at orders a = e^x >= 1, rounded
+up, with w = e^-theta, theta the distance over the noise scale. Each is 0 from its last order e^top
+on, the largest likelihood ratio; written as multiples of 1 - e^(x - top) they keep their digits
+there.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ _EPS = float(np.finfo(float).eps)
 
 
 def _ends(rate: float, ratio: float, missed: float | None) -> tuple[float, float]:
-    """Smallest and largest loss of the mixture against its first component, log(1 - q + q e^-theta) and ...e^theta."""
+    """Smallest and largest loss of the mixture against its first component, log(1 - q + q e^-theta)
+    and ...e^theta."""
     rest = log_complement(rate, missed)
     if math.isinf(rest):
         return -ratio, ratio
@@ -38,8 +41,8 @@ def _ends(rate: float, ratio: float, missed: float | None) -> tuple[float, float
 
 
 def included_once(rate: float, ratio: float, missed: float | None = None) -> Profile:
-    """(1 - q) Lap(0) + q Lap(theta) against Lap(0), as without replacement: q - sqrt(q w (a - 1 + q)).  Here and below
-    `missed` is 1 - q (`complement`)."""
+    """(1 - q) Lap(0) + q Lap(theta) against Lap(0), as without replacement: q - sqrt(q w (a - 1 +
+    q)). Here and below `missed` is 1 - q (`complement`)."""
     top, q, w = _ends(rate, ratio, missed)[1], rate, math.exp(-ratio)
     rest = complement(rate, missed)
 
@@ -66,7 +69,8 @@ def removed_once(rate: float, ratio: float, missed: float | None = None) -> Prof
 
 
 def replaced_once(rate: float, ratio: float, missed: float | None = None) -> Profile:
-    """(1 - q) Lap(0) + q Lap(theta) against its mirror image: q - sqrt(q w E), E = (a - 1)(1 - q) + a q w."""
+    """(1 - q) Lap(0) + q Lap(theta) against its mirror image: q - sqrt(q w E), E = (a - 1)(1 - q) +
+    a q w."""
     low, high = _ends(rate, ratio, missed)
     top, q, w = high - low, rate, math.exp(-ratio)
     rest = complement(rate, missed)
@@ -80,17 +84,21 @@ def replaced_once(rate: float, ratio: float, missed: float | None = None) -> Pro
 
 
 def _below(log_order: np.ndarray, top: float, ratio: float) -> tuple[np.ndarray, np.ndarray]:
-    """Log orders, at most `top`, and 1 - e^(x - top) rounded up, by more than the roundings of all other factors."""
+    """Log orders, at most `top`, and 1 - e^(x - top) rounded up, by more than the roundings of all
+    other factors."""
     x = np.asarray(log_order, dtype=float)
     slack = 16 * _EPS * (1 + ratio + np.abs(x))
-    return np.minimum(x, top), np.abs(np.expm1(np.minimum(x - top - slack, 0.0))) * (1 + PROFILE_ERROR)
+    return np.minimum(x, top), np.abs(np.expm1(np.minimum(x - top - slack, 0.0))) * (
+        1 + PROFILE_ERROR
+    )
 
 
 @dataclass(frozen=True)
 class LaplacePair:
-    """(1 - q) Lap(0) + q Lap(theta) against Lap(0), or, `mirrored`, against its mirror image; Lap(c) has scale 1.
-    `rate` is q in (0, 1], `missed` 1 - q (`complement`), and `ratio` theta > 0, distance of the centres over the scale
-    of the noise.  The loss increases between the outermost centres and is constant beyond."""
+    """(1 - q) Lap(0) + q Lap(theta) against Lap(0), or, `mirrored`, against its mirror image;
+    Lap(c) has scale 1. `rate` is q in (0, 1], `missed` 1 - q (`complement`), and `ratio` theta > 0,
+    distance of the centres over the scale of the noise. The loss increases between the outermost
+    centres and is constant beyond."""
 
     rate: float
     ratio: float
@@ -102,13 +110,18 @@ class LaplacePair:
         object.__setattr__(self, "ratio", checks.real("ratio", self.ratio, above=0))
 
     def loss(self, t: np.ndarray) -> np.ndarray:
-        """log of the density of the first law over that of the second, at t in units of the noise scale."""
+        """log of the density of the first law over that of the second, at t in units of the noise
+        scale."""
         t = np.asarray(t, dtype=float)
-        above, below = (self._against_first(np.clip(2 * u - self.ratio, -self.ratio, self.ratio)) for u in (t, -t))
+        above, below = (
+            self._against_first(np.clip(2 * u - self.ratio, -self.ratio, self.ratio))
+            for u in (t, -t)
+        )
         return above - below if self.mirrored else above
 
     def _against_first(self, shifted: np.ndarray) -> np.ndarray:
-        """log(1 - q + q e^u): log1p keeps small losses exact, and a sum of two positive terms those near the least."""
+        """log(1 - q + q e^u): log1p keeps small losses exact, and a sum of two positive terms those
+        near the least."""
         change = self.rate * np.expm1(shifted)
         near = np.log1p(np.maximum(change, -0.5))
         far = np.logaddexp(math.log(self.rate) + shifted, log_complement(self.rate, self.missed))
@@ -123,9 +136,14 @@ class LaplacePair:
         """t with this loss, infinite at and beyond the ends."""
         x = np.asarray(x, dtype=float)
         low, high = _ends(self.rate, self.ratio, self.missed)
-        # right of 0 the mirror image has its smallest ratio to Lap(0), so that the loss is the other one moved
+        # right of 0 the mirror image has its smallest ratio to Lap(0), so that the loss is the
+        # other one moved
         moved = np.abs(x) + low if self.mirrored else x
-        inside = np.clip(np.expm1(np.clip(moved, low, high)) / self.rate, np.expm1(-self.ratio), np.expm1(self.ratio))
+        inside = np.clip(
+            np.expm1(np.clip(moved, low, high)) / self.rate,
+            np.expm1(-self.ratio),
+            np.expm1(self.ratio),
+        )
         with np.errstate(divide="ignore"):
             t = (self.ratio + np.log1p(inside)) / 2
         t = np.where(moved >= high, np.inf, t)
@@ -140,13 +158,15 @@ class LaplacePair:
         return self.ends
 
     def masses(self, t: np.ndarray) -> CellMasses:
-        """Masses of the cells between neighbouring places, and bounds of their floating-point errors."""
+        """Masses of the cells between neighbouring places, and bounds of their floating-point
+        errors."""
         q, theta, rest = self.rate, self.ratio, complement(self.rate, self.missed)
         base = _cells(t, 0.0)
         first = rest * base + q * _cells(t, theta)
         second = rest * base + q * _cells(t, -theta) if self.mirrored else base
-        # distances from the centres are off by eps (theta + |t|), and |t| <= theta where cells end: each end of a cell
-        # moves by that, beside which a cell may be narrow, and masses by it times the largest density
+        # distances from the centres are off by eps (theta + |t|), and |t| <= theta where cells end:
+        # each end of a cell moves by that, beside which a cell may be narrow, and masses by it
+        # times the largest density
         moved = 2 * _EPS * theta
         first_error = moved * _densest(t, q, theta)
         second_error = moved * _densest(t, q, -theta) if self.mirrored else np.zeros(base.size)
@@ -154,9 +174,10 @@ class LaplacePair:
         return CellMasses(first, second, error * first + first_error, error * second + second_error)
 
     def lower_pld(self, step: float, swapped: bool) -> PrivacyLossDistribution:
-        """Bound the law of the loss, of the other direction if `swapped`, from below.  A cell between two centres that
-        is symmetric about the place of a loss has that loss exactly.  From the top down, cells about the places of grid
-        losses tile the line, down to the smallest loss (`mirrored`: 0); `fitting` makes the grid end at the largest."""
+        """Bound the law of the loss, of the other direction if `swapped`, from below. A cell
+        between two centres that is symmetric about the place of a loss has that loss exactly. From
+        the top down, cells about the places of grid losses tile the line, down to the smallest loss
+        (`mirrored`: 0); `fitting` makes the grid end at the largest."""
         edges = self._edges(step)
         cells = self.masses(edges)
         p, q, p_error, q_error = cells.p, cells.q, cells.p_error, cells.q_error
@@ -171,7 +192,9 @@ class LaplacePair:
         # what the tolerance has lifted is taken back from all
         lifted = float(np.max(place * step + origin - loss, initial=0.0))
         rounding = 8 * _EPS * (1 + self.ratio)
-        return PrivacyLossDistribution(step, place, masses[keep], "lower", offset=origin - lifted - rounding)
+        return PrivacyLossDistribution(
+            step, place, masses[keep], "lower", offset=origin - lifted - rounding
+        )
 
     def fitting(self, step: float) -> float:
         """The largest step, at most the one given, of a grid that meets both ends of the loss."""
@@ -181,8 +204,11 @@ class LaplacePair:
     def _edges(self, step: float) -> np.ndarray:
         lowest = 0.0 if self.mirrored else self.ends[0]
         count = int((self.ends[1] - lowest) / step + 1e-9)
-        # places of grid losses, decreasing from the top; the cell about each one begins where the one above it ends
-        places = np.clip(self.inverse_loss(lowest + np.arange(count, 0, -1) * step), 0.0, self.ratio)
+        # places of grid losses, decreasing from the top; the cell about each one begins where the
+        # one above it ends
+        places = np.clip(
+            self.inverse_loss(lowest + np.arange(count, 0, -1) * step), 0.0, self.ratio
+        )
         signs = np.where(np.arange(count) % 2, -1.0, 1.0)
         ends = signs * (2 * np.cumsum(signs * places) - self.ratio)
         falling = np.minimum.accumulate(np.clip(np.append(self.ratio, ends), 0.0, self.ratio))
@@ -192,7 +218,8 @@ class LaplacePair:
 
 
 def _densest(edges: np.ndarray, rate: float, centre: float) -> np.ndarray:
-    """Bounds of the density of rate Lap(centre) on the cells between increasing edges, a little beyond them as well."""
+    """Bounds of the density of rate Lap(centre) on the cells between increasing edges, a little
+    beyond them as well."""
     nearest = np.maximum(np.maximum(edges[:-1] - centre, centre - edges[1:]), 0.0)
     return np.asarray(0.5 * rate * np.exp(-nearest) * (1 + 1e-9))
 
@@ -213,8 +240,9 @@ def _cells(edges: np.ndarray, centre: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class LaplaceEvent(Event):
-    """A step whose profile, bounded by `forward` and `backward` for its two directions, is that of `pair`: of both
-    directions and any number of steps if `attained`; else of the first direction, for one step."""
+    """A step whose profile, bounded by `forward` and `backward` for its two directions, is that of
+    `pair`: of both directions and any number of steps if `attained`; else of the first direction,
+    for one step."""
 
     pair: LaplacePair
     forward: Profile
@@ -260,8 +288,8 @@ class LaplaceEvent(Event):
 
 
 class LaplaceCase(NamedTuple):
-    """An event, words for what bounds and what attains it, the pair that fillers of either sign give, and what makes
-    the cells of the game, if any."""
+    """An event, words for what bounds and what attains it, the pair that fillers of either sign
+    give, and what makes the cells of the game, if any."""
 
     event: LaplaceEvent
     pair: str
@@ -270,6 +298,7 @@ class LaplaceCase(NamedTuple):
     flipped: LaplacePair | None
     cells: Callable[[], LaplaceCells] | None = None
 
+
 _MOVED = {
     Relation.ADD_REMOVE: "one record more or less moves the sum by up to C",
     Relation.ZERO_OUT: "a record put to 0 moves the sum by up to C",
@@ -277,21 +306,27 @@ _MOVED = {
 
 
 def laplace_case(chain: SlotChain, relation: Relation, scale: float) -> LaplaceCase:
-    """The case of one kind of release, `scale` that of the noise over C; UnsupportedError if a record can occur twice,
-    or the chain ends in a Poisson stage."""
+    """The case of one kind of release, `scale` that of the noise over C; UnsupportedError if a
+    record can occur twice, or the chain ends in a Poisson stage."""
     if chain.kinds == ("without",):
         if relation is Relation.ZERO_OUT:
             raise UnsupportedError(
-                "no bound is proved for Laplace noise on samples without replacement under zero_out; use substitute, "
+                "no bound is proved for Laplace noise on samples without replacement under "
+                "zero_out; use substitute, "
                 "which covers it"
             )
         missed, q = chain.stages[0].count_law(chain.n, 1).tolist()
-        pair, forward = LaplacePair(q, 2 / scale, missed=missed), included_once(q, 2 / scale, missed)
+        pair, forward = (
+            LaplacePair(q, 2 / scale, missed=missed),
+            included_once(q, 2 / scale, missed),
+        )
         if relation is Relation.ADD_REMOVE:
             return LaplaceCase(
                 LaplaceEvent(pair, forward, removed_once(q, 2 / scale, missed), attained=True),
-                "(1 - q) Lap(0, s) + q Lap(2, s) against Lap(0, s), q = m / (n + 1), both directions, scalar query",
-                "data sets (C, -C, ..., -C) against (-C, ..., -C) of one record less, both directions",
+                "(1 - q) Lap(0, s) + q Lap(2, s) against Lap(0, s), q = m / (n + 1), both "
+                "directions, scalar query",
+                "data sets (C, -C, ..., -C) against (-C, ..., -C) of one record less, both "
+                "directions",
                 "the record takes another's place and moves the sum by up to 2 C",
                 None,
             )
@@ -306,17 +341,36 @@ def laplace_case(chain: SlotChain, relation: Relation, scale: float) -> LaplaceC
     if chain.kinds == ("poisson",):
         q, ratio = chain.stages[0].rate, 1 / scale
         if relation is not Relation.SUBSTITUTE:
-            words = "(1 - q) Lap(0, s) + q Lap(1, s) against Lap(0, s), both directions, scalar query"
-            event = LaplaceEvent(LaplacePair(q, ratio), included_once(q, ratio), removed_once(q, ratio), attained=True)
+            words = (
+                "(1 - q) Lap(0, s) + q Lap(1, s) against Lap(0, s), both directions, scalar query"
+            )
+            event = LaplaceEvent(
+                LaplacePair(q, ratio),
+                included_once(q, ratio),
+                removed_once(q, ratio),
+                attained=True,
+            )
             other = "against 0" if relation is Relation.ZERO_OUT else "more"
-            return LaplaceCase(event, words, f"a record +C {other} among zero records, both directions",
-                               _MOVED[relation], None)  # fmt: skip
-        words = "(1 - q) Lap(0, s) + q Lap(1, s) against (1 - q) Lap(0, s) + q Lap(-1, s), scalar query"
+            return LaplaceCase(
+                event,
+                words,
+                f"a record +C {other} among zero records, both directions",
+                _MOVED[relation],
+                None,
+            )
+        words = (
+            "(1 - q) Lap(0, s) + q Lap(1, s) against (1 - q) Lap(0, s) + q Lap(-1, s), scalar query"
+        )
         replaced = replaced_once(q, ratio)
-        event = LaplaceEvent(LaplacePair(q, ratio, mirrored=True), replaced, replaced, attained=True)
+        event = LaplaceEvent(
+            LaplacePair(q, ratio, mirrored=True), replaced, replaced, attained=True
+        )
         attack = "a record +C against -C among zero records"
-        return LaplaceCase(event, words, attack, "one occurrence replaced moves the sum by up to 2 C", None)
+        return LaplaceCase(
+            event, words, attack, "one occurrence replaced moves the sum by up to 2 C", None
+        )
     raise UnsupportedError(
-        "with Laplace noise only sampling without replacement and Poisson sampling are proved, where a record enters "
+        "with Laplace noise only sampling without replacement and Poisson sampling are proved, "
+        "where a record enters "
         "at most once; use mechanism gaussian"
     )

@@ -1,7 +1,9 @@
-"""Cells of the game (docs/accounting.md, Theorem 11) for scalar Laplace noise on samples without replacement.
+"""Cells of the game (docs/accounting.md, Theorem 11) for scalar Laplace noise on samples without
+replacement.
 
-Of v, v' and the member g that is replaced two are antipodal, the third lies between (Lemma 28), and a cell is an
-interval of places of the third; one or two triples bound all those of a cell (Lemma 29, Theorem 30).
+Of v, v' and the member g that is replaced two are antipodal, the third lies between (Lemma 28), and
+a cell is an interval of places of the third; one or two triples bound all those of a cell (Lemma
+29, Theorem 30).
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ _LARGEST, _TINY = 700.0, 1e-300  # exponents: e^700 is finite
 
 
 class LaplaceCell(NamedTuple):
-    """Triples with antipodal v, v' ("replaced", the third is g), v, g ("second", v') or v', g ("first", v), or any; the
-    third is between `low` and `high` from g, or, if it is g, from v; in [0, 2]."""
+    """Triples with antipodal v, v' ("replaced", the third is g), v, g ("second", v') or v', g
+    ("first", v), or any; the third is between `low` and `high` from g, or, if it is g, from v; in
+    [0, 2]."""
 
     third: Literal["any", "replaced", "second", "first"]
     low: float = 0.0
@@ -32,17 +35,20 @@ class LaplaceCell(NamedTuple):
 
 @dataclass(frozen=True)
 class LaplaceCells:
-    """Cells for samples that hold a record with probability `rate`, `missed` being 1 - rate (`complement`), Laplace
-    noise of scale `scale` over C."""
+    """Cells for samples that hold a record with probability `rate`, `missed` being 1 - rate
+    (`complement`), Laplace noise of scale `scale` over C."""
 
     rate: float
     scale: float
     missed: float | None = None
     whole: ClassVar[LaplaceCell] = LaplaceCell("any")
-    extremes: ClassVar[Sequence[LaplaceCell]] = [LaplaceCell("replaced", at, at) for at in (0.0, 2.0)]
+    extremes: ClassVar[Sequence[LaplaceCell]] = [
+        LaplaceCell("replaced", at, at) for at in (0.0, 2.0)
+    ]
 
     def profiles(self, cell: LaplaceCell, tail: float) -> tuple[Profile, Profile]:
-        """Bounds of H_a(P || Q) and H_a(Q || P) on the cell, whose losses are bounded, whatever the tail."""
+        """Bounds of H_a(P || Q) and H_a(Q || P) on the cell, whose losses are bounded, whatever the
+        tail."""
         third, low, high = cell
         if third == "any":
             return self._largest((2.0, 0.0)), self._largest((2.0, 0.0))
@@ -64,7 +70,8 @@ class LaplaceCells:
         def profile(log_order: np.ndarray) -> np.ndarray:
             check_time()
             bounds = [
-                three_laplace(log_order, self.rate, x / self.scale, y / self.scale, self.missed) for x, y in pairs
+                three_laplace(log_order, self.rate, x / self.scale, y / self.scale, self.missed)
+                for x, y in pairs
             ]
             return np.asarray(np.maximum.reduce(bounds))
 
@@ -73,44 +80,64 @@ class LaplaceCells:
 
 def three_laplace(
     log_order: np.ndarray, rate: float, x: float, y: float, missed: float | None = None
-) -> np.ndarray:  # fmt: skip
-    """Upper bounds of H_a of (1 - q) Lap(0) + q Lap(x) against (1 - q) Lap(0) + q Lap(y) at ln a >= 0, scale 1.
+) -> np.ndarray:
+    """Upper bounds of H_a of (1 - q) Lap(0) + q Lap(x) against (1 - q) Lap(0) + q Lap(y) at ln a >=
+    0, scale 1.
 
-    q times the integral of (1 - g) Lap(x) over the interval about x where g < 1, g = (a Lap(y) + tau Lap(0))/Lap(x)
-    in densities, tau = (1 - q)(a - 1)/q: on either side of x g does not fall with the distance from x.  `missed` is
-    1 - q (`complement`)."""
+    q times the integral of (1 - g) Lap(x) over the interval about x where g < 1, g = (a Lap(y) +
+    tau Lap(0))/Lap(x) in densities, tau = (1 - q)(a - 1)/q: on either side of x g does not fall
+    with the distance from x. `missed` is 1 - q (`complement`)."""
     apart, foot = abs(x - y), abs(x)
     orders = np.minimum(log_order, apart + 1)  # from ln a = |x - y| on it is 0
     log_odds = log_complement(rate, missed) - math.log(rate)
     with np.errstate(divide="ignore"):
         log_tau = orders + np.log(-np.expm1(-orders)) + log_odds
     points = [(orders, y - x), (log_tau, -x)]
-    # g at x; what rounding does to it or to any mass below is at most `slack`, of densities up to about that of Lap(x)
+    # g at x; what rounding does to it or to any mass below is at most `slack`, of densities up to
+    # about that of Lap(x)
     least = sum(np.exp(np.minimum(weight - abs(place), _LARGEST)) for weight, place in points)
-    slack = 64 * _EPS * (2 + apart + foot + orders + (abs(log_odds) if math.isfinite(log_odds) else 0.0))
+    slack = (
+        64
+        * _EPS
+        * (2 + apart + foot + orders + (abs(log_odds) if math.isfinite(log_odds) else 0.0))
+    )
     below = np.minimum(np.maximum(1 - least, 0.0), 1.0)
     total = np.zeros(orders.shape)
     for side in (1.0, -1.0):
         near = [(weight, side * place) for weight, place in points if side * place > 0]
-        rest = sum((np.exp(np.minimum(weight - abs(place), _LARGEST)) for weight, place in points if side * place <= 0),
-                   np.zeros(orders.shape))  # fmt: skip
+        rest = sum(
+            (
+                np.exp(np.minimum(weight - abs(place), _LARGEST))
+                for weight, place in points
+                if side * place <= 0
+            ),
+            np.zeros(orders.shape),
+        )
         end = _end(near, 1 - rest)
         total += 0.5 * (1 - rest) * -np.expm1(-end)
         for weight, place in near:
             # e^-u e^(2 min(u, c) - c) over 0 < u < end, c the place
             inner = np.minimum(end, place)
             total -= 0.5 * np.exp(np.minimum(weight - place + inner, _LARGEST)) * -np.expm1(-inner)
-            total -= 0.5 * np.exp(np.minimum(weight, _LARGEST)) * -np.expm1(-(np.maximum(end, place) - place))
+            total -= (
+                0.5
+                * np.exp(np.minimum(weight, _LARGEST))
+                * -np.expm1(-(np.maximum(end, place) - place))
+            )
     bound = np.minimum(np.maximum(total, 0.0) + slack, below + slack) * (1 + PROFILE_ERROR)
     return np.asarray(np.where(least >= 1 + slack, 0.0, np.minimum(rate * bound, 1.0)))
 
 
 def _end(points: Sequence[tuple[np.ndarray, float]], free: np.ndarray) -> np.ndarray:
-    """Where the sum over points (ln w, c) of w e^(2 min(u, c) - c) reaches `free`: u >= 0, infinite if nowhere."""
+    """Where the sum over points (ln w, c) of w e^(2 min(u, c) - c) reaches `free`: u >= 0, infinite
+    if nowhere."""
     with np.errstate(divide="ignore", invalid="ignore"):
         found, start = np.full(free.shape, np.inf), 0.0
         for place in sorted({place for _, place in points}):
-            passed = sum((np.exp(np.minimum(w + c, _LARGEST)) for w, c in points if c < place), np.zeros(free.shape))
+            passed = sum(
+                (np.exp(np.minimum(w + c, _LARGEST)) for w, c in points if c < place),
+                np.zeros(free.shape),
+            )
             rising = np.logaddexp.reduce([w - c for w, c in points if c >= place])
             # with nothing left the end is where this piece starts
             u = (np.log(np.maximum(free - passed, _TINY)) - rising) / 2

@@ -1,4 +1,5 @@
-"""Ledgers: what was released from the same records, what it has cost, what a budget still allows; kept as JSON."""
+"""Ledgers: what was released from the same records, what it has cost, what a budget still allows;
+kept as JSON."""
 
 from __future__ import annotations
 
@@ -29,11 +30,13 @@ _ACCURACY = 1e-3  # of what answers about a budget search, relative
 
 
 class Ledger:
-    """Releases of different kinds on the same records, in any order fixed in advance, begun with `releases`.
+    """Releases of different kinds on the same records, in any order fixed in advance, begun with
+    `releases`.
 
-    Steps of different entries may alternate, within epochs as well (docs/accounting.md, Theorem 31).
-    Every release draws its samples afresh.  Where samples are kept, name them (`sample`): a second entry of one name is
-    refused, as no composition theorem covers it (docs/accounting.md, section 4).
+    Steps of different entries may alternate, within epochs as well (docs/accounting.md, Theorem
+    31). Every release draws its samples afresh. Where samples are kept, name them (`sample`): a
+    second entry of one name is refused, as no composition theorem covers it (docs/accounting.md,
+    section 4).
 
     Examples
     --------
@@ -57,62 +60,108 @@ class Ledger:
             self._enter(release)
 
     def add(
-        self, sampler: Sampler | Schedule, n: int | None = None, *, noise_multiplier: float, steps: int | None = None,
-        epochs: int | None = None, mechanism: str = "gaussian", denominator: str = "fixed", sample: str | None = None,
-    ) -> Self:  # fmt: skip
+        self,
+        sampler: Sampler | Schedule,
+        n: int | None = None,
+        *,
+        noise_multiplier: float,
+        steps: int | None = None,
+        epochs: int | None = None,
+        mechanism: str = "gaussian",
+        denominator: str = "fixed",
+        sample: str | None = None,
+    ) -> Self:
         """Enter releases of one kind, with parameters as in `account`; returns the ledger itself.
 
-        `sample` names what is drawn for them, where that is kept.  UnsupportedError if an earlier release names the
-        same: what has been drawn is fresh once.
+        `sample` names what is drawn for them, where that is kept. UnsupportedError if an earlier
+        release names the same: what has been drawn is fresh once.
         """
         steps = steps_of(sampler, n, steps, epochs)
         self._enter(Release(sampler, n, noise_multiplier, steps, mechanism, denominator, sample))
         return self
 
     def account(
-        self, *, epsilon: ArrayLike | None = None, delta: ArrayLike | None = None, adjacency: str | None = None,
-        width: float | None = None, time_limit: float | None = None,
-    ) -> Account:  # fmt: skip
-        """Bound delta at `epsilon`, or epsilon at `delta`, of all releases together; parameters as in `account`."""
+        self,
+        *,
+        epsilon: ArrayLike | None = None,
+        delta: ArrayLike | None = None,
+        adjacency: str | None = None,
+        width: float | None = None,
+        time_limit: float | None = None,
+    ) -> Account:
+        """Bound delta at `epsilon`, or epsilon at `delta`, of all releases together; parameters as
+        in `account`."""
         deadline = deadline_after(time_limit)
         with time_limited(deadline):
             return answers(Proof.of(self._releases, adjacency), epsilon, delta, width, deadline)
 
     def curve(
-        self, *, epsilon: ArrayLike | None = None, adjacency: str | None = None, width: float | None = None,
+        self,
+        *,
+        epsilon: ArrayLike | None = None,
+        adjacency: str | None = None,
+        width: float | None = None,
         time_limit: float | None = None,
-    ) -> Curve:  # fmt: skip
-        """delta at many epsilons, and what follows, of all releases together; parameters as in `dpsub.curve`."""
+    ) -> Curve:
+        """delta at many epsilons, and what follows, of all releases together; parameters as in
+        `dpsub.curve`."""
         return curve_of(self._releases, epsilon, adjacency, width, time_limit)
 
     def export(self, *, adjacency: str | None = None, step: float | None = None) -> Export:
-        """The composed privacy loss distributions as plain arrays, both roundings and directions: to save, or for
-        dp-accounting.  `step`: of the grid, nats; by default a 48th of the deviation of one loss."""
+        """The composed privacy loss distributions as plain arrays, both roundings and directions:
+        to save, or for dp-accounting. `step`: of the grid, nats; by default a 48th of the deviation
+        of one loss."""
         return export_of(self._releases, adjacency, step)
 
     def would_exceed(
-        self, sampler: Sampler | Schedule, n: int | None = None, *, noise_multiplier: float, epsilon: float,
-        delta: float, steps: int | None = None, epochs: int | None = None, mechanism: str = "gaussian",
-        denominator: str = "fixed", adjacency: str | None = None, time_limit: float | None = None,
-    ) -> bool:  # fmt: skip
-        """Whether these releases, after all that were entered, are *not* proved to stay within (epsilon, delta).
+        self,
+        sampler: Sampler | Schedule,
+        n: int | None = None,
+        *,
+        noise_multiplier: float,
+        epsilon: float,
+        delta: float,
+        steps: int | None = None,
+        epochs: int | None = None,
+        mechanism: str = "gaussian",
+        denominator: str = "fixed",
+        adjacency: str | None = None,
+        time_limit: float | None = None,
+    ) -> bool:
+        """Whether these releases, after all that were entered, are *not* proved to stay within
+        (epsilon, delta).
 
-        Nothing is entered.  Parameters as in `add` and `account`.
+        Nothing is entered. Parameters as in `add` and `account`.
         """
         steps = steps_of(sampler, n, steps, epochs)
         release = Release(sampler, n, noise_multiplier, steps, mechanism, denominator)
         return self._upper([release], epsilon, delta, adjacency, time_limit) > epsilon
 
     def steps_left(
-        self, sampler: Sampler | Schedule, n: int | None = None, *, noise_multiplier: float, epsilon: float,
-        delta: float, mechanism: str = "gaussian", denominator: str = "fixed", adjacency: str | None = None,
+        self,
+        sampler: Sampler | Schedule,
+        n: int | None = None,
+        *,
+        noise_multiplier: float,
+        epsilon: float,
+        delta: float,
+        mechanism: str = "gaussian",
+        denominator: str = "fixed",
+        adjacency: str | None = None,
         time_limit: float | None = None,
-    ) -> int:  # fmt: skip
-        """The largest number of such releases (steps of whole epochs of a schedule), after all that were entered, that
-        was proved to stay within (epsilon, delta); a thousandth more of them is not proved, or was not in the time.
-        Parameters as in `add` and `account`."""
-        release = Release(sampler, n, noise_multiplier, steps_of(sampler, n, None, None), mechanism, denominator)
-        asked: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "adjacency": adjacency, "time_limit": time_limit}
+    ) -> int:
+        """The largest number of such releases (steps of whole epochs of a schedule), after all that
+        were entered, that was proved to stay within (epsilon, delta); a thousandth more of them is
+        not proved, or was not in the time. Parameters as in `add` and `account`."""
+        release = Release(
+            sampler, n, noise_multiplier, steps_of(sampler, n, None, None), mechanism, denominator
+        )
+        asked: dict[str, Any] = {
+            "epsilon": epsilon,
+            "delta": delta,
+            "adjacency": adjacency,
+            "time_limit": time_limit,
+        }
         with time_limited(deadline_after(time_limit)):
             if self._upper([release], **asked) > epsilon:
                 return 0
@@ -123,23 +172,42 @@ class Ledger:
         return int(most) * release.steps
 
     def calibrate(
-        self, sampler: Sampler | Schedule, n: int | None = None, *, epsilon: float, delta: float,
-        steps: int | None = None, epochs: int | None = None, mechanism: str = "gaussian", denominator: str = "fixed",
-        adjacency: str | None = None, accuracy: float = _ACCURACY, time_limit: float | None = None,
-    ) -> Calibration:  # fmt: skip
-        """Find a noise multiplier of further releases with which all together are proved (epsilon, delta)-DP.
+        self,
+        sampler: Sampler | Schedule,
+        n: int | None = None,
+        *,
+        epsilon: float,
+        delta: float,
+        steps: int | None = None,
+        epochs: int | None = None,
+        mechanism: str = "gaussian",
+        denominator: str = "fixed",
+        adjacency: str | None = None,
+        accuracy: float = _ACCURACY,
+        time_limit: float | None = None,
+    ) -> Calibration:
+        """Find a noise multiplier of further releases with which all together are proved (epsilon,
+        delta)-DP.
 
-        Parameters, answer and errors as of `dpsub.calibrate`; UnsupportedError also if what was entered exceeds the
-        target already.
+        Parameters, answer and errors as of `dpsub.calibrate`; UnsupportedError also if what was
+        entered exceeds the target already.
         """
-        release = Release(sampler, n, 1.0, steps_of(sampler, n, steps, epochs), mechanism, denominator)
+        release = Release(
+            sampler, n, 1.0, steps_of(sampler, n, steps, epochs), mechanism, denominator
+        )
         with time_limited(deadline_after(time_limit)):
-            if self._releases and (spent := self._upper([], epsilon, delta, adjacency, time_limit)) > epsilon:
+            if (
+                self._releases
+                and (spent := self._upper([], epsilon, delta, adjacency, time_limit)) > epsilon
+            ):
                 check_time()  # more of it might have proved less
                 raise UnsupportedError(
-                    f"what was entered has a bound of {spent:.4g} already, above the target {epsilon:g}; raise it"
+                    f"what was entered has a bound of {spent:.4g} already, above the target "
+                    f"{epsilon:g}; raise it"
                 )
-            return least_noise(release, self._releases, epsilon, delta, adjacency, accuracy, time_limit)
+            return least_noise(
+                release, self._releases, epsilon, delta, adjacency, accuracy, time_limit
+            )
 
     def save(self, path: str | Path) -> None:
         """Write the ledger as JSON; the name only ever stands for a complete file."""
@@ -148,20 +216,27 @@ class Ledger:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a ledger that `save` wrote, number by number the same; DataError if the file is not one."""
+        """Read a ledger that `save` wrote, number by number the same; DataError if the file is not
+        one."""
         try:
             document = json.loads(Path(path).read_bytes())
         except OSError as error:
-            raise DataError(f"the ledger {path} cannot be read: {error.strerror}; name an existing file") from None
+            raise DataError(
+                f"the ledger {path} cannot be read: {error.strerror}; name an existing file"
+            ) from None
         except (ValueError, RecursionError) as error:
             raise DataError(
                 f"the ledger {path} is not complete JSON ({error}); restore it from a copy"
             ) from None
         if not isinstance(document, Mapping) or "dpsub_ledger" not in document:
-            raise DataError(f"{path} is no ledger of dpsub: it has no entry dpsub_ledger; name one that save wrote")
+            raise DataError(
+                f"{path} is no ledger of dpsub: it has no entry dpsub_ledger; name one "
+                "that save wrote"
+            )
         if document["dpsub_ledger"] != SCHEMA:
             raise DataError(
-                f"the ledger {path} must have schema version {SCHEMA}, got {document['dpsub_ledger']!r}; read it with "
+                f"the ledger {path} must have schema version {SCHEMA}, got "
+                f"{document['dpsub_ledger']!r}; read it with "
                 "the dpsub that wrote it"
             )
         entries = document.get("releases")
@@ -172,13 +247,21 @@ class Ledger:
             try:
                 ledger._enter(_read(entry))
             except DpsubError as error:
-                raise DataError(f"release {place} of the ledger {path} cannot be read: {error}") from None
+                raise DataError(
+                    f"release {place} of the ledger {path} cannot be read: {error}"
+                ) from None
         return ledger
 
     def _upper(
-        self, more: Sequence[Release], epsilon: float, delta: float, adjacency: str | None, time_limit: float | None
+        self,
+        more: Sequence[Release],
+        epsilon: float,
+        delta: float,
+        adjacency: str | None,
+        time_limit: float | None,
     ) -> float:
-        """The proved epsilon with some releases more, sharp enough to be held against the one of a budget."""
+        """The proved epsilon with some releases more, sharp enough to be held against the one of a
+        budget."""
         width = max(checks.real("epsilon", epsilon, at_least=0) * _ACCURACY, 1e-9)
         target = Target(delta=delta, width=width, deadline=deadline_after(time_limit))
         try:
@@ -190,7 +273,9 @@ class Ledger:
     def _enter(self, release: Release) -> None:
         for place, known in enumerate(self._releases, start=1):
             if release.sample is not None and release.sample == known.sample:
-                raise UnsupportedError(_SAME.format(sample=release.sample, place=place, joint=_joint(known, release)))
+                raise UnsupportedError(
+                    _SAME.format(sample=release.sample, place=place, joint=_joint(known, release))
+                )
         self._releases.append(release)
 
     def __iter__(self) -> Iterator[Release]:
@@ -201,14 +286,15 @@ class Ledger:
 
 
 _SAME = (
-    "every release needs a fresh sample, got {sample!r}, which release {place} names, too; enter both queries, if they "
+    "every release needs a fresh sample, got {sample!r}, which release {place} names, too; enter "
+    "both queries, if they "
     "are asked before either is answered, as one release{joint}, or draw anew"
 )
 
 
 def _joint(one: Release, other: Release) -> str:
-    """The noise multiplier of two Gaussian queries as one: vectors over their noise have norms of at most 1 / s_1 and
-    1 / s_2, and together of at most the root of the sum of squares."""
+    """The noise multiplier of two Gaussian queries as one: vectors over their noise have norms of
+    at most 1 / s_1 and 1 / s_2, and together of at most the root of the sum of squares."""
     if (one.mechanism, other.mechanism) != ("gaussian", "gaussian"):
         return ""
     joint = 1 / math.hypot(1 / one.noise_multiplier, 1 / other.noise_multiplier)
@@ -218,7 +304,10 @@ def _joint(one: Release, other: Release) -> str:
 def written(release: Release) -> dict[str, Any]:
     """A release as JSON holds it: its fields, the sampler's under its name."""
     fields = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
-    of = {field.name: getattr(release.sampler, field.name) for field in dataclasses.fields(release.sampler)}  # type: ignore[arg-type]
+    of = {
+        field.name: getattr(release.sampler, field.name)
+        for field in dataclasses.fields(release.sampler)
+    }  # type: ignore[arg-type]
     if "chain" in of:
         of["chain"] = [{"kind": stage.kind, **dataclasses.asdict(stage)} for stage in of["chain"]]
     return {**fields, "sampler": {"name": release.sampler.name, **of}}
@@ -251,8 +340,11 @@ def _stage(entry: Any) -> Stage:
 
 
 def _fields(what: str, entry: Any, names: Iterable[str]) -> dict[str, Any]:
-    """The entry, which must have these names and no other: what is left out might be what counts."""
+    """The entry, which must have these names and no other: what is left out might be what
+    counts."""
     got, wanted = (set(entry) if isinstance(entry, Mapping) else {repr(entry)}), set(names)
     if got != wanted:
-        raise ArgumentError(f"{what} needs the entries {', '.join(sorted(wanted))}, got {', '.join(sorted(got))}")
+        raise ArgumentError(
+            f"{what} needs the entries {', '.join(sorted(wanted))}, got {', '.join(sorted(got))}"
+        )
     return dict(entry)

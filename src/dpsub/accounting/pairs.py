@@ -1,8 +1,10 @@
-"""Dominating and lower-bound pairs: two Gaussian mixtures with the same scale, and the privacy loss between them.
+"""Dominating and lower-bound pairs: two Gaussian mixtures with the same scale, and the privacy loss
+between them.
 
-One occurrence of the differing record moves the mean of N(0, s^2) by 1: s is the noise multiplier.  Which pairs
-dominate all neighbours, which are attained, and which a paper only computes with (the mirrored ones of WOR, WR and
-multistage samplers, one direction for Poisson): docs/accounting.md, sections 3, 5, 6; MUST, Sections 3.4, S5, S6.
+One occurrence of the differing record moves the mean of N(0, s^2) by 1: s is the noise multiplier.
+Which pairs dominate all neighbours, which are attained, and which a paper only computes with (the
+mirrored ones of WOR, WR and multistage samplers, one direction for Poisson): docs/accounting.md,
+sections 3, 5, 6; MUST, Sections 3.4, S5, S6.
 """
 
 from __future__ import annotations
@@ -30,18 +32,23 @@ MIN_SCALE = 0.05
 """Smallest scale: below it exp(1 / (2 s^2)) leaves the range where the loss has this accuracy."""
 
 MAX_SCALE = 1e9
-"""Largest noise multiplier of a release: what is charged for rounding then outweighs the losses by far."""
+"""Largest noise multiplier of a release: what is charged for rounding then outweighs the losses by
+far."""
 
-_NEGLIGIBLE = 60.0  # terms below exp(-60) of the largest are left out: 1e6 of them are below 1e-20 of the sum
-_NEGLIGIBLE_MASS = 1e-25  # total weight of components that need no cell masses; whoever bounds from above charges it
+# terms below exp(-60) of the largest are left out: 1e6 of them are below 1e-20 of the sum
+_NEGLIGIBLE = 60.0
+# total weight of components that need no cell masses; whoever bounds from above charges it
+_NEGLIGIBLE_MASS = 1e-25
 _BLOCK = 4096
 _NODES = 4096
 _NEWTON_STEPS = 8
-_FEW = 20_000  # up to so many pairs of a point and a component a loop over components costs more than it computes
+# up to so many pairs of a point and a component a loop over components costs more than it computes
+_FEW = 20_000
 
 
 def complement(rate: float, missed: float | None) -> float:
-    """1 - q: `missed`, where that is known as a number of its own.  A rounded q = m / n near 1 has few digits of it."""
+    """1 - q: `missed`, where that is known as a number of its own. A rounded q = m / n near 1 has
+    few digits of it."""
     return 1 - rate if missed is None else missed
 
 
@@ -53,11 +60,14 @@ def log_complement(rate: float, missed: float | None) -> float:
     return math.log(rest) if rest > 0 else -math.inf
 
 
-def log_tilted_sum(log_weights: np.ndarray, counts: np.ndarray, tilt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """log sum_u a_u e^{u tilt} and the mean of u under the tilted weights, for increasing u and any finite tilts.  Each
-    block of points (neighbouring tilts are the fastest) works on the terms that matter somewhere in it, found at its
-    two ends: the tilted laws have monotone likelihood ratios in u, so a term to the left that is negligible at the
-    smallest tilt is negligible at every larger one, and likewise on the right."""
+def log_tilted_sum(
+    log_weights: np.ndarray, counts: np.ndarray, tilt: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """log sum_u a_u e^{u tilt} and the mean of u under the tilted weights, for increasing u and any
+    finite tilts. Each block of points (neighbouring tilts are the fastest) works on the terms that
+    matter somewhere in it, found at its two ends: the tilted laws have monotone likelihood ratios
+    in u, so a term to the left that is negligible at the smallest tilt is negligible at every
+    larger one, and likewise on the right."""
     log_sum, mean = np.empty(tilt.size), np.empty(tilt.size)
     for start in range(0, tilt.size, _BLOCK):
         check_time()
@@ -80,10 +90,10 @@ def log_tilted_sum(log_weights: np.ndarray, counts: np.ndarray, tilt: np.ndarray
 
 
 class GaussianPair(ABC):
-    """X ~ sum_u w_u N(u, s^2) against X', with the increasing loss L(t) = log f_X(t) - log f_X'(t).  X' is the mirror
-    image sum_u w_u N(-u, s^2) where `mirrored`, else N(0, s^2), or what `components_prime` says.  `relation`: the
-    adjacency for which the paper states the pair; `closed_form`: the inverse of the loss and its derivative are
-    formulas."""
+    """X ~ sum_u w_u N(u, s^2) against X', with the increasing loss L(t) = log f_X(t) - log f_X'(t).
+    X' is the mirror image sum_u w_u N(-u, s^2) where `mirrored`, else N(0, s^2), or what
+    `components_prime` says. `relation`: the adjacency for which the paper states the pair;
+    `closed_form`: the inverse of the loss and its derivative are formulas."""
 
     label: ClassVar[str]
     relation: ClassVar[Relation]
@@ -103,8 +113,8 @@ class GaussianPair(ABC):
         return (-counts, log_weights) if self.mirrored else (np.zeros(1), np.zeros(1))
 
     def branches(self, edges: np.ndarray) -> list[np.ndarray]:
-        """Monotone edges of the pieces, one or more, that make up each cell of losses whose ends are those of
-        `edges`."""
+        """Monotone edges of the pieces, one or more, that make up each cell of losses whose ends
+        are those of `edges`."""
         return [edges]
 
     @property
@@ -130,7 +140,8 @@ class GaussianPair(ABC):
             return 1 / self.loss_slope(self.inverse_loss(x))
 
     def loss_density(self, x: np.ndarray) -> np.ndarray:
-        """Density of the loss under X, omega(x) = f_X(t) dt/dx at t = L^-1(x); 0 at and below the floor."""
+        """Density of the loss under X, omega(x) = f_X(t) dt/dx at t = L^-1(x); 0 at and below the
+        floor."""
         x = np.asarray(x, dtype=float)
         above = x > self.loss_floor
         inside = np.where(above, x, 0.0)
@@ -143,7 +154,11 @@ class GaussianPair(ABC):
         counts, log_weights = self.components
         shifted = log_weights - 0.5 * (counts / self.scale) ** 2
         log_sum, _ = log_tilted_sum(shifted, counts, np.ravel(t) / self.scale**2)
-        return log_sum.reshape(t.shape) - 0.5 * ((t / self.scale) ** 2 + np.log(2 * np.pi)) - np.log(self.scale)
+        return (
+            log_sum.reshape(t.shape)
+            - 0.5 * ((t / self.scale) ** 2 + np.log(2 * np.pi))
+            - np.log(self.scale)
+        )
 
     def cdf(self, t: np.ndarray) -> np.ndarray:
         """P(X <= t), a sum of positive terms: small values keep their relative accuracy."""
@@ -167,7 +182,9 @@ class GaussianPair(ABC):
         t = np.asarray(t, dtype=float)
         counts, log_weights = self.components
         if t.size * counts.size <= _FEW:
-            return np.einsum("...j,j", tail(np.subtract.outer(t, counts) / self.scale), np.exp(log_weights))
+            return np.einsum(
+                "...j,j", tail(np.subtract.outer(t, counts) / self.scale), np.exp(log_weights)
+            )
         total = np.zeros(t.shape)
         for count, weight in zip(counts[::-1], np.exp(log_weights[::-1]), strict=True):
             total += weight * tail((t - count) / self.scale)
@@ -185,10 +202,12 @@ class GaussianPair(ABC):
         return counts[kept], weights[kept], float(running[left_out - 1]) if left_out else 0.0
 
     def interval_masses(self, edges: np.ndarray) -> np.ndarray:
-        """P(edges[i] < X <= edges[i + 1]) of the `bulk`, shape (len(edges) - 1,); edges nondecreasing, -inf allowed.
+        """P(edges[i] < X <= edges[i + 1]) of the `bulk`, shape (len(edges) - 1,); edges
+        nondecreasing, -inf allowed.
 
-        Each component is differenced on the side of its centre where the tail is small; the one interval that holds the
-        centre gets the missing 1.  So the masses are those of tails perturbed by a few roundings of min(cdf, sf)."""
+        Each component is differenced on the side of its centre where the tail is small; the one
+        interval that holds the centre gets the missing 1. So the masses are those of tails
+        perturbed by a few roundings of min(cdf, sf)."""
         masses = np.zeros(len(edges) - 1)
         for count, weight in zip(*self.bulk[:2], strict=True):
             z = (edges - count) / self.scale
@@ -215,7 +234,10 @@ class _LawPair(GaussianPair):
         limit = {"at_least": MIN_SCALE} if self.mirrored else {"above": 0.0}
         object.__setattr__(self, "scale", checks.real("scale", self.scale, **limit))
         if not self.law.eta > 0:
-            raise ArgumentError(f"the law must include the record with positive probability, got eta = {self.law.eta}")
+            raise ArgumentError(
+                "the law must include the record with positive probability, got "
+                f"eta = {self.law.eta}"
+            )
 
     @cached_property
     def components(self) -> tuple[np.ndarray, np.ndarray]:
@@ -231,9 +253,11 @@ class _LawPair(GaussianPair):
 
 
 class MixturePair(_LawPair):
-    """X ~ sum_u w_u N(u, s^2) against its mirror image, s >= 0.05, w any law with eta > 0 (MUST, Section S5).
+    """X ~ sum_u w_u N(u, s^2) against its mirror image, s >= 0.05, w any law with eta > 0 (MUST,
+    Section S5).
 
-    L(t) = A(t) - A(-t), A(t) = log sum_u w_u e^{-u^2/(2 s^2) + t u/s^2}: odd and strictly increasing."""
+    L(t) = A(t) - A(-t), A(t) = log sum_u w_u e^{-u^2/(2 s^2) + t u/s^2}: odd and strictly
+    increasing."""
 
     label: ClassVar[str] = "sum_u w_u N(u, s^2) against sum_u w_u N(-u, s^2)"
     mirrored: ClassVar[bool] = True
@@ -278,7 +302,8 @@ class MixturePair(_LawPair):
         return {}
 
     def _table(self, largest: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Points from 0 to the first rung with a loss of at least `largest`, the loss and its slope there; kept."""
+        """Points from 0 to the first rung with a loss of at least `largest`, the loss and its slope
+        there; kept."""
         points, losses = self._rungs
         rung = int(np.argmax((losses >= largest) & (losses > 0)))
         if rung not in self._tables:
@@ -292,10 +317,11 @@ class MixturePair(_LawPair):
 
 
 class FillerPair(_LawPair):
-    """X ~ sum_l p_l N(l, s^2) against X' ~ N(0, s^2), s = sigma / (2 C) > 0: the static filler of docs/accounting.md,
-    section 5.  The loss L(t) = log sum_l p_l e^{l t / s^2 - l^2 / (2 s^2)} increases from log p_0.  It is inverted
-    through R(t) = log sum_{l >= 1} p_l e^{...} = log(e^L - p_0), whose slope is at least 1 / s^2 everywhere.  The sum
-    of the law may fall short of 1 by what was trimmed."""
+    """X ~ sum_l p_l N(l, s^2) against X' ~ N(0, s^2), s = sigma / (2 C) > 0: the static filler of
+    docs/accounting.md, section 5. The loss L(t) = log sum_l p_l e^{l t / s^2 - l^2 / (2 s^2)}
+    increases from log p_0. It is inverted through R(t) = log sum_{l >= 1} p_l e^{...} = log(e^L -
+    p_0), whose slope is at least 1 / s^2 everywhere. The sum of the law may fall short of 1 by what
+    was trimmed."""
 
     label: ClassVar[str] = "sum_l p_l N(l, s^2) against N(0, s^2)"
     mirrored: ClassVar[bool] = False
@@ -342,15 +368,22 @@ class FillerPair(_LawPair):
 
 
 def _inverted(
-    value_and_slope: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], goal: np.ndarray,
-    nodes: np.ndarray, table: np.ndarray, slope: np.ndarray | None = None
-) -> np.ndarray:  # fmt: skip
-    """Where an increasing function, tabulated with its slope or without, takes the values `goal`.  Interpolation (cubic
-    Hermite where the slope is given), then Newton steps kept in the table's cell.  Raises NumericalError if the
-    residual stays above `LOSS_TOLERANCE`."""
+    value_and_slope: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    goal: np.ndarray,
+    nodes: np.ndarray,
+    table: np.ndarray,
+    slope: np.ndarray | None = None,
+) -> np.ndarray:
+    """Where an increasing function, tabulated with its slope or without, takes the values `goal`.
+    Interpolation (cubic Hermite where the slope is given), then Newton steps kept in the table's
+    cell. Raises NumericalError if the residual stays above `LOSS_TOLERANCE`."""
     cell = np.clip(np.searchsorted(table, goal, side="right") - 1, 0, _NODES - 1)
     low, high = nodes[cell], nodes[cell + 1]
-    guess = np.interp(goal, table, nodes) if slope is None else _hermite(goal, table, nodes, 1 / slope, cell)
+    guess = (
+        np.interp(goal, table, nodes)
+        if slope is None
+        else _hermite(goal, table, nodes, 1 / slope, cell)
+    )
     t = np.clip(guess, low, high)
     tolerance = LOSS_TOLERANCE * np.maximum(1.0, np.abs(goal))
     for _ in range(_NEWTON_STEPS):
@@ -362,22 +395,29 @@ def _inverted(
         t = np.clip(t - residual / slope_at_t, low, high)
     worst = float(np.max(np.abs(residual)))
     raise NumericalError(
-        f"the loss could not be inverted to {LOSS_TOLERANCE:g}, residual {worst:.3g}; use a scale nearer 1"
+        f"the loss could not be inverted to {LOSS_TOLERANCE:g}, residual {worst:.3g}; use a scale "
+        "nearer 1"
     )
 
 
-def _hermite(x: np.ndarray, at: np.ndarray, value: np.ndarray, slope: np.ndarray, cell: np.ndarray) -> np.ndarray:
+def _hermite(
+    x: np.ndarray, at: np.ndarray, value: np.ndarray, slope: np.ndarray, cell: np.ndarray
+) -> np.ndarray:
     """Cubic Hermite interpolation of (at, value, slope) at x, x in [at[cell], at[cell + 1]]."""
     width = at[cell + 1] - at[cell]
     v = (x - at[cell]) / width
     w = 1 - v
-    return (value[cell] * w * w * (1 + 2 * v) + value[cell + 1] * v * v * (3 - 2 * v)
-            + width * v * w * (slope[cell] * w - slope[cell + 1] * v))  # fmt: skip
+    return (
+        value[cell] * w * w * (1 + 2 * v)
+        + value[cell + 1] * v * v * (3 - 2 * v)
+        + width * v * w * (slope[cell] * w - slope[cell + 1] * v)
+    )
 
 
 @dataclass(frozen=True)
 class _RatePair(GaussianPair):
-    """A pair of the law of one inclusion, with closed formulas; `missed` is 1 - rate (`complement`)."""
+    """A pair of the law of one inclusion, with closed formulas; `missed` is 1 - rate
+    (`complement`)."""
 
     rate: float
     scale: float
@@ -400,9 +440,10 @@ class _RatePair(GaussianPair):
 
 
 class PoissonPair(_RatePair):
-    """X ~ q N(1, s^2) + (1 - q) N(0, s^2) against X' ~ N(0, s^2): the paper's pair for Poisson sampling (MUST, Section
-    S6).  L(t) = log(q e^{(2t - 1) / (2 s^2)} + 1 - q) > log(1 - q); q = `rate` in (0, 1], s = `scale` >= 0.05.  Under
-    add/remove both directions would have to be composed; the paper uses this one only."""
+    """X ~ q N(1, s^2) + (1 - q) N(0, s^2) against X' ~ N(0, s^2): the paper's pair for Poisson
+    sampling (MUST, Section S6). L(t) = log(q e^{(2t - 1) / (2 s^2)} + 1 - q) > log(1 - q); q =
+    `rate` in (0, 1], s = `scale` >= 0.05. Under add/remove both directions would have to be
+    composed; the paper uses this one only."""
 
     label: ClassVar[str] = "q N(1, s^2) + (1 - q) N(0, s^2) against N(0, s^2), one direction"
     relation: ClassVar[Relation] = Relation.ADD_REMOVE
@@ -415,13 +456,20 @@ class PoissonPair(_RatePair):
     def loss(self, t: np.ndarray) -> np.ndarray:
         z = (2 * np.asarray(t, dtype=float) - 1) / (2 * self.scale**2)
         change = self.rate * np.expm1(np.minimum(z, 700.0))
-        # log1p keeps small losses exact; where the argument nears -1 or grows, the sum of two positive terms does
-        return np.where((z <= 1) & (change > -0.5), np.log1p(np.maximum(change, -0.5)),
-                        np.logaddexp(np.log(self.rate) + z, self.loss_floor))  # fmt: skip
+        # log1p keeps small losses exact; where the argument nears -1 or grows, the sum of two
+        # positive terms does
+        return np.where(
+            (z <= 1) & (change > -0.5),
+            np.log1p(np.maximum(change, -0.5)),
+            np.logaddexp(np.log(self.rate) + z, self.loss_floor),
+        )
 
     def loss_slope(self, t: np.ndarray) -> np.ndarray:
         z = (2 * np.asarray(t, dtype=float) - 1) / (2 * self.scale**2)
-        return np.exp(np.log(self.rate) + z - np.logaddexp(np.log(self.rate) + z, self.loss_floor)) / self.scale**2
+        return (
+            np.exp(np.log(self.rate) + z - np.logaddexp(np.log(self.rate) + z, self.loss_floor))
+            / self.scale**2
+        )
 
     def inverse_loss(self, x: np.ndarray) -> np.ndarray:
         x = np.asarray(x, dtype=float)
@@ -437,12 +485,16 @@ class PoissonPair(_RatePair):
 
 
 class WorPair(_RatePair):
-    """X ~ q N(1, s^2) + (1 - q) N(0, s^2) against its mirror image: the paper's pair for WOR (MUST, Section S6).
+    """X ~ q N(1, s^2) + (1 - q) N(0, s^2) against its mirror image: the paper's pair for WOR (MUST,
+    Section S6).
 
-    L(t) = log((c e^{t/s^2} + p) / (c e^{-t/s^2} + p)), p = 1 - q, c = q e^{-1 / (2 s^2)}, is odd, and its inverse is
-    t = s^2 (x/2 + arcsinh((p/c) sinh(x/2))); q = `rate` in (0, 1], s = `scale` >= 0.05."""
+    L(t) = log((c e^{t/s^2} + p) / (c e^{-t/s^2} + p)), p = 1 - q, c = q e^{-1 / (2 s^2)}, is odd,
+    and its inverse is t = s^2 (x/2 + arcsinh((p/c) sinh(x/2))); q = `rate` in (0, 1], s = `scale`
+    >= 0.05."""
 
-    label: ClassVar[str] = "q N(1, s^2) + (1 - q) N(0, s^2) against q N(-1, s^2) + (1 - q) N(0, s^2)"
+    label: ClassVar[str] = (
+        "q N(1, s^2) + (1 - q) N(0, s^2) against q N(-1, s^2) + (1 - q) N(0, s^2)"
+    )
     relation: ClassVar[Relation] = Relation.SUBSTITUTE
     mirrored: ClassVar[bool] = True
 
@@ -456,7 +508,8 @@ class WorPair(_RatePair):
         a = np.abs(tau)
         if math.isinf(self._log_missed):
             return 2 * tau
-        # (e^L - 1) = 2 c sinh(a) / (c e^{-a} + p): exact for small losses; in logs where sinh would overflow
+        # (e^L - 1) = 2 c sinh(a) / (c e^{-a} + p): exact for small losses; in logs where sinh would
+        # overflow
         small = np.minimum(a, 1.0)
         ratio = np.exp(self._log_ratio)
         near = np.log1p(2 * ratio * np.sinh(small) / (ratio * np.exp(-small) + 1))
@@ -480,15 +533,18 @@ class WorPair(_RatePair):
     def inverse_slope(self, x: np.ndarray) -> np.ndarray:
         x = np.asarray(x, dtype=float)
         ratio = np.exp(-self._log_ratio)
-        return self.scale**2 / 2 * (1 + ratio * np.cosh(x / 2) / np.hypot(1.0, ratio * np.sinh(x / 2)))
+        return (
+            self.scale**2 / 2 * (1 + ratio * np.cosh(x / 2) / np.hypot(1.0, ratio * np.sinh(x / 2)))
+        )
 
 
 class ZeroedPair(_RatePair):
-    """X ~ q N(2, s^2) + (1 - q) N(0, s^2) against X' ~ q N(1, s^2) + (1 - q) N(0, s^2): fillers at -C and a record at C
-    or at 0, without replacement; q = `rate` in (0, 1), s = `scale` >= 0.05.
+    """X ~ q N(2, s^2) + (1 - q) N(0, s^2) against X' ~ q N(1, s^2) + (1 - q) N(0, s^2): fillers at
+    -C and a record at C or at 0, without replacement; q = `rate` in (0, 1), s = `scale` >= 0.05.
 
-    With u = e^{(t - 3/2) / s^2} and r = e^{-1 / s^2} (1 - q) / q, e^L = (u^2 + r) / (u + r): the loss falls from 0 to
-    `loss_floor`, at `valley`, and rises from there on, where it is inverted; `cdf` is that of losses up to L(t)."""
+    With u = e^{(t - 3/2) / s^2} and r = e^{-1 / s^2} (1 - q) / q, e^L = (u^2 + r) / (u + r): the
+    loss falls from 0 to `loss_floor`, at `valley`, and rises from there on, where it is inverted;
+    `cdf` is that of losses up to L(t)."""
 
     label: ClassVar[str] = "q N(2, s^2) + (1 - q) N(0, s^2) against q N(1, s^2) + (1 - q) N(0, s^2)"
     relation: ClassVar[Relation] = Relation.ZERO_OUT
@@ -520,8 +576,11 @@ class ZeroedPair(_RatePair):
         near = np.minimum(v, 1.0)
         change = np.expm1(near) * expit(near - self._log_r)  # (u - 1) u / (u + r)
         # log1p keeps small losses exact; elsewhere two sums of positive terms do
-        return np.where((v <= 1) & (change > -0.5), np.log1p(np.maximum(change, -0.5)),
-                        np.logaddexp(2 * v, self._log_r) - np.logaddexp(v, self._log_r))  # fmt: skip
+        return np.where(
+            (v <= 1) & (change > -0.5),
+            np.log1p(np.maximum(change, -0.5)),
+            np.logaddexp(2 * v, self._log_r) - np.logaddexp(v, self._log_r),
+        )
 
     def loss_slope(self, t: np.ndarray) -> np.ndarray:
         v = (np.asarray(t, dtype=float) - 1.5) / self.scale**2
@@ -533,15 +592,23 @@ class ZeroedPair(_RatePair):
         inside = np.where(above, x, 0.0)
         # u^2 - y u + r (1 - y) = 0, y = e^x: the larger root
         with np.errstate(divide="ignore"):
-            bend = np.copysign(np.exp(math.log(4) + self._log_r - inside + np.log(np.abs(np.expm1(-inside)))), inside)
+            bend = np.copysign(
+                np.exp(math.log(4) + self._log_r - inside + np.log(np.abs(np.expm1(-inside)))),
+                inside,
+            )
         u = inside + np.log1p(np.sqrt(np.maximum(1 + bend, 0.0))) - math.log(2)
         return np.where(above, self.scale**2 * u + 1.5, -np.inf)
 
     def _twins(self, t: np.ndarray) -> np.ndarray:
-        """Points left of the valley with the same losses as those right of it; -inf where the loss is not below 0."""
+        """Points left of the valley with the same losses as those right of it; -inf where the loss
+        is not below 0."""
         with np.errstate(divide="ignore"):
             # the product of the roots is r (1 - y)
-            v = self._log_r + np.log(-np.expm1(np.minimum(self.loss(t), 0.0))) - (t - 1.5) / self.scale**2
+            v = (
+                self._log_r
+                + np.log(-np.expm1(np.minimum(self.loss(t), 0.0)))
+                - (t - 1.5) / self.scale**2
+            )
         return np.minimum(self.scale**2 * v + 1.5, self.valley)
 
     def branches(self, edges: np.ndarray) -> list[np.ndarray]:
@@ -564,8 +631,8 @@ class ZeroedPair(_RatePair):
 
     @property
     def without_record(self) -> PoissonPair:
-        """The pair whose X is this X': X and its X' are the outputs where fillers and record are at -C, the record of X
-        being 0."""
+        """The pair whose X is this X': X and its X' are the outputs where fillers and record are at
+        -C, the record of X being 0."""
         return PoissonPair(self.rate, self.scale, self.missed)
 
     def _up_to(self, cdf: Callable[[np.ndarray], np.ndarray], t: np.ndarray) -> np.ndarray:
@@ -573,7 +640,10 @@ class ZeroedPair(_RatePair):
         return np.maximum(cdf(right) - cdf(left), 0.0).reshape(np.shape(t))
 
     def _above(
-        self, sf: Callable[[np.ndarray], np.ndarray], cdf: Callable[[np.ndarray], np.ndarray], t: np.ndarray
+        self,
+        sf: Callable[[np.ndarray], np.ndarray],
+        cdf: Callable[[np.ndarray], np.ndarray],
+        t: np.ndarray,
     ) -> np.ndarray:
         right, left = self.branches(np.atleast_1d(t))
         return (sf(right) + cdf(left)).reshape(np.shape(t))
@@ -586,17 +656,19 @@ def _kept_counts(law: MultiplicityLaw, tail: float) -> int:
 
 
 def dropped(law: MultiplicityLaw, tail: float) -> tuple[MultiplicityLaw, float]:
-    """The law without counts of total probability at most `tail`, and that probability, rounded up.  By joint convexity
-    the pair is dominated by the sub-pair of the counts kept and an infinite loss of that probability."""
+    """The law without counts of total probability at most `tail`, and that probability, rounded up.
+    By joint convexity the pair is dominated by the sub-pair of the counts kept and an infinite loss
+    of that probability."""
     last = _kept_counts(law, tail)
     lost = float(law.pmf[:last:-1].sum())
     return (MultiplicityLaw(law.log_pmf[: last + 1]), lost * (1 + 1e-9)) if lost > 0 else (law, 0.0)
 
 
 def capped(law: MultiplicityLaw, tail: float) -> MultiplicityLaw:
-    """The law of min(L, T): what the tail weighs is given to T.  For location pairs that move apart with l, in either
-    direction, the optimal tests are half-lines, on which a smaller l has less mass under X and more under X': the
-    capped pair is dominated by the pair (docs/accounting.md, section 5, "Capping")."""
+    """The law of min(L, T): what the tail weighs is given to T. For location pairs that move apart
+    with l, in either direction, the optimal tests are half-lines, on which a smaller l has less
+    mass under X and more under X': the capped pair is dominated by the pair (docs/accounting.md,
+    section 5, "Capping")."""
     last = _kept_counts(law, tail)
     if last + 1 >= law.log_pmf.size:
         return law

@@ -1,12 +1,14 @@
 """Privacy loss distributions (PLDs) on a grid, and those that dominate a profile.
 
-A PLD, the law of log dP/dQ under P, is here a positive measure on the grid offset + index step and at +infinity (mass
-at -infinity weighs nothing).  delta(epsilon) = sum over x > epsilon of (1 - e^{epsilon - x}) mass(x) + mass(infinity)
-is nondecreasing in every mass and loss, also after composition: every rounding has a safe direction, and total masses
-need not be exactly 1.  From a profile to a pair (connect the dots): docs/accounting.md, section 4.
+A PLD, the law of log dP/dQ under P, is here a positive measure on the grid offset + index step and
+at +infinity (mass at -infinity weighs nothing).  delta(epsilon) = sum over x > epsilon of (1 -
+e^{epsilon - x}) mass(x) + mass(infinity) is nondecreasing in every mass and loss, also after
+composition: every rounding has a safe direction, and total masses need not be exactly 1. From a
+profile to a pair (connect the dots): docs/accounting.md, section 4.
 
-Sums of products are `np.einsum` here and in `compose`, `pairs` and `proofs`, not `@`: the threads of a BLAS take longer
-to meet than such a sum takes, and its last digits depend on how many there are.
+Sums of products are `np.einsum` here and in `compose`, `pairs` and `proofs`, not `@`: the threads
+of a BLAS take longer to meet than such a sum takes, and its last digits depend on how many there
+are.
 """
 
 from __future__ import annotations
@@ -33,8 +35,9 @@ class OutOfTimeError(NumericalError):
 
 @contextmanager
 def time_limited(deadline: float | None) -> Iterator[None]:
-    """Let `check_time` raise after the deadline, of `time.monotonic`, or after the one that is set, if that is earlier:
-    a question that comes up within another has no more time than that one.  None keeps the one that is set."""
+    """Let `check_time` raise after the deadline, of `time.monotonic`, or after the one that is set,
+    if that is earlier: a question that comes up within another has no more time than that one. None
+    keeps the one that is set."""
     before = _DEADLINE.set(_earlier(_DEADLINE.get(), deadline))
     try:
         yield
@@ -43,11 +46,13 @@ def time_limited(deadline: float | None) -> Iterator[None]:
 
 
 def deadline_after(time_limit: float | None) -> float | None:
-    """The deadline, of `time.monotonic`, of a question that comes in now with a limit in seconds: that of the question
-    within which it comes up, if that is earlier."""
+    """The deadline, of `time.monotonic`, of a question that comes in now with a limit in seconds:
+    that of the question within which it comes up, if that is earlier."""
     if time_limit is None:
         return _DEADLINE.get()
-    return _earlier(_DEADLINE.get(), time.monotonic() + checks.real("time_limit", time_limit, above=0))
+    return _earlier(
+        _DEADLINE.get(), time.monotonic() + checks.real("time_limit", time_limit, above=0)
+    )
 
 
 def _earlier(first: float | None, second: float | None) -> float | None:
@@ -63,9 +68,10 @@ def check_time() -> None:
 
 @dataclass(frozen=True, eq=False)
 class PrivacyLossDistribution:
-    """A bound of one PLD: masses[i] >= 0 at the loss offset + indices[i] step (nats; any order, repeated ones add up).
-    `side`: delta computed from it is at least ("upper") or at most ("lower") that of the pair it stands for, after any
-    number of compositions.  `infinity` is the mass at +infinity."""
+    """A bound of one PLD: masses[i] >= 0 at the loss offset + indices[i] step (nats; any order,
+    repeated ones add up). `side`: delta computed from it is at least ("upper") or at most ("lower")
+    that of the pair it stands for, after any number of compositions. `infinity` is the mass at
+    +infinity."""
 
     step: float
     indices: np.ndarray
@@ -81,7 +87,9 @@ class PrivacyLossDistribution:
         masses = checks.finite_array("masses", self.masses, ndim=1)
         indices = np.asarray(self.indices, dtype=np.int64)
         if masses.shape != indices.shape or masses.size == 0 or masses.min() < 0:
-            raise ArgumentError(f"a PLD needs nonnegative masses, one an index, got {masses.size}, {indices.size}")
+            raise ArgumentError(
+                f"a PLD needs nonnegative masses, one an index, got {masses.size}, {indices.size}"
+            )
         filled = masses > 0
         if not filled.any():
             filled[0] = True
@@ -127,7 +135,8 @@ Profile = Callable[[np.ndarray], np.ndarray]
 
 
 class RememberedProfile:
-    """A profile that evaluates no order twice: where a grid's step is halved, every other order recurs exactly."""
+    """A profile that evaluates no order twice: where a grid's step is halved, every other order
+    recurs exactly."""
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
@@ -150,11 +159,13 @@ _UNTIMED = 1000  # orders between two looks at the clock
 MAX_LOSS = 600.0
 """Orders end at e^600; what the profile still holds there is charged as infinite loss."""
 SLOPE_UNIT = 2.0**-850
-"""Slopes are kept in this unit: a profile of 1e-300 falls by less than the smallest double at orders near e^600."""
+"""Slopes are kept in this unit: a profile of 1e-300 falls by less than the smallest double at
+orders near e^600."""
 
 
 def order_indices(step: float, fine: float, last: float) -> np.ndarray:
-    """Indices i of the orders e^{i step} to evaluate: every one up to `fine`, then ever sparser ones up to `last`.
+    """Indices i of the orders e^{i step} to evaluate: every one up to `fine`, then ever sparser
+    ones up to `last`.
 
     Any choice of orders is valid; those far in the tail have little weight."""
     # at least two, where even the profile at order 1 is negligible
@@ -171,12 +182,16 @@ def order_indices(step: float, fine: float, last: float) -> np.ndarray:
 
 
 def symmetric_pld(profile: Profile, step: float, indices: np.ndarray) -> PrivacyLossDistribution:
-    """Dominate a self-dual profile, H(a) = 1 - a + a H(1/a), by its values at orders e^{step index}, indices from 0."""
+    """Dominate a self-dual profile, H(a) = 1 - a + a H(1/a), by its values at orders e^{step
+    index}, indices from 0."""
     return two_sided_pld(profile, profile, step, indices)
 
 
-def two_sided_pld(forward: Profile, backward: Profile, step: float, indices: np.ndarray) -> PrivacyLossDistribution:
-    """Dominate a profile given for a >= 1 by `forward`, H_a(P || Q), and `backward`, H_a(Q || P), of one value at order
+def two_sided_pld(
+    forward: Profile, backward: Profile, step: float, indices: np.ndarray
+) -> PrivacyLossDistribution:
+    """Dominate a profile given for a >= 1 by `forward`, H_a(P || Q), and `backward`, H_a(Q || P),
+    of one value at order
     1. At orders 1/a the profile is 1 - 1/a + H_a(Q || P) / a."""
     x = indices * step
     gains = np.expm1(x)
@@ -190,12 +205,16 @@ def two_sided_pld(forward: Profile, backward: Profile, step: float, indices: np.
 
 
 def _value_at_one(gains: np.ndarray, first: np.ndarray, second: np.ndarray) -> float:
-    """The hull's value at order 1: the lowest chord there between a point to the right and a mirrored one, which with
-    A = a_i - 1, B = a_j - 1 has the value (1 + u_i / A + w_j / B) / (1 + 1 / A + 1 / B).  It is the root of
-    g(v) = v + max_i (v - u_i) / A_i + max_j (v - w_j) / B_j = 1, convex and increasing: each Newton step is a chord."""
+    """The hull's value at order 1: the lowest chord there between a point to the right and a
+    mirrored one, which with A = a_i - 1, B = a_j - 1 has the value (1 + u_i / A + w_j / B) / (1 + 1
+    / A + 1 / B). It is the root of g(v) = v + max_i (v - u_i) / A_i + max_j (v - w_j) / B_j = 1,
+    convex and increasing: each Newton step is a chord."""
     value = min(float(first[0]), float(second[0]))
     for _ in range(_NEWTON_STEPS):
-        i, j = int(np.argmax((value - first[1:]) / gains)), int(np.argmax((value - second[1:]) / gains))
+        i, j = (
+            int(np.argmax((value - first[1:]) / gains)),
+            int(np.argmax((value - second[1:]) / gains)),
+        )
         chord = 1 + first[i + 1] / gains[i] + second[j + 1] / gains[j]
         chord *= (1 + 16 * _EPS) / (1 + 1 / gains[i] + 1 / gains[j])
         if chord >= value:
@@ -205,15 +224,16 @@ def _value_at_one(gains: np.ndarray, first: np.ndarray, second: np.ndarray) -> f
 
 
 def hull_slopes(values: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Negated slopes, in `SLOPE_UNIT`, of the greatest convex minorant of values at orders e^x: isotonic regression."""
+    """Negated slopes, in `SLOPE_UNIT`, of the greatest convex minorant of values at orders e^x:
+    isotonic regression."""
     widths = np.exp(x[:-1]) * np.expm1(np.diff(x))
     slopes = -np.diff(values) / SLOPE_UNIT / widths
     return np.maximum(_falling(slopes, widths), 0.0)
 
 
 def _falling(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The nearest nonincreasing sequence: neighbours that rise are pooled until none do; after many rounds scipy, whose
-    import takes longer than most answers, does the rest."""
+    """The nearest nonincreasing sequence: neighbours that rise are pooled until none do; after many
+    rounds scipy, whose import takes longer than most answers, does the rest."""
     pooled, sizes, counts = values, weights, np.ones(values.size, dtype=int)
     for _ in range(_MOST_POOLINGS):
         rising = pooled[1:] >= pooled[:-1]
@@ -229,20 +249,31 @@ def _falling(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def _assemble(
-    step: float, indices: np.ndarray, infinity: float, slopes: np.ndarray, mirrored_slopes: np.ndarray
+    step: float,
+    indices: np.ndarray,
+    infinity: float,
+    slopes: np.ndarray,
+    mirrored_slopes: np.ndarray,
 ) -> PrivacyLossDistribution:
     a = np.exp(indices * step)
     right = a[1:] * _drops(slopes) * SLOPE_UNIT  # masses under P at losses above 0
-    left = _drops(mirrored_slopes) * SLOPE_UNIT  # masses under P at losses below 0: those under Q of the mirrored side
+    # masses under P at losses below 0: those under Q of the mirrored side
+    left = _drops(mirrored_slopes) * SLOPE_UNIT
     # Q has mass where P has none, at loss -infinity; it is no mass of P, which sums to 1 without it
     rest = 1 - float(right.sum()) - float(left.sum()) - infinity
     if rest < -1e-6:
         raise NumericalError(
-            f"a dominating profile must be convex at order 1, got a missing mass of {-rest:.3g}; take a smaller step"
+            f"a dominating profile must be convex at order 1, got a missing mass of {-rest:.3g}; "
+            "take a smaller step"
         )
     centre = max(rest, 0.0) + 8 * _EPS * indices.size
-    losses, masses = np.concatenate([-indices[:0:-1], indices]), np.concatenate([left[::-1], [centre], right])
-    return PrivacyLossDistribution(step, losses, masses, "upper", infinity=min(1.0, infinity * (1 + 4 * _EPS)))
+    losses, masses = (
+        np.concatenate([-indices[:0:-1], indices]),
+        np.concatenate([left[::-1], [centre], right]),
+    )
+    return PrivacyLossDistribution(
+        step, losses, masses, "upper", infinity=min(1.0, infinity * (1 + 4 * _EPS))
+    )
 
 
 def _drops(slopes: np.ndarray) -> np.ndarray:

@@ -1,9 +1,10 @@
-"""The dominating profile of a chain of stages under substitution, from upper bounds that are proved.
+"""The dominating profile of a chain of stages under substitution, from upper bounds that are
+proved.
 
-B(a; N, j, stages) bounds H_a, a >= 1, between the outputs of the stages for two vectors of N slots that differ in j
-*marked* ones; wanted is B(a; n, 1, all stages).  Last stage: the smaller of h_p (`GroupLemma`) and of the sum over
-l >= 1 of p_l G(lift(a, eta), 2 l / s) (Theorem 4), Poisson by Theorem 1; earlier stages: Theorem 6.  Proofs:
-docs/accounting.md, section 3.
+B(a; N, j, stages) bounds H_a, a >= 1, between the outputs of the stages for two vectors of N slots
+that differ in j *marked* ones; wanted is B(a; n, 1, all stages). Last stage: the smaller of h_p
+(`GroupLemma`) and of the sum over l >= 1 of p_l G(lift(a, eta), 2 l / s) (Theorem 4), Poisson by
+Theorem 1; earlier stages: Theorem 6. Proofs: docs/accounting.md, section 3.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ MOST_SLOTS = 1_000_000
 
 @dataclass(frozen=True)
 class SlotStage:
-    """One stage: `size` slots without or with replacement, or each slot with probability `rate` ("poisson")."""
+    """One stage: `size` slots without or with replacement, or each slot with probability `rate`
+    ("poisson")."""
 
     kind: str
     size: int = 0
@@ -44,7 +46,8 @@ class SlotStage:
             checks.integer("size", self.size, at_least=1)
 
     def count_law(self, n_slots: int, marked: int) -> np.ndarray:
-        """P(l of `marked` among `n_slots` slots are drawn), l = 0, 1, ...; an end that underflows may be missing."""
+        """P(l of `marked` among `n_slots` slots are drawn), l = 0, 1, ...; an end that underflows
+        may be missing."""
         if self.kind == "without" and marked == 1:
             # exact, so that the number of records is not limited
             return np.array([(n_slots - self.size) / n_slots, self.size / n_slots])
@@ -59,20 +62,24 @@ class SlotStage:
 
 @lru_cache(maxsize=4096)  # of sizes alone: every noise multiplier of a search asks again
 def _last_likely(size: int, rate: float) -> int:
-    """The largest count of Binomial(size, rate) whose probability is not below the smallest double."""
+    """The largest count of Binomial(size, rate) whose probability is not below the smallest
+    double."""
     # probabilities fall from the mean on
     likely, beyond = min(size, int(size * rate) + 1), size + 1
     while beyond - likely > 1:
         middle = (likely + beyond) // 2
-        likely, beyond = (middle, beyond) if laws.log_binomial(middle, size, rate) > -746 else (likely, middle)
+        likely, beyond = (
+            (middle, beyond) if laws.log_binomial(middle, size, rate) > -746 else (likely, middle)
+        )
     return likely
 
 
 @dataclass(frozen=True)
 class SlotChain:
-    """n records through a chain of stages, in normal form; only the last one may be Poisson.  A uniform subset of a
-    uniform subset is one, and a uniform subset of independent draws are independent draws: so a stage without
-    replacement that follows another one replaces the size of that."""
+    """n records through a chain of stages, in normal form; only the last one may be Poisson. A
+    uniform subset of a uniform subset is one, and a uniform subset of independent draws are
+    independent draws: so a stage without replacement that follows another one replaces the size of
+    that."""
 
     n: int
     stages: Sequence[SlotStage]
@@ -86,18 +93,25 @@ class SlotChain:
         for position, stage in enumerate(self.stages):
             if stage.kind == "poisson" and position < len(self.stages) - 1:
                 raise UnsupportedError(
-                    f"a Poisson stage leaves a random number of slots and can only be the last stage, "
+                    "a Poisson stage leaves a random number of slots and can only be the last "
+                    "stage, "
                     f"got it as stage {position + 1} of {len(self.stages)}"
                 )
             if stage.kind == "without":
-                checks.integer("size of a stage without replacement", stage.size, at_most=slots, at_most_name="slots")
+                checks.integer(
+                    "size of a stage without replacement",
+                    stage.size,
+                    at_most=slots,
+                    at_most_name="slots",
+                )
             if stage.kind == "without" and normal:
                 normal[-1] = SlotStage(normal[-1].kind, stage.size)
             else:
                 normal.append(stage)
             if stage.kind == "with" and stage.size > MOST_SLOTS:
                 raise UnsupportedError(
-                    f"probabilities of counts are certified up to {MOST_SLOTS} slots drawn with replacement, "
+                    f"probabilities of counts are certified up to {MOST_SLOTS} slots drawn with "
+                    "replacement, "
                     f"got {stage.size}; take fewer"
                 )
             slots = stage.size
@@ -115,7 +129,8 @@ class SlotChain:
 
 @lru_cache(maxsize=8)
 def _multiplicity(chain: SlotChain) -> np.ndarray:
-    """Kept for chains that are equal, as a search for the noise asks for the same law again and again."""
+    """Kept for chains that are equal, as a search for the noise asks for the same law again and
+    again."""
     law, slots = np.array([0.0, 1.0]), chain.n
     for stage in chain.stages:
         rows = [(weight, stage.count_law(slots, j)) for j, weight in enumerate(law) if weight > 0]
@@ -128,19 +143,21 @@ def _multiplicity(chain: SlotChain) -> np.ndarray:
 
 
 PROFILE_ERROR = 1e-11
-"""Relative error allowed for a profile: its own (1e-13) and that of its order, which enters through the slope."""
+"""Relative error allowed for a profile: its own (1e-13) and that of its order, which enters through
+the slope."""
 
 
 def gaussian_profile(log_order: np.ndarray, shifts: np.ndarray) -> np.ndarray:
-    """Upper bounds of G(a, d) = Phi(d/2 - ln(a)/d) - a Phi(-d/2 - ln(a)/d) at ln a >= 0 and shifts d > 0 in units of
-    the noise, with broadcasting."""
+    """Upper bounds of G(a, d) = Phi(d/2 - ln(a)/d) - a Phi(-d/2 - ln(a)/d) at ln a >= 0 and shifts
+    d > 0 in units of the noise, with broadcasting."""
     log_delta = GaussianProfile(1.0).group_log_delta(log_order, shifts)
     # what underflows is not 0
     return np.asarray(np.maximum(np.exp(log_delta) * (1 + PROFILE_ERROR), np.finfo(float).tiny))
 
 
 def log_lift(log_order: np.ndarray, eta: float) -> np.ndarray:
-    """ln(1 + (a - 1) / eta), a >= 1: the order at the base of a mechanism that includes with probability eta."""
+    """ln(1 + (a - 1) / eta), a >= 1: the order at the base of a mechanism that includes with
+    probability eta."""
     x = np.asarray(log_order, dtype=float)
     if eta == 1:
         return x
@@ -150,30 +167,37 @@ def log_lift(log_order: np.ndarray, eta: float) -> np.ndarray:
     return np.where(x <= 1, near, far)
 
 
-_COARSEST = 128  # width of the first cells, in units of the grid of edges; they are bounded by the clip alone
-_LEVELS = (16, 4, 1)  # widths of the cells that they are cut into, which are bounded to second order
+# width of the first cells, in units of the grid of edges; they are bounded by the clip alone
+_COARSEST = 128
+# widths of the cells that they are cut into, which are bounded to second order
+_LEVELS = (16, 4, 1)
 _BLOCK = 8  # orders that share the choice among the first cells
-_MOST_ENTRIES = 2**23  # of a table of normal tails, one for each edge and count: wide laws have wider cells
-_ERROR = 4e-12  # relative, charged for positive and negative terms of a bound (tails to 40 deviations, weights)
+# of a table of normal tails, one for each edge and count: wide laws have wider cells
+_MOST_ENTRIES = 2**23
+# relative, charged for positive and negative terms of a bound (tails to 40 deviations, weights)
+_ERROR = 4e-12
 _PIECE = 1024  # orders that are worked on together
 
 Orders = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Orders a, shape (n,), and for each of them and each count l: G(a, 2 l / s), and where f_l is largest."""
+"""Orders a, shape (n,), and for each of them and each count l: G(a, 2 l / s), and where f_l is
+largest."""
 
 
 @dataclass(frozen=True, eq=False)
 class GroupLemma:
-    """h_p for one law, weights p_0..p_m of sum at most 1 (what it lacks is charged by the caller), s = `scale`: what l
-    substituted records may do, for each l of the law, by one common test.
+    """h_p for one law, weights p_0..p_m of sum at most 1 (what it lacks is charged by the caller),
+    s = `scale`: what l substituted records may do, for each l of the law, by one common test.
 
-    With f_l(z) = Phi((l - z)/s) - a Phi((-l - z)/s) and x*_l = s^2 ln(a) / (2 l), where f_l is largest,
+    With f_l(z) = Phi((l - z)/s) - a Phi((-l - z)/s) and x*_l = s^2 ln(a) / (2 l), where f_l is
+    largest,
 
-        h_p(a) = sup over c of p_0 (1 - a) Phi(-c/s) + sum over l >= 1 of p_l f_l(clip(x*_l, c - l, c + l)),
+        h_p(a) = sup over c of p_0 (1 - a) Phi(-c/s) + sum over l >= 1 of p_l f_l(clip(x*_l, c - l,
+        c + l)),
 
-    bounded on cells of c, by the clip to [c0 - l, c1 + l] or to second order; only cells that can hold it are cut
-    further, to the relative `tolerance` or `resolution` edges a standard deviation.  Tails beyond `reach` deviations
-    are one cell each.  The result is an upper bound whatever these are (docs/accounting.md, Lemma 3, Theorem 4, section
-    7).
+    bounded on cells of c, by the clip to [c0 - l, c1 + l] or to second order; only cells that can
+    hold it are cut further, to the relative `tolerance` or `resolution` edges a standard deviation.
+    Tails beyond `reach` deviations are one cell each. The result is an upper bound whatever these
+    are (docs/accounting.md, Lemma 3, Theorem 4, section 7).
     """
 
     weights: np.ndarray
@@ -191,9 +215,13 @@ class GroupLemma:
         """Edges c of the cells; a multiple of the coarsest width, then +-infinity."""
         s, largest = self.scale, float(self._counts[-1])
         reach = self.reach * s
-        cells = int(np.ceil((largest * 2 + 2 * reach) / (s / self.resolution) / _COARSEST)) * _COARSEST
+        cells = (
+            int(np.ceil((largest * 2 + 2 * reach) / (s / self.resolution) / _COARSEST)) * _COARSEST
+        )
         most = _MOST_ENTRIES // self._counts.size // _COARSEST * _COARSEST
-        inner = np.linspace(-reach, 2 * largest + reach, max(min(cells, most), 4 * _COARSEST) - 2 * _COARSEST + 1)
+        inner = np.linspace(
+            -reach, 2 * largest + reach, max(min(cells, most), 4 * _COARSEST) - 2 * _COARSEST + 1
+        )
         # one coarse cell of infinite extent at each end: all its inner edges are infinite as well
         ends = np.full(_COARSEST, np.inf)
         return np.concatenate([-ends, inner, ends])
@@ -207,13 +235,16 @@ class GroupLemma:
 
     @cached_property
     def _curvatures(self) -> dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """sup |u| phi(u) on each cell of each width, for u = c/s, (2l - c)/s and (2l + c)/s; filled by `_bend`."""
+        """sup |u| phi(u) on each cell of each width, for u = c/s, (2l - c)/s and (2l + c)/s; filled
+        by `_bend`."""
         return {}
 
     def __call__(self, log_order: np.ndarray) -> np.ndarray:
         """Upper bounds of h_p at orders a = e^{log_order} >= 1, shape (n,), which must increase."""
         if np.any(np.diff(log_order) < -1e-9):
-            raise ArgumentError("orders must increase, got a smaller one after a larger one; sort them")
+            raise ArgumentError(
+                "orders must increase, got a smaller one after a larger one; sort them"
+            )
         # beyond this order doubles overflow; the profile falls with the order
         x = np.minimum(np.asarray(log_order, dtype=float), 690.0)
         if not self._counts.size:
@@ -244,10 +275,13 @@ class GroupLemma:
             order, left = _cut(order[~small], left[~small], width, finer or width)
         return result
 
-    def _kept(self, at: Orders, best: np.ndarray, result: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Cells of the first level that must be cut, for each order; raises `best` to what is attained, `result` to the
-        bounds of the others.  All bounds and values fall with the order.  So those at the lower end of a block of
-        orders bound its cells, and what is attained at the upper end is attained at all orders of the block."""
+    def _kept(
+        self, at: Orders, best: np.ndarray, result: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Cells of the first level that must be cut, for each order; raises `best` to what is
+        attained, `result` to the bounds of the others. All bounds and values fall with the order.
+        So those at the lower end of a block of orders bound its cells, and what is attained at the
+        upper end is attained at all orders of the block."""
         size = at[0].size
         few = np.append(np.arange(0, size - 1, _BLOCK), size - 1)
         coarsest = np.arange(0, self._edges.size - 1, _COARSEST)
@@ -264,8 +298,11 @@ class GroupLemma:
         order, cell = np.nonzero(~done[block])
         return _cut(order, coarsest[cell], _COARSEST, _LEVELS[0])
 
-    def _smooth(self, at: Orders, order: np.ndarray, left: np.ndarray, width: int, best: np.ndarray) -> np.ndarray:
-        """Bounds of second order on cells sorted by order and place; raises `best` to what is attained at edges."""
+    def _smooth(
+        self, at: Orders, order: np.ndarray, left: np.ndarray, width: int, best: np.ndarray
+    ) -> np.ndarray:
+        """Bounds of second order on cells sorted by order and place; raises `best` to what is
+        attained at edges."""
         right = left + width
         at_right = self._bounds(at, order, right, right)
         # the left edge of most cells is the right edge of the cell before
@@ -282,7 +319,10 @@ class GroupLemma:
         if width not in self._curvatures:
             s, apart = self.scale, 2 * self._counts[None, :]
             c = np.clip(self._edges[::width], -1e6 * s, 1e6 * s)
-            bounds = [_largest_slope(u) for u in (c / s, (apart - c[:, None]) / s, (apart + c[:, None]) / s)]
+            bounds = [
+                _largest_slope(u)
+                for u in (c / s, (apart - c[:, None]) / s, (apart + c[:, None]) / s)
+            ]
             self._curvatures[width] = bounds[0], bounds[1], bounds[2]
         centre, plus, minus = self._curvatures[width]
         counts, orders, cell = self._counts, a[order], low // width
@@ -297,10 +337,15 @@ class GroupLemma:
             total = total + weight * np.maximum(early, late)
         with np.errstate(invalid="ignore"):
             extent = (c_high - c_low) / self.scale
-        return np.where(np.isfinite(extent), total * np.minimum(extent, 1e3) ** 2 / 8 * (1 + 1e-9), np.inf)
+        return np.where(
+            np.isfinite(extent), total * np.minimum(extent, 1e3) ** 2 / 8 * (1 + 1e-9), np.inf
+        )
 
-    def _bounds(self, at: Orders, order: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """Bounds by the clip on cells from edge `low` to edge `high`; where these are one, values up to rounding."""
+    def _bounds(
+        self, at: Orders, order: np.ndarray, low: np.ndarray, high: np.ndarray
+    ) -> np.ndarray:
+        """Bounds by the clip on cells from edge `low` to edge `high`; where these are one, values
+        up to rounding."""
         a, inner, optimum = at
         base, plus, minus = self._tables
         weights, counts = self.weights[self._counts], self._counts
@@ -313,14 +358,20 @@ class GroupLemma:
             z = optimum[order, index]
             early = z < c_low - count
             late = z > c_high + count
-            gain = np.where(early, plus[low, index], np.where(late, base[high], inner[order, index]))
-            loss = np.where(early, orders * base[low], np.where(late, orders * minus[high, index], 0.0))
+            gain = np.where(
+                early, plus[low, index], np.where(late, base[high], inner[order, index])
+            )
+            loss = np.where(
+                early, orders * base[low], np.where(late, orders * minus[high, index], 0.0)
+            )
             positive = positive + weight * gain
             negative = negative + weight * loss
         return positive * (1 + _ERROR) - negative * (1 - _ERROR)
 
 
-def _cut(order: np.ndarray, left: np.ndarray, width: int, finer: int) -> tuple[np.ndarray, np.ndarray]:
+def _cut(
+    order: np.ndarray, left: np.ndarray, width: int, finer: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Cells cut into finer ones."""
     cuts = np.arange(0, width, finer)
     return np.repeat(order, cuts.size), (left[:, None] + cuts[None, :]).ravel()
@@ -334,14 +385,16 @@ def _largest_slope(u: np.ndarray) -> np.ndarray:
     return np.asarray(most * np.exp(-0.5 * np.minimum(least, 60.0) ** 2) / math.sqrt(2 * math.pi))
 
 
-_MINOR, _MINOR_OF_MANY = 1e-6, 1e-3  # rarer branches (of 2, of more stages) get a looser, cheaper bound: no supremum
+# rarer branches (of 2, of more stages) get a looser, cheaper bound: no supremum
+_MINOR, _MINOR_OF_MANY = 1e-6, 1e-3
 
 MOST_TERMS = 6000
 """Combinations of counts, one for each stage, that a chain of many stages may have."""
 
 _SPACING, _NEAREST, _LOG_LARGEST = 4e-3, 100, 750.0
-"""Tables of the bound without the supremum: relative distance of their orders, points up to the smallest shift, end.
-Chords raise it by parts in a thousand, deep in the tails by parts in a hundred; branches of small weight take it."""
+"""Tables of the bound without the supremum: relative distance of their orders, points up to the
+smallest shift, end. Chords raise it by parts in a thousand, deep in the tails by parts in a
+hundred; branches of small weight take it."""
 
 _MOST_TAILS = 2**21  # normal tails that are worked on together
 _LAW_ERROR = 1e-11  # relative error allowed for probabilities of counts
@@ -349,21 +402,28 @@ _LAW_ERROR = 1e-11  # relative error allowed for probabilities of counts
 
 @dataclass(frozen=True, eq=False)
 class ChainProfile:
-    """H_a of a chain under substitution of one record, at orders a >= 1, rounded up.  Counts of probability below
-    `tail` are charged as a sure loss.  A chain of three or more stages that would take minutes is refused."""
+    """H_a of a chain under substitution of one record, at orders a >= 1, rounded up. Counts of
+    probability below `tail` are charged as a sure loss. A chain of three or more stages that would
+    take minutes is refused."""
 
     chain: SlotChain
     scale: float
     tail: float = 1e-18
 
     def __post_init__(self) -> None:
-        if len(self.chain.stages) > 2 and self._work(self.chain.n, 1, self.chain.stages, 1.0, 0) > MOST_TERMS:
+        if (
+            len(self.chain.stages) > 2
+            and self._work(self.chain.n, 1, self.chain.stages, 1.0, 0) > MOST_TERMS
+        ):
             raise UnsupportedError(
-                f"a chain of {len(self.chain.stages)} stages whose counts have more than {MOST_TERMS} likely "
+                f"a chain of {len(self.chain.stages)} stages whose counts have more than "
+                f"{MOST_TERMS} likely "
                 "combinations takes minutes a bound; take fewer stages or smaller ones"
             )
 
-    def _work(self, n_slots: int, marked: int, stages: Sequence[SlotStage], weight: float, so_far: int) -> int:
+    def _work(
+        self, n_slots: int, marked: int, stages: Sequence[SlotStage], weight: float, so_far: int
+    ) -> int:
         """Terms of the bound at one order; counting stops above `MOST_TERMS`."""
         law = stages[0].count_law(n_slots, marked)
         likely = np.flatnonzero(law[1:] * weight > self.tail) + 1
@@ -385,13 +445,15 @@ class ChainProfile:
         return np.minimum(bound * (1 + _LAW_ERROR), 1.0)
 
     def removed(self, log_order: np.ndarray) -> np.ndarray:
-        """Upper bounds at the given ln a >= 0, increasing, shape (n,), of H_a(Q || P) where P has a record more than Q:
-        with eta the probability that the first stage draws it, (1 - a (1 - eta)) / eta times what H_a'(P || Q) is
-        bounded by at a' = 1 + eta (a - 1) / (1 - a (1 - eta)), and 0 from a = 1 / (1 - eta) on."""
+        """Upper bounds at the given ln a >= 0, increasing, shape (n,), of H_a(Q || P) where P has a
+        record more than Q: with eta the probability that the first stage draws it, (1 - a (1 -
+        eta)) / eta times what H_a'(P || Q) is bounded by at a' = 1 + eta (a - 1) / (1 - a (1 -
+        eta)), and 0 from a = 1 / (1 - eta) on."""
         x = np.asarray(log_order, dtype=float)
         law = self.chain.stages[0].count_law(self.chain.n, 1)
         eta = 1.0 if law[0] == 0 else min(1.0, float(law[1:].sum()) * (1 + _LAW_ERROR))
-        # 1 - a (1 - eta): that eta is rounded up raises it, and lowers the order, by far more than the difference loses
+        # 1 - a (1 - eta): that eta is rounded up raises it, and lowers the order, by far more than
+        # the difference loses
         left = eta - np.expm1(x) * (1 - eta)
         inside, bound = left > 0, np.zeros_like(x)
         if not inside.any():
@@ -411,24 +473,31 @@ class ChainProfile:
         sums = []
         for at in range(0, x.size, piece):
             check_time()
-            sums.append(np.einsum("ij,j", gaussian_profile(lifted[at : at + piece], shifts), law[kept]))
+            sums.append(
+                np.einsum("ij,j", gaussian_profile(lifted[at : at + piece], shifts), law[kept])
+            )
         return np.concatenate(sums) + lost
 
     def _looked_up(self, x: np.ndarray, law: np.ndarray) -> np.ndarray:
-        """`_lifted_sum` by chords between the orders of a table, one for all branches with the same law.  The sum is
-        convex in a, so chords between its upper bounds are upper bounds; it falls, so the last one holds beyond."""
+        """`_lifted_sum` by chords between the orders of a table, one for all branches with the same
+        law. The sum is convex in a, so chords between its upper bounds are upper bounds; it falls,
+        so the last one holds beyond."""
         key = law.tobytes()
         if key not in self._tables:
             shifts = 2 * np.array([1, law.size - 1]) / self.scale
             # with ten deviations to go, the profile of the largest shift is below every tail
             end = min(shifts[1] * (shifts[1] / 2 + 10), _LOG_LARGEST)
             near = np.linspace(0, min(shifts[0], end), _NEAREST)
-            far = near[-1] * np.exp(np.arange(1, math.ceil(math.log(end / near[-1]) / _SPACING) + 1) * _SPACING)
+            far = near[-1] * np.exp(
+                np.arange(1, math.ceil(math.log(end / near[-1]) / _SPACING) + 1) * _SPACING
+            )
             orders = np.concatenate([near, far])
             self._tables[key] = orders, self._lifted_sum(orders, law, 1.0)
         orders, values = self._tables[key]
         left = np.minimum(np.searchsorted(orders, x, side="right"), orders.size - 1) - 1
-        share = np.expm1(np.minimum(x, orders[-1]) - orders[left]) / np.expm1(orders[left + 1] - orders[left])
+        share = np.expm1(np.minimum(x, orders[-1]) - orders[left]) / np.expm1(
+            orders[left + 1] - orders[left]
+        )
         return np.asarray(values[left] + share * (values[left + 1] - values[left]))
 
     @cached_property
@@ -471,8 +540,8 @@ class ChainProfile:
         return np.minimum(np.minimum(lemma, lifted), 1.0)
 
     def _added(self, x: np.ndarray, law: np.ndarray) -> np.ndarray:
-        """H_a of sum_l p_l N(l) against sum_l p_l N(-l), by its optimal half-line, which is off by `LOSS_TOLERANCE` in
-        loss, so that its value is by at most that share of its mass."""
+        """H_a of sum_l p_l N(l) against sum_l p_l N(-l), by its optimal half-line, which is off by
+        `LOSS_TOLERANCE` in loss, so that its value is by at most that share of its mass."""
         with np.errstate(divide="ignore"):
             pair = MixturePair(MultiplicityLaw(np.log(law)), self.scale)
         t = pair.inverse_loss(x)

@@ -23,16 +23,28 @@ from dpsub.sampling.schemes import CYCLE, FIXED_SIZE, Plan, fresh_steps, scheme
 
 _LIMITS: dict[str, Any] = {"name": "a noise multiplier", "least": MIN_SCALE, "most": MOST_NOISE}
 _FIRST, _FINEST = 4.0, 64.0
-"""Steps of a grid in a standard deviation of the loss: at first, where half a step already tells (laws of allocations
-are never coarser than a sixth), and from where on they are refined no more."""
+"""Steps of a grid in a standard deviation of the loss: at first, where half a step already tells
+(laws of allocations are never coarser than a sixth), and from where on they are refined no more."""
 _ATTACKED = 8.0  # likewise of attacks, at first
-_SEVERAL = 0.01  # least accuracy of attacks where there are several: none of them attains what is proved
-_ROUGH, _CHARGED = 0.05, 0.25  # accuracy at first, and what grids may add to the noise, in units of the accuracy
+# least accuracy of attacks where there are several: none of them attains what is proved
+_SEVERAL = 0.01
+# accuracy at first, and what grids may add to the noise, in units of the accuracy
+_ROUGH, _CHARGED = 0.05, 0.25
 
 _ORDER = (
-    "poisson", "deterministic", "wor", "random_allocation", "truncated_poisson", "k_of_t", "wr", "cyclic_poisson",
-    "shuffle", "three_stage", "must_ow", "must_ww",
-)  # fmt: skip
+    "poisson",
+    "deterministic",
+    "wor",
+    "random_allocation",
+    "truncated_poisson",
+    "k_of_t",
+    "wr",
+    "cyclic_poisson",
+    "shuffle",
+    "three_stage",
+    "must_ow",
+    "must_ww",
+)
 """In which `recommend` asks for the noise of schemes: what few use, and takes long, comes last."""
 _ACCURACY = 3e-3
 _LATE = "nothing was proved of it in its share of the time; allow more"
@@ -60,13 +72,21 @@ class Needed(NamedTuple):
 
 
 def needed(
-    plan: Plan, n: int, steps: int, *, epsilon: float, delta: float, adjacency: str, accuracy: float = 1e-2,
+    plan: Plan,
+    n: int,
+    steps: int,
+    *,
+    epsilon: float,
+    delta: float,
+    adjacency: str,
+    accuracy: float = 1e-2,
     time_limit: float | None = None,
-) -> Needed:  # fmt: skip
+) -> Needed:
     """Find noise that is proved for a target, and the most that an attack refutes.
 
-    As `dpsub.calibrate`, several times as fast: each end is that of one grid, on any of which it holds; grids are made
-    finer only where they add more than `accuracy`; and of several attacks only those that overtake the best are sought.
+    As `dpsub.calibrate`, several times as fast: each end is that of one grid, on any of which it
+    holds; grids are made finer only where they add more than `accuracy`; and of several attacks
+    only those that overtake the best are sought.
 
     Parameters
     ----------
@@ -75,7 +95,8 @@ def needed(
     epsilon, delta, adjacency
         As in `dpsub.calibrate`.
     accuracy : float
-        Relative distance between the answer and a smaller multiplier that is not proved, and what grids may add to it.
+        Relative distance between the answer and a smaller multiplier that is not proved, and what
+        grids may add to it.
     time_limit : float, optional
         Seconds after which the search ends with what was found by then.
 
@@ -85,7 +106,9 @@ def needed(
         As `dpsub.calibrate`.
     """
     with time_limited(deadline_after(time_limit)):
-        search = _Search(Release(plan, n, 1.0, steps), adjacency, epsilon, delta, accuracy, time_limit)
+        search = _Search(
+            Release(plan, n, 1.0, steps), adjacency, epsilon, delta, accuracy, time_limit
+        )
         found, upper = search.proved()
         necessary, lower = search.refuted(found)
     if lower > upper * (1 + 1e-9):
@@ -97,14 +120,26 @@ class _Search:
     """The ends of single grids, at every noise multiplier, and where they meet a target."""
 
     def __init__(
-        self, release: Release, adjacency: str, epsilon: float, delta: float, accuracy: float, time_limit: float | None
+        self,
+        release: Release,
+        adjacency: str,
+        epsilon: float,
+        delta: float,
+        accuracy: float,
+        time_limit: float | None,
     ) -> None:
         self.epsilon = checks.real("epsilon", epsilon, above=0)
         self.accuracy = checks.real("accuracy", accuracy, above=0, below=1)
-        self.target = Target(delta=delta, width=self.epsilon * self.accuracy, deadline=deadline_after(time_limit))
+        self.target = Target(
+            delta=delta, width=self.epsilon * self.accuracy, deadline=deadline_after(time_limit)
+        )
         # where all losses were Gaussian, only their variance would matter
         self.spread = 1 / Gaussian.calibrated(self.epsilon, delta, math.sqrt(release.times)).scale
-        self._proof = cache(lambda noise: Proof.of([replace(release, noise_multiplier=noise)], adjacency).composition)
+        self._proof = cache(
+            lambda noise: (
+                Proof.of([replace(release, noise_multiplier=noise)], adjacency).composition
+            )
+        )
         self.value = cache(self._value)
         self._units: dict[tuple[int, int | None], float] = {}
         self._proof(1.0)  # what no theorem covers is said before the time is up
@@ -113,7 +148,9 @@ class _Search:
         """Where the upper end meets the target, and its value there; on coarse grids first."""
         steepness, finer, accuracy = 1.0, _FIRST, max(_ROUGH, self.accuracy)
         try:
-            near = safe_root(lambda s: self._proof(s).spread, self.spread, start=1.0, accuracy=0.5, **_LIMITS)
+            near = safe_root(
+                lambda s: self._proof(s).spread, self.spread, start=1.0, accuracy=0.5, **_LIMITS
+            )
         except UnsupportedError:
             start = MOST_NOISE  # the proof is asked last, and gives the reason
         else:
@@ -130,18 +167,23 @@ class _Search:
             better, charged = self._charged(found.safe, finer, None, steepness)
             if best is None or found.safe < best[0].safe:
                 best = found, min(self.value(found.safe, finer, None), better)
-            if (charged <= 1 and accuracy == self.accuracy) or not 0 < better < math.inf or finer >= _FINEST:
+            if (
+                (charged <= 1 and accuracy == self.accuracy)
+                or not 0 < better < math.inf
+                or finer >= _FINEST
+            ):
                 return best
             start, accuracy = found.safe * (better / self.epsilon) ** (1 / steepness), self.accuracy
             finer *= _refined(charged)
 
     def refuted(self, found: SafeRoot) -> tuple[float, float]:
-        """The most noise at which an attack was seen to exceed the target, 0 if none was, and what that attack attains
-        at the noise found."""
+        """The most noise at which an attack was seen to exceed the target, 0 if none was, and what
+        that attack attains at the noise found."""
         best, lower, plays = 0.0, 0.0, self._proof(found.safe).plays
         accuracy = self.accuracy if len(plays) == 1 else max(self.accuracy, _SEVERAL)
         start = (found.safe if found.unsafe is None else found.unsafe) * (1 - self.accuracy)
-        more = self.epsilon * (1 + accuracy * found.steepness)  # at the best noise, if it is to be overtaken
+        # at the best noise, if it is to be overtaken
+        more = self.epsilon * (1 + accuracy * found.steepness)
         with suppress(NumericalError):  # what is not found in the time
             for play, composition in enumerate(plays):
                 if composition.attacked and (not best or self.value(best, _ATTACKED, play) > more):
@@ -150,8 +192,11 @@ class _Search:
                         best, lower = unsafe, self.value(found.safe, finer, play)
         return best, lower
 
-    def _attacked(self, play: int, start: float, steepness: float, accuracy: float) -> tuple[float, float]:
-        """The most noise at which one choice of data sets was seen to exceed the target, 0 if none, and the grid."""
+    def _attacked(
+        self, play: int, start: float, steepness: float, accuracy: float
+    ) -> tuple[float, float]:
+        """The most noise at which one choice of data sets was seen to exceed the target, 0 if none,
+        and the grid."""
         finer, best = _ATTACKED, 0.0
         with suppress(NumericalError):
             if self._played(start, play).one_number:
@@ -160,26 +205,37 @@ class _Search:
                     if finer >= _FINEST:
                         return best, finer
                     finer *= 2
-            while (unsafe := self._root(finer, play, start, steepness, accuracy).unsafe) is not None:
+            while (
+                unsafe := self._root(finer, play, start, steepness, accuracy).unsafe
+            ) is not None:
                 best = max(best, unsafe)
                 better, charged = self._charged(unsafe, finer, play, steepness)
                 if charged <= 1 or finer >= _FINEST:
                     break
-                start, finer = unsafe * (better / self.epsilon) ** (1 / steepness), finer * _refined(charged)
+                start, finer = (
+                    unsafe * (better / self.epsilon) ** (1 / steepness),
+                    finer * _refined(charged),
+                )
         return best, finer
 
-    def _charged(self, noise: float, finer: float, play: int | None, steepness: float) -> tuple[float, float]:
-        """The end on a grid of half the step, and what the grid charges to the noise, over what it may."""
+    def _charged(
+        self, noise: float, finer: float, play: int | None, steepness: float
+    ) -> tuple[float, float]:
+        """The end on a grid of half the step, and what the grid charges to the noise, over what it
+        may."""
         value, better = (self.value(noise, finer * half, play) for half in (1, 2))
         return better, abs(value - better) / (self.epsilon * steepness * self.accuracy * _CHARGED)
 
-    def _root(self, finer: float, play: int | None, start: float, steepness: float, accuracy: float) -> SafeRoot:
+    def _root(
+        self, finer: float, play: int | None, start: float, steepness: float, accuracy: float
+    ) -> SafeRoot:
         limits = {"start": start, "steepness": steepness, "accuracy": accuracy, **_LIMITS}
         return safe_root(lambda noise: self.value(noise, finer, play), self.epsilon, **limits)
 
     def _value(self, noise: float, finer: float, play: int | None) -> float:
-        """The upper end (`play` None), or what a choice of data sets attains, by a grid of `finer` steps in a standard
-        deviation of the loss.  That falls about as 1 / noise, and is asked for once an octave."""
+        """The upper end (`play` None), or what a choice of data sets attains, by a grid of `finer`
+        steps in a standard deviation of the loss. That falls about as 1 / noise, and is asked for
+        once an octave."""
         composition, octave = self._played(noise, play), round(math.log2(noise))
         if (octave, play) not in self._units:
             self._units[octave, play] = noise * composition.spread
@@ -216,9 +272,11 @@ class SchemeNoise:
     steps : int
         Number of batches.
     gradients : float
-        Expected number of gradients of the training: records of all batches, copies within a batch counted once.
+        Expected number of gradients of the training: records of all batches, copies within a batch
+        counted once.
     largest_batch, likely_batch : int
-        Size of the largest batch possible, and one that no batch of the training exceeds with probability 99.9 %.
+        Size of the largest batch possible, and one that no batch of the training exceeds with
+        probability 99.9 %.
     every_epoch : bool
         Whether each record is in one batch of each epoch.
     """
@@ -242,13 +300,15 @@ class Recommendation:
     Attributes
     ----------
     schemes : tuple of SchemeNoise
-        The least noise first; those that are as close as the search is accurate, 0.3 %, in the order of their use.
+        The least noise first; those that are as close as the search is accurate, 0.3 %, in the
+        order of their use.
     even : tuple of str
         Schemes for which no attack refutes the noise of the first one: they may need as little.
     left_out : dict
         Why the others are not among them, by name.
     noise_on_mean : float
-        Noise on the mean gradient of a batch over the clipping norm: noise multiplier of the first over batch size.
+        Noise on the mean gradient of a batch over the clipping norm: noise multiplier of the first
+        over batch size.
     reasons : tuple of str
         The answer in sentences.
     """
@@ -261,23 +321,31 @@ class Recommendation:
 
 
 def recommend(
-    n: int, *, batch_size: int, epochs: int, epsilon: float, delta: float, adjacency: str = "add_remove",
+    n: int,
+    *,
+    batch_size: int,
+    epochs: int,
+    epsilon: float,
+    delta: float,
+    adjacency: str = "add_remove",
     time_limit: float = 10.0,
-) -> Recommendation:  # fmt: skip
-    """Say which subsampling scheme needs the least noise for a target, by what is proved, and what each costs.
+) -> Recommendation:
+    """Say which subsampling scheme needs the least noise for a target, by what is proved, and what
+    each costs.
 
     Parameters
     ----------
     n, batch_size, epochs : int
-        Number of records, (expected) size of a batch, and epochs.  Batches that are drawn afresh are epochs n /
-        batch_size, rounded up, as `dpsub account --epochs` counts them; in schedules each epoch has n / batch_size of
-        them, rounded up.
+        Number of records, (expected) size of a batch, and epochs. Batches that are drawn afresh are
+        epochs n / batch_size, rounded up, as `dpsub account --epochs` counts them; in schedules
+        each epoch has n / batch_size of them, rounded up.
     epsilon, delta : float
         Target for the whole training: epsilon in nats, above 0, and delta in (0, 1).
     adjacency : {"add_remove", "zero_out", "substitute"}
         As in `dpsub.account`, the same for all schemes.
     time_limit : float
-        Seconds, for all schemes together; those of which nothing was proved in their share of it are left out.
+        Seconds, for all schemes together; those of which nothing was proved in their share of it
+        are left out.
 
     Raises
     ------
@@ -298,9 +366,10 @@ def recommend(
     True
     """
     target: dict[str, Any] = {
-        "epsilon": checks.real("epsilon", epsilon, above=0), "delta": checks.real("delta", delta, above=0, below=1),
+        "epsilon": checks.real("epsilon", epsilon, above=0),
+        "delta": checks.real("delta", delta, above=0, below=1),
         "adjacency": checks.one_of("adjacency", adjacency, list(Relation)),
-    }  # fmt: skip
+    }
     deadline = time.monotonic() + checks.real("time_limit", time_limit, above=0)
     n = checks.integer("n", n, at_least=1)
     m = checks.integer("batch_size", batch_size, at_least=1, at_most=n, at_most_name="n")
@@ -313,44 +382,77 @@ def recommend(
             if not isinstance(plan, Schedule):
                 steps = fresh_steps(m / n, epochs)
             share = max(_SHARE * (deadline - time.monotonic()), 1e-3)
-            noises[name] = plan, steps, needed(plan, n, steps, **target, accuracy=_ACCURACY, time_limit=share)
+            noises[name] = (
+                plan,
+                steps,
+                needed(plan, n, steps, **target, accuracy=_ACCURACY, time_limit=share),
+            )
         except NumericalError:
             left_out[name] = _LATE
         except (ArgumentError, UnsupportedError) as error:
             left_out[name] = str(error)
     if not noises:
-        raise UnsupportedError(f"no scheme was proved to meet the target, poisson not as: {left_out['poisson']}")
+        raise UnsupportedError(
+            f"no scheme was proved to meet the target, poisson not as: {left_out['poisson']}"
+        )
     once = {"random_allocation", "shuffle", "deterministic"}
     once |= {"k_of_t"} if epochs == 1 else set()
-    once |= {"poisson", "truncated_poisson", "wor"} if m == n else {"cyclic_poisson"} if CYCLE * m == n else set()
+    once |= (
+        {"poisson", "truncated_poisson", "wor"}
+        if m == n
+        else {"cyclic_poisson"}
+        if CYCLE * m == n
+        else set()
+    )
     # what the search cannot tell apart stays in the order of its use
     close = min(found.noise_multiplier for *_, found in noises.values()) * (1 + _ACCURACY)
     ordered = sorted(noises.items(), key=lambda one: max(one[1][2].noise_multiplier, close))
     least = ordered[0][1][2].noise_multiplier
     schemes = [
         SchemeNoise(
-            name, plan, found.noise_multiplier, found.necessary, found.noise_multiplier / least, steps,
-            plan.expected_distinct(n) * steps, *_batches(name, plan, n, m, steps), every_epoch=name in once,
+            name,
+            plan,
+            found.noise_multiplier,
+            found.necessary,
+            found.noise_multiplier / least,
+            steps,
+            plan.expected_distinct(n) * steps,
+            *_batches(name, plan, n, m, steps),
+            every_epoch=name in once,
         )
         for name, (plan, steps, found) in ordered
-    ]  # fmt: skip
+    ]
     even = tuple(one.name for one in schemes[1:] if one.refuted < least)
-    return Recommendation(tuple(schemes), even, left_out, least / m, _reasons(schemes, even, left_out))
+    return Recommendation(
+        tuple(schemes), even, left_out, least / m, _reasons(schemes, even, left_out)
+    )
 
 
 def _batches(name: str, plan: Plan, n: int, m: int, steps: int) -> tuple[int, int]:
-    """The largest batch possible, and one that no batch exceeds but with probability `_EXCEEDED`."""
-    if name not in ("poisson", "truncated_poisson", "random_allocation", "k_of_t", "cyclic_poisson"):
+    """The largest batch possible, and one that no batch exceeds but with probability
+    `_EXCEEDED`."""
+    if name not in (
+        "poisson",
+        "truncated_poisson",
+        "random_allocation",
+        "k_of_t",
+        "cyclic_poisson",
+    ):
         return m, m
     largest = -(-n // CYCLE) if name == "cyclic_poisson" else n
     if isinstance(plan, TruncatedPoisson):
         largest = plan.max_batch
-    # Bernstein's inequality for each batch, a sum of independent inclusions of mean m, and a union bound
+    # Bernstein's inequality for each batch, a sum of independent inclusions of mean m, and a union
+    # bound
     logs = math.log(steps / _EXCEEDED)
-    return largest, min(largest, math.ceil(m + logs / 3 + math.sqrt((logs / 3) ** 2 + 2 * logs * m)))
+    return largest, min(
+        largest, math.ceil(m + logs / 3 + math.sqrt((logs / 3) ** 2 + 2 * logs * m))
+    )
 
 
-def _reasons(schemes: list[SchemeNoise], even: tuple[str, ...], left_out: dict[str, str]) -> tuple[str, ...]:
+def _reasons(
+    schemes: list[SchemeNoise], even: tuple[str, ...], left_out: dict[str, str]
+) -> tuple[str, ...]:
     """What follows from the numbers, those of proofs rounded up and those of attacks down."""
     first, by_name = schemes[0], {one.name: one for one in schemes}
 
@@ -360,12 +462,20 @@ def _reasons(schemes: list[SchemeNoise], even: tuple[str, ...], left_out: dict[s
     def refuted(one: SchemeNoise) -> str:
         return f"{one.refuted * (1 - 5e-5):.5g}"
 
-    others = "attacks refute that noise for all others" if len(schemes) > 1 else "nothing is proved of another"
+    others = (
+        ("attacks refute that noise for all others")
+        if len(schemes) > 1
+        else "nothing is proved of another"
+    )
     if even:
         known = ", ".join(name for name in even if by_name[name].refuted > 0)
         unknown = ", ".join(name for name in even if not by_name[name].refuted > 0)
-        parts = [f"no attack refutes that noise for {known}, which may need as little"] if known else []
-        others = "; ".join([*parts, f"no attack at all is known for {unknown}"] if unknown else parts)
+        parts = (
+            [f"no attack refutes that noise for {known}, which may need as little"] if known else []
+        )
+        others = "; ".join(
+            [*parts, f"no attack at all is known for {unknown}"] if unknown else parts
+        )
     reasons = [f"{first.name} needs the least noise that is proved, {proved(first)}; {others}."]
     fixed = [one for one in schemes if one.name in FIXED_SIZE]
     if fixed and fixed[0] is not first:
@@ -375,16 +485,27 @@ def _reasons(schemes: list[SchemeNoise], even: tuple[str, ...], left_out: dict[s
         reasons.append(f"{size} are proved with {more:.1%} more noise{known}.")
     poisson, shuffle = by_name.get("poisson"), by_name.get("shuffle")
     if shuffle is None and left_out["shuffle"] != _LATE:
-        reasons.append(f"Do not give a shuffled loader the noise of poisson: {left_out['shuffle']}.")
+        reasons.append(
+            f"Do not give a shuffled loader the noise of poisson: {left_out['shuffle']}."
+        )
     elif shuffle is not None and poisson is not None and shuffle is not first:
         failing = shuffle.refuted >= poisson.noise_multiplier
-        attacked = f"an attack refutes {refuted(shuffle)}" if shuffle.refuted else "no attack on it is known"
+        attacked = (
+            (f"an attack refutes {refuted(shuffle)}")
+            if shuffle.refuted
+            else "no attack on it is known"
+        )
         reasons.append(
-            f"A shuffled loader is proved with {proved(shuffle)}, as if nothing were random, and {attacked}: the noise "
+            f"A shuffled loader is proved with {proved(shuffle)}, as if nothing were random, and "
+            f"{attacked}: the noise "
             f"of poisson, {proved(poisson)}, is {'refuted' if failing else 'not proved'} for it."
         )
     if late := [name for name, reason in left_out.items() if reason == _LATE]:
-        reasons.append(f"Time was too short for {', '.join(late)}, which may need less: allow more.")
+        reasons.append(
+            f"Time was too short for {', '.join(late)}, which may need less: allow more."
+        )
     if first.noise_multiplier == MIN_SCALE:
-        reasons.append(f"{MIN_SCALE:g} is the least noise that is considered: ratios to it say little.")
+        reasons.append(
+            f"{MIN_SCALE:g} is the least noise that is considered: ratios to it say little."
+        )
     return tuple(reasons)

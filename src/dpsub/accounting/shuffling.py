@@ -1,8 +1,9 @@
-"""Shuffled epochs: every record is in one batch of an epoch, and the order of the records is drawn anew for each.
+"""Shuffled epochs: every record is in one batch of an epoch, and the order of the records is drawn
+anew for each.
 
-Proved is what holds when the batch of the record is revealed: one Gaussian step an epoch.  Attained is what data sets
-of equal fillers give, where the output is, up to a translation, the mean of N(x e_j, s^2 I) over the T steps against
-that of N(y e_j, s^2 I): docs/accounting.md, section 4.3.
+Proved is what holds when the batch of the record is revealed: one Gaussian step an epoch. Attained
+is what data sets of equal fillers give, where the output is, up to a translation, the mean of N(x
+e_j, s^2 I) over the T steps against that of N(y e_j, s^2 I): docs/accounting.md, section 4.3.
 """
 
 from __future__ import annotations
@@ -22,15 +23,16 @@ from dpsub.relations import Relation
 
 _EPS = float(np.finfo(float).eps)
 _LEAST_OF_ALL_STEPS = 0.5
-"""Noise multiplier below which the largest step of an epoch tells all that its steps tell of a record."""
+"""Noise multiplier below which the largest step of an epoch tells all that its steps tell of a
+record."""
 _WEIGHT = 1 / 8  # of a step whose likelihood ratio is 1, times the number of steps: any is valid
 _FARTHEST = 1e3  # deviations: beyond it log Phi is 0, or that of a mass below the smallest double
 
 
 @dataclass(frozen=True)
 class LargestStep(Statistic):
-    """The largest of T outputs N(0, s^2) of which one has the mean `x` under P, and `y` under Q; 0 <= y < x.  Which of
-    them has it does not change the law of the largest."""
+    """The largest of T outputs N(0, s^2) of which one has the mean `x` under P, and `y` under Q; 0
+    <= y < x. Which of them has it does not change the law of the largest."""
 
     steps: int
     x: float
@@ -45,9 +47,9 @@ class LargestStep(Statistic):
         return self._masses(edges, self.x), self._masses(edges, self.y)
 
     def _masses(self, edges: np.ndarray, mean: float) -> Bounds:
-        """Masses between edges from log P(largest <= t) = log Phi((t - mean) / s) + (T - 1) log Phi(t / s), as
-        differences of the smaller tail.  Each logarithm is off by at most eps (16 + 8 z^2) of itself, its own error and
-        that of z = (t - mean) / s."""
+        """Masses between edges from log P(largest <= t) = log Phi((t - mean) / s) + (T - 1) log
+        Phi(t / s), as differences of the smaller tail. Each logarithm is off by at most eps (16 + 8
+        z^2) of itself, its own error and that of z = (t - mean) / s."""
         log_below, error = np.zeros(edges.size), np.zeros(edges.size)
         for centre, count in ((mean, 1), (0.0, self.steps - 1)):
             z = np.clip((edges - centre) / self.scale, -_FARTHEST, _FARTHEST)
@@ -56,16 +58,21 @@ class LargestStep(Statistic):
             error += _EPS * (16 + 8 * z * z) * np.abs(part)
         error = np.minimum(error, 1.0)
         below, above = np.exp(log_below), -np.expm1(log_below)
-        below_error, above_error = 2 * (error + 2 * _EPS) * below, 2 * error * below + 4 * _EPS * above
+        below_error, above_error = (
+            2 * (error + 2 * _EPS) * below,
+            2 * error * below + 4 * _EPS * above,
+        )
         left = above[:-1] > 0.5
         masses = np.where(left, np.diff(below), -np.diff(above))
-        errors = np.where(left, below_error[1:] + below_error[:-1], above_error[1:] + above_error[:-1])
+        errors = np.where(
+            left, below_error[1:] + below_error[:-1], above_error[1:] + above_error[:-1]
+        )
         return np.maximum(masses - errors, 0.0), np.maximum(masses, 0.0) + errors
 
 
 def shuffle_case(n: int, m: int, relation: Relation, s: float) -> tuple[Event, str, str, str]:
-    """The event of one epoch of ceil(n / m) batches of m records, of which the last may be smaller, and words for what
-    bounds it, what attains it and the sensitivity.
+    """The event of one epoch of ceil(n / m) batches of m records, of which the last may be smaller,
+    and words for what bounds it, what attains it and the sensitivity.
 
     Raises
     ------
@@ -74,7 +81,8 @@ def shuffle_case(n: int, m: int, relation: Relation, s: float) -> tuple[Event, s
     """
     if relation is Relation.ADD_REMOVE:
         raise UnsupportedError(
-            "no bound is proved for shuffled batches under add_remove, where a record more changes the size of a "
+            "no bound is proved for shuffled batches under add_remove, where a record more changes "
+            "the size of a "
             "batch; use substitute or zero_out"
         )
     steps, substituted = -(-n // m), relation is Relation.SUBSTITUTE
@@ -84,12 +92,23 @@ def shuffle_case(n: int, m: int, relation: Relation, s: float) -> tuple[Event, s
     if steps == 1:
         pair = "N(1, s^2) against N(-1, s^2)" if substituted else "N(1, s^2) against N(0, s^2)"
         return proved, f"{pair}, all records in one step", pair, sensitivity
-    pair = f"the record's step of an epoch revealed: N({moved[0] if substituted else 1}, s^2) against N(0, s^2)"
-    attacks: tuple[Event, ...] = (StatisticEvent(LargestStep(steps, 2.0, 0.0 if substituted else 1.0, s)),)
+    pair = (
+        f"the record's step of an epoch revealed: N({moved[0] if substituted else 1}, s^2) "
+        "against N(0, s^2)"
+    )
+    attacks: tuple[Event, ...] = (
+        StatisticEvent(LargestStep(steps, 2.0, 0.0 if substituted else 1.0, s)),
+    )
     if s >= _LEAST_OF_ALL_STEPS:
         attacks = (AllocationEvent(steps, s / 2 if substituted else s), *attacks)
         if not substituted:
             attacks = (*attacks, SumEvent(steps, 1, s, _WEIGHT / steps, 2.0, 1.0))
-    other = "(-C, ..., -C)" if substituted else "(0, -C, ..., -C), or (C, 0, ..., 0) against (0, ..., 0)"
-    attack = f"data sets (C, -C, ..., -C) against {other}, by the largest step of an epoch or by all"
+    other = (
+        "(-C, ..., -C)"
+        if substituted
+        else ("(0, -C, ..., -C), or (C, 0, ..., 0) against (0, ..., 0)")
+    )
+    attack = (
+        f"data sets (C, -C, ..., -C) against {other}, by the largest step of an epoch or by all"
+    )
     return EnclosedEvent(proved, attacks), pair, attack, sensitivity

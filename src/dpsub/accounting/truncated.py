@@ -1,7 +1,9 @@
-"""Poisson samples that are cut to a largest size: of a sample above B a uniform subset of B records is kept.
+"""Poisson samples that are cut to a largest size: of a sample above B a uniform subset of B records
+is kept.
 
-A record that is drawn adds to a sample with room left, and takes the place of another one in a full sample.  Proved is
-what holds when it is revealed whether the *other* records fill the sample: docs/accounting.md, section 3.10.
+A record that is drawn adds to a sample with room left, and takes the place of another one in a full
+sample. Proved is what holds when it is revealed whether the *other* records fill the sample:
+docs/accounting.md, section 3.10.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ _PROBABILITY_ERROR = 1e-10
 
 @dataclass(frozen=True)
 class CutSample:
-    """A Poisson sample of n records cut to `most` of them, 1 <= most < n, as one record sees it; q = `rate`."""
+    """A Poisson sample of n records cut to `most` of them, 1 <= most < n, as one record sees it; q
+    = `rate`."""
 
     n: int
     rate: float
@@ -73,8 +76,8 @@ class CutSample:
 
     @property
     def displacing_rate(self) -> float:
-        """The chance that the record takes the place of another given that the others fill the sample, rounded up: at
-        most q B / (B + 1), as at least B + 1 records are drawn then."""
+        """The chance that the record takes the place of another given that the others fill the
+        sample, rounded up: at most q B / (B + 1), as at least B + 1 records are drawn then."""
         most = self.rate * (self.most / (self.most + 1)) * (1 + 4 * _EPS)
         if min(self.full, self.displacing) < _DEEP:
             return most
@@ -101,7 +104,8 @@ def _included(rate: float, shift: float) -> Profile:
 
 
 def _removed(rate: float, shift: float) -> Profile:
-    """H_a(N(0) || (1 - r) N(0) + r N(d)) = k G(a r / k, d), k = 1 - a (1 - r), which grows with k."""
+    """H_a(N(0) || (1 - r) N(0) + r N(d)) = k G(a r / k, d), k = 1 - a (1 - r), which grows with
+    k."""
 
     def profile(x: np.ndarray) -> np.ndarray:
         left = rate * (1 + 8 * _EPS) - np.expm1(x) * (1 - rate)
@@ -113,8 +117,9 @@ def _removed(rate: float, shift: float) -> Profile:
 
 
 def _proved(sample: CutSample, relation: Relation, s: float) -> tuple[Profile, Profile | None]:
-    """H_a, a >= 1, in both directions, None for the second where it is the first, whether the other records fill the
-    sample being revealed: shifts of a record that adds to the sample, and of one that displaces a record."""
+    """H_a, a >= 1, in both directions, None for the second where it is the first, whether the other
+    records fill the sample being revealed: shifts of a record that adds to the sample, and of one
+    that displaces a record."""
     # what a record does grows with the rate
     q, rate = max(sample.rate, _LEAST_RATE), max(sample.displacing_rate, _LEAST_RATE)
     one, two = 1 / s, 2 / s
@@ -133,13 +138,16 @@ def _proved(sample: CutSample, relation: Relation, s: float) -> tuple[Profile, P
 
 def _weighted(weights: tuple[float, float], parts: tuple[Profile, Profile]) -> RememberedProfile:
     room, full = weights
-    return RememberedProfile(lambda x: (room * parts[0](x) + full * parts[1](x)) * (1 + 2 * _PROBABILITY_ERROR))
+    return RememberedProfile(
+        lambda x: (room * parts[0](x) + full * parts[1](x)) * (1 + 2 * _PROBABILITY_ERROR)
+    )
 
 
 @dataclass(frozen=True)
 class FilledSample(Statistic):
-    """The sum where the other records are -1 and the differing one is 1, against `other`: -1, 0, or None where it is
-    not there.  Of samples whose sum is far above -B only those up to `window` above it are told apart."""
+    """The sum where the other records are -1 and the differing one is 1, against `other`: -1, 0, or
+    None where it is not there. Of samples whose sum is far above -B only those up to `window` above
+    it are told apart."""
 
     sample: CutSample
     other: int | None
@@ -151,8 +159,8 @@ class FilledSample(Statistic):
 
     @cached_property
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """P and Q of the sum + B = -1, 0, ..., window + 1, as far as sums are told apart, up to `_PROBABILITY_ERROR`;
-        those of full samples without the record are `stays`."""
+        """P and Q of the sum + B = -1, 0, ..., window + 1, as far as sums are told apart, up to
+        `_PROBABILITY_ERROR`; those of full samples without the record are `stays`."""
         sample, window = self.sample, self.window
         p, q = np.zeros(window + 3), np.zeros(window + 3)
         counts = np.arange(sample.most - 1, sample.most - window - 1, -1)
@@ -174,25 +182,29 @@ class FilledSample(Statistic):
 
     @property
     def stays(self) -> tuple[float, float]:
-        """Bounds of the probability of a full sample without the record, whose sum + B is 0: a difference of two tails,
-        whose errors are relative to the larger one."""
+        """Bounds of the probability of a full sample without the record, whose sum + B is 0: a
+        difference of two tails, whose errors are relative to the larger one."""
         difference = self.sample.full - self.sample.displacing
         slack = 2 * _PROBABILITY_ERROR * self.sample.full
         return max(0.0, difference - slack), difference + slack
 
     @cached_property
     def beyond(self) -> float:
-        """An upper bound of the probability of the sums that are not told apart, all at `window` or to its right."""
+        """An upper bound of the probability of the sums that are not told apart, all at `window` or
+        to its right."""
         fewest = self.sample.most - self.window
         rest = _below(fewest, self.sample.n - 1, self.sample.rate) if fewest > 0 else 0.0
         return max(rest * (1 + _PROBABILITY_ERROR), _DEEP) if fewest > 0 else 0.0
 
     def range(self, tail: float) -> tuple[float, float]:
         reach = math.sqrt(-2 * math.log(tail)) * self.scale
-        return -1 - reach, float(self.window) if self.window < self.sample.most else self.window + 1 + reach
+        return -1 - reach, float(
+            self.window
+        ) if self.window < self.sample.most else self.window + 1 + reach
 
     def masses(self, edges: np.ndarray) -> tuple[Bounds, Bounds]:
-        # of sums that are not told apart nothing is certain, and all may be in any cell that they reach
+        # of sums that are not told apart nothing is certain, and all may be in any cell that they
+        # reach
         reached = self.beyond * ndtr((edges[1:] - self.window) / self.scale)
         places = np.arange(-1.0, self.window + 2)
         alone, alone_error = mixture_masses(edges, np.zeros(1), np.ones(1), self.scale)
@@ -206,29 +218,45 @@ class FilledSample(Statistic):
 
         under_p, under_q = self.weights
         # where the record is not there at all, all full samples are without it
-        return bounds(under_p, self.stays), bounds(under_q, (0.0, 0.0) if self.other is None else self.stays)
+        return bounds(under_p, self.stays), bounds(
+            under_q, (0.0, 0.0) if self.other is None else self.stays
+        )
 
 
-def truncated_case(n: int, rate: float, max_batch: int, relation: Relation, s: float) -> tuple[Event, str, str, str]:
-    """The event of one sample of n records (under add_remove, of the smaller data set), and words for what bounds it,
-    what attains it and the sensitivity."""
+def truncated_case(
+    n: int, rate: float, max_batch: int, relation: Relation, s: float
+) -> tuple[Event, str, str, str]:
+    """The event of one sample of n records (under add_remove, of the smaller data set), and words
+    for what bounds it, what attains it and the sensitivity."""
     records = n + 1 if relation is Relation.ADD_REMOVE else n
     substituted = relation is Relation.SUBSTITUTE
-    pair = f"(1 - q) N(0, s^2) + q N(1, s^2) against {'its mirror image' if substituted else 'N(0, s^2)'}"
+    pair = (
+        "(1 - q) N(0, s^2) + q N(1, s^2) against "
+        f"{'its mirror image' if substituted else 'N(0, s^2)'}"
+    )
     added = f"a record moves the sum by up to {'2 C' if substituted else 'C'}"
     if max_batch >= records:
         return PairEvent(_alone(rate, substituted, s)), f"{pair}, no sample is cut", pair, added
     sample = CutSample(records, rate, max_batch)
     proved = cache(lambda tail: _proved(sample, relation, s))
-    attacks: list[Event] = [PairEvent(_alone(sample.included * (1 - 4 * _PROBABILITY_ERROR), substituted, s))]
+    attacks: list[Event] = [
+        PairEvent(_alone(sample.included * (1 - 4 * _PROBABILITY_ERROR), substituted, s))
+    ]
     others = {Relation.SUBSTITUTE: -1, Relation.ZERO_OUT: 0, Relation.ADD_REMOVE: None}
     if records <= MOST_SLOTS and sample.full > _SELDOM:
         attacks.append(StatisticEvent(FilledSample(sample, others[relation], s)))
-    words = "whether the other records fill the sample revealed: the pair of a record that adds to it, and that of one "
+    words = (
+        "whether the other records fill the sample revealed: the pair of a record that adds "
+        "to it, and that of one "
+    )
     words += "which takes another's place"
-    against = {Relation.SUBSTITUTE: "-C", Relation.ZERO_OUT: "0", Relation.ADD_REMOVE: "none"}[relation]
+    against = {Relation.SUBSTITUTE: "-C", Relation.ZERO_OUT: "0", Relation.ADD_REMOVE: "none"}[
+        relation
+    ]
     attack = f"a record C against {against} among records 0, or among records -C"
-    sensitivity = added if substituted else f"{added}, and by up to 2 C where it takes another's place"
+    sensitivity = (
+        added if substituted else (f"{added}, and by up to 2 C where it takes another's place")
+    )
     return EnclosedEvent(DominatedEvent(proved, None), tuple(attacks)), words, attack, sensitivity
 
 

@@ -1,6 +1,8 @@
-"""Which bound covers a sampler, a relation between samples and a relation between data sets, or why none does.
+"""Which bound covers a sampler, a relation between samples and a relation between data sets, or why
+none does.
 
-A formula gives delta'(epsilon') of one release; `BOUNDS` says where it holds, and `translate` looks there.
+A formula gives delta'(epsilon') of one release; `BOUNDS` says where it holds, and `translate` looks
+there.
 """
 
 from __future__ import annotations
@@ -22,21 +24,29 @@ from dpsub.sampling.laws import MultiplicityLaw, log_binomial
 
 LARGEST = 10_000_000
 """Of the sizes over which a bound sums: arrays of that length are held."""
-_WORDS = {Relation.ADD_REMOVE: "adding or removing a record", Relation.SUBSTITUTE: "substituting a record",
-          Relation.ZERO_OUT: "zeroing a record"}
+_WORDS = {
+    Relation.ADD_REMOVE: "adding or removing a record",
+    Relation.SUBSTITUTE: "substituting a record",
+    Relation.ZERO_OUT: "zeroing a record",
+}
 
 
 @dataclass(frozen=True)
 class DeclaredProfile:
-    """A base profile and the neighbouring relations between samples, at least one, in which it and its groups hold."""
+    """A base profile and the neighbouring relations between samples, at least one, in which it and
+    its groups hold."""
+
     profile: Profile
     relations: frozenset[Relation]
 
     def __post_init__(self) -> None:
         kept = frozenset(Relation(name) for name in self.relations)
         if not kept:
-            raise ArgumentError("a base profile must hold for a relation between samples, got none; declare add_remove "
-                                "or substitute")
+            raise ArgumentError(
+                "a base profile must hold for a relation between samples, got "
+                "none; declare add_remove "
+                "or substitute"
+            )
         object.__setattr__(self, "relations", kept)
 
     @classmethod
@@ -47,17 +57,21 @@ class DeclaredProfile:
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """An upper bound on the privacy profile of one release of a subsampled mechanism, as `translate` makes it.
+    """An upper bound on the privacy profile of one release of a subsampled mechanism, as
+    `translate` makes it.
 
     It holds for one release: to compose its points naively is valid too, but rarely tight.
     """
+
     name: str  # where it stands in the paper, or how it follows from it
     sampler: str  # "poisson", "wor" or "wr"
     base_relation: Relation  # between samples, for which the base profile must hold
     relation: Relation  # between data sets, for which the result holds
     eta: float  # largest total variation distance between samples of neighbouring data sets
-    law: MultiplicityLaw = field(repr=False)  # number of copies of the record in which neighbours differ
-    formula: Formula = field(repr=False)  # delta' from this, a base profile and a flat array of epsilon' >= 0; eta > 0
+    # number of copies of the record in which neighbours differ
+    law: MultiplicityLaw = field(repr=False)
+    # delta' from this, a base profile and a flat array of epsilon' >= 0; eta > 0
+    formula: Formula = field(repr=False)
     n: int = 0  # size of the data set where the formula needs it
     remark: str = ""  # what the caller should know of the sizes that were given
 
@@ -68,18 +82,23 @@ class Bound:
         """
         if self.base_relation not in base.relations:
             declared = " and ".join(sorted(_WORDS[name] for name in base.relations))
-            raise UnsupportedError(f"{self.name} needs a base profile for {_WORDS[self.base_relation]}, got one for "
-                                   f"{declared}; declare what holds, or ask for another bound")
+            raise UnsupportedError(
+                f"{self.name} needs a base profile for "
+                f"{_WORDS[self.base_relation]}, got one for "
+                f"{declared}; declare what holds, or ask for another bound"
+            )
         target = nonnegative("epsilon_amplified", epsilon_amplified)
         if self.eta == 0:
             return np.zeros(target.shape)[()]
         found = np.minimum(self.formula(self, base.profile, np.atleast_1d(target)), 1.0)
-        if math.isinf(float(base.profile.epsilon(0.0))):  # such a profile never is 0, it only underflows
+        # such a profile never is 0, it only underflows
+        if math.isinf(float(base.profile.epsilon(0.0))):
             found = np.maximum(found, np.finfo(float).tiny)
         return found.reshape(target.shape)[()]
 
     def epsilon_base(self, epsilon_amplified: ArrayLike) -> np.ndarray:
-        """Return the base epsilon that belongs to epsilon' = log(1 + eta (exp(epsilon) - 1)); eta above 0."""
+        """Return the base epsilon that belongs to epsilon' = log(1 + eta (exp(epsilon) - 1)); eta
+        above 0."""
         return base_epsilon(epsilon_amplified, self.eta)
 
     def epsilon_amplified(self, epsilon: ArrayLike) -> np.ndarray:
@@ -96,38 +115,46 @@ def _by_law(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarray:
 
 
 def _in_pairs(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarray:
-    """The same from a profile for adding and removing: a substitution between samples is two steps, l becomes 2 l."""
+    """The same from a profile for adding and removing: a substitution between samples is two steps,
+    l becomes 2 l."""
     return _by_law(bound, PairedSteps(profile), target)
 
 
 def _theorem_14(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarray:
-    """Poisson sampling of n records, one substituted, from a base profile for substitution (balle, Theorem 14).
+    """Poisson sampling of n records, one substituted, from a base profile for substitution (balle,
+    Theorem 14).
 
     With beta = exp(epsilon' - epsilon), g_k = C(n - 1, k - 1) gamma^(k - 1) (1 - gamma)^(n - k) and
-    epsilon_k = epsilon + log(gamma / (1 - gamma) (n / k - 1)), negative for large k, delta'(epsilon') is at most
-    gamma beta delta(epsilon) + gamma (1 - beta) (sum over k = 1..n-1 of g_k delta(epsilon_k) + g_n).
-    Not tight: `_given_the_size` is never larger.
+    epsilon_k = epsilon + log(gamma / (1 - gamma) (n / k - 1)), negative for large k,
+    delta'(epsilon') is at most gamma beta delta(epsilon) + gamma (1 - beta) (sum over k = 1..n-1 of
+    g_k delta(epsilon_k) + g_n). Not tight: `_given_the_size` is never larger.
     """
     if bound.eta == 1:
         return profile.delta(target)
     base = bound.epsilon_base(target)
     log_weights, odds = _sample_sizes(bound)
-    apart = np.full(base.shape, math.exp(float(log_weights[-1])))  # all n records: nothing to compare with
+    # all n records: nothing to compare with
+    apart = np.full(base.shape, math.exp(float(log_weights[-1])))
     apart += _mixed(profile, log_weights[:-1], lambda block: base[:, np.newaxis] + odds[block])
     shrink = target - base
-    return bound.eta * (np.exp(shrink) * profile.delta(base) - np.expm1(shrink) * np.minimum(apart, 1.0))
+    return bound.eta * (
+        np.exp(shrink) * profile.delta(base) - np.expm1(shrink) * np.minimum(apart, 1.0)
+    )
 
 
 def _given_the_size(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarray:
-    """The same, comparing samples of each size before convexity is used (the order of the two steps is ours).
+    """The same, comparing samples of each size before convexity is used (the order of the two steps
+    is ours).
 
         delta'(epsilon') <= gamma sum over k = 1..n of g_k delta(e_k),
-        exp(e_k) = alpha' + (alpha - alpha') gamma / (1 - gamma) (n / k - 1),  alpha = e^epsilon, alpha' = e^epsilon'.
+        exp(e_k) = alpha' + (alpha - alpha') gamma / (1 - gamma) (n / k - 1),  alpha = e^epsilon,
+        alpha' = e^epsilon'.
 
-    By balle, Theorem 2, the loss is gamma D_alpha(omega1 K || (1 - beta) omega0 K + beta omega1' K). Given the size k,
-    the second law is a mixture of samples one substitution away from those of omega1, of total weight exp(e_k) / alpha
-    relative to g_k: one more joint convexity gives delta(e_k). The bound is attained by the mechanism that shows the
-    size of its sample and randomised membership of one record.
+    By balle, Theorem 2, the loss is gamma D_alpha(omega1 K || (1 - beta) omega0 K + beta omega1'
+    K). Given the size k, the second law is a mixture of samples one substitution away from those of
+    omega1, of total weight exp(e_k) / alpha relative to g_k: one more joint convexity gives
+    delta(e_k). The bound is attained by the mechanism that shows the size of its sample and
+    randomised membership of one record.
     """
     if bound.eta == 1:
         return profile.delta(target)
@@ -151,7 +178,9 @@ def _sample_sizes(bound: Bound) -> tuple[np.ndarray, np.ndarray]:
     return log_binomial(k - 1, bound.n - 1, bound.eta), odds + np.log(bound.n / k[:-1] - 1)
 
 
-def _mixed(profile: Profile, log_weights: np.ndarray, places: Callable[[slice], np.ndarray]) -> np.ndarray:
+def _mixed(
+    profile: Profile, log_weights: np.ndarray, places: Callable[[slice], np.ndarray]
+) -> np.ndarray:
     """Sum over k of exp(log_weights[k]) delta(places[k]), block by block."""
     total: np.ndarray = np.zeros(1)
     for first in range(0, log_weights.size, 4096):
@@ -161,37 +190,51 @@ def _mixed(profile: Profile, log_weights: np.ndarray, places: Callable[[slice], 
 
 
 def pure_epsilon(epsilon: ArrayLike, rate: float) -> np.ndarray:
-    """Return log((1 - gamma + gamma exp(epsilon)) / (1 - gamma + gamma exp(-epsilon))), gamma = `rate` above 0.
+    """Return log((1 - gamma + gamma exp(epsilon)) / (1 - gamma + gamma exp(-epsilon))), gamma =
+    `rate` above 0.
 
-    The exact largest loss of Poisson sampling when a record is substituted, for (epsilon, 0)-DP bases under add_remove.
+    The exact largest loss of Poisson sampling when a record is substituted, for (epsilon, 0)-DP
+    bases under add_remove.
     """
     order = nonnegative("epsilon", epsilon)
-    with np.errstate(divide="ignore"):  # infinite, hence of no use, where gamma = 1 and exp(-epsilon) is lost
+    # infinite, hence of no use, where gamma = 1 and exp(-epsilon) is lost
+    with np.errstate(divide="ignore"):
         return (amplified_epsilon(order, rate) - np.log1p(rate * np.expm1(-order)))[()]
 
 
 def _on_triples(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarray:
-    """Poisson sampling, one record substituted, from a base profile for adding and removing: the least of three bounds.
+    """Poisson sampling, one record substituted, from a base profile for adding and removing: the
+    least of three bounds.
 
-    Samples without the record, with it, and with its substitute come in triples y, y + v, y + v' of equal weight, one
-    step and two steps apart (balle, Theorems 2 and 8 and Section 3 on groups; the combination is ours):
+    Samples without the record, with it, and with its substitute come in triples y, y + v, y + v' of
+    equal weight, one step and two steps apart (balle, Theorems 2 and 8 and Section 3 on groups; the
+    combination is ours):
 
     - by advanced joint convexity, gamma ((1 - beta) delta(epsilon) + beta delta_2(epsilon));
-    - two steps of the amplified profile: (exp(epsilon') - 1) / (exp(epsilon'/2) - 1) delta'_R(epsilon'/2);
-    - for a base that is (epsilon0, 0)-DP, 0 from `pure_epsilon` on, which is exact for the class of such mechanisms.
+    - two steps of the amplified profile: (exp(epsilon') - 1) / (exp(epsilon'/2) - 1)
+      delta'_R(epsilon'/2);
+    - for a base that is (epsilon0, 0)-DP, 0 from `pure_epsilon` on, which is exact for the class of
+      such mechanisms.
     """
     base = bound.epsilon_base(target)
     shrink = target - base
     single, double = profile.delta(base), np.exp(profile.group_log_delta(base, 2))
     best = bound.eta * (np.exp(shrink) * double - np.expm1(shrink) * single)
-    best = np.minimum(best, np.exp(BlackBoxGroups(_Amplified(bound, profile)).group_log_delta(target, 2)))
+    best = np.minimum(
+        best, np.exp(BlackBoxGroups(_Amplified(bound, profile)).group_log_delta(target, 2))
+    )
     limit = float(profile.epsilon(0.0))
-    return np.where(target >= pure_epsilon(limit, bound.eta), 0.0, best) if math.isfinite(limit) else best
+    return (
+        np.where(target >= pure_epsilon(limit, bound.eta), 0.0, best)
+        if math.isfinite(limit)
+        else best
+    )
 
 
 @dataclass(frozen=True)
 class _Amplified(Profile):
     """Theorem 8 as a profile, at epsilon >= 0."""
+
     bound: Bound
     base: Profile
 
@@ -212,34 +255,44 @@ BOUNDS: dict[tuple[str, Relation, Relation], tuple[str, Formula]] = {
     ("wor", R, S): (f"Theorem 9 {_PAIRS}", _in_pairs),
     ("wr", S, S): ("Theorem 10", _by_law),
     ("wr", R, S): (f"Theorem 10 {_PAIRS}", _in_pairs),
-    # holds at data sets of the declared size n, so that it is no guarantee over data sets of all sizes
+    # holds at data sets of the declared size n, so that it is no guarantee over data sets of all
+    # sizes
     ("wr", S, R): ("Theorem 11", _by_law),
     ("wr", R, R): (f"Theorem 11 {_PAIRS}", _in_pairs),
 }
 NONE = {
-    ("poisson", S, R): "a mechanism that is private under substitution may release the size of its sample, and the "
+    ("poisson", S, R): "a mechanism that is private under substitution may release the size of its "
+    "sample, and the "
     "size of a Poisson sample tells when a record is added; use a base profile for add_remove",
 } | dict.fromkeys(
     [("wor", S, R), ("wor", R, R)],
-    "the inclusion probability m/n needs the size n of the data set, which adding a record changes; take the target "
+    "the inclusion probability m/n needs the size n of the data set, which adding a record "
+    "changes; take the target "
     "substitute",
 )
 SAMPLERS = ("poisson", "wor", "wr")
 
 
 def translate(
-    sampler: str, base: Relation | str, target: Relation | str, *, rate: float | None = None, n: int | None = None,
+    sampler: str,
+    base: Relation | str,
+    target: Relation | str,
+    *,
+    rate: float | None = None,
+    n: int | None = None,
     m: int | None = None,
 ) -> Bound:
-    """Return the best available bound for a sampler, a base relation and a target relation (balle, Table 1).
+    """Return the best available bound for a sampler, a base relation and a target relation (balle,
+    Table 1).
 
     Parameters
     ----------
     sampler : "poisson", "wor" or "wr".
-    base, target : relations between samples, for which the base profile is known, and between data sets.
-    rate : gamma of Poisson sampling, in [0, 1]. For "wr" without m it gives m = rate n; then see the bound's `remark`.
-    n : size of the data set, a public number: at least 1 (2 for "wr" to add_remove), at most 10^7 for "poisson".
-    m : size of the sample: 1 to n for "wor", 0 to 10^7 for "wr", where it may exceed n.
+    base, target : relations between samples, for which the base profile is known, and between data
+    sets. rate : gamma of Poisson sampling, in [0, 1]. For "wr" without m it gives m = rate n; then
+    see the bound's `remark`. n : size of the data set, a public number: at least 1 (2 for "wr" to
+    add_remove), at most 10^7 for "poisson". m : size of the sample: 1 to n for "wor", 0 to 10^7 for
+    "wr", where it may exceed n.
 
     Raises
     ------
@@ -255,20 +308,35 @@ def translate(
     Traceback (most recent call last):
     dpsub.errors.UnsupportedError: no bound takes wor from substitute to add_remove: ...
     """
-    key = (checks.one_of("sampler", sampler, SAMPLERS), _relation("base", base), _relation("target", target))
+    key = (
+        checks.one_of("sampler", sampler, SAMPLERS),
+        _relation("base", base),
+        _relation("target", target),
+    )
     if key in NONE:
-        raise UnsupportedError(f"no bound takes {key[0]} from {key[1].value} to {key[2].value}: {NONE[key]}")
+        raise UnsupportedError(
+            f"no bound takes {key[0]} from {key[1].value} to {key[2].value}: {NONE[key]}"
+        )
     name, formula = BOUNDS[key]
     share = None
     if sampler == "wr" and m is None and rate is not None and n is not None:
         share = checks.real("rate", rate, at_least=0, at_most=1)
         m = checks.integer("m = rate n", round(share * checks.integer("n", n, at_least=1), 9))
     given = {"rate": rate, "n": n, "m": m}
-    needs = ("n", "m") if sampler != "poisson" else ("rate", "n") if formula is _given_the_size else ("rate",)
+    needs = (
+        ("n", "m")
+        if sampler != "poisson"
+        else ("rate", "n")
+        if formula is _given_the_size
+        else ("rate",)
+    )
     missing = [size for size in needs if given[size] is None]
     if missing:
-        raise ArgumentError(f"the bound for {key[0]} from {key[1].value} to {key[2].value} needs "
-                            f"{' and '.join(needs)}, got no {missing[0]}; declare it as a public number")
+        raise ArgumentError(
+            f"the bound for {key[0]} from {key[1].value} to {key[2].value} needs "
+            f"{' and '.join(needs)}, got no {missing[0]}; declare it as a public "
+            "number"
+        )
     if sampler == "poisson":
         gamma = checks.real("rate", rate, at_least=0, at_most=1)
         size = checks.integer("n", n, at_least=1, at_most=LARGEST) if "n" in needs else 0
@@ -281,13 +349,21 @@ def translate(
         drawn = checks.integer("m", m, at_least=0, at_most=LARGEST)
         law = MultiplicityLaw(log_binomial(np.arange(drawn + 1), drawn, 1 / total))
     eta = min(law.eta, 1.0)
-    remark = "" if share is None else (f"the inclusion probability of {drawn} draws with replacement from {total} is "
-                                       f"{eta:.6g}, not the rate {share:g}; the former is used")
+    remark = (
+        ""
+        if share is None
+        else (
+            f"the inclusion probability of {drawn} draws with "
+            f"replacement from {total} is "
+            f"{eta:.6g}, not the rate {share:g}; the former is used"
+        )
+    )
     return Bound(name, *key, eta, law, formula, remark=remark)
 
 
 def theorem_14(rate: float, n: int) -> Bound:
-    """Return the bound of Poisson sampling under substitution as printed, where `translate` gives a smaller one."""
+    """Return the bound of Poisson sampling under substitution as printed, where `translate` gives a
+    smaller one."""
     better = translate("poisson", S, S, rate=rate, n=n)
     return replace(better, name="Theorem 14", formula=_theorem_14)
 

@@ -1,4 +1,5 @@
-"""The rows of the table of bounds on a tiny universe: all samples, laws and neighbours, so that bounds meet truth."""
+"""The rows of the table of bounds on a tiny universe: all samples, laws and neighbours, so that
+bounds meet truth."""
 
 from __future__ import annotations
 
@@ -40,6 +41,7 @@ def bound_of(theorem: str, *, n: int, size: float) -> Bound:
 @dataclass(frozen=True)
 class BoundRow:
     """One theorem at one size, with all samples, all pairs of neighbours and their laws."""
+
     theorem: str  # a key of `ROWS`
     n: int  # size of the data set; for Theorem 8 of the larger one
     size: float  # rate of Poisson sampling, else m
@@ -64,7 +66,9 @@ class BoundRow:
         """All pairs (x, x') of neighbouring data sets; under add_remove x is the larger one."""
         if ROWS[self.theorem][2] is R:
             larger = Space.sets(UNIVERSE, [self.n + self.grow], R).samples
-            return tuple((x, (*x[:u], 0, *x[u + 1 :])) for x in larger for u in range(UNIVERSE) if x[u])
+            return tuple(
+                (x, (*x[:u], 0, *x[u + 1 :])) for x in larger for u in range(UNIVERSE) if x[u]
+            )
         near = Space.sets(UNIVERSE, [self.n], S)
         pairs = zip(*np.nonzero(near.distances == 1), strict=True)
         return tuple((near.samples[i], near.samples[j]) for i, j in pairs)
@@ -85,16 +89,21 @@ class BoundRow:
 
 class UniverseComparison(NamedTuple):
     """A bound beside the truth at one base epsilon and its epsilon'."""
+
     epsilon: float
     epsilon_amplified: float
     bound: float  # the theorem's delta' for the exact profile of the kernel
-    exact: float  # largest divergence of x from x' over all pairs; under add_remove x is the larger data set
+    # largest divergence of x from x' over all pairs; under add_remove x is the larger data set
+    exact: float
     reverse: float  # largest divergence of x' from x
     base_delta: float  # delta(epsilon) of the kernel
 
 
-def compare(row: BoundRow, kernel: np.ndarray, epsilons: Sequence[float]) -> list[UniverseComparison]:
-    """Return the bound of `row` beside the exact divergences for a kernel, one entry a base epsilon."""
+def compare(
+    row: BoundRow, kernel: np.ndarray, epsilons: Sequence[float]
+) -> list[UniverseComparison]:
+    """Return the bound of `row` beside the exact divergences for a kernel, one entry a base
+    epsilon."""
     profile = KernelProfile(kernel, row.space.distances)
     declared = DeclaredProfile.of(profile, row.space.relation)
     first, second = (laws @ profile.kernel for laws in row.laws)
@@ -102,7 +111,15 @@ def compare(row: BoundRow, kernel: np.ndarray, epsilons: Sequence[float]) -> lis
     for epsilon in epsilons:
         target = float(row.bound.epsilon_amplified(epsilon))
         alpha = np.exp(target)
-        exact, reverse = positive_part(first, second, alpha).max(), positive_part(second, first, alpha).max()
-        bound, base_delta = float(row.bound.delta(declared, target)), float(profile.deltas(epsilon)[1])
-        found.append(UniverseComparison(epsilon, target, bound, float(exact), float(reverse), base_delta))
+        exact, reverse = (
+            positive_part(first, second, alpha).max(),
+            positive_part(second, first, alpha).max(),
+        )
+        bound, base_delta = (
+            float(row.bound.delta(declared, target)),
+            float(profile.deltas(epsilon)[1]),
+        )
+        found.append(
+            UniverseComparison(epsilon, target, bound, float(exact), float(reverse), base_delta)
+        )
     return found

@@ -1,4 +1,5 @@
-"""(epsilon, delta) of the base mechanism to (epsilon', delta') of the subsampled one, and how the change is judged."""
+"""(epsilon, delta) of the base mechanism to (epsilon', delta') of the subsampled one, and how the
+change is judged."""
 
 from __future__ import annotations
 
@@ -21,9 +22,11 @@ _OVERFLOWS = 700.0
 @dataclass(frozen=True, eq=False)
 class Amplified:
     """What a subsampled mechanism satisfies, point by point along the base profile."""
+
     epsilon: np.ndarray  # with `delta` an exact point of the base mechanism
     delta: np.ndarray
-    epsilon_amplified: np.ndarray  # with `delta_amplified` an upper bound under the sampler's relation
+    # with `delta_amplified` an upper bound under the sampler's relation
+    epsilon_amplified: np.ndarray
     delta_amplified: np.ndarray
     eta: float  # inclusion probability of one record
     log_delta: np.ndarray  # also where delta underflows; -inf where exactly 0
@@ -37,8 +40,9 @@ def amplify(law: MultiplicityLaw, profile: Profile, epsilon: ArrayLike) -> Ampli
         epsilon' = log(1 + eta (exp(epsilon) - 1)),    eta = sum over l >= 1 of P(L = l),
         delta'   = sum over l >= 1 of P(L = l) delta_l(epsilon),
 
-    with the white-box group profiles delta_l at the *base* epsilon: must, Theorem 5, whose Table 2 is this with one law
-    a row; balle, Theorems 8 to 11. The sum has positive terms only and is taken in log space.
+    with the white-box group profiles delta_l at the *base* epsilon: must, Theorem 5, whose Table 2
+    is this with one law a row; balle, Theorems 8 to 11. The sum has positive terms only and is
+    taken in log space.
 
     Parameters
     ----------
@@ -61,17 +65,23 @@ def amplify(law: MultiplicityLaw, profile: Profile, epsilon: ArrayLike) -> Ampli
     eta = min(law.eta, 1.0)
     log_delta_amplified = _log_mixture(law.log_pmf, profile, order.ravel()).reshape(order.shape)[()]
     return Amplified(
-        epsilon=order[()], delta=profile.delta(order), epsilon_amplified=amplified_epsilon(order, eta),
-        delta_amplified=np.exp(log_delta_amplified), eta=eta, log_delta=profile.log_delta(order),
+        epsilon=order[()],
+        delta=profile.delta(order),
+        epsilon_amplified=amplified_epsilon(order, eta),
+        delta_amplified=np.exp(log_delta_amplified),
+        eta=eta,
+        log_delta=profile.log_delta(order),
         log_delta_amplified=log_delta_amplified,
-    )  # fmt: skip
+    )
 
 
 def amplified_epsilon(epsilon: ArrayLike, eta: float) -> np.ndarray:
-    """Return epsilon' = log1p(eta expm1(epsilon)), at most epsilon >= 0, for eta in (0, 1] (must, Theorem 5)."""
+    """Return epsilon' = log1p(eta expm1(epsilon)), at most epsilon >= 0, for eta in (0, 1] (must,
+    Theorem 5)."""
     order = nonnegative("epsilon", epsilon)
     rate = checks.real("eta", eta, above=0, at_most=1)
-    if rate == 1:  # rounding must not turn "no amplification" into a gain or a loss of one unit in the last place
+    # rounding must not turn "no amplification" into a gain or a loss of one unit in the last place
+    if rate == 1:
         return order[()]
     small = np.log1p(rate * np.expm1(np.minimum(order, _OVERFLOWS)))
     large = np.logaddexp(order + math.log(rate), math.log1p(-rate))
@@ -79,7 +89,8 @@ def amplified_epsilon(epsilon: ArrayLike, eta: float) -> np.ndarray:
 
 
 def base_epsilon(epsilon_amplified: ArrayLike, eta: float) -> np.ndarray:
-    """Return the base epsilon = log1p(expm1(epsilon') / eta), at least epsilon', that a target epsilon' >= 0 allows."""
+    """Return the base epsilon = log1p(expm1(epsilon') / eta), at least epsilon', that a target
+    epsilon' >= 0 allows."""
     target = nonnegative("epsilon_amplified", epsilon_amplified)
     rate = checks.real("eta", eta, above=0, at_most=1)
     if rate == 1:
@@ -92,12 +103,15 @@ def base_epsilon(epsilon_amplified: ArrayLike, eta: float) -> np.ndarray:
 
 
 def _log_mixture(log_pmf: np.ndarray, profile: Profile, order: np.ndarray) -> np.ndarray:
-    """log of sum over l >= 1 of exp(log_pmf[l]) delta_l(order), for a flat array of orders, in blocks of increasing l.
-    delta_l <= 1, so the remaining probability bounds what is left: an order for which it no longer counts is dropped.
+    """log of sum over l >= 1 of exp(log_pmf[l]) delta_l(order), for a flat array of orders, in
+    blocks of increasing l. delta_l <= 1, so the remaining probability bounds what is left: an order
+    for which it no longer counts is dropped.
     """
     support = np.flatnonzero(log_pmf[1:] > -np.inf) + 1
     if support.size == 0:
-        raise ArgumentError("a multiplicity law must include a record with positive probability, got P(L = 0) = 1")
+        raise ArgumentError(
+            "a multiplicity law must include a record with positive probability, got P(L = 0) = 1"
+        )
     log_tail = np.logaddexp.accumulate(log_pmf[support][::-1])[::-1]
     total = np.full(order.shape, -np.inf)
     active = np.arange(order.size)
@@ -107,7 +121,8 @@ def _log_mixture(log_pmf: np.ndarray, profile: Profile, order: np.ndarray) -> np
         occurrences = support[first:last, np.newaxis]
         terms = log_pmf[occurrences] + profile.group_log_delta(order[active], occurrences)
         total[active] = np.logaddexp(total[active], _log_sum(terms))
-        if last < support.size:  # exp(-40) = 4e-18 of the result can't change it in double precision
+        # exp(-40) = 4e-18 of the result can't change it in double precision
+        if last < support.size:
             active = active[log_tail[last] > total[active] - 40.0]
         first, width = last, 2 * width
     return total
@@ -122,12 +137,14 @@ def _log_sum(terms: np.ndarray) -> np.ndarray:
 
 
 def category(epsilon: float, delta: float, epsilon_amplified: float, delta_amplified: float) -> str:
-    """Name the kind of amplification from (epsilon, delta) to (epsilon', delta') (must, Definition 5 and Figure 3).
+    """Name the kind of amplification from (epsilon, delta) to (epsilon', delta') (must, Definition
+    5 and Figure 3).
 
-    "strong" where epsilon' < epsilon and delta' < delta, "weak_type_1" where only epsilon' is below, "weak_type_2"
-    where only delta' is, "dilution" where neither is. Figure 3's caption implies this: as printed, type I repeats the
-    strong condition and dilution repeats type II (E13). "boundary" is ours, for epsilon' < epsilon and delta' = delta =
-    0: a delta of 0 can't shrink, although nothing is lost (Laplace noise, epsilon >= theta, at most one copy).
+    "strong" where epsilon' < epsilon and delta' < delta, "weak_type_1" where only epsilon' is
+    below, "weak_type_2" where only delta' is, "dilution" where neither is. Figure 3's caption
+    implies this: as printed, type I repeats the strong condition and dilution repeats type II
+    (E13). "boundary" is ours, for epsilon' < epsilon and delta' = delta = 0: a delta of 0 can't
+    shrink, although nothing is lost (Laplace noise, epsilon >= theta, at most one copy).
     """
     base = checks.real("epsilon", epsilon, at_least=0)
     amplified = checks.real("epsilon_amplified", epsilon_amplified, at_least=0)

@@ -1,11 +1,12 @@
 """The command line: `dpsub COMMAND ...`, also `python -m dpsub COMMAND ...`.
 
-One file a command; each has `add_arguments(parser)`, which adds its options, and `run(arguments) -> Answer`.  Only the
-module of the command that is asked for is imported, with what it needs: most answers take less time than importing all.
+One file a command; each has `add_arguments(parser)`, which adds its options, and `run(arguments) ->
+Answer`. Only the module of the command that is asked for is imported, with what it needs: most
+answers take less time than importing all.
 
-Exit status: 0, or what `dpsub check --strict` found; 2 after one sentence on the standard error, or, with --json, after
-{"error": sentence, "kind": argument, unsupported, data, plan, numerical, memory, missing or unexpected} on the standard
-output; 130 if it is stopped.
+Exit status: 0, or what `dpsub check --strict` found; 2 after one sentence on the standard error,
+or, with --json, after {"error": sentence, "kind": argument, unsupported, data, plan, numerical,
+memory, missing or unexpected} on the standard output; 130 if it is stopped.
 """
 
 from __future__ import annotations
@@ -36,13 +37,16 @@ COMMANDS = {
     "amplify": "(epsilon, delta) of one release from a sample, by the amplification theorem",
     "translate": "the bound for a sampler and two neighbouring relations, or why there is none",
     "account": "delta at an epsilon, or epsilon at a delta, of many releases",
-    "check": "whether a claimed epsilon or delta of many releases is proved, refuted by an attack, or open",
+    "check": "whether a claimed epsilon or delta of many releases is proved, refuted by an attack, "
+    "or open",
     "curve": "delta at every epsilon, the errors of every test, and a picture of both",
     "record": "enter releases into a ledger, if a budget allows them",
     "ledger": "what all releases in a ledger have cost together",
     "calibrate": "noise, sample size or steps for a target (epsilon, delta)",
-    "recommend": "which subsampling scheme needs the least noise for a training, and what each costs",
-    "advise": "what each sampling design gives on a frame: privacy, sample size, variance of a total",
+    "recommend": "which subsampling scheme needs the least noise for a training, and what each "
+    "costs",
+    "advise": "what each sampling design gives on a frame: privacy, sample size, variance of a "
+    "total",
     "brdp": "budget recycling: noise redrawn while it is too large, and what its privacy really is",
     "plan": "cells, jobs, core-hours and memory of a sweep, before anything runs",
     "audit": "the attack on a sampler: its data sets, densities, and real draws that show it",
@@ -57,7 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command, of `argv` or of the process, and return its exit status."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal that knows no ± gets \xb1, and no error
+            # a terminal that knows no ± gets \xb1, and no error
+            stream.reconfigure(errors="backslashreplace")
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["help"] and len(words) > 1:
         words = [words[1], "--help"]
@@ -67,7 +72,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:  # how argparse ends after --help
         return stop.code if isinstance(stop.code, int) else EXIT_ERROR
     except BrokenPipeError:
-        # whoever read the answer has seen enough; the interpreter must not complain when it flushes at the end
+        # whoever read the answer has seen enough; the interpreter must not complain when it flushes
+        # at the end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
     except (Exception, KeyboardInterrupt) as error:
@@ -84,12 +90,22 @@ def _run(command: str, words: list[str]) -> int:
         return _without_command(words)
     module = importlib.import_module(f"dpsub.cli.{command}")
     arguments = parser_of(command).parse_args(words[1:])
-    with warnings.catch_warnings(), _progress(command), _time_limit(getattr(arguments, "time_limit", None)):
+    with (
+        warnings.catch_warnings(),
+        _progress(command),
+        _time_limit(getattr(arguments, "time_limit", None)),
+    ):
         warnings.simplefilter("ignore")  # what is uncertain is in the ends of the answer
-        questions = [arguments] if getattr(module, "TAKES_SEVERAL", False) else list(_questions(arguments))
+        questions = (
+            [arguments] if getattr(module, "TAKES_SEVERAL", False) else list(_questions(arguments))
+        )
         answers = _answers(module, questions, getattr(arguments, "time_limit", None))
     if arguments.json:
-        print(as_json(answers[0].values if len(answers) == 1 else [answer.values for answer in answers]))
+        print(
+            as_json(
+                answers[0].values if len(answers) == 1 else [answer.values for answer in answers]
+            )
+        )
     else:
         print("\n\n".join(answer.text() for answer in answers))
     sys.stdout.flush()
@@ -99,7 +115,9 @@ def _run(command: str, words: list[str]) -> int:
 def parser_of(command: str) -> Parser:
     """The parser of one command, from which `dpsub help` and the reference are made, too."""
     module = importlib.import_module(f"dpsub.cli.{command}")
-    parser = Parser(prog=f"dpsub {command}", description=module.__doc__, renamed=getattr(module, "RENAMED", {}))
+    parser = Parser(
+        prog=f"dpsub {command}", description=module.__doc__, renamed=getattr(module, "RENAMED", {})
+    )
     module.add_arguments(parser)
     parser.add_argument("--json", action="store_true", help="one line of JSON instead of text")
     return parser
@@ -113,7 +131,8 @@ def _questions(arguments: Namespace) -> Iterator[Namespace]:
 
 
 def _answers(module: Any, questions: Sequence[Namespace], time_limit: float | None) -> list[Answer]:
-    """The answers; the time limit is that of the command, and each question has an equal share of what is left."""
+    """The answers; the time limit is that of the command, and each question has an equal share of
+    what is left."""
     if time_limit is None:
         return [_answer(module, question) for question in questions]
     from dpsub.accounting.pld import time_limited
@@ -156,18 +175,23 @@ def _without_command(words: list[str]) -> int:
 def _complaint(error: BaseException) -> tuple[str, str]:
     """What kind of error it is, and the sentence about it."""
     if isinstance(error, DpsubError):
-        # the library's argument is called otherwise on the line, and nobody reads a number of hundreds of digits
+        # the library's argument is called otherwise on the line, and nobody reads a number of
+        # hundreds of digits
         sentence = re.sub(r"\bnoise_multiplier\b", "noise-multiplier", str(error))
         sentence = re.sub(r"(\d{20})\d{20,}", r"\1...", sentence)
         # a word of the command may hold a line's end; the sentence stays one line
-        sentence = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in sentence)
+        sentence = "".join(
+            letter if letter.isprintable() else repr(letter)[1:-1] for letter in sentence
+        )
         return type(error).__name__.removesuffix("Error").lower(), sentence
     if isinstance(error, KeyboardInterrupt):
         return "stopped", "stopped"
     if isinstance(error, MemoryError):
         return "memory", "the computation needs more memory than there is; ask for fewer steps"
     if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("dpsub"):
-        return "missing", f"this needs {error.name}, which is not installed; pip install 'dpsub[papers]'"
+        return "missing", (
+            f"this needs {error.name}, which is not installed; pip install 'dpsub[papers]'"
+        )
     reason = " ".join(str(error).split())
     return "unexpected", f"unexpected {type(error).__name__}: {reason}; please report the command"
 
@@ -183,7 +207,12 @@ def _progress(command: str) -> Iterator[None]:
     def tell() -> None:
         pause = _PATIENCE
         while not done.wait(pause):
-            print(f"\rdpsub {command}: {time.monotonic() - started:.0f} s", end="", file=sys.stderr, flush=True)
+            print(
+                f"\rdpsub {command}: {time.monotonic() - started:.0f} s",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
             pause = 1.0
 
     teller = threading.Thread(target=tell, daemon=True)
@@ -200,13 +229,20 @@ def _progress(command: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _time_limit(seconds: float | None) -> Iterator[None]:
     """End what does not end by itself at its time limit."""
-    if seconds is None or threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+    if (
+        seconds is None
+        or threading.current_thread() is not threading.main_thread()
+        or not hasattr(signal, "setitimer")
+    ):
         yield
         return
 
     def stop(*_: object) -> None:
-        raise NumericalError(f"no answer within --time-limit {seconds:g} s; raise it, or ask for fewer steps, records "
-                             "or draws")
+        raise NumericalError(
+            f"no answer within --time-limit {seconds:g} s; raise it, or ask for "
+            "fewer steps, records "
+            "or draws"
+        )
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE)

@@ -1,12 +1,15 @@
-"""Privacy of many releases from samples: delta at --epsilon, or epsilon at --delta, from both sides.
+"""Privacy of many releases from samples: delta at --epsilon, or epsilon at --delta, from both
+sides.
 
 Several values between commas, as in --delta 1e-5,1e-6, cost little more than one.
 
-JSON: quantity (epsilon or delta), lower, upper, kind (exact, bounds, upper, lower or paper), guarantee (true or false),
-pair, adjacency, sensitivity, conditions, seconds; of several values a list of these, each with the epsilon or delta
-that it is for.  Infinite numbers are the string "Infinity".
+JSON: quantity (epsilon or delta), lower, upper, kind (exact, bounds, upper, lower or paper),
+guarantee (true or false), pair, adjacency, sensitivity, conditions, seconds; of several values a
+list of these, each with the epsilon or delta that it is for. Infinite numbers are the string
+"Infinity".
 
---certificate writes what a second program needs in order to prove the answer again: python verifier FILE.
+--certificate writes what a second program needs in order to prove the answer again: python verifier
+FILE.
 """
 
 from __future__ import annotations
@@ -22,7 +25,14 @@ from dpsub import files
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer, Line, near
 from dpsub.cli.parsing import Parser, add_choice, number, numbers
-from dpsub.cli.releases import add_denominator, add_releases, add_tight, asked, releases_text, steps_of
+from dpsub.cli.releases import (
+    add_denominator,
+    add_releases,
+    add_tight,
+    asked,
+    releases_text,
+    steps_of,
+)
 from dpsub.cli.samplers import add_sampler, sampler_of
 
 RENAMED = {"--convention": "--variant"}
@@ -33,15 +43,26 @@ def add_arguments(parser: Parser) -> None:
     add_sampler(parser)
     add_releases(parser)
     question = parser.add_mutually_exclusive_group(required=True)
-    question.add_argument("--epsilon", type=numbers, metavar="E", help="ask for delta at this epsilon, nats")
-    question.add_argument("--delta", type=numbers, metavar="D", help="ask for epsilon at this delta")
+    question.add_argument(
+        "--epsilon", type=numbers, metavar="E", help="ask for delta at this epsilon, nats"
+    )
+    question.add_argument(
+        "--delta", type=numbers, metavar="D", help="ask for epsilon at this delta"
+    )
     variants = "proof and attack, or the papers' pair, which is NOT a guarantee (default: rigorous)"
     add_choice(parser, "--variant", ("rigorous", "paper"), variants, "rigorous")
     add_denominator(parser)
-    width = "numerical accuracy: absolute for epsilon, relative for delta (default: 0.001; bounds of samplers: 0.005)"
+    width = (
+        "numerical accuracy: absolute for epsilon, relative for delta (default: 0.001; bounds "
+        "of samplers: 0.005)"
+    )
     parser.add_argument("--width", type=number, metavar="W", help=width)
-    add_tight(parser, "where kind is bounds, bring the upper end to within --width of the lower one")
-    certificate = "write what a second program needs to prove the answer again (docs/certificates.md)"
+    add_tight(
+        parser, "where kind is bounds, bring the upper end to within --width of the lower one"
+    )
+    certificate = (
+        "write what a second program needs to prove the answer again (docs/certificates.md)"
+    )
     parser.add_argument("--certificate", type=Path, metavar="FILE", help=certificate)
     parser.add_time_limit()
 
@@ -49,14 +70,23 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: Namespace) -> Answer:
     started = perf_counter()
     sampler = sampler_of(arguments)
-    found = dpsub.account(sampler, steps=steps_of(arguments, sampler), variant=arguments.variant, **asked(arguments))
+    found = dpsub.account(
+        sampler, steps=steps_of(arguments, sampler), variant=arguments.variant, **asked(arguments)
+    )
     seconds = perf_counter() - started
     written: list[Line] = []
     if arguments.certificate is not None:
         content = json.dumps(found.certificate(), allow_nan=False)
         files.replace_file(arguments.certificate, f"{content}\n".encode())
-        written = [("certificate", f"{arguments.certificate}; to prove the answer again: python verifier FILE")]
-    at, given = ("epsilon", arguments.epsilon) if arguments.delta is None else ("delta", arguments.delta)
+        written = [
+            (
+                "certificate",
+                f"{arguments.certificate}; to prove the answer again: python verifier FILE",
+            )
+        ]
+    at, given = (
+        ("epsilon", arguments.epsilon) if arguments.delta is None else ("delta", arguments.delta)
+    )
     shown = f"{len(given)} values of {at}" if isinstance(given, tuple) else f"{at} = {near(given)}"
     title = f"{found.quantity} at {shown} of {releases_text(arguments, sampler)}"
     if not answers.guaranteed(found):

@@ -1,7 +1,8 @@
-"""What one release from a sample satisfies, (epsilon', delta'), where it would be (epsilon, delta) on all data.
+"""What one release from a sample satisfies, (epsilon', delta'), where it would be (epsilon, delta)
+on all data.
 
-JSON: epsilon, delta, epsilon_amplified, delta_amplified, eta, category (strong, weak_type_1, weak_type_2, dilution or
-boundary).
+JSON: epsilon, delta, epsilon_amplified, delta_amplified, eta, category (strong, weak_type_1,
+weak_type_2, dilution or boundary).
 """
 
 from __future__ import annotations
@@ -31,9 +32,14 @@ def add_arguments(parser: Parser) -> None:
     add_mechanism(parser, noise.REGISTRY.names())
     scale = parser.add_mutually_exclusive_group(required=True)
     scale.add_argument("--ratio", type=number, metavar="R", help="sensitivity over noise scale")
-    multiplier = "noise scale over the norm bound C of one record: ratio 1/S, or 2/S where records are replaced"
+    multiplier = (
+        "noise scale over the norm bound C of one record: ratio 1/S, or 2/S where "
+        "records are replaced"
+    )
     scale.add_argument("--noise-multiplier", "--sigma", type=number, metavar="S", help=multiplier)
-    parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="epsilon on all data, nats")
+    parser.add_argument(
+        "--epsilon", type=numbers, required=True, metavar="E", help="epsilon on all data, nats"
+    )
     parser.add_time_limit()
 
 
@@ -53,16 +59,35 @@ def run(arguments: Namespace) -> Answer:
     if adjacency == "add_remove":
         what = "adding or removing one record"
     lines: list[Line] = [
-        ("epsilon", f"{near(point['epsilon'])}  on all data,  {up(point['epsilon_amplified'])}  from the sample"),
-        ("delta", f"{near(point['delta'])}  on all data,  {up(point['delta_amplified'])}  from the sample"),
+        (
+            "epsilon",
+            f"{near(point['epsilon'])}  on all data,  {up(point['epsilon_amplified'])}  "
+            "from the sample",
+        ),
+        (
+            "delta",
+            f"{near(point['delta'])}  on all data,  {up(point['delta_amplified'])}  from the "
+            "sample",
+        ),
         ("eta", near(found.eta)),
         ("category", f"{kind}: {_CATEGORIES[kind]}"),
-        ("kind", "upper bound, attained by some mechanism with this profile" if exact else "upper bound"),
-        ("guarantee", f"yes: (epsilon, delta) from the sample hold under {adjacency}, if the conditions do"),
+        (
+            "kind",
+            "upper bound, attained by some mechanism with this profile" if exact else "upper bound",
+        ),
+        (
+            "guarantee",
+            f"yes: (epsilon, delta) from the sample hold under {adjacency}, if the conditions do",
+        ),
         ("adjacency", adjacency),
         ("sensitivity", f"ratio is for {what}"),
-        ("conditions", "one release from one secret sample; noise fixed in advance; sizes and rates public"),
+        (
+            "conditions",
+            "one release from one secret sample; noise fixed in advance; sizes and rates public",
+        ),
     ]
     values = {**point, "eta": found.eta, "category": kind}
     release = f"{arguments.mechanism} release, sensitivity / scale = {near(ratio)}"
-    return Answer(values, f"One {release}, on a sample from {described(sampler, arguments.n)}", lines)
+    return Answer(
+        values, f"One {release}, on a sample from {described(sampler, arguments.n)}", lines
+    )

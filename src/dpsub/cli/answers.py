@@ -13,21 +13,25 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpsub.accounting.account import Account
 
-Line = tuple[str, "str | Sequence[str]"]  # a name and its value; several values stand below each other
+# a name and its value; several values stand below each other
+Line = tuple[str, "str | Sequence[str]"]
 _DIGITS = 6
 _MEANING = {
     "exact": "both ends bracket one number, which the worst data sets attain",
-    "bounds": "the upper end is proved; an attack attains the lower end, below which nothing can be guaranteed",
+    "bounds": "the upper end is proved; an attack attains the lower end, below which nothing can "
+    "be guaranteed",
     "upper": "the upper end is proved; no attack is known, so the lower end is the trivial one",
-    "lower": "an attack attains the lower end; nothing is proved, so the upper end is the trivial one",
+    "lower": "an attack attains the lower end; nothing is proved, so the upper end is the trivial "
+    "one",
     "paper": "both ends bracket what the papers' pair of densities gives",
 }
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command says: `values` for JSON, a list where several were asked about; a title and lines for people; and
-    the exit status."""
+    """What a command says: `values` for JSON, a list where several were asked about; a title and
+    lines for people; and the exit status."""
+
     values: Mapping[str, Any] | Sequence[Mapping[str, Any]]
     title: str
     lines: Sequence[Line] = ()
@@ -47,7 +51,8 @@ class Answer:
 
 
 def as_json(value: Any) -> str:
-    """One line of valid JSON: infinite numbers are the strings "Infinity" and "-Infinity", NaN is null."""
+    """One line of valid JSON: infinite numbers are the strings "Infinity" and "-Infinity", NaN is
+    null."""
     return json.dumps(_plain(value), allow_nan=False, ensure_ascii=False)
 
 
@@ -59,7 +64,13 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else None if math.isnan(value) else f"{'-' * (value < 0)}Infinity"
+        return (
+            value
+            if math.isfinite(value)
+            else None
+            if math.isnan(value)
+            else f"{'-' * (value < 0)}Infinity"
+        )
     return _plain(value.tolist()) if hasattr(value, "tolist") else [_plain(item) for item in value]
 
 
@@ -93,12 +104,19 @@ def account_values(account: Account, seconds: float) -> dict[str, Any]:
     """An account as JSON has it."""
     both = account.kind in ("bounds", "upper")
     return {
-        "quantity": account.quantity, "lower": account.lower, "upper": account.upper, "kind": account.kind,
+        "quantity": account.quantity,
+        "lower": account.lower,
+        "upper": account.upper,
+        "kind": account.kind,
         "guarantee": guaranteed(account),
-        "pair": f"upper: {account.pair}; lower: {account.lower_pair or 'none known'}" if both else account.pair,
-        "adjacency": account.adjacency, "sensitivity": account.sensitivity, "conditions": list(account.conditions),
+        "pair": f"upper: {account.pair}; lower: {account.lower_pair or 'none known'}"
+        if both
+        else account.pair,
+        "adjacency": account.adjacency,
+        "sensitivity": account.sensitivity,
+        "conditions": list(account.conditions),
         "seconds": round(seconds, 3),
-    }  # fmt: skip
+    }
 
 
 def guaranteed(account: Account) -> bool:
@@ -109,37 +127,56 @@ def guaranteed(account: Account) -> bool:
 def account_lines(account: Account, given: float, seconds: float) -> list[Line]:
     """An account for people; `given` is the epsilon or delta that was asked about."""
     upper, lower = account_ends(account)
-    ends: list[Line] = [(f"{account.quantity}, upper", upper), (f"{account.quantity}, lower", lower)]
+    ends: list[Line] = [
+        (f"{account.quantity}, upper", upper),
+        (f"{account.quantity}, lower", lower),
+    ]
     return [*ends, *account_facts(account, promise(account, given), seconds)]
 
 
 def account_ends(account: Account) -> tuple[str, str]:
     """Upper and lower end, each with what it is worth."""
     proved = "  (proved)" if guaranteed(account) else ""
-    return up(account.upper) + proved, down(account.lower) + ("" if account.lower_pair else "  (trivial)")
+    return up(account.upper) + proved, down(account.lower) + (
+        "" if account.lower_pair else "  (trivial)"
+    )
 
 
 def account_facts(account: Account, promises: str | list[str], seconds: float) -> list[Line]:
     """What holds of an account whatever its numbers."""
     pairs: list[Line] = [("pair", account.pair)]
     if account.kind in ("bounds", "upper"):
-        pairs = [("pair, upper", account.pair), *([("pair, lower", account.lower_pair)] if account.lower_pair else [])]
+        pairs = [
+            ("pair, upper", account.pair),
+            *([("pair, lower", account.lower_pair)] if account.lower_pair else []),
+        ]
     loose = "looser than asked for: the refinement stopped before; both ends hold"
     return [
-        ("kind", f"{account.kind}: {_MEANING[account.kind]}"), ("guarantee", promises),
-        ("adjacency", account.adjacency), ("sensitivity", account.sensitivity), *pairs,
+        ("kind", f"{account.kind}: {_MEANING[account.kind]}"),
+        ("guarantee", promises),
+        ("adjacency", account.adjacency),
+        ("sensitivity", account.sensitivity),
+        *pairs,
         *([] if account.width_met else [("accuracy", loose)]),
         ("conditions", account.conditions or "none are met by a computation that proves nothing"),
         ("seconds", f"{seconds:.2f}"),
-    ]  # fmt: skip
+    ]
 
 
 def promise(account: Account, given: float) -> str:
     """The guarantee in words."""
     if not guaranteed(account):
-        return "NO: this reproduces a published computation, which bounds neither the worst data sets nor adaptive ones"
+        return (
+            "NO: this reproduces a published computation, which bounds neither the worst data "
+            "sets nor adaptive ones"
+        )
     asked_delta = account.quantity == "delta"
     if not math.isfinite(account.upper) or (asked_delta and account.upper >= 1):
         return "yes, but void: every mechanism meets it"
-    first, second = (near(given), up(account.upper)) if asked_delta else (up(account.upper), near(given))
-    return f"yes: ({first}, {second})-differential privacy under {account.adjacency}, if the conditions hold"
+    first, second = (
+        (near(given), up(account.upper)) if asked_delta else (up(account.upper), near(given))
+    )
+    return (
+        f"yes: ({first}, {second})-differential privacy under {account.adjacency}, if the "
+        "conditions hold"
+    )

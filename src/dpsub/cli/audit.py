@@ -1,15 +1,17 @@
-"""The attack that shows what a sampler leaks: two explicit data sets, the densities of their outputs, and a Monte Carlo
-run of the real sampler that bounds delta from below, next to the attack's computed value and the proved upper bound.
+"""The attack that shows what a sampler leaks: two explicit data sets, the densities of their
+outputs, and a Monte Carlo run of the real sampler that bounds delta from below, next to the
+attack's computed value and the proved upper bound.
 
-The interval counts runs on the first data set that are accepted with probability 1 - exp(epsilon - loss), the loss
-being the log likelihood ratio of all steps; the plain test, which is coarser, asks how often the loss exceeds epsilon
-on either.
+The interval counts runs on the first data set that are accepted with probability 1 - exp(epsilon -
+loss), the loss being the log likelihood ratio of all steps; the plain test, which is coarser, asks
+how often the loss exceeds epsilon on either.
 
-JSON: data_sets (first, second: records, record and filler in units of the norm bound C; record null where absent),
-densities (first, second: weights, means in units of C; standard_deviation; of a schedule the chance of each step of an
-epoch to hold the record, how many do, and the shift of their sums), steps, epsilon, attack (lower, upper: computed
-delta of the attack), monte_carlo (draws, seed, confidence, hits, lower, upper, test_hits, test_lower),
-consistent, and under account the keys of dpsub account for delta at the epsilon.
+JSON: data_sets (first, second: records, record and filler in units of the norm bound C; record null
+where absent), densities (first, second: weights, means in units of C; standard_deviation; of a
+schedule the chance of each step of an epoch to hold the record, how many do, and the shift of their
+sums), steps, epsilon, attack (lower, upper: computed delta of the attack), monte_carlo (draws,
+seed, confidence, hits, lower, upper, test_hits, test_lower), consistent, and under account the keys
+of dpsub account for delta at the epsilon.
 """
 
 from __future__ import annotations
@@ -21,7 +23,17 @@ from typing import Any
 import dpsub
 from dpsub.accounting.audit import Attack, Audit, EpochAttack
 from dpsub.accounting.pld import deadline_after, time_limited
-from dpsub.cli.answers import Answer, Line, account_facts, account_values, down, near, plural, promise, up
+from dpsub.cli.answers import (
+    Answer,
+    Line,
+    account_facts,
+    account_values,
+    down,
+    near,
+    plural,
+    promise,
+    up,
+)
 from dpsub.cli.parsing import Parser, number, numbers, whole
 from dpsub.cli.releases import add_releases, add_tight, asked, releases_text, steps_of
 from dpsub.cli.samplers import add_sampler, sampler_of
@@ -36,8 +48,20 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="nats")
     draws = "runs of all steps on each data set (default: 100 to 100000, by their cost)"
     parser.add_argument("--draws", type=whole, metavar="N", help=draws)
-    parser.add_argument("--seed", type=whole, default=0, metavar="SEED", help="of the draws and the noise (default: 0)")
-    parser.add_argument("--confidence", type=number, default=0.99, metavar="P", help="of the intervals (default: 0.99)")
+    parser.add_argument(
+        "--seed",
+        type=whole,
+        default=0,
+        metavar="SEED",
+        help="of the draws and the noise (default: 0)",
+    )
+    parser.add_argument(
+        "--confidence",
+        type=number,
+        default=0.99,
+        metavar="P",
+        help="of the intervals (default: 0.99)",
+    )
     add_tight(parser, "set the tight upper bound of dpsub account beside the attack")
     parser.add_time_limit()
 
@@ -45,7 +69,9 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: Namespace) -> Answer:
     started = perf_counter()
     sampler = sampler_of(arguments)
-    question = asked(arguments) | {name: getattr(arguments, name) for name in ("draws", "seed", "confidence", "tight")}
+    question = asked(arguments) | {
+        name: getattr(arguments, name) for name in ("draws", "seed", "confidence", "tight")
+    }
     with time_limited(deadline_after(question.pop("time_limit"))):
         found = dpsub.audit(sampler, steps=steps_of(arguments, sampler), **question)
     seconds = perf_counter() - started
@@ -54,15 +80,21 @@ def run(arguments: Namespace) -> Answer:
     values = {
         "data_sets": {side: _data_set(attack, which) for side, which in sides.items()},
         "densities": {side: _density(attack, which) for side, which in sides.items()},
-        "steps": arguments.steps, "epsilon": arguments.epsilon,
+        "steps": arguments.steps,
+        "epsilon": arguments.epsilon,
         "attack": {"lower": found.computed[0], "upper": found.computed[1]},
         "monte_carlo": {name: getattr(found.shown, name) for name in _MONTE_CARLO},
-        "consistent": found.consistent, "account": account_values(found.account, seconds),
-    }  # fmt: skip
+        "consistent": found.consistent,
+        "account": account_values(found.account, seconds),
+    }
     lines: list[Line] = [
         *((f"{side} data set", _data_text(attack, which)) for side, which in sides.items()),
         *((f"output on {side}", _density_text(attack, which)) for side, which in sides.items()),
-        ("units", "all numbers above in units of C, the norm bound of a record; every step releases the noisy sum"),
+        (
+            "units",
+            "all numbers above in units of C, the norm bound of a record; every step "
+            "releases the noisy sum",
+        ),
         *_shown(found, arguments.epsilon),
         *account_facts(found.account, promise(found.account, arguments.epsilon), seconds),
     ]
@@ -78,8 +110,12 @@ def _data_set(attack: Attack | EpochAttack, which: int) -> dict[str, Any]:
 
 def _density(attack: Attack | EpochAttack, which: int) -> dict[str, Any]:
     if isinstance(attack, EpochAttack):
-        return {"weights": attack.weights, "steps": attack.k, "shift": attack.shifts[which],
-                "standard_deviation": attack.noise_multiplier}  # fmt: skip
+        return {
+            "weights": attack.weights,
+            "steps": attack.k,
+            "shift": attack.shifts[which],
+            "standard_deviation": attack.noise_multiplier,
+        }
     weights, means = attack.density(which)
     return {"weights": weights, "means": means, "standard_deviation": attack.noise_multiplier}
 
@@ -90,23 +126,34 @@ def _shown(found: Audit, epsilon: float) -> list[Line]:
     percent = f"{100 * shown.confidence:g} % confidence"
     draws = [
         f"delta in [{down(shown.lower)}, {up(shown.upper)}] at {percent} (Clopper-Pearson)",
-        f"{shown.hits} of {plural(shown.draws, 'run')} accepted by the likelihood ratio, seed {shown.seed}",
+        f"{shown.hits} of {plural(shown.draws, 'run')} accepted by the likelihood ratio, seed "
+        f"{shown.seed}",
     ]
     if shown.lower == 0:
         draws.append("too few runs to see so small a delta: raise --draws, or lower --epsilon")
     first, second = shown.test_hits
-    test = (f"delta >= {down(shown.test_lower)}, whatever the densities: the loss exceeds {near(epsilon)} in {first} "
-            f"runs on the first data set and in {second} on the second")
+    test = (
+        f"delta >= {down(shown.test_lower)}, whatever the densities: the loss exceeds "
+        f"{near(epsilon)} in {first} "
+        f"runs on the first data set and in {second} on the second"
+    )
     verdict = "consistent: the interval meets the attack's value and stays below the proved bound"
     if not found.consistent:
         way_out = "repeat with another --seed and more --draws"
         verdict = f"INCONSISTENT: at {percent} draws, attack and bound disagree; {way_out}"
-    quick = "" if found.account.upper == found.quick else f"  (tight; by the quick bound {up(found.quick)})"
+    quick = (
+        ""
+        if found.account.upper == found.quick
+        else (f"  (tight; by the quick bound {up(found.quick)})")
+    )
     return [
         ("attack computed", f"delta in [{down(found.computed[0])}, {up(found.computed[1])}]"),
         ("attack, real draws", draws),
         ("plain test", test),
-        ("best attack known", f"delta >= {down(found.account.lower)}  ({found.account.lower_pair})"),
+        (
+            "best attack known",
+            f"delta >= {down(found.account.lower)}  ({found.account.lower_pair})",
+        ),
         ("proved upper bound", f"delta <= {up(found.account.upper)}{quick}"),
         ("verdict", verdict),
     ]
@@ -119,24 +166,38 @@ def _data_text(attack: Attack | EpochAttack, which: int) -> str:
     count, record, filler = _data_set(attack, which).values()
     n_others = count if record is None else count - 1
     others = f"the others {in_units(filler)}" if n_others > 0 else "no others"
-    return f"{plural(count, 'record')}: the record {'is absent' if record is None else in_units(record)}, {others}"
+    return (
+        f"{plural(count, 'record')}: the record "
+        f"{'is absent' if record is None else in_units(record)}, {others}"
+    )
 
 
 def _density_text(attack: Attack | EpochAttack, which: int) -> str:
     if isinstance(attack, EpochAttack):
         shift, steps = attack.shifts[which], len(attack.weights)
-        sums = f"N(0, {near(attack.noise_multiplier)}^2) at every step of an epoch, less what fillers add up to"
+        sums = (
+            f"N(0, {near(attack.noise_multiplier)}^2) at every step of an epoch, less what "
+            "fillers add up to"
+        )
         if shift == 0:
             return sums
-        where = f"{attack.k} of {steps} steps" if steps > 1 else f"one step, with chance {near(attack.weights[0])}"
+        where = (
+            f"{attack.k} of {steps} steps"
+            if steps > 1
+            else (f"one step, with chance {near(attack.weights[0])}")
+        )
         return f"{sums}; moved by {near(shift)} at {where}"
     weights, means = attack.density(which)
     deviation = near(attack.noise_multiplier)
     largest = sorted(sorted(range(len(weights)), key=lambda i: -weights[i])[:_COMPONENTS])
-    terms = [f"{near(float(weights[i]))} N({near(float(means[i]))}, {deviation}^2)" for i in largest]
+    terms = [
+        f"{near(float(weights[i]))} N({near(float(means[i]))}, {deviation}^2)" for i in largest
+    ]
     if len(weights) == 1:
         return terms[0].removeprefix("1 ")
     others = len(weights) - len(largest)
     if others > 0:
-        terms.append(f"{plural(others, 'component')} of weight {1 - float(weights[largest].sum()):.2g}")
+        terms.append(
+            f"{plural(others, 'component')} of weight {1 - float(weights[largest].sum()):.2g}"
+        )
     return " + ".join(terms)

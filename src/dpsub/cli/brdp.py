@@ -1,16 +1,19 @@
-"""Budget recycling: noise that is drawn anew, with probability q, while it lies outside [-bound, bound].
+"""Budget recycling: noise that is drawn anew, with probability q, while it lies outside [-bound,
+bound].
 
-Gives the kernel's scale and the recycling rate with the largest acceptance (probability that the noise lies within the
-bound) whose exact privacy keeps the budget, beside plain noise, the parameters of the paper's algorithms with the delta
-that those really have, and, for one release, the ceiling that no symmetric unimodal noise passes.  With --steps the
-budget is that of all releases together.  --scale fixes the kernel; with --rate as well nothing is chosen, and the
-delta of that recycler is given.
+Gives the kernel's scale and the recycling rate with the largest acceptance (probability that the
+noise lies within the bound) whose exact privacy keeps the budget, beside plain noise, the
+parameters of the paper's algorithms with the delta that those really have, and, for one release,
+the ceiling that no symmetric unimodal noise passes. With --steps the budget is that of all releases
+together.  --scale fixes the kernel; with --rate as well nothing is chosen, and the delta of that
+recycler is given.
 
-JSON: kernel, scale, rate, acceptance, sd, plain_scale, plain_acceptance, paper_kernel_epsilon, paper_scale, paper_rate,
-paper_acceptance, paper_delta (exact, rounded up: what the paper's parameters really give), ceiling, as_good (whether
-plain noise is as good), verdict, epsilon, delta, compositions, and the keys of dpsub account for delta at epsilon of
-the recycler named first.  The paper's keys are null if its algorithms end at rate 1, of which its composition theorem
-says nothing.  With --scale the keys of plain noise, paper, ceiling and verdict are null.
+JSON: kernel, scale, rate, acceptance, sd, plain_scale, plain_acceptance, paper_kernel_epsilon,
+paper_scale, paper_rate, paper_acceptance, paper_delta (exact, rounded up: what the paper's
+parameters really give), ceiling, as_good (whether plain noise is as good), verdict, epsilon, delta,
+compositions, and the keys of dpsub account for delta at epsilon of the recycler named first. The
+paper's keys are null if its algorithms end at rate 1, of which its composition theorem says
+nothing. With --scale the keys of plain noise, paper, ceiling and verdict are null.
 """
 
 from __future__ import annotations
@@ -31,24 +34,56 @@ if TYPE_CHECKING:
 
 RENAMED = {"--compositions": "--steps"}
 _COMPARED = {
-    "plain_scale": "plain.law.kernel.scale", "plain_acceptance": "plain.acceptance",
-    "paper_kernel_epsilon": "paper.kernel_epsilon", "paper_scale": "paper.law.kernel.scale",
-    "paper_rate": "paper.law.rate", "paper_acceptance": "paper.acceptance", "paper_delta": "paper_delta",
-    "ceiling": "ceiling.upper", "as_good": "as_good", "verdict": "verdict",
-}  # fmt: skip
+    "plain_scale": "plain.law.kernel.scale",
+    "plain_acceptance": "plain.acceptance",
+    "paper_kernel_epsilon": "paper.kernel_epsilon",
+    "paper_scale": "paper.law.kernel.scale",
+    "paper_rate": "paper.law.rate",
+    "paper_acceptance": "paper.acceptance",
+    "paper_delta": "paper_delta",
+    "ceiling": "ceiling.upper",
+    "as_good": "as_good",
+    "verdict": "verdict",
+}
 """What stands beside the choice: keys of JSON, and where an advice has them."""
 
 
 def add_arguments(parser: Parser) -> None:
-    add_choice(parser, "--kernel", ("gaussian", "laplace"), "noise that is recycled (default: gaussian)", "gaussian")
-    parser.add_argument("--sensitivity", type=number, required=True, metavar="D", help="above 0, in the query's units")
-    parser.add_argument("--bound", type=number, required=True, metavar="B", help="noise in [-B, B] is accepted")
+    add_choice(
+        parser,
+        "--kernel",
+        ("gaussian", "laplace"),
+        "noise that is recycled (default: gaussian)",
+        "gaussian",
+    )
+    parser.add_argument(
+        "--sensitivity",
+        type=number,
+        required=True,
+        metavar="D",
+        help="above 0, in the query's units",
+    )
+    parser.add_argument(
+        "--bound", type=number, required=True, metavar="B", help="noise in [-B, B] is accepted"
+    )
     parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="nats, above 0")
     parser.add_argument("--delta", type=numbers, required=True, metavar="D", help="between 0 and 1")
-    parser.add_argument("--steps", type=whole, default=1, metavar="K", help="releases that share the budget")
-    parser.add_argument("--scale", type=number, metavar="S", help="of the kernel, instead of the best one")
-    parser.add_argument("--rate", type=number, metavar="Q", help="in [0, 1], with --scale: account, choose nothing")
-    add_choice(parser, "--adjacency", ADJACENCIES, "what the sensitivity is for (default: substitute)", "substitute")
+    parser.add_argument(
+        "--steps", type=whole, default=1, metavar="K", help="releases that share the budget"
+    )
+    parser.add_argument(
+        "--scale", type=number, metavar="S", help="of the kernel, instead of the best one"
+    )
+    parser.add_argument(
+        "--rate", type=number, metavar="Q", help="in [0, 1], with --scale: account, choose nothing"
+    )
+    add_choice(
+        parser,
+        "--adjacency",
+        ADJACENCIES,
+        "what the sensitivity is for (default: substitute)",
+        "substitute",
+    )
     parser.add_time_limit()
 
 
@@ -61,37 +96,61 @@ def run(arguments: Namespace) -> Answer:
     from dpsub.recycling.law import Recycled
 
     started = monotonic()
-    chosen_by = started + 0.75 * arguments.time_limit  # the rest is for the account of what was chosen
+    # the rest is for the account of what was chosen
+    chosen_by = started + 0.75 * arguments.time_limit
     family, bound, span = FAMILIES[arguments.kernel], arguments.bound, arguments.sensitivity
     epsilon, delta = checked_budget(arguments.epsilon, arguments.delta)
     times = checks.integer("steps", arguments.steps, at_least=1, at_most=composition.MOST_STEPS)
     found: RecyclingAdvice | None = None
     if arguments.scale is None:
         if arguments.rate is not None:
-            raise ArgumentError("--rate needs --scale, got none; give the scale of the kernel or drop the rate")
+            raise ArgumentError(
+                "--rate needs --scale, got none; give the scale of the kernel or drop the rate"
+            )
         found = advise(family, epsilon, delta, bound, span, times, deadline=chosen_by)
         law = found.optimum.law
     elif arguments.rate is None:
         checks.real("bound", bound, above=0)
         with time_limited(chosen_by):
-            law = largest_rate(family(arguments.scale), epsilon, delta, -bound, bound, span, times).law
+            law = largest_rate(
+                family(arguments.scale), epsilon, delta, -bound, bound, span, times
+            ).law
     else:
         law = Recycled.within(family(arguments.scale), arguments.rate, bound, span)
-    account = composition.account(law, times, epsilon=epsilon, adjacency=arguments.adjacency, width=5e-4,
-                                  deadline=started + arguments.time_limit)
+    account = composition.account(
+        law,
+        times,
+        epsilon=epsilon,
+        adjacency=arguments.adjacency,
+        width=5e-4,
+        deadline=started + arguments.time_limit,
+    )
     if arguments.rate is None and times > 1:
-        proved = composition.upper_delta(law, times, epsilon)  # the bound that the choice was proved by
-        account = replace(account, lower=min(account.lower, proved), upper=min(account.upper, proved))
+        # the bound that the choice was proved by
+        proved = composition.upper_delta(law, times, epsilon)
+        account = replace(
+            account, lower=min(account.lower, proved), upper=min(account.upper, proved)
+        )
     seconds = monotonic() - started
     values = {
-        "kernel": arguments.kernel, "scale": law.kernel.scale, "rate": law.rate, "acceptance": law.acceptance,
-        "sd": law.sd, **{name: _at(found, path) for name, path in _COMPARED.items()}, "epsilon": epsilon,
-        "delta": delta, "compositions": times, **account_values(account, seconds),
-    }  # fmt: skip
+        "kernel": arguments.kernel,
+        "scale": law.kernel.scale,
+        "rate": law.rate,
+        "acceptance": law.acceptance,
+        "sd": law.sd,
+        **{name: _at(found, path) for name, path in _COMPARED.items()},
+        "epsilon": epsilon,
+        "delta": delta,
+        "compositions": times,
+        **account_values(account, seconds),
+    }
     lines: list[Line] = [
         ("kernel scale", near(law.kernel.scale)),
         ("recycling rate", near(law.rate)),
-        ("acceptance", f"{down(law.acceptance)}  (noise within the bound; standard deviation {near(law.sd)})"),
+        (
+            "acceptance",
+            f"{down(law.acceptance)}  (noise within the bound; standard deviation {near(law.sd)})",
+        ),
         *([] if found is None else _lines(found)),
         *account_lines(account, epsilon, seconds),
     ]
@@ -111,12 +170,22 @@ def _lines(found: RecyclingAdvice) -> list[Line]:
     paper = f"none: {found.no_paper}"
     if found.paper is not None and found.paper_delta is not None:
         law = found.paper.law
-        paper = (f"scale {near(law.kernel.scale)}, rate {near(law.rate)}, acceptance {near(found.paper.acceptance)}: "
-                 f"its formula promises delta {near(found.paper.delta)}, the exact one is {up(found.paper_delta)}")
+        paper = (
+            f"scale {near(law.kernel.scale)}, rate {near(law.rate)}, acceptance "
+            f"{near(found.paper.acceptance)}: "
+            f"its formula promises delta {near(found.paper.delta)}, the exact one is "
+            f"{up(found.paper_delta)}"
+        )
     rows: list[Line] = [
-        ("plain noise", f"scale {near(found.plain.law.kernel.scale)}, acceptance {down(found.plain.acceptance)}"),
+        (
+            "plain noise",
+            f"scale {near(found.plain.law.kernel.scale)}, acceptance "
+            f"{down(found.plain.acceptance)}",
+        ),
         ("paper's choice", paper),
     ]
     if found.ceiling is not None:
-        rows.append(("ceiling", f"{up(found.ceiling.upper)}  (no symmetric unimodal noise accepts more)"))
+        rows.append(
+            ("ceiling", f"{up(found.ceiling.upper)}  (no symmetric unimodal noise accepts more)")
+        )
     return [*rows, ("verdict", found.verdict)]

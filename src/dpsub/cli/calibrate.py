@@ -1,13 +1,14 @@
 """Noise, sample size or steps for which the releases are proved (--epsilon, --delta)-private.
 
---solve noise (default) finds a noise multiplier; --solve size the largest sample (poisson: rate; multistage: size or
-rate of the last stage) for a given noise; --solve steps the largest number of releases, or of epochs of a
-schedule.  What is returned was proved.
+--solve noise (default) finds a noise multiplier; --solve size the largest sample (poisson: rate;
+multistage: size or rate of the last stage) for a given noise; --solve steps the largest number of
+releases, or of epochs of a schedule. What is returned was proved.
 
-JSON: solved (noise_multiplier, size, rate, steps or epochs), under that name the answer, not_proved (the nearest value
-tried that is not proved; null for noise, and if the search met its limit), refuted (an attack exceeds the target with
-this noise or less, 0 if none is known to; with this size, rate or number, "Infinity" if it is not known to),
-target_epsilon, target_delta, evaluations, and the keys of dpsub account for epsilon at the target delta.
+JSON: solved (noise_multiplier, size, rate, steps or epochs), under that name the answer, not_proved
+(the nearest value tried that is not proved; null for noise, and if the search met its limit),
+refuted (an attack exceeds the target with this noise or less, 0 if none is known to; with this
+size, rate or number, "Infinity" if it is not known to), target_epsilon, target_delta, evaluations,
+and the keys of dpsub account for epsilon at the target delta.
 """
 
 from __future__ import annotations
@@ -31,17 +32,30 @@ RENAMED = {"--target-epsilon": "--epsilon", "--target-delta": "--delta"}
 
 def add_arguments(parser: Parser) -> None:
     add_sampler(parser)
-    add_choice(parser, "--solve", ("noise", "size", "steps"), "what to find (default: noise)", "noise")
-    parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="target, nats, above 0")
-    parser.add_argument("--delta", type=numbers, required=True, metavar="D", help="target, between 0 and 1")
+    add_choice(
+        parser, "--solve", ("noise", "size", "steps"), "what to find (default: noise)", "noise"
+    )
+    parser.add_argument(
+        "--epsilon", type=numbers, required=True, metavar="E", help="target, nats, above 0"
+    )
+    parser.add_argument(
+        "--delta", type=numbers, required=True, metavar="D", help="target, between 0 and 1"
+    )
     add_releases(parser, required=False)
-    add_tight(parser, "prove the noise by the tight upper bound of dpsub account: within 1 %% of what is refuted")
+    add_tight(
+        parser,
+        "prove the noise by the tight upper bound of dpsub account: within 1 %% of what is refuted",
+    )
     parser.add_time_limit()
 
 
 def run(arguments: Namespace) -> Answer:
     solve = arguments.solve
-    for option, asked_by in (("noise_multiplier", "noise"), ("steps", "steps"), ("epochs", "steps")):
+    for option, asked_by in (
+        ("noise_multiplier", "noise"),
+        ("steps", "steps"),
+        ("epochs", "steps"),
+    ):
         name, given = f"--{option.replace('_', '-')}", getattr(arguments, option) is not None
         if given and solve == asked_by:
             raise ArgumentError(f"{name} is what --solve {solve} asks for; drop it")
@@ -53,22 +67,36 @@ def run(arguments: Namespace) -> Answer:
     name, found, what = _search(arguments)
     seconds = perf_counter() - started
     noise, exact = name == "noise_multiplier", name in ("size", "steps", "epochs")
-    ends: list[Any] = [getattr(found, end, None) for end in (name if noise else "value", "not_proved", "refuted")]
+    ends: list[Any] = [
+        getattr(found, end, None) for end in (name if noise else "value", "not_proved", "refuted")
+    ]
     if exact:
         ends = [None if end is None else int(end) for end in ends]
     value, beyond, refuted = ends
     values = {
-        "solved": name, name: value, "not_proved": beyond,
+        "solved": name,
+        name: value,
+        "not_proved": beyond,
         "refuted": refuted if refuted is not None else 0.0 if noise else math.inf,
-        "target_epsilon": arguments.epsilon, "target_delta": arguments.delta, "evaluations": found.evaluations,
+        "target_epsilon": arguments.epsilon,
+        "target_delta": arguments.delta,
+        "evaluations": found.evaluations,
         **account_values(found.account, seconds),
-    }  # fmt: skip
+    }
     safe, unsafe = (str, str) if exact else (up, down) if noise else (down, up)
     lines: list[Line] = [(name.replace("_", " "), f"{safe(value)}  (proved)")]
     if not noise:
-        lines.append(("not proved", "none: the search met its limit" if beyond is None else unsafe(beyond)))
+        lines.append(
+            ("not proved", "none: the search met its limit" if beyond is None else unsafe(beyond))
+        )
     if refuted is not None:
-        lines.append(("refuted", f"{unsafe(refuted)} and {'less' if noise else 'more'}: an attack exceeds the target"))
+        lines.append(
+            (
+                "refuted",
+                f"{unsafe(refuted)} and {'less' if noise else 'more'}: an attack "
+                "exceeds the target",
+            )
+        )
     title = f"{what}, for epsilon {near(arguments.epsilon)} at delta {near(arguments.delta)}"
     return Answer(values, title, [*lines, *account_lines(found.account, arguments.delta, seconds)])
 
@@ -83,15 +111,31 @@ def _search(arguments: Namespace) -> tuple[str, Any, str]:
     if arguments.solve == "size":
         family = family_of(arguments)
         question["steps"] = steps_of(arguments, None)
-        found = largest_sample(family.make, most=family.most, whole=family.solved == "size", **question)
-        return family.solved, found, f"Largest {family.solved} for {releases_text(arguments, family.make(found.value))}"
+        found = largest_sample(
+            family.make, most=family.most, whole=family.solved == "size", **question
+        )
+        return (
+            family.solved,
+            found,
+            (f"Largest {family.solved} for {releases_text(arguments, family.make(found.value))}"),
+        )
     sampler = sampler_of(arguments)
     source = described(sampler, arguments.n)
     if arguments.solve == "steps":
         found = largest_steps(sampler, **question)
-        name, what = ("epochs", "epochs of") if isinstance(sampler, Schedule) else ("steps", "releases from")
-        return name, found, f"Largest number of {what} {source}, {noise} {near(arguments.noise_multiplier)}"
+        name, what = (
+            ("epochs", "epochs of") if isinstance(sampler, Schedule) else ("steps", "releases from")
+        )
+        return (
+            name,
+            found,
+            (f"Largest number of {what} {source}, {noise} {near(arguments.noise_multiplier)}"),
+        )
     question["steps"] = steps_of(arguments, sampler)
     del question["noise_multiplier"]
     found = dpsub.calibrate(sampler, **question)
-    return "noise_multiplier", found, f"{noise.capitalize()} for {plural(arguments.steps, 'release')} from {source}"
+    return (
+        "noise_multiplier",
+        found,
+        (f"{noise.capitalize()} for {plural(arguments.steps, 'release')} from {source}"),
+    )

@@ -1,11 +1,13 @@
-"""Whether a claimed epsilon (at --delta) or delta (at --epsilon) of many releases holds: proved, refuted or open.
+"""Whether a claimed epsilon (at --delta) or delta (at --epsilon) of many releases holds: proved,
+refuted or open.
 
-proved: our upper end is at most the claim.  refuted: an attack on the data sets named attains more.  open: the claim
-lies between the ends as far as they were refined.  With --strict the exit status is 0, 1 or 2 for these.
+proved: our upper end is at most the claim.  refuted: an attack on the data sets named attains more.
+open: the claim lies between the ends as far as they were refined. With --strict the exit status is
+0, 1 or 2 for these.
 
---event takes an event of dp-accounting in place of the releases: FILE.json with a class_name and the attributes of each
-event, or MODULE:NAME, a DpEvent of that name.  Its noise multipliers are noise scale over the norm bound C of one
-record, as dp-accounting documents them.
+--event takes an event of dp-accounting in place of the releases: FILE.json with a class_name and
+the attributes of each event, or MODULE:NAME, a DpEvent of that name. Its noise multipliers are
+noise scale over the norm bound C of one record, as dp-accounting documents them.
 
 JSON: verdict, claimed, and the keys of dpsub account for the number that the claim is about.
 """
@@ -37,10 +39,16 @@ def add_arguments(parser: Parser) -> None:
     add_sampler(parser, required=False)
     add_releases(parser, required=False)
     add_denominator(parser)
-    parser.add_argument("--event", metavar="EVENT", help="instead of the releases: FILE.json or MODULE:NAME")
+    parser.add_argument(
+        "--event", metavar="EVENT", help="instead of the releases: FILE.json or MODULE:NAME"
+    )
     claims = parser.add_mutually_exclusive_group(required=True)
-    claims.add_argument("--claimed-epsilon", type=number, metavar="E", help="what is claimed at --delta, nats")
-    claims.add_argument("--claimed-delta", type=number, metavar="D", help="what is claimed at --epsilon")
+    claims.add_argument(
+        "--claimed-epsilon", type=number, metavar="E", help="what is claimed at --delta, nats"
+    )
+    claims.add_argument(
+        "--claimed-delta", type=number, metavar="D", help="what is claimed at --epsilon"
+    )
     at = parser.add_mutually_exclusive_group(required=True)
     at.add_argument("--delta", type=number, metavar="D", help="of a claimed epsilon")
     at.add_argument("--epsilon", type=number, metavar="E", help="of a claimed delta, nats")
@@ -57,16 +65,34 @@ def run(arguments: Namespace) -> Answer:
     else:
         for name in ("sampler", "noise_multiplier"):
             if getattr(arguments, name) is None:
-                raise ArgumentError(f"{_option(name)} is needed, or an --event, got neither; give one")
+                raise ArgumentError(
+                    f"{_option(name)} is needed, or an --event, got neither; give one"
+                )
         sampler = sampler_of(arguments)
-        found = dpsub.check(sampler, steps=steps_of(arguments, sampler), **asked(arguments), **claim)
+        found = dpsub.check(
+            sampler, steps=steps_of(arguments, sampler), **asked(arguments), **claim
+        )
         source = releases_text(arguments, sampler)
     seconds = perf_counter() - started
     account = found.account
-    at, given = ("delta", arguments.delta) if account.quantity == "epsilon" else ("epsilon", arguments.epsilon)
-    title = f"{found.verdict}: {account.quantity} <= {near(found.claimed)} at {at} = {near(given)} of {source}"
-    values = {"verdict": found.verdict, "claimed": found.claimed, **answers.account_values(account, seconds)}
-    lines: list[Line] = [("because", _because(found)), *answers.account_lines(account, given, seconds)]
+    at, given = (
+        ("delta", arguments.delta)
+        if account.quantity == "epsilon"
+        else ("epsilon", arguments.epsilon)
+    )
+    title = (
+        f"{found.verdict}: {account.quantity} <= {near(found.claimed)} at {at} = "
+        f"{near(given)} of {source}"
+    )
+    values = {
+        "verdict": found.verdict,
+        "claimed": found.claimed,
+        **answers.account_values(account, seconds),
+    }
+    lines: list[Line] = [
+        ("because", _because(found)),
+        *answers.account_lines(account, given, seconds),
+    ]
     return Answer(values, title, lines, VERDICTS.index(found.verdict) if arguments.strict else 0)
 
 
@@ -77,23 +103,39 @@ def _because(found: Check) -> str:
         return f"{name} is at most {up(account.upper)}, by {account.pair}"
     if found.verdict == "refuted":
         return f"an attack attains {name} = {down(account.lower)}, by {account.lower_pair}"
-    return f"{name} is at least {down(account.lower)} and at most {up(account.upper)}, and the claim lies between"
+    return (
+        f"{name} is at least {down(account.lower)} and at most {up(account.upper)}, and the "
+        "claim lies between"
+    )
 
 
 def _of_event(arguments: Namespace, claim: dict[str, Any]) -> tuple[Check, str]:
     """The answer for an event, and what it releases in words."""
-    others = [name for name in (*OF_EVENTS, *arguments.sampler_options) if getattr(arguments, name) is not None]
-    others += [name for name, default in (("mechanism", "gaussian"), ("denominator", "fixed"))
-               if getattr(arguments, name) != default]  # fmt: skip
+    others = [
+        name
+        for name in (*OF_EVENTS, *arguments.sampler_options)
+        if getattr(arguments, name) is not None
+    ]
+    others += [
+        name
+        for name, default in (("mechanism", "gaussian"), ("denominator", "fixed"))
+        if getattr(arguments, name) != default
+    ]
     if others:
-        raise ArgumentError(f"an event says what is released, got {_option(others[0])}, too; drop one of them")
+        raise ArgumentError(
+            f"an event says what is released, got {_option(others[0])}, too; drop one of them"
+        )
     ledger = ledger_of(_event(arguments.event))
     arguments.remarks.append(UNITS)
-    question = {name: getattr(arguments, name) for name in ("delta", "epsilon", "adjacency", "time_limit")}
+    question = {
+        name: getattr(arguments, name) for name in ("delta", "epsilon", "adjacency", "time_limit")
+    }
     parts = [
-        f"{plural(one.steps, 'release')} from {described(one.sampler, one.n)}, {one.mechanism} noise multiplier "
-        f"{near(one.noise_multiplier)}" for one in ledger
-    ]  # fmt: skip
+        f"{plural(one.steps, 'release')} from {described(one.sampler, one.n)}, {one.mechanism} "
+        "noise multiplier "
+        f"{near(one.noise_multiplier)}"
+        for one in ledger
+    ]
     return dpsub.check(ledger, **question, **claim), "; ".join(parts)
 
 
@@ -103,9 +145,13 @@ def _event(text: str) -> object:
         try:
             return json.loads(Path(text).read_text(encoding="utf-8"))
         except OSError as error:
-            raise DataError(f"--event {text} cannot be read ({error.strerror}); name another file") from None
+            raise DataError(
+                f"--event {text} cannot be read ({error.strerror}); name another file"
+            ) from None
         except (ValueError, RecursionError) as error:
-            raise DataError(f"--event {text} must be JSON of an event, got {type(error).__name__}; mend it") from None
+            raise DataError(
+                f"--event {text} must be JSON of an event, got {type(error).__name__}; mend it"
+            ) from None
     module, colon, name = text.partition(":")
     if not (module and colon and name):
         raise ArgumentError(f"--event must be FILE.json or MODULE:NAME, got {text!r}")
@@ -113,7 +159,9 @@ def _event(text: str) -> object:
     try:
         return getattr(importlib.import_module(module), name)
     except ImportError as error:
-        raise DataError(f"--event {text} cannot be imported ({error}); run where {module} is") from None
+        raise DataError(
+            f"--event {text} cannot be imported ({error}); run where {module} is"
+        ) from None
     except AttributeError:
         raise DataError(f"--event {text} is not there: {module} has no {name}") from None
     finally:

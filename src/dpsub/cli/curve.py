@@ -1,13 +1,16 @@
-"""The privacy curve of many releases, from both sides: delta at many epsilons, and the errors of every test.
+"""The privacy curve of many releases, from both sides: delta at many epsilons, and the errors of
+every test.
 
-A test says, from all releases, which of two neighbouring data sets was there.  Of those that are wrong on the one with
-probability x (false positive) the best is wrong on the other with a probability between the two ends (false negative).
-Advantage: the largest difference of the probabilities of an event.  mu: that of Gaussian differential privacy, for all
-epsilons (which no sampling lowers), and within those that are shown.
+A test says, from all releases, which of two neighbouring data sets was there. Of those that are
+wrong on the one with probability x (false positive) the best is wrong on the other with a
+probability between the two ends (false negative). Advantage: the largest difference of the
+probabilities of an event.  mu: that of Gaussian differential privacy, for all epsilons (which no
+sampling lowers), and within those that are shown.
 
-JSON: quantity (delta), epsilon, lower, upper, false_positive, false_negative_lower, false_negative_upper (lists),
-advantage, mu, mu_within (pairs of ends), kind, guarantee, pair, adjacency, sensitivity, conditions, seconds.  Infinite
-numbers are the string "Infinity".  --csv writes epsilon, lower and upper, --plot a picture (needs matplotlib).
+JSON: quantity (delta), epsilon, lower, upper, false_positive, false_negative_lower,
+false_negative_upper (lists), advantage, mu, mu_within (pairs of ends), kind, guarantee, pair,
+adjacency, sensitivity, conditions, seconds. Infinite numbers are the string "Infinity".  --csv
+writes epsilon, lower and upper, --plot a picture (needs matplotlib).
 """
 
 from __future__ import annotations
@@ -41,21 +44,36 @@ _SHOWN = 6
 def add_arguments(parser: Parser) -> None:
     add_sampler(parser)
     add_releases(parser)
-    parser.add_argument("--epsilon", type=numbers, metavar="E,...", help="where (default: 500, up to a delta of 1e-9)")
+    parser.add_argument(
+        "--epsilon",
+        type=numbers,
+        metavar="E,...",
+        help="where (default: 500, up to a delta of 1e-9)",
+    )
     rates = f"rates of the tests (default: {','.join(map(near, _RATES))})"
-    parser.add_argument("--false-positive", type=numbers, default=_RATES, metavar="X,...", help=rates)
-    denominators = "what the sum is divided by: a fixed number or the realised size (default: fixed)"
+    parser.add_argument(
+        "--false-positive", type=numbers, default=_RATES, metavar="X,...", help=rates
+    )
+    denominators = (
+        "what the sum is divided by: a fixed number or the realised size (default: fixed)"
+    )
     add_choice(parser, "--denominator", ("fixed", "realised"), denominators, "fixed")
-    parser.add_argument("--width", type=number, metavar="W", help="numerical accuracy of delta, relative")
+    parser.add_argument(
+        "--width", type=number, metavar="W", help="numerical accuracy of delta, relative"
+    )
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write epsilon, lower, upper")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw both curves (.png, .pdf, .svg)")
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE", help="draw both curves (.png, .pdf, .svg)"
+    )
     parser.add_time_limit()
 
 
 def run(arguments: Namespace) -> Answer:
     started = perf_counter()
     sampler = sampler_of(arguments)
-    question = {name: value for name, value in asked(arguments).items() if name not in ("delta", "tight")}
+    question = {
+        name: value for name, value in asked(arguments).items() if name not in ("delta", "tight")
+    }
     found = dpsub.curve(sampler, steps=steps_of(arguments, sampler), **question)
     rates = np.atleast_1d(arguments.false_positive)
     tests, seconds = found.trade_off(rates), perf_counter() - started
@@ -65,24 +83,42 @@ def run(arguments: Namespace) -> Answer:
         _draw(found, arguments.plot)
     told = answers.account_values(found.account, seconds)
     values = {
-        "quantity": told.pop("quantity"), "epsilon": found.epsilon, "lower": told.pop("lower"),
-        "upper": told.pop("upper"), "false_positive": rates, "false_negative_lower": tests.lower,
-        "false_negative_upper": tests.upper, "advantage": found.advantage, "mu": found.mu,
-        "mu_within": found.mu_within, **told,
-    }  # fmt: skip
+        "quantity": told.pop("quantity"),
+        "epsilon": found.epsilon,
+        "lower": told.pop("lower"),
+        "upper": told.pop("upper"),
+        "false_positive": rates,
+        "false_negative_lower": tests.lower,
+        "false_negative_upper": tests.upper,
+        "advantage": found.advantage,
+        "mu": found.mu,
+        "mu_within": found.mu_within,
+        **told,
+    }
     places = np.unique(np.linspace(0, found.epsilon.size - 1, _SHOWN).round().astype(int)).tolist()
-    deltas = [(float(found.epsilon[i]), float(found.delta.lower[i]), float(found.delta.upper[i])) for i in places]
+    deltas = [
+        (float(found.epsilon[i]), float(found.delta.lower[i]), float(found.delta.upper[i]))
+        for i in places
+    ]
     misses = zip(rates.tolist(), tests.lower.tolist(), tests.upper.tolist(), strict=True)
     last, worst = deltas[-1], replace(found.account, lower=deltas[-1][1], upper=deltas[-1][2])
     rows: list[Line] = [
-        *((f"epsilon {near(x)}", f"delta, upper {up(high)}, lower {down(low)}") for x, low, high in deltas),
-        *((f"false positive {near(x)}", f"false negative, upper {up(high)}, lower {down(low)}")
-          for x, low, high in misses),
-        ("advantage", _between(found.advantage)), ("mu", _between(found.mu)),
+        *(
+            (f"epsilon {near(x)}", f"delta, upper {up(high)}, lower {down(low)}")
+            for x, low, high in deltas
+        ),
+        *(
+            (f"false positive {near(x)}", f"false negative, upper {up(high)}, lower {down(low)}")
+            for x, low, high in misses
+        ),
+        ("advantage", _between(found.advantage)),
+        ("mu", _between(found.mu)),
         (f"mu up to epsilon {near(last[0])}", _between(found.mu_within)),
-    ]  # fmt: skip
+    ]
     facts = answers.account_facts(worst, answers.promise(worst, last[0]), seconds)
-    return Answer(values, f"the privacy curve of {releases_text(arguments, sampler)}", [*rows, *facts])
+    return Answer(
+        values, f"the privacy curve of {releases_text(arguments, sampler)}", [*rows, *facts]
+    )
 
 
 def _between(ends: tuple[float, float]) -> str:
@@ -93,12 +129,15 @@ def _table(found: Curve) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["epsilon", "lower", "upper"])
-    writer.writerows(zip(found.epsilon.tolist(), *(end.tolist() for end in found.delta), strict=True))
+    writer.writerows(
+        zip(found.epsilon.tolist(), *(end.tolist() for end in found.delta), strict=True)
+    )
     return out.getvalue()
 
 
 def _draw(found: Curve, path: Path) -> None:
-    """delta over epsilon, and false negatives over false positives, each as the band between its ends."""
+    """delta over epsilon, and false negatives over false positives, each as the band between its
+    ends."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -106,7 +145,10 @@ def _draw(found: Curve, path: Path) -> None:
 
     rates = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 300)])
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 4), layout="constrained")
-    for axes, x, ends in ((left, found.epsilon, found.delta), (right, rates, found.trade_off(rates))):
+    for axes, x, ends in (
+        (left, found.epsilon, found.delta),
+        (right, rates, found.trade_off(rates)),
+    ):
         axes.fill_between(x, *ends, color="#56B4E9", alpha=0.5, linewidth=0)
         axes.plot(x, ends.upper, color="#0072B2", label="upper")
         axes.plot(x, ends.lower, color="#0072B2", linestyle="--", label="lower")
@@ -117,7 +159,9 @@ def _draw(found: Curve, path: Path) -> None:
     try:
         figure.savefig(out, format=path.suffix.removeprefix(".") or "png")
     except ValueError as error:
-        raise dpsub.ArgumentError(f"--plot must end in .png, .pdf or .svg, got {str(path)!r}") from error
+        raise dpsub.ArgumentError(
+            f"--plot must end in .png, .pdf or .svg, got {str(path)!r}"
+        ) from error
     finally:
         pyplot.close(figure)
     files.replace_file(path, out.getvalue())

@@ -1,6 +1,8 @@
-"""How often one fixed record occurs in a sample: the law P(L = l), the chance eta of any occurrence, distinct records.
+"""How often one fixed record occurs in a sample: the law P(L = l), the chance eta of any
+occurrence, distinct records.
 
-JSON: eta, law (P(L = 0), P(L = 1), ...), expected_distinct (null if the number of records is not given).
+JSON: eta, law (P(L = 0), P(L = 1), ...), expected_distinct (null if the number of records is not
+given).
 """
 
 from __future__ import annotations
@@ -26,7 +28,11 @@ def run(arguments: Namespace) -> Answer:
     law = dpsub.law(sampler, arguments.n)
     assert isinstance(sampler, Sampler)  # of a schedule there was no law
     distinct = None if arguments.n is None else sampler.expected_distinct(arguments.n)
-    records = "unknown without --n" if distinct is None else f"{near(distinct)}  (expected number of distinct records)"
+    records = (
+        "unknown without --n"
+        if distinct is None
+        else (f"{near(distinct)}  (expected number of distinct records)")
+    )
     lines: list[Line] = [
         ("eta", f"{near(law.eta)}  (chance that a record is in the sample)"),
         ("copies", f"{near(law.mean)}  (expected number of one record)"),
@@ -34,7 +40,9 @@ def run(arguments: Namespace) -> Answer:
         ("P(L = l)", _rows(law.pmf)),
     ]
     values = {"eta": law.eta, "law": law.pmf, "expected_distinct": distinct}
-    return Answer(values, f"Copies of one record in a sample from {described(sampler, arguments.n)}", lines)
+    return Answer(
+        values, f"Copies of one record in a sample from {described(sampler, arguments.n)}", lines
+    )
 
 
 def _rows(pmf: np.ndarray) -> list[str]:

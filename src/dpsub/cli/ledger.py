@@ -1,6 +1,8 @@
-"""What all releases in a ledger have cost together: delta at --epsilon, or epsilon at --delta, from both sides.
+"""What all releases in a ledger have cost together: delta at --epsilon, or epsilon at --delta, from
+both sides.
 
-dpsub record FILE enters releases.  JSON: releases (the entries, as the file has them), and what `dpsub account` says.
+dpsub record FILE enters releases. JSON: releases (the entries, as the file has them), and what
+`dpsub account` says.
 """
 
 from __future__ import annotations
@@ -21,10 +23,21 @@ from dpsub.cli.samplers import described
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="the ledger")
     question = parser.add_mutually_exclusive_group(required=True)
-    question.add_argument("--epsilon", type=numbers, metavar="E", help="ask for delta at this epsilon, nats")
-    question.add_argument("--delta", type=numbers, metavar="D", help="ask for epsilon at this delta")
-    add_choice(parser, "--adjacency", ADJACENCIES, "default: add_remove if that of all entries, else substitute")
-    parser.add_argument("--width", type=number, metavar="W", help="numerical accuracy, as of account")
+    question.add_argument(
+        "--epsilon", type=numbers, metavar="E", help="ask for delta at this epsilon, nats"
+    )
+    question.add_argument(
+        "--delta", type=numbers, metavar="D", help="ask for epsilon at this delta"
+    )
+    add_choice(
+        parser,
+        "--adjacency",
+        ADJACENCIES,
+        "default: add_remove if that of all entries, else substitute",
+    )
+    parser.add_argument(
+        "--width", type=number, metavar="W", help="numerical accuracy, as of account"
+    )
     parser.add_time_limit()
 
 
@@ -34,12 +47,21 @@ def run(arguments: Namespace) -> Answer:
     names = ("epsilon", "delta", "adjacency", "width", "time_limit")
     found = ledger.account(**{name: getattr(arguments, name) for name in names})
     seconds = perf_counter() - started
-    at, given = ("epsilon", arguments.epsilon) if arguments.delta is None else ("delta", arguments.delta)
+    at, given = (
+        ("epsilon", arguments.epsilon) if arguments.delta is None else ("delta", arguments.delta)
+    )
     entries: list[Line] = [
-        (f"entry {place}", f"{plural(each.steps, 'release')} from {described(each.sampler, each.n)}, {each.mechanism} "
-                           f"noise multiplier {near(each.noise_multiplier)}")
+        (
+            f"entry {place}",
+            f"{plural(each.steps, 'release')} from "
+            f"{described(each.sampler, each.n)}, {each.mechanism} "
+            f"noise multiplier {near(each.noise_multiplier)}",
+        )
         for place, each in enumerate(ledger, start=1)
-    ]  # fmt: skip
-    values = {"releases": [written(each) for each in ledger], **answers.account_values(found, seconds)}
+    ]
+    values = {
+        "releases": [written(each) for each in ledger],
+        **answers.account_values(found, seconds),
+    }
     title = f"{found.quantity} at {at} = {near(given)} of all in {arguments.file}"
     return Answer(values, title, [*entries, *answers.account_lines(found, given, seconds)])

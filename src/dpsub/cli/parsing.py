@@ -1,4 +1,5 @@
-"""How the commands read words: options whose complaints are single sentences, and numbers as people write them."""
+"""How the commands read words: options whose complaints are single sentences, and numbers as people
+write them."""
 
 from __future__ import annotations
 
@@ -12,27 +13,35 @@ from dpsub.errors import ArgumentError
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse with errors as `ArgumentError`, no abbreviations, proposals for misspelt options; `renamed` maps options
-    of earlier versions, which are understood for one release more, to their new names."""
+    """argparse with errors as `ArgumentError`, no abbreviations, proposals for misspelt options;
+    `renamed` maps options of earlier versions, which are understood for one release more, to their
+    new names."""
 
     def __init__(self, prog: str, description: str | None, renamed: Mapping[str, str]) -> None:
         self.renamed = renamed
         formatter = argparse.RawDescriptionHelpFormatter
-        super().__init__(prog, description=description, allow_abbrev=False, formatter_class=formatter)
+        super().__init__(
+            prog, description=description, allow_abbrev=False, formatter_class=formatter
+        )
 
     def add_time_limit(self, seconds: float = 60.0) -> None:
         """Add the option of what may take long."""
         text = f"stop after so long, with the valid ends reached so far (default: {seconds:g})"
-        self.add_argument("--time-limit", type=duration, default=seconds, metavar="SECONDS", help=text)
+        self.add_argument(
+            "--time-limit", type=duration, default=seconds, metavar="SECONDS", help=text
+        )
 
     def error(self, message: str) -> NoReturn:
         way_out = "" if message.endswith("?") else f"; {self.prog} --help lists the options"
-        raise ArgumentError(f"{message.removeprefix('argument ').removeprefix('SAMPLER: ')}{way_out}")
+        raise ArgumentError(
+            f"{message.removeprefix('argument ').removeprefix('SAMPLER: ')}{way_out}"
+        )
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Refuse unknown options before anything else: a misspelt one must not be reported as a missing one."""
+        """Refuse unknown options before anything else: a misspelt one must not be reported as a
+        missing one."""
         known = self._option_string_actions
         words, used = [], dict[argparse.Action, str]()
         for word in args or ():
@@ -44,7 +53,9 @@ class Parser(argparse.ArgumentParser):
                     raise ArgumentError(f"unknown option {name!r}; {nearest(name, options)}")
                 first = used.setdefault(known[name], name)
                 if first != name:
-                    raise ArgumentError(f"{first} and {name} are two names of one option, got both; drop one")
+                    raise ArgumentError(
+                        f"{first} and {name} are two names of one option, got both; drop one"
+                    )
             words.append("=".join([name, *value]))
         return super().parse_known_args(words, namespace)
 
@@ -84,7 +95,9 @@ def duration(text: str) -> float:
     """Seconds, above 0 and at most a year."""
     value = number(text)
     if not 0 < value <= 3e7:
-        raise argparse.ArgumentTypeError(f"must be above 0 and at most 3e7 seconds, got {_short(text)}")
+        raise argparse.ArgumentTypeError(
+            f"must be above 0 and at most 3e7 seconds, got {_short(text)}"
+        )
     return value
 
 
@@ -94,16 +107,22 @@ def numbers(text: str) -> float | tuple[float, ...]:
     return found if len(found) > 1 else found[0]
 
 
-def add_choice(parser: Any, option: str, choices: Sequence[str], text: str, default: str | None = None) -> None:
+def add_choice(
+    parser: Any, option: str, choices: Sequence[str], text: str, default: str | None = None
+) -> None:
     """Add an option that takes one of several words."""
     name = option.removeprefix("--").replace("-", " ")
 
     def known(word: str) -> str:
         if word not in choices:
-            raise argparse.ArgumentTypeError(f"must be a known {name}, got {word!r}; {nearest(word, list(choices))}")
+            raise argparse.ArgumentTypeError(
+                f"must be a known {name}, got {word!r}; {nearest(word, list(choices))}"
+            )
         return word
 
-    parser.add_argument(option, type=known, default=default, metavar="{" + ",".join(choices) + "}", help=text)
+    parser.add_argument(
+        option, type=known, default=default, metavar="{" + ",".join(choices) + "}", help=text
+    )
 
 
 def _short(text: str) -> str:

@@ -1,11 +1,12 @@
 """What a sweep comes to before anything runs: cells, jobs, expected core-hours and memory.
 
-SWEEP is a YAML file such as workflow/sweep.yaml; further files go over it.  What is finished already is not counted
-again.  Nothing is written.
+SWEEP is a YAML file such as workflow/sweep.yaml; further files go over it. What is finished already
+is not counted again. Nothing is written.
 
-JSON: cells, cells_finished, records (one a cell and seed), records_to_compute, jobs, core_hours, cores, hours (on so
-many cores), longest_job_minutes, memory_mib_per_job (the largest), memory_mib (of the largest jobs on all cores),
-files_by_other_code (finished record files that another version of the code has made), results_dir.
+JSON: cells, cells_finished, records (one a cell and seed), records_to_compute, jobs, core_hours,
+cores, hours (on so many cores), longest_job_minutes, memory_mib_per_job (the largest), memory_mib
+(of the largest jobs on all cores), files_by_other_code (finished record files that another version
+of the code has made), results_dir.
 """
 
 from __future__ import annotations
@@ -20,9 +21,21 @@ from dpsub.errors import ArgumentError
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("sweep", nargs="+", type=Path, metavar="SWEEP", help="YAML files, later ones over earlier ones")
+    parser.add_argument(
+        "sweep",
+        nargs="+",
+        type=Path,
+        metavar="SWEEP",
+        help="YAML files, later ones over earlier ones",
+    )
     here = len(os.sched_getaffinity(0))
-    parser.add_argument("--cores", type=whole, default=here, metavar="N", help=f"cores to compute on (default: {here})")
+    parser.add_argument(
+        "--cores",
+        type=whole,
+        default=here,
+        metavar="N",
+        help=f"cores to compute on (default: {here})",
+    )
 
 
 def run(arguments: Namespace) -> Answer:
@@ -36,13 +49,22 @@ def run(arguments: Namespace) -> Answer:
         ("cells", f"{totals['cells']}, {totals['cells_finished']} of them finished"),
         ("records", f"{totals['records']}, {totals['records_to_compute']} of them to compute"),
         ("jobs", f"{totals['jobs']}, the longest {near(totals['longest_job_minutes'])} min"),
-        ("core-hours", f"{near(totals['core_hours'])}, which is {near(totals['hours'])} h on "
-                       f"{plural(totals['cores'], 'core')}"),
-        ("memory", f"{totals['memory_mib_per_job']:.0f} MiB for the largest job, {totals['memory_mib']:.0f} MiB on "
-                   f"{plural(totals['cores'], 'core')}"),
+        (
+            "core-hours",
+            f"{near(totals['core_hours'])}, which is {near(totals['hours'])} h on "
+            f"{plural(totals['cores'], 'core')}",
+        ),
+        (
+            "memory",
+            f"{totals['memory_mib_per_job']:.0f} MiB for the largest job, "
+            f"{totals['memory_mib']:.0f} MiB on "
+            f"{plural(totals['cores'], 'core')}",
+        ),
         ("results", totals["results_dir"]),
-    ]  # fmt: skip
+    ]
     if totals["files_by_other_code"]:
         many = plural(totals["files_by_other_code"], "finished record file")
-        lines.append(("note", f"{many} made by other code: kept; delete what is to be computed again"))
+        lines.append(
+            ("note", f"{many} made by other code: kept; delete what is to be computed again")
+        )
     return Answer(totals, f"Plan of {', '.join(map(str, arguments.sweep))}", lines)

@@ -1,9 +1,12 @@
-"""Enter releases into a ledger, a JSON file that is made if there is none; with a budget, only if they stay within it.
+"""Enter releases into a ledger, a JSON file that is made if there is none; with a budget, only if
+they stay within it.
 
-dpsub ledger FILE says what all of them together have cost.  --sample names what is drawn for these releases, where that
-is kept: a second entry of one name is refused, as two releases from one sample are not two from fresh ones.
+dpsub ledger FILE says what all of them together have cost.  --sample names what is drawn for these
+releases, where that is kept: a second entry of one name is refused, as two releases from one sample
+are not two from fresh ones.
 
-JSON: ledger (the file), releases (how many entries it has now), entered (false if the budget does not allow it).
+JSON: ledger (the file), releases (how many entries it has now), entered (false if the budget does
+not allow it).
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="the ledger")
     add_sampler(parser)
     add_releases(parser)
-    denominators = "what the sum is divided by: a fixed number or the realised size (default: fixed)"
+    denominators = (
+        "what the sum is divided by: a fixed number or the realised size (default: fixed)"
+    )
     add_choice(parser, "--denominator", ("fixed", "realised"), denominators, "fixed")
     parser.add_argument("--sample", metavar="NAME", help="name of what is drawn, where it is kept")
     parser.add_argument("--epsilon", type=number, metavar="E", help="budget: largest epsilon ...")
@@ -33,19 +38,30 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> Answer:
     if (arguments.epsilon is None) != (arguments.delta is None):
-        raise ArgumentError("a budget needs --epsilon and --delta, got one of them; give both, or none")
+        raise ArgumentError(
+            "a budget needs --epsilon and --delta, got one of them; give both, or none"
+        )
     sampler = sampler_of(arguments)
     question = asked(arguments) | {"steps": steps_of(arguments, sampler)}
     budget = {name: question.pop(name) for name in ("epsilon", "delta", "adjacency", "time_limit")}
     ledger = dpsub.Ledger.load(arguments.file) if arguments.file.exists() else dpsub.Ledger()
     n = question.pop("n")
-    exceeds = arguments.epsilon is not None and ledger.would_exceed(sampler, n, **question, **budget)
+    exceeds = arguments.epsilon is not None and ledger.would_exceed(
+        sampler, n, **question, **budget
+    )
     if not exceeds:
         ledger.add(sampler, n, **question, sample=arguments.sample).save(arguments.file)
     values = {"ledger": str(arguments.file), "releases": len(ledger), "entered": not exceeds}
     lines: list[Line] = [("entries", str(len(ledger)))]
     if arguments.epsilon is not None:
         within = f"epsilon {near(arguments.epsilon)} at delta {near(arguments.delta)}"
-        lines.append(("budget", f"not proved to stay within {within}" if exceeds else f"proved: within {within}"))
+        lines.append(
+            (
+                "budget",
+                f"not proved to stay within {within}" if exceeds else f"proved: within {within}",
+            )
+        )
     said = "NOT entered" if exceeds else "entered"
-    return Answer(values, f"{said} into {arguments.file}: {releases_text(arguments, sampler)}", lines)
+    return Answer(
+        values, f"{said} into {arguments.file}: {releases_text(arguments, sampler)}", lines
+    )

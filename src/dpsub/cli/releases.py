@@ -1,4 +1,5 @@
-"""Releases and the question about them on the command line, in the words of the library and of who trains."""
+"""Releases and the question about them on the command line, in the words of the library and of who
+trains."""
 
 from __future__ import annotations
 
@@ -20,18 +21,32 @@ from dpsub.sampling.schemes import fresh_steps
 
 ADJACENCIES = tuple(relation.value for relation in Relation)
 _ASKED = {
-    "n", "noise_multiplier", "adjacency", "mechanism", "epsilon", "delta", "denominator", "width", "tight", "time_limit"
-}  # fmt: skip
+    "n",
+    "noise_multiplier",
+    "adjacency",
+    "mechanism",
+    "epsilon",
+    "delta",
+    "denominator",
+    "width",
+    "tight",
+    "time_limit",
+}
 
 
 def add_releases(parser: Parser, *, required: bool = True, mechanism: bool = True) -> None:
     """Add the options that say what is released."""
     noise = "noise scale on the sum over the norm bound C of one record"
-    parser.add_argument("--noise-multiplier", "--sigma", type=number, required=required, metavar="S", help=noise)
+    parser.add_argument(
+        "--noise-multiplier", "--sigma", type=number, required=required, metavar="S", help=noise
+    )
     parser.add_argument("--steps", type=whole, metavar="K", help="number of releases")
     epochs = "instead: of a schedule; of a sampler steps = E / (share of records a step)"
     parser.add_argument("--epochs", type=number, metavar="E", help=epochs)
-    default = "default: add_remove for random_allocation and poisson, also cyclic or truncated; substitute for the rest"
+    default = (
+        "default: add_remove for random_allocation and poisson, also cyclic or truncated; "
+        "substitute for the rest"
+    )
     add_choice(parser, "--adjacency", ADJACENCIES, default)
     if mechanism:
         add_mechanism(parser, [name for name in REGISTRY.names() if name in MECHANISMS])
@@ -63,28 +78,41 @@ def steps_of(arguments: Namespace, sampler: Sampler | Schedule | None) -> int:
     """The number of releases, of --steps or --epochs, for which the sampler must be known."""
     if (arguments.steps is None) == (arguments.epochs is None):
         got = "neither" if arguments.steps is None else "both"
-        raise ArgumentError(f"--steps, the number of releases, or --epochs is needed, got {got}; give one")
+        raise ArgumentError(
+            f"--steps, the number of releases, or --epochs is needed, got {got}; give one"
+        )
     if arguments.epochs is None:
         return int(arguments.steps)
     if not arguments.epochs > 0:
         raise ArgumentError(f"--epochs must be above 0, got {arguments.epochs:g}")
     if sampler is None:
-        raise ArgumentError("--epochs are no number of steps while the size is asked for; give --steps")
+        raise ArgumentError(
+            "--epochs are no number of steps while the size is asked for; give --steps"
+        )
     if isinstance(sampler, Schedule):
         if arguments.epochs % 1:
-            raise ArgumentError(f"--epochs of a schedule must be a whole number, got {arguments.epochs:g}")
+            raise ArgumentError(
+                f"--epochs of a schedule must be a whole number, got {arguments.epochs:g}"
+            )
         arguments.steps = int(arguments.epochs) * sampler.steps_per_epoch(arguments.n)
         return int(arguments.steps)
     share = law(sampler, arguments.n).mean
     wanted = arguments.epochs / share if share > 0 else math.inf
     if not wanted < 2**53:
-        raise ArgumentError(f"--epochs {near(arguments.epochs)} is too many at {near(share)} of the records a step")
+        raise ArgumentError(
+            f"--epochs {near(arguments.epochs)} is too many at {near(share)} of the records a step"
+        )
     arguments.steps = steps = fresh_steps(share, arguments.epochs)
-    arguments.remarks.append(f"{near(arguments.epochs)} epochs at {near(share)} of the records a step: {steps} steps")
+    arguments.remarks.append(
+        f"{near(arguments.epochs)} epochs at {near(share)} of the records a step: {steps} steps"
+    )
     return steps
 
 
 def releases_text(arguments: Namespace, sampler: Sampler | Schedule) -> str:
     """The releases in words."""
-    noise = f"{getattr(arguments, 'mechanism', 'gaussian')} noise multiplier {near(arguments.noise_multiplier)}"
+    noise = (
+        f"{getattr(arguments, 'mechanism', 'gaussian')} noise multiplier "
+        f"{near(arguments.noise_multiplier)}"
+    )
     return f"{plural(arguments.steps, 'release')} from {described(sampler, arguments.n)}, {noise}"

@@ -9,25 +9,50 @@ from dataclasses import MISSING
 
 from dpsub.cli.parsing import Parser, number, whole
 from dpsub.errors import ArgumentError
-from dpsub.sampling import REGISTRY, SCHEDULES, Family, Multistage, Sampler, Schedule, kind_of, names_of_sizes
+from dpsub.sampling import (
+    REGISTRY,
+    SCHEDULES,
+    Family,
+    Multistage,
+    Sampler,
+    Schedule,
+    kind_of,
+    names_of_sizes,
+)
 
 _OTHER_WORDS = {"m": ["--batch-size"], "rate": ["--sample-rate"]}
-_PURPOSES = {"n": "number of records", "rate": "probability of each record", "stages": "as wor:500,wr:400"}
+_PURPOSES = {
+    "n": "number of records",
+    "rate": "probability of each record",
+    "stages": "as wor:500,wr:400",
+}
 
 _OTHER_NAMES = {
-    "bernoulli": "poisson", "without_replacement": "wor", "uniform": "wor", "srswor": "wor", "fixed_size": "wor",
-    "with_replacement": "wr", "bootstrap": "wr", "srswr": "wr", "truncated": "truncated_poisson",
+    "bernoulli": "poisson",
+    "without_replacement": "wor",
+    "uniform": "wor",
+    "srswor": "wor",
+    "fixed_size": "wor",
+    "with_replacement": "wr",
+    "bootstrap": "wr",
+    "srswr": "wr",
+    "truncated": "truncated_poisson",
     **dict.fromkeys(("shuffled", "shuffling", "reshuffling", "random_reshuffling"), "shuffle"),
     **dict.fromkeys(("balls_and_bins", "balls_in_bins", "allocation"), "random_allocation"),
     **dict.fromkeys(("cyclic", "sequential", "in_order", "full_batch"), "deterministic"),
-}  # fmt: skip
+}
 
 
 def add_sampler(parser: Parser, *, required: bool = True) -> None:
     """Add the sampler or schedule, and the sizes that any of them needs."""
-    names = [*names_of_sizes(), *(name for name in REGISTRY.names() if name not in names_of_sizes())]
+    names = [
+        *names_of_sizes(),
+        *(name for name in REGISTRY.names() if name not in names_of_sizes()),
+    ]
     listed, one_or_none = ", ".join([*names, *SCHEDULES.names()]), None if required else "?"
-    parser.add_argument("sampler", type=sampler_name, nargs=one_or_none, metavar="SAMPLER", help=listed)
+    parser.add_argument(
+        "sampler", type=sampler_name, nargs=one_or_none, metavar="SAMPLER", help=listed
+    )
     sizes: dict[str, dict[str, None]] = {"n": {_PURPOSES["n"]: None}}
     for name in names_of_sizes():
         for size, purpose in REGISTRY.get(name).sizes.items():
@@ -38,10 +63,24 @@ def add_sampler(parser: Parser, *, required: bool = True) -> None:
                 sizes.setdefault(size, {})[f"{purpose} ({schedule.name})"] = None
     for size, purposes in sizes.items():
         also = _OTHER_WORDS.get(size, [])
-        parser.add_argument(_option(size), *also, type=whole, metavar=size.upper(), help=", or ".join(purposes))
-    with_rates = ", ".join(name for name in (*names_of_sizes(), *SCHEDULES.names()) if _takes_rate(kind_of(name)))
-    parser.add_argument("--rate", "--sample-rate", type=number, metavar="Q", help=f"{_PURPOSES['rate']} ({with_rates})")
-    parser.add_argument("--stages", metavar="KIND:SIZE,...", help="of multistage: wor:500,wr:400 or wr:500,poisson:0.1")
+        parser.add_argument(
+            _option(size), *also, type=whole, metavar=size.upper(), help=", or ".join(purposes)
+        )
+    with_rates = ", ".join(
+        name for name in (*names_of_sizes(), *SCHEDULES.names()) if _takes_rate(kind_of(name))
+    )
+    parser.add_argument(
+        "--rate",
+        "--sample-rate",
+        type=number,
+        metavar="Q",
+        help=f"{_PURPOSES['rate']} ({with_rates})",
+    )
+    parser.add_argument(
+        "--stages",
+        metavar="KIND:SIZE,...",
+        help="of multistage: wor:500,wr:400 or wr:500,poisson:0.1",
+    )
     parser.set_defaults(sampler_options=[*sizes, "rate", "stages"])
 
 
@@ -49,7 +88,9 @@ def sampler_name(name: str) -> str:
     """Return the name if it is that of a sampler or a schedule, else say what comes nearest."""
     practice = name.lower().replace("-", "_")
     if practice in _OTHER_NAMES:
-        raise ArgumentTypeError(f"unknown sampler {name!r}; did you mean {_OTHER_NAMES[practice]!r}?")
+        raise ArgumentTypeError(
+            f"unknown sampler {name!r}; did you mean {_OTHER_NAMES[practice]!r}?"
+        )
     try:
         kind_of(name)
     except ArgumentError as error:
@@ -68,11 +109,17 @@ def sampler_of(arguments: Namespace) -> Sampler | Schedule:
         return chain
     if "rate" in options and (arguments.rate is None) == (arguments.m is None):
         got = "neither" if arguments.rate is None else "both"
-        raise ArgumentError(f"{kind.name} needs either --rate, or --n and --m for the rate m / n, got {got}; give one")
+        raise ArgumentError(
+            f"{kind.name} needs either --rate, or --n and --m for the rate m / n, "
+            f"got {got}; give one"
+        )
     sampler: Sampler | Schedule
     if arguments.rate is not None or (issubclass(kind, Schedule) and "rate" not in options):
         fields = dataclasses.fields(kind)  # type: ignore[arg-type]
-        _require(arguments, {field.name: options[field.name] for field in fields if field.default is MISSING})
+        _require(
+            arguments,
+            {field.name: options[field.name] for field in fields if field.default is MISSING},
+        )
         given = {field.name: getattr(arguments, field.name) for field in fields}
         sampler = kind(**{name: value for name, value in given.items() if value is not None})
     else:
@@ -80,7 +127,9 @@ def sampler_of(arguments: Namespace) -> Sampler | Schedule:
         _require(arguments, options)
         sampler = kind.of_sizes(arguments.n, **_sizes(arguments, kind))
     if getattr(sampler, "rate", None) == 1:
-        arguments.remarks.append("rate 1 takes every record: no subsampling, nothing amplifies; is it 1 %, 0.01?")
+        arguments.remarks.append(
+            "rate 1 takes every record: no subsampling, nothing amplifies; is it 1 %, 0.01?"
+        )
     elif sampler.name == "wor" and arguments.m == arguments.n:
         arguments.remarks.append("m = n takes every record: no subsampling, nothing amplifies")
     return sampler
@@ -90,7 +139,10 @@ def family_of(arguments: Namespace) -> Family:
     """The samplers that remain when the size of the last stage, or the rate, is left open."""
     kind = kind_of(arguments.sampler)
     if issubclass(kind, Schedule):
-        raise ArgumentError(f"the size of a step of {kind.name} is not solved for; solve for noise, or compare sizes")
+        raise ArgumentError(
+            f"the size of a step of {kind.name} is not solved for; solve for "
+            "noise, or compare sizes"
+        )
     with_rate = _takes_rate(kind)
     open_ones = [*list(kind.sizes)[-1:], *(["rate"] if with_rate else [])]
     for name in open_ones:
@@ -114,7 +166,9 @@ def described(sampler: Sampler | Schedule, n: int | None) -> str:
         if value is None:
             continue
         if field.name == "chain":
-            parts += [f"{s.kind}:{_exact(s.rate if s.kind == 'poisson' else s.size)}" for s in value]
+            parts += [
+                f"{s.kind}:{_exact(s.rate if s.kind == 'poisson' else s.size)}" for s in value
+            ]
         else:
             parts.append(f"{field.name} = {_exact(value)}")
     return f"{sampler.label}({', '.join(parts)})"
@@ -144,8 +198,12 @@ def _options(
     options = {name: purposes[name] for name in names if name not in without}
     for name in arguments.sampler_options:
         if name not in options and getattr(arguments, name) is not None:
-            takes = " and ".join(f"{_option(option)} ({purpose})" for option, purpose in options.items())
-            raise ArgumentError(f"{_option(name)} does not apply to {kind.name}, which takes {takes}; drop it")
+            takes = " and ".join(
+                f"{_option(option)} ({purpose})" for option, purpose in options.items()
+            )
+            raise ArgumentError(
+                f"{_option(name)} does not apply to {kind.name}, which takes {takes}; drop it"
+            )
     return options
 
 

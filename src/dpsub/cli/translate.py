@@ -1,4 +1,5 @@
-"""Which bound covers a sampler, a relation between samples and a relation between data sets, and its value.
+"""Which bound covers a sampler, a relation between samples and a relation between data sets, and
+its value.
 
 JSON: bound, sampler, base, target, eta, epsilon_amplified, epsilon, delta_amplified.
 """
@@ -18,33 +19,58 @@ ADJACENCIES = ("add_remove", "substitute")
 
 
 def add_arguments(parser: Parser) -> None:
-    add_choice(parser, "--sampler", ("poisson", "wor", "wr"), "the sampler (default: poisson)", "poisson")
-    add_choice(parser, "--base", ADJACENCIES, "of the base profile (default: add_remove)", "add_remove")
+    add_choice(
+        parser, "--sampler", ("poisson", "wor", "wr"), "the sampler (default: poisson)", "poisson"
+    )
+    add_choice(
+        parser, "--base", ADJACENCIES, "of the base profile (default: add_remove)", "add_remove"
+    )
     add_choice(parser, "--target", ADJACENCIES, "of the result (default: add_remove)", "add_remove")
     rate = "rate of Poisson sampling, a public number"
     parser.add_argument("--rate", "--sample-rate", type=number, metavar="R", help=rate)
     parser.add_argument("--n", type=number, metavar="N", help="size of the data, a public number")
-    parser.add_argument("--m", "--batch-size", type=number, metavar="M", help="size of the sample, a public number")
+    parser.add_argument(
+        "--m", "--batch-size", type=number, metavar="M", help="size of the sample, a public number"
+    )
     add_mechanism(parser, noise.REGISTRY.names())
-    parser.add_argument("--ratio", type=number, required=True, metavar="R",
-                        help="sensitivity over noise scale, for one step of the base relation")
-    parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="epsilon of the result, nats")
+    parser.add_argument(
+        "--ratio",
+        type=number,
+        required=True,
+        metavar="R",
+        help="sensitivity over noise scale, for one step of the base relation",
+    )
+    parser.add_argument(
+        "--epsilon", type=numbers, required=True, metavar="E", help="epsilon of the result, nats"
+    )
 
 
 def run(arguments: Namespace) -> Answer:
     target = checks.real("epsilon", arguments.epsilon, at_least=0)
     base = Relation(arguments.base)
-    bound = translate(arguments.sampler, base, arguments.target, rate=arguments.rate, n=arguments.n, m=arguments.m)
+    bound = translate(
+        arguments.sampler, base, arguments.target, rate=arguments.rate, n=arguments.n, m=arguments.m
+    )
     declared = DeclaredProfile.of(noise.of(arguments.mechanism, arguments.ratio), base)
     delta = float(bound.delta(declared, target))
     values = {
-        "bound": bound.name, "sampler": bound.sampler, "base": base.value, "target": bound.relation.value,
-        "eta": bound.eta, "epsilon_amplified": target,
-        "epsilon": float(bound.epsilon_base(target)) if bound.eta > 0 else None, "delta_amplified": delta,
-    }  # fmt: skip
-    conditions = "one release from one secret sample; noise fixed in advance; sizes and rates public"
+        "bound": bound.name,
+        "sampler": bound.sampler,
+        "base": base.value,
+        "target": bound.relation.value,
+        "eta": bound.eta,
+        "epsilon_amplified": target,
+        "epsilon": float(bound.epsilon_base(target)) if bound.eta > 0 else None,
+        "delta_amplified": delta,
+    }
+    conditions = (
+        "one release from one secret sample; noise fixed in advance; sizes and rates public"
+    )
     if bound.sampler == "wr" and bound.relation is Relation.ADD_REMOVE:
-        conditions += "; for a data set of exactly n records, so that it is no guarantee over data sets of all sizes"
+        conditions += (
+            "; for a data set of exactly n records, so that it is no guarantee over "
+            "data sets of all sizes"
+        )
     lines = [
         ("bound", bound.name),
         ("epsilon, delta", f"{near(target)}, {up(delta)}  from the sample"),
@@ -55,4 +81,6 @@ def run(arguments: Namespace) -> Answer:
     ]
     if bound.remark:
         arguments.remarks.append(bound.remark)
-    return Answer(values, f"{bound.sampler} sampling, from {base.value} to {bound.relation.value}", lines)
+    return Answer(
+        values, f"{bound.sampler} sampling, from {base.value} to {bound.relation.value}", lines
+    )

@@ -1,1 +1,2 @@
-"""Data sets: where their files come from, how they are prepared, what stands in for them; nothing about privacy."""
+"""Data sets: where their files come from, how they are prepared, what stands in for them; nothing
+about privacy."""

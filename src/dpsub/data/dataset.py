@@ -1,4 +1,5 @@
-"""What a data set is: its raw files, what it may be called, and the prepared file with a description next to it."""
+"""What a data set is: its raw files, what it may be called, and the prepared file with a
+description next to it."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from dpsub.errors import DataError
 from dpsub.registry import Registry
 
 LABELS = ("real", "synthetic", "subsample", "partial", "subset")
-"""What data may be: the published file, a generated stand-in, or a named part of the published file."""
+"""What data may be: the published file, a generated stand-in, or a named part of the published
+file."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +39,14 @@ class DataSet(ABC):
     name: ClassVar[str]  # as experiments name it
     source: ClassVar[str] = ""  # its folder and its name in data/SOURCES.csv; `name` if empty
     files: ClassVar[Mapping[str, tuple[str, ...]]]
-    """The raw files by what they make the data (a label): the original ones first, then what may take their place."""
+    """The raw files by what they make the data (a label): the original ones first, then what may
+    take their place."""
     suffix: ClassVar[str] = ".parquet"  # of the prepared file
 
     @abstractmethod
     def make(self, obtained: Obtained, path: Path) -> int:
-        """Write the prepared data, or the stand-in if there are no raw files, to `path`; return the number of rows."""
+        """Write the prepared data, or the stand-in if there are no raw files, to `path`; return the
+        number of rows."""
 
 
 REGISTRY: Registry[DataSet] = Registry("dpsub.data", DataSet, "data set")
@@ -55,15 +59,17 @@ def checksum(path: Path) -> str:
 
 
 def write_table(table: pd.DataFrame, path: Path, description: Mapping[str, Any]) -> None:
-    """Write `table` to `path` (Parquet) as :func:`write` does; the same table gives the same bytes."""
+    """Write `table` to `path` (Parquet) as :func:`write` does; the same table gives the same
+    bytes."""
     write([table.to_parquet(None, index=False, compression="zstd")], path, description)
 
 
 def write(pieces: Iterable[bytes | memoryview], path: Path, description: Mapping[str, Any]) -> None:
-    """Write `pieces`, one after the other, to `path`, and `description`, with their checksum, next to it (JSON).
+    """Write `pieces`, one after the other, to `path`, and `description`, with their checksum, next
+    to it (JSON).
 
-    Both files get their names only when they are complete, so that no interruption leaves a pair that :func:`describe`
-    accepts; what cannot be completed is removed, as on a full disk.
+    Both files get their names only when they are complete, so that no interruption leaves a pair
+    that :func:`describe` accepts; what cannot be completed is removed, as on a full disk.
     """
     checks.one_of("label", description["label"], LABELS)
     path, beside = Path(path), Path(path).with_suffix(".json")
@@ -83,13 +89,15 @@ def write(pieces: Iterable[bytes | memoryview], path: Path, description: Mapping
 
 
 def read_table(path: Path, **facts: type) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the table at `path` and the named facts of its description, as :func:`describe` does."""
+    """Return the table at `path` and the named facts of its description, as :func:`describe`
+    does."""
     known = describe(path, **facts)
     return pd.read_parquet(path), known
 
 
 def describe(path: Path, **facts: type) -> dict[str, Any]:
-    """Return the named facts, as the types given, of the description of the prepared file at `path`.
+    """Return the named facts, as the types given, of the description of the prepared file at
+    `path`.
 
     DataError if the file or its description is missing, or the two do not belong together.
     """
@@ -102,7 +110,11 @@ def describe(path: Path, **facts: type) -> dict[str, Any]:
         rule = f"{path} and its description must be readable"
         raise DataError(f"{rule}, got: {problem.strerror}; prepare the data again") from None
     except (ValueError, KeyError, TypeError):
-        raise DataError(f"{beside} must describe {path.name}, got something else; prepare the data again") from None
+        raise DataError(
+            f"{beside} must describe {path.name}, got something else; prepare the data again"
+        ) from None
     if found != expected:
-        raise DataError(f"{path} must have the SHA-256 sum {expected}, got {found}; prepare the data again")
+        raise DataError(
+            f"{path} must have the SHA-256 sum {expected}, got {found}; prepare the data again"
+        )
     return known

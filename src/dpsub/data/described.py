@@ -1,4 +1,5 @@
-"""What the importance-sampling paper says of its eight data sets: sizes, radius, mean squared norm."""
+"""What the importance-sampling paper says of its eight data sets: sizes, radius, mean squared
+norm."""
 
 from __future__ import annotations
 
@@ -10,14 +11,16 @@ from dpsub import checks
 
 @dataclass(frozen=True)
 class Described:
-    """One data set as the paper's Section 5 and Table 1 describe it; the acceptance test of its preparation."""
+    """One data set as the paper's Section 5 and Table 1 describe it; the acceptance test of its
+    preparation."""
 
     name: str  # ours, as in file and folder names
     title: str  # the paper's
     n_original: int  # rows before the removal of outliers
     n: int  # rows after it
     d: int  # columns
-    printed_radius: str  # largest norm of the centred rows, as printed, so that the last place is known
+    # largest norm of the centred rows, as printed, so that the last place is known
+    printed_radius: str
     printed_mean_square: str  # their mean squared norm
 
     @property
@@ -28,13 +31,25 @@ class Described:
     def mean_square(self) -> float:
         return float(self.printed_mean_square)
 
-    def faults(self, *, n_original: int, n: int, d: int, radius: float, mean_square: float) -> list[str]:
-        """Return what of a prepared data set differs from the paper's Table 1, as "rule, got value"."""
-        counts = (("rows before the removal of outliers", self.n_original, n_original),
-                  ("rows after it", self.n, n), ("columns", self.d, d))  # fmt: skip
-        norms = (("the largest norm", self.printed_radius, radius),
-                 ("the mean squared norm", self.printed_mean_square, mean_square))  # fmt: skip
-        return [f"{quantity} must be {wanted}, got {got}" for quantity, wanted, got in counts if wanted != got] + [
+    def faults(
+        self, *, n_original: int, n: int, d: int, radius: float, mean_square: float
+    ) -> list[str]:
+        """Return what of a prepared data set differs from the paper's Table 1, as "rule, got
+        value"."""
+        counts = (
+            ("rows before the removal of outliers", self.n_original, n_original),
+            ("rows after it", self.n, n),
+            ("columns", self.d, d),
+        )
+        norms = (
+            ("the largest norm", self.printed_radius, radius),
+            ("the mean squared norm", self.printed_mean_square, mean_square),
+        )
+        return [
+            f"{quantity} must be {wanted}, got {got}"
+            for quantity, wanted, got in counts
+            if wanted != got
+        ] + [
             f"{quantity} must round to {printed}, got {value!r}"
             for quantity, printed, value in norms
             # half a unit of the second decimal, both ends included

@@ -1,7 +1,9 @@
-"""Raw files: from a folder of the user, from ``data/raw``, by download; else a stand-in is announced.
+"""Raw files: from a folder of the user, from ``data/raw``, by download; else a stand-in is
+announced.
 
-The table ``data/SOURCES.csv`` says where each file comes from and what it must be. A file without a published checksum
-is never downloaded: one of the user's is taken, and what is made of it must be the paper's data table.
+The table ``data/SOURCES.csv`` says where each file comes from and what it must be. A file without a
+published checksum is never downloaded: one of the user's is taken, and what is made of it must be
+the paper's data table.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ class UnavailableError(DataError):
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a transfer may take before it is given up: time a window, bytes per second, attempts an address."""
+    """How long a transfer may take before it is given up: time a window, bytes per second, attempts
+    an address."""
 
     stall: float = 10.0
     slowest: float = 4096.0
@@ -61,48 +64,70 @@ class Source:
     def __post_init__(self) -> None:
         for field, name in (("dataset", self.dataset), ("file", self.file)):
             if not _PLAIN_NAME.fullmatch(name):
-                raise DataError(f"a source's {field} must be a plain file name, got {name!r}; correct the table")
+                raise DataError(
+                    f"a source's {field} must be a plain file name, got {name!r}; correct the table"
+                )
         if not re.fullmatch(r"([0-9a-f]{64})?", self.sha256):
-            raise DataError(f"sha256 of {self.file} must be 64 lower-case hexadecimal digits, got {self.sha256!r}")
+            raise DataError(
+                f"sha256 of {self.file} must be 64 lower-case hexadecimal digits, got "
+                f"{self.sha256!r}"
+            )
         if self.sha256 and self.bytes <= 0:
             raise DataError(f"bytes of {self.file} must be positive, got {self.bytes}")
         for url in self.urls:
             if not url.startswith(("http://", "https://")):
-                raise DataError(f"an address of {self.file} must start with http:// or https://, got {url!r}")
+                raise DataError(
+                    f"an address of {self.file} must start with http:// or https://, got {url!r}"
+                )
 
 
 def read_sources(path: Path) -> tuple[Source, ...]:
-    """Return all sources of the table (CSV) at `path`, in its order; addresses are separated by spaces."""
+    """Return all sources of the table (CSV) at `path`, in its order; addresses are separated by
+    spaces."""
     try:
         with Path(path).open(encoding="utf-8", newline="") as table:
             reader = csv.DictReader(table)
             header, rows = tuple(reader.fieldnames or ()), list(reader)
     except OSError as problem:
-        raise DataError(f"the table of sources {path} must be readable, got: {problem.strerror}") from None
+        raise DataError(
+            f"the table of sources {path} must be readable, got: {problem.strerror}"
+        ) from None
     if header != COLUMNS:
-        raise DataError(f"{path} must have the columns {','.join(COLUMNS)}, got {','.join(header)}; correct its header")
+        raise DataError(
+            f"{path} must have the columns {','.join(COLUMNS)}, got "
+            f"{','.join(header)}; correct its header"
+        )
     found: dict[tuple[str, str], Source] = {}
     for line, row in enumerate(rows, start=2):
         if None in row or None in row.values():
-            raise DataError(f"line {line} of {path} must have {len(COLUMNS)} fields; quote fields that hold commas")
+            raise DataError(
+                f"line {line} of {path} must have {len(COLUMNS)} fields; quote fields "
+                "that hold commas"
+            )
         if not row["bytes"].isdecimal() and (row["bytes"] or row["sha256"]):
-            raise DataError(f"bytes in line {line} of {path} must be a whole number, got {row['bytes']!r}")
+            raise DataError(
+                f"bytes in line {line} of {path} must be a whole number, got {row['bytes']!r}"
+            )
         urls, size = tuple(row.pop("urls").split()), int(row.pop("bytes") or 0)
         source = Source(urls=urls, bytes=size, **row)
         key = (source.dataset, source.file)
         if key in found:
-            raise DataError(f"{path} must name every file once, got {'/'.join(key)} twice; remove one line")
+            raise DataError(
+                f"{path} must name every file once, got {'/'.join(key)} twice; remove one line"
+            )
         found[key] = source
     return tuple(found.values())
 
 
 def verify(path: Path, source: Source) -> str:
-    """Return the SHA-256 sum of the file at `path`, "" for a folder; DataError if it is not the one of `source`."""
+    """Return the SHA-256 sum of the file at `path`, "" for a folder; DataError if it is not the one
+    of `source`."""
     found = checksum(path) if path.is_file() else ""
     if source.sha256 and found != source.sha256:
         size = path.stat().st_size
         raise DataError(
-            f"{path} must have the SHA-256 sum {source.sha256} ({source.bytes} bytes), got {found} ({size} bytes); "
+            f"{path} must have the SHA-256 sum {source.sha256} ({source.bytes} bytes), got {found} "
+            f"({size} bytes); "
             f"replace it by the original{f' from {source.urls[0]}' if source.urls else ''}"
         )
     return found
@@ -121,32 +146,44 @@ def obtain(
 ) -> Obtained:
     """Find or download the raw files of `dataset` and verify their checksums.
 
-    Looked at in this order: the folder in the environment variable ``DPSUB_DATA``, `folder` (both only read), `raw`,
-    the addresses in the table of `sources` (CSV), if `download` says so. The first of the user's folders that holds
-    ``<folder>/<dataset>/`` is taken; downloads go to ``<raw>/<dataset>/<file>``. Of several choices in `files` (as
-    `DataSet.files`) the first that is complete in a folder is taken; only the first one is downloaded.
+    Looked at in this order: the folder in the environment variable ``DPSUB_DATA``, `folder` (both
+    only read), `raw`, the addresses in the table of `sources` (CSV), if `download` says so. The
+    first of the user's folders that holds ``<folder>/<dataset>/`` is taken; downloads go to
+    ``<raw>/<dataset>/<file>``. Of several choices in `files` (as `DataSet.files`) the first that is
+    complete in a folder is taken; only the first one is downloaded.
 
-    DataError if a file is there but is another one than it should be (whatever `fallback` says), if a folder of the
-    user is missing or lacks a file, or if nothing can be obtained and `fallback` is "error", not "synthetic".
+    DataError if a file is there but is another one than it should be (whatever `fallback` says), if
+    a folder of the user is missing or lacks a file, or if nothing can be obtained and `fallback` is
+    "error", not "synthetic".
     """
     checks.one_of("fallback", fallback, FALLBACKS)
     table = read_sources(sources)
     checks.one_of("data set", dataset, {source.dataset for source in table})
     known = {source.file: source for source in table if source.dataset == dataset}
-    choices = {label: [known[checks.one_of(f"file of {dataset}", name, known)] for name in names]
-               for label, names in files.items()}  # fmt: skip
+    choices = {
+        label: [known[checks.one_of(f"file of {dataset}", name, known)] for name in names]
+        for label, names in files.items()
+    }
     original = next(iter(choices.values()))
-    for place, name in ((os.environ.get(ENVIRONMENT_VARIABLE), ENVIRONMENT_VARIABLE), (folder, "the data folder")):
+    for place, name in (
+        (os.environ.get(ENVIRONMENT_VARIABLE), ENVIRONMENT_VARIABLE),
+        (folder, "the data folder"),
+    ):
         if not place:
             continue
         if not Path(place).is_dir():
-            raise DataError(f"{name} must be an existing folder, got {str(place)!r}; correct or remove it")
+            raise DataError(
+                f"{name} must be an existing folder, got {str(place)!r}; correct or remove it"
+            )
         given = Path(place) / dataset
         if found := _complete(given, choices):
             return found
         if given.is_dir():
             lacking = given / _missing(given, original)[0].file
-            raise DataError(f"{name} must hold all files of {dataset}, got no {lacking}; add it or remove {given}")
+            raise DataError(
+                f"{name} must hold all files of {dataset}, got no {lacking}; add it or "
+                f"remove {given}"
+            )
     here = Path(raw) / dataset
     if found := _complete(here, choices):
         return found
@@ -155,8 +192,10 @@ def obtain(
         return found
     if fallback == "error":
         raise DataError(
-            f"the files of {dataset} must be there when the fallback is 'error', got {reason}; put them into {here}, "
-            f"name a folder that holds {dataset}/ in {ENVIRONMENT_VARIABLE}, or allow the fallback 'synthetic'"
+            f"the files of {dataset} must be there when the fallback is 'error', got {reason}; put "
+            f"them into {here}, "
+            f"name a folder that holds {dataset}/ in {ENVIRONMENT_VARIABLE}, or allow the fallback "
+            "'synthetic'"
         )
     return Obtained({}, "synthetic", reason=reason)
 
@@ -169,7 +208,10 @@ def _complete(place: Path, choices: Mapping[str, Sequence[Source]]) -> Obtained 
     """Return the first choice of files that `place` holds completely, verified."""
     for label, wanted in choices.items():
         if not _missing(place, wanted):
-            sums = {source.file: verify(place / source.file, source) for source in sorted(wanted, key=lambda s: s.file)}
+            sums = {
+                source.file: verify(place / source.file, source)
+                for source in sorted(wanted, key=lambda s: s.file)
+            }
             paths = {source.file: place / source.file for source in wanted}
             return Obtained(paths, label, {name: found for name, found in sums.items() if found})
     return None
@@ -179,8 +221,13 @@ def _bring(folder: Path, wanted: Sequence[Source], limits: Limits, download: boo
     """Download what is missing of `wanted`; return why that cannot be done, "" if it is."""
     missing = _missing(folder, wanted)
     if not all(source.sha256 for source in wanted):
-        names, urls = ", ".join(s.file for s in wanted), " ".join(url for s in wanted for url in s.urls)
-        return f"no {names}, for which no checksum is published; put the files of {urls} into {folder}"
+        names, urls = (
+            ", ".join(s.file for s in wanted),
+            " ".join(url for s in wanted for url in s.urls),
+        )
+        return (
+            f"no {names}, for which no checksum is published; put the files of {urls} into {folder}"
+        )
     for source in wanted:
         if source not in missing:
             verify(folder / source.file, source)
@@ -198,9 +245,10 @@ def _bring(folder: Path, wanted: Sequence[Source], limits: Limits, download: boo
 def bring(source: Source, folder: Path, *, limits: Limits, down: set[str]) -> None:
     """Download `source` to ``<folder>/<file>``, asking its addresses in turn.
 
-    Until the checksum is right the file's name does not exist; what has arrived waits in ``<file>.part``. Hosts in
-    `down` could not be reached: they are passed over, and added to. UnavailableError if no address gave a complete
-    file, DataError if one did, but another file, and no other address gave the right one.
+    Until the checksum is right the file's name does not exist; what has arrived waits in
+    ``<file>.part``. Hosts in `down` could not be reached: they are passed over, and added to.
+    UnavailableError if no address gave a complete file, DataError if one did, but another file, and
+    no other address gave the right one.
     """
     reasons, wrong = [], ""
     for url in source.urls:
@@ -214,26 +262,34 @@ def bring(source: Source, folder: Path, *, limits: Limits, down: set[str]) -> No
         except UnavailableError as problem:
             reasons.append(f"{url}: {problem}")
         except requests.RequestException as problem:  # after the last attempt
-            reasons.append(f"{url}: {problem if problem.response is not None else 'the connection broke off'}")
+            reasons.append(
+                f"{url}: {problem if problem.response is not None else 'the connection broke off'}"
+            )
         except OSError as problem:
             reason = problem.strerror or type(problem).__name__
-            raise DataError(f"{folder} must be writable, got: {reason}; name another folder for raw data") from None
+            raise DataError(
+                f"{folder} must be writable, got: {reason}; name another folder for raw data"
+            ) from None
         except ValueError:  # pooch found another checksum, and removed the file
             wrong = wrong or f"{transfer.found} from {url}"
         if transfer.unreachable:
             down.add(host)
     if wrong:
         raise DataError(
-            f"{source.file} must have the SHA-256 sum {source.sha256} ({source.bytes} bytes), got {wrong}; "
-            f"put the original file into {folder}, or switch downloads off to work with the stand-in"
+            f"{source.file} must have the SHA-256 sum {source.sha256} ({source.bytes} bytes), got "
+            f"{wrong}; "
+            f"put the original file into {folder}, or switch downloads off to work with the "
+            "stand-in"
         )
     raise UnavailableError("; ".join(reasons) or f"no address of {source.file} is known")
 
 
 class _Transfer:
-    """One file from one address by pooch (attempts, checksum, its name only at the end), bounded in time.
+    """One file from one address by pooch (attempts, checksum, its name only at the end), bounded in
+    time.
 
-    It is also the downloader that pooch calls: it keeps what has arrived and goes on from there (HTTP ``Range``).
+    It is also the downloader that pooch calls: it keeps what has arrived and goes on from there
+    (HTTP ``Range``).
     """
 
     def __init__(self, source: Source, part: Path, limits: Limits) -> None:
@@ -241,9 +297,15 @@ class _Transfer:
         self.received, self.found, self.unreachable = 0, "", False
 
     def run(self, url: str, folder: Path) -> None:
-        """Download; give up when too little comes, be it in the look-up of the host's name, which has no time limit."""
-        keeper = pooch.create(folder, "", registry={self.source.file: f"sha256:{self.source.sha256}"},
-                              urls={self.source.file: url}, retry_if_failed=self.limits.attempts - 1)  # fmt: skip
+        """Download; give up when too little comes, be it in the look-up of the host's name, which
+        has no time limit."""
+        keeper = pooch.create(
+            folder,
+            "",
+            registry={self.source.file: f"sha256:{self.source.sha256}"},
+            urls={self.source.file: url},
+            retry_if_failed=self.limits.attempts - 1,
+        )
         outcome: Future[str] = Future()
 
         def work() -> None:
@@ -257,7 +319,10 @@ class _Transfer:
         while not wait([outcome], timeout=self.limits.stall).done:
             if self.received - before < self.limits.stall * self.limits.slowest:
                 self.unreachable = True
-                slow = f"fewer than {self.limits.slowest:g} bytes a second in {self.limits.stall:g} seconds"
+                slow = (
+                    f"fewer than {self.limits.slowest:g} bytes a second in "
+                    f"{self.limits.stall:g} seconds"
+                )
                 raise UnavailableError(f"the host gave {slow}")
             before = self.received
         outcome.result()
@@ -272,8 +337,11 @@ class _Transfer:
         os.replace(self.part, output_file)
 
     def _receive(self, url: str, offset: int) -> None:
-        """Bring the partial file to its full size; a `requests` error means that another attempt makes sense."""
-        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={offset}-"} if offset else {})
+        """Bring the partial file to its full size; a `requests` error means that another attempt
+        makes sense."""
+        headers = {"Accept-Encoding": "identity"} | (
+            {"Range": f"bytes={offset}-"} if offset else {}
+        )
         try:
             response = requests.get(url, headers=headers, stream=True, timeout=self.limits.stall)
         except requests.TooManyRedirects:
@@ -288,20 +356,33 @@ class _Transfer:
         with response:
             status, size = response.status_code, offset if response.status_code == 206 else 0
             ranged = response.headers.get("Content-Range", "").startswith(f"bytes {offset}-")
-            if status == 416 or (status == 206 and not ranged):  # what is there is no beginning of what the server has
+            # what is there is no beginning of what the server has
+            if status == 416 or (status == 206 and not ranged):
                 self.part.unlink()
-                raise requests.HTTPError("the server answered with another range", response=response)
+                raise requests.HTTPError(
+                    "the server answered with another range", response=response
+                )
             if status == 429 or status >= 500:
-                raise requests.HTTPError(f"the server answered with HTTP status {status}", response=response)
+                raise requests.HTTPError(
+                    f"the server answered with HTTP status {status}", response=response
+                )
             if status not in (200, 206):
                 raise UnavailableError(f"the server answered with HTTP status {status}")
             chunks = response.iter_content(_CHUNK)
             first = next(chunks, b"")
             if size == 0 and first.lstrip().startswith(b"<"):
                 raise UnavailableError("the server answered with a web page instead of the file")
-            shown = {"desc": self.source.file, "total": self.source.bytes, "initial": size, "unit": "B"}
+            shown = {
+                "desc": self.source.file,
+                "total": self.source.bytes,
+                "initial": size,
+                "unit": "B",
+            }
             # disable=None: a bar on a terminal, silence in a log
-            with self.part.open("ab" if size else "wb") as out, tqdm(**shown, unit_scale=True, disable=None) as bar:
+            with (
+                self.part.open("ab" if size else "wb") as out,
+                tqdm(**shown, unit_scale=True, disable=None) as bar,
+            ):
                 for chunk in chain([first], chunks):
                     if self.unreachable:
                         raise UnavailableError("given up")  # nobody waits for it any more
@@ -311,4 +392,6 @@ class _Transfer:
                     if size > self.source.bytes:
                         break  # too long: the checksum will say so, and there is no need to read on
             if size < self.source.bytes and not response.headers.get("Content-Length"):
-                raise requests.HTTPError(f"it ended after {size} of {self.source.bytes} bytes", response=response)
+                raise requests.HTTPError(
+                    f"it ended after {size} of {self.source.bytes} bytes", response=response
+                )

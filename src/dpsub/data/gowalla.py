@@ -1,4 +1,5 @@
-"""Gowalla check-ins in New York City, a regional part of the published file: how long each user was active there."""
+"""Gowalla check-ins in New York City, a regional part of the published file: how long each user was
+active there."""
 
 from __future__ import annotations
 
@@ -18,28 +19,36 @@ FILE = "gowalla_events.csv.gz"
 FIELDS = ("user", "time", "latitude", "longitude", "place")
 N_CHECKINS, N_USERS = 138_957, 7_115
 SECONDS_A_DAY = 86_400.0
-# Quantiles of the days between a user's first and last check-in, at LEVELS, over the users of the file.
+# Quantiles of the days between a user's first and last check-in, at LEVELS, over the users of the
+# file.
 LEVELS = (0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1)
 DAYS = (0, 0, 0.7, 1.94, 3.6, 8.84, 36.12, 82.76, 150.72, 205.71, 305.74, 425)
 N_STAND_IN = 10_000
-ROOT = 2011  # one fixed stream: the stand-in is a data set, not a part of the randomness of an experiment
+# one fixed stream: the stand-in is a data set, not a part of the randomness of an experiment
+ROOT = 2011
 
 
 def prepare(path: Path) -> pd.DataFrame:
-    """Return each user's `VALUE`, days from first to last check-in, in the order of user numbers; shape (7115, 1).
+    """Return each user's `VALUE`, days from first to last check-in, in the order of user numbers;
+    shape (7115, 1).
 
-    The paper (brdp, Section 8.1) queries a total duration of check-ins, which the data do not record. DataError if the
-    file is damaged or holds other records than expected.
+    The paper (brdp, Section 8.1) queries a total duration of check-ins, which the data do not
+    record. DataError if the file is damaged or holds other records than expected.
     """
     try:
-        events = pd.read_csv(path, sep="\t", names=list(FIELDS), usecols=["user", "time"], compression="gzip")
+        events = pd.read_csv(
+            path, sep="\t", names=list(FIELDS), usecols=["user", "time"], compression="gzip"
+        )
         events["time"] = pd.to_datetime(events["time"], format="%Y-%m-%dT%H:%M:%SZ")
     except (OSError, EOFError, ValueError) as problem:
-        raise DataError(f"{path} must hold lines of {', '.join(FIELDS)}, separated by tabs, got: {problem}") from None
+        raise DataError(
+            f"{path} must hold lines of {', '.join(FIELDS)}, separated by tabs, got: {problem}"
+        ) from None
     found = (len(events), events["user"].nunique())
     if found != (N_CHECKINS, N_USERS):
         raise DataError(
-            f"{path} must hold {N_CHECKINS} check-ins of {N_USERS} users, got {found[0]} of {found[1]}; "
+            f"{path} must hold {N_CHECKINS} check-ins of {N_USERS} users, got {found[0]} of "
+            f"{found[1]}; "
             "restore the original file"
         )
     times = events.groupby("user")["time"].agg(["min", "max"])
@@ -60,6 +69,13 @@ class Gowalla(DataSet):
 
     def make(self, obtained: Obtained, path: Path) -> int:
         table = prepare(obtained.paths[FILE]) if obtained.paths else stand_in()
-        individuals.write(table, path, dataset=self.name, label=obtained.label, sources=obtained.sha256,
-                          events=N_CHECKINS if obtained.paths else len(table), attributes=len(FIELDS))  # fmt: skip
+        individuals.write(
+            table,
+            path,
+            dataset=self.name,
+            label=obtained.label,
+            sources=obtained.sha256,
+            events=N_CHECKINS if obtained.paths else len(table),
+            attributes=len(FIELDS),
+        )
         return len(table)

@@ -1,4 +1,5 @@
-"""Points to be clustered: rows around their mean without the outermost ones, and stand-ins with the paper's norms."""
+"""Points to be clustered: rows around their mean without the outermost ones, and stand-ins with the
+paper's norms."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ _ROWS_AT_ONCE = 65536
 
 @dataclass(frozen=True, eq=False)
 class Centred:
-    """Rows around their mean; statistics in double precision, taken before the rounding of the rows."""
+    """Rows around their mean; statistics in double precision, taken before the rounding of the
+    rows."""
 
     points: np.ndarray  # float32, shape (n, d)
     radius: float  # largest l2 norm after the second centring
@@ -81,16 +83,21 @@ def squared_norms(points: np.ndarray) -> np.ndarray:
 
 
 def centred(matrix: np.ndarray) -> Centred:
-    """Remove the outermost rows of a matrix of shape (n, d) and centre the others (importance, Section 5 and Table 1).
+    """Remove the outermost rows of a matrix of shape (n, d) and centre the others (importance,
+    Section 5 and Table 1).
 
-    Rows stay if their distance to the mean is strictly below the `PERCENTILE` of all distances (linear interpolation);
-    then their own mean is subtracted. Warns if equal distances at the limit change how many rows stay, or rows of -999
-    (a mark for "unknown") do.
+    Rows stay if their distance to the mean is strictly below the `PERCENTILE` of all distances
+    (linear interpolation); then their own mean is subtracted. Warns if equal distances at the limit
+    change how many rows stay, or rows of -999 (a mark for "unknown") do.
     """
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiu":
-        raise DataError(f"points must be a table of numbers, got {matrix.ndim} axes of type {matrix.dtype}")
+        raise DataError(
+            f"points must be a table of numbers, got {matrix.ndim} axes of type {matrix.dtype}"
+        )
     if 0 in matrix.shape:
-        raise DataError(f"points must have at least a row and a column, got the shape {matrix.shape}")
+        raise DataError(
+            f"points must have at least a row and a column, got the shape {matrix.shape}"
+        )
     values = matrix.astype(float)
     if not np.isfinite(values).all():
         row, column = np.argwhere(~np.isfinite(values))[0].tolist()
@@ -101,12 +108,16 @@ def centred(matrix: np.ndarray) -> Centred:
     distances = np.sqrt(squared_norms(values))
     kept = distances < float(np.percentile(distances, PERCENTILE))
     if not kept.any():
-        raise DataError(f"points must differ, got {len(values)} rows at one distance from their mean")
+        raise DataError(
+            f"points must differ, got {len(values)} rows at one distance from their mean"
+        )
     if kept.sum() != (expected := int(np.floor(len(values) * PERCENTILE / 100))):
         text = f"ties at the {PERCENTILE:g} percentile: {int(kept.sum())} rows stay, not {expected}"
         warnings.warn(text, stacklevel=2)
     if marked > 1:
-        warnings.warn(f"{marked} rows consist of {SENTINEL:g} only, a mark for unknown values", stacklevel=2)
+        warnings.warn(
+            f"{marked} rows consist of {SENTINEL:g} only, a mark for unknown values", stacklevel=2
+        )
     values = values[kept]
     values -= values.mean(axis=0)
     squares = squared_norms(values)
@@ -116,53 +127,79 @@ def centred(matrix: np.ndarray) -> Centred:
     return Centred(values.astype(np.float32), float(np.sqrt(squares.max())), mean_square, kept)
 
 
-def accepted(name: str, label: str, matrix: np.ndarray, groups: np.ndarray | None = None) -> PointSet:
+def accepted(
+    name: str, label: str, matrix: np.ndarray, groups: np.ndarray | None = None
+) -> PointSet:
     """Return the centred rows of `matrix`, with the groups of those that stay.
 
-    DataError if complete files do not give the paper's Table 1, or a part of them has another number of columns.
+    DataError if complete files do not give the paper's Table 1, or a part of them has another
+    number of columns.
     """
     paper, result = described.of(name), centred(matrix)
     n, d = result.points.shape
-    found = PointSet(name, label, result.points, len(matrix), result.radius, result.mean_square,
-                     None if groups is None else groups[result.kept])  # fmt: skip
+    found = PointSet(
+        name,
+        label,
+        result.points,
+        len(matrix),
+        result.radius,
+        result.mean_square,
+        None if groups is None else groups[result.kept],
+    )
     if label == "real":
-        faults = paper.faults(n_original=len(matrix), n=n, d=d, radius=found.radius, mean_square=found.mean_square)
+        faults = paper.faults(
+            n_original=len(matrix), n=n, d=d, radius=found.radius, mean_square=found.mean_square
+        )
     else:
         faults = [f"columns must be {paper.d}, got {d}"] if d != paper.d else []
     if faults:
-        raise DataError(f"{name} must be the data of Table 1: {'; '.join(faults)}; restore the original files")
+        raise DataError(
+            f"{name} must be the data of Table 1: {'; '.join(faults)}; restore the original files"
+        )
     return found
 
 
 def write(found: PointSet, path: Path, **facts: Any) -> None:
-    """Write the rows (NumPy format, single precision) and, with more `facts`, their description, as `dataset.write`."""
+    """Write the rows (NumPy format, single precision) and, with more `facts`, their description, as
+    `dataset.write`."""
     rows, head = np.ascontiguousarray(found.points, dtype=np.float32), io.BytesIO()
     np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(rows))
     description = {
-        "dataset": found.name, "label": found.label, "rows": len(rows), "columns": rows.shape[1],
-        "n_original": found.n_original, "radius": found.radius, "mean_square": found.mean_square,
-    }  # fmt: skip
+        "dataset": found.name,
+        "label": found.label,
+        "rows": len(rows),
+        "columns": rows.shape[1],
+        "n_original": found.n_original,
+        "radius": found.radius,
+        "mean_square": found.mean_square,
+    }
     # not np.save, which forgets why a disk did not take the rows
     dataset.write([head.getvalue(), rows.data.cast("B")], path, {**description, **facts})
 
 
 def load(path: Path) -> PointSet:
     """Return a prepared data set; its rows are mapped into memory, read when they are used."""
-    facts = dataset.describe(path, dataset=str, label=str, n_original=int, radius=float, mean_square=float)
+    facts = dataset.describe(
+        path, dataset=str, label=str, n_original=int, radius=float, mean_square=float
+    )
     points = np.load(path, mmap_mode="r", allow_pickle=False)
     return PointSet(facts.pop("dataset"), facts.pop("label"), points, **facts)
 
 
 def from_ijcnn1(path: Path, rows: int) -> PointSet:
-    """Return ijcnn1, with its two classes as groups; where the file is a stand-in, the twin scaled to Table 1."""
+    """Return ijcnn1, with its two classes as groups; where the file is a stand-in, the twin scaled
+    to Table 1."""
     features, positive, label = ijcnn1.load(path)
     if label != "real":
         return stand_in("ijcnn1", rows)
-    return accepted("ijcnn1", label, features, np.where(positive > 0, "positive class", "negative class"))
+    return accepted(
+        "ijcnn1", label, features, np.where(positive > 0, "positive class", "negative class")
+    )
 
 
 def stand_in(name: str, rows: int) -> PointSet:
-    """Return a synthetic twin of at most `rows` rows; its groups are the rows of large and of small clusters."""
+    """Return a synthetic twin of at most `rows` rows; its groups are the rows of large and of small
+    clusters."""
     points, large = twin(described.of(name), rows)
     squares = squared_norms(points)
     groups = np.where(large, "large clusters", "small clusters")
@@ -173,15 +210,20 @@ def stand_in(name: str, rows: int) -> PointSet:
 def twin(paper: Described, rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Return points that resemble a data set in what the privacy accounting and the cost see of it.
 
-    A Gaussian mixture with heavy-tailed cluster sizes and a falling spectrum; then norms are raised to a power and
-    scaled, direction by direction, until largest norm and mean squared norm around the mean are those of Table 1.
-    Points are centred, float32, shape (n, d); n is `rows`, or the paper's number of rows if that is smaller. The second
-    array, shape (n,), says whether a row belongs to one of the five largest clusters.
+    A Gaussian mixture with heavy-tailed cluster sizes and a falling spectrum; then norms are raised
+    to a power and scaled, direction by direction, until largest norm and mean squared norm around
+    the mean are those of Table 1. Points are centred, float32, shape (n, d); n is `rows`, or the
+    paper's number of rows if that is smaller. The second array, shape (n,), says whether a row
+    belongs to one of the five largest clusters.
     """
     n = min(checks.integer("rows", rows, at_least=100), paper.n)
     before = math.ceil(n / (PERCENTILE / 100)) + 1
     rng = streams.stream(
-        paper.n_original, experiment="synthetic_points", cell={"name": paper.name}, role="data", replicate=n
+        paper.n_original,
+        experiment="synthetic_points",
+        cell={"name": paper.name},
+        role="data",
+        replicate=n,
     )
     spectrum = np.arange(1, paper.d + 1) ** -0.4
     chances = np.arange(1, CLUSTERS + 1) ** -_TAIL
@@ -194,7 +236,9 @@ def twin(paper: Described, rows: int) -> tuple[np.ndarray, np.ndarray]:
         points -= points.mean(axis=0)
         norms = np.sqrt(squared_norms(points))
         relative = norms / norms.max()
-        power = optimize.brentq(lambda p, t=relative: float(np.mean(t ** (2 * p))) - share, 0.01, 100)
+        power = optimize.brentq(
+            lambda p, t=relative: float(np.mean(t ** (2 * p))) - share, 0.01, 100
+        )
         if abs(power - 1) < 1e-7:
             break
         points *= (paper.radius * relative**power / norms)[:, None]
@@ -202,7 +246,8 @@ def twin(paper: Described, rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Points(DataSet):
-    """A data set of the importance-sampling paper; where no file is published with a checksum, Table 1 is the check."""
+    """A data set of the importance-sampling paper; where no file is published with a checksum,
+    Table 1 is the check."""
 
     suffix = ".npy"
 
@@ -214,8 +259,18 @@ class Points(DataSet):
         """Return `features`; DataError if a file cannot be read as what it should be."""
         try:
             return self.features(paths)
-        except (OSError, EOFError, ValueError, LookupError, zipfile.BadZipFile, pd.errors.ParserError) as problem:
-            names, reason = ", ".join(map(str, paths.values())), " ".join(str(problem).split())[:200]
+        except (
+            OSError,
+            EOFError,
+            ValueError,
+            LookupError,
+            zipfile.BadZipFile,
+            pd.errors.ParserError,
+        ) as problem:
+            names, reason = (
+                ", ".join(map(str, paths.values())),
+                " ".join(str(problem).split())[:200],
+            )
             rule = f"{names} must hold the {self.name} data"
             raise DataError(f"{rule}, got: {reason}; restore the original file") from None
 
@@ -239,7 +294,9 @@ class Table(Points):
     def features(self, paths: Mapping[str, Path]) -> np.ndarray:
         (path,) = paths.values()
         separator = {".dat": "\t", ".txt": r"\s+"}.get(path.suffix, ",")
-        table = pd.read_csv(path, sep=separator, header=None, skiprows=self.skipped, dtype=np.float64)
+        table = pd.read_csv(
+            path, sep=separator, header=None, skiprows=self.skipped, dtype=np.float64
+        )
         return table.to_numpy()[:, self.kept]
 
 
@@ -254,7 +311,10 @@ class Song(Table):
     """The year of the song stands before the 90 features; not in the subsample."""
 
     name, kept = "song", slice(-90, None)
-    files: ClassVar = {"real": ("YearPredictionMSD.txt.zip",), "subsample": ("song_uniform_subsample.csv.xz",)}
+    files: ClassVar = {
+        "real": ("YearPredictionMSD.txt.zip",),
+        "subsample": ("song_uniform_subsample.csv.xz",),
+    }
 
 
 class Covertype(Table):
@@ -303,4 +363,6 @@ class Pose(Points):
         files = sorted(paths["POSE"].glob("*.csv"))
         if not files:
             raise ValueError("no .csv file in the folder")
-        return np.stack([np.loadtxt(file, delimiter=",", ndmin=2)[1:].reshape(-1) for file in files])
+        return np.stack(
+            [np.loadtxt(file, delimiter=",", ndmin=2)[1:].reshape(-1) for file in files]
+        )

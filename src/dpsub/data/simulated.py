@@ -1,4 +1,5 @@
-"""Simulated data of the main paper's first two experiments, one data set per replicate and stream."""
+"""Simulated data of the main paper's first two experiments, one data set per replicate and
+stream."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from dpsub import checks
 
 
 def normal_datasets(n: int, rngs: Iterable[np.random.Generator]) -> np.ndarray:
-    """Draw `n` independent N(0, 1) values from each generator (must, Section 4.2.1); shape (replicates, n)."""
+    """Draw `n` independent N(0, 1) values from each generator (must, Section 4.2.1); shape
+    (replicates, n)."""
     n = checks.integer("n", n, at_least=1)
     return np.reshape([rng.standard_normal(n) for rng in rngs], (-1, n))
 
@@ -18,10 +20,12 @@ def normal_datasets(n: int, rngs: Iterable[np.random.Generator]) -> np.ndarray:
 def linear_datasets(
     n: int, beta: Iterable[float], rngs: Iterable[np.random.Generator]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw one regression data set y = beta_0 + beta_1 x_1 + ... + e of `n` records from each generator.
+    """Draw one regression data set y = beta_0 + beta_1 x_1 + ... + e of `n` records from each
+    generator.
 
-    The predictors and the errors are independent N(0, 1); each stream gives the predictors record by record, then e
-    (must, Section 4.2.2). Return X, shape (replicates, n, len(beta)), whose first column is 1, and y, (replicates, n).
+    The predictors and the errors are independent N(0, 1); each stream gives the predictors record
+    by record, then e (must, Section 4.2.2). Return X, shape (replicates, n, len(beta)), whose first
+    column is 1, and y, (replicates, n).
     """
     n = checks.integer("n", n, at_least=1)
     coefficients = checks.finite_array("beta", list(beta), ndim=1)

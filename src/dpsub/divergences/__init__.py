@@ -16,6 +16,14 @@ from dpsub.divergences.hockey_stick import (
 )
 
 __all__ = [
-    "advanced_joint_convexity", "cheapest_coupling", "compatible_sum", "hockey_stick", "maximal_coupling",
-    "moment_from_profiles", "profile_from_losses", "tail_rate", "total_variation", "worst_mechanism",
-]  # fmt: skip
+    "advanced_joint_convexity",
+    "cheapest_coupling",
+    "compatible_sum",
+    "hockey_stick",
+    "maximal_coupling",
+    "moment_from_profiles",
+    "profile_from_losses",
+    "tail_rate",
+    "total_variation",
+    "worst_mechanism",
+]

@@ -1,4 +1,5 @@
-"""The hockey-stick divergence of discrete laws: convexity, couplings, moments, and the worst mechanism of a design."""
+"""The hockey-stick divergence of discrete laws: convexity, couplings, moments, and the worst
+mechanism of a design."""
 
 from __future__ import annotations
 
@@ -16,36 +17,48 @@ _INFEASIBLE = 2  # scipy's status of a program without solution
 
 
 def law_array(name: str, value: ArrayLike) -> np.ndarray:
-    """Return `value` as an array of laws along its last axis; ArgumentError if a law is none within 1e-9."""
+    """Return `value` as an array of laws along its last axis; ArgumentError if a law is none within
+    1e-9."""
     array = checks.finite_array(name, value)
     if array.ndim == 0 or array.shape[-1] == 0:
-        raise ArgumentError(f"{name} must hold probabilities along its last axis, got shape {array.shape}")
+        raise ArgumentError(
+            f"{name} must hold probabilities along its last axis, got shape {array.shape}"
+        )
     if array.size and array.min() < 0:
         raise ArgumentError(f"{name} must not be negative, got {array.min():g}")
     totals = array.sum(axis=-1).ravel()
     off = np.abs(totals - 1)
     if (off > 1e-9).any():
-        raise ArgumentError(f"{name} must sum to 1 within 1e-9 in every row, got {totals[off.argmax()]:.12g}; "
-                            "normalise it")
+        raise ArgumentError(
+            f"{name} must sum to 1 within 1e-9 in every row, got "
+            f"{totals[off.argmax()]:.12g}; "
+            "normalise it"
+        )
     return array
 
 
 def _solved(**program: Any) -> Any:
     """Result of a linear program, which may be infeasible; NumericalError if it is not solved."""
-    from scipy.optimize import linprog  # here, as its import takes longer than all that needs no program
+    # here, as its import takes longer than all that needs no program
+    from scipy.optimize import linprog
+
     found = linprog(**program, method="highs")
     if found.status not in (0, _INFEASIBLE):
-        raise NumericalError(f"the linear program must be solved, got status {found.status}: {found.message}")
+        raise NumericalError(
+            f"the linear program must be solved, got status {found.status}: {found.message}"
+        )
     return found
 
 
 def hockey_stick(first: ArrayLike, second: ArrayLike, alpha: ArrayLike) -> np.ndarray:
-    """Return D_alpha(mu || mu') = sum over z of max(0, mu(z) - alpha mu'(z)), in [0, 1] (balle, Equation 2).
+    """Return D_alpha(mu || mu') = sum over z of max(0, mu(z) - alpha mu'(z)), in [0, 1] (balle,
+    Equation 2).
 
     Parameters
     ----------
     first, second : laws mu and mu', shape (..., outcomes); leading axes broadcast.
-    alpha : exp(epsilon) >= 1, broadcasts with the leading axes; below 1 take 1 - alpha + alpha D_{1/alpha}(mu' || mu).
+    alpha : exp(epsilon) >= 1, broadcasts with the leading axes; below 1 take 1 - alpha + alpha
+    D_{1/alpha}(mu' || mu).
 
     Examples
     --------
@@ -71,7 +84,9 @@ def total_variation(first: ArrayLike, second: ArrayLike) -> np.ndarray:
 
 
 class ConvexitySides(NamedTuple):
-    """D_{alpha'} of two mixtures that share a part, what it equals, and the bound that follows by convexity."""
+    """D_{alpha'} of two mixtures that share a part, what it equals, and the bound that follows by
+    convexity."""
+
     mixed: float
     identity: float
     bound: float
@@ -80,43 +95,55 @@ class ConvexitySides(NamedTuple):
 def advanced_joint_convexity(
     shared: ArrayLike, first: ArrayLike, second: ArrayLike, eta: float, alpha: float
 ) -> ConvexitySides:
-    """Return both sides of advanced joint convexity (balle, Theorem 2) for laws mu0, mu1, mu1', each of one axis.
+    """Return both sides of advanced joint convexity (balle, Theorem 2) for laws mu0, mu1, mu1',
+    each of one axis.
 
-    With mu = (1 - eta) mu0 + eta mu1, mu' = (1 - eta) mu0 + eta mu1', alpha' = 1 + eta (alpha - 1), beta = alpha' /
-    alpha,
+    With mu = (1 - eta) mu0 + eta mu1, mu' = (1 - eta) mu0 + eta mu1', alpha' = 1 + eta (alpha - 1),
+    beta = alpha' / alpha,
 
         D_{alpha'}(mu || mu') = eta D_alpha(mu1 || (1 - beta) mu0 + beta mu1')
                              <= eta ((1 - beta) D_alpha(mu1 || mu0) + beta D_alpha(mu1 || mu1')).
     """
     weight = checks.real("eta", eta, at_least=0, at_most=1)
     order = checks.real("alpha", alpha, at_least=1)
-    common, one, other = law_array("shared", shared), law_array("first", first), law_array("second", second)
+    common, one, other = (
+        law_array("shared", shared),
+        law_array("first", first),
+        law_array("second", second),
+    )
     amplified = 1 + weight * (order - 1)
     beta = amplified / order
-    mixed = positive_part((1 - weight) * common + weight * one, (1 - weight) * common + weight * other, amplified)
+    mixed = positive_part(
+        (1 - weight) * common + weight * one, (1 - weight) * common + weight * other, amplified
+    )
     identity = weight * positive_part(one, (1 - beta) * common + beta * other, order)
     apart = (1 - beta) * positive_part(one, common, order) + beta * positive_part(one, other, order)
     return ConvexitySides(float(mixed), float(identity), float(weight * apart))
 
 
 def profile_from_losses(first: ArrayLike, second: ArrayLike, epsilon: ArrayLike) -> np.ndarray:
-    """Return Pr[L > epsilon] - exp(epsilon) Pr[L' < -epsilon], the hockey-stick divergence (nats; balle, Theorem 5).
+    """Return Pr[L > epsilon] - exp(epsilon) Pr[L' < -epsilon], the hockey-stick divergence (nats;
+    balle, Theorem 5).
 
-    L = log(mu(z) / mu'(z)) under mu, L' = log(mu'(z) / mu(z)) under mu'. An outcome that only mu has is an infinite
-    loss and enters the first probability alone.
+    L = log(mu(z) / mu'(z)) under mu, L' = log(mu'(z) / mu(z)) under mu'. An outcome that only mu
+    has is an infinite loss and enters the first probability alone.
     """
     mu, other = law_array("first", first), law_array("second", second)
     orders = checks.finite_array("epsilon", epsilon)[..., np.newaxis]
     with np.errstate(divide="ignore", invalid="ignore"):
         loss = np.where(mu > 0, np.log(mu) - np.log(other), -np.inf)
     exceeds = loss > orders
-    return ((mu * exceeds).sum(axis=-1) - np.exp(orders[..., 0]) * (other * exceeds).sum(axis=-1))[()]
+    return ((mu * exceeds).sum(axis=-1) - np.exp(orders[..., 0]) * (other * exceeds).sum(axis=-1))[
+        ()
+    ]
 
 
 class MaximalCoupling(NamedTuple):
-    """What two laws nu, nu' share, and what is left of each: the coupling (1 - eta) pi0 + eta pi1, where pi0 stays put.
-    pi1(y, y') = (nu - min)(y) (nu' - min)(y') / eta^2 = nu1(y) nu1'(y'); the printed divisor eta gives it the mass eta.
+    """What two laws nu, nu' share, and what is left of each: the coupling (1 - eta) pi0 + eta pi1,
+    where pi0 stays put. pi1(y, y') = (nu - min)(y) (nu' - min)(y') / eta^2 = nu1(y) nu1'(y'); the
+    printed divisor eta gives it the mass eta.
     """
+
     eta: float  # total variation distance, the mass that is not shared
     shared: np.ndarray  # nu0 = min(nu, nu') / (1 - eta); zeros where eta = 1
     first: np.ndarray  # nu1 = (nu - min) / eta; nu0 where eta = 0
@@ -124,7 +151,8 @@ class MaximalCoupling(NamedTuple):
 
 
 def maximal_coupling(first: ArrayLike, second: ArrayLike) -> MaximalCoupling:
-    """Return nu = (1 - eta) nu0 + eta nu1, nu' = (1 - eta) nu0 + eta nu1', most of it shared (balle, Section 3)."""
+    """Return nu = (1 - eta) nu0 + eta nu1, nu' = (1 - eta) nu0 + eta nu1', most of it shared
+    (balle, Section 3)."""
     one, other = law_array("first", first), law_array("second", second)
     common = np.minimum(one, other)
     left, right = one - common, other - common
@@ -135,15 +163,21 @@ def maximal_coupling(first: ArrayLike, second: ArrayLike) -> MaximalCoupling:
     return MaximalCoupling(eta, shared, left / left.sum(), right / right.sum())
 
 
-def cheapest_coupling(first: ArrayLike, second: ArrayLike, costs: ArrayLike) -> tuple[float, np.ndarray] | None:
-    """Return the least expected cost over couplings of laws, shapes (rows,) and (columns,), and a coupling that has it.
+def cheapest_coupling(
+    first: ArrayLike, second: ArrayLike, costs: ArrayLike
+) -> tuple[float, np.ndarray] | None:
+    """Return the least expected cost over couplings of laws, shapes (rows,) and (columns,), and a
+    coupling that has it.
 
-    An infinite cost forbids a pair: None if no coupling is left (balle, Theorem 7, left-hand side of Equation 6).
+    An infinite cost forbids a pair: None if no coupling is left (balle, Theorem 7, left-hand side
+    of Equation 6).
     """
     one, other = law_array("first", first), law_array("second", second)
     prices = np.asarray(costs, dtype=float)
     if prices.shape != (one.size, other.size) or np.isnan(prices).any():
-        raise ArgumentError(f"costs must have shape {(one.size, other.size)} without NaN, got shape {prices.shape}")
+        raise ArgumentError(
+            f"costs must have shape {(one.size, other.size)} without NaN, got shape {prices.shape}"
+        )
     rows, columns = np.nonzero(np.isfinite(prices))
     marginals = np.zeros((one.size + other.size, rows.size))
     marginals[rows, np.arange(rows.size)] = 1
@@ -151,7 +185,9 @@ def cheapest_coupling(first: ArrayLike, second: ArrayLike, costs: ArrayLike) -> 
     if rows.size == 0:
         return None
     # Both laws sum to 1 up to rounding only; the last equation follows from the others.
-    found = _solved(c=prices[rows, columns], A_eq=marginals[:-1], b_eq=np.concatenate([one, other])[:-1])
+    found = _solved(
+        c=prices[rows, columns], A_eq=marginals[:-1], b_eq=np.concatenate([one, other])[:-1]
+    )
     if found.status == _INFEASIBLE:
         return None
     joint = np.zeros(prices.shape)
@@ -160,59 +196,80 @@ def cheapest_coupling(first: ArrayLike, second: ArrayLike, costs: ArrayLike) -> 
 
 
 def compatible_sum(first: ArrayLike, distances: ArrayLike, group_deltas: ArrayLike) -> float:
-    """Return the sum over k >= 1 of nu(Y_k) delta_k, Y_k the points at distance k from the other support.
+    """Return the sum over k >= 1 of nu(Y_k) delta_k, Y_k the points at distance k from the other
+    support.
 
-    The cost of the cheapest coupling where a distance-compatible one exists, and never above it (balle, Theorem 7,
-    right-hand side of Equation 6). nu is `first`, `distances` lead from its points to those of the other support, and
-    `group_deltas` holds delta_k for k = 0, 1, ....
+    The cost of the cheapest coupling where a distance-compatible one exists, and never above it
+    (balle, Theorem 7, right-hand side of Equation 6). nu is `first`, `distances` lead from its
+    points to those of the other support, and `group_deltas` holds delta_k for k = 0, 1, ....
     """
     one = law_array("first", first)
     deltas = checks.finite_array("group_deltas", group_deltas, ndim=1)
     nearest = np.asarray(distances, dtype=float).min(axis=1)
     held = one > 0
     if not np.isfinite(nearest[held]).all() or nearest[held].max(initial=0) >= deltas.size:
-        raise ArgumentError(f"every point must have a distance of at most {deltas.size - 1}, got {nearest[held].max()}")
+        raise ArgumentError(
+            f"every point must have a distance of at most {deltas.size - 1}, got "
+            f"{nearest[held].max()}"
+        )
     return float(one[held] @ deltas[nearest[held].astype(int)])
 
 
 Curve = Callable[[np.ndarray], np.ndarray]
-"""log delta of one ordered pair at an array of epsilons >= 0; convex and not increasing as delta in exp(epsilon)."""
+"""log delta of one ordered pair at an array of epsilons >= 0; convex and not increasing as delta in
+exp(epsilon)."""
 
 
 class MomentInterval(NamedTuple):
-    """Numbers between which E exp(s L) lies; log `upper` / s bounds the Renyi divergence of order s + 1."""
+    """Numbers between which E exp(s L) lies; log `upper` / s bounds the Renyi divergence of order s
+    + 1."""
+
     lower: float
     upper: float
 
 
 def moment_from_profiles(
-    forward: Curve, backward: Curve, order: float, *, end: float, rate: float = math.inf, width: float = 5e-7
+    forward: Curve,
+    backward: Curve,
+    order: float,
+    *,
+    end: float,
+    rate: float = math.inf,
+    width: float = 5e-7,
 ) -> MomentInterval:
     """Return E exp(s L) of a pair from the profiles of its two orders (balle, Theorem 6),
 
         1 + s (s + 1) int_0^inf (exp(s eps) D(mu || mu') + exp(-(s + 1) eps) D(mu' || mu)) d eps.
 
-    In alpha = exp(epsilon) a divergence is convex, so that between two points a chord lies above it and, by Jensen's
-    inequality, its value at the centroid of the weight alpha^(s - 1) (or alpha^-(s + 2)), times the weight, lies below
-    its integral. Panels are made smaller until both agree within the relative `width`.
+    In alpha = exp(epsilon) a divergence is convex, so that between two points a chord lies above it
+    and, by Jensen's inequality, its value at the centroid of the weight alpha^(s - 1) (or alpha^-(s
+    + 2)), times the weight, lies below its integral. Panels are made smaller until both agree
+    within the relative `width`.
 
     Parameters
     ----------
     forward, backward : log D_{exp(epsilon)} of the pair and of the pair reversed.
     order : s, above 0.
     end : where the integration stops, in nats.
-    rate : both divergences fall at least like exp(-rate (epsilon - end)) beyond `end`, rate > s; infinite where they
-        are 0 there. For a log-concave loss (Gaussian noise) the rate at `end` is minus the slope of log delta.
+    rate : both divergences fall at least like exp(-rate (epsilon - end)) beyond `end`, rate > s;
+    infinite where they
+        are 0 there. For a log-concave loss (Gaussian noise) the rate at `end` is minus the slope of
+        log delta.
     """
     s = checks.real("order", order, above=0)
     last = checks.real("end", end, above=0)
     if not rate > s:
-        raise ArgumentError(f"the profiles must fall faster than exp(-s epsilon) beyond end for a finite moment, got "
-                            f"rate = {rate:g} and s = {s:g}; take a later end")
+        raise ArgumentError(
+            "the profiles must fall faster than exp(-s epsilon) beyond end for a "
+            "finite moment, got "
+            f"rate = {rate:g} and s = {s:g}; take a later end"
+        )
     tail = 0.0
     if math.isfinite(rate):
         first, second = (float(curve(np.array([last]))[0]) for curve in (forward, backward))
-        tail = math.exp(first + s * last) / (rate - s) + math.exp(second - (s + 1) * last) / (rate + s + 1)
+        tail = math.exp(first + s * last) / (rate - s) + math.exp(second - (s + 1) * last) / (
+            rate + s + 1
+        )
     panels = 1024
     while True:
         edges = np.linspace(0.0, last, panels + 1)
@@ -226,14 +283,19 @@ def moment_from_profiles(
         # the error is of second order in the width of a panel
         panels = math.ceil(panels * max(1.5, 1.1 * math.sqrt((high - low) / (width * low))))
         if panels > 2**20:
-            raise NumericalError(f"the moment must be known within a relative {width:g}, got {low:.10g} to {high:.10g};"
-                                 " take a larger width or a smaller order")
+            raise NumericalError(
+                f"the moment must be known within a relative {width:g}, got "
+                f"{low:.10g} to {high:.10g};"
+                " take a larger width or a smaller order"
+            )
 
 
 def tail_rate(curve: Curve, end: float) -> float:
-    """Return a rate at which a log-concave divergence falls beyond `end` at least: by a secant before it.
+    """Return a rate at which a log-concave divergence falls beyond `end` at least: by a secant
+    before it.
 
-    It is log-concave if the density of the loss is (Gaussian noise), which it convolves with 1 - exp(-u) on u >= 0.
+    It is log-concave if the density of the loss is (Gaussian noise), which it convolves with 1 -
+    exp(-u) on u >= 0.
     """
     step = 1e-3 * end
     before, after = curve(np.array([end - step, end]))
@@ -241,11 +303,14 @@ def tail_rate(curve: Curve, end: float) -> float:
 
 
 def _enclose(curve: Curve, edges: np.ndarray, power: float) -> tuple[float, float]:
-    """Bounds on the integral of exp(power eps) D(eps) d eps = alpha^(power - 1) D d alpha over the panels."""
+    """Bounds on the integral of exp(power eps) D(eps) d eps = alpha^(power - 1) D d alpha over the
+    panels."""
     start, step = edges[:-1], np.diff(edges)
-    # integrals over [eps, eps + h] of exp(power eps) and exp((power + 1) eps) d eps, relative to the left end
+    # integrals over [eps, eps + h] of exp(power eps) and exp((power + 1) eps) d eps, relative to
+    # the left end
     mass = _growth(power, step)
-    centroid = _growth(power + 1, step) / mass  # of alpha, relative to alpha at the left end: in [1, exp(h)]
+    # of alpha, relative to alpha at the left end: in [1, exp(h)]
+    centroid = _growth(power + 1, step) / mass
     values = np.exp(curve(edges))
     weight = np.exp(power * start) * mass
     share = np.clip((centroid - 1) / np.expm1(step), 0.0, 1.0)
@@ -260,48 +325,66 @@ def _growth(power: float, step: np.ndarray) -> np.ndarray:
 
 
 class WorstMechanism(NamedTuple):
-    """The largest divergence that any (epsilon, delta)-DP mechanism can have on two laws of samples."""
+    """The largest divergence that any (epsilon, delta)-DP mechanism can have on two laws of
+    samples."""
+
     divergence: float
     dual: float  # an upper end for all mechanisms, by weak duality
-    event: np.ndarray  # probability of 1 on each sample, of a mechanism of one bit that attains the divergence
+    # probability of 1 on each sample, of a mechanism of one bit that attains the divergence
+    event: np.ndarray
 
 
 def worst_mechanism(
-    first: ArrayLike, second: ArrayLike, neighbours: Sequence[tuple[int, int]], epsilon: float, delta: float,
+    first: ArrayLike,
+    second: ArrayLike,
+    neighbours: Sequence[tuple[int, int]],
+    epsilon: float,
+    delta: float,
     alpha: float,
 ) -> WorstMechanism:
     """Return the largest D_alpha(omega K || omega' K) over all (epsilon, delta)-DP mechanisms K.
 
-    An event enters only through its probabilities f(y) given the sample y. They come from an (epsilon, delta)-DP
-    mechanism exactly if, for neighbouring y and y' in both orders, f(y) <= exp(epsilon) f(y') + delta and
-    1 - f(y) <= exp(epsilon) (1 - f(y')) + delta. So the supremum over events is the linear program
-    max sum over y of (omega(y) - alpha omega'(y)) f(y), and the bit that is 1 with probability f attains it. It decides
-    for one design what balle, Section 5 asks of all.
+    An event enters only through its probabilities f(y) given the sample y. They come from an
+    (epsilon, delta)-DP mechanism exactly if, for neighbouring y and y' in both orders, f(y) <=
+    exp(epsilon) f(y') + delta and 1 - f(y) <= exp(epsilon) (1 - f(y')) + delta. So the supremum
+    over events is the linear program max sum over y of (omega(y) - alpha omega'(y)) f(y), and the
+    bit that is 1 with probability f attains it. It decides for one design what balle, Section 5
+    asks of all.
 
     Parameters
     ----------
     first, second : laws omega and omega' of the sample on two data sets, shape (samples,).
     neighbours : positions of neighbouring samples, each pair once; the relation is symmetric.
-    epsilon, delta, alpha : the base guarantee; the order exp(epsilon') of the divergence, at least 1.
+    epsilon, delta, alpha : the base guarantee; the order exp(epsilon') of the divergence, at least
+    1.
     """
     one, other = law_array("first", first), law_array("second", second)
     order = checks.real("alpha", alpha, at_least=1)
     growth = math.exp(checks.real("epsilon", epsilon, at_least=0))
     gap = checks.real("delta", delta, at_least=0, at_most=1)
     pairs = np.array([*neighbours, *((b, a) for a, b in neighbours)], dtype=int).reshape(-1, 2)
-    if one.shape != other.shape or (pairs.size and not (pairs.min() >= 0 and pairs.max() < one.size)):
-        raise ArgumentError(f"both laws and all neighbours must be about the same samples, got {one.size} and "
-                            f"{other.size} samples; give positions below that")
+    if one.shape != other.shape or (
+        pairs.size and not (pairs.min() >= 0 and pairs.max() < one.size)
+    ):
+        raise ArgumentError(
+            "both laws and all neighbours must be about the same samples, got "
+            f"{one.size} and "
+            f"{other.size} samples; give positions below that"
+        )
     left, right = pairs.T
-    # f(y) - e f(y') <= delta, and e f(y') - f(y) <= e - 1 + delta for the complement, its two samples interchanged
+    # f(y) - e f(y') <= delta, and e f(y') - f(y) <= e - 1 + delta for the complement, its two
+    # samples interchanged
     bound = np.zeros((len(pairs), one.size))
     bound[np.arange(len(pairs)), left] = 1
     bound[np.arange(len(pairs)), right] = -growth
     limits = np.repeat([gap, growth - 1 + gap], len(pairs))
     table = np.concatenate([bound, -bound])
     found = _solved(c=order * other - one, A_ub=table, b_ub=limits, bounds=(0, 1))
-    # weak duality, whatever the solver's accuracy: what its multipliers leave over is paid where f = 1
+    # weak duality, whatever the solver's accuracy: what its multipliers leave over is paid where f
+    # = 1
     multipliers = np.maximum(-found.ineqlin.marginals, 0.0)
-    dual = float(limits @ multipliers + np.maximum(one - order * other - multipliers @ table, 0.0).sum())
+    dual = float(
+        limits @ multipliers + np.maximum(one - order * other - multipliers @ table, 0.0).sum()
+    )
     event = np.asarray(found.x)
     return WorstMechanism(max(0.0, float((one - order * other) @ event)), max(0.0, dual), event)

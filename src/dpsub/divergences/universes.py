@@ -1,6 +1,8 @@
-"""Tiny universes in full: all samples as counts of records, their laws and distances, and exact profiles.
+"""Tiny universes in full: all samples as counts of records, their laws and distances, and exact
+profiles.
 
-A mechanism on a tiny space is a matrix, shape (samples, outcomes); its exact profile compares all pairs of samples.
+A mechanism on a tiny space is a matrix, shape (samples, outcomes); its exact profile compares all
+pairs of samples.
 """
 
 from __future__ import annotations
@@ -30,13 +32,19 @@ def sample_law(sampler: str, data: Dataset, size: float) -> dict[Dataset, float]
     `size` is the rate of the `sampler` "poisson", the number of records drawn of "wor" and "wr".
     """
     if any(count not in (0, 1) for count in data):
-        raise ArgumentError(f"data must be a set, got counts {data}; samples may be multisets, data sets not")
+        raise ArgumentError(
+            f"data must be a set, got counts {data}; samples may be multisets, data sets not"
+        )
     records = [record for record, count in enumerate(data) if count]
     n = len(records)
     if checks.one_of("sampler", sampler, ("poisson", "wor", "wr")) == "poisson":
         rate = checks.real("rate", size, at_least=0, at_most=1)
         sizes = range(n + 1)
-        drawn = [(c, rate**k * (1 - rate) ** (n - k)) for k in sizes for c in itertools.combinations(records, k)]
+        drawn = [
+            (c, rate**k * (1 - rate) ** (n - k))
+            for k in sizes
+            for c in itertools.combinations(records, k)
+        ]
     elif sampler == "wor":
         m = checks.integer("m", size, at_least=1, at_most=n, at_most_name="n")
         drawn = [(chosen, 1 / math.comb(n, m)) for chosen in itertools.combinations(records, m)]
@@ -52,36 +60,52 @@ def sample_law(sampler: str, data: Dataset, size: float) -> dict[Dataset, float]
 
 
 def multinomial(data: Dataset, sample: Dataset, *, printed: bool = False) -> float:
-    """Return m! / n^m prod over the universe of x_u^y_u / y_u!, the law of a sample drawn with replacement.
+    """Return m! / n^m prod over the universe of x_u^y_u / y_u!, the law of a sample drawn with
+    replacement.
 
-    As `printed` the factor is x_u / y_u!, which is 0 for every record outside the data (balle, Section 4).
+    As `printed` the factor is x_u / y_u!, which is 0 for every record outside the data (balle,
+    Section 4).
     """
     m = sum(sample)
-    factors = [float(count if printed else count**drawn) for count, drawn in zip(data, sample, strict=True)]
-    return float(math.factorial(m) / sum(data) ** m * math.prod(factors) / math.prod(map(math.factorial, sample)))
+    factors = [
+        float(count if printed else count**drawn) for count, drawn in zip(data, sample, strict=True)
+    ]
+    return float(
+        math.factorial(m)
+        / sum(data) ** m
+        * math.prod(factors)
+        / math.prod(map(math.factorial, sample))
+    )
 
 
 @dataclass(frozen=True)
 class Space:
     """All samples that can occur, and the relation of those that are neighbours."""
+
     samples: tuple[Dataset, ...]
     relation: Relation
 
     @classmethod
     def sets(cls, universe: int, sizes: Sequence[int], relation: Relation) -> Space:
         """Return all sets of records with these sizes."""
-        return cls(tuple(x for x in itertools.product((0, 1), repeat=universe) if sum(x) in sizes), relation)
+        return cls(
+            tuple(x for x in itertools.product((0, 1), repeat=universe) if sum(x) in sizes),
+            relation,
+        )
 
     @classmethod
     def multisets(cls, universe: int, size: int, relation: Relation) -> Space:
         """Return all multisets of records of this size."""
         chosen = itertools.combinations_with_replacement(range(universe), size)
-        return cls(tuple(tuple(drawn.count(record) for record in range(universe)) for drawn in chosen), relation)
+        return cls(
+            tuple(tuple(drawn.count(record) for record in range(universe)) for drawn in chosen),
+            relation,
+        )
 
     @cached_property
     def distances(self) -> np.ndarray:
-        """Path distances, shape (samples, samples): |y| + |y'| - 2 |y and y'| for add_remove; for substitute
-        |y| - |y and y'| at equal sizes and infinite at others."""
+        """Path distances, shape (samples, samples): |y| + |y'| - 2 |y and y'| for add_remove; for
+        substitute |y| - |y and y'| at equal sizes and infinite at others."""
         counts = np.array(self.samples)
         shared = np.minimum(counts[:, np.newaxis], counts[np.newaxis]).sum(axis=2)
         sizes = counts.sum(axis=1)
@@ -103,19 +127,22 @@ EDGES = np.linspace(-8.0, 12.0, 2001)  # of the bins of a noisy sum
 
 
 def dirichlet_kernel(space: Space, outcomes: int, rng: np.random.Generator) -> np.ndarray:
-    """Return a mechanism whose outcome laws are independent and uniform over the simplex, shape (samples, outcomes)."""
+    """Return a mechanism whose outcome laws are independent and uniform over the simplex, shape
+    (samples, outcomes)."""
     return rng.dirichlet(np.ones(outcomes), size=len(space.samples))
 
 
 def membership_kernel(space: Space, record: int, keep_probability: float) -> np.ndarray:
-    """Return randomised response on whether `record` is in the sample, outcome 0 if so (balle, Section 5)."""
+    """Return randomised response on whether `record` is in the sample, outcome 0 if so (balle,
+    Section 5)."""
     inside = np.array([sample[record] > 0 for sample in space.samples])
     first = np.where(inside, keep_probability, 1 - keep_probability)
     return np.column_stack([first, 1 - first])
 
 
 def size_and_membership_kernel(space: Space, record: int, keep_probability: float) -> np.ndarray:
-    """Return the size of the sample with randomised membership of `record`: private under substitution only."""
+    """Return the size of the sample with randomised membership of `record`: private under
+    substitution only."""
     answer = membership_kernel(space, record, keep_probability)
     sizes = np.array(space.samples).sum(axis=1)
     kernel = np.zeros((len(sizes), sizes.max() + 1, 2))
@@ -123,8 +150,11 @@ def size_and_membership_kernel(space: Space, record: int, keep_probability: floa
     return kernel.reshape(len(sizes), -1)
 
 
-def noisy_sum_kernel(space: Space, mechanism: str, values: Sequence[float], scale: float) -> np.ndarray:
-    """Return the bin masses of a sum of the records' `values` with noise of the kind `mechanism`, exactly.
+def noisy_sum_kernel(
+    space: Space, mechanism: str, values: Sequence[float], scale: float
+) -> np.ndarray:
+    """Return the bin masses of a sum of the records' `values` with noise of the kind `mechanism`,
+    exactly.
 
     Binning is post-processing, so its divergences are lower bounds.
     """
@@ -135,17 +165,21 @@ def noisy_sum_kernel(space: Space, mechanism: str, values: Sequence[float], scal
 
 
 class KernelProfile(Profile):
-    """Exact group profiles of a mechanism on a tiny space: the largest divergence of all pairs within a distance.
-    `kernel`, shape (samples, outcomes), holds the outcome's law for each sample; `distances`, shape (samples, samples),
-    are symmetric path distances, infinite for pairs that no path joins.
+    """Exact group profiles of a mechanism on a tiny space: the largest divergence of all pairs
+    within a distance. `kernel`, shape (samples, outcomes), holds the outcome's law for each sample;
+    `distances`, shape (samples, samples), are symmetric path distances, infinite for pairs that no
+    path joins.
     """
 
     def __init__(self, kernel: ArrayLike, distances: ArrayLike) -> None:
         self.kernel = law_array("kernel", kernel)
         self.distances = np.asarray(distances, dtype=float)
         if self.distances.shape != (len(self.kernel), len(self.kernel)):
-            raise ArgumentError(f"distances must be a square matrix over {len(self.kernel)} samples, got shape "
-                                f"{self.distances.shape}")
+            raise ArgumentError(
+                f"distances must be a square matrix over {len(self.kernel)} "
+                "samples, got shape "
+                f"{self.distances.shape}"
+            )
         # samples with one law (sums that agree) are compared once
         seen: dict[bytes, int] = {}
         self._place = [seen.setdefault(law.tobytes(), len(seen)) for law in self.kernel]
@@ -153,9 +187,14 @@ class KernelProfile(Profile):
         self._known: dict[float, np.ndarray] = {}
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
-        order, distance = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(occurrences, dtype=int))
+        order, distance = np.broadcast_arrays(
+            np.asarray(epsilon, dtype=float), np.asarray(occurrences, dtype=int)
+        )
         deltas = [self.deltas(float(value)) for value in order.ravel()]
-        found = [delta[min(int(steps), len(delta) - 1)] for delta, steps in zip(deltas, distance.ravel(), strict=True)]
+        found = [
+            delta[min(int(steps), len(delta) - 1)]
+            for delta, steps in zip(deltas, distance.ravel(), strict=True)
+        ]
         with np.errstate(divide="ignore"):
             return np.log(np.array(found)).reshape(order.shape)[()]
 
@@ -169,7 +208,8 @@ class KernelProfile(Profile):
         return float(np.max(losses, where=self.kernel[rows] > 0, initial=0.0))
 
     def deltas(self, epsilon: float) -> np.ndarray:
-        """Return delta_k(epsilon), any real epsilon, for k = 0, 1, ..., the largest finite distance.
+        """Return delta_k(epsilon), any real epsilon, for k = 0, 1, ..., the largest finite
+        distance.
 
         Beyond 700 nats, where exp(epsilon) overflows, it is the value at 700: an upper bound.
         """
@@ -190,53 +230,82 @@ Design = Mapping[Dataset, Mapping[Dataset, float]]
 @dataclass(frozen=True)
 class MembershipLoss:
     """What randomised membership of one record loses under a sampler, next to the lemma's value."""
+
     eta: float  # largest total variation distance between samples of neighbours
-    inclusion: float  # largest probability of the record in the sample of a data set that holds it, a neighbour not
+    # largest probability of the record in the sample of a data set that holds it, a neighbour not
+    inclusion: float
     natural: bool  # whether every record of a data set can be in its sample, and no other one can
     exact: float  # profile of the subsampled mechanism at epsilon'
     claimed: float  # eta psi_p(epsilon)
 
     def lower_bound(self) -> float:
-        """Return the lemma's value, a lower bound on what any analysis of the sampler alone can promise.
+        """Return the lemma's value, a lower bound on what any analysis of the sampler alone can
+        promise.
 
-        UnsupportedError unless the corrected lemma covers the design: natural, and its inclusion probability is eta.
+        UnsupportedError unless the corrected lemma covers the design: natural, and its inclusion
+        probability is eta.
         """
         if not self.natural:
-            raise UnsupportedError("the lower bound by membership needs a natural sampler, got one that leaves out a "
-                                   "record for good or adds one; check its law")
+            raise UnsupportedError(
+                "the lower bound by membership needs a natural sampler, got one "
+                "that leaves out a "
+                "record for good or adds one; check its law"
+            )
         if abs(self.inclusion - self.eta) > 1e-12:
-            raise UnsupportedError(f"the lower bound by membership needs an inclusion probability of eta = "
-                                   f"{self.eta:g}, got {self.inclusion:g}; the printed lemma omits this and is false")
+            raise UnsupportedError(
+                "the lower bound by membership needs an inclusion probability "
+                "of eta = "
+                f"{self.eta:g}, got {self.inclusion:g}; the printed lemma omits "
+                "this and is false"
+            )
         return self.claimed
 
 
 def membership_loss(
-    design: Design, pairs: Sequence[tuple[Dataset, Dataset]], record: int, keep_probability: float, epsilon: float
+    design: Design,
+    pairs: Sequence[tuple[Dataset, Dataset]],
+    record: int,
+    keep_probability: float,
+    epsilon: float,
 ) -> MembershipLoss:
-    """Return the exact loss of randomised membership of `record` over neighbouring data sets, with the lemma's value.
+    """Return the exact loss of randomised membership of `record` over neighbouring data sets, with
+    the lemma's value.
 
-    Both orders of the pairs are looked at. p = `keep_probability` >= 1/2 (otherwise report the flipped bit, which has
-    1 - p); `epsilon` is the base one. balle, Lemma 12, with the hypothesis that it omits.
+    Both orders of the pairs are looked at. p = `keep_probability` >= 1/2 (otherwise report the
+    flipped bit, which has 1 - p); `epsilon` is the base one. balle, Lemma 12, with the hypothesis
+    that it omits.
     """
     p = checks.real("keep_probability", keep_probability, at_least=0.5, at_most=1)
     order = checks.real("epsilon", epsilon, at_least=0)
-    shares = {data: sum(q for sample, q in law.items() if sample[record]) for data, law in design.items()}
+    shares = {
+        data: sum(q for sample, q in law.items() if sample[record]) for data, law in design.items()
+    }
     both = [*pairs, *((b, a) for a, b in pairs)]
     eta = 0.0
     for x, other in pairs:
         away = design[other]
-        eta = max(eta, sum(max(0.0, p_x - away.get(sample, 0.0)) for sample, p_x in design[x].items()))
-    inclusion = max((shares[one] for one, two in both if one[record] and not two[record]), default=0.0)
+        eta = max(
+            eta, sum(max(0.0, p_x - away.get(sample, 0.0)) for sample, p_x in design[x].items())
+        )
+    inclusion = max(
+        (shares[one] for one, two in both if one[record] and not two[record]), default=0.0
+    )
     alpha = 1 + eta * np.expm1(order)
     exact = 0.0
     for one, two in both:
         yes, other_yes = ((1 - p) + (2 * p - 1) * shares[data] for data in (one, two))
-        exact = max(exact, max(0.0, yes - alpha * other_yes) + max(0.0, (1 - yes) - alpha * (1 - other_yes)))
+        exact = max(
+            exact, max(0.0, yes - alpha * other_yes) + max(0.0, (1 - yes) - alpha * (1 - other_yes))
+        )
     natural = all(_natural(data, law) for data, law in design.items())
-    return MembershipLoss(eta, inclusion, natural, exact, eta * float(MembershipProfile(p).delta(order)))
+    return MembershipLoss(
+        eta, inclusion, natural, exact, eta * float(MembershipProfile(p).delta(order))
+    )
 
 
 def _natural(data: Dataset, law: Mapping[Dataset, float]) -> bool:
     """Whether every record of the data can be in the sample, and no other one."""
-    drawn = np.array([sample for sample, probability in law.items() if probability > 0]).sum(axis=0) > 0
+    drawn = (
+        np.array([sample for sample, probability in law.items() if probability > 0]).sum(axis=0) > 0
+    )
     return bool((drawn == (np.array(data) > 0)).all())

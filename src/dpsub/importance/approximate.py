@@ -1,9 +1,11 @@
-"""Proved (epsilon, delta) of weighted DP-Lloyd on one importance sample, with norm and with Gaussian noise.
+"""Proved (epsilon, delta) of weighted DP-Lloyd on one importance sample, with norm and with
+Gaussian noise.
 
-A record (w, x) moves one count by w and one sum by w x: NormPair(1, w / beta_count) times NormPair(d, w |x| / beta_sum)
-dominates a round, whatever the past.  T rounds are composed, and sampling amplifies the whole once; the pair being
-symmetric, one bound serves both directions.  The loss of norm noise has an even law G in closed form (Theorem 5); one
-that is larger in convex order, here on a grid, has larger divergences (Theorem 6): docs/importance.md, sections 5 to 7.
+A record (w, x) moves one count by w and one sum by w x: NormPair(1, w / beta_count) times
+NormPair(d, w |x| / beta_sum) dominates a round, whatever the past. T rounds are composed, and
+sampling amplifies the whole once; the pair being symmetric, one bound serves both directions. The
+loss of norm noise has an even law G in closed form (Theorem 5); one that is larger in convex order,
+here on a grid, has larger divergences (Theorem 6): docs/importance.md, sections 5 to 7.
 """
 
 from __future__ import annotations
@@ -27,16 +29,22 @@ from dpsub.importance.calibrate import LloydCalibration
 from dpsub.importance.losses import MOST, base_order, inclusion, loss_when_removed
 from dpsub.noise import GaussianProfile
 
-CELLS = 1000  # grid steps in the larger of the two shifts: epsilon is off by less than about 1e-3 of the pure loss
+# grid steps in the larger of the two shifts: epsilon is off by less than about 1e-3 of the pure
+# loss
+CELLS = 1000
 _EPS = float(np.finfo(float).eps)
 _GROWTH = 1.02
-_TABLE = 1000  # weights of more than twice as many records are bracketed by a table's: a climb takes hundreds of steps
+# weights of more than twice as many records are bracketed by a table's: a climb takes hundreds of
+# steps
+_TABLE = 1000
 
 
 @dataclass(frozen=True)
 class NormPair:
-    """Noise of density exp(-|z|_2) in d dimensions on values at distance `shift`, in units of its scale; symmetric,
-    losses in [-shift, shift]; d = 1 is Laplace.  NumericalError beyond 600 nats (e^L is no double) or below 1e-300."""
+    """Noise of density exp(-|z|_2) in d dimensions on values at distance `shift`, in units of its
+    scale; symmetric, losses in [-shift, shift]; d = 1 is Laplace. NumericalError beyond 600 nats
+    (e^L is no double) or below 1e-300."""
+
     d: int
     shift: float
 
@@ -44,8 +52,11 @@ class NormPair:
         object.__setattr__(self, "d", checks.integer("d", self.d, at_least=1, at_most=MOST))
         object.__setattr__(self, "shift", checks.real("shift", self.shift, above=0))
         if not 1e-300 <= self.shift <= 600:
-            raise NumericalError(f"losses must be at most 600 nats (at least 1e-300), got {self.shift:g}; "
-                                 "raise the noise")
+            raise NumericalError(
+                "losses must be at most 600 nats (at least 1e-300), got "
+                f"{self.shift:g}; "
+                "raise the noise"
+            )
 
     @cached_property
     def flat_share(self) -> float:
@@ -72,7 +83,8 @@ class NormPair:
         return float(np.logaddexp.reduce(np.concatenate(logs)))
 
     def _shortfall(self, x: np.ndarray) -> np.ndarray:
-        """E (x - L)_+ under G at -D <= x <= 0, from sums of positive terms alone: (1 + nu) / 2 has Beta(a, a) laws."""
+        """E (x - L)_+ under G at -D <= x <= 0, from sums of positive terms alone: (1 + nu) / 2 has
+        Beta(a, a) laws."""
         below, share = np.clip((1 + x / self.shift) / 2, 0.0, 0.5), self.flat_share
         other = 2 * (1 - share) * _beta_shortfall(below, (self.d + 1) / 2)
         if self.d == 1:  # the first part is atoms
@@ -80,13 +92,16 @@ class NormPair:
         return (2 * share * _beta_shortfall(below, (self.d - 1) / 2) + other) * self.shift
 
     def upper_law(self, step: float) -> PrivacyLossDistribution:
-        """Bound the law of the loss from above on the multiples of `step`: second differences of x -> E (x - L)_+."""
-        # no less than D / step after rounding: the ends of the grid must not lie inside of those of the law
+        """Bound the law of the loss from above on the multiples of `step`: second differences of x
+        -> E (x - L)_+."""
+        # no less than D / step after rounding: the ends of the grid must not lie inside of those of
+        # the law
         reach = max(1, math.ceil(self.shift / step * (1 + 4 * _EPS)))
         # at and beyond -D the shortfall is 0
         shortfall = self._shortfall(np.maximum(np.arange(-reach, 1) * step, -self.shift))
         slope = np.diff(shortfall, prepend=0.0) / step
-        # where rounding makes a mass negative it is 0, which moves mass from the middle outwards, as does rounding up
+        # where rounding makes a mass negative it is 0, which moves mass from the middle outwards,
+        # as does rounding up
         lower = np.maximum(np.diff(slope), 0.0)
         base = np.concatenate([lower, [max(0.0, 1 - 2 * float(lower.sum()))], lower[::-1]])
         indices = np.arange(-reach, reach + 1)
@@ -95,24 +110,27 @@ class NormPair:
         return PrivacyLossDistribution(step, indices, masses, "upper")
 
     def rounding(self, reach: int) -> float:
-        """Bound of the relative error of shortfalls and of the normaliser, hence of all divergences (Theorem 6)."""
+        """Bound of the relative error of shortfalls and of the normaliser, hence of all divergences
+        (Theorem 6)."""
         powers = (self.d + 3) * (2 + math.log(2 * reach + 2))
         return 8 * _EPS * (100 + powers + _terms(self.d) + self.shift)
 
 
 def _terms(d: int) -> int:
-    """Number of terms of the series: terms fall like j exp(-j^2 / (2 d)), then by a quarter or more; e^-60 is left."""
+    """Number of terms of the series: terms fall like j exp(-j^2 / (2 d)), then by a quarter or
+    more; e^-60 is left."""
     return int(120 + 16 * math.sqrt(d))
 
 
 def _beta_shortfall(x: np.ndarray, a: float) -> np.ndarray:
-    """E (x - B)_+ for B ~ Beta(a, a), 0 <= x <= 1/2, as positive terms (Euler's transformation of 2F1): it is x^{a+1}
-    (1 - x)^{a+1} 2F1(2a + 1, 2; a + 2; x) / (a (a + 1) B(a, a))."""
+    """E (x - B)_+ for B ~ Beta(a, a), 0 <= x <= 1/2, as positive terms (Euler's transformation of
+    2F1): it is x^{a+1} (1 - x)^{a+1} 2F1(2a + 1, 2; a + 2; x) / (a (a + 1) B(a, a))."""
     term, total = np.ones(x.shape), np.ones(x.shape)
     for j in range(_terms(int(2 * a + 1))):
         term *= x * ((2 * a + 1 + j) * (2 + j) / ((a + 2 + j) * (1 + j)))
         total += term
-        # terms begin at 1 and their ratios fall: what is below the rounding of its sum falls, and adds nothing any more
+        # terms begin at 1 and their ratios fall: what is below the rounding of its sum falls, and
+        # adds nothing any more
         if j % 16 == 15 and (term < 1e-17 * total).all():
             break
     log_beta = 2 * math.lgamma(a) - math.lgamma(2 * a)
@@ -123,8 +141,10 @@ def _beta_shortfall(x: np.ndarray, a: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class LloydLoss:
-    """`n_iterations` rounds of noisy count and sum in d dimensions for one record that moves them by count_shift = w /
-    beta_count > 0 and sum_shift = w |x|_2 / beta_sum >= 0; `cells`: steps of the grid of losses in the larger shift."""
+    """`n_iterations` rounds of noisy count and sum in d dimensions for one record that moves them
+    by count_shift = w / beta_count > 0 and sum_shift = w |x|_2 / beta_sum >= 0; `cells`: steps of
+    the grid of losses in the larger shift."""
+
     d: int
     sum_shift: float
     count_shift: float
@@ -145,15 +165,20 @@ class LloydLoss:
 
     @cached_property
     def composition(self) -> ComposedLoss:
-        """Upper bounds of the loss of all rounds, either direction; NumericalError if a shift exceeds 600 nats."""
+        """Upper bounds of the loss of all rounds, either direction; NumericalError if a shift
+        exceeds 600 nats."""
         step = max(self.sum_shift, self.count_shift) / self.cells
         shifts = [(1, self.count_shift)] + [(self.d, self.sum_shift)] * int(self.sum_shift > 0)
-        pairs = [NormPair(d, shift) for d, shift in shifts]  # all, before one that is out of range spoils the grid
-        return ComposedLoss([pair.upper_law(step) for pair in pairs], [self.n_iterations] * len(pairs))
+        # all, before one that is out of range spoils the grid
+        pairs = [NormPair(d, shift) for d, shift in shifts]
+        return ComposedLoss(
+            [pair.upper_law(step) for pair in pairs], [self.n_iterations] * len(pairs)
+        )
 
     def epsilon(self, delta: float) -> float:
-        """An epsilon >= 0 at which delta is proved, at most the pure loss: the best of several tilts, as the steepest
-        one certifies nothing below the top of the law where the largest loss alone is likelier than delta."""
+        """An epsilon >= 0 at which delta is proved, at most the pure loss: the best of several
+        tilts, as the steepest one certifies nothing below the top of the law where the largest loss
+        alone is likelier than delta."""
         goal, best = checks.real("delta", delta, above=0, below=1), self.pure
         with contextlib.suppress(NumericalError):  # what has been found until then is proved
             law = self.composition
@@ -166,7 +191,8 @@ class LloydLoss:
         return best
 
     def sampled_epsilon(self, q: float, delta: float) -> float:
-        """An epsilon that is proved at `delta` for a record that is included with probability at most q."""
+        """An epsilon that is proved at `delta` for a record that is included with probability at
+        most q."""
         rate, goal = float(inclusion(q)), checks.real("delta", delta, above=0, below=1)
         return float(loss_when_removed(self.epsilon(goal / rate), rate)) if goal < rate else 0.0
 
@@ -174,28 +200,32 @@ class LloydLoss:
 def certified_epsilon(
     calibration: LloydCalibration, delta: float, *, tolerance: float = 0.01, cells: int = CELLS
 ) -> float:
-    """Return an epsilon proved at `delta` for every record in the ball, whatever the data, if the first centres do not
-    depend on them.
+    """Return an epsilon proved at `delta` for every record in the ball, whatever the data, if the
+    first centres do not depend on them.
 
     The proof: docs/importance.md, section 6.
 
     Parameters
     ----------
-    calibration : feasible, not `released`, whose noise bounds nothing; rates must not fall in the norm, as for all here
-    delta : in (0, 1)
-    tolerance : at least 0; the relative excess over what some record in the ball has at which the search ends
-    cells : steps of the grid of losses, see :class:`LloydLoss`
+    calibration : feasible, not `released`, whose noise bounds nothing; rates must not fall in the
+    norm, as for all here delta : in (0, 1) tolerance : at least 0; the relative excess over what
+    some record in the ball has at which the search ends cells : steps of the grid of losses, see
+    :class:`LloydLoss`
 
     Returns
     -------
-    float : nats, of all rounds; first centres that are drawn from the data, as in mode stated, are no part of it
+    float : nats, of all rounds; first centres that are drawn from the data, as in mode stated, are
+    no part of it
     """
     radius, slack = calibration.facts.radius, checks.real("tolerance", tolerance, at_least=0)
     proved = partial(_proved_between, calibration, delta, cells)
     if calibration.sampler in ("full", "unif"):
         return proved(radius, radius)
     found = max(proved(z, z) for z in (0.0, radius))
-    heap = [(-proved(low, high), low, high) for low, high in itertools.pairwise(np.linspace(0.0, radius, 17).tolist())]
+    heap = [
+        (-proved(low, high), low, high)
+        for low, high in itertools.pairwise(np.linspace(0.0, radius, 17).tolist())
+    ]
     heapq.heapify(heap)
     for _ in range(400):
         bound, low, high = heap[0]
@@ -208,11 +238,17 @@ def certified_epsilon(
     return min(-heap[0][0], calibration.psi)
 
 
-def _proved_between(calibration: LloydCalibration, delta: float, cells: int, low: float, high: float) -> float:
-    """Epsilon of all records with norms from low to high: no larger norm, weight or probability is among them."""
+def _proved_between(
+    calibration: LloydCalibration, delta: float, cells: int, low: float, high: float
+) -> float:
+    """Epsilon of all records with norms from low to high: no larger norm, weight or probability is
+    among them."""
     if calibration.mode == "released":
-        raise UnsupportedError("the noise of mode released has an exponential radius, for which no loss is bounded; "
-                               "use stated or repaired")
+        raise UnsupportedError(
+            "the noise of mode released has an exponential radius, for which no "
+            "loss is bounded; "
+            "use stated or repaired"
+        )
     rates = calibration.rates([low, high])
     if not math.isfinite(calibration.s):
         return math.inf
@@ -223,20 +259,23 @@ def _proved_between(calibration: LloydCalibration, delta: float, cells: int, low
 
 
 def sampled_gaussian_delta(epsilon: float, q: ArrayLike, mu: ArrayLike) -> np.ndarray:
-    """Return q G(log(1 + (e^eps - 1) / q), mu), exact, G the profile of N(mu, 1) against N(0, 1), at eps >= 0, with q
-    in (0, 1] and mu > 0, the shift at the weight that goes with q."""
+    """Return q G(log(1 + (e^eps - 1) / q), mu), exact, G the profile of N(mu, 1) against N(0, 1),
+    at eps >= 0, with q in (0, 1] and mu > 0, the shift at the weight that goes with q."""
     order = checks.real("epsilon", epsilon, at_least=0)
     chance, shift = np.broadcast_arrays(inclusion(q), checks.finite_array("mu", mu))
     if shift.size and shift.min() <= 0:
-        raise ArgumentError(f"mu must be above 0, got {shift.min():g}; a record without influence needs no noise")
+        raise ArgumentError(
+            f"mu must be above 0, got {shift.min():g}; a record without influence needs no noise"
+        )
     log_delta = GaussianProfile(1.0).group_log_delta(base_order(np.asarray(order), chance), shift)
     return np.asarray(chance * np.exp(log_delta))
 
 
 def gaussian_weights(mu: ArrayLike, epsilon: float, delta: float) -> np.ndarray:
-    """Return the end of the weights from 1 on at which records of shifts `mu` at weight 1, sqrt(T) sqrt(|x|^2 /
-    sigma_sum^2 + 1 / sigma_count^2), are (epsilon, delta)-protected, rounded down, shape (n,); delta at least 1e-90.
-    The useless weights from 1 / delta on are left out.  ArgumentError if a record is not protected at weight 1."""
+    """Return the end of the weights from 1 on at which records of shifts `mu` at weight 1, sqrt(T)
+    sqrt(|x|^2 / sigma_sum^2 + 1 / sigma_count^2), are (epsilon, delta)-protected, rounded down,
+    shape (n,); delta at least 1e-90. The useless weights from 1 / delta on are left out.
+    ArgumentError if a record is not protected at weight 1."""
     first = np.atleast_1d(checks.finite_array("mu", mu))
     goal = checks.real("delta", delta, above=0, at_least=1e-90, below=1)
 
@@ -246,7 +285,10 @@ def gaussian_weights(mu: ArrayLike, epsilon: float, delta: float) -> np.ndarray:
     low = np.ones(first.size)
     if not feasible(low).all():
         worst = float(sampled_gaussian_delta(epsilon, 1.0, first).max())
-        raise ArgumentError(f"delta must be at least {worst:.3g}, which no sampling attains, got {goal:g}; add noise")
+        raise ArgumentError(
+            f"delta must be at least {worst:.3g}, which no sampling attains, got "
+            f"{goal:g}; add noise"
+        )
     if first.size <= 2 * _TABLE:
         climbing = np.ones(first.size, dtype=bool)
         while climbing.any():
@@ -256,7 +298,8 @@ def gaussian_weights(mu: ArrayLike, epsilon: float, delta: float) -> np.ndarray:
             climbing[climbing] = good
         high = low * _GROWTH
     else:
-        # a smaller mu is protected wherever a larger one is, and a larger one is not wherever a smaller one is not
+        # a smaller mu is protected wherever a larger one is, and a larger one is not wherever a
+        # smaller one is not
         places = np.geomspace(first.min(), first.max(), _TABLE)
         ends = gaussian_weights(places, epsilon, goal)
         above = np.clip(np.searchsorted(places, first), 1, _TABLE - 1)

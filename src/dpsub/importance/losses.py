@@ -1,8 +1,9 @@
 """Losses of records under Poisson importance sampling, in both directions and in the log domain.
 
-A mechanism has the profile eps(w, x) if adding (w, x) changes no probability by more than a factor e^eps.  A record x
-of probability q and weight 1/q has the loss log(1 + q (e^eps - 1)), present over absent, and -log(1 - q + q e^-eps),
-absent over present, eps = eps(1/q, x); the first is never the smaller one (docs/importance.md, Theorem 1).
+A mechanism has the profile eps(w, x) if adding (w, x) changes no probability by more than a factor
+e^eps. A record x of probability q and weight 1/q has the loss log(1 + q (e^eps - 1)), present over
+absent, and -log(1 - q + q e^-eps), absent over present, eps = eps(1/q, x); the first is never the
+smaller one (docs/importance.md, Theorem 1).
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ _RAREST = 1e-100
 
 
 def moderate(name: str, value: object) -> float:
-    """Return a target, length or noise scale above 0, from 1e-30 to 1e30: powers and quotients of them are doubles."""
+    """Return a target, length or noise scale above 0, from 1e-30 to 1e30: powers and quotients of
+    them are doubles."""
     return checks.real(name, checks.real(name, value, above=0), at_least=1 / _UNITS, at_most=_UNITS)
 
 
@@ -39,22 +41,30 @@ def log_expm1(x: ArrayLike) -> np.ndarray:
     value = np.asarray(x, dtype=float)
     with np.errstate(divide="ignore"):
         small = np.log(np.expm1(np.minimum(value, _LARGE)))
-    return np.where(value > _LARGE, value + np.log1p(-np.exp(-np.maximum(value, _LARGE))), small)[()]
+    return np.where(value > _LARGE, value + np.log1p(-np.exp(-np.maximum(value, _LARGE))), small)[
+        ()
+    ]
 
 
 def inclusion(q: ArrayLike) -> np.ndarray:
-    """Return inclusion probabilities as an array; ArgumentError outside (0, 1]: what is never drawn has no weight."""
+    """Return inclusion probabilities as an array; ArgumentError outside (0, 1]: what is never drawn
+    has no weight."""
     chances = checks.finite_array("inclusion probabilities", q)
     if chances.size and not (chances.min() >= _RAREST and chances.max() <= 1):
-        raise ArgumentError(f"inclusion probabilities must be in (0, 1], got {chances.min():g} to {chances.max():g}; "
-                            f"leave out records that are sampled never or below {_RAREST:g}, and lower m where a "
-                            "probability exceeds 1")
+        raise ArgumentError(
+            f"inclusion probabilities must be in (0, 1], got {chances.min():g} to "
+            f"{chances.max():g}; "
+            f"leave out records that are sampled never or below {_RAREST:g}, and "
+            "lower m where a "
+            "probability exceeds 1"
+        )
     return chances
 
 
 def loss_when_removed(epsilon: ArrayLike, q: ArrayLike) -> np.ndarray:
-    """Return log(1 + q (e^eps - 1)): how much likelier an output is with the record than without it, at most.
-    `epsilon` is eps(1/q, x) >= 0 in nats, q in (0, 1]; they broadcast (importance, Theorem 6 and Proposition 3)."""
+    """Return log(1 + q (e^eps - 1)): how much likelier an output is with the record than without
+    it, at most. `epsilon` is eps(1/q, x) >= 0 in nats, q in (0, 1]; they broadcast (importance,
+    Theorem 6 and Proposition 3)."""
     loss, chance = np.broadcast_arrays(nonnegative("epsilon", epsilon), inclusion(q))
     small = np.log1p(chance * np.expm1(np.minimum(loss, _LARGE)))
     with np.errstate(divide="ignore"):
@@ -63,24 +73,28 @@ def loss_when_removed(epsilon: ArrayLike, q: ArrayLike) -> np.ndarray:
 
 
 def loss_when_added(epsilon: ArrayLike, q: ArrayLike) -> np.ndarray:
-    """Return -log(1 - q + q e^-eps): how much likelier an output is without the record than with it, at most."""
+    """Return -log(1 - q + q e^-eps): how much likelier an output is without the record than with
+    it, at most."""
     loss, chance = np.broadcast_arrays(nonnegative("epsilon", epsilon), inclusion(q))
     small = -np.log1p(chance * np.expm1(-np.minimum(loss, 1.0)))
-    with np.errstate(divide="ignore"):  # at large losses 1 - q and q e^-eps are what is left of numbers near 1
+    # at large losses 1 - q and q e^-eps are what is left of numbers near 1
+    with np.errstate(divide="ignore"):
         large = -np.logaddexp(np.log1p(-chance), np.log(chance) - loss)
     return np.where(loss > 1, large, small)[()]
 
 
 def base_order(epsilon: np.ndarray, q: float | np.ndarray) -> np.ndarray:
-    """log(1 + (e^eps - 1) / q), eps >= 0 of any size: delta after sampling is q times that of the mechanism there."""
+    """log(1 + (e^eps - 1) / q), eps >= 0 of any size: delta after sampling is q times that of the
+    mechanism there."""
     usual = np.log1p(np.expm1(np.minimum(epsilon, _LARGE)) / q)
     return np.where(epsilon > _LARGE, np.logaddexp(0.0, log_expm1(epsilon) - np.log(q)), usual)
 
 
 @dataclass(frozen=True, eq=False)
 class Power:
-    """eps(w, x) = c(x) w^exponent, the profile of n records of `scales` c(x) = eps(1, x) >= 0, nats, shape (n,);
-    exponent 1 is additive noise on sums, 0 ignores weights."""
+    """eps(w, x) = c(x) w^exponent, the profile of n records of `scales` c(x) = eps(1, x) >= 0,
+    nats, shape (n,); exponent 1 is additive noise on sums, 0 ignores weights."""
+
     scales: np.ndarray
     exponent: float = 1.0
 
@@ -90,7 +104,8 @@ class Power:
 
     def loss(self, weights: np.ndarray) -> np.ndarray:
         """eps(w_i, x_i) in nats, shape (n,), at weights of shape (n,)."""
-        with np.errstate(over="ignore", invalid="ignore"):  # what is no number is refused where it is used
+        # what is no number is refused where it is used
+        with np.errstate(over="ignore", invalid="ignore"):
             return self.scales * weights**self.exponent
 
     def sampled(self, q: ArrayLike) -> np.ndarray:
@@ -99,9 +114,11 @@ class Power:
         return loss_when_removed(self.loss(1 / chance), chance)
 
     def sampling_helps(self) -> np.ndarray:
-        """Whether eps'(1) < 1 - e^-eps(1), so that some q < 1 lowers the loss, shape (n,) (Proposition 16)."""
+        """Whether eps'(1) < 1 - e^-eps(1), so that some q < 1 lowers the loss, shape (n,)
+        (Proposition 16)."""
         return np.asarray(self.exponent * self.scales < -np.expm1(-self.scales))
 
     def sampling_never_helps(self) -> bool:
-        """Whether eps(w) <= w eps'(w) for all w, so that no sampling lowers any loss (Proposition 17)."""
+        """Whether eps(w) <= w eps'(w) for all w, so that no sampling lowers any loss (Proposition
+        17)."""
         return self.exponent >= 1

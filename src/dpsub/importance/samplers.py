@@ -1,7 +1,8 @@
-"""Inclusion probabilities of the samplers that are compared, the Poisson importance sampler that draws, weighted sums.
+"""Inclusion probabilities of the samplers that are compared, the Poisson importance sampler that
+draws, weighted sums.
 
-Rates are inclusion probabilities, one a record.  The sum with Laplace noise is the simplest weighted mechanism: its
-losses are linear in the weights, and its error is known exactly under any rates.
+Rates are inclusion probabilities, one a record. The sum with Laplace noise is the simplest weighted
+mechanism: its losses are linear in the weights, and its error is known exactly under any rates.
 """
 
 from __future__ import annotations
@@ -23,23 +24,29 @@ FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def checked_points(points: ArrayLike) -> np.ndarray:
-    """Return rows as a float array, without a copy where they are float32 or float64 already; else ArgumentError."""
+    """Return rows as a float array, without a copy where they are float32 or float64 already; else
+    ArgumentError."""
     rows = np.asarray(points)
     if rows.ndim != 2 or rows.shape[0] == 0 or rows.shape[1] == 0:
-        raise ArgumentError(f"points must be a table with rows and columns, got shape {rows.shape}; check the data")
+        raise ArgumentError(
+            f"points must be a table with rows and columns, got shape {rows.shape}; check the data"
+        )
     if not np.issubdtype(rows.dtype, np.number) or np.iscomplexobj(rows):
         raise ArgumentError(f"columns must be numeric, got {rows.dtype}; encode or drop the others")
     if rows.dtype not in FLOATS:
         rows = rows.astype(np.float64)
     for start in range(0, rows.shape[0], 8192):  # no copy of all rows
         if not np.isfinite(rows[start : start + 8192]).all():
-            raise ArgumentError(f"points must be finite, got NaN or infinity from row {start} on; remove such rows")
+            raise ArgumentError(
+                f"points must be finite, got NaN or infinity from row {start} on; remove such rows"
+            )
     return rows
 
 
 @dataclass(frozen=True, eq=False)
 class WeightedSample:
     """Increasing indices of the records that were drawn, shape (s,), and their weights 1/q >= 1."""
+
     indices: np.ndarray
     weights: np.ndarray
 
@@ -48,17 +55,23 @@ class WeightedSample:
         return int(self.indices.size)
 
     def refuse_light_weights(self) -> None:
-        """Raise an ArgumentError if a weight is below 1 or no number: profiles speak of weights from 1 on."""
+        """Raise an ArgumentError if a weight is below 1 or no number: profiles speak of weights
+        from 1 on."""
         if self.size and not self.weights.min() >= 1:
-            raise ArgumentError(f"weights must be at least 1, got {self.weights.min():g}; use 1/q with q <= 1")
+            raise ArgumentError(
+                f"weights must be at least 1, got {self.weights.min():g}; use 1/q with q <= 1"
+            )
 
 
 @dataclass(frozen=True, eq=False)
 class PoissonImportance:
-    """Include record i with probability q_i in (0, 1], independently, and give it the weight 1/q_i; q of shape (n,).
+    """Include record i with probability q_i in (0, 1], independently, and give it the weight 1/q_i;
+    q of shape (n,).
 
-    Sums of weight times value are unbiased; for values l_i their variance is sum (1/q_i - 1) l_i^2.  The guarantee
-    needs q_i to be a function of record i and public numbers; neither q nor the sample may be released."""
+    Sums of weight times value are unbiased; for values l_i their variance is sum (1/q_i - 1) l_i^2.
+    The guarantee needs q_i to be a function of record i and public numbers; neither q nor the
+    sample may be released."""
+
     q: np.ndarray
 
     def __post_init__(self) -> None:
@@ -72,14 +85,17 @@ class PoissonImportance:
         return self.select(rng.random(self.q.size))
 
     def select(self, uniforms: np.ndarray) -> WeightedSample:
-        """Return the sample that these numbers in [0, 1) make: common ones give several samplers common luck."""
+        """Return the sample that these numbers in [0, 1) make: common ones give several samplers
+        common luck."""
         indices = np.flatnonzero(uniforms < self.q)
         return WeightedSample(indices, 1 / self.q[indices])
 
 
 def expected_size(m: float, n: int) -> float:
     """Return m if it can be the expected size of a sample of n records: from 1e-6 to n."""
-    return checks.real("m", m, above=0, at_least=1e-6, at_most=checks.integer("n", n, at_least=1, at_most=MOST))
+    return checks.real(
+        "m", m, above=0, at_least=1e-6, at_most=checks.integer("n", n, at_least=1, at_most=MOST)
+    )
 
 
 def uniform_rates(n: int, m: float) -> np.ndarray:
@@ -88,23 +104,33 @@ def uniform_rates(n: int, m: float) -> np.ndarray:
     return np.full(int(n), rate)
 
 
-def coreset_rates(norms: ArrayLike, m: float, *, n: int, mean_square: float, mixing: float = 0.5) -> np.ndarray:
-    """Return q(z) = mixing m/n + (1 - mixing) m z^2 / (n mean_square) at the l2 norms z of centred records.
+def coreset_rates(
+    norms: ArrayLike, m: float, *, n: int, mean_square: float, mixing: float = 0.5
+) -> np.ndarray:
+    """Return q(z) = mixing m/n + (1 - mixing) m z^2 / (n mean_square) at the l2 norms z of centred
+    records.
 
     Parameters
     ----------
-    m : expected sample size over all n records; refused, not clipped, where a probability would exceed 1
-    mean_square : mean of z^2 over the n records, above 0
-    mixing : in [0, 1]; 1 is uniform.  importance, Section 4, after the coresets of Bachem et al. 2018
+    m : expected sample size over all n records; refused, not clipped, where a probability would
+    exceed 1 mean_square : mean of z^2 over the n records, above 0 mixing : in [0, 1]; 1 is uniform.
+    importance, Section 4, after the coresets of Bachem et al. 2018
     """
-    z, moment = checked_lengths("norms", norms), checks.real("mean_square", mean_square, above=0, at_least=1e-60)
+    z, moment = (
+        checked_lengths("norms", norms),
+        checks.real("mean_square", mean_square, above=0, at_least=1e-60),
+    )
     size, share = expected_size(m, n), checks.real("mixing", mixing, at_least=0, at_most=1)
     if share == 0 and z.size and z.min() == 0:
-        raise ArgumentError("a record of norm 0 is never drawn with mixing = 0, got such a record; raise mixing")
+        raise ArgumentError(
+            "a record of norm 0 is never drawn with mixing = 0, got such a record; raise mixing"
+        )
     q = size / n * (share + (1 - share) * z * z / moment)
     if q.size and q.max() > 1 + 1e-12:  # rounding at the largest size
         most = n / (share + (1 - share) * float(z.max()) ** 2 / moment)
-        raise ArgumentError(f"m must be at most {most:.6g} for q <= 1 at the largest norm, got m = {size:g}")
+        raise ArgumentError(
+            f"m must be at most {most:.6g} for q <= 1 at the largest norm, got m = {size:g}"
+        )
     return np.minimum(q, 1.0)
 
 
@@ -114,34 +140,45 @@ def optimal_rates(slopes: ArrayLike, target: float) -> np.ndarray:
 
 
 def oracle_rates(sizes: ArrayLike, m: float) -> np.ndarray:
-    """Return q = min(1, c |x|) with sum m, the least variance at size m whatever the loss: a yardstick and no private
-    mechanism, as c depends on all records.  Errors as :func:`filled_rates`."""
+    """Return q = min(1, c |x|) with sum m, the least variance at size m whatever the loss: a
+    yardstick and no private mechanism, as c depends on all records. Errors as
+    :func:`filled_rates`."""
     z = checked_lengths("sizes", sizes)
     return filled_rates(np.zeros(z.shape), z, m)
 
 
 def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
-    """Return q = min(1, max(floor, c |x|)) with sum m, shape (n,), of least variance (docs/importance.md, section 3).
+    """Return q = min(1, max(floor, c |x|)) with sum m, shape (n,), of least variance
+    (docs/importance.md, section 3).
 
     Parameters
     ----------
-    floors : in [0, 1], 0 only where the size is above 0, shape (n,); 1/w* keeps every target of linear profiles
-    sizes : |x| >= 0, shape (n,)
-    m : from sum of floors to n
+    floors : in [0, 1], 0 only where the size is above 0, shape (n,); 1/w* keeps every target of
+    linear profiles sizes : |x| >= 0, shape (n,) m : from sum of floors to n
     """
     least, z = nonnegative("floors", floors), checked_lengths("sizes", sizes)
     if least.shape != z.shape or least.ndim != 1:
-        raise ArgumentError(f"floors and sizes must be one number a record, got shapes {least.shape} and {z.shape}")
+        raise ArgumentError(
+            f"floors and sizes must be one number a record, got shapes {least.shape} and {z.shape}"
+        )
     if least.size and least.max() > 1:
-        raise ArgumentError(f"floors must be at most 1, got {least.max():g}; they are inclusion probabilities")
+        raise ArgumentError(
+            f"floors must be at most 1, got {least.max():g}; they are inclusion probabilities"
+        )
     goal = expected_size(m, z.size)
     if (total := float(least.sum())) > goal * (1 + 1e-12):
-        raise ArgumentError(f"m must be at least the sum of the floors = {total:.6g}, got m = {goal:g}")
+        raise ArgumentError(
+            f"m must be at least the sum of the floors = {total:.6g}, got m = {goal:g}"
+        )
     if not (least + z > 0).all():
-        raise ArgumentError("a record of size 0 without a floor is never drawn, got such a record; leave it out")
+        raise ArgumentError(
+            "a record of size 0 without a floor is never drawn, got such a record; leave it out"
+        )
     positive = z > 0
     if float(np.where(positive, 1.0, least).sum()) < goal:
-        raise ArgumentError(f"m must be attainable by the records of size above 0, got m = {goal:g}")
+        raise ArgumentError(
+            f"m must be attainable by the records of size above 0, got m = {goal:g}"
+        )
     if positive.any():
         moderate("sizes above 0", z[positive].min())
     floor, size = least[positive], z[positive]
@@ -150,10 +187,12 @@ def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
     def rates(corner: int) -> np.ndarray:
         return np.minimum(1.0, np.maximum(floor, corners[corner] * size))
 
-    # all are linear in c between corners, where a record leaves its floor or reaches 1; summed again at each corner, as
-    # running sums lose their digits where sizes are of many orders
+    # all are linear in c between corners, where a record leaves its floor or reaches 1; summed
+    # again at each corner, as running sums lose their digits where sizes are of many orders
     corners = np.unique(np.concatenate([floor / size, 1 / size]))
-    place = bisect.bisect_left(range(corners.size), goal, key=lambda i: rest + float(rates(i).sum()))
+    place = bisect.bisect_left(
+        range(corners.size), goal, key=lambda i: rest + float(rates(i).sum())
+    )
     if place == 0:
         return least
     left, right = (rates(i) for i in (place - 1, min(place, corners.size - 1)))
@@ -166,27 +205,37 @@ def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class WeightedLaplaceSum:
-    """Release sum of w_i x_i + independent Laplace noise of one scale b > 0 in each coordinate (Section 3.3)."""
+    """Release sum of w_i x_i + independent Laplace noise of one scale b > 0 in each coordinate
+    (Section 3.3)."""
+
     scale: float
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", moderate("scale", self.scale))
 
     def slopes(self, points: ArrayLike) -> np.ndarray:
-        """|x|_1 / b: the loss of each record at weight 1, shape (n,); that at weight w is w times it."""
+        """|x|_1 / b: the loss of each record at weight 1, shape (n,); that at weight w is w times
+        it."""
         return np.asarray(np.abs(_table(points)[0]).sum(axis=1) / self.scale)
 
-    def release(self, points: np.ndarray, sample: WeightedSample, rng: np.random.Generator) -> np.ndarray:
-        """Return the noisy weighted sum over a sample, shape (d,); ArgumentError if a weight is below 1."""
+    def release(
+        self, points: np.ndarray, sample: WeightedSample, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Return the noisy weighted sum over a sample, shape (d,); ArgumentError if a weight is
+        below 1."""
         sample.refuse_light_weights()
         return np.asarray(Laplace(self.scale).release(sample.weights @ points[sample.indices], rng))
 
     def mean_squared_error(self, points: ArrayLike, q: ArrayLike) -> float:
         """E |release - sum of all records|^2 = 2 b^2 d + sum (1/q_i - 1) |x_i|^2, exact."""
         rows, chance = _table(points, q)
-        return float(2 * self.scale**2 * rows.shape[1] + (1 / chance - 1) @ np.einsum("ij,ij->i", rows, rows))
+        return float(
+            2 * self.scale**2 * rows.shape[1] + (1 / chance - 1) @ np.einsum("ij,ij->i", rows, rows)
+        )
 
-    def squared_errors(self, points: ArrayLike, q: ArrayLike, runs: int, rng: np.random.Generator) -> np.ndarray:
+    def squared_errors(
+        self, points: ArrayLike, q: ArrayLike, runs: int, rng: np.random.Generator
+    ) -> np.ndarray:
         """Draw samples and noise, and return the squared error of each run, shape (runs,)."""
         rows, chance = _table(points, q)
         weighted, total = rows / chance[:, None], rows.sum(axis=0)

@@ -1,13 +1,16 @@
-"""DP-SGD on sums over layers of outer products, whose per-example norms need no per-example gradients.
+"""DP-SGD on sums over layers of outer products, whose per-example norms need no per-example
+gradients.
 
-A layer that maps inputs u to W u has the gradient (delta u') in W, of norm |delta| |u|: the norm of a record's gradient
-is the root of the sum of |delta|^2 |u|^2 over layers, and a sum of clipped gradients is one matrix product a layer.
+A layer that maps inputs u to W u has the gradient (delta u') in W, of norm |delta| |u|: the norm of
+a record's gradient is the root of the sum of |delta|^2 |u|^2 over layers, and a sum of clipped
+gradients is one matrix product a layer.
 
 In shapes, ... stands for leading axes that broadcast, K for runs that share records, B for records.
 
 References
 ----------
-Goodfellow, arXiv 1510.01799 (norms without gradients); Abadi et al., arXiv 1607.00133 (clipped and noisy descent).
+Goodfellow, arXiv 1510.01799 (norms without gradients); Abadi et al., arXiv 1607.00133 (clipped and
+noisy descent).
 """
 
 from __future__ import annotations
@@ -24,18 +27,20 @@ from dpsub.errors import ArgumentError
 from dpsub.sampling.frame import Samples
 
 Layer = tuple[np.ndarray, np.ndarray]
-"""delta, shape (..., K, a, B), and inputs, (..., B, c) if all runs share them, else (..., K, B, c)."""
+"""delta, shape (..., K, a, B), and inputs, (..., B, c) if all runs share them, else (..., K, B,
+c)."""
 ROWS = 32
-"""Records of one matrix product: batches are padded to a multiple of it, so that the bytes of a result (of two
-parameters or more) do not depend on how wide the batches of other seeds are.  Its last digit may depend on K."""
+"""Records of one matrix product: batches are padded to a multiple of it, so that the bytes of a
+result (of two parameters or more) do not depend on how wide the batches of other seeds are. Its
+last digit may depend on K."""
 NUMBERS_AT_ONCE = 1 << 18
-"""Bounds the memory, and keeps work in a cache: numbers of the arrays of a product, or of steps that are
-prepared together.  It has no influence on results."""
+"""Bounds the memory, and keeps work in a cache: numbers of the arrays of a product, or of steps
+that are prepared together. It has no influence on results."""
 _MEASURED = 2048  # records whose losses are added before they are added to others
 
 
 class Model(abc.ABC):
-    """A loss with parameters.  Subclasses are frozen dataclasses whose fields are sizes."""
+    """A loss with parameters. Subclasses are frozen dataclasses whose fields are sizes."""
 
     d: int  # features of a record
 
@@ -64,19 +69,23 @@ class Model(abc.ABC):
         """Return each record's loss, shape (..., K, B), for arguments as in `backward`."""
 
     def hits(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return which records are classified rightly, shape (..., K, B); NaN if the model has no classes."""
+        """Return which records are classified rightly, shape (..., K, B); NaN if the model has no
+        classes."""
         return np.full((*parameters.shape[:-1], x.shape[-2]), np.nan)
 
     def initial(self, rng: np.random.Generator) -> np.ndarray:
-        """Return parameters to start from, shape (p,), chosen without a look at data: 0 where that is no saddle."""
+        """Return parameters to start from, shape (p,), chosen without a look at data: 0 where that
+        is no saddle."""
         return np.zeros(self.n_parameters)
 
     def loss(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return the mean loss of each run, shape (R,), for parameters (R, p) and records (N, d), (N,)."""
+        """Return the mean loss of each run, shape (R,), for parameters (R, p) and records (N, d),
+        (N,)."""
         return self._mean(self.losses, parameters, x, y)
 
     def accuracy(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return each run's share of records that are classified rightly, as `loss`; NaN if there are no classes."""
+        """Return each run's share of records that are classified rightly, as `loss`; NaN if there
+        are no classes."""
         return self._mean(self.hits, parameters, x, y)
 
     def _mean(
@@ -91,7 +100,8 @@ class Model(abc.ABC):
 
 
 def _linear(weights: np.ndarray, inputs: np.ndarray) -> np.ndarray:
-    """W u for weights (..., K, a, d) and shared inputs (..., B, d), as one product; shape (..., K, a, B)."""
+    """W u for weights (..., K, a, d) and shared inputs (..., B, d), as one product; shape (..., K,
+    a, B)."""
     *leading, k, a, d = weights.shape
     flat = np.matmul(weights.reshape(*leading, k * a, d), inputs.swapaxes(-1, -2))
     return flat.reshape(*flat.shape[:-2], k, a, flat.shape[-1])
@@ -136,7 +146,9 @@ class Logistic(_Predictor):
         return np.asarray(np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z))) - y[..., None, :] * z)
 
     def hits(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return np.asarray((np.matmul(parameters, x.swapaxes(-1, -2)) > 0) == (y[..., None, :] > 0.5))
+        return np.asarray(
+            (np.matmul(parameters, x.swapaxes(-1, -2)) > 0) == (y[..., None, :] > 0.5)
+        )
 
 
 class _Classes(Model):
@@ -159,7 +171,8 @@ class _Classes(Model):
 
 
 def _excess(z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Turn scores z into the cross-entropy's derivative in them: chances, less 1 at the class of the record."""
+    """Turn scores z into the cross-entropy's derivative in them: chances, less 1 at the class of
+    the record."""
     z -= z.max(axis=-2, keepdims=True)
     np.exp(z, out=z)
     z /= z.sum(axis=-2, keepdims=True)
@@ -191,7 +204,7 @@ class Softmax(_Classes):
 
 @dataclass(frozen=True)
 class Perceptron(_Classes):
-    """One hidden layer: scores V (tanh(W x), 1).  Not convex."""
+    """One hidden layer: scores V (tanh(W x), 1). Not convex."""
 
     d: int
     hidden: int
@@ -207,7 +220,9 @@ class Perceptron(_Classes):
 
     def initial(self, rng: np.random.Generator) -> np.ndarray:
         """Normal weights, for records of norm about 1; the scores are 0 at first."""
-        return np.concatenate([rng.standard_normal(self.hidden * self.d), np.zeros(self.classes * (self.hidden + 1))])
+        return np.concatenate(
+            [rng.standard_normal(self.hidden * self.d), np.zeros(self.classes * (self.hidden + 1))]
+        )
 
     def scores(self, parameters: np.ndarray, x: np.ndarray) -> np.ndarray:
         return np.matmul(self._outer(parameters), self._hidden(parameters, x))
@@ -221,14 +236,18 @@ class Perceptron(_Classes):
 
     def _hidden(self, parameters: np.ndarray, x: np.ndarray) -> np.ndarray:
         """tanh(W x) and a 1, shape (..., K, hidden + 1, B)."""
-        inner = parameters[..., : self.hidden * self.d].reshape(*parameters.shape[:-1], self.hidden, self.d)
+        inner = parameters[..., : self.hidden * self.d].reshape(
+            *parameters.shape[:-1], self.hidden, self.d
+        )
         z = _linear(inner, x)
         active = np.ones((*z.shape[:-2], self.hidden + 1, z.shape[-1]))
         np.tanh(z, out=active[..., :-1, :])
         return active
 
     def _outer(self, parameters: np.ndarray) -> np.ndarray:
-        return parameters[..., self.hidden * self.d :].reshape(*parameters.shape[:-1], self.classes, self.hidden + 1)
+        return parameters[..., self.hidden * self.d :].reshape(
+            *parameters.shape[:-1], self.classes, self.hidden + 1
+        )
 
 
 @dataclass(frozen=True)
@@ -247,7 +266,8 @@ class KMeans(Model):
         return 4 * (self.d + self.k)
 
     def initial(self, rng: np.random.Generator) -> np.ndarray:
-        """Independent normal centres of norm about 0.3, for records of norm at most 1: none is out of reach of them."""
+        """Independent normal centres of norm about 0.3, for records of norm at most 1: none is out
+        of reach of them."""
         return 0.3 / self.d**0.5 * rng.standard_normal(self.k * self.d)
 
     def backward(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Layer]:
@@ -259,7 +279,8 @@ class KMeans(Model):
         return np.einsum("...i,...i->...", away, away)
 
     def _nearest(self, parameters: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """1 at the nearest centre, else 0, shape (..., K, k, B), and that centre less the record, (..., K, B, d)."""
+        """1 at the nearest centre, else 0, shape (..., K, k, B), and that centre less the record,
+        (..., K, B, d)."""
         centres = parameters.reshape(*parameters.shape[:-1], self.k, self.d)
         score = np.einsum("...i,...i->...", centres, centres)[..., None] - 2 * _linear(centres, x)
         # the first of equally near centres: two would count the record twice
@@ -281,64 +302,99 @@ def squared_norms(layers: Sequence[Layer]) -> np.ndarray:
 
 
 def weighted_sum(layers: Sequence[Layer], weights: np.ndarray) -> np.ndarray:
-    """Return the sum over records of the gradients times `weights`, shape (..., K, B); the sum has (..., K, p)."""
+    """Return the sum over records of the gradients times `weights`, shape (..., K, B); the sum has
+    (..., K, p)."""
     sums = []
     for delta, inputs in layers:
         *leading, k, a, b = delta.shape
         scaled = delta * weights[..., None, :]
         # shared inputs: one product for all runs
-        found = np.matmul(scaled.reshape(*leading, k * a, b) if inputs.ndim < delta.ndim else scaled, inputs)
+        found = np.matmul(
+            scaled.reshape(*leading, k * a, b) if inputs.ndim < delta.ndim else scaled, inputs
+        )
         sums.append(found.reshape(*leading, k, a * inputs.shape[-1]))
     return np.concatenate(sums, axis=-1) if len(sums) > 1 else sums[0]
 
 
 def train(
-    model: Model, x: np.ndarray, y: np.ndarray, blocks: Sequence[Samples], *, initial: np.ndarray,
-    learning_rate: float | np.ndarray, clip: float | np.ndarray, divisor: float,
-    noise_multiplier: float | np.ndarray = 0.0, rngs: Sequence[np.random.Generator] | None = None,
+    model: Model,
+    x: np.ndarray,
+    y: np.ndarray,
+    blocks: Sequence[Samples],
+    *,
+    initial: np.ndarray,
+    learning_rate: float | np.ndarray,
+    clip: float | np.ndarray,
+    divisor: float,
+    noise_multiplier: float | np.ndarray = 0.0,
+    rngs: Sequence[np.random.Generator] | None = None,
     chances: np.ndarray | None = None,
 ) -> np.ndarray:
     """Run DP-SGD and return the last parameters of each of R runs, shape (R, p).
 
-    A step takes learning_rate times (the sum of counted, clipped gradients + noise) / divisor from the parameters.
-    Each record's gradient is clipped before it is counted: a record that fills l slots enters with at most l clip.  The
-    divisor is fixed, whatever was drawn, and an empty batch moves by the noise alone: the accountant's conditions.
+    A step takes learning_rate times (the sum of counted, clipped gradients + noise) / divisor from
+    the parameters. Each record's gradient is clipped before it is counted: a record that fills l
+    slots enters with at most l clip. The divisor is fixed, whatever was drawn, and an empty batch
+    moves by the noise alone: the accountant's conditions.
 
     Parameters
     ----------
     x, y : shape (N, d), float32 or float64, and (N,); sums are in float64.
-    blocks : batches of each of S seeds, one subset a step; indices are rows of `x`.  S divides R: the runs
-        s R / S to (s + 1) R / S - 1 share the batches of seed s and its standard normal numbers, and may differ in what
-        follows.
+    blocks : batches of each of S seeds, one subset a step; indices are rows of `x`. S divides R:
+    the runs
+        s R / S to (s + 1) R / S - 1 share the batches of seed s and its standard normal numbers,
+        and may differ in what follows.
     initial : shape (R, p), or (S, p) or (p,) to be shared.
-    learning_rate, clip, noise_multiplier : scalar or shape (R,); the noise on the *sum* has the standard deviation
+    learning_rate, clip, noise_multiplier : scalar or shape (R,); the noise on the *sum* has the
+    standard deviation
         noise_multiplier * clip.
     divisor : the (expected) batch size.
     rngs : a generator of noise for each seed, drawn from step by step; None for no noise.
-    chances : shape (N,), of records in `blocks` that were thinned by them: a gradient is clipped to clip * chance and
-        divided by the chance, so that means are those of all records and no contribution is longer than the clip.
+    chances : shape (N,), of records in `blocks` that were thinned by them: a gradient is clipped to
+    clip * chance and
+        divided by the chance, so that means are those of all records and no contribution is longer
+        than the clip.
     """
     seeds, p = len(blocks), model.n_parameters
     runs = len(initial) if np.ndim(initial) == 2 else seeds
     steps = {len(block) for block in blocks}
     if not seeds or runs % seeds or len(steps) > 1:
-        raise ArgumentError(f"runs must be a multiple of the seeds, whose blocks have one number of steps, got {runs} "
-                            f"runs, {seeds} blocks and steps {sorted(steps)}")  # fmt: skip
+        raise ArgumentError(
+            "runs must be a multiple of the seeds, whose blocks have one number "
+            f"of steps, got {runs} "
+            f"runs, {seeds} blocks and steps {sorted(steps)}"
+        )
     if x.shape != (len(y), model.d) or np.shape(initial)[-1:] != (p,):
-        raise ArgumentError(f"x must have the shape (N, {model.d}) for N values y, and initial {p} parameters a run, "
-                            f"got {x.shape}, {len(y)} and {np.shape(initial)}")  # fmt: skip
+        raise ArgumentError(
+            f"x must have the shape (N, {model.d}) for N values y, and initial {p} "
+            "parameters a run, "
+            f"got {x.shape}, {len(y)} and {np.shape(initial)}"
+        )
     divisor = checks.real("divisor", divisor, above=0)
     each = runs // seeds
-    parameters = np.broadcast_to(np.asarray(initial, dtype=float), (runs, p)).reshape(seeds, each, p).copy()
+    parameters = (
+        np.broadcast_to(np.asarray(initial, dtype=float), (runs, p)).reshape(seeds, each, p).copy()
+    )
     rates, clips, multipliers = (
         np.broadcast_to(checks.finite_array(name, value), (runs,)).reshape(seeds, each)
-        for name, value in (("learning_rate", learning_rate), ("clip", clip), ("noise_multiplier", noise_multiplier))
+        for name, value in (
+            ("learning_rate", learning_rate),
+            ("clip", clip),
+            ("noise_multiplier", noise_multiplier),
+        )
     )
     if clips.min() <= 0 or multipliers.min() < 0 or (multipliers.any() and rngs is None):
-        raise ArgumentError("clip must be above 0 and noise_multiplier at least 0, with a generator of noise a seed, "
-                            f"got {clips.min():g}, {multipliers.min():g} and rngs = {rngs}")  # fmt: skip
-    if chances is not None and (np.shape(chances) != (len(y),) or not 0 < np.min(chances) <= np.max(chances) <= 1):
-        raise ArgumentError(f"chances must be one in (0, 1] for each of the {len(y)} rows, got others")
+        raise ArgumentError(
+            "clip must be above 0 and noise_multiplier at least 0, with a "
+            "generator of noise a seed, "
+            f"got {clips.min():g}, {multipliers.min():g} and rngs = {rngs}"
+        )
+    if chances is not None and (
+        np.shape(chances) != (len(y),) or not 0 < np.min(chances) <= np.max(chances) <= 1
+    ):
+        raise ArgumentError(
+            f"chances must be one in (0, 1] for each of the {len(y)} rows, got others"
+        )
     widest = max(int(block.distinct.max(initial=0)) for block in blocks)
     a_group = ROWS * (model.d + each * model.width) + each * p  # numbers
     for part in _slices(seeds, NUMBERS_AT_ONCE // (a_group * max(1, -(-widest // ROWS)))):
@@ -346,11 +402,15 @@ def train(
         slope = (rates[part] / divisor)[..., None]
         spread = (multipliers[part] * clips[part])[..., None]
         at_once = max(1, NUMBERS_AT_ONCE // (a_group * len(found)))
-        for indices, counts, normal in _steps(blocks[part], None if rngs is None else rngs[part], p):
+        for indices, counts, normal in _steps(
+            blocks[part], None if rngs is None else rngs[part], p
+        ):
             total = np.zeros_like(found)
             for groups in _slices(indices.shape[1], at_once):
                 where = indices[:, groups]
-                sums = _clipped_sums(model, found, x, y, where, counts[:, groups], clips[part], chances)
+                sums = _clipped_sums(
+                    model, found, x, y, where, counts[:, groups], clips[part], chances
+                )
                 sums[:, 0] += total  # one after the other, wherever chunks begin
                 total = sums.sum(axis=1)
             if normal is not None:
@@ -360,11 +420,20 @@ def train(
 
 
 def _clipped_sums(
-    model: Model, parameters: np.ndarray, x: np.ndarray, y: np.ndarray, where: np.ndarray, counts: np.ndarray,
-    clips: np.ndarray, chances: np.ndarray | None,
+    model: Model,
+    parameters: np.ndarray,
+    x: np.ndarray,
+    y: np.ndarray,
+    where: np.ndarray,
+    counts: np.ndarray,
+    clips: np.ndarray,
+    chances: np.ndarray | None,
 ) -> np.ndarray:
-    """Sums of the counted, clipped gradients of each group of rows, shape (S, G, K, p); where, counts: (S, G, ROWS)."""
-    layers = model.backward(parameters[:, None], x.take(where, axis=0).astype(float, copy=False), y.take(where))
+    """Sums of the counted, clipped gradients of each group of rows, shape (S, G, K, p); where,
+    counts: (S, G, ROWS)."""
+    layers = model.backward(
+        parameters[:, None], x.take(where, axis=0).astype(float, copy=False), y.take(where)
+    )
     norms = np.sqrt(squared_norms(layers))
     bound = clips[:, None, :, None]
     least = bound if chances is None else bound * chances.take(where)[:, :, None]
@@ -374,16 +443,25 @@ def _clipped_sums(
 def _steps(
     blocks: Sequence[Samples], rngs: Sequence[np.random.Generator] | None, p: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
-    """Yield a step's indices and counts, (S, G, ROWS), padded with 0, and standard normal numbers, (S, p)."""
+    """Yield a step's indices and counts, (S, G, ROWS), padded with 0, and standard normal numbers,
+    (S, p)."""
     widths = -(-np.max([block.distinct for block in blocks], axis=0) // ROWS) * ROWS
     numbers = len(blocks) * (2 * int(widths.max(initial=1)) + p)
     for part in _slices(len(widths), NUMBERS_AT_ONCE // numbers):
         padded = [block[part].padded(int(widths[part].max())) for block in blocks]
         shape = (len(blocks), len(widths[part]), -1, ROWS)
         indices, counts = (np.stack(parts).reshape(shape) for parts in zip(*padded, strict=True))
-        normal = None if rngs is None else np.stack([rng.standard_normal((len(widths[part]), p)) for rng in rngs])
+        normal = (
+            None
+            if rngs is None
+            else np.stack([rng.standard_normal((len(widths[part]), p)) for rng in rngs])
+        )
         for t, width in enumerate(widths[part] // ROWS):
-            yield indices[:, t, :width], counts[:, t, :width], None if normal is None else normal[:, t]
+            yield (
+                indices[:, t, :width],
+                counts[:, t, :width],
+                None if normal is None else normal[:, t],
+            )
 
 
 def _slices(n: int, at_once: int) -> Iterator[slice]:

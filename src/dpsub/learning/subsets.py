@@ -1,8 +1,10 @@
-"""Noisy statistics of subsets: their sensitivities, the scale of their noise, the average, and its interval.
+"""Noisy statistics of subsets: their sensitivities, the scale of their noise, the average, and its
+interval.
 
-Of the L2 sensitivities, `stated` and `as_done` take range / n and C / n, although statistics and gradients are averages
-over m records (MUST, erratum E4). `consistent` takes what one copy of a substituted record can move; Poisson sampling
-is there analysed under add_remove with the fixed divisor m.
+Of the L2 sensitivities, `stated` and `as_done` take range / n and C / n, although statistics and
+gradients are averages over m records (MUST, erratum E4). `consistent` takes what one copy of a
+substituted record can move; Poisson sampling is there analysed under add_remove with the fixed
+divisor m.
 """
 
 from __future__ import annotations
@@ -20,9 +22,12 @@ from dpsub.sampling.frame import Samples
 from dpsub.sampling.laws import MultiplicityLaw
 
 
-def subset_statistics(x: np.ndarray, samples: Samples, fixed_size: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and variance (divisor size - 1) of each subset of `x`, repeats counted; NaN where it is too small.
-    `fixed_size` replaces the realised size: Poisson sampling with a known sensitivity (MUST, erratum E4).
+def subset_statistics(
+    x: np.ndarray, samples: Samples, fixed_size: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and variance (divisor size - 1) of each subset of `x`, repeats counted; NaN where
+    it is too small. `fixed_size` replaces the realised size: Poisson sampling with a known
+    sensitivity (MUST, erratum E4).
     """
     values = x[samples.indices]
     weighted = samples.counts * values
@@ -39,24 +44,30 @@ def subset_statistics(x: np.ndarray, samples: Samples, fixed_size: int | None = 
 
 
 def release(statistic: np.ndarray, sigma: float, rng: np.random.Generator) -> float:
-    """Average of the subsets' statistics, shape (T,), each with noise N(0, sigma^2); NaN ones are left out."""
+    """Average of the subsets' statistics, shape (T,), each with noise N(0, sigma^2); NaN ones are
+    left out."""
     noisy = statistic + sigma * rng.standard_normal(len(statistic)) if sigma > 0 else statistic
     return float(np.nanmean(noisy))
 
 
 def of_gradient(sampler: str, *, n: int, m: int, clip: float, variant: str) -> float:
-    """Return the sensitivity of the mean of gradients clipped at C: C / n, or consistently 2C / m (Poisson: C / m)."""
+    """Return the sensitivity of the mean of gradients clipped at C: C / n, or consistently 2C / m
+    (Poisson: C / m)."""
     clip = checks.real("clip", clip, above=0)
     if variant != "consistent":
         return clip / n
     return clip * (1 if sampler == "poisson" else 2) / m
 
 
-def of_statistics(sampler: str, *, n: int, m: int, lower: float, upper: float, variant: str) -> dict[str, float]:
-    """Return the sensitivities of the mean and of the variance (divisor m - 1) of data in [lower, upper].
+def of_statistics(
+    sampler: str, *, n: int, m: int, lower: float, upper: float, variant: str
+) -> dict[str, float]:
+    """Return the sensitivities of the mean and of the variance (divisor m - 1) of data in [lower,
+    upper].
 
-    Range / n and range^2 / n; consistently range / m and range^2 / m, and for Poisson max |x| / m, since one record is
-    added to a sum, and range^2 / (m - 1), since a record moves a centred sum of squares by at most range^2.
+    Range / n and range^2 / n; consistently range / m and range^2 / m, and for Poisson max |x| / m,
+    since one record is added to a sum, and range^2 / (m - 1), since a record moves a centred sum of
+    squares by at most range^2.
     """
     lower = checks.real("lower", lower)
     upper = checks.real("upper", upper, above=lower)
@@ -72,6 +83,7 @@ def of_statistics(sampler: str, *, n: int, m: int, lower: float, upper: float, v
 @dataclass(frozen=True)
 class NoisePlan:
     """The Gaussian noise of one subsampled query."""
+
     eta: float  # inclusion probability of the sampler
     epsilon: float  # of the base mechanism, nats
     delta: float  # of the base mechanism
@@ -81,42 +93,62 @@ class NoisePlan:
 
 
 def plan_noise(
-    law: MultiplicityLaw, *, epsilon_amplified: float, delta: float, sensitivity: float, calibration: str,
-    group_sensitivity: float | None = None, nominal_delta: bool = False,
+    law: MultiplicityLaw,
+    *,
+    epsilon_amplified: float,
+    delta: float,
+    sensitivity: float,
+    calibration: str,
+    group_sensitivity: float | None = None,
+    nominal_delta: bool = False,
 ) -> NoisePlan:
-    """Back-calculate the base ε from ε', calibrate the noise, and account for multiple copies in δ' (MUST, Theorem 5).
+    """Back-calculate the base ε from ε', calibrate the noise, and account for multiple copies in δ'
+    (MUST, Theorem 5).
 
     Parameters
     ----------
     law : of the sampler.
-    epsilon_amplified, delta, sensitivity : ε' > 0 after sampling (nats); base δ in (0, 1); L2, for the scale.
-    calibration : "classical" (MUST, Equation 9) or "analytic", the smallest scale whose exact profile meets (ε, δ).
-    group_sensitivity : that of the group profile δ_l, where it differs (MUST, Table 6: see erratum E3).
-    nominal_delta : report η δ with the nominal δ instead of the exact profile at the calibrated scale, as MUST does for
+    epsilon_amplified, delta, sensitivity : ε' > 0 after sampling (nats); base δ in (0, 1); L2, for
+    the scale. calibration : "classical" (MUST, Equation 9) or "analytic", the smallest scale whose
+    exact profile meets (ε, δ). group_sensitivity : that of the group profile δ_l, where it differs
+    (MUST, Table 6: see erratum E3). nominal_delta : report η δ with the nominal δ instead of the
+    exact profile at the calibrated scale, as MUST does for
         samplers that take a record at most once (erratum E5).
     """
     makers = {"classical": Gaussian.classical, "analytic": Gaussian.calibrated}
     calibrate = makers[checks.one_of("calibration", calibration, makers)]
     target = checks.real("epsilon_amplified", epsilon_amplified, above=0)
-    group = sensitivity if group_sensitivity is None else checks.real("group_sensitivity", group_sensitivity, above=0)
+    group = (
+        sensitivity
+        if group_sensitivity is None
+        else checks.real("group_sensitivity", group_sensitivity, above=0)
+    )
     eta = law.eta
     epsilon = float(base_epsilon(target, eta))
     sigma = calibrate(epsilon, delta, sensitivity).scale
     if nominal_delta:
         delta_amplified = eta * delta
     else:
-        delta_amplified = float(amplify(law, Gaussian(sigma).profile(group), epsilon).delta_amplified)
+        delta_amplified = float(
+            amplify(law, Gaussian(sigma).profile(group), epsilon).delta_amplified
+        )
     return NoisePlan(eta, epsilon, delta, sensitivity, sigma, delta_amplified)
 
 
 def noise_of_average(
-    noise_multiplier: float, clip: float, divisor: float, steps: int, p: int, rngs: Sequence[np.random.Generator]
+    noise_multiplier: float,
+    clip: float,
+    divisor: float,
+    steps: int,
+    p: int,
+    rngs: Sequence[np.random.Generator],
 ) -> np.ndarray:
-    """Return the noise that is added to sum / divisor: N(0, (s C / divisor)^2), shape (len(rngs), steps, p).
+    """Return the noise that is added to sum / divisor: N(0, (s C / divisor)^2), shape (len(rngs),
+    steps, p).
 
-    The accountant's noise multiplier s is the standard deviation of the noise on the *sum* in units of C = `clip`, the
-    largest norm of one record's vector (not of 2C, by which a replaced record may move the sum: the accountant's pair
-    holds that factor).
+    The accountant's noise multiplier s is the standard deviation of the noise on the *sum* in units
+    of C = `clip`, the largest norm of one record's vector (not of 2C, by which a replaced record
+    may move the sum: the accountant's pair holds that factor).
     """
     s = checks.real("noise_multiplier", noise_multiplier, above=0)
     scale = s * checks.real("clip", clip, above=0) / checks.real("divisor", divisor, above=0)
@@ -126,14 +158,16 @@ def noise_of_average(
 def mean_interval(
     releases: np.ndarray, law: MultiplicityLaw, n: int, m: int, noise_scale: float, level: float
 ) -> tuple[float, float, float]:
-    """Return the average of noisy subset means, and an interval (lower, upper) for the population mean behind the data.
+    """Return the average of noisy subset means, and an interval (lower, upper) for the population
+    mean behind the data.
 
-    Uses the releases only, so it costs no privacy. Given the data, a release has the variance v S^2 + tau^2 with
-    v = n Var(L) / m^2, L the multiplicity of a record, S^2 the sample variance of the data (for Poisson sampling, whose
-    size is random, of data with a mean near 0) and tau the scale of the noise. So S^2 is estimated by
-    (spread^2 - tau^2) / v, at least 0, and the average has the variance S^2 / n + spread^2 / T. Much noise makes that
-    estimate uncertain: the quantile is Student's, with Satterthwaite's degrees of freedom, at least 5, as with fewer
-    the spread tells nothing of S^2. An approximation: its coverage is what an experiment must show.
+    Uses the releases only, so it costs no privacy. Given the data, a release has the variance v S^2
+    + tau^2 with v = n Var(L) / m^2, L the multiplicity of a record, S^2 the sample variance of the
+    data (for Poisson sampling, whose size is random, of data with a mean near 0) and tau the scale
+    of the noise. So S^2 is estimated by (spread^2 - tau^2) / v, at least 0, and the average has the
+    variance S^2 / n + spread^2 / T. Much noise makes that estimate uncertain: the quantile is
+    Student's, with Satterthwaite's degrees of freedom, at least 5, as with fewer the spread tells
+    nothing of S^2. An approximation: its coverage is what an experiment must show.
 
     Parameters
     ----------
@@ -147,7 +181,8 @@ def mean_interval(
     v = n * (float(counts**2 @ law.pmf) - law.mean**2) / m**2
     own = max(0.0, spread - noise_scale**2) / v if v > 0 else 0.0
     variance = own / n + spread / t
-    slope = (1 / (v * n) if v > 0 else 0.0) + 1 / t  # of the variance's estimate in the spread^2 that is observed
+    # of the variance's estimate in the spread^2 that is observed
+    slope = (1 / (v * n) if v > 0 else 0.0) + 1 / t
     freedom = min(max((t - 1) * (variance / (slope * spread)) ** 2, 5.0), t - 1.0)
     centre = float(releases.mean())
     half = float(stdtrit(freedom, (1 + level) / 2)) * variance**0.5

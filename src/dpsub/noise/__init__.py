@@ -19,14 +19,27 @@ from dpsub.registry import Registry
 REGISTRY: Registry[Mechanism] = Registry("dpsub.noise", Mechanism, "mechanism")
 
 __all__ = [
-    "REGISTRY", "AdditiveNoiseProfile", "BlackBoxGroups", "ConstantGroups", "Gaussian", "GaussianProfile", "Laplace",
-    "LaplaceProfile", "Mechanism", "MembershipProfile", "PairedSteps", "PointGuarantee", "Profile",
-    "RandomisedResponseProfile", "of",
-]  # fmt: skip
+    "REGISTRY",
+    "AdditiveNoiseProfile",
+    "BlackBoxGroups",
+    "ConstantGroups",
+    "Gaussian",
+    "GaussianProfile",
+    "Laplace",
+    "LaplaceProfile",
+    "Mechanism",
+    "MembershipProfile",
+    "PairedSteps",
+    "PointGuarantee",
+    "Profile",
+    "RandomisedResponseProfile",
+    "of",
+]
 
 
 def of(name: str, ratio: float) -> AdditiveNoiseProfile:
-    """Return the profile of the mechanism called `name` at the sensitivity-to-scale ratio `ratio`, above 0.
+    """Return the profile of the mechanism called `name` at the sensitivity-to-scale ratio `ratio`,
+    above 0.
 
     Examples
     --------

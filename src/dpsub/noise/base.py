@@ -1,4 +1,5 @@
-"""What a privacy profile is, and what a noise is: both contracts, and what follows from them alone."""
+"""What a privacy profile is, and what a noise is: both contracts, and what follows from them
+alone."""
 
 from __future__ import annotations
 
@@ -18,36 +19,45 @@ _LARGEST = 2.0**20  # nats; a profile that is above its target there counts as n
 
 
 class Profile(ABC):
-    """A privacy profile: for every real epsilon (nats) a delta such that the mechanism is (epsilon, delta)-DP.
+    """A privacy profile: for every real epsilon (nats) a delta such that the mechanism is (epsilon,
+    delta)-DP.
 
-    The exact profile is the largest hockey-stick divergence of order exp(epsilon) between the outputs on neighbouring
-    data. It does not increase, lies in [0, 1] and is convex in exp(epsilon); below 0 it is
-    1 - exp(epsilon) + exp(epsilon) delta(-epsilon), as the relation is symmetric (balle, Theorem 1 and Section 3).
+    The exact profile is the largest hockey-stick divergence of order exp(epsilon) between the
+    outputs on neighbouring data. It does not increase, lies in [0, 1] and is convex in
+    exp(epsilon); below 0 it is 1 - exp(epsilon) + exp(epsilon) delta(-epsilon), as the relation is
+    symmetric (balle, Theorem 1 and Section 3).
     """
 
     @abstractmethod
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
-        """log delta_l(epsilon) at distance l = `occurrences` >= 1, broadcast; UnsupportedError if unknown above 1."""
+        """log delta_l(epsilon) at distance l = `occurrences` >= 1, broadcast; UnsupportedError if
+        unknown above 1."""
 
     def delta(self, epsilon: ArrayLike) -> np.ndarray:
         """Return delta(epsilon) in [0, 1], of the shape of `epsilon` (any finite real numbers)."""
         return np.exp(self.log_delta(epsilon))
 
     def log_delta(self, epsilon: ArrayLike) -> np.ndarray:
-        """Return log delta(epsilon), accurate where delta itself underflows; -inf where it is exactly 0."""
+        """Return log delta(epsilon), accurate where delta itself underflows; -inf where it is
+        exactly 0."""
         return self.group_log_delta(checks.finite_array("epsilon", epsilon), 1)
 
     def epsilon(self, delta: ArrayLike) -> np.ndarray:
-        """Return the smallest epsilon with delta(epsilon) <= `delta` in [0, 1), exact up to rounding upwards.
+        """Return the smallest epsilon with delta(epsilon) <= `delta` in [0, 1), exact up to
+        rounding upwards.
 
         Negative where `delta` is above delta(0); infinite where no epsilon below 2^20 will do.
         """
         target = checks.finite_array("delta", delta)
-        roots = [self._root(checks.real("delta", item, at_least=0, below=1)) for item in target.ravel().tolist()]
+        roots = [
+            self._root(checks.real("delta", item, at_least=0, below=1))
+            for item in target.ravel().tolist()
+        ]
         return np.array(roots, dtype=float).reshape(target.shape)[()]
 
     def _root(self, delta: float) -> float:
-        """Bisect on delta(epsilon) <= delta down to neighbouring numbers; the profile is monotone."""
+        """Bisect on delta(epsilon) <= delta down to neighbouring numbers; the profile is
+        monotone."""
         goal = math.log(delta) if delta > 0 else -math.inf
         # every profile is at least 1 - exp(epsilon)
         low, high = math.nextafter(math.log1p(-delta), -math.inf), 1.0
@@ -62,9 +72,10 @@ class Profile(ABC):
 
 @dataclass(frozen=True)
 class AdditiveNoiseProfile(Profile):
-    """Exact profile of a query of given sensitivity with additive noise; it decreases strictly until it is 0.
-    must, Theorem 1; balle, Theorems 3 and 4.
+    """Exact profile of a query of given sensitivity with additive noise; it decreases strictly
+    until it is 0. must, Theorem 1; balle, Theorems 3 and 4.
     """
+
     ratio: float  # sensitivity divided by the scale of the noise (theta), above 0
     name: ClassVar[str]
 
@@ -72,21 +83,30 @@ class AdditiveNoiseProfile(Profile):
         object.__setattr__(self, "ratio", checks.real("ratio", self.ratio, above=0))
 
     def log_moment(self, order: float) -> float:
-        """Return log E exp(s L) of the worst pair's privacy loss L under its first law, s = `order` at least 0.
+        """Return log E exp(s L) of the worst pair's privacy loss L under its first law, s = `order`
+        at least 0.
 
-        Divided by s it is the Renyi divergence of order s + 1. UnsupportedError if the noise has no closed form.
+        Divided by s it is the Renyi divergence of order s + 1. UnsupportedError if the noise has no
+        closed form.
         """
-        raise UnsupportedError(f"the moments of {self.name} noise must be known in closed form, got none; "
-                               "take dpsub.divergences.moment_from_profiles")
+        raise UnsupportedError(
+            f"the moments of {self.name} noise must be known in closed form, "
+            "got none; "
+            "take dpsub.divergences.moment_from_profiles"
+        )
 
     def group(self, occurrences: int) -> AdditiveNoiseProfile:
-        """Return the profile for data sets at distance l >= 1: that of l times the ratio (balle, Section 3)."""
-        return replace(self, ratio=checks.integer("occurrences", occurrences, at_least=1) * self.ratio)
+        """Return the profile for data sets at distance l >= 1: that of l times the ratio (balle,
+        Section 3)."""
+        return replace(
+            self, ratio=checks.integer("occurrences", occurrences, at_least=1) * self.ratio
+        )
 
 
 @dataclass(frozen=True)
 class Mechanism(ABC):
     """Release value + scale * Z, with Z independent in every coordinate and symmetric around 0."""
+
     scale: float  # above 0, in the units of the value
     name: ClassVar[str]
 
@@ -94,7 +114,8 @@ class Mechanism(ABC):
         object.__setattr__(self, "scale", checks.real("scale", self.scale, above=0))
 
     def release(self, value: ArrayLike, rng: np.random.Generator) -> np.ndarray:
-        """Return the finite `value` with fresh noise on every entry, of the same shape; a scalar stays a scalar."""
+        """Return the finite `value` with fresh noise on every entry, of the same shape; a scalar
+        stays a scalar."""
         exact = checks.finite_array("value", value)
         return (exact + self.scale * self.standard_noise(exact.shape, rng))[()]
 
@@ -104,7 +125,8 @@ class Mechanism(ABC):
 
     @abstractmethod
     def log_density(self, z: ArrayLike) -> np.ndarray:
-        """Logarithm of the noise's density at `z` (released value minus exact value), per coordinate."""
+        """Logarithm of the noise's density at `z` (released value minus exact value), per
+        coordinate."""
 
     @abstractmethod
     def cdf(self, z: ArrayLike) -> np.ndarray:
@@ -117,14 +139,16 @@ class Mechanism(ABC):
 
     @abstractmethod
     def profile(self, sensitivity: float) -> AdditiveNoiseProfile:
-        """Return the exact privacy profile of a query of this sensitivity, above 0, in the units of the scale."""
+        """Return the exact privacy profile of a query of this sensitivity, above 0, in the units of
+        the scale."""
 
 
 def mirrored(order: np.ndarray, log_delta: np.ndarray) -> np.ndarray:
-    """Return log delta(epsilon) for every real epsilon = `order`, from `log_delta`, its values at |epsilon|.
+    """Return log delta(epsilon) for every real epsilon = `order`, from `log_delta`, its values at
+    |epsilon|.
 
-    Below 0 it is 1 - exp(epsilon) + exp(epsilon) delta(-epsilon), a sum of positive terms, for every pair of laws that
-    comes in both orders (balle, Section 3; Theorem 14 needs it).
+    Below 0 it is 1 - exp(epsilon) + exp(epsilon) delta(-epsilon), a sum of positive terms, for
+    every pair of laws that comes in both orders (balle, Section 3; Theorem 14 needs it).
     """
     if not (order < 0).any():
         return log_delta[()]
@@ -145,7 +169,8 @@ def nonnegative(name: str, value: ArrayLike) -> np.ndarray:
 
 
 def round_up(value: float, holds: Callable[[float], bool]) -> float:
-    """Return `value`, or a number a few units in the last place above it for which `holds`; NumericalError beyond 2^40.
+    """Return `value`, or a number a few units in the last place above it for which `holds`;
+    NumericalError beyond 2^40.
 
     A root is found up to rounding, but a guarantee must lie on its safe side.
     """
@@ -154,4 +179,7 @@ def round_up(value: float, holds: Callable[[float], bool]) -> float:
         if holds(candidate):
             return candidate
         candidate, step = value + step, 2 * step
-    raise NumericalError(f"the root must hold within rounding, got {value!r} with a larger error; report the arguments")
+    raise NumericalError(
+        f"the root must hold within rounding, got {value!r} with a larger error; "
+        "report the arguments"
+    )

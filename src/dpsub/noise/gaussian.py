@@ -24,24 +24,32 @@ _FARTHEST = 1e150  # t beyond which t² overflows; log delta is then below -5e29
 
 @dataclass(frozen=True)
 class GaussianProfile(AdditiveNoiseProfile):
-    """Profile of f(x) + N(0, sigma² I) with theta = Delta_2 / sigma (must, Theorem 1(b); balle, Theorem 4).
+    """Profile of f(x) + N(0, sigma² I) with theta = Delta_2 / sigma (must, Theorem 1(b); balle,
+    Theorem 4).
 
         delta(epsilon) = Phi(theta/2 - epsilon/theta) - exp(epsilon) Phi(-theta/2 - epsilon/theta).
 
-    With t = epsilon/theta - theta/2, Mills ratio R(t) = (1 - Phi(t)) / phi(t) and epsilon >= 0 this is
-    phi(t) (R(t) - R(t + theta)), which keeps its relative accuracy where both terms of the printed form underflow.
-    Where the two ratios are close, their difference is the integral of -R'(u) = 1 - u R(u) over [t, t + theta].
+    With t = epsilon/theta - theta/2, Mills ratio R(t) = (1 - Phi(t)) / phi(t) and epsilon >= 0 this
+    is phi(t) (R(t) - R(t + theta)), which keeps its relative accuracy where both terms of the
+    printed form underflow. Where the two ratios are close, their difference is the integral of
+    -R'(u) = 1 - u R(u) over [t, t + theta].
     """
+
     name: ClassVar[str] = "gaussian"
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
         with np.errstate(over="ignore"):  # the largest ratio has delta 1
-            ratio = np.minimum(np.asarray(occurrences, dtype=float) * self.ratio, np.finfo(float).max)
+            ratio = np.minimum(
+                np.asarray(occurrences, dtype=float) * self.ratio, np.finfo(float).max
+            )
         order, ratio = np.broadcast_arrays(np.asarray(epsilon, dtype=float), ratio)
-        return mirrored(order, _log_delta(np.abs(order).ravel(), ratio.ravel()).reshape(order.shape))
+        return mirrored(
+            order, _log_delta(np.abs(order).ravel(), ratio.ravel()).reshape(order.shape)
+        )
 
     def log_moment(self, order: float) -> float:
-        """Return s (s + 1) theta^2 / 2: the loss is normal with mean theta^2 / 2 and variance theta^2."""
+        """Return s (s + 1) theta^2 / 2: the loss is normal with mean theta^2 / 2 and variance
+        theta^2."""
         s = checks.real("order", order, at_least=0)
         return s * (s + 1) * self.ratio**2 / 2
 
@@ -49,6 +57,7 @@ class GaussianProfile(AdditiveNoiseProfile):
         """Safeguarded root finding on log delta(epsilon) = log `delta`; infinite at 0."""
         # its import takes as long as all others together, and most uses of profiles need no root
         from scipy.optimize import brentq
+
         if delta == 0:
             return math.inf
         goal = math.log(delta)
@@ -56,7 +65,8 @@ class GaussianProfile(AdditiveNoiseProfile):
         def excess(order: float) -> float:
             return float(self.group_log_delta(order, 1)) - goal
 
-        # 1 - exp(epsilon) <= delta(epsilon) <= Phi(theta/2 - epsilon/theta), so these two enclose the root.
+        # 1 - exp(epsilon) <= delta(epsilon) <= Phi(theta/2 - epsilon/theta), so these two enclose
+        # the root.
         low = math.log1p(-delta)
         high = self.ratio * (self.ratio / 2 - float(ndtri(delta)))
         step = 1e-15 * (abs(low) + abs(high))
@@ -64,7 +74,9 @@ class GaussianProfile(AdditiveNoiseProfile):
             low, step = low - step, 2 * step
         while excess(high) > 0:
             high, step = high + step, 2 * step
-        root = float(brentq(excess, low, high, xtol=1e-16 * min(1.0, self.ratio), rtol=1e-15, maxiter=500))
+        root = float(
+            brentq(excess, low, high, xtol=1e-16 * min(1.0, self.ratio), rtol=1e-15, maxiter=500)
+        )
         return round_up(root, lambda order: excess(order) <= 0)
 
 
@@ -102,8 +114,11 @@ def _log_mills_drop(start: np.ndarray, width: np.ndarray) -> np.ndarray:
     -R' is entire and has no feature narrower than such an interval: 16 nodes reach rounding.
     """
     total = np.zeros_like(start)
-    # few orders take one call for all nodes: the overhead of small calls is most of what calibrations cost
-    slopes: Iterable[np.ndarray] = (_mills_slope(start + 0.5 * (1 + node) * width) for node in _NODES)
+    # few orders take one call for all nodes: the overhead of small calls is most of what
+    # calibrations cost
+    slopes: Iterable[np.ndarray] = (
+        _mills_slope(start + 0.5 * (1 + node) * width) for node in _NODES
+    )
     if start.size <= 1000:
         slopes = _mills_slope(start + 0.5 * (1 + _NODES)[:, None] * width)
     for weight, slope in zip(_WEIGHTS, slopes, strict=True):
@@ -112,7 +127,8 @@ def _log_mills_drop(start: np.ndarray, width: np.ndarray) -> np.ndarray:
 
 
 def _mills_slope(u: np.ndarray) -> np.ndarray:
-    """-R'(u) = 1 - u R(u), by its asymptotic series u^-2 - 3 u^-4 + 15 u^-6 - ... where the difference cancels."""
+    """-R'(u) = 1 - u R(u), by its asymptotic series u^-2 - 3 u^-4 + 15 u^-6 - ... where the
+    difference cancels."""
     far = u > 9.0  # where the series beats the direct evaluation (both 1e-14 there)
     if not far.any():
         return 1 - u * _mills(u)
@@ -126,7 +142,9 @@ def _mills_slope(u: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Gaussian(Mechanism):
-    """Noise N(0, scale²) per coordinate, scale > 0 (must, Theorem 1; balle, Section 3 on output perturbation)."""
+    """Noise N(0, scale²) per coordinate, scale > 0 (must, Theorem 1; balle, Section 3 on output
+    perturbation)."""
+
     name: ClassVar[str] = "gaussian"
 
     def log_density(self, z: ArrayLike) -> np.ndarray:
@@ -148,7 +166,8 @@ class Gaussian(Mechanism):
 
     @classmethod
     def calibrated(cls, epsilon: float, delta: float, sensitivity: float) -> Self:
-        """Return the least noise whose exact profile satisfies delta(epsilon) <= `delta`, rounded upwards.
+        """Return the least noise whose exact profile satisfies delta(epsilon) <= `delta`, rounded
+        upwards.
 
         Parameters
         ----------
@@ -171,8 +190,8 @@ class Gaussian(Mechanism):
         def excess(ratio: float) -> float:
             return float(GaussianProfile(ratio).log_delta(order)) - goal
 
-        # delta_theta(epsilon) is at most delta_theta(0) and at most Phi(theta/2 - epsilon/theta); each equals `delta`
-        # at a ratio that is therefore no larger than the root.
+        # delta_theta(epsilon) is at most delta_theta(0) and at most Phi(theta/2 - epsilon/theta);
+        # each equals `delta` at a ratio that is therefore no larger than the root.
         quantile = float(ndtri(target))
         length = math.hypot(quantile, math.sqrt(2 * order))
         by_half_line = quantile + length if quantile >= 0 else 2 * order / (length - quantile)
@@ -183,16 +202,18 @@ class Gaussian(Mechanism):
         while excess(high) < 0:
             high *= 2
         from scipy.optimize import brentq
+
         ratio = float(brentq(excess, low, high, xtol=1e-300, rtol=1e-15, maxiter=500))
         return cls(round_up(span / ratio, lambda scale: excess(span / scale) <= 0))
 
     @classmethod
     def classical(cls, epsilon: float, delta: float, sensitivity: float) -> Self:
-        """Return the noise of the classical formula, sigma = sensitivity sqrt(2 log(1.25 / delta)) / epsilon.
+        """Return the noise of the classical formula, sigma = sensitivity sqrt(2 log(1.25 / delta))
+        / epsilon.
 
-        Its proof needs epsilon < 1 (`CLASSICAL_BELOW`). It is evaluated for every epsilon > 0, as the paper does (must,
-        Equation 9): from 1 on it is no guarantee of (epsilon, delta); the exact delta is that of
-        `profile(sensitivity)`.
+        Its proof needs epsilon < 1 (`CLASSICAL_BELOW`). It is evaluated for every epsilon > 0, as
+        the paper does (must, Equation 9): from 1 on it is no guarantee of (epsilon, delta); the
+        exact delta is that of `profile(sensitivity)`.
         """
         order = checks.real("epsilon", epsilon, above=0)
         target = checks.real("delta", delta, above=0, below=1)

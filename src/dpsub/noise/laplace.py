@@ -16,13 +16,16 @@ from dpsub.noise.base import AdditiveNoiseProfile, Mechanism, nonnegative
 
 @dataclass(frozen=True)
 class LaplaceProfile(AdditiveNoiseProfile):
-    """Profile of f(x) + Laplace noise with theta = Delta_1 / b (must, Theorem 1(a); balle, Theorem 3).
+    """Profile of f(x) + Laplace noise with theta = Delta_1 / b (must, Theorem 1(a); balle, Theorem
+    3).
 
         delta(epsilon) = max(0, 1 - exp((epsilon - theta) / 2), 1 - exp(epsilon)).
 
-    The last term, absent from the printed formula for epsilon >= 0, is the larger one for epsilon < -theta, where the
-    optimal rejection region is the whole line; from -theta on the printed formula is exact.
+    The last term, absent from the printed formula for epsilon >= 0, is the larger one for epsilon <
+    -theta, where the optimal rejection region is the whole line; from -theta on the printed formula
+    is exact.
     """
+
     name: ClassVar[str] = "laplace"
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
@@ -36,37 +39,47 @@ class LaplaceProfile(AdditiveNoiseProfile):
         return -np.expm1(self._exponent(checks.finite_array("epsilon", epsilon), 1)) + 0.0
 
     def epsilon(self, delta: ArrayLike) -> np.ndarray:
-        """Return theta + 2 log(1 - delta), or log(1 - delta) where that is larger (delta > 1 - exp(-theta))."""
+        """Return theta + 2 log(1 - delta), or log(1 - delta) where that is larger (delta > 1 -
+        exp(-theta))."""
         target = nonnegative("delta", delta)
         if target.size:
             checks.real("delta", target.max(), below=1)
         log_complement = np.log1p(-target)
         root = np.atleast_1d(np.maximum(log_complement, self.ratio + 2 * log_complement))
-        # The closed form may sit a rounding error on the wrong side; its own condition is log(1 - delta).
+        # The closed form may sit a rounding error on the wrong side; its own condition is log(1 -
+        # delta).
         for _ in range(4):
             low = self._exponent(root, 1) < np.atleast_1d(log_complement)
             root = np.where(low, np.nextafter(root, np.inf), root)
         return root.reshape(target.shape)[()]
 
     def log_moment(self, order: float) -> float:
-        """Return log of a / (2a - 1) exp((a - 1) theta) + (a - 1) / (2a - 1) exp(-a theta), a = s + 1."""
+        """Return log of a / (2a - 1) exp((a - 1) theta) + (a - 1) / (2a - 1) exp(-a theta), a = s +
+        1."""
         s = checks.real("order", order, at_least=0)
         if s == 0:
             return 0.0
         width = 2 * s + 1
-        terms = math.log((s + 1) / width) + s * self.ratio, math.log(s / width) - (s + 1) * self.ratio
+        terms = (
+            math.log((s + 1) / width) + s * self.ratio,
+            math.log(s / width) - (s + 1) * self.ratio,
+        )
         return float(np.logaddexp(*terms))
 
     def _exponent(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
         """log(1 - delta), at most 0."""
         order = np.asarray(epsilon, dtype=float)
         with np.errstate(over="ignore"):  # an infinite ratio has delta 1
-            return np.minimum(np.minimum(order, (order - np.asarray(occurrences) * self.ratio) / 2), 0.0)
+            return np.minimum(
+                np.minimum(order, (order - np.asarray(occurrences) * self.ratio) / 2), 0.0
+            )
 
 
 @dataclass(frozen=True)
 class Laplace(Mechanism):
-    """Double-exponential noise, density exp(-|z| / scale) / (2 scale), deviation sqrt(2) scale (must, Theorem 1)."""
+    """Double-exponential noise, density exp(-|z| / scale) / (2 scale), deviation sqrt(2) scale
+    (must, Theorem 1)."""
+
     name: ClassVar[str] = "laplace"
 
     def log_density(self, z: ArrayLike) -> np.ndarray:
@@ -89,7 +102,8 @@ class Laplace(Mechanism):
 
     @classmethod
     def calibrated(cls, epsilon: float, delta: float, sensitivity: float) -> Self:
-        """Return the noise of scale sensitivity / (epsilon - 2 log(1 - delta)), which has exactly this delta.
+        """Return the noise of scale sensitivity / (epsilon - 2 log(1 - delta)), which has exactly
+        this delta.
 
         Parameters
         ----------
@@ -101,5 +115,7 @@ class Laplace(Mechanism):
         span = checks.real("sensitivity", sensitivity, above=0)
         enhanced = order - 2 * math.log1p(-target)
         if enhanced == 0:
-            raise ArgumentError("no noise is (0, 0)-private, got epsilon = 0 and delta = 0; raise one of them")
+            raise ArgumentError(
+                "no noise is (0, 0)-private, got epsilon = 0 and delta = 0; raise one of them"
+            )
         return cls(span / enhanced * (1 + 4 * np.finfo(float).eps))

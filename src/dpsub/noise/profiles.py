@@ -1,4 +1,5 @@
-"""Profiles of one-bit mechanisms, of mechanisms known at one point (epsilon, delta), and of groups of records."""
+"""Profiles of one-bit mechanisms, of mechanisms known at one point (epsilon, delta), and of groups
+of records."""
 
 from __future__ import annotations
 
@@ -16,12 +17,16 @@ from dpsub.noise.base import Profile, mirrored
 
 @dataclass(frozen=True)
 class RandomisedResponseProfile(Profile):
-    """Exact profile of a bit reported as it is with probability p = `keep_probability`, else flipped.
+    """Exact profile of a bit reported as it is with probability p = `keep_probability`, else
+    flipped.
 
-        delta(epsilon) = max(0, P - exp(epsilon) (1 - P)) + max(0, 1 - P - exp(epsilon) P),  P = max(p, 1 - p).
+        delta(epsilon) = max(0, P - exp(epsilon) (1 - P)) + max(0, 1 - P - exp(epsilon) P),  P =
+        max(p, 1 - p).
 
-    The printed p - exp(epsilon) (1 - p) (balle, Section 5) is right for p >= 1/2 and epsilon >= log((1 - p) / p) only.
+    The printed p - exp(epsilon) (1 - p) (balle, Section 5) is right for p >= 1/2 and epsilon >=
+    log((1 - p) / p) only.
     """
+
     keep_probability: float
     any_distance: ClassVar[bool] = False
 
@@ -31,7 +36,8 @@ class RandomisedResponseProfile(Profile):
 
     @classmethod
     def with_guarantee(cls, epsilon: float, delta: float) -> RandomisedResponseProfile:
-        """Return the randomised response with delta(`epsilon`) = `delta` exactly: p = (e^eps + delta) / (e^eps + 1)."""
+        """Return the randomised response with delta(`epsilon`) = `delta` exactly: p = (e^eps +
+        delta) / (e^eps + 1)."""
         order = checks.real("epsilon", epsilon, at_least=0)
         gap = checks.real("delta", delta, at_least=0, at_most=1)
         return cls((1 + gap * math.exp(-order)) / (1 + math.exp(-order)))
@@ -42,19 +48,27 @@ class RandomisedResponseProfile(Profile):
         return max(self.keep_probability, 1 - self.keep_probability)
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
-        order, distance = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(occurrences))
+        order, distance = np.broadcast_arrays(
+            np.asarray(epsilon, dtype=float), np.asarray(occurrences)
+        )
         if not self.any_distance and (distance > 1).any():
-            raise UnsupportedError("randomised response of one bit knows no data sets at a distance above 1; "
-                                   "take the profile of membership for larger data sets")
+            raise UnsupportedError(
+                "randomised response of one bit knows no data sets at a "
+                "distance above 1; "
+                "take the profile of membership for larger data sets"
+            )
         rare = 1 - self.likely
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             growth = np.exp(order)
             taken = np.where(rare > 0, growth * rare, 0.0)
-            delta = np.maximum(self.likely - taken, 0.0) + np.maximum(rare - growth * self.likely, 0.0)
+            delta = np.maximum(self.likely - taken, 0.0) + np.maximum(
+                rare - growth * self.likely, 0.0
+            )
             return np.log(delta)[()]
 
     def log_moment(self, order: float) -> float:
-        """Return log E exp(s L) = log(P (P/Q)^s + Q (Q/P)^s), Q = 1 - P, s = `order` >= 0; infinite where Q = 0 < s."""
+        """Return log E exp(s L) = log(P (P/Q)^s + Q (Q/P)^s), Q = 1 - P, s = `order` >= 0; infinite
+        where Q = 0 < s."""
         s = checks.real("order", order, at_least=0)
         likely, rare = self.likely, 1 - self.likely
         if s == 0:
@@ -67,44 +81,58 @@ class RandomisedResponseProfile(Profile):
 
 @dataclass(frozen=True)
 class MembershipProfile(RandomisedResponseProfile):
-    """Profile of randomised response on whether a fixed record is in the data, under any relation that can toggle it.
+    """Profile of randomised response on whether a fixed record is in the data, under any relation
+    that can toggle it.
 
-    No pair of data sets is easier to tell apart, so the profile is the same at every distance (balle, Section 5).
+    No pair of data sets is easier to tell apart, so the profile is the same at every distance
+    (balle, Section 5).
     """
+
     any_distance: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
 class BlackBoxGroups(Profile):
-    """The profile `base`, with the bound at distances above 1 that holds for every mechanism, epsilon >= 0:
+    """The profile `base`, with the bound at distances above 1 that holds for every mechanism,
+    epsilon >= 0:
 
         delta_l(epsilon) <= min(1, (exp(epsilon) - 1) / (exp(epsilon / l) - 1) delta(epsilon / l));
 
     balle, Section 3 (after Vadhan 2017, Lemma 2.2).
     """
+
     base: Profile
 
     def log_bound(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
-        """Return log of the bound before it is cut at 1, for epsilon >= 0; log(l delta(0)) at epsilon = 0."""
-        order, distance = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(occurrences, dtype=float))
+        """Return log of the bound before it is cut at 1, for epsilon >= 0; log(l delta(0)) at
+        epsilon = 0."""
+        order, distance = np.broadcast_arrays(
+            np.asarray(epsilon, dtype=float), np.asarray(occurrences, dtype=float)
+        )
         share = order / distance
         with np.errstate(divide="ignore", invalid="ignore"):
-            # exp(epsilon - share) carries the size, so that a large epsilon does not overflow before delta is applied
+            # exp(epsilon - share) carries the size, so that a large epsilon does not overflow
+            # before delta is applied
             quotient = np.expm1(-order) / np.expm1(-share)
             factor = order - share + np.log(np.where(share > 0, quotient, distance))
         return factor + self.base.log_delta(share)
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
-        order, distance = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(occurrences))
+        order, distance = np.broadcast_arrays(
+            np.asarray(epsilon, dtype=float), np.asarray(occurrences)
+        )
         return mirrored(order, np.minimum(self.log_bound(np.abs(order), distance), 0.0))
 
 
 @dataclass(frozen=True)
 class ConstantGroups(Profile):
-    """The profile `base` at every distance, as if a second copy of a record said no more than the first.
+    """The profile `base` at every distance, as if a second copy of a record said no more than the
+    first.
 
-    True of membership. For other mechanisms it is no bound: it shows how much of one is due to groups.
+    True of membership. For other mechanisms it is no bound: it shows how much of one is due to
+    groups.
     """
+
     base: Profile
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
@@ -114,10 +142,12 @@ class ConstantGroups(Profile):
 
 @dataclass(frozen=True)
 class PairedSteps(Profile):
-    """The profile under substitution from a `base` profile under adding and removing; an upper bound.
+    """The profile under substitution from a `base` profile under adding and removing; an upper
+    bound.
 
     A substitution is one removal and one addition: distance l here is distance 2 l there.
     """
+
     base: Profile
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
@@ -132,20 +162,26 @@ class PointGuarantee(Profile):
 
         g(a) = min(1, exp(epsilon0) a + delta0, 1 - exp(-epsilon0) (1 - delta0 - a))
 
-    on a neighbour, hence at most g applied l times at distance l, and some mechanism attains it. So delta_l(epsilon) is
-    the largest (g o ... o g)(a) - exp(epsilon) a over a in [0, 1], at a breakpoint of the concave piecewise linear
-    iterate. For l = 1 it is 1 - (1 - delta0) (1 + exp(epsilon)) / (1 + exp(epsilon0)) where |epsilon| <= epsilon0, and
-    delta0 above; at epsilon = epsilon0 randomised response attains it (balle, Section 5). The iteration is ours.
+    on a neighbour, hence at most g applied l times at distance l, and some mechanism attains it. So
+    delta_l(epsilon) is the largest (g o ... o g)(a) - exp(epsilon) a over a in [0, 1], at a
+    breakpoint of the concave piecewise linear iterate. For l = 1 it is 1 - (1 - delta0) (1 +
+    exp(epsilon)) / (1 + exp(epsilon0)) where |epsilon| <= epsilon0, and delta0 above; at epsilon =
+    epsilon0 randomised response attains it (balle, Section 5). The iteration is ours.
     """
+
     epsilon0: float
     delta0: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon0", checks.real("epsilon0", self.epsilon0, at_least=0))
-        object.__setattr__(self, "delta0", checks.real("delta0", self.delta0, at_least=0, at_most=1))
+        object.__setattr__(
+            self, "delta0", checks.real("delta0", self.delta0, at_least=0, at_most=1)
+        )
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
-        order, distance = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(occurrences, dtype=int))
+        order, distance = np.broadcast_arrays(
+            np.asarray(epsilon, dtype=float), np.asarray(occurrences, dtype=int)
+        )
         delta = np.zeros(order.shape)
         growth = np.exp(np.minimum(order, 700.0))
         for steps in np.unique(distance):
@@ -174,6 +210,9 @@ class PointGuarantee(Profile):
                 if point < 0:
                     break
                 found.add(point)
-                # the inverse of g on its strictly increasing part; negative where nothing is sent to the point
-                point = max(math.exp(-self.epsilon0) * (point - self.delta0), rest - rise * (1 - point))
+                # the inverse of g on its strictly increasing part; negative where nothing is sent
+                # to the point
+                point = max(
+                    math.exp(-self.epsilon0) * (point - self.delta0), rest - rise * (1 - point)
+                )
         return np.array(sorted(found))

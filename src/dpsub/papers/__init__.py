@@ -1,1 +1,2 @@
-"""The papers, one folder each: settings, experiments, tables, figures, claims, printed numbers, errata, conclusions."""
+"""The papers, one folder each: settings, experiments, tables, figures, claims, printed numbers,
+errata, conclusions."""

@@ -1,4 +1,5 @@
-"""Budget recycling: noise that is drawn again while it is too large, with what its privacy really is."""
+"""Budget recycling: noise that is drawn again while it is too large, with what its privacy really
+is."""
 
 from __future__ import annotations
 

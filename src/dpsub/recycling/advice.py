@@ -1,4 +1,5 @@
-"""What recycling offers for one budget: plain noise, the paper's parameters, the best recycler, the ceiling."""
+"""What recycling offers for one budget: plain noise, the paper's parameters, the best recycler, the
+ceiling."""
 
 from __future__ import annotations
 
@@ -16,9 +17,11 @@ from dpsub.recycling.kernels import Family, LaplaceKernel
 
 @dataclass(frozen=True)
 class RecyclingAdvice:
-    """What one budget allows.  Where the paper's algorithms have no answer `paper` is None, for the reason in
-    `no_paper`; `paper_delta` is what all releases with their parameters really have at epsilon, rounded up; the
-    `ceiling` is for one release; `complete` says whether the search for the `optimum` ended before the time limit."""
+    """What one budget allows. Where the paper's algorithms have no answer `paper` is None, for the
+    reason in `no_paper`; `paper_delta` is what all releases with their parameters really have at
+    epsilon, rounded up; the `ceiling` is for one release; `complete` says whether the search for
+    the `optimum` ended before the time limit."""
+
     plain: Choice
     paper: Choice | None
     optimum: Choice
@@ -34,7 +37,8 @@ class RecyclingAdvice:
 
     @property
     def as_good(self) -> bool:
-        """Whether plain noise is as good: smaller relative gains of acceptance than 0.1 % are of no use."""
+        """Whether plain noise is as good: smaller relative gains of acceptance than 0.1 % are of no
+        use."""
         return self.gain <= 1e-3 * self.plain.acceptance
 
     @property
@@ -45,17 +49,32 @@ class RecyclingAdvice:
             moved = f"the standard deviation goes from {law.sd:.4g} to {self.optimum.law.sd:.4g}"
             return f"recycling raises acceptance by {self.gain:.3g}; {moved}"
         wide = law.upper >= law.sensitivity
-        if isinstance(law.kernel, LaplaceKernel) and self.plain.steps == 1 and (wide or self.plain.epsilon <= 1):
+        if (
+            isinstance(law.kernel, LaplaceKernel)
+            and self.plain.steps == 1
+            and (wide or self.plain.epsilon <= 1)
+        ):
             case = "bound >= sensitivity" if wide else "epsilon <= 1"
-            return f"plain Laplace noise is as good: with {case} recycling gains nothing but order delta"
+            return (
+                f"plain Laplace noise is as good: with {case} recycling gains nothing but "
+                "order delta"
+            )
         if not self.complete:
             return "plain noise is as good as all recyclers that were tried before the time limit"
         return f"plain {law.kernel.name} noise is as good: acceptance rises by less than 0.1 %"
 
 
-def advise(family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1,
-           deadline: float | None = None) -> RecyclingAdvice:  # fmt: skip
-    """All of it for `steps` releases that share the budget, up to `deadline`, a reading of `time.monotonic`."""
+def advise(
+    family: Family,
+    epsilon: float,
+    delta: float,
+    bound: float,
+    sensitivity: float,
+    steps: int = 1,
+    deadline: float | None = None,
+) -> RecyclingAdvice:
+    """All of it for `steps` releases that share the budget, up to `deadline`, a reading of
+    `time.monotonic`."""
     budgeted = (family, epsilon, delta, bound, sensitivity, steps)
     with time_limited(None if deadline is None else (time.monotonic() + deadline) / 2):
         plain, found = plain_noise(*budgeted), best_recycler(*budgeted)

@@ -1,8 +1,10 @@
-"""How much of the noise can lie within the bounds at most: the ceiling of any symmetric unimodal noise.
+"""How much of the noise can lie within the bounds at most: the ceiling of any symmetric unimodal
+noise.
 
-A linear programme over the masses f_i of cells, m of which are the sensitivity (docs/recycling.md, section 6): maximise
-sum of f_i within the bound, given f_i - e^epsilon f_(i-m) <= s_i, sum of s_i <= delta.  The bound does not rest on the
-solver: its dual values, made nonnegative, give one by weak duality.  The staircase (delta = 0) attains nearly as much.
+A linear programme over the masses f_i of cells, m of which are the sensitivity (docs/recycling.md,
+section 6): maximise sum of f_i within the bound, given f_i - e^epsilon f_(i-m) <= s_i, sum of s_i
+<= delta. The bound does not rest on the solver: its dual values, made nonnegative, give one by weak
+duality. The staircase (delta = 0) attains nearly as much.
 """
 
 from __future__ import annotations
@@ -23,14 +25,17 @@ _MOST_CELLS = 4000
 
 
 class Ceiling(NamedTuple):
-    """Largest acceptance of symmetric unimodal noise: the staircase attains `lower`, and none exceeds `upper`."""
+    """Largest acceptance of symmetric unimodal noise: the staircase attains `lower`, and none
+    exceeds `upper`."""
+
     lower: float
     upper: float
 
 
 def staircase(epsilon: float, bound: float, sensitivity: float) -> float:
-    """Acceptance of the best noise with delta = 0: steps by e^-epsilon at bound - k D, ..., bound, bound + D, ...  With
-    r = bound / D and k = floor(r), 1 - A = e^(-(k + 1) epsilon) / ((r - k)(1 - e^-epsilon) + e^-epsilon)."""
+    """Acceptance of the best noise with delta = 0: steps by e^-epsilon at bound - k D, ..., bound,
+    bound + D, ... With r = bound / D and k = floor(r), 1 - A = e^(-(k + 1) epsilon) / ((r - k)(1 -
+    e^-epsilon) + e^-epsilon)."""
     order = checks.real("epsilon", epsilon, above=0)
     ratio = checks.real("bound", bound, above=0) / checks.real("sensitivity", sensitivity, above=0)
     part, steps = math.modf(ratio)
@@ -40,8 +45,9 @@ def staircase(epsilon: float, bound: float, sensitivity: float) -> float:
 
 
 def ceiling(epsilon: float, delta: float, bound: float, sensitivity: float) -> Ceiling:
-    """Solve the programme.  A ratio of bound to sensitivity without a small denominator is rounded up, which only
-    raises the bound; where the programme would be too large, or its coefficients too far apart, the bound is 1."""
+    """Solve the programme. A ratio of bound to sensitivity without a small denominator is rounded
+    up, which only raises the bound; where the programme would be too large, or its coefficients too
+    far apart, the bound is 1."""
     order, target = checked_budget(epsilon, delta)
     lower, ratio = staircase(order, bound, sensitivity), bound / sensitivity
     if ratio > _MOST_CELLS or order > 700:  # e^epsilon is a double
@@ -57,8 +63,10 @@ def ceiling(epsilon: float, delta: float, bound: float, sensitivity: float) -> C
 
 
 class _Programme(NamedTuple):
-    """What to maximise over masses of the cells 0 .. n - 1 on one side, slacks, and the mass further out: privacy of
-    each cell nearer to 0 than the one it is compared with, unimodality, sum of the slacks; `total`: the mass is 1."""
+    """What to maximise over masses of the cells 0 .. n - 1 on one side, slacks, and the mass
+    further out: privacy of each cell nearer to 0 than the one it is compared with, unimodality, sum
+    of the slacks; `total`: the mass is 1."""
+
     objective: np.ndarray
     matrix: sparse.csr_array
     right: np.ndarray
@@ -75,10 +83,13 @@ def _programme(epsilon: float, delta: float, shift: int, accepted: int, cells: i
     ones, growth, size = np.ones(place.size), math.exp(epsilon), cells + place.size + 1
     entries = [
         # divided by e^epsilon, so that no coefficient is large
-        (rows, near, ones / growth), (rows, far, -ones), (rows, slack, -ones / growth),
-        (falls, inner + 1, np.ones(cells - 1)), (falls, inner, -np.ones(cells - 1)),
+        (rows, near, ones / growth),
+        (rows, far, -ones),
+        (rows, slack, -ones / growth),
+        (falls, inner + 1, np.ones(cells - 1)),
+        (falls, inner, -np.ones(cells - 1)),
         (np.full(place.size, place.size + cells - 1), slack, ones),
-    ]  # fmt: skip
+    ]
     row, column, value = (np.concatenate(each) for each in zip(*entries, strict=True))
     matrix = sparse.csr_array((value, (row, column)), shape=(place.size + cells, size))
     right, objective = np.zeros(place.size + cells), np.zeros(size)
@@ -91,16 +102,26 @@ def _prices(programme: _Programme) -> tuple[np.ndarray, float]:
     """Dual values of the inequalities, and of the total mass."""
     objective, matrix, right, total, _ = programme
     found = linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices
-        -objective, A_ub=matrix, b_ub=right, A_eq=total[None, :], b_eq=[1.0], bounds=(0, None), method="highs"
+        -objective,
+        A_ub=matrix,
+        b_ub=right,
+        A_eq=total[None, :],
+        b_eq=[1.0],
+        bounds=(0, None),
+        method="highs",
     )
     if found.status != 0:
-        raise NumericalError(f"the linear programme must have a solution, got {found.message!r}; report the arguments")
+        raise NumericalError(
+            f"the linear programme must have a solution, got {found.message!r}; "
+            "report the arguments"
+        )
     return -found.ineqlin.marginals, float(-found.eqlin.marginals[0])
 
 
 def _certified(programme: _Programme, prices: np.ndarray, mass_price: float) -> float:
-    """The bound of weak duality: any nonnegative prices are valid, and what they leave over is charged.  Twice the
-    masses of the cells sum to at most 1, the slacks to at most delta, the mass further out to at most 1."""
+    """The bound of weak duality: any nonnegative prices are valid, and what they leave over is
+    charged. Twice the masses of the cells sum to at most 1, the slacks to at most delta, the mass
+    further out to at most 1."""
     objective, matrix, right, total, n = programme
     valid = np.maximum(prices, 0.0)
     left = np.maximum(objective - matrix.T @ valid - mass_price * total, 0.0)

@@ -1,9 +1,12 @@
-"""Hockey-stick divergences of recycled noise from itself moved, with a bound of their rounding errors.
+"""Hockey-stick divergences of recycled noise from itself moved, with a bound of their rounding
+errors.
 
-The ends of I = [lower, upper] and of I + D cut the line into at most five intervals, on each of which {loss > epsilon}
-is one interval from its left end to h (docs/recycling.md, section 2); with g = 1 inside I and 1 - q outside,
+The ends of I = [lower, upper] and of I + D cut the line into at most five intervals, on each of
+which {loss > epsilon} is one interval from its left end to h (docs/recycling.md, section 2); with g
+= 1 inside I and 1 - q outside,
 
-    delta(epsilon) = c sum over intervals of [g(n) P(left < N <= h) - e^epsilon g(n - D) P(left < N + D <= h)].
+    delta(epsilon) = c sum over intervals of [g(n) P(left < N <= h) - e^epsilon g(n - D) P(left < N
+    + D <= h)].
 """
 
 from __future__ import annotations
@@ -19,8 +22,10 @@ from dpsub.recycling.kernels import EPS, Kernel
 
 
 class HockeyStickPieces(NamedTuple):
-    """H_a at a = e^epsilon in units of e^scale (scale -inf where H is 0): `value` is H, `error` a bound of its
-    rounding, and `slope` a P(loss > epsilon) under the second law, which is -a times a subgradient of H."""
+    """H_a at a = e^epsilon in units of e^scale (scale -inf where H is 0): `value` is H, `error` a
+    bound of its rounding, and `slope` a P(loss > epsilon) under the second law, which is -a times a
+    subgradient of H."""
+
     scale: np.ndarray
     value: np.ndarray
     slope: np.ndarray
@@ -43,11 +48,14 @@ class HockeyStickPieces(NamedTuple):
         return self._moved(self.slope, sign)
 
     def _moved(self, value: np.ndarray, sign: int) -> np.ndarray:
-        return np.exp(self.scale) * (np.maximum(value + sign * self.error, 0.0) * (1 + sign * 8 * EPS))
+        return np.exp(self.scale) * (
+            np.maximum(value + sign * self.error, 0.0) * (1 + sign * 8 * EPS)
+        )
 
 
 class LossInterval(NamedTuple):
     """Where noise n, and n - D, stay inside or outside of the bounds."""
+
     low: float
     high: float
     inside: bool
@@ -55,18 +63,30 @@ class LossInterval(NamedTuple):
 
 
 def intervals(lower: float, upper: float, sensitivity: float) -> list[LossInterval]:
-    """The line, cut at the ends of I and of I + D, which are moved by one number at least: no crossing is lost."""
+    """The line, cut at the ends of I and of I + D, which are moved by one number at least: no
+    crossing is lost."""
     start, stop = (max(end + sensitivity, math.nextafter(end, math.inf)) for end in (lower, upper))
     cuts = sorted({-math.inf, lower, upper, start, stop, math.inf})
-    return [LossInterval(low, high, lower <= low and high <= upper, start <= low and high <= stop)
-            for low, high in pairwise(cuts)]  # fmt: skip
+    return [
+        LossInterval(low, high, lower <= low and high <= upper, start <= low and high <= stop)
+        for low, high in pairwise(cuts)
+    ]
 
 
-def hockey_stick(kernel: Kernel, log_keep: ArrayLike, lower: float, upper: float, sensitivity: float,
-                 epsilon: ArrayLike) -> HockeyStickPieces:  # fmt: skip
-    """The divergence of the noise from itself moved up by `sensitivity`; moved down: that of mirrored bounds.
-    `log_keep` is log(1 - q), -inf at q = 1, broadcast with `epsilon`, any real numbers."""
-    order, keep = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(log_keep, dtype=float))
+def hockey_stick(
+    kernel: Kernel,
+    log_keep: ArrayLike,
+    lower: float,
+    upper: float,
+    sensitivity: float,
+    epsilon: ArrayLike,
+) -> HockeyStickPieces:
+    """The divergence of the noise from itself moved up by `sensitivity`; moved down: that of
+    mirrored bounds. `log_keep` is log(1 - q), -inf at q = 1, broadcast with `epsilon`, any real
+    numbers."""
+    order, keep = np.broadcast_arrays(
+        np.asarray(epsilon, dtype=float), np.asarray(log_keep, dtype=float)
+    )
     zero = np.zeros(order.shape)
     firsts, seconds, errors, hidden = [], [], [], []
     for piece in intervals(lower, upper, sensitivity):
@@ -79,8 +99,12 @@ def hockey_stick(kernel: Kernel, log_keep: ArrayLike, lower: float, upper: float
         firsts.append(first_factor + first)
         seconds.append(order + second_factor + second)
         hidden.append(first_factor + _hidden_mass(kernel, piece, end, order, jump, sensitivity))
-        errors.append((first_error + 4 * EPS * (1 + np.abs(first_factor)),
-                       second_error + 4 * EPS * (1 + np.abs(order + second_factor))))  # fmt: skip
+        errors.append(
+            (
+                first_error + 4 * EPS * (1 + np.abs(first_factor)),
+                second_error + 4 * EPS * (1 + np.abs(order + second_factor)),
+            )
+        )
     scale = np.max(firsts + hidden, axis=0)
     base = np.where(np.isfinite(scale), scale, 0.0)
     value, slope, error = zero, zero, np.exp(np.array(hidden) - base).sum(axis=0)
@@ -89,16 +113,26 @@ def hockey_stick(kernel: Kernel, log_keep: ArrayLike, lower: float, upper: float
         gain, loss = np.exp(first - base), np.exp(np.minimum(second - base, 300.0))
         value, slope = value + gain - loss, slope + loss
         with np.errstate(invalid="ignore"):
-            error = error + np.where(gain > 0, gain * first_error, 0.0) + np.where(loss > 0, loss * second_error, 0.0)
+            error = (
+                error
+                + np.where(gain > 0, gain * first_error, 0.0)
+                + np.where(loss > 0, loss * second_error, 0.0)
+            )
     log_share, share_error = _log_normaliser(kernel, keep, lower, upper)
     error = error + (32 * EPS + share_error) * (np.abs(value) + slope)
     return HockeyStickPieces(scale + log_share, np.maximum(value, 0.0), slope, error)
 
 
-def _hidden_mass(kernel: Kernel, piece: LossInterval, end: np.ndarray, order: np.ndarray, jump: np.ndarray,
-                 sensitivity: float) -> np.ndarray:  # fmt: skip
-    """log of what rounding can hide where much of a piece has its loss within a rounding of the order: at most the
-    first density times the distance of loss and order."""
+def _hidden_mass(
+    kernel: Kernel,
+    piece: LossInterval,
+    end: np.ndarray,
+    order: np.ndarray,
+    jump: np.ndarray,
+    sensitivity: float,
+) -> np.ndarray:
+    """log of what rounding can hide where much of a piece has its loss within a rounding of the
+    order: at most the first density times the distance of loss and order."""
     rounding = 8 * EPS * (1 + np.abs(order) + np.abs(jump))
     with np.errstate(invalid="ignore"):
         wide = np.minimum(kernel.threshold(order + jump - rounding, sensitivity), piece.high)
@@ -110,8 +144,11 @@ def _hidden_mass(kernel: Kernel, piece: LossInterval, end: np.ndarray, order: np
     return log
 
 
-def _cut_mass(kernel: Kernel, piece: LossInterval, end: np.ndarray, moved: float) -> tuple[np.ndarray, np.ndarray]:
-    """log P(low < N + moved <= end) and its relative error; what reaches `high` is computed once."""
+def _cut_mass(
+    kernel: Kernel, piece: LossInterval, end: np.ndarray, moved: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """log P(low < N + moved <= end) and its relative error; what reaches `high` is computed
+    once."""
     log, error = np.full(end.shape, -np.inf), np.zeros(end.shape)
     whole, part = end >= piece.high, (end > piece.low) & (end < piece.high)
     for chosen, stop in ((whole, piece.high), (part, end[part])):
@@ -120,7 +157,9 @@ def _cut_mass(kernel: Kernel, piece: LossInterval, end: np.ndarray, moved: float
     return log, error
 
 
-def _log_normaliser(kernel: Kernel, log_keep: np.ndarray, lower: float, upper: float) -> tuple[np.ndarray, np.ndarray]:
+def _log_normaliser(
+    kernel: Kernel, log_keep: np.ndarray, lower: float, upper: float
+) -> tuple[np.ndarray, np.ndarray]:
     """log c and its error."""
     ends = ((lower, upper), (-math.inf, lower), (upper, math.inf))
     masses, errors = zip(*(kernel.log_mass(*each) for each in ends), strict=True)

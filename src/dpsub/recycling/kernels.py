@@ -1,4 +1,5 @@
-"""Kernels of budget recycling: Gaussian and Laplace noise with masses that keep their digits in both tails."""
+"""Kernels of budget recycling: Gaussian and Laplace noise with masses that keep their digits in
+both tails."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ EPS = float(np.finfo(float).eps)
 
 
 class Kernel(Mechanism):
-    """Noise N of a `scale` > 0, its density k symmetric and log-concave: z(n) = log k(n) - log k(n - D) never rises."""
+    """Noise N of a `scale` > 0, its density k symmetric and log-concave: z(n) = log k(n) - log k(n
+    - D) never rises."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -47,8 +49,9 @@ class Kernel(Mechanism):
         """E[N; N > n] and E[N^2; N > n] for n >= 0."""
 
     def log_mass(self, low: float, high: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """log P(low < N <= high), ends perhaps infinite, and a bound of the mass's relative error.  Of two tails the
-        smaller one is differenced; an interval around 0 is the sum of its halves."""
+        """log P(low < N <= high), ends perhaps infinite, and a bound of the mass's relative error.
+        Of two tails the smaller one is differenced; an interval around 0 is the sum of its
+        halves."""
         ends = np.asarray(high, dtype=float)
         if low >= 0:
             inner, outer, around = np.asarray(low), ends, np.zeros(ends.shape, dtype=bool)
@@ -56,12 +59,15 @@ class Kernel(Mechanism):
             inner, outer, around = np.abs(ends), np.asarray(-low), ends > 0
         log_inner, log_outer = self.log_tail(inner), self.log_tail(outer)
         with np.errstate(divide="ignore", invalid="ignore"):
-            # where rounding leaves nothing of an interval, it is put at what rounding can hide, with an error above it
+            # where rounding leaves nothing of an interval, it is put at what rounding can hide,
+            # with an error above it
             drop = np.maximum(-np.expm1(np.minimum(log_outer - log_inner, 0.0)), EPS)
             log = np.where(log_inner == -np.inf, -np.inf, log_inner + np.log(drop))
         base = np.where(np.isfinite(log), log, 0.0)  # relative to the tails where both underflow
         relative = np.exp(np.minimum(log_inner - base, 700.0)) * self.tail_rounding(inner)
-        relative = relative + np.exp(np.minimum(log_outer - base, 700.0)) * self.tail_rounding(outer)
+        relative = relative + np.exp(np.minimum(log_outer - base, 700.0)) * self.tail_rounding(
+            outer
+        )
         if around.any():
             log = np.where(around, np.logaddexp(self.log_half(inner), self.log_half(outer)), log)
             relative = np.where(around, 16 * EPS, relative)
@@ -72,13 +78,16 @@ class Kernel(Mechanism):
         return float(np.exp(self.log_mass(low, high)[0])) if high > low else 0.0
 
     def delta(self, epsilon: ArrayLike, sensitivity: float) -> np.ndarray:
-        """The kernel's own delta(epsilon), at any real or infinite epsilon: the half-line where the loss exceeds it."""
+        """The kernel's own delta(epsilon), at any real or infinite epsilon: the half-line where the
+        loss exceeds it."""
         order = np.asarray(epsilon, dtype=float)
         end = self.threshold(order, sensitivity)
         first = np.exp(self.log_mass(-math.inf, end)[0])
         with np.errstate(invalid="ignore"):
             second = np.exp(order + self.log_mass(-math.inf, end - sensitivity)[0])
-        return np.where(np.isinf(order), np.where(order < 0, 1.0, 0.0), np.maximum(first - second, 0.0))[()]
+        return np.where(
+            np.isinf(order), np.where(order < 0, 1.0, 0.0), np.maximum(first - second, 0.0)
+        )[()]
 
 
 class GaussianKernel(Kernel, Gaussian):
@@ -98,7 +107,9 @@ class GaussianKernel(Kernel, Gaussian):
 
     def threshold(self, epsilon: np.ndarray, sensitivity: float) -> np.ndarray:
         """D / 2 - epsilon sigma^2 / D."""
-        return np.asarray(sensitivity / 2 - np.asarray(epsilon) * (self.scale / sensitivity) * self.scale)
+        return np.asarray(
+            sensitivity / 2 - np.asarray(epsilon) * (self.scale / sensitivity) * self.scale
+        )
 
     def quantile(self, probability: np.ndarray) -> np.ndarray:
         return np.asarray(self.scale * ndtri(probability))

@@ -1,7 +1,9 @@
-"""Recycled noise: its law, draws from it, and its exact privacy profile (docs/recycling.md, sections 1 and 2).
+"""Recycled noise: its law, draws from it, and its exact privacy profile (docs/recycling.md,
+sections 1 and 2).
 
-A kernel k draws n, released if it lies in [lower, upper] or else with probability 1 - q, otherwise drawn again.  The
-density is c k(n) inside, c (1 - q) k(n) outside; c = 1 / (1 - q (1 - p)), p the kernel's mass inside.
+A kernel k draws n, released if it lies in [lower, upper] or else with probability 1 - q, otherwise
+drawn again. The density is c k(n) inside, c (1 - q) k(n) outside; c = 1 / (1 - q (1 - p)), p the
+kernel's mass inside.
 """
 
 from __future__ import annotations
@@ -22,22 +24,27 @@ from dpsub.recycling.kernels import Kernel
 
 
 class LoopedRelease(NamedTuple):
-    """What the loop released, and how many draws each entry took (never to be published with it)."""
+    """What the loop released, and how many draws each entry took (never to be published with
+    it)."""
+
     released: np.ndarray
     draws: np.ndarray
 
 
 @dataclass(frozen=True)
 class Recycled:
-    """A recycler around a kernel (brdp, Section 3, Proposition 1); ArgumentError if an argument is out of range.
+    """A recycler around a kernel (brdp, Section 3, Proposition 1); ArgumentError if an argument is
+    out of range.
 
     Parameters
     ----------
     kernel : Kernel
-    rate : q in [0, 1], the chance that noise outside is drawn anew: 0 is the kernel alone, 1 noise with hard bounds.
-    lower, upper : bounds of the noise, lower < 0 < upper, in the query's units: public, chosen without the value.
-    sensitivity : D > 0, the farthest that the values of two neighbouring data sets are apart.
+    rate : q in [0, 1], the chance that noise outside is drawn anew: 0 is the kernel alone, 1 noise
+    with hard bounds. lower, upper : bounds of the noise, lower < 0 < upper, in the query's units:
+    public, chosen without the value. sensitivity : D > 0, the farthest that the values of two
+    neighbouring data sets are apart.
     """
+
     kernel: Kernel
     rate: float
     lower: float
@@ -48,13 +55,19 @@ class Recycled:
         object.__setattr__(self, "rate", checks.real("rate", self.rate, at_least=0, at_most=1))
         object.__setattr__(self, "lower", checks.real("lower", self.lower, below=0))
         object.__setattr__(self, "upper", checks.real("upper", self.upper, above=0))
-        object.__setattr__(self, "sensitivity", checks.real("sensitivity", self.sensitivity, above=0))
+        object.__setattr__(
+            self, "sensitivity", checks.real("sensitivity", self.sensitivity, above=0)
+        )
         for name in ("lower", "upper", "sensitivity"):
             # what is computed from their ratios to the scale, and their squares, is a double
             value, scale = getattr(self, name), self.kernel.scale
             if not 1e-150 <= abs(value) / scale <= 1e150:
-                raise ArgumentError(f"{name} must lie within 150 orders of magnitude of the kernel's scale = "
-                                    f"{scale:g}, got {name} = {value:g}; take numbers that are closer")
+                raise ArgumentError(
+                    f"{name} must lie within 150 orders of magnitude of the "
+                    "kernel's scale = "
+                    f"{scale:g}, got {name} = {value:g}; take numbers that are "
+                    "closer"
+                )
 
     @classmethod
     def within(cls, kernel: Kernel, rate: float, bound: float, sensitivity: float) -> Recycled:
@@ -74,7 +87,8 @@ class Recycled:
 
     @property
     def directions(self) -> list[Recycled]:
-        """The laws whose divergences upwards are those of a neighbour above and, where it differs, of one below."""
+        """The laws whose divergences upwards are those of a neighbour above and, where it differs,
+        of one below."""
         return [self] if self.symmetric else [self, self.mirrored]
 
     @cached_property
@@ -110,14 +124,23 @@ class Recycled:
         place = np.asarray(n, dtype=float)
         kernel = self.kernel.cdf
         clipped = np.clip(place, self.lower, self.upper)
-        tail = kernel(np.minimum(place, self.lower)) + kernel(-self.upper) - kernel(-np.maximum(place, self.upper))
-        return (self.normaliser * ((1 - self.rate) * tail + kernel(clipped) - kernel(self.lower)))[()]
+        tail = (
+            kernel(np.minimum(place, self.lower))
+            + kernel(-self.upper)
+            - kernel(-np.maximum(place, self.upper))
+        )
+        return (self.normaliser * ((1 - self.rate) * tail + kernel(clipped) - kernel(self.lower)))[
+            ()
+        ]
 
     def hockey_stick(self, epsilon: ArrayLike, occurrences: int = 1) -> HockeyStickPieces:
-        """Divergences of the output from the one on a data set whose value is larger by the sensitivity."""
+        """Divergences of the output from the one on a data set whose value is larger by the
+        sensitivity."""
         with np.errstate(divide="ignore"):
             log_keep = np.log1p(-np.asarray(self.rate))
-        return hockey_stick(self.kernel, log_keep, self.lower, self.upper, occurrences * self.sensitivity, epsilon)
+        return hockey_stick(
+            self.kernel, log_keep, self.lower, self.upper, occurrences * self.sensitivity, epsilon
+        )
 
     @cached_property
     def _tails(self) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -134,7 +157,10 @@ class Recycled:
     def variance(self) -> float:
         """Variance of the released noise."""
         below, above = self._tails
-        return self.normaliser * (self.kernel.variance - self.rate * (below[1] + above[1])) - self.mean**2
+        return (
+            self.normaliser * (self.kernel.variance - self.rate * (below[1] + above[1]))
+            - self.mean**2
+        )
 
     @property
     def sd(self) -> float:
@@ -148,18 +174,21 @@ class Recycled:
         return (below[0] + above[0]) / self.outside if self.outside > 0 else math.nan
 
     def capped(self, most: int) -> Recycled:
-        """The law of a loop that releases draw `most` >= 1 whatever it is (docs/recycling.md, section 1)."""
+        """The law of a loop that releases draw `most` >= 1 whatever it is (docs/recycling.md,
+        section 1)."""
         last = (self.rate * self.outside) ** (checks.integer("most", most, at_least=1) - 1)
         earlier = (1 - last) * self.normaliser  # 1 - r is positive, as p is
         return replace(self, rate=self.rate * earlier / (earlier + last))
 
     def release(self, value: ArrayLike, rng: np.random.Generator) -> np.ndarray:
-        """Release `value`, finite numbers of any shape, without a loop: constant time, whatever is drawn."""
+        """Release `value`, finite numbers of any shape, without a loop: constant time, whatever is
+        drawn."""
         exact = checks.finite_array("value", value)
         return (exact + self.draw(exact.size, rng).reshape(exact.shape))[()]
 
     def draw(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Recycled noise without a loop, shape (size,): first inside or outside, then the kernel by inversion."""
+        """Recycled noise without a loop, shape (size,): first inside or outside, then the kernel by
+        inversion."""
         choice, place = rng.random(size), 1 - rng.random(size)
         kernel = self.kernel
         below, above = float(kernel.cdf(self.lower)), float(kernel.cdf(-self.upper))
@@ -170,9 +199,12 @@ class Recycled:
         drawn = np.where(left, np.minimum(kernel.quantile(place * below), self.lower), drawn)
         return np.where(right, np.maximum(-kernel.quantile(place * above), self.upper), drawn)
 
-    def release_by_loop(self, value: ArrayLike, rng: np.random.Generator, most: int | None = None) -> LoopedRelease:
-        """Release `value`, finite numbers of any shape, by drawing until noise passes, or at draw number `most` >= 1
-        (`capped` is that law).  The noise is tested, never release minus value, whose rounding depends on the data."""
+    def release_by_loop(
+        self, value: ArrayLike, rng: np.random.Generator, most: int | None = None
+    ) -> LoopedRelease:
+        """Release `value`, finite numbers of any shape, by drawing until noise passes, or at draw
+        number `most` >= 1 (`capped` is that law). The noise is tested, never release minus value,
+        whose rounding depends on the data."""
         exact = checks.finite_array("value", value)
         last = None if most is None else checks.integer("most", most, at_least=1)
         noise, draws = np.empty(exact.size), np.zeros(exact.size, dtype=np.int64)
@@ -186,17 +218,23 @@ class Recycled:
                 passed |= draws[waiting] >= last
             noise[waiting[passed]] = drawn[passed]
             waiting = waiting[~passed]
-        return LoopedRelease((exact + noise.reshape(exact.shape))[()], draws.reshape(exact.shape)[()])
+        return LoopedRelease(
+            (exact + noise.reshape(exact.shape))[()], draws.reshape(exact.shape)[()]
+        )
 
 
 @dataclass(frozen=True)
 class RecycledProfile(Profile):
-    """Exact profile: the larger one of both directions at the full sensitivity, the worst shift (docs/recycling.md,
-    section 2).  At q = 1 it does not fall to 0.  The paper's formulas: `dpsub.recycling.paper`."""
+    """Exact profile: the larger one of both directions at the full sensitivity, the worst shift
+    (docs/recycling.md, section 2). At q = 1 it does not fall to 0. The paper's formulas:
+    `dpsub.recycling.paper`."""
+
     law: Recycled
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
-        order, distance = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(occurrences))
+        order, distance = np.broadcast_arrays(
+            np.asarray(epsilon, dtype=float), np.asarray(occurrences)
+        )
         log = np.empty(order.shape)
         for value in np.unique(distance).tolist():
             here, times = distance == value, checks.integer("occurrences", value, at_least=1)
@@ -205,7 +243,8 @@ class RecycledProfile(Profile):
         return mirrored(order, np.minimum(log, 0.0))
 
     def bounds(self, epsilon: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Certified ends of delta(epsilon) at epsilon >= 0, of its shape: rounding and its propagation are charged."""
+        """Certified ends of delta(epsilon) at epsilon >= 0, of its shape: rounding and its
+        propagation are charged."""
         order = checks.finite_array("epsilon", epsilon)
         found = [law.hockey_stick(order) for law in self.law.directions]
         low, high = (np.max([one.end(sign) for one in found], axis=0)[()] for sign in (-1, 1))

@@ -1,1 +1,2 @@
-"""From a configuration to records, tables, figures, verdicts and the report; no paper is named here."""
+"""From a configuration to records, tables, figures, verdicts and the report; no paper is named
+here."""

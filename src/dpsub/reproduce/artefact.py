@@ -1,4 +1,5 @@
-"""What a numbered table or figure is: records in, values and drawings out; nothing heavy is computed here."""
+"""What a numbered table or figure is: records in, values and drawings out; nothing heavy is
+computed here."""
 
 from __future__ import annotations
 
@@ -27,28 +28,32 @@ NUMERIC = ("value", "standard_error", "replicates", "lower", "upper")
 
 
 def values_frame(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
-    """Return the values of an artefact: key fields as they come up, each as `key_text` writes it, then `VALUE_COLUMNS`.
+    """Return the values of an artefact: key fields as they come up, each as `key_text` writes it,
+    then `VALUE_COLUMNS`.
 
     What a row does not give is NaN, or "" for a text.
     """
     rows = list(rows)
     keys = list(dict.fromkeys(name for row in rows for name in row if name not in VALUE_COLUMNS))
     texts = [{name: key_text(row[name]) if name in row else "" for name in keys} for row in rows]
-    frame = pd.DataFrame([{"note": "", **row, **text} for row, text in zip(rows, texts, strict=True)],
-                         columns=[*keys, *VALUE_COLUMNS])  # fmt: skip
+    frame = pd.DataFrame(
+        [{"note": "", **row, **text} for row, text in zip(rows, texts, strict=True)],
+        columns=[*keys, *VALUE_COLUMNS],
+    )
     frame = frame.astype(dict.fromkeys(NUMERIC, "float64"))
     for _, row in frame[frame.duplicated([*keys, "column", "variant"])].head(1).iterrows():
         place = ", ".join(row[[*keys, "column", "variant"]])
         raise DataError(
-            f"each value of an artefact comes once, got {place} twice; look for records of two runs in one folder"
+            f"each value of an artefact comes once, got {place} twice; look for records of two "
+            "runs in one folder"
         )
     return frame
 
 
 @dataclass(frozen=True)
 class Quote:
-    """A printed number of another artefact of the paper that stands in this table too: key fields and `column` here,
-    the other artefact's name, key fields and `column` there."""
+    """A printed number of another artefact of the paper that stands in this table too: key fields
+    and `column` here, the other artefact's name, key fields and `column` there."""
 
     place: Mapping[str, str]
     artefact: str
@@ -65,7 +70,8 @@ class Artefact:
     kind: ClassVar[str]
     """What `build` writes: "table", "figure" or "claims"."""
     title: ClassVar[str]
-    """Its heading in the report, as the paper numbers it: "Table 8. Experiment 3: logistic regression on Adult"."""
+    """Its heading in the report, as the paper numbers it: "Table 8. Experiment 3: logistic
+    regression on Adult"."""
     caption: ClassVar[str]
     """One or two sentences: what is shown, units, what intervals are."""
     experiments: ClassVar[tuple[str, ...]] = ()
@@ -73,10 +79,12 @@ class Artefact:
     timed: ClassVar[bool] = False
     """True if its values are clock times, which differ from run to run and are kept apart."""
     keys: ClassVar[tuple[str, ...]] = ()
-    """Names of the key fields that tell its values apart, as they follow each other in its tables."""
+    """Names of the key fields that tell its values apart, as they follow each other in its
+    tables."""
     settings: ClassVar[Mapping[tuple[str, ...], str]] = {}
-    """What the paper fixed and prints: (value of each key, then the column) -> place in the configuration, such as
-    "composition.table8.n_compositions"; compared with the configured setting itself."""
+    """What the paper fixed and prints: (value of each key, then the column) -> place in the
+    configuration, such as "composition.table8.n_compositions"; compared with the configured setting
+    itself."""
     setting_variants: ClassVar[Mapping[tuple[str, ...], tuple[str, ...]]] = {}
     """Variants under which such a setting stands, where that is not `stated` alone."""
     layout: ClassVar[Layout] = Layout()
@@ -92,15 +100,18 @@ class Artefact:
         return f"{self.paper}/{self.name}"
 
     def rows(self, records: Records) -> list[dict[str, Any]]:
-        """Return rows of key fields, `column`, `variant`, `value` and what else `VALUE_COLUMNS` names."""
+        """Return rows of key fields, `column`, `variant`, `value` and what else `VALUE_COLUMNS`
+        names."""
         return []
 
     def values(self, records: Records) -> pd.DataFrame:
-        """Return the numbers that can be compared with printed ones, as `values_frame` makes them."""
+        """Return the numbers that can be compared with printed ones, as `values_frame` makes
+        them."""
         return values_frame(self.rows(records))
 
     def formulas(self) -> Sequence[Mapping[str, str]]:
-        """Return formulas in LaTeX that stand in the table like printed values: key fields, `column`, `printed`."""
+        """Return formulas in LaTeX that stand in the table like printed values: key fields,
+        `column`, `printed`."""
         return ()
 
     def quotes(self) -> Sequence[Quote]:
@@ -112,25 +123,37 @@ class Artefact:
         return self.settings
 
     def number_kind(self, column: str, variant: str) -> str:
-        """Return what the numbers of a quantity are, a key of `dpsub.reproduce.labels.KINDS`, "" if not of privacy.
+        """Return what the numbers of a quantity are, a key of `dpsub.reproduce.labels.KINDS`, "" if
+        not of privacy.
 
-        By default their names decide; an artefact whose names say less, or something else, says it here.
+        By default their names decide; an artefact whose names say less, or something else, says it
+        here.
         """
         return number_kind(column, variant)
 
     def stand_in(self, cell: Mapping[str, str], variant: str) -> str:
-        """Return the label of the data behind a number where they are not the paper's, as its note says; else ""."""
+        """Return the label of the data behind a number where they are not the paper's, as its note
+        says; else ""."""
         return stand_in(cell["note"])
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        """Return the figure and the numbers plotted in it (figures only); call it within `figures.styled`."""
-        raise DataError(f"only a figure is drawn, got {self.identifier!r} of kind {self.kind!r}; use its values")
+        """Return the figure and the numbers plotted in it (figures only); call it within
+        `figures.styled`."""
+        raise DataError(
+            f"only a figure is drawn, got {self.identifier!r} of kind {self.kind!r}; use its values"
+        )
 
-    def needed(self, records: Records, experiment: str, *, variants: Iterable[str] = ()) -> pd.DataFrame:
-        """Return the records of `experiment`, of `variants` where given; that there are none is an error."""
+    def needed(
+        self, records: Records, experiment: str, *, variants: Iterable[str] = ()
+    ) -> pd.DataFrame:
+        """Return the records of `experiment`, of `variants` where given; that there are none is an
+        error."""
         if experiment not in records or records[experiment].empty:
             have = ", ".join(sorted(records)) or "none"
-            raise DataError(f"{self.identifier} needs the records of {experiment!r}, got {have}; run that experiment")
+            raise DataError(
+                f"{self.identifier} needs the records of {experiment!r}, got {have}; "
+                "run that experiment"
+            )
         frame = records[experiment]
         if wanted := tuple(variants):
             frame = frame[frame["variant"].isin(wanted)]
@@ -143,14 +166,20 @@ class Artefact:
         return frame
 
     def labels(self, records: Records) -> tuple[str, ...]:
-        """Return the data labels ("real", "synthetic", ...) of the records it reads; empty for simulated data."""
-        read = (records[name]["data"].dropna().astype(str) for name in self.experiments if name in records)
+        """Return the data labels ("real", "synthetic", ...) of the records it reads; empty for
+        simulated data."""
+        read = (
+            records[name]["data"].dropna().astype(str)
+            for name in self.experiments
+            if name in records
+        )
         return tuple(sorted({label for labels in read for label in labels} - {""}))
 
 
 @dataclass(frozen=True)
 class OutputDirs:
-    """Where files go: folders of tables, figures, comparisons, and of what depends on the clock, by paper."""
+    """Where files go: folders of tables, figures, comparisons, and of what depends on the clock, by
+    paper."""
 
     tables: Path
     figures: Path
@@ -160,18 +189,29 @@ class OutputDirs:
     @classmethod
     def under(cls, results: Path) -> OutputDirs:
         """Return the folders of a results tree."""
-        return cls(*(results / name for name in ("tables", "figures", "comparison", "run/timings/tables")))
+        return cls(
+            *(results / name for name in ("tables", "figures", "comparison", "run/timings/tables"))
+        )
 
     def files(self, artefact: Artefact) -> dict[str, Path]:
         """Return the files that `build` writes for `artefact`, by role."""
         forms = FIGURE_FORMATS if artefact.kind == "figure" else ("md", "tex")
-        place = self.timings if artefact.timed else self.figures if artefact.kind == "figure" else self.tables
-        found = {form: place / artefact.paper / f"{artefact.name}.{form}" for form in ("csv", *forms)}
+        place = (
+            self.timings
+            if artefact.timed
+            else self.figures
+            if artefact.kind == "figure"
+            else self.tables
+        )
+        found = {
+            form: place / artefact.paper / f"{artefact.name}.{form}" for form in ("csv", *forms)
+        }
         return {**found, "comparison": self.comparison / artefact.paper / f"{artefact.name}.csv"}
 
 
 def printed_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame:
-    """Return the printed numbers of `artefact` in the columns paper, artefact, its keys, `published.FIELDS`.
+    """Return the printed numbers of `artefact` in the columns paper, artefact, its keys,
+    `published.FIELDS`.
 
     Raises
     ------
@@ -186,7 +226,8 @@ def printed_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame
         keys = published.key_names(found)
         if keys != [key for key in artefact.keys if key in keys]:
             raise DataError(
-                f"the keys of {name} must be of {', '.join(artefact.keys) or 'none'}, in that order, "
+                f"the keys of {name} must be of {', '.join(artefact.keys) or 'none'}, in that "
+                "order, "
                 f"got {', '.join(keys)}; mend them, or declare them in {artefact.identifier}"
             )
         frame = found.reindex(columns=columns, fill_value="")
@@ -194,14 +235,16 @@ def printed_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame
     for place in artefact.declared():
         if place not in known:
             raise DataError(
-                f"what {artefact.identifier} declares must be printed, got no row {', '.join(place)} "
+                f"what {artefact.identifier} declares must be printed, got no row "
+                f"{', '.join(place)} "
                 f"in {name}; add the row, or correct the declaration"
             )
     return frame
 
 
 def quoted_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame:
-    """Return the printed numbers that stand elsewhere in the paper, under the keys of `artefact`."""
+    """Return the printed numbers that stand elsewhere in the paper, under the keys of
+    `artefact`."""
     rows = []
     for quote in artefact.quotes():
         theirs = published.load(artefact.paper, quote.artefact, folder)
@@ -223,7 +266,9 @@ def setting_values(artefact: Artefact, settings: Mapping[str, Mapping[str, Any]]
             except IndexError:
                 break  # lists of a run of reduced size are shorter
             except (KeyError, ValueError, TypeError):
-                raise DataError(f"{artefact.identifier} must name a setting that is there, got {path!r}") from None
+                raise DataError(
+                    f"{artefact.identifier} must name a setting that is there, got {path!r}"
+                ) from None
         else:
             fields = dict(zip((*artefact.keys, "column"), place, strict=True))
             variants = artefact.setting_variants.get(place, ("stated",))
@@ -240,11 +285,12 @@ def build(
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     quoted: pd.DataFrame | None = None,
 ) -> dict[str, Path]:
-    """Make an artefact and write its files, each under a temporary name first; the same input gives the same bytes.
+    """Make an artefact and write its files, each under a temporary name first; the same input gives
+    the same bytes.
 
-    It takes the rows of each experiment, with `variant` and `data`, printed numbers as `printed_rows` and `quoted_rows`
-    return them, and the settings of experiments by name. If records are missing or contradict each other, nothing is
-    written.
+    It takes the rows of each experiment, with `variant` and `data`, printed numbers as
+    `printed_rows` and `quoted_rows` return them, and the settings of experiments by name. If
+    records are missing or contradict each other, nothing is written.
     """
     values, labels = all_values(artefact, records, settings or {}), artefact.labels(records)
     # Notes of clock times hold clock times; the comparison itself leaves their values out.
@@ -252,16 +298,22 @@ def build(
     comparison = compare(printed, judged, artefact.keys, labels)
     content: dict[str, bytes] = {"comparison": csv_bytes(comparison[list(COLUMNS)])}
     if artefact.kind == "figure":
-        from dpsub.reproduce.figures import figure_bytes, styled  # a table does without matplotlib, slow to load
+        # a table does without matplotlib, slow to load
+        from dpsub.reproduce.figures import figure_bytes, styled
 
         with styled():
             figure, numbers = artefact.draw(records)
-        content |= {form: figure_bytes(figure, form) for form in FIGURE_FORMATS} | {"csv": csv_bytes(numbers)}
+        content |= {form: figure_bytes(figure, form) for form in FIGURE_FORMATS} | {
+            "csv": csv_bytes(numbers)
+        }
     else:
         beside = [pd.DataFrame(artefact.formulas()), pd.DataFrame() if quoted is None else quoted]
         cells = table_cells(artefact.keys, printed, values, comparison, *beside)
         content["csv"] = csv_bytes(cells)
-        layout, shown = None if artefact.kind == "claims" else artefact.layout, annotated(artefact, cells, printed)
+        layout, shown = (
+            None if artefact.kind == "claims" else artefact.layout,
+            annotated(artefact, cells, printed),
+        )
         content["md"] = markdown(artefact.caption, layout, shown).encode()
         content["tex"] = latex(artefact.caption, layout, shown).encode()
     files = dirs.files(artefact)
@@ -273,12 +325,14 @@ def build(
 def annotated(artefact: Artefact, cells: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
     """Return cells of a table with what decides how they are shown.
 
-    Added are the `printed_kind`, and for each variant `<variant>_side`, the side on which a number bounds
-    the privacy loss, and `<variant>_data`, the label of data that stand in for the paper's.
+    Added are the `printed_kind`, and for each variant `<variant>_side`, the side on which a number
+    bounds the privacy loss, and `<variant>_data`, the label of data that stand in for the paper's.
     """
     found, place = cells, [name for name in [*artefact.keys, "column"] if name in cells]
     if len(printed):
-        found = cells.merge(printed[[*place, "kind"]].rename(columns={"kind": "printed_kind"}), "left", place)
+        found = cells.merge(
+            printed[[*place, "kind"]].rename(columns={"kind": "printed_kind"}), "left", place
+        )
     rows = [{str(name): value for name, value in row.items()} for row in found.to_dict("records")]
     more = {}
     for name in (name for name in VARIANTS if name in cells):
@@ -291,13 +345,21 @@ def all_values(
     artefact: Artefact, records: Records, settings: Mapping[str, Mapping[str, Any]] | None = None
 ) -> pd.DataFrame:
     """Return the values of `artefact` and its settings, with all its keys."""
-    found = [artefact.values(records).assign(configured=False), setting_values(artefact, settings or {})]
+    found = [
+        artefact.values(records).assign(configured=False),
+        setting_values(artefact, settings or {}),
+    ]
     values = pd.concat([frame for frame in found if len(frame)] or found[:1], ignore_index=True)
     for key in published.key_names(values):
         if key not in artefact.keys:
-            raise DataError(f"{artefact.identifier} must declare its key {key!r}, got {', '.join(artefact.keys)}")
+            raise DataError(
+                f"{artefact.identifier} must declare its key {key!r}, got "
+                f"{', '.join(artefact.keys)}"
+            )
     values = values.assign(**{key: "" for key in artefact.keys if key not in values.columns})
-    return values.fillna(dict.fromkeys(artefact.keys, ""))[[*artefact.keys, *VALUE_COLUMNS, "configured"]]
+    return values.fillna(dict.fromkeys(artefact.keys, ""))[
+        [*artefact.keys, *VALUE_COLUMNS, "configured"]
+    ]
 
 
 def csv_bytes(frame: pd.DataFrame) -> bytes:

@@ -12,7 +12,11 @@ def _identifier(member: type) -> str | None:
 
 
 REGISTRY: Registry[Artefact] = Registry(
-    "dpsub.papers", Artefact, "artefact", inside=("tables", "figures", "claims", "artefacts"), key=_identifier
+    "dpsub.papers",
+    Artefact,
+    "artefact",
+    inside=("tables", "figures", "claims", "artefacts"),
+    key=_identifier,
 )
 
 __all__ = ["REGISTRY", "Artefact", "OutputDirs", "build", "printed_rows", "values_frame"]

@@ -1,7 +1,8 @@
-"""Claims as declarations: a statement or number of a paper's text is one row, with the question that decides it.
+"""Claims as declarations: a statement or number of a paper's text is one row, with the question
+that decides it.
 
-Kinds of question: `ordered`, `increasing`, `below`, `near`, `agree`, `everywhere`, `number`, `every` (several at once),
-and any function of the records.
+Kinds of question: `ordered`, `increasing`, `below`, `near`, `agree`, `everywhere`, `number`,
+`every` (several at once), and any function of the records.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class LackingError(Exception):
 
 @dataclass(frozen=True)
 class Finding:
-    """Whether a statement holds (or the number asked for), what says so, and the range of what was looked at."""
+    """Whether a statement holds (or the number asked for), what says so, and the range of what was
+    looked at."""
 
     holds: bool | float
     note: str = ""
@@ -51,10 +53,11 @@ def truth(proved: Iterable[bool], refuted: Iterable[bool], note: str) -> Finding
     Parameters
     ----------
     proved : iterable of bool
-        Of each case, whether certified ends give the statement: where it is a guarantee, an upper end of the loss.
+        Of each case, whether certified ends give the statement: where it is a guarantee, an upper
+        end of the loss.
     refuted : iterable of bool
-        Of each case, whether a certified end contradicts it: where it is a guarantee, a lower end, an attack. One case
-        suffices.
+        Of each case, whether a certified end contradicts it: where it is a guarantee, a lower end,
+        an attack. One case suffices.
     note : str
         What decides.
     """
@@ -77,7 +80,8 @@ def of_variant(records: Frames, experiment: str, variant: str) -> pd.DataFrame:
 
 
 def pick(frame: pd.DataFrame, **fields: object) -> pd.DataFrame:
-    """Return the rows in which every field has the given value, is one of a tuple, or fulfils a predicate.
+    """Return the rows in which every field has the given value, is one of a tuple, or fulfils a
+    predicate.
 
     No such row, or a value of a tuple that none has, is a `LackingError`.
     """
@@ -95,23 +99,29 @@ def pick(frame: pd.DataFrame, **fields: object) -> pd.DataFrame:
 
 def per_sampler(values: pd.Series, form: str = "g") -> str:
     """Return "name value, name value", without NaN."""
-    return ", ".join(f"{name} {value:{form}}" for name, value in values.items() if not math.isnan(value))
+    return ", ".join(
+        f"{name} {value:{form}}" for name, value in values.items() if not math.isnan(value)
+    )
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers that a question is about: a column of one experiment's records, filtered and summarised."""
+    """The numbers that a question is about: a column of one experiment's records, filtered and
+    summarised."""
 
     experiment: str
     """Its records, or the name under which a claim's `shared` records stand."""
     value: str | Callable[[pd.DataFrame], pd.Series]
     """Record column, or a function of the filtered records that gives one number a record."""
     by: tuple[str, ...] = ()
-    """Record columns, besides the sampler where samplers are compared, that tell the numbers apart."""
+    """Record columns, besides the sampler where samplers are compared, that tell the numbers
+    apart."""
     where: Mapping[str, object] = field(default_factory=dict)
-    """Record column -> the value that it must have, a tuple of values that must all be there, or a predicate."""
+    """Record column -> the value that it must have, a tuple of values that must all be there, or a
+    predicate."""
     statistic: str = "first"
-    """Summary of what `by` does not tell apart, a name that pandas' groupby knows ("first", "mean", "std", "max")."""
+    """Summary of what `by` does not tell apart, a name that pandas' groupby knows ("first", "mean",
+    "std", "max")."""
     then: Callable[[pd.Series], pd.Series] | None = None
     """Makes other numbers of the summaries, indexed by `by`."""
     samplers: tuple[str, ...] = ()
@@ -125,7 +135,9 @@ class Numbers:
     def records(self, frames: Frames) -> pd.DataFrame:
         """Return the filtered records, the numbers in the column `number`."""
         frame = pick(frames[self.experiment], **self.where)
-        return frame.assign(number=frame[self.value] if isinstance(self.value, str) else self.value(frame))
+        return frame.assign(
+            number=frame[self.value] if isinstance(self.value, str) else self.value(frame)
+        )
 
     def series(self, frames: Frames) -> pd.Series:
         """Return the numbers by `by`, or one a record without it."""
@@ -135,12 +147,19 @@ class Numbers:
         return frame.set_index("sampler")["number"] if "sampler" in frame else frame["number"]
 
     def table(self, frames: Frames, samplers: Sequence[str]) -> pd.DataFrame:
-        """Return the numbers with one row for each combination of `by` and one column a sampler, complete."""
+        """Return the numbers with one row for each combination of `by` and one column a sampler,
+        complete."""
         columns = list(self.samplers or samplers)
-        found = self._summary(pick(self.records(frames), sampler=tuple(columns)), (*self.by, "sampler"))
-        wide = (found.unstack("sampler") if found.index.nlevels > 1 else found.to_frame().T)[columns]
+        found = self._summary(
+            pick(self.records(frames), sampler=tuple(columns)), (*self.by, "sampler")
+        )
+        wide = (found.unstack("sampler") if found.index.nlevels > 1 else found.to_frame().T)[
+            columns
+        ]
         if wide.isna().to_numpy().any():
-            raise LackingError(f"this run lacks {self.value} of a sampler at some {', '.join(self.by)}")
+            raise LackingError(
+                f"this run lacks {self.value} of a sampler at some {', '.join(self.by)}"
+            )
         return wide
 
     def _summary(self, frame: pd.DataFrame, by: tuple[str, ...]) -> pd.Series:
@@ -172,7 +191,8 @@ P = ParamSpec("P")
 
 
 def _question(ask: Callable[Concatenate[Frames, P], Answer]) -> Callable[P, Question]:
-    """Make a function of records and declarations one of the declarations alone, which gives the question."""
+    """Make a function of records and declarations one of the declarations alone, which gives the
+    question."""
 
     @wraps(ask)
     def declared(*args: P.args, **named: P.kwargs) -> Question:
@@ -186,32 +206,48 @@ def _question(ask: Callable[Concatenate[Frames, P], Answer]) -> Callable[P, Ques
 
 @_question
 def ordered(
-    frames: Frames, numbers: Numbers, chain: str, note: str = "{n} points", *, anywhere: bool = False
+    frames: Frames,
+    numbers: Numbers,
+    chain: str,
+    note: str = "{n} points",
+    *,
+    anywhere: bool = False,
 ) -> Finding:
     """Ask whether samplers are in the order of `chain`, everywhere, or `anywhere`.
 
-    Its groups stand between "<" and "=": "must_ow < must_wo = wr < wor poisson"; every member of a group is compared
-    with every member of the next one. "=" is equality up to the rounding of two formulas. The note's fields: `n` rows,
-    `holding` and `failing` ones, `percent` of them that hold, `first` and `last` row by sampler ("{first:.4f}"),
-    `at_first` and `at_last` their keys.
+    Its groups stand between "<" and "=": "must_ow < must_wo = wr < wor poisson"; every member of a
+    group is compared with every member of the next one. "=" is equality up to the rounding of two
+    formulas. The note's fields: `n` rows, `holding` and `failing` ones, `percent` of them that
+    hold, `first` and `last` row by sampler ("{first:.4f}"), `at_first` and `at_last` their keys.
     """
     groups = [group.split() for group in re.split("[<=]", chain)]
     wide = numbers.table(frames, [name for group in groups for name in group])
     holds = pd.Series(True, wide.index)
-    for (left, right), sign in zip(itertools.pairwise(groups), re.findall("[<=]", chain), strict=True):
+    for (left, right), sign in zip(
+        itertools.pairwise(groups), re.findall("[<=]", chain), strict=True
+    ):
         for one, other in itertools.product(left, right):
             equal = np.isclose(wide[one], wide[other], rtol=EQUAL, atol=0)
             holds &= equal if sign == "=" else wide[one] < wide[other]
-    said = note.format(**_counts(holds), first=Listed(wide.iloc[0]), last=Listed(wide.iloc[-1]),
-                       at_first=wide.index[0], at_last=wide.index[-1])  # fmt: skip
+    said = note.format(
+        **_counts(holds),
+        first=Listed(wide.iloc[0]),
+        last=Listed(wide.iloc[-1]),
+        at_first=wide.index[0],
+        at_last=wide.index[-1],
+    )
     return Finding(bool(holds.any() if anywhere else holds.all()), said)
 
 
 @_question
-def increasing(frames: Frames, numbers: Numbers, along: str, note: str, *, falling: bool = False) -> Finding:
-    """Ask whether the numbers rise (or fall) strictly along one of their `by` columns, all others fixed.
+def increasing(
+    frames: Frames, numbers: Numbers, along: str, note: str, *, falling: bool = False
+) -> Finding:
+    """Ask whether the numbers rise (or fall) strictly along one of their `by` columns, all others
+    fixed.
 
-    The note's fields: `least`, `largest` change from one value to the next, `first` and `last` number.
+    The note's fields: `least`, `largest` change from one value to the next, `first` and `last`
+    number.
     """
     found = numbers.series(frames).sort_index()
     others = [name for name in numbers.by if name != along]
@@ -219,66 +255,96 @@ def increasing(frames: Frames, numbers: Numbers, along: str, note: str, *, falli
     changes = groups.diff()[groups.cumcount() > 0]
     if changes.empty:
         raise LackingError(f"this run has one value of {along} only")
-    said = note.format(least=changes.min(), largest=changes.max(), first=found.iloc[0], last=found.iloc[-1])
+    said = note.format(
+        least=changes.min(), largest=changes.max(), first=found.iloc[0], last=found.iloc[-1]
+    )
     return Finding(bool((-changes if falling else changes).gt(0).all()), said)
 
 
 @_question
-def below(frames: Frames, numbers: Numbers, limit: float | Numbers, note: str, *, strict: bool = True) -> Finding:
+def below(
+    frames: Frames, numbers: Numbers, limit: float | Numbers, note: str, *, strict: bool = True
+) -> Finding:
     """Ask whether all numbers lie below a limit, which may itself be a number of the records.
 
-    The note's fields: `n`, `holding`, `failing`, `least`, `largest`, `at_largest` (its key), `limit`.
+    The note's fields: `n`, `holding`, `failing`, `least`, `largest`, `at_largest` (its key),
+    `limit`.
     """
     found = numbers.series(frames)
     level = float(limit.series(frames).iloc[0]) if isinstance(limit, Numbers) else limit
     holds = found < level if strict else found <= level
     at = found.idxmax() if found.notna().any() else ""
-    said = note.format(**_counts(holds), least=found.min(), largest=found.max(), at_largest=at, limit=level)
+    said = note.format(
+        **_counts(holds), least=found.min(), largest=found.max(), at_largest=at, limit=level
+    )
     return Finding(bool(holds.all()), said)
 
 
 @_question
 def near(
-    frames: Frames, numbers: Numbers, printed: float | Callable[[], float], note: str, *,
-    tolerance: float = 0.0, relative: float = 0.0, factor: float = 1.0, bounds: bool = False,
-) -> Finding:  # fmt: skip
-    """Ask whether the range of the numbers meets a printed one, give or take a tolerance or up to a factor.
+    frames: Frames,
+    numbers: Numbers,
+    printed: float | Callable[[], float],
+    note: str,
+    *,
+    tolerance: float = 0.0,
+    relative: float = 0.0,
+    factor: float = 1.0,
+    bounds: bool = False,
+) -> Finding:
+    """Ask whether the range of the numbers meets a printed one, give or take a tolerance or up to a
+    factor.
 
-    The note's fields: `n`, `least`, `largest`, `first`, `printed`, `ratio` (first to printed). With `bounds` the
-    finding has the range as its bounds.
+    The note's fields: `n`, `least`, `largest`, `first`, `printed`, `ratio` (first to printed). With
+    `bounds` the finding has the range as its bounds.
     """
     found, said = numbers.series(frames), float(printed() if callable(printed) else printed)
     width = tolerance + relative * abs(said)
     low, high = float(found.min()), float(found.max())
     holds = low <= max(said + width, said * factor) and min(said - width, said / factor) <= high
     first = float(found.iloc[0])
-    text = note.format(n=len(found), least=low, largest=high, first=first, printed=said, ratio=first / said)
+    text = note.format(
+        n=len(found), least=low, largest=high, first=first, printed=said, ratio=first / said
+    )
     return Finding(holds, text, low, high) if bounds else Finding(holds, text)
 
 
 def agree(
-    one: Numbers, other: str, note: str, *, tolerance: float = 0.0, relative: bool = False, at_most: bool = False
+    one: Numbers,
+    other: str,
+    note: str,
+    *,
+    tolerance: float = 0.0,
+    relative: bool = False,
+    at_most: bool = False,
 ) -> Question:
-    """Ask whether two columns of the same records agree, or the first is at most the second, up to a tolerance.
+    """Ask whether two columns of the same records agree, or the first is at most the second, up to
+    a tolerance.
 
-    The tolerance is of the deviation, with `relative` of the deviation over max(1, |other|). The note's fields: `n`,
-    `failing`, `holding`, `largest` deviation, and those of the worst record (`worst`).
+    The tolerance is of the deviation, with `relative` of the deviation over max(1, |other|). The
+    note's fields: `n`, `failing`, `holding`, `largest` deviation, and those of the worst record
+    (`worst`).
     """
 
     def ask(frames: Frames) -> Finding:
         frame = one.records(frames)
         apart = frame["number"] - frame[other]
-        apart = (apart if at_most else apart.abs()) / (frame[other].abs().clip(lower=1.0) if relative else 1.0)
+        apart = (apart if at_most else apart.abs()) / (
+            frame[other].abs().clip(lower=1.0) if relative else 1.0
+        )
         holds = apart <= tolerance
         worst = frame.iloc[int(np.argmax(apart.to_numpy()))].to_dict()
-        return Finding(bool(holds.all()), note.format(**_counts(holds), largest=apart.max(), worst=worst))
+        return Finding(
+            bool(holds.all()), note.format(**_counts(holds), largest=apart.max(), worst=worst)
+        )
 
     return Question(ask, (replace(one, by=(*one.by, other)),))  # the second column is read, too
 
 
 @_question
 def everywhere(frames: Frames, numbers: Numbers, note: str = "{holding} of {n}") -> Finding:
-    """Ask whether the numbers, read as yes or no, are all yes; the note's fields: `n`, `holding`, `failing`."""
+    """Ask whether the numbers, read as yes or no, are all yes; the note's fields: `n`, `holding`,
+    `failing`."""
     holds = numbers.series(frames).astype(bool)
     return Finding(bool(holds.all()), note.format(**_counts(holds)))
 
@@ -288,7 +354,9 @@ def every(frames: Frames, *questions: Question) -> Finding:
     """Ask whether several questions all hold; their notes follow each other."""
     answers = [question(frames) for question in questions]
     found = [answer for answer in answers if isinstance(answer, Finding)]
-    return Finding(all(one.holds for one in found), ", ".join(one.note for one in found if one.note))
+    return Finding(
+        all(one.holds for one in found), ", ".join(one.note for one in found if one.note)
+    )
 
 
 @_question
@@ -312,9 +380,11 @@ class Claim:
     place: str
     """Where it stands in the paper ("Section 4.2.1")."""
     ask: Ask
-    """What decides it, a `Question` or a function; it gives a `Finding`, or the number that the text prints."""
+    """What decides it, a `Question` or a function; it gives a `Finding`, or the number that the
+    text prints."""
     experiments: tuple[str, ...] = ()
-    """Experiments whose records a plain function is put to, one variant at a time; a `Question` knows them."""
+    """Experiments whose records a plain function is put to, one variant at a time; a `Question`
+    knows them."""
     column: str = "holds"
     """Name of the quantity where the paper prints a number."""
     shared: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -327,19 +397,29 @@ class Claim:
         """Experiments of the variant that is asked."""
         if self.experiments or not isinstance(self.ask, Question):
             return self.experiments
-        return tuple(dict.fromkeys(one.experiment for one in self.ask.numbers if one.experiment not in self.shared))
+        return tuple(
+            dict.fromkeys(
+                one.experiment for one in self.ask.numbers if one.experiment not in self.shared
+            )
+        )
 
     @property
     def reads(self) -> tuple[tuple[str, str], ...]:
-        """Experiments and record columns that the declaration names; "" for the experiment itself."""
+        """Experiments and record columns that the declaration names; "" for the experiment
+        itself."""
         experiments = [*self.needs, *(name for name, _ in self.shared.values())]
         numbers = self.ask.numbers if isinstance(self.ask, Question) else ()
         of = {name: place[0] for name, place in self.shared.items()}
-        named = [(of.get(one.experiment, one.experiment), column) for one in numbers for column in one.reads]
+        named = [
+            (of.get(one.experiment, one.experiment), column)
+            for one in numbers
+            for column in one.reads
+        ]
         return (*((name, "") for name in experiments), *named)
 
     def answers(self, records: Records) -> Iterator[dict[str, Any]]:
-        """Yield a row for each variant; where `stated` lacks records, its row has no value and says why."""
+        """Yield a row for each variant; where `stated` lacks records, its row has no value and says
+        why."""
         for variant in self.variants:
             base = {"claim": self.claim, "column": self.column, "variant": variant}
             try:
@@ -362,11 +442,18 @@ class Claim:
 def with_truth(*claims: Claim) -> tuple[Claim, ...]:
     """Return statements about privacy that are put to exact losses, each with its rigorous side.
 
-    The question is the same: where the printed formula keeps to the exact losses it is proved, else refuted. So its
-    tolerance must exceed what is unknown of them.
+    The question is the same: where the printed formula keeps to the exact losses it is proved, else
+    refuted. So its tolerance must exceed what is unknown of them.
     """
-    exact = [replace(one, experiments=(), variants=RIGOROUS, shared={**{name: (name, "stated") for name in one.needs},
-                                                                     **one.shared}) for one in claims]  # fmt: skip
+    exact = [
+        replace(
+            one,
+            experiments=(),
+            variants=RIGOROUS,
+            shared={**{name: (name, "stated") for name in one.needs}, **one.shared},
+        )
+        for one in claims
+    ]
     return (*claims, *exact)
 
 
@@ -406,16 +493,24 @@ class Claims(Artefact):
         cls.settings = {(one.claim, one.column): one.path for one in fixed}
         cls.setting_variants = {(one.claim, one.column): one.variants for one in fixed}
         if "experiments" not in cls.__dict__:
-            cls.experiments = tuple(dict.fromkeys(name for claim in asked for name, _ in claim.reads))
+            cls.experiments = tuple(
+                dict.fromkeys(name for claim in asked for name, _ in claim.reads)
+            )
 
     def rows(self, records: Records) -> list[dict[str, Any]]:
-        return [row for claim in self.claims if isinstance(claim, Claim) for row in claim.answers(records)]
+        return [
+            row
+            for claim in self.claims
+            if isinstance(claim, Claim)
+            for row in claim.answers(records)
+        ]
 
     def declared(self) -> Iterable[tuple[str, ...]]:
         return [(claim.claim, claim.column) for claim in self.claims]
 
     def check(self, columns: Mapping[str, Iterable[str]]) -> None:
-        """Refuse claims that the experiments, whose record `columns` are given by name, cannot answer."""
+        """Refuse claims that the experiments, whose record `columns` are given by name, cannot
+        answer."""
         seen = set()
         for claim in self.claims:
             try:
@@ -428,5 +523,8 @@ class Claims(Artefact):
             for variant in claim.variants:
                 key = (claim.claim, claim.column, variant)
                 if key in seen:
-                    raise PlanError(f"{self.identifier}: each claim comes once, got {claim.claim!r} twice; remove one")
+                    raise PlanError(
+                        f"{self.identifier}: each claim comes once, got "
+                        f"{claim.claim!r} twice; remove one"
+                    )
                 seen.add(key)

@@ -1,4 +1,5 @@
-"""The configuration of a run: YAML files merged, and checked against the settings of all experiments that are there."""
+"""The configuration of a run: YAML files merged, and checked against the settings of all
+experiments that are there."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ SEED = 20231220
 
 
 def load(paths: Iterable[Path]) -> dict[str, Any]:
-    """Return the configuration in the files `paths`, later ones over earlier ones, as :func:`validate` does.
+    """Return the configuration in the files `paths`, later ones over earlier ones, as
+    :func:`validate` does.
 
     Raises
     ------
@@ -52,16 +54,19 @@ def load(paths: Iterable[Path]) -> dict[str, Any]:
 
 
 def validate(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the whole configuration that `config` stands for, in canonical form, with the settings of each experiment.
+    """Return the whole configuration that `config` stands for, in canonical form, with the settings
+    of each experiment.
 
-    An experiment takes its published settings, over these what `shared` says of the groups that its paper shares, and
-    over these its own entry in `experiments`; null there leaves it out, as does a paper that `papers` does not name.
-    With `size: smoke` both stand over what the papers' own `smoke.yaml` say.
+    An experiment takes its published settings, over these what `shared` says of the groups that its
+    paper shares, and over these its own entry in `experiments`; null there leaves it out, as does a
+    paper that `papers` does not name. With `size: smoke` both stand over what the papers' own
+    `smoke.yaml` say.
 
     Raises
     ------
     PlanError
-        With the path of the first offending key, the rule, what came, and the nearest known key or value.
+        With the path of the first offending key, the rule, what came, and the nearest known key or
+        value.
     """
     head = conform(_head(), config)
     if head.size == "smoke":
@@ -87,14 +92,20 @@ def validate(config: Mapping[str, Any]) -> dict[str, Any]:
         most = experiment().replicates(typed)
         if typed.parts > most:
             raise PlanError(
-                f"experiments.{name}.parts must be at most the number of replicates = {most}, got parts = {typed.parts}"
+                f"experiments.{name}.parts must be at most the number of replicates = {most}, got "
+                f"parts = {typed.parts}"
             )
         chosen[name] = plain(typed)
-    return {**plain(head, exclude={"experiments", "shared"}), "shared": shared, "experiments": chosen}
+    return {
+        **plain(head, exclude={"experiments", "shared"}),
+        "shared": shared,
+        "experiments": chosen,
+    }
 
 
 def _smallest(keys: Iterable[str]) -> dict[str, Any]:
-    """Return `shared` and `experiments` as the `smoke.yaml` of papers say, each of them about its own paper.
+    """Return `shared` and `experiments` as the `smoke.yaml` of papers say, each of them about its
+    own paper.
 
     Raises
     ------
@@ -109,11 +120,16 @@ def _smallest(keys: Iterable[str]) -> dict[str, Any]:
         for part, known_names in (("", found), ("shared", groups(key)), ("experiments", theirs)):
             inside = said.get(part) or {} if part else said
             if not isinstance(inside, Mapping):
-                raise PlanError(f"{part} of papers/{key}/smoke.yaml must be a mapping of keys to values; mend it")
+                raise PlanError(
+                    f"{part} of papers/{key}/smoke.yaml must be a mapping of keys to "
+                    "values; mend it"
+                )
             if unknown := sorted(set(inside) - set(known_names)):
                 what = f"{part}.{unknown[0]}" if part else unknown[0]
                 near = checks.nearest(unknown[0], sorted(known_names))
-                raise PlanError(f"unknown configuration key {what!r} in papers/{key}/smoke.yaml; {near}")
+                raise PlanError(
+                    f"unknown configuration key {what!r} in papers/{key}/smoke.yaml; {near}"
+                )
         found["shared"][key] = said.get("shared")
         found["experiments"] |= said.get("experiments") or {}
     found["shared"] = {key: inside for key, inside in found["shared"].items() if inside}
@@ -121,7 +137,8 @@ def _smallest(keys: Iterable[str]) -> dict[str, Any]:
 
 
 def check_results_dir(folder: str) -> None:
-    """Refuse a results folder in which the working folder lies, whose files the results would mix with.
+    """Refuse a results folder in which the working folder lies, whose files the results would mix
+    with.
 
     Raises
     ------
@@ -135,8 +152,11 @@ def check_results_dir(folder: str) -> None:
 
 
 def of_experiment(config: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the settings of one experiment without those that only say how much of it is computed where."""
-    return {key: value for key, value in config["experiments"][name].items() if key not in WHERE_ONLY}
+    """Return the settings of one experiment without those that only say how much of it is computed
+    where."""
+    return {
+        key: value for key, value in config["experiments"][name].items() if key not in WHERE_ONLY
+    }
 
 
 def schema() -> dict[str, Any]:
@@ -150,17 +170,25 @@ def groups(paper: str) -> dict[str, type[Group]]:
     name = f"dpsub.papers.{paper}.settings"
     if importlib.util.find_spec(name) is None:
         return {}
-    found = [kind for kind in vars(importlib.import_module(name)).values() if isinstance(kind, type)]
-    return {kind.key(): kind for kind in found if issubclass(kind, Group) and kind.__module__ == name}
+    found = [
+        kind for kind in vars(importlib.import_module(name)).values() if isinstance(kind, type)
+    ]
+    return {
+        kind.key(): kind for kind in found if issubclass(kind, Group) and kind.__module__ == name
+    }
 
 
 def _shared(model: type[BaseModel], said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is `said` of groups as settings of `model`, which inherits them, or whose parts do."""
+    """Return what is `said` of groups as settings of `model`, which inherits them, or whose parts
+    do."""
     merged: dict[str, Any] = {}
     for kind in reversed(model.__mro__):
-        if issubclass(kind, Group) and kind is not Group:  # one of its name may be another experiment's
+        # one of its name may be another experiment's
+        if issubclass(kind, Group) and kind is not Group:
             theirs = said.get(kind.key()) or {}
-            merged = merge(merged, {key: value for key, value in theirs.items() if key in kind.model_fields})
+            merged = merge(
+                merged, {key: value for key, value in theirs.items() if key in kind.model_fields}
+            )
     for name, field in model.model_fields.items():
         kind = bare(field.annotation)
         if isinstance(kind, type) and issubclass(kind, Closed) and (inside := _shared(kind, said)):
@@ -174,45 +202,78 @@ def _head_fields() -> dict[str, Any]:
         "seed": (Seed, SEED),
         "results_dir": (
             FolderName,
-            Field("results", description="Folder of everything that is made; relative to the working one."),
+            Field(
+                "results",
+                description="Folder of everything that is made; relative to the working one.",
+            ),
         ),
         "verdicts": (
             Literal["enforce", "report"],
-            Field("enforce", description="enforce: a verdict at published settings that differs from the "
-                                         "expected one stops the run; report: it is only shown."),
+            Field(
+                "enforce",
+                description="enforce: a verdict at published settings that differs "
+                "from the "
+                "expected one stops the run; report: it is only shown.",
+            ),
         ),
         "papers": (
             Listed[paper] | None,
-            Field(None, description="Keys of papers; null: all, at published size without those made apart."),
+            Field(
+                None,
+                description="Keys of papers; null: all, at published size without those "
+                "made apart.",
+            ),
         ),
         "size": (
             Literal["published", "smoke"],
-            Field("published", description="smoke: over the published settings stands what the smoke.yaml of each "
-                                           "paper says, then `shared` and `experiments`."),
+            Field(
+                "published",
+                description="smoke: over the published settings stands what the "
+                "smoke.yaml of each "
+                "paper says, then `shared` and `experiments`.",
+            ),
         ),
         "artefacts": (
             Listed[Name] | None,
-            Field(None, description="Tables and figures (table8, balle/figure1, ...); null: all of the experiments."),
+            Field(
+                None,
+                description="Tables and figures (table8, balle/figure1, ...); null: all of "
+                "the experiments.",
+            ),
         ),
-        "container": (str | None, Field(None, description="Image for jobs where Snakemake is told to use one.")),
+        "container": (
+            str | None,
+            Field(None, description="Image for jobs where Snakemake is told to use one."),
+        ),
         "data": (DataSettings, Field(DataSettings(), description="Where data sets come from.")),
         "shared": (
             _shared_groups(),
-            Field({}, description="Over the published values of the groups that experiments of one paper share.",
-                  validate_default=True),
+            Field(
+                {},
+                description="Over the published values of the groups that experiments of one "
+                "paper share.",
+                validate_default=True,
+            ),
         ),
-    }  # fmt: skip
+    }
 
 
 def _partial(paper: str) -> Any:
-    """Model of overrides: any of a paper's groups, and any of their settings, without the checks between settings."""
+    """Model of overrides: any of a paper's groups, and any of their settings, without the checks
+    between settings."""
     fields: dict[str, Any] = {}
     for group, kind in groups(paper).items():
         inside: dict[str, Any] = {
-            key: (field.rebuild_annotation() | None, None) for key, field in kind.model_fields.items()
+            key: (field.rebuild_annotation() | None, None)
+            for key, field in kind.model_fields.items()
         }
-        made: Any = create_model(f"{kind.__name__}Overrides", __config__=Closed.model_config, **inside)
-        fields[group] = (made | None, Field(None, description=(kind.__doc__ or "").partition("\n")[0]))
+        made: Any = create_model(
+            f"{kind.__name__}Overrides", __config__=Closed.model_config, **inside
+        )
+        fields[group] = (
+            made | None,
+            Field(None, description=(kind.__doc__ or "").partition("\n")[0]),
+        )
     return create_model(f"Shared_{paper}", __config__=Closed.model_config, **fields)
 
 
@@ -237,14 +298,21 @@ def _head() -> type[BaseModel]:
 def _whole() -> type[BaseModel]:
     """Model of a configuration."""
     of_experiments: dict[str, Any] = {
-        name: (kind.Settings | None, Field(None, description=(kind.__doc__ or name).partition("\n")[0]))
+        name: (
+            kind.Settings | None,
+            Field(None, description=(kind.__doc__ or name).partition("\n")[0]),
+        )
         for name, kind in REGISTRY.members().items()
     }
     experiments = create_model("Experiments", __base__=Closed, **of_experiments)
     fields = _head_fields()
     fields["experiments"] = (
-        experiments, Field({}, description="Over the published settings, one entry an experiment; null leaves it out.")
-    )  # fmt: skip
+        experiments,
+        Field(
+            {},
+            description="Over the published settings, one entry an experiment; null leaves it out.",
+        ),
+    )
     return create_model("Configuration", __base__=Closed, **fields)
 
 

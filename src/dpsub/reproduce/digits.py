@@ -1,4 +1,5 @@
-"""How numbers are written: as many digits as their error allows, one form a column, powers of ten as powers of ten."""
+"""How numbers are written: as many digits as their error allows, one form a column, powers of ten
+as powers of ten."""
 
 from __future__ import annotations
 
@@ -31,23 +32,29 @@ def written(
     upper: float = math.nan,
     side: str = "",
 ) -> str:
-    """Return a number as text, "value ± error [lower, upper]" without what is not given; "" for NaN.
+    """Return a number as text, "value ± error [lower, upper]" without what is not given; "" for
+    NaN.
 
-    The standard error has two significant digits and the value ends where it ends. With an interval alone, the last
-    digit is between a thirtieth and a third of its width. Otherwise the value has the digits of `form`, a printed
-    number such as "0.976" or "4.17e-06", and three significant digits where these show nothing of it.
+    The standard error has two significant digits and the value ends where it ends. With an interval
+    alone, the last digit is between a thirtieth and a third of its width. Otherwise the value has
+    the digits of `form`, a printed number such as "0.976" or "4.17e-06", and three significant
+    digits where these show nothing of it.
 
     Parameters
     ----------
     side : str
-        "upper" or "lower" for a bound, which is rounded to the side on which it stays one, as ends of intervals are.
+        "upper" or "lower" for a bound, which is rounded to the side on which it stays one, as ends
+        of intervals are.
     """
     if math.isnan(value):
         return ""
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     small, rounding = _EXACT * abs(value), _ROUNDING.get(side, ROUND_HALF_EVEN)
-    known, interval = small < error < math.inf, math.isfinite(lower) and small < upper - lower < math.inf
+    known, interval = (
+        small < error < math.inf,
+        math.isfinite(lower) and small < upper - lower < math.inf,
+    )
     if known:
         place = _first(error, 2) - 1
     elif interval and not (form.isdigit() and value == round(value)):
@@ -55,7 +62,9 @@ def written(
     else:
         text = _in_form(value, form, rounding)
         return f"{text} [{math.floor(lower)}, {math.ceil(upper)}]" if interval else text
-    first = _first(max(abs(value), error if known else 0.0, *(map(abs, (lower, upper)) if interval else ())), 2)
+    first = _first(
+        max(abs(value), error if known else 0.0, *(map(abs, (lower, upper)) if interval else ())), 2
+    )
     power = 0 if first in PLAIN else first
 
     def at_place(number: float, rounding: str = ROUND_HALF_EVEN) -> str:
@@ -64,12 +73,15 @@ def written(
     text = f"{at_place(value)} ± {at_place(error)}" if known else at_place(value, rounding)
     text = (f"({text})" if known and power else text) + _power(power)
     if interval:
-        text += f" [{at_place(lower, ROUND_FLOOR)}, {at_place(upper, ROUND_CEILING)}]{_power(power)}"
+        text += (
+            f" [{at_place(lower, ROUND_FLOOR)}, {at_place(upper, ROUND_CEILING)}]{_power(power)}"
+        )
     return text
 
 
 def as_printed(text: str) -> str:
-    """Return a printed number with its own digits, its power of ten written as one; any other text as it is."""
+    """Return a printed number with its own digits, its power of ten written as one; any other text
+    as it is."""
     found = _NUMBER.fullmatch(text)
     if not found:
         return text
@@ -82,11 +94,20 @@ def as_printed(text: str) -> str:
 
 
 def form_of(templates: Iterable[str], values: Iterable[float]) -> str:
-    """Return the form of a column: that of most numbers printed in it, else of a count where all values are whole."""
-    shapes = [(found[3], found[4] is None) for text in templates if (found := _NUMBER.fullmatch(text)) and found[3]]
+    """Return the form of a column: that of most numbers printed in it, else of a count where all
+    values are whole."""
+    shapes = [
+        (found[3], found[4] is None)
+        for text in templates
+        if (found := _NUMBER.fullmatch(text)) and found[3]
+    ]
     if not shapes:
-        return WHOLE if all(value == round(value) for value in values if math.isfinite(value)) else ""
-    (decimals, fixed), _ = Counter((len(decimals), fixed) for decimals, fixed in shapes).most_common(1)[0]
+        return (
+            WHOLE if all(value == round(value) for value in values if math.isfinite(value)) else ""
+        )
+    (decimals, fixed), _ = Counter(
+        (len(decimals), fixed) for decimals, fixed in shapes
+    ).most_common(1)[0]
     return f"{1:.{decimals}f}" if fixed else f"{1:.{decimals}e}"
 
 
@@ -118,4 +139,6 @@ def _in_form(value: float, form: str, rounding: str) -> str:
         digits = 3
     first = _first(value, digits)
     power = 0 if first in PLAIN else first
-    return _fixed(_rounded(value * 10.0**-power, first - power - digits + 1, rounding)) + _power(power)
+    return _fixed(_rounded(value * 10.0**-power, first - power - digits + 1, rounding)) + _power(
+        power
+    )

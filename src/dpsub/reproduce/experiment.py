@@ -19,12 +19,13 @@ from dpsub.reproduce.settings import ExperimentSettings
 from dpsub.streams import Streams
 
 SAMPLER_KEY = "scheme"
-"""Name of the sampler in the keys of random streams: the word of the first release, since another one would draw other
-numbers."""
+"""Name of the sampler in the keys of random streams: the word of the first release, since another
+one would draw other numbers."""
 
 
 def takes_first_stage(sampler: str) -> bool:
-    """Return whether a sampler, given by its name or as a chain such as "wor:500,wr:400", needs a size b."""
+    """Return whether a sampler, given by its name or as a chain such as "wor:500,wr:400", needs a
+    size b."""
     return ":" not in sampler and "b" in sampling.kind_of(sampler).sizes
 
 
@@ -42,7 +43,8 @@ class Run:
     variant : str
         One of the experiment's `variants`.
     replicates : range
-        Which repetitions; the result of a repetition does not depend on which others are computed with it.
+        Which repetitions; the result of a repetition does not depend on which others are computed
+        with it.
     streams : Streams
         Random generators by what they are for.
     data : mapping of str to Path
@@ -86,21 +88,21 @@ class Cost:
 
 
 class Experiment(abc.ABC):
-    """One experiment of a paper: a grid of cells, each repeated, one record a replicate (or a grid point).
+    """One experiment of a paper: a grid of cells, each repeated, one record a replicate (or a grid
+    point).
 
     Class attributes
     ----------------
     name : identifier in the configuration and of the record files.
     columns : the record's schema, column -> "int64", "float64" or "str"; `replicate` comes first.
-    variants : the variants of the paper's numbers that the experiment knows (design: stated, as_done, consistent).
-    Settings : model of its settings, the published values as defaults.
-    needs_data : data sets that `records` reads, by the names under which their prepared files are passed.
-    needs_records : experiments whose records `records` reads.
-    streams_of : experiment whose random streams it draws from; its own by default.
-    axes : settings that are lists, along which a sweep takes the experiment apart into cells.
-    keys : columns of the records that name a row within a replicate; those of text by default.
-    timed : True if the records hold clock times, which are kept apart from compared results.
-    paper : key of the paper in whose folder it stands.
+    variants : the variants of the paper's numbers that the experiment knows (design: stated,
+    as_done, consistent). Settings : model of its settings, the published values as defaults.
+    needs_data : data sets that `records` reads, by the names under which their prepared files are
+    passed. needs_records : experiments whose records `records` reads. streams_of : experiment whose
+    random streams it draws from; its own by default. axes : settings that are lists, along which a
+    sweep takes the experiment apart into cells. keys : columns of the records that name a row
+    within a replicate; those of text by default. timed : True if the records hold clock times,
+    which are kept apart from compared results. paper : key of the paper in whose folder it stands.
     """
 
     name: ClassVar[str]
@@ -145,20 +147,26 @@ class Experiment(abc.ABC):
         return int(getattr(settings, "replicates", 1))
 
     def records_a_replicate(self, settings: Any) -> int:
-        """Return the number of records of each replicate of a cell, by which a sweep is measured."""
+        """Return the number of records of each replicate of a cell, by which a sweep is
+        measured."""
         return 1
 
     def cells(self, settings: Any) -> Iterator[Any]:
-        """Yield `settings` narrowed to each of its cells: by default to one value of each of the `axes`."""
+        """Yield `settings` narrowed to each of its cells: by default to one value of each of the
+        `axes`."""
         for point in itertools.product(*(getattr(settings, name) for name in self.axes)):
-            yield settings.model_copy(update={name: (value,) for name, value in zip(self.axes, point, strict=True)})
+            yield settings.model_copy(
+                update={name: (value,) for name, value in zip(self.axes, point, strict=True)}
+            )
 
     def cost(self, settings: Any) -> Cost:
-        """Return the expected cost of a cell; a sweep corrects it by what its finished jobs have taken."""
+        """Return the expected cost of a cell; a sweep corrects it by what its finished jobs have
+        taken."""
         return Cost(setup=1.0, replicate=1.0, memory=300.0)
 
     def data_of(self, settings: Any) -> tuple[str, ...]:
-        """Return the data sets that a run with these settings reads: `needs_data`, unless the settings name them."""
+        """Return the data sets that a run with these settings reads: `needs_data`, unless the
+        settings name them."""
         return self.needs_data
 
     @abc.abstractmethod
@@ -187,11 +195,18 @@ class Experiment(abc.ABC):
         records: Mapping[str, pd.DataFrame] | None = None,
     ) -> pd.DataFrame:
         """Return the records of `replicates` with the settings `over` the published ones."""
-        run = Run(variant, replicates, Streams(seed, self.streams_of or self.name), data or {}, records or {})
+        run = Run(
+            variant,
+            replicates,
+            Streams(seed, self.streams_of or self.name),
+            data or {},
+            records or {},
+        )
         return self.records(self.settings(over or {}), run)
 
     def frame(self, rows: Any) -> pd.DataFrame:
-        """Return `rows` (a mapping of columns or a list of records) as a frame with the declared columns and types.
+        """Return `rows` (a mapping of columns or a list of records) as a frame with the declared
+        columns and types.
 
         Raises
         ------
@@ -201,7 +216,9 @@ class Experiment(abc.ABC):
         frame = pd.DataFrame(rows)
         if set(frame.columns) != set(self.columns):
             odd = sorted(set(frame.columns) ^ set(self.columns))
-            raise PlanError(f"records of {self.name} must have the declared columns, got a difference in {odd}")
+            raise PlanError(
+                f"records of {self.name} must have the declared columns, got a difference in {odd}"
+            )
         return frame[list(self.columns)].astype(self.columns)
 
 
@@ -210,7 +227,8 @@ class Grid(Experiment):
 
     @abc.abstractmethod
     def rows(self, settings: Any, run: Run) -> Iterator[dict[str, Any]]:
-        """Yield the records, without their replicate; arrays of one length stand for as many records."""
+        """Yield the records, without their replicate; arrays of one length stand for as many
+        records."""
 
     def records(self, settings: Any, run: Run) -> pd.DataFrame:
         frame = pd.DataFrame([{"replicate": 0, **row} for row in self.rows(settings, run)])
@@ -219,6 +237,9 @@ class Grid(Experiment):
 
 
 def columns(names: str, *, text: Container[str], whole: Container[str]) -> dict[str, str]:
-    """Return the columns of records, the replicate first, with their types: a real number where no other is said."""
+    """Return the columns of records, the replicate first, with their types: a real number where no
+    other is said."""
     listed = ("replicate", *names.split())
-    return {name: "str" if name in text else "int64" if name in whole else "float64" for name in listed}
+    return {
+        name: "str" if name in text else "int64" if name in whole else "float64" for name in listed
+    }

@@ -7,4 +7,6 @@ from dpsub.reproduce.experiment import Experiment
 
 __all__ = ["REGISTRY", "Experiment"]
 
-REGISTRY: Registry[Experiment] = Registry("dpsub.papers", Experiment, "experiment", inside="experiments")
+REGISTRY: Registry[Experiment] = Registry(
+    "dpsub.papers", Experiment, "experiment", inside="experiments"
+)

@@ -20,10 +20,16 @@ def in_one_sentence() -> Iterator[None]:
     except DpsubError as problem:
         sys.exit(f"error: {problem}")
     except MemoryError:
-        sys.exit("error: there must be enough memory for this job, got too little; lower the sizes or raise parts")
+        sys.exit(
+            "error: there must be enough memory for this job, got too little; lower the sizes "
+            "or raise parts"
+        )
     except OSError as problem:
         place, reason = problem.filename or "the results folder", problem.strerror or problem
-        sys.exit(f"error: {place} must be usable, got: {reason}; free space, or correct permissions or paths")
+        sys.exit(
+            f"error: {place} must be usable, got: {reason}; free space, or correct "
+            "permissions or paths"
+        )
 
 
 @contextlib.contextmanager
@@ -46,8 +52,11 @@ def logged(path: str) -> Iterator[None]:
 
 
 def label_of(prepared: Path) -> str:
-    """Return the label of a prepared data set ("real", "synthetic", ...), which its description has."""
+    """Return the label of a prepared data set ("real", "synthetic", ...), which its description
+    has."""
     try:
         return str(json.loads(prepared.with_suffix(".json").read_text(encoding="utf-8"))["label"])
     except (OSError, ValueError, KeyError):
-        raise DataError(f"{prepared} must have its description next to it, in JSON; prepare the data again") from None
+        raise DataError(
+            f"{prepared} must have its description next to it, in JSON; prepare the data again"
+        ) from None

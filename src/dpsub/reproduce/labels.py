@@ -8,62 +8,171 @@ from dpsub.errors import ArgumentError
 from dpsub.reproduce.digits import RAISED, as_printed
 from dpsub.sampling import kind_of
 
-LABELS = {"nonprivate": "non-private", "three_stage": "three stages", "k_of_t": "k of t", "importance": "importance"}
+LABELS = {
+    "nonprivate": "non-private",
+    "three_stage": "three stages",
+    "k_of_t": "k of t",
+    "importance": "importance",
+}
 """Of what stands beside samplers in records and is no sampler or schedule of one kind."""
-VARIANT_LABELS = {"stated": "as stated", "as_done": "as done", "consistent": "consistent", "rigorous": "rigorous"}
+VARIANT_LABELS = {
+    "stated": "as stated",
+    "as_done": "as done",
+    "consistent": "consistent",
+    "rigorous": "rigorous",
+}
 QUANTITIES = {
-    "epsilon": "ε", "delta": "δ", "epsilon_amplified": "ε′", "delta_amplified": "δ′", "epsilon0": "ε₀", "delta0": "δ₀",
-    "eta": "η", "rate": "γ", "sampling_rate": "γ", "beta0": "β₀", "beta1": "β₁", "beta2": "β₂",
-    "eta_formula": "η, formula", "delta_amplified_formula": "δ′, formula",
-    "sigma": "σ", "sigma_mean": "σ of the mean", "sigma_variance": "σ of the variance", "sigma_times_m": "σ m",
-    "delta_c_lower": "δ, lower", "delta_c_upper": "δ, upper", "delta_c_pair": "δ of the paper's pair, no guarantee",
-    "epsilon_c_lower": "ε at δ = 1/n, attack (lower)", "epsilon_c_upper": "ε at δ = 1/n, proved (upper)",
-    "epsilon_c_pair": "ε of the paper's pair, no guarantee", "target_epsilon": "target ε",
+    "epsilon": "ε",
+    "delta": "δ",
+    "epsilon_amplified": "ε′",
+    "delta_amplified": "δ′",
+    "epsilon0": "ε₀",
+    "delta0": "δ₀",
+    "eta": "η",
+    "rate": "γ",
+    "sampling_rate": "γ",
+    "beta0": "β₀",
+    "beta1": "β₁",
+    "beta2": "β₂",
+    "eta_formula": "η, formula",
+    "delta_amplified_formula": "δ′, formula",
+    "sigma": "σ",
+    "sigma_mean": "σ of the mean",
+    "sigma_variance": "σ of the variance",
+    "sigma_times_m": "σ m",
+    "delta_c_lower": "δ, lower",
+    "delta_c_upper": "δ, upper",
+    "delta_c_pair": "δ of the paper's pair, no guarantee",
+    "epsilon_c_lower": "ε at δ = 1/n, attack (lower)",
+    "epsilon_c_upper": "ε at δ = 1/n, proved (upper)",
+    "epsilon_c_pair": "ε of the paper's pair, no guarantee",
+    "target_epsilon": "target ε",
     "epsilon_poisson": "ε of Poisson sampling",
-    "noise_proved": "proved", "noise_refuted": "refuted by attack", "noise_pair": "the paper's pair, no guarantee",
-    "noise_over_wor": "proved noise over that of WOR", "ratio": "sensitivity / scale",
-    "rmse_mean": "RMSE, mean", "rmse_sd": "RMSE, SD", "rmse": "RMSE", "sd": "SD",
-    "ppv": "PPV", "npv": "NPV", "f1": "F1", "time_increase_percent": "time increase, %",
-}  # fmt: skip
+    "noise_proved": "proved",
+    "noise_refuted": "refuted by attack",
+    "noise_pair": "the paper's pair, no guarantee",
+    "noise_over_wor": "proved noise over that of WOR",
+    "ratio": "sensitivity / scale",
+    "rmse_mean": "RMSE, mean",
+    "rmse_sd": "RMSE, SD",
+    "rmse": "RMSE",
+    "sd": "SD",
+    "ppv": "PPV",
+    "npv": "NPV",
+    "f1": "F1",
+    "time_increase_percent": "time increase, %",
+}
 WORDS = {
-    "laplace": "Laplace", "gaussian": "Gaussian", "none": "base mechanism",
-    "adult": "Adult", "breast_cancer": "breast cancer", "digits": "digits, odd or even", "ijcnn1": "Ijcnn1",
-    "linear": "linear model", "bootstrap_mean": "bootstrap mean", "song": "Song", "ten_digits": "ten digits",
-    "cover": "simulated covertype", "mixture": "k-means on a mixture", "million": "a million records",
-    "ten_digits_perceptron": "ten digits, perceptron", "cover_perceptron": "simulated covertype, perceptron",
-    "poisson": "Poisson", "wor": "WOR", "wr": "WR", "sparse": "sparse draw",
-    "scikit_learn": "scikit-learn", "converged": "solver run to convergence",
-    "sd_over_seeds": "standard deviation over seeds", "difference_to_poisson": "paired difference from Poisson",
+    "laplace": "Laplace",
+    "gaussian": "Gaussian",
+    "none": "base mechanism",
+    "adult": "Adult",
+    "breast_cancer": "breast cancer",
+    "digits": "digits, odd or even",
+    "ijcnn1": "Ijcnn1",
+    "linear": "linear model",
+    "bootstrap_mean": "bootstrap mean",
+    "song": "Song",
+    "ten_digits": "ten digits",
+    "cover": "simulated covertype",
+    "mixture": "k-means on a mixture",
+    "million": "a million records",
+    "ten_digits_perceptron": "ten digits, perceptron",
+    "cover_perceptron": "simulated covertype, perceptron",
+    "poisson": "Poisson",
+    "wor": "WOR",
+    "wr": "WR",
+    "sparse": "sparse draw",
+    "scikit_learn": "scikit-learn",
+    "converged": "solver run to convergence",
+    "sd_over_seeds": "standard deviation over seeds",
+    "difference_to_poisson": "paired difference from Poisson",
     "delta_of_the_consistent_noise": "composed privacy of the consistent noise",
     "epsilon_of_the_consistent_noise": "composed privacy of the consistent noise, both sides",
     "delta_at_the_printed_scale": "composed privacy at the scale that the printed bounds use",
     "delta_with_a_fixed_denominator": "composed privacy with Poisson sums divided by the fixed m",
-    "white_box": "white-box groups", "black_box": "black-box groups",
-    "add_remove": "add or remove one record", "substitute": "substitute one record",
+    "white_box": "white-box groups",
+    "black_box": "black-box groups",
+    "add_remove": "add or remove one record",
+    "substitute": "substitute one record",
     "zero_out": "zero one record",
-}  # fmt: skip
+}
 # In these fields the value says it all; elsewhere "name = value".
 SELF_EXPLAINING = (
-    "accountant", "adjacency", "base_relation", "batches", "case", "claim", "coefficient", "column", "dataset",
-    "design", "draw", "groups", "kind", "mechanism", "method", "other", "parameter", "regime", "relation", "sampler",
-    "solver", "statement", "statistic", "task", "theorem", "tool", "topic",
-)  # fmt: skip
+    "accountant",
+    "adjacency",
+    "base_relation",
+    "batches",
+    "case",
+    "claim",
+    "coefficient",
+    "column",
+    "dataset",
+    "design",
+    "draw",
+    "groups",
+    "kind",
+    "mechanism",
+    "method",
+    "other",
+    "parameter",
+    "regime",
+    "relation",
+    "sampler",
+    "solver",
+    "statement",
+    "statistic",
+    "task",
+    "theorem",
+    "tool",
+    "topic",
+)
 _LATEX = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_",
-    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
     "|": r"\textbar{}",
-}  # fmt: skip
-_GREEK = {"epsilon": "ε", "eps": "ε", **{name: sign for sign, name in zip(
-    "αβγδηθμσψ", ("alpha", "beta", "gamma", "delta", "eta", "theta", "mu", "sigma", "psi"), strict=True)}}  # fmt: skip
+}
+_GREEK = {
+    "epsilon": "ε",
+    "eps": "ε",
+    **{
+        name: sign
+        for sign, name in zip(
+            "αβγδηθμσψ",
+            ("alpha", "beta", "gamma", "delta", "eta", "theta", "mu", "sigma", "psi"),
+            strict=True,
+        )
+    },
+}
 # not in names such as T1.eps, must_eta, eta-trick
 _NAMES = re.compile(rf"(?<![\w.\-])({'|'.join(_GREEK)})(?![A-Za-z\-])('?)")
 _POWERS = re.compile(r"(?<![\w.])\d+(?:\.\d+)?e[+-]?\d+(?!\w|\.\d)")
 _MINUS = re.compile(r"(?<![\w.)\]`-])-(?=\d)")
 _SIGNS = {
-    **{sign: rf"\{name}" for name, sign in _GREEK.items()}, "ε": r"\epsilon", "′": "'", "−": "-", "±": r"\pm ",
-    "×": r"\times ", "≠": r"\neq ", "≈": r"\approx ", "≤": r"\leq ", "≥": r"\geq ", "∞": r"\infty ", "†": r"\dagger ",
+    **{sign: rf"\{name}" for name, sign in _GREEK.items()},
+    "ε": r"\epsilon",
+    "′": "'",
+    "−": "-",
+    "±": r"\pm ",
+    "×": r"\times ",
+    "≠": r"\neq ",
+    "≈": r"\approx ",
+    "≤": r"\leq ",
+    "≥": r"\geq ",
+    "∞": r"\infty ",
+    "†": r"\dagger ",
     "√": r"\surd ",
-}  # fmt: skip
+}
 _LOW = "₀₁₂"
 _DOWN = str.maketrans(RAISED, "-0123456789")
 _POWER = rf"10[{RAISED}]+"
@@ -79,7 +188,8 @@ def sampler_label(sampler: str) -> str:
 
 
 def in_symbols(text: str) -> str:
-    """Return prose with the symbols of the field: delta' as δ′, 1e-05 as 10⁻⁵, <= as ≤, -0.5 as −0.5."""
+    """Return prose with the symbols of the field: delta' as δ′, 1e-05 as 10⁻⁵, <= as ≤, -0.5 as
+    −0.5."""
     text = _NAMES.sub(lambda found: _GREEK[found[1]] + "′" * len(found[2]), text)
     text = text.replace("<=", "≤").replace(">=", "≥")
     return _MINUS.sub("−", _POWERS.sub(lambda found: as_printed(found[0]), text))
@@ -105,7 +215,8 @@ def _math(text: str) -> str:
 
 
 def display(field: str, value: str, *, latex: bool = False, plain: bool = False) -> str:
-    """Return how the value of a field of a row key is shown: escaped for Markdown or LaTeX, or as plain text."""
+    """Return how the value of a field of a row key is shown: escaped for Markdown or LaTeX, or as
+    plain text."""
     escape = str if plain else escape_latex if latex else escape_markdown
     if value == "":
         return ""
@@ -115,7 +226,10 @@ def display(field: str, value: str, *, latex: bool = False, plain: bool = False)
         known = QUANTITIES if value in QUANTITIES else WORDS
         words = value.replace("_", " ")
         return escape(known.get(value, words if field == "claim" else in_symbols(words)))
-    name, shown = QUANTITIES.get(field, field.replace("_", " ")), WORDS.get(value, as_printed(value))
+    name, shown = (
+        QUANTITIES.get(field, field.replace("_", " ")),
+        WORDS.get(value, as_printed(value)),
+    )
     return escape(f"{name} {shown}" if field == "experiment" else f"{name} = {shown}")
 
 
@@ -135,19 +249,28 @@ KINDS = {
 """What a privacy number is."""
 # last word of a quantity's name -> what the number is where it is rigorous
 _ENDS = {
-    "lower": "lower", "refuted": "lower", "necessary": "lower",
-    "upper": "upper", "proved": "upper", "bound": "upper", "multiplier": "upper",
-    "exact": "exact", "equal": "exact", "optimum": "exact",
+    "lower": "lower",
+    "refuted": "lower",
+    "necessary": "lower",
+    "upper": "upper",
+    "proved": "upper",
+    "bound": "upper",
+    "multiplier": "upper",
+    "exact": "exact",
+    "equal": "exact",
+    "optimum": "exact",
     "pair": "paper",
-}  # fmt: skip
+}
 
 
 def number_kind(column: str, variant: str) -> str:
-    """Return what the numbers of a quantity are, by its name: a key of `KINDS`, "" if they are no privacy numbers.
+    """Return what the numbers of a quantity are, by its name: a key of `KINDS`, "" if they are no
+    privacy numbers.
 
-    Privacy numbers are those whose name begins with epsilon or delta, and those whose last word says that they bound
-    one ("lower", "noise_refuted"). Only the variant `rigorous` promises anything: the others, and what is printed, give
-    what the paper's formula gives. A rigorous number that does not say what it is counts as an upper bound.
+    Privacy numbers are those whose name begins with epsilon or delta, and those whose last word
+    says that they bound one ("lower", "noise_refuted"). Only the variant `rigorous` promises
+    anything: the others, and what is printed, give what the paper's formula gives. A rigorous
+    number that does not say what it is counts as an upper bound.
     """
     first, last = column.split("_")[0], column.split("_")[-1]
     if last == "formula" or (first not in ("epsilon", "delta") and last not in _ENDS):

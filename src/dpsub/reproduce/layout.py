@@ -1,4 +1,5 @@
-"""Tables as they are shown: a row a cell, where the paper puts it, and as Markdown and LaTeX, printed above ours."""
+"""Tables as they are shown: a row a cell, where the paper puts it, and as Markdown and LaTeX,
+printed above ours."""
 
 from __future__ import annotations
 
@@ -10,7 +11,13 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from dpsub.reproduce.digits import as_printed, form_of, written
-from dpsub.reproduce.labels import VARIANT_LABELS, display, escape_latex, escape_markdown, in_symbols
+from dpsub.reproduce.labels import (
+    VARIANT_LABELS,
+    display,
+    escape_latex,
+    escape_markdown,
+    in_symbols,
+)
 from dpsub.reproduce.published import STATEMENTS, key_names, row_text
 from dpsub.reproduce.verdicts import AS_DONE, FAILING, VARIANTS, overall_by_cell
 
@@ -21,10 +28,13 @@ SOURCES = {PRINTED: PRINTED, **VARIANT_LABELS}
 YES_OR_NO = {1.0: "yes", 0.0: "no"}
 SIGNS = {"differs": "≠", "as_done": "≈", "stand_in": "†"}
 LEGENDS = {
-    "differs": "differs from the printed number", "as_done": "agrees only as done",
-    "stand_in": "from other data than the paper's ({}), so that no printed number stands next to it",
-}  # fmt: skip
-FIT = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"  # shrink wide tables to the text width
+    "differs": "differs from the printed number",
+    "as_done": "agrees only as done",
+    "stand_in": "from other data than the paper's ({}), so that no printed number stands next to "
+    "it",
+}
+# shrink wide tables to the text width
+FIT = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
 
 
 def table_cells(
@@ -37,16 +47,17 @@ def table_cells(
 ) -> pd.DataFrame:
     """Return the cells of a table, one a row.
 
-    `formulas`, in LaTeX, and numbers `quoted` from elsewhere stand where a printed number would: keys, `column`,
-    `printed`.
+    `formulas`, in LaTeX, and numbers `quoted` from elsewhere stand where a printed number would:
+    keys, `column`, `printed`.
 
     Returns
     -------
     DataFrame
-        Columns: those of `keys` that occur, `column`, `printed`, then for each variant that has values `<variant>`,
-        and `<variant>_standard_error`, `<variant>_lower`, `<variant>_upper` where any is given, then `verdict`,
-        `erratum`, `note`. Cells stand in the order of `formulas`, `values`, then those that only the paper has.
-    """  # fmt: skip
+        Columns: those of `keys` that occur, `column`, `printed`, then for each variant that has
+        values `<variant>`, and `<variant>_standard_error`, `<variant>_lower`, `<variant>_upper`
+        where any is given, then `verdict`, `erratum`, `note`. Cells stand in the order of
+        `formulas`, `values`, then those that only the paper has.
+    """
     place = [*keys, "column"]
     theirs = [frame for frame in (printed, quoted, formulas) if frame is not None and len(frame)]
     texts = pd.concat([pd.DataFrame(columns=[*place, PRINTED, "erratum"]), *theirs])
@@ -56,15 +67,22 @@ def table_cells(
     cells = cells.merge(texts, "left", place).fillna("")
     for name in (name for name in VARIANTS if (values["variant"] == name).any()):
         numbers = values.loc[values["variant"] == name, [*place, "value", *EXTRAS]]
-        names = {"value": name, **{extra: f"{name}_{extra}" for extra in EXTRAS if numbers[extra].notna().any()}}
+        names = {
+            "value": name,
+            **{extra: f"{name}_{extra}" for extra in EXTRAS if numbers[extra].notna().any()},
+        }
         cells = cells.merge(numbers[[*place, *names]].rename(columns=names), "left", place)
     judged = overall_by_cell(comparison, place)
-    cells["verdict"] = [judged.get(cell, "") for cell in cells[place].itertuples(index=False, name=None)]
+    cells["verdict"] = [
+        judged.get(cell, "") for cell in cells[place].itertuples(index=False, name=None)
+    ]
     cells["erratum"] = cells.pop("erratum")  # behind the verdict
     notes: dict[tuple[str, ...], list[str]] = {}
     for frame in (values, comparison):
         for *cell, note in frame[[*place, "note"]].itertuples(index=False, name=None):
-            notes.setdefault(tuple(cell), []).extend(str(note).split("; ") if pd.notna(note) else [])
+            notes.setdefault(tuple(cell), []).extend(
+                str(note).split("; ") if pd.notna(note) else []
+            )
     parts = (notes.get(cell, []) for cell in cells[place].itertuples(index=False, name=None))
     cells["note"] = ["; ".join(dict.fromkeys(filter(None, found))) for found in parts]
     return cells.drop(columns=[key for key in keys if (cells[key] == "").all()])
@@ -72,7 +90,8 @@ def table_cells(
 
 @dataclass(frozen=True)
 class Layout:
-    """Placement of the cells of a table by fields of the row key, or "column" for the name of the quantity."""
+    """Placement of the cells of a table by fields of the row key, or "column" for the name of the
+    quantity."""
 
     panels: tuple[str, ...] = ()
     """Each combination of these fields is a block of its own."""
@@ -90,7 +109,8 @@ Write = Callable[[Cell, str], Any]
 
 
 class Row(NamedTuple):
-    """One source (printed, as stated, ...) of a line of the paper's table, with an entry, or None, a column."""
+    """One source (printed, as stated, ...) of a line of the paper's table, with an entry, or None,
+    a column."""
 
     source: str
     entries: list[Any]
@@ -104,7 +124,8 @@ class Group(NamedTuple):
 
 
 class Block(NamedTuple):
-    """One panel of a table: its title, the fields that label its lines, the labels of its columns, and its lines."""
+    """One panel of a table: its title, the fields that label its lines, the labels of its columns,
+    and its lines."""
 
     title: str
     stub: tuple[str, ...]
@@ -113,16 +134,25 @@ class Block(NamedTuple):
 
 
 def cells_of(table: pd.DataFrame) -> list[Cell]:
-    """Return cells as records; `row` is the text of the key, `form` a number in whose form ours are shown."""
-    keys, form = key_names(table), {
-        name: form_of(part[PRINTED], part[[name for name in VARIANTS if name in part]].to_numpy().ravel())
-        for name, part in table.groupby("column")
-    }  # fmt: skip
+    """Return cells as records; `row` is the text of the key, `form` a number in whose form ours are
+    shown."""
+    keys, form = (
+        key_names(table),
+        {
+            name: form_of(
+                part[PRINTED], part[[name for name in VARIANTS if name in part]].to_numpy().ravel()
+            )
+            for name, part in table.groupby("column")
+        },
+    )
     return [
-        {**{str(name): value for name, value in cell.items()}, "row": row_text({key: cell[key] for key in keys}),
-         "form": cell[PRINTED] if cell[PRINTED].strip("+-0") else form[cell["column"]]}
+        {
+            **{str(name): value for name, value in cell.items()},
+            "row": row_text({key: cell[key] for key in keys}),
+            "form": cell[PRINTED] if cell[PRINTED].strip("+-0") else form[cell["column"]],
+        }
         for cell in table.to_dict("records")
-    ]  # fmt: skip
+    ]
 
 
 def sources_of(table: pd.DataFrame) -> list[str]:
@@ -130,7 +160,9 @@ def sources_of(table: pd.DataFrame) -> list[str]:
     return [name for name in SOURCES if name in table.columns]
 
 
-def blocks(layout: Layout, table: pd.DataFrame, show: Callable[[str, str], str], write: Write) -> list[Block]:
+def blocks(
+    layout: Layout, table: pd.DataFrame, show: Callable[[str, str], str], write: Write
+) -> list[Block]:
     """Return the panels of a table in the order in which their labels first appear.
 
     `show` gives the words for a field and its value, `write` an entry.
@@ -139,10 +171,13 @@ def blocks(layout: Layout, table: pd.DataFrame, show: Callable[[str, str], str],
     def shown(names: Iterable[str], values: Iterable[str]) -> list[str]:
         return [show(name, value) for name, value in zip(names, values, strict=True)]
 
-    panels: dict[tuple[str, ...], tuple[dict[tuple[str, ...], None], dict[tuple[str, ...], dict]]] = {}
+    panels: dict[
+        tuple[str, ...], tuple[dict[tuple[str, ...], None], dict[tuple[str, ...], dict]]
+    ] = {}
     for cell in cells_of(table):
         panel, line, head = (
-            tuple(cell.get(name, "") for name in names) for names in (layout.panels, layout.stub, layout.heads)
+            tuple(cell.get(name, "") for name in names)
+            for names in (layout.panels, layout.stub, layout.heads)
         )
         found_heads, found_lines = panels.setdefault(panel, ({}, {}))
         found_heads.setdefault(head)
@@ -152,19 +187,32 @@ def blocks(layout: Layout, table: pd.DataFrame, show: Callable[[str, str], str],
         heads = sorted(found_heads, key=lambda head: not set(head) & set(layout.first))
         groups = []
         for line, cells in found_lines.items():
-            rows = [Row(source, [write(cells[head], source) if head in cells else None for head in heads])
-                    for source in sources_of(table)]  # fmt: skip
+            rows = [
+                Row(
+                    source,
+                    [write(cells[head], source) if head in cells else None for head in heads],
+                )
+                for source in sources_of(table)
+            ]
             if rows := [row for row in rows if any(row.entries)]:
                 groups.append(Group(shown(layout.stub, line), rows))
         titles = (" ".join(filter(None, shown(layout.heads, head))) for head in heads)
-        made.append(Block(", ".join(filter(None, shown(layout.panels, panel))), layout.stub, list(titles), groups))
+        made.append(
+            Block(
+                ", ".join(filter(None, shown(layout.panels, panel))),
+                layout.stub,
+                list(titles),
+                groups,
+            )
+        )
     return made
 
 
 def number(cell: Cell, variant: str) -> str:
     """Return our number with what is known of its error, "yes" or "no" where it answers a claim."""
     value, error, lower, upper = (
-        float(cell.get(name, "nan")) for name in (variant, *(f"{variant}_{extra}" for extra in EXTRAS))
+        float(cell.get(name, "nan"))
+        for name in (variant, *(f"{variant}_{extra}" for extra in EXTRAS))
     )
     if cell.get("printed_kind") in STATEMENTS:
         return YES_OR_NO.get(value, "")
@@ -192,7 +240,9 @@ def legend(table: pd.DataFrame) -> str:
     cells = cells_of(table)
     found = {mark(cell, variant) for cell in cells for variant in VARIANTS if number(cell, variant)}
     labels = ", ".join(sorted({label for cell in cells for label in stand_ins(cell)}))
-    said = (f"{SIGNS[name]} {words.format(labels)}" for name, words in LEGENDS.items() if name in found)
+    said = (
+        f"{SIGNS[name]} {words.format(labels)}" for name, words in LEGENDS.items() if name in found
+    )
     return "; ".join(said)
 
 
@@ -203,7 +253,9 @@ def markdown(caption: str, layout: Layout | None, cells: pd.DataFrame) -> str:
         heads, listed = _listed(cells, latex=False)
         notes = [escape_markdown(in_symbols(str(note))) for note in cells["note"]]
         lines += [_row([*heads, "note"]), _row(["---"] * (len(heads) + 1))]
-        return "\n".join([*lines, *(_row([*line, note]) for line, note in zip(listed, notes, strict=True)), ""])
+        return "\n".join(
+            [*lines, *(_row([*line, note]) for line, note in zip(listed, notes, strict=True)), ""]
+        )
     for block in blocks(layout, cells, display, _writer(latex=False)):
         if block.title:
             lines += [f"**{block.title}**", ""]
@@ -216,7 +268,8 @@ def markdown(caption: str, layout: Layout | None, cells: pd.DataFrame) -> str:
 
 
 def latex(caption: str, layout: Layout | None, cells: pd.DataFrame) -> str:
-    """Return a table in LaTeX, in the given layout or as a long list; packages booktabs, graphicx, longtable."""
+    """Return a table in LaTeX, in the given layout or as a long list; packages booktabs, graphicx,
+    longtable."""
     if layout is None:
         return _long_latex(rf"\caption{{{escape_latex(caption)}}}", cells)
     signs = legend(cells)
@@ -237,31 +290,45 @@ def latex(caption: str, layout: Layout | None, cells: pd.DataFrame) -> str:
 
 def _long_latex(caption: str, cells: pd.DataFrame) -> str:
     heads, listed = _listed(cells, latex=True)
-    columns = rf">{{\raggedright\arraybackslash}}p{{{round(0.9 / len(heads), 3)}\linewidth}}" * len(heads)
+    columns = rf">{{\raggedright\arraybackslash}}p{{{round(0.9 / len(heads), 3)}\linewidth}}" * len(
+        heads
+    )
     lines = [r"{\footnotesize", rf"\begin{{longtable}}{{{columns}}}", rf"{caption}\\", r"\toprule"]
     lines += [_line(heads), r"\midrule", r"\endhead", *(_line(line) for line in listed)]
     return "\n".join([*lines, r"\bottomrule", r"\end{longtable}}", ""])
 
 
 def _listed(cells: pd.DataFrame, *, latex: bool) -> tuple[list[str], list[list[str]]]:
-    """Return the heads and lines of a list: one line a cell, printed and ours side by side, then the verdict.
+    """Return the heads and lines of a list: one line a cell, printed and ours side by side, then
+    the verdict.
 
-    A number of ours from a stand-in for the paper's data is left out: the list is one of printed numbers.
+    A number of ours from a stand-in for the paper's data is left out: the list is one of printed
+    numbers.
     """
     fields, sources, write = key_names(cells), sources_of(cells), _writer(latex=latex, listed=True)
     escape = escape_latex if latex else escape_markdown
     lines = []
     for cell in cells_of(cells):
-        verdict = escape(" ".join(filter(None, (cell["verdict"].replace("_", " "), cell["erratum"]))))
-        lines.append([*(display(name, cell[name], latex=latex) for name in (*fields, "column")),
-                      *(write(cell, source) for source in sources), verdict])  # fmt: skip
+        verdict = escape(
+            " ".join(filter(None, (cell["verdict"].replace("_", " "), cell["erratum"])))
+        )
+        lines.append(
+            [
+                *(display(name, cell[name], latex=latex) for name in (*fields, "column")),
+                *(write(cell, source) for source in sources),
+                verdict,
+            ]
+        )
     names = [field.replace("_", " ") for field in fields]
     return [*names, "quantity", *(SOURCES[source] for source in sources), "verdict"], lines
 
 
 def _stub(block: Block, *, latex: bool) -> list[str]:
     escape = escape_latex if latex else escape_markdown
-    return [*("" if name == "column" else escape(name.replace("_", " ")) for name in block.stub), ""]
+    return [
+        *("" if name == "column" else escape(name.replace("_", " ")) for name in block.stub),
+        "",
+    ]
 
 
 def _lines(group: Group) -> Iterable[list[str]]:
@@ -287,7 +354,9 @@ def _writer(*, latex: bool, listed: bool = False) -> Write:
         if listed:
             return "" if found == "stand_in" else escape(text)
         if text and found:
-            text = " ".join(filter(None, (text, SIGNS[found], "" if found == "stand_in" else cell["erratum"])))
+            text = " ".join(
+                filter(None, (text, SIGNS[found], "" if found == "stand_in" else cell["erratum"]))
+            )
         return escape(text) if latex else text
 
     return write

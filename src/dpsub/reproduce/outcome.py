@@ -16,19 +16,31 @@ def summary(plan: Plan, targets: Collection[str] = ()) -> str:
     """Return what a finished run of `plan` has made, of its `targets` if some were named."""
     made = [product for name, product in plan.targets.items() if name in targets]
     if not {*targets} <= {"all", "default"}:
-        return "\n".join(f"made {files['md' if 'md' in files else 'png']}" for files in (one.files for one in made))
+        return "\n".join(
+            f"made {files['md' if 'md' in files else 'png']}"
+            for files in (one.files for one in made)
+        )
     counts = Counter(product.artefact.kind for product in plan.products)
     words = (("table", "table", ""), ("figure", "figure", ""), ("claims", "list", " of claims"))
-    kinds = ", ".join(f"{counts[kind]} {one}{'s'[: counts[kind] > 1]}{of}" for kind, one, of in words if counts[kind])
+    kinds = ", ".join(
+        f"{counts[kind]} {one}{'s'[: counts[kind] > 1]}{of}"
+        for kind, one, of in words
+        if counts[kind]
+    )
     changed = (plan.results / "run/verdicts.txt").read_text(encoding="utf-8").partition("\n")[0]
     labels = {name: label_of(plan.data_file(name)) for name in plan.data_sets(*plan.experiments)}
     lines = [
         plan.remark,
         f"made {kinds} in {plan.results}, from {len(plan.experiments)} experiments",
-        *(f"{name}: {label} data, which are not compared" for name, label in labels.items() if label != "real"),
+        *(
+            f"{name}: {label} data, which are not compared"
+            for name, label in labels.items()
+            if label != "real"
+        ),
         *_verdicts(plan),
         f"verdicts: {changed}" if plan.published else "",
-        f"read {plan.results / 'report/index.html'}; every printed number is in {plan.results / 'comparison.csv'}",
+        f"read {plan.results / 'report/index.html'}; every printed number is in "
+        f"{plan.results / 'comparison.csv'}",
     ]
     return "\n".join(line for line in lines if line)
 
@@ -37,16 +49,21 @@ def _verdicts(plan: Plan) -> list[str]:
     cells = cell_verdicts(verdicts.read(plan.results / "comparison.csv"))
     return [
         f"{paper}, {len(rows)} printed numbers: "
-        + ", ".join(f"{count} {verdict}" for verdict, count in rows["verdict"].value_counts().items())
+        + ", ".join(
+            f"{count} {verdict}" for verdict, count in rows["verdict"].value_counts().items()
+        )
         for paper, rows in cells.groupby("paper", sort=False)
     ]
 
 
 def failures(results: Path, since: float) -> str:
-    """Return what jobs that have failed since a time say in their logs: the sentence, or the end of a traceback."""
+    """Return what jobs that have failed since a time say in their logs: the sentence, or the end of
+    a traceback."""
     found = []
     for path in sorted((results / "logs").rglob("*.log")):
         said = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        if path.stat().st_mtime >= since and any(line.startswith(("error: ", "Traceback")) for line in said):
+        if path.stat().st_mtime >= since and any(
+            line.startswith(("error: ", "Traceback")) for line in said
+        ):
             found += [*said[-3:], f"(log: {path})"]
     return "\n".join(found)

@@ -1,4 +1,5 @@
-"""Paired comparisons over seeds: differences, who is not worse than the best, rankings with ties."""
+"""Paired comparisons over seeds: differences, who is not worse than the best, rankings with
+ties."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ class Paired:
     """Samplers that share their seeds on one task."""
 
     losses: pd.DataFrame
-    """The measure that samplers are ranked by: a row a seed, a column a sampler, in order of first appearance."""
+    """The measure that samplers are ranked by: a row a seed, a column a sampler, in order of first
+    appearance."""
 
     @property
     def samplers(self) -> list[str]:
@@ -33,27 +35,37 @@ class Paired:
 
     def difference(self, sampler: str, other: str = REFERENCE) -> Estimate:
         """Return the mean paired difference sampler - other and its 95 % Student interval."""
-        return statistics.paired_difference(self.losses[sampler].to_numpy(), self.losses[other].to_numpy())
+        return statistics.paired_difference(
+            self.losses[sampler].to_numpy(), self.losses[other].to_numpy()
+        )
 
     @cached_property
     def better(self) -> dict[tuple[str, str], bool]:
-        """For each ordered pair whether the first is shown to be better, by Holm over all pairs at 5 %."""
+        """For each ordered pair whether the first is shown to be better, by Holm over all pairs at
+        5 %."""
         found = {pair: self.difference(*pair) for pair in itertools.combinations(self.samplers, 2)}
         rejected = holm([p_value(estimate) for estimate in found.values()], LEVEL)
         shown: dict[tuple[str, str], bool] = {}
         for ((one, two), estimate), sure in zip(found.items(), rejected, strict=True):
-            shown |= {(one, two): bool(sure and estimate.value < 0), (two, one): bool(sure and estimate.value > 0)}
+            shown |= {
+                (one, two): bool(sure and estimate.value < 0),
+                (two, one): bool(sure and estimate.value > 0),
+            }
         return shown
 
     @cached_property
     def ranks(self) -> dict[str, int]:
-        """1 + the number of samplers that are shown to be better: what is not told apart shares a rank."""
+        """1 + the number of samplers that are shown to be better: what is not told apart shares a
+        rank."""
         better, names = self.better, self.samplers
-        return {name: 1 + sum(better[other, name] for other in names if other != name) for name in names}
+        return {
+            name: 1 + sum(better[other, name] for other in names if other != name) for name in names
+        }
 
 
 def p_value(estimate: Estimate) -> float:
-    """Return the two-sided p-value of Student's paired test; 1 for equal samples, or a single seed."""
+    """Return the two-sided p-value of Student's paired test; 1 for equal samples, or a single
+    seed."""
     if estimate.replicates < 2 or estimate.value == 0:
         return 1.0
     if estimate.standard_error == 0:

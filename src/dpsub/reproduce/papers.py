@@ -1,4 +1,5 @@
-"""The papers that are there: each is a folder of `dpsub.papers` that says in its `PAPER` what it is."""
+"""The papers that are there: each is a folder of `dpsub.papers` that says in its `PAPER` what it
+is."""
 
 from __future__ import annotations
 
@@ -34,12 +35,13 @@ class Paper:
     """Heading of its part of the report."""
     citation: Citation | None = None
     rank: int = 1
-    """Papers are shown in the order of their ranks, those of one rank in the order of their keys."""
+    """Papers are shown in the order of their ranks, those of one rank in the order of their
+    keys."""
     reads: tuple[str, ...] = ()
     """Keys of other papers whose code or records it uses, and without which it cannot be."""
     apart: bool = False
-    """Whether at its published size it is made only where a configuration names it: it takes long, and the rest of the
-    report does without it."""
+    """Whether at its published size it is made only where a configuration names it: it takes long,
+    and the rest of the report does without it."""
 
     @property
     def order(self) -> tuple[int, str]:
@@ -65,27 +67,35 @@ def papers(package: str = PACKAGE) -> dict[str, Paper]:
     for name in sorted(info.name for info in pkgutil.iter_modules(root.__path__) if info.ispkg):
         paper = getattr(importlib.import_module(f"{package}.{name}"), "PAPER", None)
         if not isinstance(paper, Paper):
-            raise PlanError(f"the folder of a paper must define PAPER in its __init__.py, got none in papers/{name}")
+            raise PlanError(
+                "the folder of a paper must define PAPER in its __init__.py, got none "
+                f"in papers/{name}"
+            )
         found[name] = paper
     for name, paper in found.items():
         if twins := [other for other in found if other < name and found[other].key == paper.key]:
             raise PlanError(
-                f"two papers must not have one key, got {paper.key!r} in papers/{twins[0]} and papers/{name}; "
+                f"two papers must not have one key, got {paper.key!r} in papers/{twins[0]} and "
+                f"papers/{name}; "
                 "rename one"
             )
     for name, paper in found.items():
         if paper.key != name:
             raise PlanError(
-                f"the key of a paper must be the name of its folder, got {paper.key!r} in papers/{name}; rename one"
+                f"the key of a paper must be the name of its folder, got {paper.key!r} in "
+                f"papers/{name}; rename one"
             )
         if missing := [key for key in paper.reads if key not in found]:
-            raise PlanError(f"the paper {paper.key!r} reads {missing[0]!r}, which is not there; remove both or none")
+            raise PlanError(
+                f"the paper {paper.key!r} reads {missing[0]!r}, which is not there; "
+                "remove both or none"
+            )
     return dict(sorted(found.items(), key=lambda item: item[1].order))
 
 
 def asked(named: Sequence[str] | None, *, smoke: bool) -> tuple[str, ...]:
-    """Return the keys of the papers that a run makes: those `named`; else all that are there, at published size without
-    those that are made apart."""
+    """Return the keys of the papers that a run makes: those `named`; else all that are there, at
+    published size without those that are made apart."""
     return tuple(named or [key for key, paper in papers().items() if smoke or not paper.apart])
 
 
@@ -95,6 +105,7 @@ def errata_files() -> list[Path]:
 
 
 def of_module(module: str) -> str:
-    """Return the key of the paper in whose folder a module stands ("dpsub.papers.must.artefacts.table8"), else ""."""
+    """Return the key of the paper in whose folder a module stands
+    ("dpsub.papers.must.artefacts.table8"), else ""."""
     inside = module.removeprefix(f"{PACKAGE}.")
     return "" if inside == module else inside.partition(".")[0]

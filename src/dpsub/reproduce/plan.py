@@ -1,7 +1,8 @@
-"""The plan of a run: which records, tables and figures a configuration asks for, and the files they go to.
+"""The plan of a run: which records, tables and figures a configuration asks for, and the files they
+go to.
 
-Everything that is made follows from the configuration and the registries, never from looking into folders, so that a
-missing file is an error and not a smaller table.
+Everything that is made follows from the configuration and the registries, never from looking into
+folders, so that a missing file is an error and not a smaller table.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class RecordPart:
 
 @dataclass(frozen=True)
 class Product:
-    """A table, figure or set of claims that the run makes, and the files that it consists of, by role."""
+    """A table, figure or set of claims that the run makes, and the files that it consists of, by
+    role."""
 
     artefact: Artefact
     files: Mapping[str, Path]
@@ -54,8 +56,8 @@ class Plan:
     Raises
     ------
     PlanError
-        If `artefacts` names one that does not exist, or whose experiments are not configured; or if `results_dir`
-        holds the working folder, whose files the results would mix with.
+        If `artefacts` names one that does not exist, or whose experiments are not configured; or if
+        `results_dir` holds the working folder, whose files the results would mix with.
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
@@ -70,7 +72,9 @@ class Plan:
         if self.config["artefacts"] is None:
             made = asked(self.config["papers"], smoke=self.config["size"] == "smoke")
             return tuple(
-                one for one in known if one.artefact.paper in made and configured.issuperset(one.artefact.experiments)
+                one
+                for one in known
+                if one.artefact.paper in made and configured.issuperset(one.artefact.experiments)
             )
         chosen = set()
         for name in self.config["artefacts"]:
@@ -78,18 +82,26 @@ class Plan:
                 identifier = identify(name)
             except PlanError as problem:
                 raise PlanError(f"artefacts: {problem}") from None
-            experiments_of = next(one.artefact.experiments for one in known if one.artefact.identifier == identifier)
+            experiments_of = next(
+                one.artefact.experiments for one in known if one.artefact.identifier == identifier
+            )
             if lacking := sorted(set(experiments_of) - configured):
-                raise PlanError(f"artefacts: {name} needs the experiment {lacking[0]}; configure it, or omit {name}")
+                raise PlanError(
+                    f"artefacts: {name} needs the experiment {lacking[0]}; configure "
+                    f"it, or omit {name}"
+                )
             chosen.add(identifier)
         return tuple(product for product in known if product.artefact.identifier in chosen)
 
     @property
     def targets(self) -> dict[str, Product]:
-        """What the user may ask for, by name: "must/table8", and "table8" where no other paper has one."""
+        """What the user may ask for, by name: "must/table8", and "table8" where no other paper has
+        one."""
         short = Counter(artefact.name for artefact in declared())
         found = {product.artefact.identifier: product for product in self.products}
-        return found | {one.artefact.name: one for one in self.products if short[one.artefact.name] == 1}
+        return found | {
+            one.artefact.name: one for one in self.products if short[one.artefact.name] == 1
+        }
 
     @property
     def ambiguous(self) -> set[str]:
@@ -109,12 +121,19 @@ class Plan:
 
     @cached_property
     def published(self) -> list[str]:
-        """Artefacts of which all records are made at published settings and with the seed of the known verdicts."""
+        """Artefacts of which all records are made at published settings and with the seed of the
+        known verdicts."""
         if self.config["seed"] != configuration.SEED:
             return []
-        needs = {name: {name, *experiments.REGISTRY.get(name).needs_records} for name in self.experiments}
+        needs = {
+            name: {name, *experiments.REGISTRY.get(name).needs_records} for name in self.experiments
+        }
         kept = {name for name, read in needs.items() if read.isdisjoint(self.changed)}
-        return [one.artefact.identifier for one in self.products if kept.issuperset(one.artefact.experiments)]
+        return [
+            one.artefact.identifier
+            for one in self.products
+            if kept.issuperset(one.artefact.experiments)
+        ]
 
     @property
     def remark(self) -> str:
@@ -124,19 +143,23 @@ class Plan:
             return ""
         if self.config["seed"] != configuration.SEED:
             return (
-                f"the verdicts that are known are those of the seed {configuration.SEED}, got {self.config['seed']}: "
+                f"the verdicts that are known are those of the seed {configuration.SEED}, got "
+                f"{self.config['seed']}: "
                 "verdicts are shown, not enforced; one on random draws may differ by chance."
             )
         more = f" and {len(self.changed) - 3} more" if len(self.changed) > 3 else ""
         return (
-            f"{rest} of {len(self.products)} tables, figures and lists of claims are not made at published settings "
-            f"({', '.join(self.changed[:3])}{more}): their verdicts are shown, not enforced; differs or fails may mean "
+            f"{rest} of {len(self.products)} tables, figures and lists of claims are not made at "
+            "published settings "
+            f"({', '.join(self.changed[:3])}{more}): their verdicts are shown, not enforced; "
+            "differs or fails may mean "
             "no more than that."
         )
 
     @cached_property
     def experiments(self) -> tuple[str, ...]:
-        """Experiments to run: those that an artefact reads, or the records of which such an experiment reads."""
+        """Experiments to run: those that an artefact reads, or the records of which such an
+        experiment reads."""
         needed = {name for product in self.products for name in product.artefact.experiments}
         needed |= {name for one in needed for name in experiments.REGISTRY.get(one).needs_records}
         return tuple(name for name in self.config["experiments"] if name in needed)
@@ -147,7 +170,9 @@ class Plan:
         kind = experiments.REGISTRY.get(experiment)
         total, count = kind().replicates(kind.settings(chosen)), chosen["parts"]
         return tuple(
-            RecordPart(experiment, f"{i + 1}-of-{count}", total * i // count, total * (i + 1) // count)
+            RecordPart(
+                experiment, f"{i + 1}-of-{count}", total * i // count, total * (i + 1) // count
+            )
             for i in range(count)
         )
 
@@ -173,20 +198,25 @@ class Plan:
         return tuple(sorted(found))
 
     def data_file(self, data_set: str) -> Path:
-        """Return the prepared file of a data set; each results folder has its own, as its configuration may differ."""
+        """Return the prepared file of a data set; each results folder has its own, as its
+        configuration may differ."""
         tag = re.sub(r"[^A-Za-z0-9._-]+", "-", str(self.results)).strip("-") or "results"
         return Path("data/interim") / tag / f"{data_set}{DATA_SETS.get(data_set).suffix}"
 
     def settings_of(self, artefact: Artefact) -> dict[str, Any]:
         """Return the settings that are compared with what the paper printed, by experiment."""
-        names = {path.split(".")[0] for path in artefact.settings.values()} & set(self.config["experiments"])
+        names = {path.split(".")[0] for path in artefact.settings.values()} & set(
+            self.config["experiments"]
+        )
         return {name: configuration.of_experiment(self.config, name) for name in sorted(names)}
 
     def config_digest(self, experiment: str) -> str:
         """Return the digest of all that the configuration says about an experiment's numbers."""
         chosen = configuration.of_experiment(self.config, experiment)
         variants = self.variants(experiment)
-        return provenance.settings_digest({"seed": self.config["seed"], "variants": variants, **chosen})
+        return provenance.settings_digest(
+            {"seed": self.config["seed"], "variants": variants, **chosen}
+        )
 
     def variants(self, experiment: str) -> list[str]:
         """Return the variants of an experiment that are computed."""
@@ -195,13 +225,14 @@ class Plan:
 
 @cache
 def declared() -> tuple[Artefact, ...]:
-    """Return all artefacts of all papers, in their order, each held against what the experiments declare.
+    """Return all artefacts of all papers, in their order, each held against what the experiments
+    declare.
 
     Raises
     ------
     DataError
-        If what an artefact declares is not printed, a printed number has a key that it does not declare, or a setting
-        that it compares is not there.
+        If what an artefact declares is not printed, a printed number has a key that it does not
+        declare, or a setting that it compares is not there.
     PlanError
         If a table or a claim names an unknown experiment or record column.
     """
@@ -214,11 +245,14 @@ def declared() -> tuple[Artefact, ...]:
         printed_rows(artefact)
         read = {path.partition(".")[0] for path in artefact.settings.values()}
         setting_values(artefact, {name: known[name].defaults() for name in read & set(known)})
-    return tuple(sorted(made, key=lambda artefact: (papers()[artefact.paper].order, _natural(artefact.name))))
+    return tuple(
+        sorted(made, key=lambda artefact: (papers()[artefact.paper].order, _natural(artefact.name)))
+    )
 
 
 def identify(name: str) -> str:
-    """Return the identifier ("must/table8") of the artefact of this name, the short one ("table8") where it is unique.
+    """Return the identifier ("must/table8") of the artefact of this name, the short one ("table8")
+    where it is unique.
 
     Raises
     ------

@@ -29,11 +29,13 @@ _HAS_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDe
 
 @cache
 def closure(*modules: str) -> tuple[str, ...]:
-    """Return all modules of their package that importing `modules` brings in, sorted, themselves included.
+    """Return all modules of their package that importing `modules` brings in, sorted, themselves
+    included.
 
-    Imports are read from the source, nothing is run; those inside functions count, those under ``TYPE_CHECKING`` don't.
-    Importing a package that makes a ``Registry`` of its own members brings in all its modules; importing only one of
-    its modules does not. A registry of another package brings in nothing: a job names the module of its member.
+    Imports are read from the source, nothing is run; those inside functions count, those under
+    ``TYPE_CHECKING`` don't. Importing a package that makes a ``Registry`` of its own members brings
+    in all its modules; importing only one of its modules does not. A registry of another package
+    brings in nothing: a job names the module of its member.
 
     Raises
     ------
@@ -62,7 +64,8 @@ def closure(*modules: str) -> tuple[str, ...]:
 
 
 def digest(*modules: str, files: Iterable[Path] = ()) -> str:
-    """Return the SHA-256 sum of the code of the import closure of `modules`, and of the scripts `files`.
+    """Return the SHA-256 sum of the code of the import closure of `modules`, and of the scripts
+    `files`.
 
     Comments, layout and docstrings do not count: they cannot change a result.
     """
@@ -94,7 +97,9 @@ def _source(module: str) -> Path:
 
 @cache
 def _registers_itself(module: str) -> bool:
-    found = re.search(rf"Registry\(\s*['\"]{re.escape(module)}['\"]", _source(module).read_text(encoding="utf-8"))
+    found = re.search(
+        rf"Registry\(\s*['\"]{re.escape(module)}['\"]", _source(module).read_text(encoding="utf-8")
+    )
     return found is not None
 
 
@@ -109,7 +114,8 @@ def _code(path: Path) -> str:
 
 
 def settings_digest(mapping: Mapping[str, Any]) -> str:
-    """Return the SHA-256 sum of the canonical form of `mapping`, in which 1, 1.0 and ``np.int64(1)`` are the same."""
+    """Return the SHA-256 sum of the canonical form of `mapping`, in which 1, 1.0 and
+    ``np.int64(1)`` are the same."""
     text = json.dumps(canonical(mapping), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -123,23 +129,33 @@ def file_digest(path: Path) -> str:
 def peak_memory() -> int:
     """Return the most memory in MiB that this program has held since it was started.
 
-    Linux hands the maximum of ``getrusage`` down to a started program, the parent's own memory with it; its status
-    file does not.
+    Linux hands the maximum of ``getrusage`` down to a started program, the parent's own memory with
+    it; its status file does not.
     """
     status = Path("/proc/self/status")
     if not status.exists():
         unit = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes, others KiB
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit // 2**20
-    (line,) = (line for line in status.read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM:"))
+    (line,) = (
+        line
+        for line in status.read_text(encoding="utf-8").splitlines()
+        if line.startswith("VmHWM:")
+    )
     return int(line.split()[1]) // 1024
 
 
 def commit(folder: Path) -> str:
-    """Return the commit of the working tree at `folder`, and whether files differ from it; "unknown" without git."""
+    """Return the commit of the working tree at `folder`, and whether files differ from it;
+    "unknown" without git."""
     try:
         found = [
-            subprocess.run(["git", "-C", str(folder), *command], capture_output=True, text=True, check=True).stdout
-            for command in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
+            subprocess.run(
+                ["git", "-C", str(folder), *command], capture_output=True, text=True, check=True
+            ).stdout
+            for command in (
+                ["rev-parse", "HEAD"],
+                ["status", "--porcelain", "--untracked-files=no"],
+            )
         ]
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
@@ -147,6 +163,7 @@ def commit(folder: Path) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python, of this package, and of the packages that numbers pass through."""
+    """Return the versions of Python, of this package, and of the packages that numbers pass
+    through."""
     found = {"python": platform.python_version(), "dpsub": dpsub.__version__}
     return found | {name: importlib.metadata.version(name) for name in _PACKAGES}

@@ -1,4 +1,5 @@
-"""Printed numbers of the papers: as text, so that the last place is known, one row each, found by their key columns."""
+"""Printed numbers of the papers: as text, so that the last place is known, one row each, found by
+their key columns."""
 
 from __future__ import annotations
 
@@ -15,17 +16,29 @@ import pandas as pd
 from dpsub.errors import ArgumentError, DataError
 
 FIELDS = ("column", "printed", "kind", "replicates", "spread", "status", "erratum", "note")
-KINDS = ("exact", "monte_carlo", "extreme", "claim", "privacy", "real_data", "timing", "setting", "structure")
+KINDS = (
+    "exact",
+    "monte_carlo",
+    "extreme",
+    "claim",
+    "privacy",
+    "real_data",
+    "timing",
+    "setting",
+    "structure",
+)
 STATUSES = ("as_printed", "suspect")
 STATEMENTS = ("claim", "privacy")
-WORDED_KINDS = (*STATEMENTS, "timing", "structure")  # these may print a statement instead of a number
+# these may print a statement instead of a number
+WORDED_KINDS = (*STATEMENTS, "timing", "structure")
 _ERRATUM = re.compile(r"([A-Z]{1,2}[1-9]\d*( [A-Z]{1,2}[1-9]\d*)*)?")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
 @dataclass(frozen=True)
 class Printed:
-    """A printed number, and the unit of its last place: 0.001 for "0.050", 1e-07 for "5.73e-05", 1e+05 for "2e+05"."""
+    """A printed number, and the unit of its last place: 0.001 for "0.050", 1e-07 for "5.73e-05",
+    1e+05 for "2e+05"."""
 
     value: Decimal
     place: Decimal
@@ -34,8 +47,8 @@ class Printed:
     def half_unit(self) -> Decimal:
         """Half a unit of the last place; 0 for a bare "0".
 
-        A bare "0" has no last place: it is printed next to numbers in scientific notation, where any number other
-        than zero would have shown its digits, so it says exactly zero.
+        A bare "0" has no last place: it is printed next to numbers in scientific notation, where
+        any number other than zero would have shown its digits, so it says exactly zero.
         """
         return self.place / 2 if self.value or self.place != 1 else Decimal(0)
 
@@ -43,13 +56,17 @@ class Printed:
 def parse_printed(text: str) -> Printed:
     """Return the number that a text such as "0.050", "5.73e-05", "0" or "2e+05" prints."""
     if not _NUMBER.fullmatch(text):
-        raise DataError(f"a printed number must be written like 0.050, 5.73e-05 or 0, got {text!r}; mend the row")
+        raise DataError(
+            "a printed number must be written like 0.050, 5.73e-05 or 0, got "
+            f"{text!r}; mend the row"
+        )
     value = Decimal(text)
     return Printed(value, Decimal(1).scaleb(int(value.as_tuple().exponent)))
 
 
 def key_text(value: object) -> str:
-    """Return the one form in which a key field is compared: a text as it is, a number in its shortest form."""
+    """Return the one form in which a key field is compared: a text as it is, a number in its
+    shortest form."""
     if isinstance(value, str) and not _NUMBER.fullmatch(value):
         return value
     number = float(value)  # type: ignore[arg-type]
@@ -59,8 +76,11 @@ def key_text(value: object) -> str:
 
 
 def row_text(fields: Mapping[str, str]) -> str:
-    """Return key fields as one text, "sampler=wr; b=10", without those that are empty; a claim is its identifier."""
-    return "; ".join(text if name == "claim" else f"{name}={text}" for name, text in fields.items() if text)
+    """Return key fields as one text, "sampler=wr; b=10", without those that are empty; a claim is
+    its identifier."""
+    return "; ".join(
+        text if name == "claim" else f"{name}={text}" for name, text in fields.items() if text
+    )
 
 
 def row_texts(frame: pd.DataFrame, keys: Sequence[str]) -> list[str]:
@@ -75,20 +95,28 @@ def default_folder() -> Path:
 
 
 def artefacts(paper: str, folder: Path | None = None) -> list[str]:
-    """Return the names of the artefacts of `paper` that print numbers, "table9" before "table10"."""
+    """Return the names of the artefacts of `paper` that print numbers, "table9" before
+    "table10"."""
     place = (folder or default_folder()) / paper
     if not place.is_dir():
-        raise DataError(f"printed numbers of {paper!r} must be in a folder, got no {place}; run from the project's top")
+        raise DataError(
+            f"printed numbers of {paper!r} must be in a folder, got no {place}; run "
+            "from the project's top"
+        )
     names = [path.stem for path in place.glob("published/*.csv")]
-    return sorted(names, key=lambda name: (name.rstrip(digits), int("0" + name[len(name.rstrip(digits)) :])))
+    return sorted(
+        names, key=lambda name: (name.rstrip(digits), int("0" + name[len(name.rstrip(digits)) :]))
+    )
 
 
 def load(paper: str, artefact: str, folder: Path | None = None) -> pd.DataFrame:
-    """Return the printed numbers of an artefact: `paper`, `artefact`, the keys of the file, then `FIELDS`.
+    """Return the printed numbers of an artefact: `paper`, `artefact`, the keys of the file, then
+    `FIELDS`.
 
-    `replicates` and `spread`, the paper's repetitions and standard deviation behind a mean, are floats (NaN where they
-    do not apply), the rest is text. In an exact row printed as a bare "0", `spread` is the resolution below which the
-    paper's method could not tell a number from zero. `folder` holds the papers' folders.
+    `replicates` and `spread`, the paper's repetitions and standard deviation behind a mean, are
+    floats (NaN where they do not apply), the rest is text. In an exact row printed as a bare "0",
+    `spread` is the resolution below which the paper's method could not tell a number from zero.
+    `folder` holds the papers' folders.
 
     Raises
     ------
@@ -100,7 +128,9 @@ def load(paper: str, artefact: str, folder: Path | None = None) -> pd.DataFrame:
     keys = key_names(frame)
     if not keys or tuple(frame.columns[len(keys) :]) != FIELDS:
         have = ", ".join(frame.columns)
-        raise DataError(f"{path.name} must have its keys and then the columns {', '.join(FIELDS)}, got {have}")
+        raise DataError(
+            f"{path.name} must have its keys and then the columns {', '.join(FIELDS)}, got {have}"
+        )
     frame = frame.assign(**{name: frame[name].map(key_text) for name in keys})
     for wrong, rule, name in _rules(frame, keys):
         for position in frame.index[wrong][:1]:
@@ -109,15 +139,20 @@ def load(paper: str, artefact: str, folder: Path | None = None) -> pd.DataFrame:
     place = [*keys, "column"]
     for _, row in frame[frame.duplicated(place)].head(1).iterrows():
         text = row_text({key: str(row[key]) for key in keys})
-        raise DataError(f"{path.name} must hold each printed number once, got {text!r}, {row['column']!r} twice")
-    frame = frame.assign(**{name: pd.to_numeric(frame[name]).astype(float) for name in ("replicates", "spread")})
+        raise DataError(
+            f"{path.name} must hold each printed number once, got {text!r}, {row['column']!r} twice"
+        )
+    frame = frame.assign(
+        **{name: pd.to_numeric(frame[name]).astype(float) for name in ("replicates", "spread")}
+    )
     frame.insert(0, "paper", paper)
     frame.insert(1, "artefact", artefact)
     return frame
 
 
 def key_names(frame: pd.DataFrame) -> list[str]:
-    """Return the key columns of printed numbers, of values or of cells: what stands before `column`."""
+    """Return the key columns of printed numbers, of values or of cells: what stands before
+    `column`."""
     names = list(frame.columns)
     before = names[: names.index("column")] if "column" in names else []
     return [name for name in before if name not in ("paper", "artefact")]
@@ -145,9 +180,15 @@ def _rules(frame: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[pd.Series
     nameless = (frame["status"] == "suspect") & (frame["erratum"] == "")
     yield nameless, "a suspect number must name its erratum", "erratum"
     worded = kind.isin(WORDED_KINDS)
-    yield ~worded & ~number, "a number of this kind must be printed like 0.050 or 5.73e-05", "printed"
+    yield (
+        ~worded & ~number,
+        ("a number of this kind must be printed like 0.050 or 5.73e-05"),
+        "printed",
+    )
     for name in ("replicates", "spread"):
-        above = frame[name].str.fullmatch(_NUMBER) & ~frame[name].str.fullmatch(r"-.*|[+]?0+(\.0+)?([eE].*)?")
+        above = frame[name].str.fullmatch(_NUMBER) & ~frame[name].str.fullmatch(
+            r"-.*|[+]?0+(\.0+)?([eE].*)?"
+        )
         yield (frame[name] != "") & ~above, f"{name} must be a number above 0 or empty", name
     lone = kind.isin(("monte_carlo", "extreme")) & (frame["replicates"] == "")
     yield lone, "a number of kind monte_carlo or extreme must have replicates", "replicates"

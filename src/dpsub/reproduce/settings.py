@@ -1,4 +1,5 @@
-"""Settings: typed models, closed and with units; YAML files merged and checked against them, reduced to one form."""
+"""Settings: typed models, closed and with units; YAML files merged and checked against them,
+reduced to one form."""
 
 from __future__ import annotations
 
@@ -40,14 +41,15 @@ _MOST_VALUES = 100_000
 class Closed(BaseModel):
     """A closed group of settings, the published values as defaults.
 
-    Text and truth values are no numbers; whole numbers are numbers; NaN and infinity are refused.  What one value says
-    about another is said in `check`.
+    Text and truth values are no numbers; whole numbers are numbers; NaN and infinity are refused.
+    What one value says about another is said in `check`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
     def check(self) -> None:
-        """Raise ArgumentError, UnsupportedError or PlanError if the settings contradict each other."""
+        """Raise ArgumentError, UnsupportedError or PlanError if the settings contradict each
+        other."""
 
     @model_validator(mode="after")
     def _checked(self) -> Closed:
@@ -63,7 +65,9 @@ def known(noun: str, names: typing.Callable[[], Iterable[str]]) -> AfterValidato
 
     def check(value: str) -> str:
         if value not in names():
-            raise PydanticCustomError("unknown_name", "unknown name", {"noun": noun, "names": sorted(names())})
+            raise PydanticCustomError(
+                "unknown_name", "unknown name", {"noun": noun, "names": sorted(names())}
+            )
         return value
 
     return AfterValidator(check)
@@ -86,13 +90,17 @@ AnyOf = Annotated[tuple[T, ...], Field(strict=False), AfterValidator(_not_repeat
 class OneOrMore:
     """Annotation of a list for which its only value may stand."""
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         def listed(value: Any) -> Any:
             return value if isinstance(value, (list, tuple)) else (value,)
 
         return core_schema.no_info_before_validator_function(listed, handler(source))
 
-    def __get_pydantic_json_schema__(self, inner: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        self, inner: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         listed = handler(inner)
         return {"anyOf": [listed["items"], listed]}
 
@@ -106,7 +114,9 @@ NonNegative = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 
-FrameSize = Annotated[int, Field(ge=2, le=1_000_000_000, description="Number of records of the frame.")]
+FrameSize = Annotated[
+    int, Field(ge=2, le=1_000_000_000, description="Number of records of the frame.")
+]
 FirstStage = Annotated[Count, Field(description="Size of the first stage of multistage samplers.")]
 SampleSize = Annotated[Count, Field(description="Size of a subset.")]
 Sizes = Annotated[Listed[Count], Field(description="Sizes.")]
@@ -116,33 +126,45 @@ Epsilons = Annotated[Listed[NonNegative], Field(description="epsilon, in nats.")
 Delta = Annotated[Share, Field(description="Probability at which epsilon is given.")]
 Norm = Annotated[Positive, Field(description="Norm C to which gradients are clipped.")]
 NoiseMultiplier = Annotated[
-    float, Field(ge=0.05, description="Scale of the noise on the sum over the norm bound of one record.")
+    float,
+    Field(ge=0.05, description="Scale of the noise on the sum over the norm bound of one record."),
 ]
 Releases = Annotated[int, Field(ge=1, le=1_000_000_000, description="Number of composed releases.")]
 Iterations = Annotated[int, Field(ge=1, le=10_000_000, description="Steps T of DP-SGD.")]
 LearningRate = Annotated[Positive, Field(description="Step size of DP-SGD.")]
 Replicates = Annotated[int, Field(ge=1, le=10_000_000, description="Independent repetitions.")]
-Parts = Annotated[int, Field(ge=1, le=10_000, description="Jobs among which the replicates are split.")]
+Parts = Annotated[
+    int, Field(ge=1, le=10_000, description="Jobs among which the replicates are split.")
+]
 Rates = Annotated[Listed[Share], Field(description="Rates of Poisson sampling.")]
-Seed = Annotated[int, Field(ge=0, le=2**63 - 1, description="The one root seed of all random streams.")]
+Seed = Annotated[
+    int, Field(ge=0, le=2**63 - 1, description="The one root seed of all random streams.")
+]
 Name = Annotated[str, Field(min_length=1)]
 FolderName = Annotated[Name, Field(pattern=r"^[^{}<>\x00-\x1f]*$")]
 """Braces and angle brackets would be wildcards of the workflow."""
-SamplerName = Annotated[str, known("sampler", lambda: sampling.REGISTRY.names()), Field(description="Sampler.")]
-MechanismName = Annotated[str, known("mechanism", lambda: noise.REGISTRY.names()), Field(description="Mechanism.")]
+SamplerName = Annotated[
+    str, known("sampler", lambda: sampling.REGISTRY.names()), Field(description="Sampler.")
+]
+MechanismName = Annotated[
+    str, known("mechanism", lambda: noise.REGISTRY.names()), Field(description="Mechanism.")
+]
 Samplers = Annotated[Listed[SamplerName], Field(description="Samplers.")]
 Mechanisms = Annotated[Listed[MechanismName], Field(description="Mechanisms.")]
 Variant = Literal["stated", "as_done", "consistent", "rigorous"]
 
 WHERE_ONLY = ("parts", "variants")
-"""Settings that only say how much of an experiment is computed, and where; no part of what its numbers are."""
+"""Settings that only say how much of an experiment is computed, and where; no part of what its
+numbers are."""
 
 
 class Group(Closed):
-    """Settings that several experiments of a paper share, by inheritance: each stands once, in the paper's `settings`.
+    """Settings that several experiments of a paper share, by inheritance: each stands once, in the
+    paper's `settings`.
 
-    The configuration may override it for all of them, under `shared`, the paper's key, and the group's name, which is
-    the name of its class in small letters ("Table8": `table8`, "PointSets": `point_sets`).
+    The configuration may override it for all of them, under `shared`, the paper's key, and the
+    group's name, which is the name of its class in small letters ("Table8": `table8`, "PointSets":
+    `point_sets`).
     """
 
     @classmethod
@@ -154,17 +176,25 @@ class Group(Closed):
 class ExperimentSettings(Closed):
     """What the configuration says of one experiment."""
 
-    variants: Annotated[Listed[Variant], Field(description="Variants of the paper's numbers to compute.")]
+    variants: Annotated[
+        Listed[Variant], Field(description="Variants of the paper's numbers to compute.")
+    ]
     parts: Parts = 1
 
 
 class DataSettings(Closed):
     """Where data sets come from."""
 
-    folder: FolderName | None = Field(None, description="Folder laid out as <dataset>/<file>; DPSUB_DATA goes first.")
-    download: bool = Field(True, description="Whether the sources of data/SOURCES.csv may be tried.")
+    folder: FolderName | None = Field(
+        None, description="Folder laid out as <dataset>/<file>; DPSUB_DATA goes first."
+    )
+    download: bool = Field(
+        True, description="Whether the sources of data/SOURCES.csv may be tried."
+    )
     fallback: Literal["synthetic", "error"] = Field(
-        "synthetic", description="What to do when a data set cannot be obtained: make a labelled stand-in, or stop."
+        "synthetic",
+        description="What to do when a data set cannot be obtained: make a labelled "
+        "stand-in, or stop.",
     )
 
 
@@ -172,10 +202,11 @@ _Splitter: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Loader(Composer, _Splitter):
-    """YAML without Python objects, in which a key given twice is an error and not a silent overwrite.
+    """YAML without Python objects, in which a key given twice is an error and not a silent
+    overwrite.
 
-    The text is split by libyaml where PyYAML has it, which is ten times as fast; its pieces are put together in Python,
-    where too deep a nesting is an error and not the end of the process.
+    The text is split by libyaml where PyYAML has it, which is ten times as fast; its pieces are put
+    together in Python, where too deep a nesting is an error and not the end of the process.
     """
 
     def __init__(self, text: str) -> None:
@@ -187,9 +218,13 @@ class _Loader(Composer, _Splitter):
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str):
-                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} is not text", key_node.start_mark)
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key {key!r} is not text", key_node.start_mark
+                )
             if key in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} comes twice", key_node.start_mark)
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key {key!r} comes twice", key_node.start_mark
+                )
             seen.add(key)
         return super().construct_mapping(node, deep)
 
@@ -199,7 +234,9 @@ def read(path: Path) -> dict[str, Any]:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as problem:
-        raise PlanError(f"the configuration {path} cannot be read ({problem.strerror}); name another file") from None
+        raise PlanError(
+            f"the configuration {path} cannot be read ({problem.strerror}); name another file"
+        ) from None
     except UnicodeDecodeError:
         raise PlanError(f"the configuration {path} must be UTF-8 text; save it as such") from None
     try:
@@ -207,15 +244,25 @@ def read(path: Path) -> dict[str, Any]:
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark
         where = f" at line {mark.line + 1}" if mark else ""
-        raise PlanError(f"the configuration {path} is not valid YAML{where}: {problem.problem}") from None
+        raise PlanError(
+            f"the configuration {path} is not valid YAML{where}: {problem.problem}"
+        ) from None
     except (yaml.YAMLError, ValueError, RecursionError) as problem:
-        raise PlanError(f"the configuration {path} is not valid YAML: {str(problem).splitlines()[0]}") from None
-    except (AttributeError, KeyError):  # how PyYAML fails at a tag that does not fit its value, such as !!bool x
-        raise PlanError(f"the configuration {path} is not valid YAML: a tag does not fit its value") from None
+        raise PlanError(
+            f"the configuration {path} is not valid YAML: {str(problem).splitlines()[0]}"
+        ) from None
+    # how PyYAML fails at a tag that does not fit its value, such as !!bool x
+    except (AttributeError, KeyError):
+        raise PlanError(
+            f"the configuration {path} is not valid YAML: a tag does not fit its value"
+        ) from None
     if found is None:
         return {}
     if not isinstance(found, dict):
-        raise PlanError(f"the configuration {path} must hold a mapping of keys to values, got {type(found).__name__}")
+        raise PlanError(
+            f"the configuration {path} must hold a mapping of keys to values, got "
+            f"{type(found).__name__}"
+        )
     _refuse_endless(path, found)
     return found
 
@@ -229,20 +276,29 @@ def _refuse_endless(path: Path, found: Mapping[str, Any]) -> None:
         value = waiting.pop()
         if isinstance(value, (Mapping, list)):
             waiting += value.values() if isinstance(value, Mapping) else value
-    raise PlanError(f"the configuration {path} must hold at most {_MOST_VALUES} values, got more; mend its aliases")
+    raise PlanError(
+        f"the configuration {path} must hold at most {_MOST_VALUES} values, got more; "
+        "mend its aliases"
+    )
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `base` with the keys of `over` put in, mappings level by level; everything else is replaced whole."""
+    """Return `base` with the keys of `over` put in, mappings level by level; everything else is
+    replaced whole."""
     merged = dict(base)
     for key, value in over.items():
         before = merged.get(key)
-        merged[key] = merge(before, value) if isinstance(before, Mapping) and isinstance(value, Mapping) else value
+        merged[key] = (
+            merge(before, value)
+            if isinstance(before, Mapping) and isinstance(value, Mapping)
+            else value
+        )
     return merged
 
 
 def conform(model: type[BaseModel], mapping: Any, *, path: str = "") -> Any:
-    """Return `mapping` as an instance of `model`; `path` stands before each key that an error names."""
+    """Return `mapping` as an instance of `model`; `path` stands before each key that an error
+    names."""
     refuse_odd_numbers(mapping, path)
     return _conformed(model, json.dumps(streams.canonical(mapping)), path)
 
@@ -257,9 +313,12 @@ def _conformed(model: type[BaseModel], text: str, path: str) -> Any:
 
 
 def plain(chosen: BaseModel, *, exclude: set[str] | None = None) -> dict[str, Any]:
-    """Return settings in plain JSON types; what the settings of an experiment leave open is left out."""
+    """Return settings in plain JSON types; what the settings of an experiment leave open is left
+    out."""
     without_none = "seed" not in type(chosen).model_fields
-    found: dict[str, Any] = chosen.model_dump(exclude=exclude, exclude_none=without_none, warnings=False)
+    found: dict[str, Any] = chosen.model_dump(
+        exclude=exclude, exclude_none=without_none, warnings=False
+    )
     return dict(streams.canonical(found))
 
 
@@ -274,7 +333,10 @@ def refuse_odd_numbers(value: Any, path: str = "") -> None:
     elif isinstance(value, float) and not math.isfinite(value):
         raise PlanError(f"{path} must be finite, got {value}; write a number")
     elif not (value is None or isinstance(value, (str, bool, int, float))):
-        raise PlanError(f"{path} must be a number, text, true, false or null, got {value!r}; put quotes around text")
+        raise PlanError(
+            f"{path} must be a number, text, true, false or null, got {value!r}; put "
+            "quotes around text"
+        )
 
 
 def _path(parts: Iterable[str | int], before: str = "") -> str:
@@ -285,19 +347,32 @@ def _path(parts: Iterable[str | int], before: str = "") -> str:
 
 
 def _rank(problem: ErrorDetails) -> tuple[int, str]:
-    """Unknown keys first: a misspelt key also makes the right one missing, and only the first hint helps."""
+    """Unknown keys first: a misspelt key also makes the right one missing, and only the first hint
+    helps."""
     kind = problem["type"]
     if kind == "too_short" and len(problem["input"]) >= problem["ctx"]["min_length"]:
-        return 3, ""  # pydantic counts the items that were accepted: another problem says what is wrong with them
-    order = 0 if kind == "extra_forbidden" or problem["loc"][-1:] == ("[key]",) else 1 if kind in _NOUNS else 2
+        # pydantic counts the items that were accepted: another problem says what is wrong with them
+        return 3, ""
+    order = (
+        0
+        if kind == "extra_forbidden" or problem["loc"][-1:] == ("[key]",)
+        else 1
+        if kind in _NOUNS
+        else 2
+    )
     return order, _path(problem["loc"])
 
 
 _NOUNS = {
-    "int_type": "a whole number", "int_from_float": "a whole number", "float_type": "a number", "string_type": "text",
-    "bool_type": "true or false", "tuple_type": "a list", "dict_type": "a mapping of keys to values",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "dict_type": "a mapping of keys to values",
     "model_type": "a mapping of keys to values",
-}  # fmt: skip
+}
 _RULES = {
     "missing": "{path} is missing; add it",
     "greater_than_equal": "{path} must be at least {ge:g}, got {value}",
@@ -307,20 +382,30 @@ _RULES = {
     "too_short": "{path} must have at least {min_length} value(s), got {count}",
     "too_long": "{path} must have at most {max_length} value(s), got {count}",
     "repeated": "{path} must not repeat a value, got {shown}",
-    "string_pattern_mismatch": "{path} must not hold braces, angle brackets or control characters, got {shown}; "
-                               "choose another name",
+    "string_pattern_mismatch": "{path} must not hold braces, angle brackets or control characters, "
+    "got {shown}; "
+    "choose another name",
     "string_too_short": "{path} must not be empty",
     "value_error": "{path}: {error}",
-}  # fmt: skip
+}
 
 
 def _sentence(model: type[BaseModel], problem: ErrorDetails, before: str) -> str:
     """What pydantic says, as rule, what came, way out."""
-    parts, value, facts, kind = list(problem["loc"]), problem["input"], problem.get("ctx", {}), problem["type"]
+    parts, value, facts, kind = (
+        list(problem["loc"]),
+        problem["input"],
+        problem.get("ctx", {}),
+        problem["type"],
+    )
     if kind == "extra_forbidden" or parts[-1:] == ["[key]"]:
         parts = [part for part in parts if part != "[key]"]
         unknown = str(parts[-1])
-        keys = facts["names"] if "names" in facts else sorted(bare(_annotation(model, parts[:-1])).model_fields)
+        keys = (
+            facts["names"]
+            if "names" in facts
+            else sorted(bare(_annotation(model, parts[:-1])).model_fields)
+        )
         near = checks.nearest(RENAMED.get(unknown, unknown), keys)
         return f"unknown configuration key {_path(parts, before)!r}; {near}"
     path, shown = _path(parts, before), _shown(value)
@@ -331,7 +416,9 @@ def _sentence(model: type[BaseModel], problem: ErrorDetails, before: str) -> str
         values = [str(one) for one in typing.get_args(bare(_annotation(model, parts)))]
         return f"unknown value {shown} of {path}; {checks.nearest(str(value), values)}"
     if kind == "unknown_name":
-        return f"unknown {facts['noun']} {value!r} in {path}; {checks.nearest(value, facts['names'])}"
+        return (
+            f"unknown {facts['noun']} {value!r} in {path}; {checks.nearest(value, facts['names'])}"
+        )
     if kind not in _NOUNS:
         return f"{path}: {problem['msg'][:1].lower()}{problem['msg'][1:]}, got {shown}"
     nothing = " or null" if type(None) in typing.get_args(_annotation(model, parts)) else ""

@@ -1,4 +1,5 @@
-"""Summaries over replicates: mean, standard deviation, root mean square, paired difference, each with its error."""
+"""Summaries over replicates: mean, standard deviation, root mean square, paired difference, each
+with its error."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from dpsub.sampling.laws import clopper_pearson
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value over `replicates` repetitions, its standard error (NaN where one repetition gives none) and interval."""
+    """A value over `replicates` repetitions, its standard error (NaN where one repetition gives
+    none) and interval."""
 
     value: float
     standard_error: float
@@ -34,10 +36,12 @@ def mean(values: np.ndarray) -> Estimate:
 
 
 def deviation(values: np.ndarray) -> Estimate:
-    """Return the standard deviation (divisor R - 1) and its standard error from the sample's own kurtosis.
+    """Return the standard deviation (divisor R - 1) and its standard error from the sample's own
+    kurtosis.
 
-    Var(s^2) = (mu_4 - sigma^4 (R - 3) / (R - 1)) / R, with the sample's moments in place of mu_4 and sigma; the error
-    of s is that of s^2 divided by 2 s. For a normal sample this is close to s / sqrt(2 (R - 1)).
+    Var(s^2) = (mu_4 - sigma^4 (R - 3) / (R - 1)) / R, with the sample's moments in place of mu_4
+    and sigma; the error of s is that of s^2 divided by 2 s. For a normal sample this is close to s
+    / sqrt(2 (R - 1)).
     """
     x = _values(values)
     if x.size < 2:
@@ -55,16 +59,26 @@ def root_mean_square(values: np.ndarray) -> Estimate:
     """Return sqrt(mean x^2) and its standard error by the delta method, SE(mean x^2) / (2 rms)."""
     square = mean(_values(values) ** 2)
     root = math.sqrt(square.value)
-    return Estimate(root, square.standard_error / (2 * root) if root > 0 else 0.0, square.replicates)
+    return Estimate(
+        root, square.standard_error / (2 * root) if root > 0 else 0.0, square.replicates
+    )
 
 
-def paired_difference(values: np.ndarray, reference: np.ndarray, *, level: float = 0.95) -> Estimate:
-    """Return the mean of ``values - reference``, its standard error and its Student interval of the given level."""
+def paired_difference(
+    values: np.ndarray, reference: np.ndarray, *, level: float = 0.95
+) -> Estimate:
+    """Return the mean of ``values - reference``, its standard error and its Student interval of the
+    given level."""
     x, y = _values(values), _values(reference)
     if x.size != y.size:
-        raise ArgumentError(f"paired samples must have one length, got {x.size} and {y.size}; pair them by replicate")
+        raise ArgumentError(
+            f"paired samples must have one length, got {x.size} and {y.size}; pair "
+            "them by replicate"
+        )
     difference = mean(x - y)
-    return Estimate(difference.value, difference.standard_error, x.size, *interval(difference, level=level))
+    return Estimate(
+        difference.value, difference.standard_error, x.size, *interval(difference, level=level)
+    )
 
 
 def proportion(hits: int, trials: int, *, level: float = 0.95) -> Estimate:
@@ -77,14 +91,19 @@ def interval(estimate: Estimate, *, level: float = 0.95) -> tuple[float, float]:
     """Return the Student interval of a mean; NaN for one replicate."""
     if estimate.replicates < 2:
         return math.nan, math.nan
-    half = float(special.stdtrit(estimate.replicates - 1, (1 + level) / 2)) * estimate.standard_error
+    half = (
+        float(special.stdtrit(estimate.replicates - 1, (1 + level) / 2)) * estimate.standard_error
+    )
     return estimate.value - half, estimate.value + half
 
 
 def _values(values: np.ndarray) -> np.ndarray:
     x = checks.finite_array("the replicates", values, ndim=1)
     if x.size == 0:
-        raise ArgumentError("a summary needs at least one replicate, got none; check the records' variant and sampler")
+        raise ArgumentError(
+            "a summary needs at least one replicate, got none; check the records' "
+            "variant and sampler"
+        )
     return x
 
 

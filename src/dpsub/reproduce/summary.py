@@ -1,8 +1,9 @@
-"""One row a cell of a sweep: means and spreads of what is measured, and paired differences from Poisson sampling.
+"""One row a cell of a sweep: means and spreads of what is measured, and paired differences from
+Poisson sampling.
 
-The rows of a sweep are read in portions of whole cells, chosen by the digests in which they stand, so that the memory
-does not grow with the sweep; within a portion they are sorted first, so that the result does not depend on how cells
-were split into jobs.
+The rows of a sweep are read in portions of whole cells, chosen by the digests in which they stand,
+so that the memory does not grow with the sweep; within a portion they are sorted first, so that the
+result does not depend on how cells were split into jobs.
 """
 
 from __future__ import annotations
@@ -30,9 +31,11 @@ _DIGITS = 6  # hexadecimal digits of a digest that choose the portion
 
 
 def portions(paths: list[Path], rows_at_once: int = ROWS_AT_ONCE) -> Iterator[pd.DataFrame]:
-    """Yield the rows of record files, about `rows_at_once` at a time, sorted, a cell and its partner always together.
+    """Yield the rows of record files, about `rows_at_once` at a time, sorted, a cell and its
+    partner always together.
 
-    A replicate that stands in two files, as when a job outlives the run that started it, is given once.
+    A replicate that stands in two files, as when a job outlives the run that started it, is given
+    once.
     """
     if not paths:
         return
@@ -40,11 +43,19 @@ def portions(paths: list[Path], rows_at_once: int = ROWS_AT_ONCE) -> Iterator[pd
     count = max(1, math.ceil(rows.count_rows() / rows_at_once))
     bounds = [f"{16**_DIGITS * number // count:0{_DIGITS}x}" for number in range(count)] + ["g"]
     for low, high in itertools.pairwise(bounds):
-        found = rows.to_table(filter=(ds.field("pair") >= low) & (ds.field("pair") < high)).to_pandas()
+        found = rows.to_table(
+            filter=(ds.field("pair") >= low) & (ds.field("pair") < high)
+        ).to_pandas()
         if found.empty:
             continue
-        keys = [name for name in found if name not in _NAMES and not pd.api.types.is_float_dtype(found[name])]
-        found = found.sort_values([*_NAMES, *keys], kind="stable", ignore_index=True).drop_duplicates(ignore_index=True)
+        keys = [
+            name
+            for name in found
+            if name not in _NAMES and not pd.api.types.is_float_dtype(found[name])
+        ]
+        found = found.sort_values(
+            [*_NAMES, *keys], kind="stable", ignore_index=True
+        ).drop_duplicates(ignore_index=True)
         yield found
 
 
@@ -57,24 +68,31 @@ def write(
     *,
     rows_at_once: int = ROWS_AT_ONCE,
 ) -> None:
-    """Write the summary and the differences of an experiment's cells, each under a temporary name first.
+    """Write the summary and the differences of an experiment's cells, each under a temporary name
+    first.
 
-    The columns `keys` name a row within all cells and replicates, the columns `measured` are summarised: the summary
-    has `<name>_mean` and `<name>_sd` (divisor replicates - 1; NaN for one replicate), the differences
-    `<name>_difference`, the mean over replicates of a sampler's value minus Poisson's, of the same cell if it has any,
-    else of the cell with the same settings, and `_low` and `_high`, Student's 95 % interval (NaN for a single pair).
+    The columns `keys` name a row within all cells and replicates, the columns `measured` are
+    summarised: the summary has `<name>_mean` and `<name>_sd` (divisor replicates - 1; NaN for one
+    replicate), the differences `<name>_difference`, the mean over replicates of a sampler's value
+    minus Poisson's, of the same cell if it has any, else of the cell with the same settings, and
+    `_low` and `_high`, Student's 95 % interval (NaN for a single pair).
     """
     by = ["pair", "cell", "variant", "data", *keys]
     with _Table(summary) as means, _Table(differences) as gaps:
         for rows in portions(paths, rows_at_once):
             if len(twice := rows[rows.duplicated([*by, "replicate"])]):
                 raise DataError(
-                    f"a replicate must have one result, got two that differ of cell {twice['cell'].iloc[0]}; "
+                    "a replicate must have one result, got two that differ of cell "
+                    f"{twice['cell'].iloc[0]}; "
                     "delete the files of one of them"
                 )
             means.add(_summary(rows, by, measured))
             if "sampler" in keys:
-                gaps.add(_differences(rows, by, [key for key in keys if key not in ("sampler", "b")], measured))
+                gaps.add(
+                    _differences(
+                        rows, by, [key for key in keys if key not in ("sampler", "b")], measured
+                    )
+                )
 
 
 def _summary(rows: pd.DataFrame, by: list[str], measured: list[str]) -> pd.DataFrame:
@@ -86,7 +104,9 @@ def _summary(rows: pd.DataFrame, by: list[str], measured: list[str]) -> pd.DataF
     return found.reset_index()
 
 
-def _differences(rows: pd.DataFrame, by: list[str], on: list[str], measured: list[str]) -> pd.DataFrame:
+def _differences(
+    rows: pd.DataFrame, by: list[str], on: list[str], measured: list[str]
+) -> pd.DataFrame:
     with_own = rows["cell"].isin(rows.loc[rows["sampler"] == REFERENCE, "cell"])
     rows = rows.assign(partner=rows["cell"].where(with_own, rows["pair"]))
     poisson, others = rows[rows["sampler"] == REFERENCE], rows[rows["sampler"] != REFERENCE]
@@ -101,13 +121,21 @@ def _differences(rows: pd.DataFrame, by: list[str], on: list[str], measured: lis
     count = found["replicates"].to_numpy()
     reach = special.stdtrit(np.maximum(count - 1, 1), (1 + LEVEL) / 2) / np.sqrt(count)
     for name in measured:
-        middle, half = groups[name].mean(skipna=False), reach * groups[name].std(ddof=1, skipna=False)
-        found[f"{name}_difference"], found[f"{name}_low"], found[f"{name}_high"] = middle, middle - half, middle + half
+        middle, half = (
+            groups[name].mean(skipna=False),
+            reach * groups[name].std(ddof=1, skipna=False),
+        )
+        found[f"{name}_difference"], found[f"{name}_low"], found[f"{name}_high"] = (
+            middle,
+            middle - half,
+            middle + half,
+        )
     return found.reset_index()
 
 
 class _Table:
-    """A Parquet file that is written portion by portion under a temporary name; without portions it has no columns."""
+    """A Parquet file that is written portion by portion under a temporary name; without portions it
+    has no columns."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.temporary = path, path.with_name(f".{path.name}.tmp")

@@ -1,7 +1,8 @@
 """Sweeps: experiments with many cells, each computed once, in jobs of about equal length.
 
-A cell is an experiment's own settings, narrowed to one point of what they list. What is finished is read from the
-record files, never from a plan, so that nothing is computed twice, whatever has been planned, killed or added since.
+A cell is an experiment's own settings, narrowed to one point of what they list. What is finished is
+read from the record files, never from a plan, so that nothing is computed twice, whatever has been
+planned, killed or added since.
 """
 
 from __future__ import annotations
@@ -34,34 +35,44 @@ from dpsub.streams import Streams, canonical
 BASE_SECONDS = 3.0
 """What a job spends on starting, on imports and on writing its records."""
 BASE_MIB = 600.0
-"""Memory of a job that computes nothing, with the two processes of the workflow around it on a cluster's node."""
+"""Memory of a job that computes nothing, with the two processes of the workflow around it on a
+cluster's node."""
 SLACK = 3.0
-"""How many times its expected length a job may take on a cluster at its first attempt, and 5 minutes."""
+"""How many times its expected length a job may take on a cluster at its first attempt, and 5
+minutes."""
 SCHEMA = "dpsub-sweep-2"
 APART = ("sampler", "samplers", "b")
 """Settings and keys in which a cell and the Poisson cell that it is compared with may differ."""
 
 
 class Block(Closed):
-    """Cells of one experiment: any of its settings, put over the published ones, and which of them are varied."""
+    """Cells of one experiment: any of its settings, put over the published ones, and which of them
+    are varied."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Any] = Field(init=False)
 
     experiment: Name = Field(description="What is computed in each cell, such as fair_comparison.")
-    vary: dict[str, Listed[Any]] = Field({}, description="Setting: the values that it takes in turn.")
+    vary: dict[str, Listed[Any]] = Field(
+        {}, description="Setting: the values that it takes in turn."
+    )
 
 
 class Sweep(Closed):
     """A sweep: the union of its blocks; a cell that is in two of them is computed once."""
 
     seed: int = Field(ge=0, le=2**63 - 1, description="The one root seed of all random streams.")
-    results_dir: FolderName = Field(description="Folder of this sweep alone; relative to the working directory.")
+    results_dir: FolderName = Field(
+        description="Folder of this sweep alone; relative to the working directory."
+    )
     job_minutes: float = Field(
         10, ge=0.1, le=10_000, description="Expected length of a job, up to which cells are packed."
     )
     memory_mib: float | None = Field(
-        None, gt=0, description="Memory that one job may have, in MiB; null: all of the machine that plans the sweep."
+        None,
+        gt=0,
+        description="Memory that one job may have, in MiB; null: all of the machine "
+        "that plans the sweep.",
     )
     data: DataSettings = DataSettings()
     sweep: Several[Block]
@@ -86,13 +97,16 @@ class Cell:
     settings: Any
     """Those of the experiment, narrowed to this point."""
     varied: Mapping[str, Any]
-    """The settings that the sweep varies besides the experiment's own lists: columns of the records."""
+    """The settings that the sweep varies besides the experiment's own lists: columns of the
+    records."""
     digest: str
     """Stands for all that fixes a replicate but the seed: the cell's name in the record files."""
 
     @classmethod
     def of(cls, experiment: str, variant: str, chosen: Any, varied: Mapping[str, Any]) -> Cell:
-        return cls(experiment, variant, chosen, varied, digest_of([experiment, variant, _fixing(chosen)]))
+        return cls(
+            experiment, variant, chosen, varied, digest_of([experiment, variant, _fixing(chosen)])
+        )
 
     @property
     def pair(self) -> str:
@@ -100,7 +114,10 @@ class Cell:
         return digest_of([self.experiment, self.variant, _without(_fixing(self.settings), APART)])
 
     def __str__(self) -> str:
-        return f"{self.experiment} {self.variant} with {json.dumps(_fixing(self.settings), ensure_ascii=False)[1:-1]}"
+        return (
+            f"{self.experiment} {self.variant} with "
+            f"{json.dumps(_fixing(self.settings), ensure_ascii=False)[1:-1]}"
+        )
 
 
 def _fixing(chosen: Any) -> dict[str, Any]:
@@ -125,7 +142,8 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What one job computes: work of one experiment and variant, on the same data; expected seconds and MiB."""
+    """What one job computes: work of one experiment and variant, on the same data; expected seconds
+    and MiB."""
 
     work: Sequence[Work]
     data_sets: tuple[str, ...]
@@ -141,17 +159,21 @@ class Job:
         return self.work[0].cell.variant
 
     def part(self, seed: int) -> str:
-        """Return the name of its records, which follows from what is in them and from nothing else."""
+        """Return the name of its records, which follows from what is in them and from nothing
+        else."""
         return digest_of([seed, [[item.cell.digest, item.first, item.stop] for item in self.work]])
 
 
 def digest_of(what: Any) -> str:
     """Return 128 bits of the SHA-256 sum of the canonical JSON of `what`, in hexadecimal digits."""
-    return hashlib.sha256(json.dumps(what, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:32]
+    return hashlib.sha256(
+        json.dumps(what, sort_keys=True, separators=(",", ":")).encode()
+    ).hexdigest()[:32]
 
 
 def expand(blocks: Sequence[Block]) -> dict[str, tuple[Cell, int]]:
-    """Return the cells of a sweep with the number of replicates that is wanted of each, by digest."""
+    """Return the cells of a sweep with the number of replicates that is wanted of each, by
+    digest."""
     found: dict[str, tuple[Cell, int]] = {}
     for position, block in enumerate(blocks):
         for cell, count in _cells(block, f"sweep[{position}]"):
@@ -170,26 +192,40 @@ def _cells(block: Block, place: str) -> Iterator[tuple[Cell, int]]:
         varied = dict(zip(block.vary, point, strict=True))
         whole = settings.conform(experiment.Settings, {**published, **varied}, path=place)
         for name in (name for name in whole.variants if name not in experiment.variants):
-            raise PlanError(f"{place}.variants must be among {', '.join(experiment.variants)}, got {name!r}")
+            raise PlanError(
+                f"{place}.variants must be among {', '.join(experiment.variants)}, got {name!r}"
+            )
         for narrowed, variant in itertools.product(experiment.cells(whole), whole.variants):
-            yield Cell.of(experiment.name, variant, narrowed, varied), experiment.replicates(narrowed)
+            yield (
+                Cell.of(experiment.name, variant, narrowed, varied),
+                experiment.replicates(narrowed),
+            )
 
 
 def pack(items: Iterable[tuple[Work, Cost, tuple[str, ...]]], *, seconds: float) -> list[Job]:
-    """Pack work into the fewest jobs, in order, that are expected to last at most `seconds`, then even them out.
+    """Pack work into the fewest jobs, in order, that are expected to last at most `seconds`, then
+    even them out.
 
-    A job holds one experiment and variant, one set of data files and memories within a factor of 2, so that no small
-    cell waits for the memory of a large one. A cell that alone lasts longer is cut between its replicates; a single
-    replicate is never cut, and then makes a longer job.
+    A job holds one experiment and variant, one set of data files and memories within a factor of 2,
+    so that no small cell waits for the memory of a large one. A cell that alone lasts longer is cut
+    between its replicates; a single replicate is never cut, and then makes a longer job.
     """
     groups: dict[tuple[Any, ...], list[tuple[Work, Cost]]] = {}
     for work, cost, data_sets in items:
         size = math.ceil(math.log2(BASE_MIB + cost.memory))
-        groups.setdefault((work.cell.experiment, work.cell.variant, data_sets, size), []).append((work, cost))
-    return [job for (_, _, data, _), group in groups.items() for job in _packed(group, data, seconds - BASE_SECONDS)]
+        groups.setdefault((work.cell.experiment, work.cell.variant, data_sets, size), []).append(
+            (work, cost)
+        )
+    return [
+        job
+        for (_, _, data, _), group in groups.items()
+        for job in _packed(group, data, seconds - BASE_SECONDS)
+    ]
 
 
-def _packed(group: Sequence[tuple[Work, Cost]], data_sets: tuple[str, ...], room: float) -> Iterator[Job]:
+def _packed(
+    group: Sequence[tuple[Work, Cost]], data_sets: tuple[str, ...], room: float
+) -> Iterator[Job]:
     pieces = [(piece, cost) for work, cost in group for piece in _cut(work, cost, room)]
     spent = [cost.seconds(work.stop - work.first) for work, cost in pieces]
     ends = [0.0, *itertools.accumulate(spent)]
@@ -205,11 +241,14 @@ def _packed(group: Sequence[tuple[Work, Cost]], data_sets: tuple[str, ...], room
     for first, stop in itertools.pairwise([0, *bounds]):
         memory = max(cost.memory for _, cost in pieces[first:stop])
         length = BASE_SECONDS + math.fsum(spent[first:stop])
-        yield Job(tuple(work for work, _ in pieces[first:stop]), data_sets, length, BASE_MIB + memory)
+        yield Job(
+            tuple(work for work, _ in pieces[first:stop]), data_sets, length, BASE_MIB + memory
+        )
 
 
 def _filled(ends: Sequence[float], room: float) -> list[int]:
-    """Return where jobs filled in turn end, `ends` being the running sums; what is too long stands alone."""
+    """Return where jobs filled in turn end, `ends` being the running sums; what is too long stands
+    alone."""
     bounds = [0]
     while bounds[-1] < len(ends) - 1:
         reach = bisect.bisect_right(ends, ends[bounds[-1]] + room * (1 + 1e-12))
@@ -238,11 +277,14 @@ def gaps(done: Iterable[range], replicates: int) -> list[range]:
     return [gap for gap in found if gap]
 
 
-def compute(job: Path, output: Path, *, data: Mapping[str, Path], label: str = "", code: str = "") -> None:
-    """Compute the cells of one job, which a plan has written to `job`, and write their records to `output`.
+def compute(
+    job: Path, output: Path, *, data: Mapping[str, Path], label: str = "", code: str = ""
+) -> None:
+    """Compute the cells of one job, which a plan has written to `job`, and write their records to
+    `output`.
 
-    `data` are prepared files of its data sets, `label` what these are ("real", ...; "" for simulated data), `code` the
-    digest of the code that computes.
+    `data` are prepared files of its data sets, `label` what these are ("real", ...; "" for
+    simulated data), `code` the digest of the code that computes.
     """
     asked = json.loads(job.read_text(encoding="utf-8"))
     experiment, variant, seed = REGISTRY.get(asked["experiment"])(), asked["variant"], asked["seed"]
@@ -250,32 +292,52 @@ def compute(job: Path, output: Path, *, data: Mapping[str, Path], label: str = "
     for fixing, varied, first, stop in asked["work"]:
         chosen = settings.conform(experiment.Settings, {**fixing, "variants": [variant]})
         work = Work(Cell.of(experiment.name, variant, chosen, varied), first, stop)
-        found.append((work, experiment.records(chosen, Run(variant, range(first, stop), streams, data))))
+        found.append(
+            (work, experiment.records(chosen, Run(variant, range(first, stop), streams, data)))
+        )
         declared += experiment.cost(chosen).seconds(stop - first)
     facts = {
-        "schema": SCHEMA, "experiment": experiment.name, "variant": variant, "seed": seed, "code": code,
-        "declared_seconds": declared, "inputs": {name: provenance.file_digest(path) for name, path in data.items()},
-        "versions": provenance.versions(), "finished": [[work.cell.digest, work.first, work.stop] for work, _ in found],
-    }  # fmt: skip
+        "schema": SCHEMA,
+        "experiment": experiment.name,
+        "variant": variant,
+        "seed": seed,
+        "code": code,
+        "declared_seconds": declared,
+        "inputs": {name: provenance.file_digest(path) for name, path in data.items()},
+        "versions": provenance.versions(),
+        "finished": [[work.cell.digest, work.first, work.stop] for work, _ in found],
+    }
     rows = table(experiment, found, label)
-    records.write_table(output, pa.Table.from_pandas(rows, preserve_index=False).replace_schema_metadata(), facts)
+    records.write_table(
+        output, pa.Table.from_pandas(rows, preserve_index=False).replace_schema_metadata(), facts
+    )
 
 
-def table(experiment: Experiment, found: Sequence[tuple[Work, pd.DataFrame]], label: str) -> pd.DataFrame:
-    """Return the rows of a job: records, label of the data, varied settings, names of cell and pair, variant."""
+def table(
+    experiment: Experiment, found: Sequence[tuple[Work, pd.DataFrame]], label: str
+) -> pd.DataFrame:
+    """Return the rows of a job: records, label of the data, varied settings, names of cell and
+    pair, variant."""
     for work, frame in found:
         if set(frame["replicate"]) != set(range(work.first, work.stop)):
             raise PlanError(
-                f"records of {experiment.name} must hold the replicates {work.first} to {work.stop - 1}, got others"
+                f"records of {experiment.name} must hold the replicates {work.first} to "
+                f"{work.stop - 1}, got others"
             )
     rows = pd.concat([frame for _, frame in found], ignore_index=True)
     cells = [work.cell for work, _ in found]
     varied = dict.fromkeys(name for cell in cells for name in cell.varied if name not in rows)
-    names = pd.DataFrame({
-        **{name: [cell.varied.get(name) for cell in cells] for name in varied}, "cell": [cell.digest for cell in cells],
-        "pair": [cell.pair for cell in cells], "variant": [cell.variant for cell in cells],
-    })  # fmt: skip
-    repeated = names.loc[names.index.repeat([len(frame) for _, frame in found])].reset_index(drop=True)
+    names = pd.DataFrame(
+        {
+            **{name: [cell.varied.get(name) for cell in cells] for name in varied},
+            "cell": [cell.digest for cell in cells],
+            "pair": [cell.pair for cell in cells],
+            "variant": [cell.variant for cell in cells],
+        }
+    )
+    repeated = names.loc[names.index.repeat([len(frame) for _, frame in found])].reset_index(
+        drop=True
+    )
     return pd.concat([rows.assign(data=label), repeated], axis=1)
 
 
@@ -303,7 +365,8 @@ class SweepPlan:
             facts = records.read_facts(path, schema=SCHEMA)
             if facts["seed"] != self.seed:
                 raise PlanError(
-                    f"a results folder must be of one seed, got seed = {self.seed} and {path} made with "
+                    f"a results folder must be of one seed, got seed = {self.seed} and {path} made "
+                    "with "
                     f"{facts['seed']}; name another results_dir"
                 )
             for cell, first, stop in facts.pop("finished"):
@@ -315,30 +378,42 @@ class SweepPlan:
             cost = self._cost(cell).scaled(pace.get(cell.experiment, 1.0))
             data_sets = self.known[cell.experiment].data_of(cell.settings)
             rest += [
-                (Work(cell, gap.start, gap.stop), cost, data_sets) for gap in gaps(self.finished.get(name, ()), count)
+                (Work(cell, gap.start, gap.stop), cost, data_sets)
+                for gap in gaps(self.finished.get(name, ()), count)
             ]
-        self.jobs = {job.part(self.seed): job for job in pack(rest, seconds=60 * config.job_minutes)}
+        self.jobs = {
+            job.part(self.seed): job for job in pack(rest, seconds=60 * config.job_minutes)
+        }
 
     def _cost(self, cell: Cell) -> Cost:
         cost = self.known[cell.experiment].cost(cell.settings)
         if BASE_MIB + cost.memory > self.memory_limit:
             raise PlanError(
-                f"a cell must fit into the memory of a job, memory_mib = {self.memory_limit:.0f}, got one that needs "
-                f"{BASE_MIB + cost.memory:.0f}; make it smaller, or raise memory_mib if there is more (cell: {cell})"
+                f"a cell must fit into the memory of a job, memory_mib = {self.memory_limit:.0f}, "
+                "got one that needs "
+                f"{BASE_MIB + cost.memory:.0f}; make it smaller, or raise memory_mib if there is "
+                f"more (cell: {cell})"
             )
         return cost
 
     def _pace(self) -> dict[str, float]:
-        """Return how many times their declared length the finished jobs of each experiment took, within 1/10 and 10."""
+        """Return how many times their declared length the finished jobs of each experiment took,
+        within 1/10 and 10."""
         took: dict[str, list[float]] = {}
         for path, facts in self.parts.items():
-            timing = self.results / "run/timings" / path.relative_to(self.results).with_suffix(".tsv")
+            timing = (
+                self.results / "run/timings" / path.relative_to(self.results).with_suffix(".tsv")
+            )
             if timing.is_file():
                 seconds = float(pd.read_csv(timing, sep="\t")["s"].iloc[0])
                 both = took.setdefault(facts["experiment"], [0.0, 0.0])
                 both[0] += max(0.0, seconds - BASE_SECONDS)
                 both[1] += facts["declared_seconds"]
-        return {name: min(10.0, max(0.1, spent / said)) for name, (spent, said) in took.items() if spent and said}
+        return {
+            name: min(10.0, max(0.1, spent / said))
+            for name, (spent, said) in took.items()
+            if spent and said
+        }
 
     @cached_property
     def memory_limit(self) -> float:
@@ -360,7 +435,13 @@ class SweepPlan:
 
     def part_file(self, part: str) -> Path:
         """Return the record file of one job."""
-        return self.results / "records" / self.jobs[part].experiment / self.jobs[part].variant / f"{part}.parquet"
+        return (
+            self.results
+            / "records"
+            / self.jobs[part].experiment
+            / self.jobs[part].variant
+            / f"{part}.parquet"
+        )
 
     def write(self) -> None:
         """Write the jobs and their list, and remove the jobs of earlier plans."""
@@ -370,22 +451,42 @@ class SweepPlan:
         listed = {}
         for part, job in self.jobs.items():
             listed[part] = {
-                "experiment": job.experiment, "variant": job.variant, "data_sets": job.data_sets,
-                "minutes": math.ceil(5 + SLACK * job.seconds / 60), "memory": math.ceil(job.memory),
+                "experiment": job.experiment,
+                "variant": job.variant,
+                "data_sets": job.data_sets,
+                "minutes": math.ceil(5 + SLACK * job.seconds / 60),
+                "memory": math.ceil(job.memory),
                 "seconds": round(job.seconds, 1),
-            }  # fmt: skip
+            }
             if not self.job_file(part).exists():  # else Snakemake sees no change
-                work = [[_fixing(item.cell.settings), item.cell.varied, item.first, item.stop] for item in job.work]
-                described = {"experiment": job.experiment, "variant": job.variant, "seed": self.seed, "work": work}
+                work = [
+                    [_fixing(item.cell.settings), item.cell.varied, item.first, item.stop]
+                    for item in job.work
+                ]
+                described = {
+                    "experiment": job.experiment,
+                    "variant": job.variant,
+                    "seed": self.seed,
+                    "work": work,
+                }
                 replace_file(self.job_file(part), f"{json.dumps(described)}\n".encode())
         varied: dict[str, list[str]] = {name: [] for name in self.experiments}
         for block in self.config.sweep:
-            varied[block.experiment] += [name for name in block.vary if name not in varied[block.experiment]]
+            varied[block.experiment] += [
+                name for name in block.vary if name not in varied[block.experiment]
+            ]
         manifest = {
-            "results": str(self.results), "seed": self.seed, "data": self.config.data.model_dump(), "jobs": listed,
-            "finished": {name: [str(path) for path in part_files(self.results, name)] for name in self.experiments},
-            "varied": varied, "code": {name: self.code(name) for name in self.experiments},
-        }  # fmt: skip
+            "results": str(self.results),
+            "seed": self.seed,
+            "data": self.config.data.model_dump(),
+            "jobs": listed,
+            "finished": {
+                name: [str(path) for path in part_files(self.results, name)]
+                for name in self.experiments
+            },
+            "varied": varied,
+            "code": {name: self.code(name) for name in self.experiments},
+        }
         replace_file(self.manifest_file, f"{json.dumps(manifest, indent=0)}\n".encode())
 
     def code(self, experiment: str) -> str:
@@ -393,20 +494,25 @@ class SweepPlan:
         return provenance.digest(type(self.known[experiment]).__module__, "dpsub.reproduce.records")
 
     def totals(self, cores: int) -> dict[str, Any]:
-        """Return what the plan comes to: counts, expected core-hours, hours on `cores`, and memory in MiB."""
+        """Return what the plan comes to: counts, expected core-hours, hours on `cores`, and memory
+        in MiB."""
         jobs = self.jobs.values()
         seconds = sorted((job.seconds for job in jobs), reverse=True)
         memory = sorted((job.memory for job in jobs), reverse=True)
         left = [work for job in jobs for work in job.work]
-        records = {name: self.known[cell.experiment].records_a_replicate(cell.settings)
-                   for name, (cell, _) in self.wanted.items()}  # fmt: skip
+        records = {
+            name: self.known[cell.experiment].records_a_replicate(cell.settings)
+            for name, (cell, _) in self.wanted.items()
+        }
         code = {name: self.code(name) for name in self.experiments}
         wall = max(sum(seconds) / cores, seconds[0]) if seconds else 0.0
         return {
             "cells": len(self.wanted),
             "cells_finished": len(self.wanted) - len({work.cell.digest for work in left}),
             "records": sum(records[name] * count for name, (_, count) in self.wanted.items()),
-            "records_to_compute": sum(records[work.cell.digest] * (work.stop - work.first) for work in left),
+            "records_to_compute": sum(
+                records[work.cell.digest] * (work.stop - work.first) for work in left
+            ),
             "jobs": len(jobs),
             "core_hours": sum(seconds) / 3600,
             "cores": cores,
@@ -414,6 +520,8 @@ class SweepPlan:
             "longest_job_minutes": seconds[0] / 60 if seconds else 0.0,
             "memory_mib_per_job": memory[0] if memory else 0.0,
             "memory_mib": sum(memory[:cores]),
-            "files_by_other_code": sum(facts["code"] != code.get(facts["experiment"]) for facts in self.parts.values()),
+            "files_by_other_code": sum(
+                facts["code"] != code.get(facts["experiment"]) for facts in self.parts.values()
+            ),
             "results_dir": str(self.results),
         }

@@ -31,21 +31,24 @@ class Column:
     source: str | Callable[[pd.DataFrame], float | Estimate]
     """Record column that is read, or a function of the group."""
     statistic: Callable[[Any], Estimate] | None = None
-    """Summary of the column's numbers in the group; by default the number of the group's only record."""
+    """Summary of the column's numbers in the group; by default the number of the group's only
+    record."""
     lower: str = ""
     upper: str = ""
     standard_error: str = ""
     replicates: str = ""
     """Record columns of interval, error and repetitions, where the records themselves hold them."""
     note: Note | None = None
-    """Format string over the group's first record, or a function of the group; by default the part's."""
+    """Format string over the group's first record, or a function of the group; by default the
+    part's."""
     keys: Mapping[str, object] = field(default_factory=dict)
     """Constant key fields of this quantity alone ({"statistic": "sd_over_seeds"})."""
     drop: bool = False
     """Leave out NaN before the statistic is taken."""
     reference: Mapping[str, object] = field(default_factory=dict)
-    """Key fields of the group that this one is paired with by replicate ({"sampler": "poisson"}); the value is then the
-    mean difference. A group without such a partner, or with less than two pairs, gives no row."""
+    """Key fields of the group that this one is paired with by replicate ({"sampler": "poisson"});
+    the value is then the mean difference. A group without such a partner, or with less than two
+    pairs, gives no row."""
     empty: bool = False
     """Keep rows without a number, whose note says why."""
 
@@ -77,12 +80,14 @@ def root_mean_square(source: str, **more: Any) -> Column:
 
 
 def shared(source: str, **more: Any) -> Column:
-    """Return the column of values that all records of a group have in common, refused where they differ."""
+    """Return the column of values that all records of a group have in common, refused where they
+    differ."""
 
     def only(values: Any) -> Estimate:
         if len(set(values)) > 1:
             raise DataError(
-                f"records of one row must share their {source}, got {min(values)} and {max(values)}; "
+                f"records of one row must share their {source}, got {min(values)} and "
+                f"{max(values)}; "
                 "add the key that tells them apart, or take a statistic"
             )
         return Estimate(float(values[0]), math.nan, 0)
@@ -91,7 +96,8 @@ def shared(source: str, **more: Any) -> Column:
 
 
 def difference(source: str, reference: Mapping[str, object], **more: Any) -> Column:
-    """Return the column of mean differences from the group with the fields `reference`, paired by replicate."""
+    """Return the column of mean differences from the group with the fields `reference`, paired by
+    replicate."""
     return Column(source, reference=reference, **more)
 
 
@@ -99,26 +105,30 @@ def difference(source: str, reference: Mapping[str, object], **more: Any) -> Col
 class Part:
     """Rows of a table that come from the records of one experiment.
 
-    Records are filtered, ordered as the table says, and grouped by variant and by those keys of the table that are
-    columns of the records; each group gives one value of each quantity.
+    Records are filtered, ordered as the table says, and grouped by variant and by those keys of the
+    table that are columns of the records; each group gives one value of each quantity.
     """
 
     experiment: str
     columns: Mapping[str, Any]
-    """Quantity -> record column, function of a group, or `Column`; several under one name in a tuple. A quantity may be
-    a format string over the group's first record ("{quantity}_c_lower")."""
+    """Quantity -> record column, function of a group, or `Column`; several under one name in a
+    tuple. A quantity may be a format string over the group's first record
+    ("{quantity}_c_lower")."""
     where: Where = field(default_factory=dict)
-    """Record column -> the value that it must have, a tuple of such values, or a predicate of the column."""
+    """Record column -> the value that it must have, a tuple of such values, or a predicate of the
+    column."""
     variants: tuple[str, ...] = ()
     """Variants of the records; by default all."""
     variant: str = ""
     """Variant of the rows where it is not that of the records."""
     keys: Mapping[str, str | None] = field(default_factory=dict)
-    """Key field -> record column of another name; None if the records' column of that name is no key here."""
+    """Key field -> record column of another name; None if the records' column of that name is no
+    key here."""
     constants: Mapping[str, object] = field(default_factory=dict)
     """Key field -> its value in all rows."""
     each: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Key field -> {value of the field: record column}: each column in turn stands under the field's name."""
+    """Key field -> {value of the field: record column}: each column in turn stands under the
+    field's name."""
     prepare: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     """Adds columns to the filtered records, or makes others of them, before they are grouped."""
     note: Note = ""
@@ -136,16 +146,32 @@ class Part:
     @property
     def reads(self) -> tuple[str, ...]:
         """Record columns that the declaration names, without those that `prepare` may have made."""
-        named = [*self.where, *(source for columns in self.each.values() for source in columns.values())]
+        named = [
+            *self.where,
+            *(source for columns in self.each.values() for source in columns.values()),
+        ]
         if self.prepare is None:
             named += [name for name in self.keys.values() if name]
-            named += [name for _, column in self.quantities for name in column.reads if name not in self.each]
+            named += [
+                name
+                for _, column in self.quantities
+                for name in column.reads
+                if name not in self.each
+            ]
         return tuple(dict.fromkeys(named))
 
     def key_columns(self, keys: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
         """Return key field -> record column, for the fields that the records give."""
-        named = {key: self.keys.get(key, key) for key in keys if key not in self.constants and key not in self.each}
-        return {key: source for key, source in named.items() if source is not None and source in set(columns)}
+        named = {
+            key: self.keys.get(key, key)
+            for key in keys
+            if key not in self.constants and key not in self.each
+        }
+        return {
+            key: source
+            for key, source in named.items()
+            if source is not None and source in set(columns)
+        }
 
 
 class Table(Artefact):
@@ -154,11 +180,14 @@ class Table(Artefact):
     kind = "table"
     parts: ClassVar[tuple[Part, ...]] = ()
     order: ClassVar[tuple[str, ...]] = ()
-    """Record columns by which records are ordered: `variant` and ranked ones by rank, others ascending; ties stay."""
+    """Record columns by which records are ordered: `variant` and ranked ones by rank, others
+    ascending; ties stay."""
     together: ClassVar[tuple[str, ...]] = ()
-    """Key fields whose rows are brought together at the end: ranked fields by rank, others as they first appear."""
+    """Key fields whose rows are brought together at the end: ranked fields by rank, others as they
+    first appear."""
     absent: ClassVar[Mapping[str, object]] = {}
-    """Key field -> the value that says that a row has no such field ({"b": 0}); "" and NaN always say so."""
+    """Key field -> the value that says that a row has no such field ({"b": 0}); "" and NaN always
+    say so."""
     of_the_paper: ClassVar[tuple[str, ...]] = ("", "real", "simulated")
     """Labels of data, of a record or else of its file, that do not stand in for the paper's."""
     words: ClassVar[Mapping[str, Mapping[object, object]]] = {}
@@ -188,7 +217,10 @@ class Table(Artefact):
         groups: dict[Any, pd.DataFrame] = dict(iter(frame.groupby(by, sort=False, dropna=False)))
         for name, group in groups.items():
             found = dict(zip(by, name, strict=True))
-            fields = {key: self.words.get(key, {}).get(found[source], found[source]) for key, source in sources.items()}
+            fields = {
+                key: self.words.get(key, {}).get(found[source], found[source])
+                for key, source in sources.items()
+            }
             for more, columns in _each(part.each):
                 here = group.assign(**{field: group[source] for field, source in columns.items()})
                 first = {str(key): value for key, value in here.iloc[0].items()}
@@ -196,7 +228,9 @@ class Table(Artefact):
                 for quantity, column in part.quantities:
                     partner = None
                     if column.reference:
-                        other = {sources.get(key, key): value for key, value in column.reference.items()}
+                        other = {
+                            sources.get(key, key): value for key, value in column.reference.items()
+                        }
                         partner = groups.get(tuple({**found, **other}.values()))
                         if partner is None or partner is group:
                             continue
@@ -208,7 +242,8 @@ class Table(Artefact):
                         place = "; ".join(f"{field}={value}" for field, value in key.items())
                         raise DataError(
                             f"each value of an artefact comes once, got {place!r}, {quantity!r} "
-                            f"{len(here)} times; look for records of two runs in one folder, or add the "
+                            f"{len(here)} times; look for records of two runs in one folder, or "
+                            "add the "
                             f"key of {self.identifier} that tells them apart"
                         )
                     note = part.note if column.note is None else column.note
@@ -216,7 +251,10 @@ class Table(Artefact):
                     text = "; ".join(filter(None, (source, text)))
                     variant = part.variant or str(found["variant"])
                     row = estimate_row(key, quantity.format_map(first), variant, estimate, text)
-                    named = {name: getattr(column, name) for name in ("lower", "upper", "standard_error", "replicates")}
+                    named = {
+                        name: getattr(column, name)
+                        for name in ("lower", "upper", "standard_error", "replicates")
+                    }
                     yield (
                         row
                         | {"replicates": estimate.replicates or math.nan}
@@ -225,11 +263,16 @@ class Table(Artefact):
 
     def _present(self, fields: Row) -> Row:
         """Return the fields that are there, in the order of `keys`."""
-        there = {name: value for name, value in fields.items() if not _missing(value, self.absent.get(name))}
+        there = {
+            name: value
+            for name, value in fields.items()
+            if not _missing(value, self.absent.get(name))
+        }
         return {name: there[name] for name in self.keys if name in there}
 
     def check(self, columns: Mapping[str, Iterable[str]]) -> None:
-        """Refuse a declaration that the experiments, whose record `columns` are given by name, cannot fill."""
+        """Refuse a declaration that the experiments, whose record `columns` are given by name,
+        cannot fill."""
         given = set()
         for part in self.parts:
             try:
@@ -238,15 +281,23 @@ class Table(Artefact):
                     checks.one_of(f"column of {part.experiment}", name, known)
             except ArgumentError as problem:
                 raise PlanError(f"{self.identifier}: {problem}") from None
-            given |= {*part.constants, *part.each, *(key for _, column in part.quantities for key in column.keys)}
+            given |= {
+                *part.constants,
+                *part.each,
+                *(key for _, column in part.quantities for key in column.keys),
+            }
             given |= set(self.keys) if part.prepare else set(part.key_columns(self.keys, known))
         for key in self.keys:
             if self.parts and key not in given:
-                raise PlanError(f"{self.identifier}: no part gives the key {key!r}; name its record column in `keys`")
+                raise PlanError(
+                    f"{self.identifier}: no part gives the key {key!r}; name its "
+                    "record column in `keys`"
+                )
 
 
 def chosen(frame: pd.DataFrame, where: Where) -> pd.DataFrame:
-    """Return the rows whose columns have the given value, one of a tuple of values, or fulfil a predicate."""
+    """Return the rows whose columns have the given value, one of a tuple of values, or fulfil a
+    predicate."""
     for name, wanted in where.items():
         values = frame[name]
         if callable(wanted):
@@ -256,20 +307,34 @@ def chosen(frame: pd.DataFrame, where: Where) -> pd.DataFrame:
     return frame
 
 
-def ordered(frame: pd.DataFrame, by: Sequence[str], ranks: Mapping[str, Sequence[object]]) -> pd.DataFrame:
-    """Return `frame` in the order of the columns `by`; values without a rank stand behind, ties stay as they are."""
+def ordered(
+    frame: pd.DataFrame, by: Sequence[str], ranks: Mapping[str, Sequence[object]]
+) -> pd.DataFrame:
+    """Return `frame` in the order of the columns `by`; values without a rank stand behind, ties
+    stay as they are."""
     by = [name for name in by if name in frame.columns]
     if not by:
         return frame
     known = {"variant": VARIANTS, **ranks}
-    keys = {name: frame[name].map({value: rank for rank, value in enumerate(known[name])})
-            if name in known else frame[name] for name in by}  # fmt: skip
+    keys = {
+        name: frame[name].map({value: rank for rank, value in enumerate(known[name])})
+        if name in known
+        else frame[name]
+        for name in by
+    }
     return frame.loc[pd.DataFrame(keys).sort_values(by, kind="stable").index]
 
 
-def gathered(rows: list[Row], together: Sequence[str], ranks: Mapping[str, Sequence[object]]) -> list[Row]:
-    """Return the rows with those of equal fields `together` next to each other, ranked fields by rank."""
-    ranked = {name: {value: rank for rank, value in enumerate(ranks[name])} for name in together if name in ranks}
+def gathered(
+    rows: list[Row], together: Sequence[str], ranks: Mapping[str, Sequence[object]]
+) -> list[Row]:
+    """Return the rows with those of equal fields `together` next to each other, ranked fields by
+    rank."""
+    ranked = {
+        name: {value: rank for rank, value in enumerate(ranks[name])}
+        for name in together
+        if name in ranks
+    }
     others = [name for name in together if name not in ranked]
     seen: dict[tuple[object, ...], int] = {}
 
@@ -298,12 +363,16 @@ def _estimate(column: Column, group: pd.DataFrame, partner: pd.DataFrame | None)
         pairs = pd.concat(both, axis=1, join="inner").dropna()
         if len(pairs) < 2:
             return None
-        return statistics.paired_difference(pairs.iloc[:, 0].to_numpy(), pairs.iloc[:, 1].to_numpy())
+        return statistics.paired_difference(
+            pairs.iloc[:, 0].to_numpy(), pairs.iloc[:, 1].to_numpy()
+        )
     values = group[column.source]
     if column.drop:
         values = values.dropna()
     if column.statistic is not None:
-        return column.statistic(values.to_numpy()) if len(values) else Estimate(math.nan, math.nan, 0)
+        return (
+            column.statistic(values.to_numpy()) if len(values) else Estimate(math.nan, math.nan, 0)
+        )
     return Estimate(float(values.iloc[0]), math.nan, 0)
 
 
@@ -314,4 +383,8 @@ def _labels(records: pd.DataFrame) -> set[str]:
 
 
 def _missing(value: object, absent: object) -> bool:
-    return value == "" or (isinstance(value, float) and math.isnan(value)) or (absent is not None and value == absent)
+    return (
+        value == ""
+        or (isinstance(value, float) and math.isnan(value))
+        or (absent is not None and value == absent)
+    )

@@ -1,4 +1,5 @@
-"""The comparison of printed numbers with ours: the rule of each kind of number, the verdicts, the expected ones."""
+"""The comparison of printed numbers with ours: the rule of each kind of number, the verdicts, the
+expected ones."""
 
 from __future__ import annotations
 
@@ -22,12 +23,32 @@ VARIANTS = ("stated", "as_done", "consistent", "rigorous")
 JUDGED = ("stated", "as_done")
 LEVEL = 0.01  # of the family of one artefact, by Holm's procedure
 COLUMNS = (
-    "paper", "artefact", "row", "column", "printed", "kind", "variant", "value", "lower", "upper", "verdict", "erratum",
+    "paper",
+    "artefact",
+    "row",
+    "column",
+    "printed",
+    "kind",
+    "variant",
+    "value",
+    "lower",
+    "upper",
+    "verdict",
+    "erratum",
     "note",
-)  # fmt: skip
+)
 KEY = ("paper", "artefact", "row", "column", "variant")
 CELL = KEY[:-1]
-VALUE_COLUMNS = ("column", "variant", "value", "standard_error", "replicates", "lower", "upper", "note")
+VALUE_COLUMNS = (
+    "column",
+    "variant",
+    "value",
+    "standard_error",
+    "replicates",
+    "lower",
+    "upper",
+    "note",
+)
 EXPECTED = "expected_verdicts.csv"  # in the folder of each paper
 AS_EXPECTED = "no verdict changed"
 AS_DONE = "_as_done"
@@ -41,21 +62,24 @@ WORDS = {
     "claim": ("holds", "reproduced_as_done", "fails"),
     "privacy": ("holds", "reproduced_as_done", "fails"),  # by the paper's formula; see TRUTH
 }
-TRUTH = {1.0: "proved", 0.0: "refuted"}  # of a statement about privacy, by its rigorous value; else it is open
+# of a statement about privacy, by its rigorous value; else it is open
+TRUTH = {1.0: "proved", 0.0: "refuted"}
 OPEN = "open"
 AGREEING = ("reproduced", "within_error", "holds", "proved")
 FAILING = ("differs", "fails", "refuted")
 """All other verdicts neither confirm nor contradict what the paper prints as it stands."""
 NOT_COMPARED = "not_compared"
 UNJUDGED = {"timing": "reported", "structure": "structure_only"}
-NOT_REAL = "not the real data"  # begins the note of what is not compared because a stand-in was used
+# begins the note of what is not compared because a stand-in was used
+NOT_REAL = "not the real data"
 TIMINGS = "clock times are in the run's folder of timings"
 REDUCED = "no value in this run, which may be of reduced size"
 NO_SETTING = "this run has no setting of ours for it: the number shown is the printed one"
 
 
 def not_real(labels: Collection[str]) -> str:
-    """Return the note of a number that is made from other data than the paper's, "" if no label says so."""
+    """Return the note of a number that is made from other data than the paper's, "" if no label
+    says so."""
     return f"{NOT_REAL} but {', '.join(sorted(labels))}" if labels else ""
 
 
@@ -66,11 +90,13 @@ def stand_in(note: str) -> str:
 
 
 def rounds_into(value: float, printed: Printed, zero: float = 0.0) -> bool:
-    """Return whether `value` lies in the half-unit interval of a printed number, both ends included.
+    """Return whether `value` lies in the half-unit interval of a printed number, both ends
+    included.
 
-    The shortest decimal that gives `value` back is compared in decimal arithmetic: a tie such as 0.0645 agrees with
-    both 0.064 and 0.065, and nothing beyond a tie agrees. `zero` is the half-width of a bare "0", which has no last
-    place: the resolution below which the paper's method cannot tell a number from zero, or 0.
+    The shortest decimal that gives `value` back is compared in decimal arithmetic: a tie such as
+    0.0645 agrees with both 0.064 and 0.065, and nothing beyond a tie agrees. `zero` is the
+    half-width of a bare "0", which has no last place: the resolution below which the paper's method
+    cannot tell a number from zero, or 0.
     """
     if not math.isfinite(value):
         return False
@@ -78,11 +104,14 @@ def rounds_into(value: float, printed: Printed, zero: float = 0.0) -> bool:
     return abs(Decimal(repr(float(value))) - printed.value) <= half
 
 
-def two_sided_p(value: float, printed: Printed, standard_error: float, paper_error: float) -> tuple[float, float]:
+def two_sided_p(
+    value: float, printed: Printed, standard_error: float, paper_error: float
+) -> tuple[float, float]:
     """Return z and its two-sided normal p-value for a printed Monte Carlo number.
 
-    z = max(0, |value - printed| - half unit) / sqrt(standard_error² + paper_error²): only what rounding cannot explain
-    counts, so the test is conservative. If both errors are 0, z is 0 or infinite.
+    z = max(0, |value - printed| - half unit) / sqrt(standard_error² + paper_error²): only what
+    rounding cannot explain counts, so the test is conservative. If both errors are 0, z is 0 or
+    infinite.
     """
     if rounds_into(value, printed):
         return 0.0, 1.0
@@ -97,18 +126,23 @@ def spread_error(spread: float, replicates: float) -> float:
     return abs(spread) / math.sqrt(2 * (replicates - 1))
 
 
-def paper_error(standard_error: float, replicates: float, paper_replicates: float, paper_spread: float) -> float:
+def paper_error(
+    standard_error: float, replicates: float, paper_replicates: float, paper_spread: float
+) -> float:
     """Return the standard error of a printed estimate.
 
-    That is s_paper / sqrt(R_paper) where the paper prints the standard deviation behind a mean (else NaN); elsewhere
-    ours, rescaled: standard_error sqrt(R / R_paper). With R_paper = 1 this is our standard deviation over replicates.
+    That is s_paper / sqrt(R_paper) where the paper prints the standard deviation behind a mean
+    (else NaN); elsewhere ours, rescaled: standard_error sqrt(R / R_paper). With R_paper = 1 this is
+    our standard deviation over replicates.
     """
     if math.isfinite(paper_spread):
         return paper_spread / math.sqrt(paper_replicates)
     if standard_error == 0:
         return 0.0
     if not replicates >= 1:
-        raise ArgumentError(f"an estimate must come with its number of replicates, got {replicates}")
+        raise ArgumentError(
+            f"an estimate must come with its number of replicates, got {replicates}"
+        )
     return standard_error * math.sqrt(replicates / paper_replicates)
 
 
@@ -125,34 +159,42 @@ def holm(p_values: Sequence[float], level: float = LEVEL) -> np.ndarray:
 
 
 def compare(
-    published: pd.DataFrame, values: pd.DataFrame, keys: Sequence[str], data_labels: Collection[str] = ()
+    published: pd.DataFrame,
+    values: pd.DataFrame,
+    keys: Sequence[str],
+    data_labels: Collection[str] = (),
 ) -> pd.DataFrame:
     """Compare the printed numbers of one artefact with ours.
 
-    Rules (design, section 6): an exact number must round into the printed one's half-unit interval; a Monte Carlo
-    number, or one on real data, must lie within both standard errors and the rounding of it, judged by Holm's procedure
-    at 1 % over the artefact; an extreme must lie in the interval that our row gives from the exact law; a claim must
-    have the value 1; a setting must be the one that we use. `stated` and `as_done` are judged, others are shown.
+    Rules (design, section 6): an exact number must round into the printed one's half-unit interval;
+    a Monte Carlo number, or one on real data, must lie within both standard errors and the rounding
+    of it, judged by Holm's procedure at 1 % over the artefact; an extreme must lie in the interval
+    that our row gives from the exact law; a claim must have the value 1; a setting must be the one
+    that we use. `stated` and `as_done` are judged, others are shown.
 
-    A statement about privacy is judged by what is true of the mechanism, in its `rigorous` row: proved (value 1),
-    refuted (0) or open (NaN, or no such row). That verdict stands for what the paper's formula gives as well, whose
-    answer stays in the value and, where the two disagree, in the note; but what fails by the formula and is open fails.
+    A statement about privacy is judged by what is true of the mechanism, in its `rigorous` row:
+    proved (value 1), refuted (0) or open (NaN, or no such row). That verdict stands for what the
+    paper's formula gives as well, whose answer stays in the value and, where the two disagree, in
+    the note; but what fails by the formula and is open fails.
 
     Parameters
     ----------
     published, keys : DataFrame, sequence of str
-        Printed numbers as `dpsub.reproduce.published.load` returns them, and their key columns as `row` names them.
+        Printed numbers as `dpsub.reproduce.published.load` returns them, and their key columns as
+        `row` names them.
     values : DataFrame
-        `keys` and `VALUE_COLUMNS`; a row without value says in its note why. Rows that the paper does not print are
-        ignored. The column `configured`, if there, says which values are settings of the configuration.
+        `keys` and `VALUE_COLUMNS`; a row without value says in its note why. Rows that the paper
+        does not print are ignored. The column `configured`, if there, says which values are
+        settings of the configuration.
     data_labels : collection of str
-        Labels of the data behind `values`; empty where all data are simulated. Numbers on real data are compared only
-        if every label is "real".
+        Labels of the data behind `values`; empty where all data are simulated. Numbers on real data
+        are compared only if every label is "real".
 
     Returns
     -------
     DataFrame
-        Columns `COLUMNS`, then `keys`, in the order of `published`, variants in the order of `VARIANTS`.
+        Columns `COLUMNS`, then `keys`, in the order of `published`, variants in the order of
+        `VARIANTS`.
 
     Raises
     ------
@@ -163,7 +205,10 @@ def compare(
     for variant in set(values["variant"]) - set(VARIANTS):
         raise DataError(f"a variant must be one of {', '.join(VARIANTS)}, got {variant!r}")
     for _, row in values[values.duplicated([*place, "variant"])].head(1).iterrows():
-        raise DataError(f"each value must come once, got {', '.join(row[[*place, 'variant']])} twice; remove one")
+        raise DataError(
+            f"each value must come once, got {', '.join(row[[*place, 'variant']])} "
+            "twice; remove one"
+        )
     if published.empty:
         return pd.DataFrame(columns=list(dict.fromkeys([*COLUMNS, *keys])))
     not_the_papers = not_real({*data_labels} - {"", "real"})
@@ -178,7 +223,9 @@ def compare(
     table = table.sort_values(["number", "rank"], ignore_index=True)
     rows = ({str(name): value for name, value in row.items()} for row in table.to_dict("records"))
     cells = [_judge(row, not_the_papers) for row in rows]
-    answers = pd.DataFrame(cells, columns=["value", "lower", "upper", "verdict", "agrees", "p_value", "words"])
+    answers = pd.DataFrame(
+        cells, columns=["value", "lower", "upper", "verdict", "agrees", "p_value", "words"]
+    )
     answers = answers.astype({"verdict": object, "agrees": object})
     for variant in JUDGED:
         family = (table["variant"] == variant) & answers["p_value"].notna()
@@ -188,11 +235,17 @@ def compare(
     alone = (table["variant"] == "as_done") & ~table["number"].isin(stated)
     answers["verdict"] = [
         verdict if pd.isna(agree) else WORDS[kind][int(only) if agree else 2]
-        for verdict, agree, kind, only in zip(answers["verdict"], agrees, table["kind"], alone, strict=True)
+        for verdict, agree, kind, only in zip(
+            answers["verdict"], agrees, table["kind"], alone, strict=True
+        )
     ]
     _put_truth_first(table, answers)
     last = answers["verdict"] == NOT_COMPARED  # there the reason comes first
-    pairs = zip(table["note"].where(~last, answers["words"]), answers["words"].where(~last, table["note"]), strict=True)
+    pairs = zip(
+        table["note"].where(~last, answers["words"]),
+        answers["words"].where(~last, table["note"]),
+        strict=True,
+    )
     answers["note"] = ["; ".join(filter(None, pair)) for pair in pairs]
     kept = table[[name for name in (*COLUMNS, *keys) if name not in answers]]
     return pd.concat([kept, answers], axis=1)[list(dict.fromkeys([*COLUMNS, *keys]))]
@@ -201,20 +254,32 @@ def compare(
 def _put_truth_first(table: pd.DataFrame, answers: pd.DataFrame) -> None:
     """Give what the paper's formula says of privacy the verdict of the rigorous row."""
     privacy, rigorous = table["kind"] == "privacy", table["variant"] == "rigorous"
-    truth = dict(zip(table.loc[privacy & rigorous, "number"], answers.loc[privacy & rigorous, "verdict"], strict=True))
+    truth = dict(
+        zip(
+            table.loc[privacy & rigorous, "number"],
+            answers.loc[privacy & rigorous, "verdict"],
+            strict=True,
+        )
+    )
     by_formula = privacy & table["variant"].isin(JUDGED) & (answers["verdict"] != "not_compared")
     for place in table.index[by_formula]:
-        verdict, holds = truth.get(table.loc[place, "number"], OPEN), answers.loc[place, "value"] == 1
+        verdict, holds = (
+            truth.get(table.loc[place, "number"], OPEN),
+            answers.loc[place, "value"] == 1,
+        )
         if verdict == OPEN and not holds:
             continue
         answers.loc[place, "verdict"] = verdict
         if verdict != TRUTH[float(holds)]:
             said = f"{'holds' if holds else 'fails'} by the paper's formula, {verdict}"
-            answers.loc[place, "words"] = "; ".join(filter(None, (said, answers.loc[place, "words"])))
+            answers.loc[place, "words"] = "; ".join(
+                filter(None, (said, answers.loc[place, "words"]))
+            )
 
 
 def _judge(row: Mapping[str, Any], not_the_papers: str) -> dict[str, Any]:
-    """Return what follows from a printed number and ours alone: Monte Carlo numbers get a p-value, others a verdict."""
+    """Return what follows from a printed number and ours alone: Monte Carlo numbers get a p-value,
+    others a verdict."""
     kind, note = row["kind"], "" if pd.isna(row["our_note"]) else str(row["our_note"])
     value, lower, upper = (float(row[name]) for name in ("value", "lower", "upper"))
     answer: dict[str, Any] = {"value": value, "lower": lower, "upper": upper, "words": note}
@@ -234,7 +299,8 @@ def _judge(row: Mapping[str, Any], not_the_papers: str) -> dict[str, Any]:
     if kind == "setting":
         if rounds_into(value, parse_printed(row["printed"])):
             return {**answer, "verdict": "used"}
-        verdict = "differs" if row["configured"] is True else "not_compared"  # records may be of reduced size
+        # records may be of reduced size
+        verdict = "differs" if row["configured"] is True else "not_compared"
         return {**answer, "verdict": verdict, "words": f"this run uses {value:g}"}
     if kind in ("monte_carlo", "real_data"):
         return _weigh(row, answer)
@@ -273,16 +339,20 @@ def _weigh(row: Mapping[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def overall(by_variant: Mapping[str, str]) -> str:
-    """Return the verdict of a cell from those of its variants: `stated`, or as done where only that agrees."""
+    """Return the verdict of a cell from those of its variants: `stated`, or as done where only that
+    agrees."""
     if by_variant.get("as_done", "").endswith(AS_DONE):
         return by_variant["as_done"]
     return by_variant.get("stated") or by_variant.get("as_done", "")
 
 
 def overall_by_cell(table: pd.DataFrame, cell: Sequence[str] = CELL) -> dict[tuple[str, ...], str]:
-    """Return the verdict of each cell of a comparison, or of expected verdicts, by the columns `cell`."""
+    """Return the verdict of each cell of a comparison, or of expected verdicts, by the columns
+    `cell`."""
     found: dict[tuple[str, ...], dict[str, str]] = {}
-    for *place, variant, verdict in table[[*cell, "variant", "verdict"]].itertuples(index=False, name=None):
+    for *place, variant, verdict in table[[*cell, "variant", "verdict"]].itertuples(
+        index=False, name=None
+    ):
         found.setdefault(tuple(place), {})[variant] = verdict
     return {place: overall(by_variant) for place, by_variant in found.items()}
 
@@ -297,7 +367,8 @@ class Tally:
     failing: int
     open: int
     shown: int
-    """Clock times, numbers of data that are not compared, properties of figures: shown, not judged."""
+    """Clock times, numbers of data that are not compared, properties of figures: shown, not
+    judged."""
     settings: int
     not_compared: int
 
@@ -326,18 +397,24 @@ def tally(found: Iterable[str]) -> Tally:
 
 
 def reconciled(papers: Tally, beyond: int) -> str:
-    """Return in one line how the numbers of the papers, and those `beyond` them, add up to all that are compared."""
+    """Return in one line how the numbers of the papers, and those `beyond` them, add up to all that
+    are compared."""
     return (
-        f"{papers.judged} judged ({papers.confirmed} confirmed, {papers.as_done} only as done, {papers.failing} "
-        f"differ or fail, {papers.open} open) + {papers.shown} shown + {papers.settings} settings + "
-        f"{papers.not_compared} not compared + {beyond} answers of other accountants = {papers.every + beyond}"
+        f"{papers.judged} judged ({papers.confirmed} confirmed, {papers.as_done} only as done, "
+        f"{papers.failing} "
+        f"differ or fail, {papers.open} open) + {papers.shown} shown + {papers.settings} settings "
+        "+ "
+        f"{papers.not_compared} not compared + {beyond} answers of other accountants = "
+        f"{papers.every + beyond}"
     )
 
 
 def read(path: Path) -> pd.DataFrame:
     """Return a comparison: columns `COLUMNS`, three of them numbers."""
     frame = _read(path, COLUMNS)
-    return frame.assign(**{name: pd.to_numeric(frame[name]).astype(float) for name in ("value", "lower", "upper")})
+    return frame.assign(
+        **{name: pd.to_numeric(frame[name]).astype(float) for name in ("value", "lower", "upper")}
+    )
 
 
 def read_expected(papers: Path) -> pd.DataFrame:
@@ -357,11 +434,16 @@ def read_expected(papers: Path) -> pd.DataFrame:
     for path in sorted(papers.glob(f"*/{EXPECTED}")):
         frames.append(_read(path, (*KEY[1:], "verdict")))
         frames[-1].insert(0, "paper", path.parent.name)
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*KEY, "verdict"], dtype=str)
+    return (
+        pd.concat(frames, ignore_index=True)
+        if frames
+        else pd.DataFrame(columns=[*KEY, "verdict"], dtype=str)
+    )
 
 
 def write_expected(accepted: pd.DataFrame, papers: Path) -> list[Path]:
-    """Write expected verdicts into the folder of each paper that `accepted` has rows of; return the files."""
+    """Write expected verdicts into the folder of each paper that `accepted` has rows of; return the
+    files."""
     files = []
     for paper, rows in accepted.groupby("paper", sort=False):
         files.append(papers / str(paper) / EXPECTED)
@@ -373,7 +455,10 @@ def write_expected(accepted: pd.DataFrame, papers: Path) -> list[Path]:
 def _read(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     frame = read_csv(path, "verdicts must be in a file, got no {path}; run the comparison first")
     if tuple(frame.columns) != columns:
-        raise DataError(f"{path.name} must have the columns {', '.join(columns)}, got {', '.join(frame.columns)}")
+        raise DataError(
+            f"{path.name} must have the columns {', '.join(columns)}, got "
+            f"{', '.join(frame.columns)}"
+        )
     return frame
 
 
@@ -385,7 +470,8 @@ def _excused(found: pd.DataFrame) -> pd.Series:
 def expected_changes(found: pd.DataFrame, expected: pd.DataFrame) -> pd.DataFrame:
     """Return the verdicts of a comparison that differ from the expected ones.
 
-    What could not be compared because a stand-in replaced the real data is accepted in place of any verdict.
+    What could not be compared because a stand-in replaced the real data is accepted in place of any
+    verdict.
 
     Parameters
     ----------
@@ -397,23 +483,29 @@ def expected_changes(found: pd.DataFrame, expected: pd.DataFrame) -> pd.DataFram
     Returns
     -------
     DataFrame
-        For each change the columns `KEY`, `expected`, `found` ("" where a side has no such row) and `note`.
+        For each change the columns `KEY`, `expected`, `found` ("" where a side has no such row) and
+        `note`.
     """
     excused = found.loc[_excused(found), list(CELL)].drop_duplicates().assign(excused=True)
-    both = found[[*KEY, "verdict", "note"]].merge(expected, "outer", list(KEY), suffixes=("_found", "_expected"))
+    both = found[[*KEY, "verdict", "note"]].merge(
+        expected, "outer", list(KEY), suffixes=("_found", "_expected")
+    )
     both = both.merge(excused, "left", list(CELL))
     missing = both["verdict_found"].isna()
     stand_in = both["excused"].notna() & (missing | (both["verdict_found"] == NOT_COMPARED))
     both["note"] = both["note"].mask(missing, "the comparison has no such row")
     both = both.rename(columns={"verdict_found": "found", "verdict_expected": "expected"})
     both = both.fillna({"found": "", "expected": ""})
-    return both.loc[(both["found"] != both["expected"]) & ~stand_in, [*KEY, "expected", "found", "note"]]
+    return both.loc[
+        (both["found"] != both["expected"]) & ~stand_in, [*KEY, "expected", "found", "note"]
+    ]
 
 
 def accepted(found: pd.DataFrame, present: pd.DataFrame) -> pd.DataFrame:
     """Return the verdicts of a comparison as the expected ones.
 
-    Numbers that a stand-in kept from being compared have none: some data sets cannot be obtained by everybody.
+    Numbers that a stand-in kept from being compared have none: some data sets cannot be obtained by
+    everybody.
 
     Parameters
     ----------
@@ -425,14 +517,18 @@ def accepted(found: pd.DataFrame, present: pd.DataFrame) -> pd.DataFrame:
     Raises
     ------
     DataError
-        If a stand-in replaced data on which a number was judged before: it would never be judged again.
+        If a stand-in replaced data on which a number was judged before: it would never be judged
+        again.
     """
     excused = _excused(found)
     judged = set(present[list(CELL)].itertuples(index=False, name=None))
-    lost = sum(key in judged for key in found.loc[excused, list(CELL)].itertuples(index=False, name=None))
+    lost = sum(
+        key in judged for key in found.loc[excused, list(CELL)].itertuples(index=False, name=None)
+    )
     if lost:
         raise DataError(
-            f"expected verdicts must come from a run on the real data, got {lost} numbers not compared; "
+            f"expected verdicts must come from a run on the real data, got {lost} numbers not "
+            "compared; "
             "provide the data and run again"
         )
     return found.loc[~excused, [*KEY, "verdict"]].astype(str)
@@ -446,9 +542,13 @@ def check(found: pd.DataFrame, expected: pd.DataFrame, published: Sequence[str])
     found, expected : DataFrame
         As `read` and `read_expected` return them.
     published : sequence of str
-        Artefacts ("must/table8") that are made at published settings; of the others nothing is expected.
+        Artefacts ("must/table8") that are made at published settings; of the others nothing is
+        expected.
     """
-    one, other = (frame[(frame["paper"] + "/" + frame["artefact"]).isin(published)] for frame in (found, expected))
+    one, other = (
+        frame[(frame["paper"] + "/" + frame["artefact"]).isin(published)]
+        for frame in (found, expected)
+    )
     return as_text(expected_changes(one, other), compared=len(one))
 
 
@@ -457,7 +557,15 @@ def as_text(changes: pd.DataFrame, compared: int) -> str:
     if changes.empty:
         return f"{AS_EXPECTED}: {compared} compared at published settings"
     lines = [tuple(changes.columns), *changes.replace("", "-").itertuples(index=False, name=None)]
-    widths = [max(len(line[position]) for line in lines) for position in range(len(changes.columns))]
-    table = ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines]
-    head = f"{len(changes)} verdicts changed ({compared} compared); if they are right, run accept_verdicts.py"
+    widths = [
+        max(len(line[position]) for line in lines) for position in range(len(changes.columns))
+    ]
+    table = [
+        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
+    head = (
+        f"{len(changes)} verdicts changed ({compared} compared); if they are right, run "
+        "accept_verdicts.py"
+    )
     return "\n".join([head, *table])

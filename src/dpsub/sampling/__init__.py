@@ -1,15 +1,28 @@
 """Samplers: randomised maps from a frame to a sample. They know nothing of privacy.
 
-Those of `REGISTRY` treat all records alike, those of `SCHEDULES` plan the steps of an epoch together. Those of
-`FRAME_REGISTRY` need strata, clusters, sizes or an order, or have a random size; `dpsub advise` says which
-of them suits a frame:
+Those of `REGISTRY` treat all records alike, those of `SCHEDULES` plan the steps of an epoch
+together. Those of `FRAME_REGISTRY` need strata, clusters, sizes or an order, or have a random size;
+`dpsub advise` says which of them suits a frame:
 
 >>> import numpy as np
->>> frame = Frame(6, strata=[0, 0, 0, 1, 1, 1], clusters=[0, 1, 1, 2, 2, 2], sizes=[1, 2, 2, 3, 4, 6])
->>> designs = [Stratified((1, 2)), StratifiedRate("1/3", "randomised"), RoundedRate("2/5", "half_up"), RandomSize(3, 1),
-...            ClusterSample(2), ClusterSample(2, second_stage=0.5), PpsCluster(), Systematic(step=3, order="random"),
-...            PpsConditionalPoisson(2), PpsSystematic(2), PpsWithReplacement(2)]
->>> [round(float(design.inclusion_probabilities(frame).sum()), 3) for design in designs]  # expected different records
+>>> frame = Frame(
+...     6, strata=[0, 0, 0, 1, 1, 1], clusters=[0, 1, 1, 2, 2, 2], sizes=[1, 2, 2, 3, 4, 6]
+... )
+>>> designs = [
+...     Stratified((1, 2)),
+...     StratifiedRate("1/3", "randomised"),
+...     RoundedRate("2/5", "half_up"),
+...     RandomSize(3, 1),
+...     ClusterSample(2),
+...     ClusterSample(2, second_stage=0.5),
+...     PpsCluster(),
+...     Systematic(step=3, order="random"),
+...     PpsConditionalPoisson(2),
+...     PpsSystematic(2),
+...     PpsWithReplacement(2),
+... ]
+>>> distinct_records = [design.inclusion_probabilities(frame).sum() for design in designs]
+>>> [round(float(expected), 3) for expected in distinct_records]
 [3.0, 2.0, 2.0, 3.0, 4.0, 2.0, 2.333, 2.0, 2.0, 2.0, 1.784]
 >>> designs[0].draw(frame, np.random.default_rng(1)).size
 3
@@ -43,21 +56,52 @@ from dpsub.sampling.schedules import (
 )
 
 __all__ = [
-    "FRAME_REGISTRY", "REGISTRY", "SCHEDULES", "ClusterSample", "CyclicPoisson", "Deterministic", "Family", "Frame",
-    "FrameSampler", "Multistage", "MustOO", "MustOW", "MustWO", "MustWW", "Poisson", "PpsCluster",
-    "PpsConditionalPoisson", "PpsSystematic", "PpsWithReplacement", "RandomAllocation", "RandomSize", "RoundedRate",
-    "Sampler", "Schedule", "Shuffle", "Stratified", "StratifiedRate", "Systematic", "TruncatedPoisson", "Wor", "Wr",
-    "kind_of", "names_of_sizes", "of_sizes",
-]  # fmt: skip
+    "FRAME_REGISTRY",
+    "REGISTRY",
+    "SCHEDULES",
+    "ClusterSample",
+    "CyclicPoisson",
+    "Deterministic",
+    "Family",
+    "Frame",
+    "FrameSampler",
+    "Multistage",
+    "MustOO",
+    "MustOW",
+    "MustWO",
+    "MustWW",
+    "Poisson",
+    "PpsCluster",
+    "PpsConditionalPoisson",
+    "PpsSystematic",
+    "PpsWithReplacement",
+    "RandomAllocation",
+    "RandomSize",
+    "RoundedRate",
+    "Sampler",
+    "Schedule",
+    "Shuffle",
+    "Stratified",
+    "StratifiedRate",
+    "Systematic",
+    "TruncatedPoisson",
+    "Wor",
+    "Wr",
+    "kind_of",
+    "names_of_sizes",
+    "of_sizes",
+]
 
 REGISTRY: Registry[Sampler] = Registry("dpsub.sampling", Sampler, "sampler")
 FRAME_REGISTRY: Registry[FrameSampler] = Registry("dpsub.sampling", FrameSampler, "design sampler")
-"""Samplers that need strata, clusters, sizes or an order, or whose size follows from the number of records."""
+"""Samplers that need strata, clusters, sizes or an order, or whose size follows from the number of
+records."""
 SCHEDULES: Registry[Schedule] = Registry("dpsub.sampling", Schedule, "schedule")
 
 
 def kind_of(name: str) -> type[Sampler] | type[Schedule]:
-    """The sampler or the schedule called `name`; ArgumentError, with the nearest name, if there is none.
+    """The sampler or the schedule called `name`; ArgumentError, with the nearest name, if there is
+    none.
 
     Examples
     --------
@@ -73,9 +117,10 @@ def kind_of(name: str) -> type[Sampler] | type[Schedule]:
 def of_sizes(name: str, *, n: int, **sizes: int | None) -> Sampler:
     """Return the sampler called `name` of these sizes from n records.
 
-    `sizes` are what `REGISTRY.get(name).sizes` names: mostly m, the size of the sample, and b, that of a first stage.
-    Poisson samples get the rate m / n. Sizes that the sampler does not have, and None, are ignored. ArgumentError for
-    an unknown name, a size that is missing, or sizes that the sampler can't have.
+    `sizes` are what `REGISTRY.get(name).sizes` names: mostly m, the size of the sample, and b, that
+    of a first stage. Poisson samples get the rate m / n. Sizes that the sampler does not have, and
+    None, are ignored. ArgumentError for an unknown name, a size that is missing, or sizes that the
+    sampler can't have.
 
     Examples
     --------
@@ -92,4 +137,9 @@ def of_sizes(name: str, *, n: int, **sizes: int | None) -> Sampler:
 def names_of_sizes() -> tuple[str, ...]:
     """Names of all samplers that `of_sizes` makes, those with fewer sizes first."""
     members = REGISTRY.members()
-    return tuple(sorted((name for name in members if members[name].sizes), key=lambda name: len(members[name].sizes)))
+    return tuple(
+        sorted(
+            (name for name in members if members[name].sizes),
+            key=lambda name: len(members[name].sizes),
+        )
+    )

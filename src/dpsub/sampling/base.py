@@ -1,7 +1,8 @@
 """Samplers as chains of stages, each applied to the slots that the stage before it left.
 
-A stage knows how the copies of one fixed record among its input slots become copies among its output slots: the kernel
-of a Markov chain on counts. Blocks of subsets are drawn vectorised, at a cost that does not depend on the frame.
+A stage knows how the copies of one fixed record among its input slots become copies among its
+output slots: the kernel of a Markov chain on counts. Blocks of subsets are drawn vectorised, at a
+cost that does not depend on the frame.
 """
 
 from __future__ import annotations
@@ -23,24 +24,29 @@ from dpsub.sampling.frame import Frame, Sample, Samples
 from dpsub.sampling.laws import MultiplicityLaw
 
 MOST_DRAWS = 10**7
-"""Slots of a stage with replacement: the law of a record's copies has an entry for each number of them."""
+"""Slots of a stage with replacement: the law of a record's copies has an entry for each number of
+them."""
 _MANY_TERMS, _MOST_TERMS = 10**6, 2 * 10**7
 """Of one stage's kernel: from when negligible ones are left out, and when it is refused."""
 
 
 class Stage(abc.ABC):
-    """One step of a chain, which leaves `size` slots (0: a random number); `kind` is its name in "wor:500,wr:400"."""
+    """One step of a chain, which leaves `size` slots (0: a random number); `kind` is its name in
+    "wor:500,wr:400"."""
+
     kind: ClassVar[str]
     size: int
 
     @staticmethod
     @abc.abstractmethod
     def checked(name: str, value: Any) -> Any:
-        """The size (or rate) of a stage, called `name`, in canonical form; ArgumentError if it is none."""
+        """The size (or rate) of a stage, called `name`, in canonical form; ArgumentError if it is
+        none."""
 
     @abc.abstractmethod
     def likely(self, j: np.ndarray, n_slots: int) -> tuple[int, int, int]:
-        """The largest possible number of copies after j before, and the limits of those worth a term."""
+        """The largest possible number of copies after j before, and the limits of those worth a
+        term."""
 
     @abc.abstractmethod
     def log_kernel(self, j: np.ndarray, u: np.ndarray, n_slots: int) -> np.ndarray:
@@ -50,6 +56,7 @@ class Stage(abc.ABC):
 @dataclass(frozen=True)
 class PoissonStage(Stage):
     """Keep each slot independently with probability `rate`; leaves a random number of slots."""
+
     rate: float
     kind: ClassVar[str] = "poisson"
     size = 0
@@ -78,6 +85,7 @@ class _OfSize(Stage):
 
 class WithoutReplacement(_OfSize):
     """Take `size` different slots, all subsets equally likely."""
+
     kind: ClassVar[str] = "wor"
 
     @staticmethod
@@ -94,6 +102,7 @@ class WithoutReplacement(_OfSize):
 
 class WithReplacement(_OfSize):
     """Take `size` slots independently and uniformly, with replacement."""
+
     kind: ClassVar[str] = "wr"
 
     @staticmethod
@@ -103,7 +112,9 @@ class WithReplacement(_OfSize):
     def likely(self, j: np.ndarray, n_slots: int) -> tuple[int, int, int]:
         if len(j) * self.size < _MANY_TERMS:
             return self.size, 0, self.size
-        return self.size, *laws.binomial_range(self.size, int(j.min()) / n_slots, int(j.max()) / n_slots)
+        return self.size, *laws.binomial_range(
+            self.size, int(j.min()) / n_slots, int(j.max()) / n_slots
+        )
 
     def log_kernel(self, j: np.ndarray, u: np.ndarray, n_slots: int) -> np.ndarray:
         p = j / n_slots
@@ -118,20 +129,27 @@ class WithReplacement(_OfSize):
 
 
 Kind = type[WithoutReplacement | WithReplacement | PoissonStage]
-STAGES: dict[str, Kind] = {"wor": WithoutReplacement, "wr": WithReplacement, "poisson": PoissonStage}
+STAGES: dict[str, Kind] = {
+    "wor": WithoutReplacement,
+    "wr": WithReplacement,
+    "poisson": PoissonStage,
+}
 """Stages by the name that they have in the text of a chain."""
 
 
 def uniform(rng: np.random.Generator, n: int, shape: int | tuple[int, int]) -> np.ndarray:
-    """Independent uniform indices 0..n-1, in the narrowest integer type with room above n, which sorts faster."""
+    """Independent uniform indices 0..n-1, in the narrowest integer type with room above n, which
+    sorts faster."""
     return rng.integers(n, size=shape, dtype=np.int32 if n < 2**30 else np.int64)
 
 
 def distinct_rows(rng: np.random.Generator, n: int, sizes: np.ndarray) -> np.ndarray:
-    """For each row i a uniformly chosen set of `sizes[i]` different indices of 0..n-1, one row after the other.
+    """For each row i a uniformly chosen set of `sizes[i]` different indices of 0..n-1, one row
+    after the other.
 
-    Sparse rows: draw with replacement, then redraw repeated values until none is left. The procedure treats all labels
-    alike, so every set of a size is equally likely. Rows above half of the frame are shuffled whole instead.
+    Sparse rows: draw with replacement, then redraw repeated values until none is left. The
+    procedure treats all labels alike, so every set of a size is equally likely. Rows above half of
+    the frame are shuffled whole instead.
     """
     width = int(sizes.max(initial=0))
     ragged = int(sizes.min(initial=width)) < width
@@ -157,13 +175,19 @@ def distinct_rows(rng: np.random.Generator, n: int, sizes: np.ndarray) -> np.nda
 
 
 def regroup(
-    rng: np.random.Generator, n: int, first: np.ndarray | None, shape: tuple[int, int], sizes: np.ndarray | None
+    rng: np.random.Generator,
+    n: int,
+    first: np.ndarray | None,
+    shape: tuple[int, int],
+    sizes: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Give each group of entries an independent uniform label 0..n-1 and merge the groups of a row that share one.
+    """Give each group of entries an independent uniform label 0..n-1 and merge the groups of a row
+    that share one.
 
-    `first` and the second result say where in each row of `shape` a group begins, its entries being neighbours (None:
-    each entry is its own group); `sizes` how many entries of each row are present (None: all), the others at its end.
-    The first result holds the labels, rows sorted, n for absent entries.
+    `first` and the second result say where in each row of `shape` a group begins, its entries being
+    neighbours (None: each entry is its own group); `sizes` how many entries of each row are present
+    (None: all), the others at its end. The first result holds the labels, rows sorted, n for absent
+    entries.
     """
     if first is None:
         labels = uniform(rng, n, shape)
@@ -177,7 +201,8 @@ def regroup(
         np.copyto(labels, n, where=~present)
     labels.sort(axis=1)
     begins = np.empty(shape, dtype=bool)
-    # one pass over the flat table is faster than one over each row; the first column is set after it
+    # one pass over the flat table is faster than one over each row; the first column is set after
+    # it
     flat = labels.ravel()
     np.not_equal(flat[1:], flat[:-1], out=begins.ravel()[1:])
     begins[:, :1] = True
@@ -186,8 +211,11 @@ def regroup(
     return labels, begins
 
 
-def groups(first: np.ndarray, sizes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What `first` marks: flat starts and sizes of groups, shape (groups,); row offsets, shape (rows + 1,)."""
+def groups(
+    first: np.ndarray, sizes: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What `first` marks: flat starts and sizes of groups, shape (groups,); row offsets, shape
+    (rows + 1,)."""
     rows, width = first.shape
     starts = np.flatnonzero(first)
     offsets = np.searchsorted(starts, np.arange(rows + 1) * width)
@@ -196,7 +224,8 @@ def groups(first: np.ndarray, sizes: np.ndarray | None) -> tuple[np.ndarray, np.
     if sizes is None:
         counts[-1:] = first.size - starts[-1:]
     else:
-        # the last group of a row must not run on over absent entries, or over the empty rows that follow it
+        # the last group of a row must not run on over absent entries, or over the empty rows that
+        # follow it
         occupied = np.flatnonzero(offsets[1:] > offsets[:-1])
         last = offsets[1:][occupied] - 1
         counts[last] = occupied * width + sizes[occupied] - starts[last]
@@ -204,23 +233,29 @@ def groups(first: np.ndarray, sizes: np.ndarray | None) -> tuple[np.ndarray, np.
 
 
 class Family(NamedTuple):
-    """Samplers that differ in one size or rate only: from it to the sampler, the largest of interest, which it is."""
+    """Samplers that differ in one size or rate only: from it to the sampler, the largest of
+    interest, which it is."""
+
     make: Callable[[float], Sampler]
     most: float
     solved: str  # "size" or "rate"
 
 
 class Sampler(abc.ABC):
-    """A randomised map from a frame to a sample. Subclasses are frozen dataclasses whose fields are public facts."""
+    """A randomised map from a frame to a sample. Subclasses are frozen dataclasses whose fields are
+    public facts."""
+
     name: ClassVar[str]  # identifier in configuration, records and results
-    label: ClassVar[str]  # how figures and tables show it, as the next three, which are in Matplotlib's words
+    # how figures and tables show it, as the next three, which are in Matplotlib's words
+    label: ClassVar[str]
     colour: ClassVar[str]
     marker: ClassVar[str]
     line_style: ClassVar[Any] = "-"
-    relation: ClassVar[Relation] = Relation.SUBSTITUTE  # for which its amplification theorem is stated
+    # for which its amplification theorem is stated
+    relation: ClassVar[Relation] = Relation.SUBSTITUTE
     sizes: ClassVar[Mapping[str, str]]
-    """What `of_sizes` asks for besides n, the size of the sample last: {"b": "size of the first stage", ...}.
-    A field n is the number of records and no size."""
+    """What `of_sizes` asks for besides n, the size of the sample last: {"b": "size of the first
+    stage", ...}. A field n is the number of records and no size."""
 
     @classmethod
     def of_sizes(cls, n: int, **sizes: int | None) -> Self:
@@ -229,7 +264,8 @@ class Sampler(abc.ABC):
 
     @classmethod
     def family(cls, n: int | None, **sizes: int | None) -> Family:
-        """Return the samplers that remain when the last of `sizes` (the rate of Poisson samples) is left open."""
+        """Return the samplers that remain when the last of `sizes` (the rate of Poisson samples) is
+        left open."""
         n = checks.integer("n", n, at_least=1)
         *others, last = cls.sizes
         given = cls._given(sizes, others)
@@ -279,18 +315,34 @@ class Sampler(abc.ABC):
 
 
 class StagedSampler(Sampler):
-    """A sampler that is a chain of stages, each made of one field: `kinds` says which, first stage first.
+    """A sampler that is a chain of stages, each made of one field: `kinds` says which, first stage
+    first.
 
-    The count of a fixed record is a Markov chain along the stages, so its law is a product of small matrices; the
-    number of distinct records is one along the stages in reverse. A Poisson stage can only be the last one.
+    The count of a fixed record is a Markov chain along the stages, so its law is a product of small
+    matrices; the number of distinct records is one along the stages in reverse. A Poisson stage can
+    only be the last one.
     """
+
     kinds: ClassVar[Mapping[str, Kind]]
 
     def __init_subclass__(cls) -> None:
         if "kinds" in cls.__dict__:
             *before, last = cls.kinds
-            places = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
-            sizes = {name: f"size of the {place} stage" for name, place in zip(before, places, strict=False)}
+            places = (
+                "first",
+                "second",
+                "third",
+                "fourth",
+                "fifth",
+                "sixth",
+                "seventh",
+                "eighth",
+                "ninth",
+            )
+            sizes = {
+                name: f"size of the {place} stage"
+                for name, place in zip(before, places, strict=False)
+            }
             poisson = issubclass(cls.kinds[last], PoissonStage)
             sizes["m" if poisson else last] = f"{'expected ' if poisson else ''}size of the sample"
             cls.sizes = {name: what for name, what in sizes.items() if name != "n"}
@@ -303,7 +355,9 @@ class StagedSampler(Sampler):
     def _check_chain(self) -> None:
         for position, stage in enumerate(self.stages[:-1], start=1):
             if isinstance(stage, PoissonStage):
-                rule = "a Poisson stage leaves a random number of slots and can only be the last stage"
+                rule = (
+                    "a Poisson stage leaves a random number of slots and can only be the last stage"
+                )
                 raise UnsupportedError(f"{rule}, got it as stage {position} of {len(self.stages)}")
             self._check_slots(position, stage.size, self.stage_names[position - 1])
 
@@ -320,24 +374,31 @@ class StagedSampler(Sampler):
     def _check_slots(self, position: int, slots: int, slots_name: str) -> None:
         stage = self.stages[position]
         if isinstance(stage, WithoutReplacement):
-            checks.integer(self.stage_names[position], stage.size, at_most=slots, at_most_name=slots_name)
+            checks.integer(
+                self.stage_names[position], stage.size, at_most=slots, at_most_name=slots_name
+            )
 
     def slots(self, n: int) -> list[int]:
-        """Number of slots that each stage draws from, n records for the first one; ArgumentError if they do not fit."""
+        """Number of slots that each stage draws from, n records for the first one; ArgumentError if
+        they do not fit."""
         n = checks.integer("n", n, at_least=1)
         self._check_slots(0, n, "n")
         return [n, *(stage.size for stage in self.stages[:-1])]
 
     @classmethod
     def of_sizes(cls, n: int, **sizes: int | None) -> Self:
-        """Return the sampler of these sizes; a Poisson stage gets the rate m over the number of slots before it."""
+        """Return the sampler of these sizes; a Poisson stage gets the rate m over the number of
+        slots before it."""
         n = checks.integer("n", n, at_least=1)
         values: dict[str, Any] = {"n": n, **cls._given(sizes, cls.sizes)}
         *before, last = cls.kinds
         if cls.kinds[last] is PoissonStage:
             name = before[-1] if before else "n"
             slots = checks.integer(name, values[name], at_least=1)
-            values[last] = checks.integer("m", values["m"], at_least=1, at_most=slots, at_most_name=name) / slots
+            values[last] = (
+                checks.integer("m", values["m"], at_least=1, at_most=slots, at_most_name=name)
+                / slots
+            )
         sampler = cls._of(values)
         sampler.slots(n)
         return sampler
@@ -360,7 +421,9 @@ class StagedSampler(Sampler):
         for stage, n_slots in zip(self.stages, self.slots(n), strict=True):
             most, low, high = stage.likely(counts, n_slots)
             if (terms := len(counts) * (high - low + 1)) > _MOST_TERMS:
-                rule = f"the law of a record's copies may have at most {_MOST_TERMS:g} terms a stage"
+                rule = (
+                    f"the law of a record's copies may have at most {_MOST_TERMS:g} terms a stage"
+                )
                 raise ArgumentError(f"{rule}, got {terms:.3g}; take smaller stages")
             moved = np.full(most + 1, -np.inf)
             u = np.arange(low, high + 1)
@@ -383,12 +446,17 @@ class StagedSampler(Sampler):
 
     def draw_block(self, frame: Frame, n_subsets: int, rng: np.random.Generator) -> Samples:
         """Draw `n_subsets` independent subsets, at a cost of the sizes drawn."""
-        # Slots are followed from the last stage back to the frame, and only those that the final sample needs are ever
-        # drawn: a stage without replacement hands on different slots, a stage with replacement independent ones. Slots
-        # are exchangeable, so their labels matter only where a collision can occur, and at the frame.
+        # Slots are followed from the last stage back to the frame, and only those that the final
+        # sample needs are ever drawn: a stage without replacement hands on different slots, a stage
+        # with replacement independent ones. Slots are exchangeable, so their labels matter only
+        # where a collision can occur, and at the frame.
         n_subsets = checks.integer("n_subsets", n_subsets, at_least=1)
         slots, last = self.slots(frame.n), self.stages[-1]
-        sizes = rng.binomial(slots[-1], last.rate, n_subsets) if isinstance(last, PoissonStage) else None
+        sizes = (
+            rng.binomial(slots[-1], last.rate, n_subsets)
+            if isinstance(last, PoissonStage)
+            else None
+        )
         width = last.size if sizes is None else int(sizes.max())
         # groups of final draws that are copies of one slot; None: every draw is its own
         first = labels = None

@@ -1,4 +1,5 @@
-"""Samplers that treat records by their stratum, cluster or place, or whose size is random (`pps`: by their size)."""
+"""Samplers that treat records by their stratum, cluster or place, or whose size is random (`pps`:
+by their size)."""
 
 from __future__ import annotations
 
@@ -15,7 +16,13 @@ import numpy as np
 
 from dpsub import checks
 from dpsub.errors import ArgumentError
-from dpsub.sampling.allocation import ROUNDINGS, SizeChances, exact_rate, log_normal_sizes, rounded_sizes
+from dpsub.sampling.allocation import (
+    ROUNDINGS,
+    SizeChances,
+    exact_rate,
+    log_normal_sizes,
+    rounded_sizes,
+)
 from dpsub.sampling.frame import Frame, Sample, Samples
 
 Counts = tuple[int, ...]
@@ -24,7 +31,9 @@ MOST_SAMPLES = 200_000
 
 
 class FrameSampler(abc.ABC):
-    """A randomised map from a frame with design variables to a sample; subclasses are frozen dataclasses."""
+    """A randomised map from a frame with design variables to a sample; subclasses are frozen
+    dataclasses."""
+
     name: ClassVar[str]  # identifier in configuration, records and results
     label: ClassVar[str]  # in figures and tables
 
@@ -39,11 +48,13 @@ class FrameSampler(abc.ABC):
 
     @abc.abstractmethod
     def law(self, frame: Frame) -> dict[Counts, float]:
-        """Return the probability of every possible sample of a tiny frame, by the counts of all n records."""
+        """Return the probability of every possible sample of a tiny frame, by the counts of all n
+        records."""
 
     @abc.abstractmethod
     def drawer(self, frame: Frame) -> Drawer:
-        """Return what draws one sample of this frame: indices, a repeated one as often as it was drawn."""
+        """Return what draws one sample of this frame: indices, a repeated one as often as it was
+        drawn."""
 
     def draw(self, frame: Frame, rng: np.random.Generator) -> Sample:
         """Draw one sample."""
@@ -54,7 +65,9 @@ class FrameSampler(abc.ABC):
         n_subsets, draw = checks.integer("n_subsets", n_subsets, at_least=1), self.drawer(frame)
         drawn = [np.unique(draw(rng), return_counts=True) for _ in range(n_subsets)]
         offsets = np.concatenate(([0], np.cumsum([len(indices) for indices, _ in drawn])))
-        indices, counts = (np.concatenate([part[which] for part in drawn]).astype(np.int64) for which in (0, 1))
+        indices, counts = (
+            np.concatenate([part[which] for part in drawn]).astype(np.int64) for which in (0, 1)
+        )
         return Samples(indices, counts, offsets)
 
 
@@ -64,13 +77,16 @@ def counts_of(n: int, indices: Iterable[int]) -> Counts:
 
 
 def collected(pairs: Iterable[tuple[Counts, float]]) -> dict[Counts, float]:
-    """The law of samples that may come about in several ways, without impossible ones; refused beyond MOST_SAMPLES."""
+    """The law of samples that may come about in several ways, without impossible ones; refused
+    beyond MOST_SAMPLES."""
     law: dict[Counts, float] = {}
     for state, probability in pairs:
         if probability > 0:
             law[state] = law.get(state, 0.0) + probability
             if len(law) > MOST_SAMPLES:
-                raise ArgumentError(f"at most {MOST_SAMPLES} samples are enumerated, got more; take a smaller frame")
+                raise ArgumentError(
+                    f"at most {MOST_SAMPLES} samples are enumerated, got more; take a smaller frame"
+                )
     return law
 
 
@@ -81,7 +97,8 @@ def subsets(records: np.ndarray, size: int) -> Iterator[tuple[tuple[int, ...], f
 
 
 class _OfSizes(FrameSampler):
-    """Simple random samples within groups of records, independently; a subclass says of which sizes."""
+    """Simple random samples within groups of records, independently; a subclass says of which
+    sizes."""
 
     def groups(self, frame: Frame) -> list[np.ndarray]:
         """The records of each group; all records are one unless a subclass says otherwise."""
@@ -102,25 +119,39 @@ class _OfSizes(FrameSampler):
         return found
 
     def law(self, frame: Frame) -> dict[Counts, float]:
-        parts = [[(chosen, p * q) for size, p in chances.items() for chosen, q in subsets(members, size)]
-                 for members, chances in self._drawn(frame)]  # fmt: skip
+        parts = [
+            [(chosen, p * q) for size, p in chances.items() for chosen, q in subsets(members, size)]
+            for members, chances in self._drawn(frame)
+        ]
         return collected(
-            (counts_of(frame.n, [i for chosen, _ in pieces for i in chosen]), math.prod(p for _, p in pieces))
+            (
+                counts_of(frame.n, [i for chosen, _ in pieces for i in chosen]),
+                math.prod(p for _, p in pieces),
+            )
             for pieces in product(*parts)
         )
 
     def drawer(self, frame: Frame) -> Drawer:
-        groups = [(members, list(chances), list(chances.values())) for members, chances in self._drawn(frame)]
+        groups = [
+            (members, list(chances), list(chances.values()))
+            for members, chances in self._drawn(frame)
+        ]
 
-        def drawn(rng: np.random.Generator, members: np.ndarray, sizes: list[int], p: list[float]) -> np.ndarray:
-            return rng.choice(members, rng.choice(sizes, p=p) if len(sizes) > 1 else sizes[0], replace=False)
+        def drawn(
+            rng: np.random.Generator, members: np.ndarray, sizes: list[int], p: list[float]
+        ) -> np.ndarray:
+            return rng.choice(
+                members, rng.choice(sizes, p=p) if len(sizes) > 1 else sizes[0], replace=False
+            )
 
         return lambda rng: np.concatenate([drawn(rng, *group) for group in groups])
 
 
 @dataclass(frozen=True)
 class RandomSize(_OfSizes):
-    """A random size, normal with `mean` and `sd` and cut to 0, ..., n, free of the data; so many different records."""
+    """A random size, normal with `mean` and `sd` and cut to 0, ..., n, free of the data; so many
+    different records."""
+
     mean: float
     sd: float
     name, label = "random_size", "random size"
@@ -140,13 +171,15 @@ class RandomSize(_OfSizes):
 
 @dataclass(frozen=True)
 class RoundedRate(_OfSizes):
-    """A share of the records, 0 < `rate` <= 1 (kept exactly), the size rounded "half_up" or "randomised".
+    """A share of the records, 0 < `rate` <= 1 (kept exactly), the size rounded "half_up" or
+    "randomised".
 
     Examples
     --------
     >>> RoundedRate("1/4", "randomised").law(Frame(2))
     {(0, 0): 0.5, (1, 0): 0.25, (0, 1): 0.25}
     """
+
     rate: Fraction
     rounding: str
     name, label = "rounded_rate", "rounded rate"
@@ -160,7 +193,10 @@ class RoundedRate(_OfSizes):
 
     @classmethod
     def examples(cls) -> list[tuple[FrameSampler, Frame]]:
-        return [(cls(Fraction(1, 2), "half_up"), Frame(5)), (cls(Fraction(3, 10), "randomised"), Frame(6))]
+        return [
+            (cls(Fraction(1, 2), "half_up"), Frame(5)),
+            (cls(Fraction(3, 10), "randomised"), Frame(6)),
+        ]
 
 
 class _ByStratum(_OfSizes):
@@ -173,17 +209,24 @@ _STRATA = Frame(8, strata=np.array([0, 0, 0, 1, 1, 1, 1, 1]))
 
 
 class StratifiedRate(_ByStratum, RoundedRate):
-    """The share `rate` of each stratum, each size rounded half up or at random: proportional allocation."""
+    """The share `rate` of each stratum, each size rounded half up or at random: proportional
+    allocation."""
+
     name, label = "stratified_rate", "proportional"
 
     @classmethod
     def examples(cls) -> list[tuple[FrameSampler, Frame]]:
-        return [(cls(Fraction(2, 5), "randomised"), _STRATA), (cls(Fraction(1, 2), "half_up"), _STRATA)]
+        return [
+            (cls(Fraction(2, 5), "randomised"), _STRATA),
+            (cls(Fraction(1, 2), "half_up"), _STRATA),
+        ]
 
 
 @dataclass(frozen=True)
 class Stratified(_ByStratum):
-    """A fixed allocation: so many records from each stratum, at least 1 (see `dpsub.sampling.allocation`)."""
+    """A fixed allocation: so many records from each stratum, at least 1 (see
+    `dpsub.sampling.allocation`)."""
+
     allocation: tuple[int, ...]
     name, label = "stratified", "stratified"
 
@@ -193,11 +236,16 @@ class Stratified(_ByStratum):
 
     def chances(self, sizes: list[int]) -> list[SizeChances]:
         if len(sizes) != len(self.allocation):
-            raise ArgumentError(f"an allocation must be given for all {len(sizes)} strata, got {len(self.allocation)}")
+            raise ArgumentError(
+                f"an allocation must be given for all {len(sizes)} strata, got "
+                f"{len(self.allocation)}"
+            )
         for stratum, (wanted, held) in enumerate(zip(self.allocation, sizes, strict=True)):
             if wanted > held:
                 got = f"stratum {stratum} with {held} records and {wanted} to draw"
-                raise ArgumentError(f"a stratum must be at least as large as its allocation, got {got}")
+                raise ArgumentError(
+                    f"a stratum must be at least as large as its allocation, got {got}"
+                )
         return [{size: 1.0} for size in self.allocation]
 
     @classmethod
@@ -210,13 +258,15 @@ _CLUSTERS = Frame(7, clusters=np.array([0, 1, 1, 2, 2, 2, 3]))
 
 @dataclass(frozen=True)
 class ClusterSample(FrameSampler):
-    """`drawn` clusters, uniformly without replacement; a Poisson sample of rate `second_stage` of each one's members.
+    """`drawn` clusters, uniformly without replacement; a Poisson sample of rate `second_stage` of
+    each one's members.
 
     Examples
     --------
     >>> ClusterSample(1).law(Frame(3, clusters=np.array([0, 1, 1])))
     {(1, 0, 0): 0.5, (0, 1, 1): 0.5}
     """
+
     drawn: int
     second_stage: float = 1.0
     name, label = "cluster", "cluster"
@@ -229,7 +279,9 @@ class ClusterSample(FrameSampler):
     def _clusters(self, frame: Frame) -> int:
         k = len(frame.cluster_sizes)
         if self.drawn > k:
-            raise ArgumentError(f"drawn must be at most the number of clusters = {k}, got drawn = {self.drawn}")
+            raise ArgumentError(
+                f"drawn must be at most the number of clusters = {k}, got drawn = {self.drawn}"
+            )
         return k
 
     def inclusion_probabilities(self, frame: Frame) -> np.ndarray:
@@ -255,7 +307,11 @@ class ClusterSample(FrameSampler):
 
         def draw(rng: np.random.Generator) -> np.ndarray:
             members = np.flatnonzero(np.isin(labels, rng.choice(k, self.drawn, replace=False)))
-            return members if self.second_stage == 1 else members[rng.random(len(members)) < self.second_stage]
+            return (
+                members
+                if self.second_stage == 1
+                else members[rng.random(len(members)) < self.second_stage]
+            )
 
         return draw
 
@@ -267,6 +323,7 @@ class ClusterSample(FrameSampler):
 @dataclass(frozen=True)
 class PpsCluster(FrameSampler):
     """One cluster, drawn with a chance proportional to its number of members, and all of them."""
+
     name, label = "pps_cluster", "PPS cluster"
 
     def inclusion_probabilities(self, frame: Frame) -> np.ndarray:
@@ -291,9 +348,11 @@ class PpsCluster(FrameSampler):
 
 @dataclass(frozen=True)
 class Systematic(FrameSampler):
-    """Every `step`-th record from a uniform start among the first `step`; `step` must divide the number of records.
-    `order` is "frame", which is known, or "random": uniform and secret, which makes the sample a simple random one.
+    """Every `step`-th record from a uniform start among the first `step`; `step` must divide the
+    number of records. `order` is "frame", which is known, or "random": uniform and secret, which
+    makes the sample a simple random one.
     """
+
     step: int
     order: str = "frame"
     name, label = "systematic", "systematic"
@@ -304,7 +363,9 @@ class Systematic(FrameSampler):
 
     def _size(self, frame: Frame) -> int:
         if frame.n % self.step:
-            raise ArgumentError(f"step must divide the number of records = {frame.n}, got step = {self.step}")
+            raise ArgumentError(
+                f"step must divide the number of records = {frame.n}, got step = {self.step}"
+            )
         return frame.n // self.step
 
     def inclusion_probabilities(self, frame: Frame) -> np.ndarray:
@@ -313,8 +374,12 @@ class Systematic(FrameSampler):
     def law(self, frame: Frame) -> dict[Counts, float]:
         size, everyone = self._size(frame), np.arange(frame.n)
         if self.order == "random":
-            return collected((counts_of(frame.n, chosen), p) for chosen, p in subsets(everyone, size))
-        return collected((counts_of(frame.n, everyone[j :: self.step]), 1 / self.step) for j in range(self.step))
+            return collected(
+                (counts_of(frame.n, chosen), p) for chosen, p in subsets(everyone, size)
+            )
+        return collected(
+            (counts_of(frame.n, everyone[j :: self.step]), 1 / self.step) for j in range(self.step)
+        )
 
     def drawer(self, frame: Frame) -> Drawer:
         self._size(frame)

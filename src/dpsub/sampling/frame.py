@@ -1,4 +1,5 @@
-"""The frame, that is the records that a sampler draws from with their design variables, and samples of it."""
+"""The frame, that is the records that a sampler draws from with their design variables, and samples
+of it."""
 
 from __future__ import annotations
 
@@ -14,13 +15,15 @@ from dpsub.errors import ArgumentError
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """The n records, known to the sampler by their indices 0..n-1; ArgumentError if the arrays do not fit.
+    """The n records, known to the sampler by their indices 0..n-1; ArgumentError if the arrays do
+    not fit.
 
     Parameters
     ----------
-    strata, clusters : stratum and cluster of each record, numbered from 0 without a gap, shape (n,).
-    sizes : measure of size of each record, not negative, shape (n,).
+    strata, clusters : stratum and cluster of each record, numbered from 0 without a gap, shape
+    (n,). sizes : measure of size of each record, not negative, shape (n,).
     """
+
     n: int
     strata: np.ndarray | None = None
     clusters: np.ndarray | None = None
@@ -35,7 +38,9 @@ class Frame:
             sizes = checks.finite_array("sizes", self.sizes, ndim=1)
             self._check_length("sizes", sizes)
             if sizes.min() < 0:
-                raise ArgumentError(f"sizes must not be negative, got {sizes.min():g}; mend the frame")
+                raise ArgumentError(
+                    f"sizes must not be negative, got {sizes.min():g}; mend the frame"
+                )
             object.__setattr__(self, "sizes", _locked(sizes))
 
     @cached_property
@@ -49,24 +54,35 @@ class Frame:
         return np.bincount(self.needed("clusters"))
 
     def needed(self, name: str) -> np.ndarray:
-        """Return the design variable `name` ("strata", "clusters" or "sizes"), or refuse a frame without it."""
+        """Return the design variable `name` ("strata", "clusters" or "sizes"), or refuse a frame
+        without it."""
         values: np.ndarray | None = getattr(self, name)
         if values is None:
-            raise ArgumentError(f"this sampler needs a frame with {name}, got one without; give the frame its {name}")
+            raise ArgumentError(
+                f"this sampler needs a frame with {name}, got one without; give "
+                f"the frame its {name}"
+            )
         return values
 
     def _labels(self, noun: str, labels: Any) -> np.ndarray:
         values = np.asarray(labels)
         if values.ndim != 1 or values.dtype.kind not in "iu":
-            raise ArgumentError(f"labels of a {noun} must be whole numbers in one dimension, got {values.dtype}")
+            raise ArgumentError(
+                f"labels of a {noun} must be whole numbers in one dimension, got {values.dtype}"
+            )
         self._check_length(f"{noun} labels", values)
         if values.min() < 0 or len(np.unique(values)) != values.max() + 1:
-            raise ArgumentError(f"each {noun} from 0 to {values.max()} must hold a record, got a gap; number them anew")
+            raise ArgumentError(
+                f"each {noun} from 0 to {values.max()} must hold a record, got a "
+                "gap; number them anew"
+            )
         return _locked(values.astype(np.int64))
 
     def _check_length(self, name: str, values: np.ndarray) -> None:
         if len(values) != self.n:
-            raise ArgumentError(f"{name} must be given for all n = {self.n} records, got {len(values)}")
+            raise ArgumentError(
+                f"{name} must be given for all n = {self.n} records, got {len(values)}"
+            )
 
 
 def _locked(values: np.ndarray) -> np.ndarray:
@@ -77,7 +93,9 @@ def _locked(values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """One multiset of records: distinct record `indices` and how often each was drawn, `counts` >= 1, shape (d,)."""
+    """One multiset of records: distinct record `indices` and how often each was drawn, `counts` >=
+    1, shape (d,)."""
+
     indices: np.ndarray
     counts: np.ndarray
 
@@ -89,7 +107,9 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """A block of subsets, one after the other (compressed rows): subset i stands at ``offsets[i]:offsets[i + 1]``."""
+    """A block of subsets, one after the other (compressed rows): subset i stands at
+    ``offsets[i]:offsets[i + 1]``."""
+
     indices: np.ndarray  # distinct records of each subset
     counts: np.ndarray  # how often each was drawn
     offsets: np.ndarray
@@ -109,7 +129,8 @@ class Samples:
         return self.totals(self.counts).astype(np.int64)
 
     def totals(self, values: np.ndarray) -> np.ndarray:
-        """Return the sum of `values` (one an entry of `indices`) over each subset, shape (n_subsets,)."""
+        """Return the sum of `values` (one an entry of `indices`) over each subset, shape
+        (n_subsets,)."""
         sums = np.zeros(self.n_subsets)
         occupied = self.distinct > 0
         if occupied.any():
@@ -118,10 +139,12 @@ class Samples:
         return sums
 
     def thinned(self, chances: np.ndarray, rng: np.random.Generator) -> Samples:
-        """Return the subsets with each record of each kept, at all its counts, with its own chance, shape (n,).
+        """Return the subsets with each record of each kept, at all its counts, with its own chance,
+        shape (n,).
 
-        Of Poisson samples this makes Poisson samples at rates that differ. An account of these subsets covers it for
-        sums of vectors whose norms stay within the bound: docs/accounting.md, 3.2.
+        Of Poisson samples this makes Poisson samples at rates that differ. An account of these
+        subsets covers it for sums of vectors whose norms stay within the bound: docs/accounting.md,
+        3.2.
         """
         kept = rng.random(len(self.indices)) < chances[self.indices]
         before = np.concatenate(([0], np.cumsum(kept)))
@@ -147,9 +170,12 @@ class Samples:
         return Sample(self.indices[part], self.counts[part])
 
     def padded(self, width: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return (indices, counts), each of shape (n_subsets, width, by default the least that fits), padded with 0."""
+        """Return (indices, counts), each of shape (n_subsets, width, by default the least that
+        fits), padded with 0."""
         distinct = self.distinct
-        present = np.arange(int(distinct.max(initial=0)) if width is None else width) < distinct[:, None]
+        present = (
+            np.arange(int(distinct.max(initial=0)) if width is None else width) < distinct[:, None]
+        )
         indices = np.zeros(present.shape, dtype=np.intp)
         counts = np.zeros(present.shape)
         indices[present] = self.indices

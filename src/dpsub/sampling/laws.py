@@ -1,4 +1,5 @@
-"""Laws in log space, to a few ulp of the probability where gamma differences lose digits; a record's multiplicity."""
+"""Laws in log space, to a few ulp of the probability where gamma differences lose digits; a
+record's multiplicity."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from scipy.special import betaincinv, gammaln, xlogy
 from dpsub.errors import ArgumentError
 
 LOG_NEGLIGIBLE = -1500.0
-"""States below exp(-1500) are dropped from chains: no double-precision result can contain them (the smallest is
-exp(-745), and a product with a conditional probability only lowers it)."""
+"""States below exp(-1500) are dropped from chains: no double-precision result can contain them (the
+smallest is exp(-745), and a product with a conditional probability only lowers it)."""
 
 
 def _stirling_error(n: np.ndarray) -> np.ndarray:
@@ -49,20 +50,23 @@ def _deviance(x: np.ndarray, mean: np.ndarray) -> np.ndarray:
 def log_binomial(k: np.ndarray | int, n: np.ndarray | int, p: np.ndarray | float) -> np.ndarray:
     """Return log P(Binomial(n, p) = k), elementwise; -inf outside the support.
 
-    Saddle-point form (C. Loader, "Fast and accurate computation of binomial probabilities", 2000): an exact identity in
-    the Stirling error and the deviance, so that no large terms cancel. What is left is the rounding of the logarithm
-    and of n p: relative errors of the probability stay below 6e-13 within 20 standard deviations for n up to 1e6, and
-    reach 2e-11 there at n = 1e9.
+    Saddle-point form (C. Loader, "Fast and accurate computation of binomial probabilities", 2000):
+    an exact identity in the Stirling error and the deviance, so that no large terms cancel. What is
+    left is the rounding of the logarithm and of n p: relative errors of the probability stay below
+    6e-13 within 20 standard deviations for n up to 1e6, and reach 2e-11 there at n = 1e9.
     """
     k, n, p = np.asarray(k, float), np.asarray(n, float), np.asarray(p, float)
     # what does not depend on p is computed once, before it is broadcast
     between, proper = (k > 0) & (k < n), (p > 0) & (p < 1)
     ks, ns, ps = np.where(between, k, 1.0), np.where(between, n, 2.0), np.where(proper, p, 0.5)
     body = (
-        _stirling_error(ns) - _stirling_error(ks) - _stirling_error(ns - ks)
-        - _deviance(ks, ns * ps) - _deviance(ns - ks, ns * (1 - ps))
+        _stirling_error(ns)
+        - _stirling_error(ks)
+        - _stirling_error(ns - ks)
+        - _deviance(ks, ns * ps)
+        - _deviance(ns - ks, ns * (1 - ps))
         + 0.5 * np.log(ns / (2 * np.pi * ks * (ns - ks)))
-    )  # fmt: skip
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         none = np.where(n == 0, 0.0, n * np.log1p(-p))
         every = np.where(n == 0, 0.0, n * np.log(p))
@@ -71,7 +75,8 @@ def log_binomial(k: np.ndarray | int, n: np.ndarray | int, p: np.ndarray | float
 
 
 def binomial_range(n: int, p_low: float, p_high: float) -> tuple[int, int]:
-    """Return limits outside which Binomial(n, p) is negligible for all p between the two (Chernoff's bound)."""
+    """Return limits outside which Binomial(n, p) is negligible for all p between the two
+    (Chernoff's bound)."""
 
     def likely(k: int, p: float) -> bool:
         rest = xlogy(n - k, (n - k) / (n * (1 - p))) if p < 1 else 0.0
@@ -85,20 +90,28 @@ def binomial_range(n: int, p_low: float, p_high: float) -> tuple[int, int]:
     return low, min(max(high, low), n)
 
 
-def log_hypergeometric(k: np.ndarray | int, total: int, marked: np.ndarray | int, drawn: int) -> np.ndarray:
-    """Return log P(k marked among `drawn` taken without replacement from `total`, `marked` of them marked)."""
+def log_hypergeometric(
+    k: np.ndarray | int, total: int, marked: np.ndarray | int, drawn: int
+) -> np.ndarray:
+    """Return log P(k marked among `drawn` taken without replacement from `total`, `marked` of them
+    marked)."""
     k, marked = np.broadcast_arrays(np.asarray(k, float), np.asarray(marked, float))
     p = drawn / total
     support = (k >= 0) & (k <= marked) & (drawn - k >= 0) & (drawn - k <= total - marked)
     if p in (0.0, 1.0):
         return np.where(support, 0.0, -np.inf)
     # ratio of binomial probabilities: valid for every p, accurate for p = drawn / total
-    value = log_binomial(k, marked, p) + log_binomial(drawn - k, total - marked, p) - log_binomial(drawn, total, p)
+    value = (
+        log_binomial(k, marked, p)
+        + log_binomial(drawn - k, total - marked, p)
+        - log_binomial(drawn, total, p)
+    )
     return np.where(support, value, -np.inf)
 
 
 def occupancy_mixture(log_balls: np.ndarray, cells: int) -> np.ndarray:
-    """Log law of the number of occupied cells when a random number of balls falls independently and uniformly.
+    """Log law of the number of occupied cells when a random number of balls falls independently and
+    uniformly.
 
     From log probabilities of 0..d balls to those of 0..min(d, N) of the N `cells`, by the recursion
     P[d + 1][k] = P[d][k] k / N + P[d][k - 1] (1 - (k - 1) / N).
@@ -132,7 +145,8 @@ def mix_rows(log_weights: np.ndarray, log_rows: np.ndarray) -> np.ndarray:
 
 
 def clopper_pearson(hits: int, draws: int, confidence: float) -> tuple[float, float]:
-    """Interval for a probability from `hits` in `draws` trials; each end misses with chance (1 - confidence) / 2."""
+    """Interval for a probability from `hits` in `draws` trials; each end misses with chance (1 -
+    confidence) / 2."""
     miss = (1 - confidence) / 2
     low = float(betaincinv(hits, draws - hits + 1, miss)) if hits > 0 else 0.0
     high = float(betaincinv(hits + 1, draws - hits, 1 - miss)) if hits < draws else 1.0
@@ -141,10 +155,12 @@ def clopper_pearson(hits: int, draws: int, confidence: float) -> tuple[float, fl
 
 @dataclass(frozen=True, eq=False)
 class MultiplicityLaw:
-    """P(L = l) for l = 0..l_max, the law of the number of copies of one fixed record (w_u in MUST, Theorem 5).
+    """P(L = l) for l = 0..l_max, the law of the number of copies of one fixed record (w_u in MUST,
+    Theorem 5).
 
-    It is all that privacy analysis needs to know of a sampler that treats all records alike. `log_pmf`, shape (l_max +
-    1,), holds natural logarithms of the probabilities, -inf for impossible counts; they must sum to 1 within 1e-9.
+    It is all that privacy analysis needs to know of a sampler that treats all records alike.
+    `log_pmf`, shape (l_max + 1,), holds natural logarithms of the probabilities, -inf for
+    impossible counts; they must sum to 1 within 1e-9.
 
     Examples
     --------
@@ -155,12 +171,15 @@ class MultiplicityLaw:
     >>> round(law.eta, 12), round(law.mean, 12)
     (0.4375, 0.5)
     """
+
     log_pmf: np.ndarray
 
     def __post_init__(self) -> None:
         log_pmf = np.array(self.log_pmf, dtype=float)
         if log_pmf.ndim != 1 or log_pmf.size == 0 or np.isnan(log_pmf).any():
-            raise ArgumentError(f"a multiplicity law is a 1-d array without NaN, got shape {log_pmf.shape}")
+            raise ArgumentError(
+                f"a multiplicity law is a 1-d array without NaN, got shape {log_pmf.shape}"
+            )
         total = float(np.exp(log_pmf).sum())
         if abs(total - 1) > 1e-9:
             raise ArgumentError(f"a multiplicity law must sum to 1, got a sum of {total!r}")
@@ -169,7 +188,8 @@ class MultiplicityLaw:
 
     @classmethod
     def single(cls, inclusion_probability: float) -> MultiplicityLaw:
-        """Return the law of a sampler that takes a record at most once (Poisson, without replacement)."""
+        """Return the law of a sampler that takes a record at most once (Poisson, without
+        replacement)."""
         with np.errstate(divide="ignore"):
             return cls(np.array([np.log1p(-inclusion_probability), np.log(inclusion_probability)]))
 

@@ -26,15 +26,21 @@ class _OfFixedSize(FrameSampler):
 
     @classmethod
     def examples(cls) -> list[tuple[FrameSampler, Frame]]:
-        return [(cls(3), Frame(6, sizes=np.array([1.0, 2, 2, 3, 5, 30]))), (cls(2), Frame(5, sizes=np.ones(5)))]
+        return [
+            (cls(3), Frame(6, sizes=np.array([1.0, 2, 2, 3, 5, 30]))),
+            (cls(2), Frame(5, sizes=np.ones(5))),
+        ]
 
 
 @dataclass(frozen=True)
 class PpsSystematic(_OfFixedSize):
-    """m records: points one unit apart, from a uniform start, on the cumulated inclusion probabilities in frame order.
+    """m records: points one unit apart, from a uniform start, on the cumulated inclusion
+    probabilities in frame order.
 
-    Joint inclusion depends on the order, and many samples are impossible, also where all sizes are equal.
+    Joint inclusion depends on the order, and many samples are impossible, also where all sizes are
+    equal.
     """
+
     name, label = "pps_systematic", "PPS systematic"
 
     def law(self, frame: Frame) -> dict[Counts, float]:
@@ -47,7 +53,9 @@ class PpsSystematic(_OfFixedSize):
         )
 
     def _at(self, ends: np.ndarray, start: float) -> np.ndarray:
-        return np.minimum(np.searchsorted(ends, start + np.arange(self.m), side="right"), len(ends) - 1)
+        return np.minimum(
+            np.searchsorted(ends, start + np.arange(self.m), side="right"), len(ends) - 1
+        )
 
     def drawer(self, frame: Frame) -> Drawer:
         ends = np.cumsum(self.inclusion_probabilities(frame))
@@ -56,20 +64,25 @@ class PpsSystematic(_OfFixedSize):
 
 @dataclass(frozen=True)
 class PpsConditionalPoisson(_OfFixedSize):
-    """m records: Poisson trials given that m succeed, with odds that make the inclusion probabilities as wanted.
+    """m records: Poisson trials given that m succeed, with odds that make the inclusion
+    probabilities as wanted.
 
-    P(S) is proportional to the product of its members' odds: of all designs with these inclusion probabilities it has
-    the largest entropy, and with equal sizes it is simple random sampling.
+    P(S) is proportional to the product of its members' odds: of all designs with these inclusion
+    probabilities it has the largest entropy, and with equal sizes it is simple random sampling.
     """
+
     name, label = "pps_conditional_poisson", "PPS conditional Poisson"
 
     def law(self, frame: Frame) -> dict[Counts, float]:
         certain, rest, odds = self._odds(frame)
-        chances = [(chosen, float(np.prod(odds[list(chosen)])))
-                   for chosen in combinations(range(len(rest)), self.m - len(certain))]  # fmt: skip
+        chances = [
+            (chosen, float(np.prod(odds[list(chosen)])))
+            for chosen in combinations(range(len(rest)), self.m - len(certain))
+        ]
         total = sum(chance for _, chance in chances)
         return collected(
-            (counts_of(frame.n, [*certain, *rest[list(chosen)]]), chance / total) for chosen, chance in chances
+            (counts_of(frame.n, [*certain, *rest[list(chosen)]]), chance / total)
+            for chosen, chance in chances
         )
 
     def drawer(self, frame: Frame) -> Drawer:
@@ -87,7 +100,8 @@ class PpsConditionalPoisson(_OfFixedSize):
         return draw
 
     def _odds(self, frame: Frame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return units taken for certain, the others, and their odds, scaled so that polynomials stay near 1."""
+        """Return units taken for certain, the others, and their odds, scaled so that polynomials
+        stay near 1."""
         pi = self.inclusion_probabilities(frame)
         certain, rest = np.flatnonzero(pi >= 1), np.flatnonzero(pi < 1)
         return certain, rest, conditional_odds(pi[rest], self.m - len(certain))
@@ -95,7 +109,9 @@ class PpsConditionalPoisson(_OfFixedSize):
 
 @dataclass(frozen=True)
 class PpsWithReplacement(_OfFixedSize):
-    """m independent draws, each with chances proportional to size; a record may come several times."""
+    """m independent draws, each with chances proportional to size; a record may come several
+    times."""
+
     name, label = "pps_with_replacement", "PPS with replacement"
 
     def inclusion_probabilities(self, frame: Frame) -> np.ndarray:
@@ -117,7 +133,8 @@ class PpsWithReplacement(_OfFixedSize):
 
 
 def conditional_odds(pi: np.ndarray, m: int) -> np.ndarray:
-    """Return odds of Poisson trials whose inclusion probabilities, given m successes, are `pi` (they sum to m).
+    """Return odds of Poisson trials whose inclusion probabilities, given m successes, are `pi`
+    (they sum to m).
 
     Each odds are multiplied by wanted over found inclusion probability, until all agree to 1e-12.
     """
@@ -131,11 +148,14 @@ def conditional_odds(pi: np.ndarray, m: int) -> np.ndarray:
         if np.max(np.abs(found / pi - 1)) < 1e-12:
             return odds
         odds = odds * pi / found
-    raise NumericalError(f"odds of conditional Poisson sampling must settle, got an error of {np.max(found - pi):g}")
+    raise NumericalError(
+        f"odds of conditional Poisson sampling must settle, got an error of {np.max(found - pi):g}"
+    )
 
 
 def _conditional_inclusion(odds: np.ndarray, m: int) -> np.ndarray:
-    """P(i in S) = w_i E_{m-1}(others) / E_m(all), from the polynomials of the units before and behind i."""
+    """P(i in S) = w_i E_{m-1}(others) / E_m(all), from the polynomials of the units before and
+    behind i."""
     front, back = _tail_polynomials(odds[::-1], m)[::-1], _tail_polynomials(odds, m)
     # front[i]: polynomials of units 0..i-1; back[i + 1]: of units i+1..
     without = np.einsum("ij,ij->i", front[:-1, :m], back[1:, :m][:, ::-1])

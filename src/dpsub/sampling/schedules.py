@@ -1,7 +1,8 @@
-"""Schedules: plans of samples over the steps of an epoch, which may depend on each other; epochs are independent.
+"""Schedules: plans of samples over the steps of an epoch, which may depend on each other; epochs
+are independent.
 
-Records come in an order that is fixed, so that an added one is the last: where a plan goes by a record's place, those
-of the others stay.
+Records come in an order that is fixed, so that an added one is the last: where a plan goes by a
+record's place, those of the others stay.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from dpsub.sampling.laws import LOG_NEGLIGIBLE, MultiplicityLaw, binomial_range,
 
 
 class Schedule(abc.ABC):
-    """Who is in which step of an epoch.  Subclasses are frozen dataclasses whose fields are public facts."""
+    """Who is in which step of an epoch. Subclasses are frozen dataclasses whose fields are public
+    facts."""
 
     name: ClassVar[str]  # identifier in configuration, records and results
-    label: ClassVar[str]  # how figures and tables show it, as the next three, which are in Matplotlib's words
+    # how figures and tables show it, as the next three, which are in Matplotlib's words
+    label: ClassVar[str]
     colour: ClassVar[str]
     marker: ClassVar[str]
     line_style: ClassVar[Any] = "-"
@@ -39,7 +42,9 @@ class Schedule(abc.ABC):
     @classmethod
     def of_sizes(cls, n: int, **sizes: int | None) -> Self:
         """Return the schedule of n records with these sizes; what it has no use for is ignored."""
-        missing = [f"{name}, the {what}" for name, what in cls.sizes.items() if sizes.get(name) is None]
+        missing = [
+            f"{name}, the {what}" for name, what in cls.sizes.items() if sizes.get(name) is None
+        ]
         if missing:
             raise ArgumentError(f"{cls.name} needs {' and '.join(missing)}, got none")
         n = checks.integer("n", n, at_least=1)
@@ -58,7 +63,8 @@ class Schedule(abc.ABC):
 
     @abc.abstractmethod
     def steps_per_epoch(self, n: int | None) -> int:
-        """Number of steps of one epoch on n records; ArgumentError if n is needed and not given, or does not fit."""
+        """Number of steps of one epoch on n records; ArgumentError if n is needed and not given, or
+        does not fit."""
 
     @property
     @abc.abstractmethod
@@ -67,11 +73,13 @@ class Schedule(abc.ABC):
 
     @abc.abstractmethod
     def log_distinct_law(self, n: int) -> np.ndarray:
-        """Log probabilities of the number of records, 0..d_max, in the first step of an epoch: none has more."""
+        """Log probabilities of the number of records, 0..d_max, in the first step of an epoch: none
+        has more."""
 
     @abc.abstractmethod
     def _drawn(self, n: int, steps: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Indices of the records in `steps` steps, one step after the other, and how many there are in each."""
+        """Indices of the records in `steps` steps, one step after the other, and how many there are
+        in each."""
 
     def distinct_law(self, n: int) -> np.ndarray:
         """Probabilities of the number of records in the first step of an epoch."""
@@ -89,17 +97,22 @@ class Schedule(abc.ABC):
     def draw_block(self, frame: Frame, n_subsets: int, rng: np.random.Generator) -> Samples:
         """Draw `n_subsets` consecutive steps, from the beginning of an epoch on."""
         self.steps_per_epoch(frame.n)  # the frame must fit
-        return _samples(*self._drawn(frame.n, checks.integer("n_subsets", n_subsets, at_least=1), rng))
+        return _samples(
+            *self._drawn(frame.n, checks.integer("n_subsets", n_subsets, at_least=1), rng)
+        )
 
 
 def _samples(indices: np.ndarray, sizes: np.ndarray) -> Samples:
     """Subsets of these sizes, in which no record is twice."""
-    return Samples(indices, np.ones(len(indices), dtype=np.int32), np.concatenate(([0], np.cumsum(sizes))))
+    return Samples(
+        indices, np.ones(len(indices), dtype=np.int32), np.concatenate(([0], np.cumsum(sizes)))
+    )
 
 
 @dataclass(frozen=True)
 class RandomAllocation(Schedule):
-    """Every record goes to k of the t steps of an epoch, all choices alike, independently of the others.
+    """Every record goes to k of the t steps of an epoch, all choices alike, independently of the
+    others.
 
     References
     ----------
@@ -113,11 +126,16 @@ class RandomAllocation(Schedule):
     label, colour, marker = "random allocation", "#332288", "h"
     line_style = (0, (6, 1.2, 1, 1.2, 1, 1.2))
     relation = Relation.ADD_REMOVE
-    options: ClassVar = {"t": "steps of an epoch", "k": "steps of an epoch that a record is in (default: 1)"}
+    options: ClassVar = {
+        "t": "steps of an epoch",
+        "k": "steps of an epoch that a record is in (default: 1)",
+    }
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "t", checks.integer("t", self.t, at_least=1))
-        object.__setattr__(self, "k", checks.integer("k", self.k, at_least=1, at_most=self.t, at_most_name="t"))
+        object.__setattr__(
+            self, "k", checks.integer("k", self.k, at_least=1, at_most=self.t, at_most_name="t")
+        )
 
     @classmethod
     def _of_sizes(cls, n: int, sizes: dict[str, int]) -> Self:
@@ -141,7 +159,11 @@ class RandomAllocation(Schedule):
         epochs = -(-steps // self.t)
         rows = epochs * n
         # one step a record needs no sorting of each record's steps
-        places = uniform(rng, self.t, rows) if self.k == 1 else distinct_rows(rng, self.t, np.full(rows, self.k))
+        places = (
+            uniform(rng, self.t, rows)
+            if self.k == 1
+            else distinct_rows(rng, self.t, np.full(rows, self.k))
+        )
         places = places + self.t * np.repeat(np.arange(epochs), n * self.k)
         taken = np.flatnonzero(places < steps)
         order = taken[np.argsort(places[taken], kind="stable")]
@@ -150,8 +172,8 @@ class RandomAllocation(Schedule):
 
 @dataclass(frozen=True)
 class Shuffle(Schedule):
-    """All records in a uniformly random order, drawn again for every epoch, m of them a step; the last step gets what
-    is left."""
+    """All records in a uniformly random order, drawn again for every epoch, m of them a step; the
+    last step gets what is left."""
 
     m: int
 
@@ -189,7 +211,8 @@ class Shuffle(Schedule):
 
 @dataclass(frozen=True)
 class Deterministic(Schedule):
-    """m records a step (None: all of them), in their own order, the same in every epoch: nothing amplifies."""
+    """m records a step (None: all of them), in their own order, the same in every epoch: nothing
+    amplifies."""
 
     m: int | None = None
 
@@ -224,13 +247,13 @@ class Deterministic(Schedule):
 
 @dataclass(frozen=True)
 class CyclicPoisson(Schedule):
-    """Records are dealt in turn to `cycle` groups; step i of an epoch, `cycle` steps, takes each record of group i with
-    probability `rate`, independently.
+    """Records are dealt in turn to `cycle` groups; step i of an epoch, `cycle` steps, takes each
+    record of group i with probability `rate`, independently.
 
     References
     ----------
-    Choquette-Choo et al., arXiv 2306.08153, where it goes with noise that is correlated within a cycle; here the noise
-    of all steps is independent.
+    Choquette-Choo et al., arXiv 2306.08153, where it goes with noise that is correlated within a
+    cycle; here the noise of all steps is independent.
     """
 
     rate: float
@@ -241,7 +264,10 @@ class CyclicPoisson(Schedule):
     line_style = (0, (6, 1.5, 2, 1.5))
     relation = Relation.ADD_REMOVE
     sizes: ClassVar = {"cycle": "number of groups", "m": "expected size of a step"}
-    options: ClassVar = {"rate": "probability of each record of a group", "cycle": "number of groups"}
+    options: ClassVar = {
+        "rate": "probability of each record of a group",
+        "cycle": "number of groups",
+    }
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", checks.real("rate", self.rate, at_least=0, at_most=1))
@@ -283,8 +309,8 @@ class CyclicPoisson(Schedule):
 
 @dataclass(frozen=True)
 class TruncatedPoisson(Sampler):
-    """Include each record independently with probability `rate`; if these are more than `max_batch`, keep so many of
-    them, all subsets alike.  Steps are independent.
+    """Include each record independently with probability `rate`; if these are more than
+    `max_batch`, keep so many of them, all subsets alike. Steps are independent.
 
     References
     ----------
@@ -298,16 +324,24 @@ class TruncatedPoisson(Sampler):
     label, colour, marker = "truncated Poisson", "#AA4499", "d"
     line_style = (0, (6, 1.5, 1, 1.5))
     relation = Relation.ADD_REMOVE
-    sizes: ClassVar = {"max_batch": "largest size of a sample", "m": "expected size of the sample before it is cut"}
+    sizes: ClassVar = {
+        "max_batch": "largest size of a sample",
+        "m": "expected size of the sample before it is cut",
+    }
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", checks.real("rate", self.rate, at_least=0, at_most=1))
-        object.__setattr__(self, "max_batch", checks.integer("max_batch", self.max_batch, at_least=1))
+        object.__setattr__(
+            self, "max_batch", checks.integer("max_batch", self.max_batch, at_least=1)
+        )
 
     @classmethod
     def of_sizes(cls, n: int, **sizes: int | None) -> Self:
         n, given = checks.integer("n", n, at_least=1), cls._given(sizes, cls.sizes)
-        return cls(checks.integer("m", given["m"], at_least=1, at_most=n, at_most_name="n") / n, given["max_batch"])
+        return cls(
+            checks.integer("m", given["m"], at_least=1, at_most=n, at_most_name="n") / n,
+            given["max_batch"],
+        )
 
     @classmethod
     def family(cls, n: int | None, **sizes: int | None) -> Family:
@@ -325,7 +359,8 @@ class TruncatedPoisson(Sampler):
         return _samples(distinct_rows(rng, frame.n, kept), kept)
 
     def multiplicity_law(self, n: int) -> MultiplicityLaw:
-        """A record is kept with probability rate E min(1, max_batch / (1 + K)), K ~ Binomial(n - 1, rate)."""
+        """A record is kept with probability rate E min(1, max_batch / (1 + K)), K ~ Binomial(n - 1,
+        rate)."""
         others = checks.integer("n", n, at_least=1) - 1
         low, high = binomial_range(others, self.rate, self.rate) if others else (0, 0)
         k = np.arange(low, high + 1)
@@ -342,7 +377,9 @@ class TruncatedPoisson(Sampler):
 
 def _batches(name: str, n: int | None, m: int) -> int:
     if n is None:
-        raise ArgumentError(f"the number of records n is needed for {name} in steps of m = {m}, got none; give n")
+        raise ArgumentError(
+            f"the number of records n is needed for {name} in steps of m = {m}, got none; give n"
+        )
     checks.integer("m", m, at_most=n, at_most_name="n")
     return -(-n // m)
 

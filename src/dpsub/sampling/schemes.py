@@ -40,7 +40,9 @@ def _steps(n: int, m: int, epochs: int) -> int:
 SCHEMES: dict[str, Callable[[int, int, int], Plan]] = {
     "poisson": lambda n, m, epochs: Poisson(m / n),
     # three standard deviations above the mean: about one batch in a thousand is cut
-    "truncated_poisson": lambda n, m, epochs: TruncatedPoisson(m / n, min(n, m + math.ceil(3 * math.sqrt(m)))),
+    "truncated_poisson": lambda n, m, epochs: TruncatedPoisson(
+        m / n, min(n, m + math.ceil(3 * math.sqrt(m)))
+    ),
     "wor": lambda n, m, epochs: Wor(m),
     "wr": lambda n, m, epochs: Wr(m),
     "must_ow": lambda n, m, epochs: MustOW(2 * m, m),
@@ -56,7 +58,8 @@ SCHEMES: dict[str, Callable[[int, int, int], Plan]] = {
 
 
 def scheme(name: str, n: int, m: int, epochs: int) -> tuple[Plan, int]:
-    """Return the sampler or schedule called `name` in `SCHEMES`, and the steps of all epochs, n / m each, rounded up.
+    """Return the sampler or schedule called `name` in `SCHEMES`, and the steps of all epochs, n / m
+    each, rounded up.
 
     Raises
     ------
@@ -72,7 +75,8 @@ def scheme(name: str, n: int, m: int, epochs: int) -> tuple[Plan, int]:
 
 
 def fresh_steps(share: float, epochs: float) -> int:
-    """Return how many batches, each drawn afresh with this share of all records, make so many epochs, rounded up.
+    """Return how many batches, each drawn afresh with this share of all records, make so many
+    epochs, rounded up.
 
     Examples
     --------

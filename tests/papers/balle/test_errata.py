@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from dpsub import noise
-from dpsub.amplification import Bound, DeclaredProfile, amplified_epsilon, base_epsilon, theorem_14, translate
+from dpsub.amplification import (
+    Bound,
+    DeclaredProfile,
+    amplified_epsilon,
+    base_epsilon,
+    theorem_14,
+    translate,
+)
 from dpsub.amplification.small_universes import BoundRow
 from dpsub.divergences import hockey_stick, maximal_coupling, moment_from_profiles, tail_rate
 from dpsub.divergences.universes import membership_loss, multinomial, sample_law
@@ -39,7 +46,8 @@ def test_bl2_the_printed_multinomial_law_is_zero() -> None:
     for sample, probability in sample_law("wr", data, 2).items():
         assert multinomial(data, sample, printed=True) == 0 < probability
         assert multinomial(data, sample) == pytest.approx(probability)
-    assert multinomial((1, 1), (1, 1), printed=True) == pytest.approx(0.5)  # right if the universe is the data set
+    # right if the universe is the data set
+    assert multinomial((1, 1), (1, 1), printed=True) == pytest.approx(0.5)
 
 
 def test_bl3_a_sample_that_holds_a_record_is_no_smaller_sample_and_one_more() -> None:
@@ -75,7 +83,9 @@ def test_bl6_the_largest_moment_is_below_the_moment_of_the_largest_profile() -> 
     def largest(epsilon: np.ndarray) -> np.ndarray:
         return np.maximum(laplace.log_delta(epsilon), gaussian.log_delta(epsilon))
 
-    found = moment_from_profiles(largest, largest, 1.0, end=12.0, rate=tail_rate(gaussian.log_delta, 12.0))
+    found = moment_from_profiles(
+        largest, largest, 1.0, end=12.0, rate=tail_rate(gaussian.log_delta, 12.0)
+    )
     moments = max(math.exp(profile.log_moment(1.0)) for profile in (laplace, gaussian))
     assert moments == pytest.approx(1.8573, abs=5e-5)
     assert found.lower == pytest.approx(1.9027, abs=5e-5)
@@ -86,7 +96,8 @@ def test_bl7_theorem_14_looks_below_epsilon_0() -> None:
     base = float(theorem_14(0.1, 4).epsilon_base(0.03))
     orders = [base + math.log(1 / 9 * (4 / k - 1)) for k in (1, 2, 3)]
     assert min(orders) < -2.5
-    printed = -math.expm1((-3 - 1) / 2)  # the formula for the Laplace mechanism with theta = 1, at epsilon = -3
+    # the formula for the Laplace mechanism with theta = 1, at epsilon = -3
+    printed = -math.expm1((-3 - 1) / 2)
     assert printed == pytest.approx(0.8647, abs=5e-5)
     assert float(noise.of("laplace", 1.0).delta(-3.0)) == pytest.approx(0.9502, abs=5e-5)
 

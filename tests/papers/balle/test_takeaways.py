@@ -10,13 +10,18 @@ from tests.papers.cells import cells
 
 
 def test_statements_are_counted() -> None:
-    """By their verdicts, as everywhere: a statement that the paper's formula gives may be refuted all the same."""
+    """By their verdicts, as everywhere: a statement that the paper's formula gives may be refuted
+    all the same."""
     rows = [
-        ("B016", "holds", 1, 1.0, "proved", ""), ("B022", "holds", 0, 1.0, "fails", "BL3"),
+        ("B016", "holds", 1, 1.0, "proved", ""),
+        ("B022", "holds", 0, 1.0, "fails", "BL3"),
         ("B024", "holds", 1, 0.0, "refuted", "BL5"),
-    ]  # fmt: skip
-    assert counted_claims(Tables({"claims": cells("claim column stated consistent verdict erratum", *rows)})) == (
-        "**Statements.** Of 3 statements that were put to a computation 2 fail as printed; 1 of the 2 that have a "
+    ]
+    assert counted_claims(
+        Tables({"claims": cells("claim column stated consistent verdict erratum", *rows)})
+    ) == (
+        "**Statements.** Of 3 statements that were put to a computation 2 fail as printed; 1 of "
+        "the 2 that have a "
         "corrected form hold with it (BL3, BL5)."
     )
 
@@ -27,34 +32,58 @@ def test_a_theorem_that_fails_is_named() -> None:
         return summary.bounds(Tables({"claims": cells("claim column stated", *rows)}))
 
     assert "exceeds the bound of Theorems 8, 9, 10, 11 and 14." in said(1, 1, 1, 1, 1)
-    assert "Theorems 8, 10, 11 and 14. Some mechanism exceeds that of Theorem 9 as printed." in said(1, 0, 1, 1, 1)
+    assert (
+        "Theorems 8, 10, 11 and 14. Some mechanism exceeds that of Theorem 9 as printed."
+    ) in said(1, 0, 1, 1, 1)
 
 
 @pytest.mark.parametrize(
-    ("ratio", "words"), [(1.0, "attains the bound of Theorem 8 and Theorem 14."), (0.9, "Theorem 14 (90.0 % of it)")]
+    ("ratio", "words"),
+    [(1.0, "attains the bound of Theorem 8 and Theorem 14."), (0.9, "Theorem 14 (90.0 % of it)")],
 )
 def test_attained_bounds(ratio: float, words: str) -> None:
-    rows = [(theorem, "poisson", "a", "a", "attained_at_positive_epsilon", value)
-            for theorem, value in (("Theorem 8", 1.0), ("Theorem 14", ratio))]  # fmt: skip
+    rows = [
+        (theorem, "poisson", "a", "a", "attained_at_positive_epsilon", value)
+        for theorem, value in (("Theorem 8", 1.0), ("Theorem 14", ratio))
+    ]
     table = cells("theorem sampler base_relation relation column rigorous", *rows)
     assert words in summary.attained(Tables({"table1": table}))
 
 
 @pytest.mark.parametrize(
     ("by_size", "printed", "words", "loose"),
-    [(1.0, 0.8, "equals the largest loss on these designs, whereas that of Theorem 14", "Theorem 14 (down to 0.80"),
-     (0.9, 0.8, "at most 1.11 times the largest loss", "Theorem 2 given the size (down to 0.90"),
-     (0.8, 0.9, "", "0.90 of it")],
-)  # fmt: skip
-def test_the_optimum_decides_which_bound_is_tight(by_size: float, printed: float, words: str, loose: str) -> None:
-    rows = [(name, "4", "0.1", "", "1", "0", "0.5", "ratio_to_bound", ratio) for name, ratio in (
-        ("Theorem 2 given the size", by_size), ("Theorem 14", printed), ("Theorem 14", 1.0))]  # fmt: skip
-    tables = Tables({"optimum": cells("theorem n rate m epsilon0 delta0 epsilon column rigorous", *rows)})
+    [
+        (
+            1.0,
+            0.8,
+            "equals the largest loss on these designs, whereas that of Theorem 14",
+            "Theorem 14 (down to 0.80",
+        ),
+        (0.9, 0.8, "at most 1.11 times the largest loss", "Theorem 2 given the size (down to 0.90"),
+        (0.8, 0.9, "", "0.90 of it"),
+    ],
+)
+def test_the_optimum_decides_which_bound_is_tight(
+    by_size: float, printed: float, words: str, loose: str
+) -> None:
+    rows = [
+        (name, "4", "0.1", "", "1", "0", "0.5", "ratio_to_bound", ratio)
+        for name, ratio in (
+            ("Theorem 2 given the size", by_size),
+            ("Theorem 14", printed),
+            ("Theorem 14", 1.0),
+        )
+    ]
+    tables = Tables(
+        {"optimum": cells("theorem n rate m epsilon0 delta0 epsilon column rigorous", *rows)}
+    )
     said = summary.poisson_substitution(tables)
     assert words in said
     assert bool(said) == bool(words)
     assert loose in summary.tight(tables)
-    assert ("everywhere for Theorem 2 given the size; it stays" in summary.tight(tables)) == (by_size == 1)
+    assert ("everywhere for Theorem 2 given the size; it stays" in summary.tight(tables)) == (
+        by_size == 1
+    )
 
 
 def test_a_run_without_tables_says_nothing() -> None:

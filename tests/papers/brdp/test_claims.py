@@ -1,4 +1,5 @@
-"""Experiments, artefacts and claims of Jiang et al. at small sizes, and planted faults that turn the claims."""
+"""Experiments, artefacts and claims of Jiang et al. at small sizes, and planted faults that turn
+the claims."""
 
 from __future__ import annotations
 
@@ -21,28 +22,54 @@ from dpsub.reproduce.report.takeaways import Tables, read_cells
 from dpsub.reproduce.verdicts import compare
 from tests.experiment_runs import CONFIG, settings_of
 
-PANELS = [{**panel, "epsilons": [panel["epsilon"]]} for panel in settings_of("brdp_adult")["panels"]
-          if panel["panel"] in "aef"]  # fmt: skip
+PANELS = [
+    {**panel, "epsilons": [panel["epsilon"]]}
+    for panel in settings_of("brdp_adult")["panels"]
+    if panel["panel"] in "aef"
+]
 SMALLER: dict[str, dict[str, Any]] = {
-    "brdp_noise": {"n_samples": 20000}, "brdp_rates": {"points": 4, "deltas": [1e-5]},
+    "brdp_noise": {"n_samples": 20000},
+    "brdp_rates": {"points": 4, "deltas": [1e-5]},
     "brdp_acceptance": {"epsilon_min": 4, "epsilon_max": 4.6, "points": 2, "exact_points": 2},
     "brdp_composition": {"n_compositions": [1, 2, 5, 100]},
     "brdp_sampling": {"sizes": [300, 3000], "exact_sizes": [300], "exact_rates": [0.5]},
     "brdp_adult": {"repeats": 100, "panels": PANELS},
-    "brdp_map": {"epsilons": [2], "bounds": [0.2, 1], "n_compositions": [1],
-                 "frontier": {"epsilon": 1, "bound": 1, "n_compositions": [1]}},
-    "brdp_times": {"turns": 1, "times": [2]}, "brdp_audit": {"draws": 20000},
-    "brdp_checks": {"draws": 100000, "n_compositions": [1, 2, 10],
-                    "guarantees": [g for g in settings_of("brdp_checks")["guarantees"] if g["kernel"] == "lap"]},
-}  # fmt: skip
+    "brdp_map": {
+        "epsilons": [2],
+        "bounds": [0.2, 1],
+        "n_compositions": [1],
+        "frontier": {"epsilon": 1, "bound": 1, "n_compositions": [1]},
+    },
+    "brdp_times": {"turns": 1, "times": [2]},
+    "brdp_audit": {"draws": 20000},
+    "brdp_checks": {
+        "draws": 100000,
+        "n_compositions": [1, 2, 10],
+        "guarantees": [g for g in settings_of("brdp_checks")["guarantees"] if g["kernel"] == "lap"],
+    },
+}
 # the two data sets share all code but their names
-NAMES = tuple(name for name in EXPERIMENTS.names() if name.startswith("brdp_") and name != "brdp_gowalla")
+NAMES = tuple(
+    name for name in EXPERIMENTS.names() if name.startswith("brdp_") and name != "brdp_gowalla"
+)
 ARTEFACTS = [name for name in REGISTRY.names() if name.startswith("brdp/")]
 FAILING = {
-    "T1.Gau-DP.eps.1e-5", "T1.Gau-DP.eps.1e-10", "T1.Lap-BRDP.eps.1e-5", "T1.Lap-BRDP.eps.1e-10",
-    "T1.order.gaubrdp_min", "C.fig5.lower", "C.fig6b.X", "C.fig7.smp", "C.thm1", "C.prop2", "C.thm2",
-    "C.eq10", "C.thm3", "C.alg3", "C.prop7",
-}  # fmt: skip
+    "T1.Gau-DP.eps.1e-5",
+    "T1.Gau-DP.eps.1e-10",
+    "T1.Lap-BRDP.eps.1e-5",
+    "T1.Lap-BRDP.eps.1e-10",
+    "T1.order.gaubrdp_min",
+    "C.fig5.lower",
+    "C.fig6b.X",
+    "C.fig7.smp",
+    "C.thm1",
+    "C.prop2",
+    "C.thm2",
+    "C.eq10",
+    "C.thm3",
+    "C.alg3",
+    "C.prop7",
+}
 Frames = dict[str, pd.DataFrame]
 
 
@@ -50,16 +77,25 @@ Frames = dict[str, pd.DataFrame]
 def records(tmp_path_factory: pytest.TempPathFactory) -> Frames:
     path = tmp_path_factory.mktemp("data") / "gains.parquet"
     gains = adult_gains.stand_in()
-    individuals.write(gains, path, dataset="adult_gains", label="synthetic", sources={}, events=len(gains),
-                      attributes=15)  # fmt: skip
+    individuals.write(
+        gains,
+        path,
+        dataset="adult_gains",
+        label="synthetic",
+        sources={},
+        events=len(gains),
+        attributes=15,
+    )
     found = {}
     for name in NAMES:
         experiment = EXPERIMENTS.get(name)()
         data = dict.fromkeys(experiment.needs_data, path)
         parts = [
-            experiment.compute(SMALLER.get(name), variant=variant, seed=CONFIG["seed"], data=data)
-            .assign(variant=variant, data="synthetic" if data else "") for variant in experiment.variants
-        ]  # fmt: skip
+            experiment.compute(
+                SMALLER.get(name), variant=variant, seed=CONFIG["seed"], data=data
+            ).assign(variant=variant, data="synthetic" if data else "")
+            for variant in experiment.variants
+        ]
         found[name] = pd.concat(parts, ignore_index=True)
         assert not found[name].isna().to_numpy().any()
     return {**found, "brdp_gowalla": found["brdp_adult"].copy()}
@@ -69,7 +105,9 @@ def verdicts(records: Frames, **changes: dict[str, Any]) -> pd.DataFrame:
     """Return what the claims get as stated, with the published settings and changes of them."""
     claims = REGISTRY.get("brdp/claims")()
     values = all_values(claims, records, settings.merge(CONFIG["experiments"], changes))
-    return compare(printed_rows(claims), values, ("claim",), ("synthetic",)).query("variant == 'stated'")
+    return compare(printed_rows(claims), values, ("claim",), ("synthetic",)).query(
+        "variant == 'stated'"
+    )
 
 
 def test_every_claim_has_a_verdict(records: Frames) -> None:
@@ -79,21 +117,31 @@ def test_every_claim_has_a_verdict(records: Frames) -> None:
     assert set(claims.index) == {claim.claim for claim in STATEMENTS}
     # ties, which turn C.fig7.always, are in panels that are left out
     assert set(claims.index[claims["verdict"].isin(("fails", "refuted"))]) == FAILING
-    assert set(claims.index[claims["verdict"] == "refuted"]) == {"C.fig5.lower", "C.prop2", "C.thm2", "C.thm3"}
+    assert set(claims.index[claims["verdict"] == "refuted"]) == {
+        "C.fig5.lower",
+        "C.prop2",
+        "C.thm2",
+        "C.thm3",
+    }
     assert set(claims.index[claims["verdict"] == "holds"]) == set(claims.index) - FAILING
 
 
 def test_the_size_of_a_stand_in_is_not_set_next_to_the_papers(records: Frames) -> None:
     def unused(**data: str) -> pd.DataFrame:
-        mine = {name: frame.assign(data=data.get(name, "synthetic")) for name, frame in records.items()}
+        mine = {
+            name: frame.assign(data=data.get(name, "synthetic")) for name, frame in records.items()
+        }
         found = verdicts(mine)
         return found[(found["kind"] == "setting") & (found["verdict"] != "used")].set_index("row")
 
-    sizes = {f"P.Sec8.1.{name}" for name in ("adult_records", "adult_attributes", "gowalla_checkins")}
+    sizes = {
+        f"P.Sec8.1.{name}" for name in ("adult_records", "adult_attributes", "gowalla_checkins")
+    }
     synthetic = unused()
     assert set(synthetic.index) == sizes and synthetic["value"].isna().all()
     assert synthetic["note"].str.startswith("not the real data but synthetic").all()
-    part = unused(brdp_adult="real", brdp_gowalla="subset")  # a part of the paper's own file is shown
+    # a part of the paper's own file is shown
+    part = unused(brdp_adult="real", brdp_gowalla="subset")
     assert part.index[-1] == "P.Sec8.1.gowalla_checkins" and part["value"].notna().all()
 
 
@@ -112,7 +160,9 @@ def test_numbers_of_table_1_are_those_that_its_claims_name() -> None:
         assert float(words[cell["claim"]].split("delta=")[1].split()[0]) == float(cell["delta"])
 
 
-def changed(name: str, column: str, change: Callable[[pd.Series], Any], **where: object) -> Callable[[Frames], Frames]:
+def changed(
+    name: str, column: str, change: Callable[[pd.Series], Any], **where: object
+) -> Callable[[Frames], Frames]:
     def apply(records: Frames) -> Frames:
         frame = records[name].copy()
         chosen = (frame[list(where)] == pd.Series(where)).all(axis=1)
@@ -128,11 +178,20 @@ def composed(factor: float, method: str) -> Callable[[Frames], Frames]:
 
 
 FAULTS: dict[str, Callable[[Frames], Frames]] = {
-    **{f"T1.{name}.eps.{delta}": composed(factor, method) for delta in ("1e-5", "1e-10") for name, factor, method in (
-        ("Lap-DP", 1.1, "lap_dp"), ("Gau-BRDP", 1.1, "gau_br"), ("SMP-Lap-BRDP", 10, "lap_smp"),
-        ("SMP-Gau-BRDP", 10, "gau_smp"))},
+    **{
+        f"T1.{name}.eps.{delta}": composed(factor, method)
+        for delta in ("1e-5", "1e-10")
+        for name, factor, method in (
+            ("Lap-DP", 1.1, "lap_dp"),
+            ("Gau-BRDP", 1.1, "gau_br"),
+            ("SMP-Lap-BRDP", 10, "lap_smp"),
+            ("SMP-Gau-BRDP", 10, "gau_smp"),
+        )
+    },
     "T1.order.smp": composed(0.1, "gau_smp"),
-    "C.fig3.alg1_ge_baseline": changed("brdp_rates", "rate", lambda x: x - 0.1, method="algorithm1"),
+    "C.fig3.alg1_ge_baseline": changed(
+        "brdp_rates", "rate", lambda x: x - 0.1, method="algorithm1"
+    ),
     "C.fig3.endpoint": changed("brdp_rates", "rate", lambda x: x + 1e-5),
     "C.fig4.br_ge_dp": changed("brdp_acceptance", "acceptance", lambda x: x / 2, method="gau_br"),
     "C.fig4a.cross": changed("brdp_acceptance", "epsilon", lambda x: x + 1),
@@ -144,12 +203,16 @@ FAULTS: dict[str, Callable[[Frames], Frames]] = {
     "C.var": changed("brdp_noise", "law", lambda x: x / 2, quantity="sd", method="gau_br"),
     "C.rem5": changed("brdp_checks", "claimed", lambda x: x**3, statement="R5", case="T 2"),
     "C.prop6.sum": changed("brdp_checks", "true", lambda x: x * 1.2, statement="P6"),
-}  # fmt: skip
+}
 
 
-@pytest.mark.parametrize("claim", [claim for claim in STATEMENTS if claim.claim not in FAILING], ids=lambda c: c.claim)
+@pytest.mark.parametrize(
+    "claim", [claim for claim in STATEMENTS if claim.claim not in FAILING], ids=lambda c: c.claim
+)
 def test_a_planted_fault_turns_a_claim(records: Frames, claim: Any) -> None:
-    before, after = (next(claim.answers(frames)) for frames in (records, FAULTS[claim.claim](records)))
+    before, after = (
+        next(claim.answers(frames)) for frames in (records, FAULTS[claim.claim](records))
+    )
     assert (before["variant"], before["value"], after["value"]) == ("stated", 1.0, 0.0)
 
 
@@ -167,8 +230,12 @@ def test_failing_claims_would_hold_of_other_numbers(records: Frames) -> None:
         table.loc[table["method"] == method, "composed"] *= factor
     for name in ("brdp_adult", "brdp_gowalla"):
         sampled = records[name]["method"].str.endswith("smp")
-        other[name] = records[name].assign(acceptance=records[name]["acceptance"].where(~sampled, 1.0))
-    found = verdicts({**other, "brdp_checks": checks, "brdp_composition": composition, "brdp_table1": table})
+        other[name] = records[name].assign(
+            acceptance=records[name]["acceptance"].where(~sampled, 1.0)
+        )
+    found = verdicts(
+        {**other, "brdp_checks": checks, "brdp_composition": composition, "brdp_table1": table}
+    )
     assert not set(found.loc[found["verdict"].isin(("fails", "refuted")), "row"]) & FAILING
 
 
@@ -178,21 +245,37 @@ def test_artefacts_are_built_and_the_report_speaks_of_them(records: Frames, tmp_
         artefact = REGISTRY.get(name)()
         made = build(artefact, records, printed_rows(artefact), OutputDirs.under(tmp_path))
         assert all(path.stat().st_size for path in made.values())
-        assert artefact.labels(records) == (("synthetic",) if name[-7:] in ("figure7", "figure8", "/claims") else ())
-        cells[artefact.name] = read_cells(made["csv"]) if artefact.kind != "figure" else pd.read_csv(made["csv"])
+        assert artefact.labels(records) == (
+            ("synthetic",) if name[-7:] in ("figure7", "figure8", "/claims") else ()
+        )
+        cells[artefact.name] = (
+            read_cells(made["csv"]) if artefact.kind != "figure" else pd.read_csv(made["csv"])
+        )
         assert len(cells[artefact.name])
     text = " ".join(TAKEAWAYS.sentences(Tables(cells)))
-    assert "exceeded for 2 of the 2 budgets tried, where the exact δ is up to 4.09 times the promised one" in text
-    assert "ε = 4.779 by the paper's theorem and 4.511 exactly, and plain Gaussian noise 4.522" in text
+    assert (
+        "exceeded for 2 of the 2 budgets tried, where the exact δ is up to 4.09 times the "
+        "promised one"
+    ) in text
+    assert (
+        "ε = 4.779 by the paper's theorem and 4.511 exactly, and plain Gaussian noise 4.522"
+    ) in text
     assert "Algorithm 4 finds rates below 1" in text
 
 
 BAD: dict[str, dict[str, Any]] = {
-    "brdp_noise": {"half_width": 0.5}, "brdp_rates": {"deltas": [1.5]}, "brdp_acceptance": {"epsilon_max": 0.05},
-    "brdp_composition": {"n_compositions": [0]}, "brdp_adult": {"whisker_mass_pct": 40},
-    "brdp_sampling": {"share": 1}, "brdp_map": {"bounds": [-1]}, "brdp_table1": {"low_split": 0.2},
-    "brdp_checks": {"draws": 3}, "brdp_audit": {"confidence": 0.5}, "brdp_times": {"turns": 0},
-}  # fmt: skip
+    "brdp_noise": {"half_width": 0.5},
+    "brdp_rates": {"deltas": [1.5]},
+    "brdp_acceptance": {"epsilon_max": 0.05},
+    "brdp_composition": {"n_compositions": [0]},
+    "brdp_adult": {"whisker_mass_pct": 40},
+    "brdp_sampling": {"share": 1},
+    "brdp_map": {"bounds": [-1]},
+    "brdp_table1": {"low_split": 0.2},
+    "brdp_checks": {"draws": 3},
+    "brdp_audit": {"confidence": 0.5},
+    "brdp_times": {"turns": 0},
+}
 
 
 @pytest.mark.parametrize("name", sorted(BAD))

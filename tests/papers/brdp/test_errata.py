@@ -23,13 +23,18 @@ DELTA = 1e-5
 
 def recycled(kernel: GaussianKernel | LaplaceKernel, epsilon: float, bound: float) -> Recycled:
     """A kernel at the rate of Algorithm 1, D = 1."""
-    return Recycled.within(kernel, paper.algorithm1(kernel, epsilon, DELTA, -bound, bound, 1.0), bound, 1.0)
+    return Recycled.within(
+        kernel, paper.algorithm1(kernel, epsilon, DELTA, -bound, bound, 1.0), bound, 1.0
+    )
 
 
 @pytest.fixture(scope="module")
 def gaussian() -> dict[float, Choice]:
     """The paper's Gaussian recyclers at D = theta = 1, by epsilon."""
-    return {epsilon: paper.algorithm2(GaussianKernel, epsilon, DELTA, 1.0, 1.0) for epsilon in (1.0, 2.0, 3.0)}
+    return {
+        epsilon: paper.algorithm2(GaussianKernel, epsilon, DELTA, 1.0, 1.0)
+        for epsilon in (1.0, 2.0, 3.0)
+    }
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +50,15 @@ def test_br1_theorem_1_is_no_law_of_a_loss(gaussian: dict[float, Choice]) -> Non
     marks = (-40.0, -1.0, 0.0, 1.0, 2.0, 40.0)
 
     def shifted(low: float, high: float) -> float:
-        """Chance that the noise is in the interval, inside for the value and outside for its neighbour."""
+        """Chance that the noise is in the interval, inside for the value and outside for its
+        neighbour."""
         return integrate.quad(lambda n: math.exp(law.log_density(n)), low, high)[0]
 
-    assert shifted(-1.0, 0.0) == pytest.approx(law.normaliser * weight, rel=1e-6) == pytest.approx(0.2331, abs=5e-5)
+    assert (
+        shifted(-1.0, 0.0)
+        == pytest.approx(law.normaliser * weight, rel=1e-6)
+        == pytest.approx(0.2331, abs=5e-5)
+    )
     unit = math.fsum(
         integrate.quad(lambda n: math.exp(law.log_density(n - 1.0)), a, b)[0]  # f times exp(-loss)
         for a, b in itertools.pairwise(marks)
@@ -63,7 +73,9 @@ def test_br2_algorithm_1_does_not_keep_delta(laplace: Choice) -> None:
         assert choice.kind == "paper"
         assert choice.true_delta / DELTA == pytest.approx(times, rel=2e-3)
         assert float(paper.theorem1_delta(choice.law, choice.epsilon)) <= DELTA * (1 + 1e-6)
-    assert true_delta(recycled(GaussianKernel(10.0), 0.5, 30.0), 0.5) / DELTA == pytest.approx(11.3, abs=0.05)
+    assert true_delta(recycled(GaussianKernel(10.0), 0.5, 30.0), 0.5) / DELTA == pytest.approx(
+        11.3, abs=0.05
+    )
 
 
 def test_br3_gaussian_recyclers_are_far_too_cautious(gaussian: dict[float, Choice]) -> None:
@@ -71,9 +83,14 @@ def test_br3_gaussian_recyclers_are_far_too_cautious(gaussian: dict[float, Choic
     assert gaussian[3.0].true_delta / DELTA == pytest.approx(1.8e-16, rel=0.02)
     for epsilon, stated, best in ((1.0, 0.232, 0.396), (3.0, 0.704, 0.912)):
         assert gaussian[epsilon].acceptance == pytest.approx(stated, abs=5e-4)
-        assert best_recycler(GaussianKernel, epsilon, DELTA, 1.0, 1.0).acceptance == pytest.approx(best, abs=1e-3)
+        assert best_recycler(GaussianKernel, epsilon, DELTA, 1.0, 1.0).acceptance == pytest.approx(
+            best, abs=1e-3
+        )
     assert best_recycler(GaussianKernel, 2.9, DELTA, 1.0, 1.0).acceptance > 0.9
-    low, high = (paper.algorithm2(GaussianKernel, epsilon, DELTA, 1.0, 1.0).acceptance for epsilon in (4.32, 4.34))
+    low, high = (
+        paper.algorithm2(GaussianKernel, epsilon, DELTA, 1.0, 1.0).acceptance
+        for epsilon in (4.32, 4.34)
+    )
     assert low < 0.9 < high
 
 
@@ -81,11 +98,14 @@ def test_br3_gaussian_recyclers_are_far_too_cautious(gaussian: dict[float, Choic
     ("split", "rate", "bound", "times"),
     [(0.5, 0.99, 0.1, 1.410), (0.05, paper.baseline_rate(10.05, 0.05), 0.016, 1.863)],
 )
-def test_br4_theorem_2_needs_a_pure_kernel(split: float, rate: float, bound: float, times: float) -> None:
+def test_br4_theorem_2_needs_a_pure_kernel(
+    split: float, rate: float, bound: float, times: float
+) -> None:
     law = Recycled.within(LaplaceKernel.calibrated(split, 0.1, 1.0), rate, bound, 1.0)
     found = true_delta(law, split - math.log1p(-rate))
     assert found / 0.1 == pytest.approx(times, abs=0.001)
-    # the released density is at most c k, and at least c (1 - q) k' for the neighbour: what is proved has the factor c
+    # the released density is at most c k, and at least c (1 - q) k' for the neighbour: what is
+    # proved has the factor c
     assert found <= law.normaliser * 0.1
 
 
@@ -95,7 +115,9 @@ def test_br5_the_printed_objective_prefers_no_recycling(gaussian: dict[float, Ch
     alone = Recycled.within(law.kernel, 0.0, 1.0, 1.0)
     assert paper.mean_trials(alone, "printed") == 1 < paper.mean_trials(law, "printed")
     printed = paper.algorithm2(GaussianKernel, 1.0, DELTA, 1.0, 1.0, "printed")
-    assert printed.acceptance == pytest.approx(plain_noise(GaussianKernel, 1.0, DELTA, 1.0, 1.0).acceptance, rel=1e-4)
+    assert printed.acceptance == pytest.approx(
+        plain_noise(GaussianKernel, 1.0, DELTA, 1.0, 1.0).acceptance, rel=1e-4
+    )
 
 
 def test_br6_recycled_laplace_noise_gains_nothing_there(laplace: Choice) -> None:
@@ -108,11 +130,17 @@ def test_br6_recycled_laplace_noise_gains_nothing_there(laplace: Choice) -> None
 
 def test_br7_composition_is_not_tight(gaussian: dict[float, Choice]) -> None:
     law, alone = gaussian[1.0].law, plain_noise(GaussianKernel, 1.0, DELTA, 1.0, 1.0).law
-    stated = {times: [paper.theorem3_epsilon(one, times, DELTA) for one in (law, alone)] for times in (2, 5, 50)}
+    stated = {
+        times: [paper.theorem3_epsilon(one, times, DELTA) for one in (law, alone)]
+        for times in (2, 5, 50)
+    }
     assert stated[2][0] < stated[2][1]
     assert all(stated[times][0] > stated[times][1] for times in (5, 50))
     assert stated[50] == pytest.approx([9.826, 9.359], abs=1e-3)
-    at = {times: [account(one, times, delta=DELTA, width=0.005) for one in (law, alone)] for times in (50, 100)}
+    at = {
+        times: [account(one, times, delta=DELTA, width=0.005) for one in (law, alone)]
+        for times in (50, 100)
+    }
     assert at[50][0].upper < at[50][1].lower and at[100][0].lower > at[100][1].upper
     best = best_recycler(GaussianKernel, 1.0, DELTA, 1.0, 1.0).law
     ends = [account(best, times, delta=DELTA, width=0.01).upper for times in (10, 100)]
@@ -127,14 +155,21 @@ def test_br8_algorithm_3_drops_a_term(gaussian: dict[float, Choice]) -> None:
         assert printed / whole == pytest.approx(share, abs=5e-4)
 
 
-@pytest.mark.parametrize("query", [Count.of_share(1000, 0.1), Average(1000, 1000.0, 100.0), Total(1000, 1.0, 0.5)])
+@pytest.mark.parametrize(
+    "query", [Count.of_share(1000, 0.1), Average(1000, 1000.0, 100.0), Total(1000, 1.0, 0.5)]
+)
 def test_br9_sampling_gains_by_a_sensitivity_that_is_too_small(query: Query) -> None:
-    found = sampled.algorithm4(query, 0.1, DELTA, 3.0, 1.0, sensitivity="scaled", objective="convolution")
+    found = sampled.algorithm4(
+        query, 0.1, DELTA, 3.0, 1.0, sensitivity="scaled", objective="convolution"
+    )
     assert found.sampling_rate == 1
     if query.name == "cnt":
         stated = sampled.algorithm4(query, 0.1, DELTA, 3.0, 1.0)
         assert stated.sampling_rate == pytest.approx(0.323, abs=1e-3)
-        assert sampled.sampled_delta(stated.law, stated.sampling_rate, 1 / stated.sampling_rate, 0.1) > 5e-3
+        assert (
+            sampled.sampled_delta(stated.law, stated.sampling_rate, 1 / stated.sampling_rate, 0.1)
+            > 5e-3
+        )
 
 
 def test_br10_the_recycler_sees_the_noise_alone() -> None:
@@ -144,7 +179,9 @@ def test_br10_the_recycler_sees_the_noise_alone() -> None:
     def printed(rate: float, sd: float, *, swapped: bool) -> float:
         return float(sampled.printed_acceptance(law.kernel.scale, rate, sd, 3.0, swapped=swapped))
 
-    assert [printed(law.rate, error, swapped=flag) for flag in (False, True)] == pytest.approx([0.588, 0.127], abs=5e-4)
+    assert [printed(law.rate, error, swapped=flag) for flag in (False, True)] == pytest.approx(
+        [0.588, 0.127], abs=5e-4
+    )
     assert sampled.total_acceptance(law, error, 3.0) == pytest.approx(0.1171, abs=1e-4)
     assert printed(1.0, 1e6, swapped=True) == 1
     # without sampling error the mended form is right
@@ -166,7 +203,9 @@ def test_br12_the_second_set_is_outside_first() -> None:
     printed = kernel.mass(1.0, 1.5)
     assert kernel.mass(0.5, 1.0) > printed  # the mirror of the first set, inside the bounds
     # symmetric bounds: the first entry decides
-    assert paper.crossing_mass(kernel, -1.0, 1.0, 0.5) == pytest.approx(kernel.mass(0.5, 1.0), rel=1e-12)
+    assert paper.crossing_mass(kernel, -1.0, 1.0, 0.5) == pytest.approx(
+        kernel.mass(0.5, 1.0), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.2, 0.5, 1.0])
@@ -213,29 +252,42 @@ def test_br17_the_number_of_draws_is_geometric(gaussian: dict[float, Choice]) ->
 def test_br18_captions_of_figures_7_and_8() -> None:
     assert round(22 / 0.0017) == 12941 and round(12 / 0.0012) == 10000
     assert Average(1000, 22.0, 1.0).sensitivity() == pytest.approx(0.022)
-    assert 1.0 / plain_noise(GaussianKernel, 0.05, DELTA, 1.0, 0.0017).law.kernel.scale == pytest.approx(10.2, abs=0.1)
+    assert 1.0 / plain_noise(
+        GaussianKernel, 0.05, DELTA, 1.0, 0.0017
+    ).law.kernel.scale == pytest.approx(10.2, abs=0.1)
 
 
 def test_br19_table_1_by_our_defaults() -> None:
     settings = settings_of("brdp_table1")
     budget = (settings["epsilon"], settings["query_delta"], 3.0, 1.0)
-    plain, laplace = (plain_noise(family, *budget).law for family in (GaussianKernel, LaplaceKernel))
+    plain, laplace = (
+        plain_noise(family, *budget).law for family in (GaussianKernel, LaplaceKernel)
+    )
     found = paper.theorem3_epsilon(plain, 1000, 1e-5)
     assert found == pytest.approx(4.5216, abs=1e-3) and 0.94 < found / 4.77 < 0.95
     best = paper.algorithm2(GaussianKernel, *budget).law
     deltas = (1e-5, 1e-10)
-    assert [paper.theorem3_epsilon(best, 1000, delta) for delta in deltas] == pytest.approx([4.779, 6.997], abs=1e-3)
+    assert [paper.theorem3_epsilon(best, 1000, delta) for delta in deltas] == pytest.approx(
+        [4.779, 6.997], abs=1e-3
+    )
     for conversion, values in (("balle2020", [18.58, 24.87]), ("mironov", [19.69, 25.78])):
-        ends = [paper.theorem3_epsilon(laplace, 1000, delta, conversion=conversion) for delta in deltas]
+        ends = [
+            paper.theorem3_epsilon(laplace, 1000, delta, conversion=conversion) for delta in deltas
+        ]
         assert ends == pytest.approx(values, abs=0.01)
 
 
 def test_br20_the_increase_is_small() -> None:
     for epsilon, bound, span, low, high, other in (
-        (0.5, 5.0, 22.0, 0.0258, 0.0283, 0.1074), (0.1, 3.0, 1.0, 0.0777, 0.0786, 0.2592),
-    ):  # fmt: skip
-        assert plain_noise(GaussianKernel, epsilon, DELTA, bound, span).acceptance == pytest.approx(low, abs=5e-5)
-        assert paper.algorithm2(GaussianKernel, epsilon, DELTA, bound, span).acceptance == pytest.approx(high, abs=5e-5)
+        (0.5, 5.0, 22.0, 0.0258, 0.0283, 0.1074),
+        (0.1, 3.0, 1.0, 0.0777, 0.0786, 0.2592),
+    ):
+        assert plain_noise(GaussianKernel, epsilon, DELTA, bound, span).acceptance == pytest.approx(
+            low, abs=5e-5
+        )
+        assert paper.algorithm2(
+            GaussianKernel, epsilon, DELTA, bound, span
+        ).acceptance == pytest.approx(high, abs=5e-5)
         laplace = plain_noise(LaplaceKernel, epsilon, DELTA, bound, span).acceptance
         assert laplace == pytest.approx(other, abs=5e-5)
         assert 0.8 < laplace / ceiling(epsilon, DELTA, bound, span).upper <= 1
@@ -243,10 +295,14 @@ def test_br20_the_increase_is_small() -> None:
 
 def test_br21_unstated_parameters_stand_in_the_configuration() -> None:
     assert settings_of("brdp_acceptance")["delta"] == DELTA
-    low, high = (paper.algorithm2(GaussianKernel, epsilon, 1e-6, 1.0, 1.0).acceptance for epsilon in (4.51, 4.53))
+    low, high = (
+        paper.algorithm2(GaussianKernel, epsilon, 1e-6, 1.0, 1.0).acceptance
+        for epsilon in (4.51, 4.53)
+    )
     assert low < 0.9 < high
     total = settings_of("brdp_sampling")["queries"][0]
-    assert settings_of("brdp_sampling")["sigma_x"] > total["clip"] / 2  # no values in [0, clip] have that spread
+    # no values in [0, clip] have that spread
+    assert settings_of("brdp_sampling")["sigma_x"] > total["clip"] / 2
 
 
 def test_br22_the_data() -> None:

@@ -1,4 +1,5 @@
-"""The claims of Bun et al.: their verdicts at the paper's sizes, and a planted fault that turns each of them."""
+"""The claims of Bun et al.: their verdicts at the paper's sizes, and a planted fault that turns
+each of them."""
 
 from __future__ import annotations
 
@@ -15,14 +16,33 @@ from dpsub.reproduce.experiments import REGISTRY
 from dpsub.reproduce.verdicts import AGREEING, compare
 from tests.experiment_runs import CONFIG, run
 
-SMALLER: dict[str, dict[str, Any]] = {"bun_bounds": {"random_laws": 3}, "bun_random_size": {"points": 3}}
+SMALLER: dict[str, dict[str, Any]] = {
+    "bun_bounds": {"random_laws": 3},
+    "bun_random_size": {"points": 3},
+}
 FAILING = {
-    "U007", "U015", "U016", "U017", "U018", "U019", "U023", "U036", "U040", "U043", "U050", "U052", "U056", "U057",
+    "U007",
+    "U015",
+    "U016",
+    "U017",
+    "U018",
+    "U019",
+    "U023",
+    "U036",
+    "U040",
+    "U043",
+    "U050",
+    "U052",
+    "U056",
+    "U057",
     "U061",
-}  # fmt: skip
+}
 DIFFERING = {"U004", "U005", "U006", "U022"}
 FAULTS: dict[str, tuple[str, str, Callable[[pd.Series], pd.Series], dict[str, object]]] = {
-    **{claim: ("bun_bounds", "bound", lambda x: 1.5 * x, {}) for claim in ("U004", "U005", "U006", "U022", "U027")},
+    **{
+        claim: ("bun_bounds", "bound", lambda x: 1.5 * x, {})
+        for claim in ("U004", "U005", "U006", "U022", "U027")
+    },
     "U003": ("bun_bounds", "exact", lambda x: 3 * x, {"statement": "Section 2.3"}),
     "U009": ("bun_random_size", "tilted_share", lambda x: x + 1, {}),
     "U013": ("bun_random_size", "sigma", lambda x: x + 1, {}),
@@ -48,21 +68,36 @@ Frames = dict[str, pd.DataFrame]
 
 @pytest.fixture(scope="module")
 def records() -> Frames:
-    return {name: pd.concat([run(name, variant, **SMALLER.get(name, {})).assign(variant=variant, data="")
-                             for variant in REGISTRY.get(name).variants], ignore_index=True)
-            for name in Claims.experiments}  # fmt: skip
+    return {
+        name: pd.concat(
+            [
+                run(name, variant, **SMALLER.get(name, {})).assign(variant=variant, data="")
+                for variant in REGISTRY.get(name).variants
+            ],
+            ignore_index=True,
+        )
+        for name in Claims.experiments
+    }
 
 
 def verdicts(records: Frames, variant: str = "stated", only: Iterable[str] = ()) -> pd.DataFrame:
     """Return the comparison of the claims (`only` these are asked) in one variant, by claim."""
-    asked = [claim for claim in Claims.claims if isinstance(claim, Claim) and (not only or claim.claim in only)]
+    asked = [
+        claim
+        for claim in Claims.claims
+        if isinstance(claim, Claim) and (not only or claim.claim in only)
+    ]
     values = values_frame(row for claim in asked for row in claim.answers(records))
-    values = pd.concat([values.assign(configured=False), setting_values(Claims(), CONFIG["experiments"])])
+    values = pd.concat(
+        [values.assign(configured=False), setting_values(Claims(), CONFIG["experiments"])]
+    )
     found = compare(printed_rows(Claims()), values, Claims.keys)
     return found[found["variant"] == variant].set_index("row")
 
 
-def broken(records: Frames, name: str, column: str, change: Callable[[pd.Series], pd.Series], where: Any) -> Frames:
+def broken(
+    records: Frames, name: str, column: str, change: Callable[[pd.Series], pd.Series], where: Any
+) -> Frames:
     """Return the records with a column changed in the rows with these values."""
     frame = records[name].copy()
     chosen = (frame[list(where)] == pd.Series(where, dtype=object)).all(axis=1)
@@ -91,7 +126,10 @@ def test_corrected_claims_hold(records: Frames) -> None:
 
 @pytest.mark.parametrize("claim", sorted(FAULTS))
 def test_a_planted_fault_turns_a_claim(found: pd.DataFrame, records: Frames, claim: str) -> None:
-    before, after = found.loc[claim], verdicts(broken(records, *FAULTS[claim]), only=[claim]).loc[claim]
+    before, after = (
+        found.loc[claim],
+        verdicts(broken(records, *FAULTS[claim]), only=[claim]).loc[claim],
+    )
     assert before["value"] != after["value"]
     assert after["verdict"] not in (*AGREEING, "used")
 
@@ -100,7 +138,12 @@ def test_a_planted_fault_turns_a_claim(found: pd.DataFrame, records: Frames, cla
 def test_a_wrong_formula_turns_a_claim(records: Frames, claim: str) -> None:
     frame = records["bun_bounds"]
     upper = set(frame.loc[frame["statement"] == KEPT[claim][-1], "side"]) == {"upper"}
-    fault = ("bun_bounds", "bound", lambda x: x - 3 if upper else x + 3, {"statement": KEPT[claim][-1]})
+    fault = (
+        "bun_bounds",
+        "bound",
+        lambda x: x - 3 if upper else x + 3,
+        {"statement": KEPT[claim][-1]},
+    )
     after = verdicts(broken(records, *fault), only=[claim]).loc[claim]
     assert after["verdict"] == ("refuted" if after["kind"] == "privacy" else "fails")
 
@@ -116,7 +159,12 @@ def test_another_setting_differs(monkeypatch: pytest.MonkeyPatch, claim: str) ->
 def test_failing_claims_would_hold_with_other_numbers(records: Frames) -> None:
     better = {
         "bun_bounds": records["bun_bounds"].assign(bound=records["bun_bounds"]["exact"]),
-        "bun_random_size": records["bun_random_size"].assign(upper=records["bun_random_size"]["epsilon"]),
+        "bun_random_size": records["bun_random_size"].assign(
+            upper=records["bun_random_size"]["epsilon"]
+        ),
         "bun_neyman": records["bun_neyman"].assign(low=records["bun_neyman"]["low"] * 2, m=20_000),
     }
-    assert set(verdicts({**records, **better}, only=FAILING).loc[sorted(FAILING), "verdict"]) == {"holds", "proved"}
+    assert set(verdicts({**records, **better}, only=FAILING).loc[sorted(FAILING), "verdict"]) == {
+        "holds",
+        "proved",
+    }

@@ -28,7 +28,9 @@ def test_bn1_the_upper_bound_of_theorem_31_is_exceeded() -> None:
     assert sizes.random_size_upper(law, epsilon, factor=1) == pytest.approx(epsilon)
     assert found.lower == pytest.approx(2 * epsilon, abs=1e-6)
     # the mechanism of the counterexample: a sum of +-1 with Laplace noise of scale 1/epsilon
-    assert abs(n - (n - 2)) * epsilon == pytest.approx(sizes.random_size_upper(law, epsilon, factor=2))
+    assert abs(n - (n - 2)) * epsilon == pytest.approx(
+        sizes.random_size_upper(law, epsilon, factor=2)
+    )
     # an epsilon-DP mechanism under both relations keeps the printed bound
     both = audit(*laws.substituted({n: 1.0}, n), epsilon, relation="both").loss
     assert both <= sizes.random_size_upper(law, epsilon, factor=1) + 1e-6
@@ -49,7 +51,9 @@ def test_bn3_slack_and_relation_of_proposition_42() -> None:
 
 def test_bn4_the_direction_of_theorem_53() -> None:
     case = bounds.presence(1.0)
-    assert (case.stated, case.corrected, case.exact) == pytest.approx((0.8137, 0.6201, 0.6201), abs=5e-5)
+    assert (case.stated, case.corrected, case.exact) == pytest.approx(
+        (0.8137, 0.6201, 0.6201), abs=5e-5
+    )
 
 
 @pytest.mark.parametrize("members", [(1, 3, 2, 4), (5, 1, 1)])
@@ -71,7 +75,9 @@ def test_bn7_lemma_b1_needs_deletion_and_case_2_a_factor() -> None:
     case = bounds.larger_sample(1.0)
     assert case.corrected is not None and case.stated < case.exact <= case.corrected + 1e-6
     tiny = 1e-5
-    constant = max(sizes.rounding_exact_at("1/10", tiny, n, "randomised") for n in range(10, 60)) / (0.1 * tiny)
+    constant = max(
+        sizes.rounding_exact_at("1/10", tiny, n, "randomised") for n in range(10, 60)
+    ) / (0.1 * tiny)
     assert constant < 2.8 < sizes.rounding_printed("1/10", tiny) / (0.1 * tiny)
 
 
@@ -87,7 +93,8 @@ def test_bn9_the_allocations_of_appendix_e1() -> None:
     assert np.abs(AFTER - BEFORE).sum() == 37 and AFTER[-1] - BEFORE[-1] == 19
     growth = (AFTER[-1] / AFTER[:-1].sum()) / (BEFORE[-1] / BEFORE[:-1].sum())
     assert growth == pytest.approx(1.08644, abs=5e-6)
-    # (1 + (d/sigma)^2)/N = growth^2 - 1 with N of at least 244: the classes would have to be piled up
+    # (1 + (d/sigma)^2)/N = growth^2 - 1 with N of at least 244: the classes would have to be piled
+    # up
     assert math.sqrt((growth**2 - 1) * 244 - 1) == pytest.approx(6.56, abs=5e-3)
     for filling in ("uniform", "log_uniform", "vertex"):
         mean, variance = class_moments(5000, 10000, filling)
@@ -111,7 +118,8 @@ def test_bn11_a_replacement_across_strata_adds_two_losses() -> None:
 
 
 def test_bn12_weights_from_stratum_sizes_give_these_away() -> None:
-    # |P_i|/|S_i| with one record sampled of 4 or of 5: the weight alone tells the two populations apart
+    # |P_i|/|S_i| with one record sampled of 4 or of 5: the weight alone tells the two populations
+    # apart
     assert audit({(4,): 1.0}, {(5,): 1.0}, 0.5, relation="substitute").loss == math.inf
 
 

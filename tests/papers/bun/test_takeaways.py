@@ -10,13 +10,19 @@ from dpsub.reproduce.report.takeaways import Tables
 from tests.papers.cells import cells
 
 
-def ratios(statement: str, stated: tuple[float, float], consistent: tuple[float, float] = (1.0, 1.9)) -> pd.DataFrame:
+def ratios(
+    statement: str, stated: tuple[float, float], consistent: tuple[float, float] = (1.0, 1.9)
+) -> pd.DataFrame:
     rows = zip(("smallest_ratio", "largest_ratio"), stated, consistent, strict=True)
     return cells("statement column stated consistent", *((statement, *row) for row in rows))
 
 
 def advice(topic: str, **columns: dict[str, float]) -> Tables:
-    rows = [(topic, "1", name, column, value) for column, given in columns.items() for name, value in given.items()]
+    rows = [
+        (topic, "1", name, column, value)
+        for column, given in columns.items()
+        for name, value in given.items()
+    ]
     return Tables({"advice": cells("topic epsilon design column rigorous", *rows)})
 
 
@@ -30,21 +36,48 @@ TOTALS = {"even, public": 2.0, "rounded": 5.0, "Neyman, at best": 1e9}
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (sizes(0.5, 0.9), ["falls to 0.5 of", "covers that loss and is at most 1.9 times as large"]),
-        (sizes(1.0, 1.2, (0.7, 1.9)), ["3.1 covers the exact worst-case loss", "it still falls to 0.7 of that loss"]),
+        (
+            sizes(0.5, 0.9),
+            ["falls to 0.5 of", "covers that loss and is at most 1.9 times as large"],
+        ),
+        (
+            sizes(1.0, 1.2, (0.7, 1.9)),
+            ["3.1 covers the exact worst-case loss", "it still falls to 0.7 of that loss"],
+        ),
         # a bound that is exceeded is not called loose
-        (summary.loose(Tables({"tableB": pd.concat([ratios("T4.3", (1.0, 5.7)), ratios("T5.2", (0.9, 1.1))])})),
-         ["by factors of up to 5.7 (T4.3)."]),
-        (summary.designs(advice("advice", lower={"PPS": 1.2}, upper={"PPS": 1.3})),
-         ["can lose more than epsilon with: PPS (1.2)."]),
-        (summary.designs(advice("advice", lower={"PPS": 0.1}, upper={"PPS": 0.4})), ["at most half of it with: PPS."]),
-        (summary.designs(advice("advice", lower={"PPS": 0.7}, upper={"PPS": 0.9})), ["at most epsilon as far as is"]),
-        (summary.allocations(advice("menu", total_at_target=TOTALS)),
-         ["*even, public* has the smallest variance (2);", "public allocation, *rounded*, is 2.5"]),
-        (summary.allocations(advice("menu", total_at_target={**TOTALS, "rounded": 1.0})),
-         ["*rounded* has the smallest variance (1). The relation"]),
+        (
+            summary.loose(
+                Tables(
+                    {"tableB": pd.concat([ratios("T4.3", (1.0, 5.7)), ratios("T5.2", (0.9, 1.1))])}
+                )
+            ),
+            ["by factors of up to 5.7 (T4.3)."],
+        ),
+        (
+            summary.designs(advice("advice", lower={"PPS": 1.2}, upper={"PPS": 1.3})),
+            ["can lose more than epsilon with: PPS (1.2)."],
+        ),
+        (
+            summary.designs(advice("advice", lower={"PPS": 0.1}, upper={"PPS": 0.4})),
+            ["at most half of it with: PPS."],
+        ),
+        (
+            summary.designs(advice("advice", lower={"PPS": 0.7}, upper={"PPS": 0.9})),
+            ["at most epsilon as far as is"],
+        ),
+        (
+            summary.allocations(advice("menu", total_at_target=TOTALS)),
+            [
+                "*even, public* has the smallest variance (2);",
+                "public allocation, *rounded*, is 2.5",
+            ],
+        ),
+        (
+            summary.allocations(advice("menu", total_at_target={**TOTALS, "rounded": 1.0})),
+            ["*rounded* has the smallest variance (1). The relation"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_sentences_follow_the_tables(text: str, words: list[str]) -> None:
     assert all(word in text for word in words), text
 

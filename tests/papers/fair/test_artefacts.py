@@ -1,4 +1,5 @@
-"""Artefacts and advice of the fair comparison, from records at small settings with losses that are planted."""
+"""Artefacts and advice of the fair comparison, from records at small settings with losses that are
+planted."""
 
 from __future__ import annotations
 
@@ -33,30 +34,61 @@ from dpsub.reproduce.statistics import Estimate, paired_difference
 
 SEEDS = 20
 NOISE = {"poisson": 2.0, "wor": 2.2, "must_oo": 2.2, "must_ow": 3.0}
-SIZES = {"linear": (100, 200), "adult": (300, 500), "digits": (100, 200), "bootstrap_mean": (30, 50)}
-GRID = [{"dataset": name, "samplers": ["nonprivate", *NOISE], "m": m, "b": b, "steps": 2, "target_epsilon": [0.5, 2]}
-        for name, (m, b) in SIZES.items()]  # fmt: skip
-SURFACE = [{**GRID[0], "samplers": ["must_ow"], "b": [100, 400], "target_epsilon": 0.5},
-           {**GRID[0], "samplers": ["poisson", "wor", "must_ow"], "m": [50, 150], "target_epsilon": 0.5}]  # fmt: skip
+SIZES = {
+    "linear": (100, 200),
+    "adult": (300, 500),
+    "digits": (100, 200),
+    "bootstrap_mean": (30, 50),
+}
+GRID = [
+    {
+        "dataset": name,
+        "samplers": ["nonprivate", *NOISE],
+        "m": m,
+        "b": b,
+        "steps": 2,
+        "target_epsilon": [0.5, 2],
+    }
+    for name, (m, b) in SIZES.items()
+]
+SURFACE = [
+    {**GRID[0], "samplers": ["must_ow"], "b": [100, 400], "target_epsilon": 0.5},
+    {**GRID[0], "samplers": ["poisson", "wor", "must_ow"], "m": [50, 150], "target_epsilon": 0.5},
+]
 SETTINGS: dict[str, dict[str, Any]] = {
-    "fair_noise": {"grid": GRID, "surface": SURFACE}, "fair_comparison": {"grid": GRID, "replicates": SEEDS},
-    "linear_regression": {"replicates": 6, "iterations": 16}, "adult_logistic": {"replicates": 6, "iterations": 3},
-}  # fmt: skip
+    "fair_noise": {"grid": GRID, "surface": SURFACE},
+    "fair_comparison": {"grid": GRID, "replicates": SEEDS},
+    "linear_regression": {"replicates": 6, "iterations": 16},
+    "adult_logistic": {"replicates": 6, "iterations": 3},
+}
 Frames = Mapping[str, pd.DataFrame]
 
 
 def noise_by_rule(cell: Cell) -> Calibrated:
-    """What takes minutes to calibrate; the papers' pair asks for less noise, whose proof is three times the target."""
+    """What takes minutes to calibrate; the papers' pair asks for less noise, whose proof is three
+    times the target."""
     if not cell.private:
         return Calibrated()
     share, proof = (1.0, 1.0) if cell.variant == "rigorous" else (0.6, 3.0)
-    noise = share * NOISE[cell.sampler] * (cell.m / 100) ** 0.5 * (1 + 20 / (cell.b or math.inf)) / cell.target_epsilon
-    known = (noise, 0.9 * noise if share == 1 else 0.0, 0.9 * proof * cell.target_epsilon, proof * cell.target_epsilon)
+    noise = (
+        share
+        * NOISE[cell.sampler]
+        * (cell.m / 100) ** 0.5
+        * (1 + 20 / (cell.b or math.inf))
+        / cell.target_epsilon
+    )
+    known = (
+        noise,
+        0.9 * noise if share == 1 else 0.0,
+        0.9 * proof * cell.target_epsilon,
+        proof * cell.target_epsilon,
+    )
     return Calibrated(*known, *((cell.target_epsilon / 2,) if len(cell.drawn.stages) == 1 else ()))
 
 
 def relations_by_rule(cell: Cell, *, several: bool) -> OtherRelations:
-    """Poisson's noise halves where a record is added or removed, that of the others stays; all halve under zero_out."""
+    """Poisson's noise halves where a record is added or removed, that of the others stays; all
+    halve under zero_out."""
     noise = noise_by_rule(replace(cell, variant="rigorous")).noise_multiplier
     share = 0.5 if cell.sampler == "poisson" else 1.0
     if len(cell.drawn.stages) > 1:
@@ -65,13 +97,18 @@ def relations_by_rule(cell: Cell, *, several: bool) -> OtherRelations:
 
 
 def planted(frame: pd.DataFrame, worse: Mapping[str, float]) -> pd.DataFrame:
-    """Return records with losses 1 + `worse` / epsilon (by the papers' pair: - `worse`) and a shift of each seed."""
+    """Return records with losses 1 + `worse` / epsilon (by the papers' pair: - `worse`) and a shift
+    of each seed."""
     rng = np.random.default_rng(7)
     sign = frame["variant"].map({"rigorous": 1, "consistent": -1})
-    loss = 1 + rng.normal(0, 0.3, SEEDS)[frame["replicate"]] + 0.01 * rng.standard_normal(len(frame))
+    loss = (
+        1 + rng.normal(0, 0.3, SEEDS)[frame["replicate"]] + 0.01 * rng.standard_normal(len(frame))
+    )
     loss += (sign * frame["sampler"].map(worse) / frame["target_epsilon"]).fillna(0)
     ranked_by = frame["dataset"].map({name: task.measure for name, task in TASKS.items()})
-    return frame.assign(**{name: loss.where(ranked_by == name, frame[name]) for name in ranked_by.unique()})
+    return frame.assign(
+        **{name: loss.where(ranked_by == name, frame[name]) for name in ranked_by.unique()}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -85,8 +122,12 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Frames:
         for name, over in SETTINGS.items():
             experiment, variants = REGISTRY.get(name)(), REGISTRY.get(name).variants
             seeds = range(experiment.replicates(experiment.settings(over)))
-            frames = [experiment.compute(over, variant=each, replicates=seeds, data={"adult": adult})
-                      .assign(variant=each, data="") for each in variants]  # fmt: skip
+            frames = [
+                experiment.compute(
+                    over, variant=each, replicates=seeds, data={"adult": adult}
+                ).assign(variant=each, data="")
+                for each in variants
+            ]
             found[name] = pd.concat(frames, ignore_index=True)
     return {**found, "fair_comparison": planted(found["fair_comparison"], {"must_ow": 0.2})}
 
@@ -102,9 +143,18 @@ def tables(records: Frames, tmp_path_factory: pytest.TempPathFactory) -> Callabl
 
     def made(**changes: pd.DataFrame) -> Tables:
         dirs = OutputDirs.under(tmp_path_factory.mktemp("fair"))
-        chosen = [artefacts.REGISTRY.get(f"fair/{name}")() for name in ("winners", "measures", "noise", "rankings")]
-        return Tables({one.name: read_cells(build(one, {**records, **changes}, printed_rows(one), dirs)["csv"])
-                       for one in chosen})  # fmt: skip
+        chosen = [
+            artefacts.REGISTRY.get(f"fair/{name}")()
+            for name in ("winners", "measures", "noise", "rankings")
+        ]
+        return Tables(
+            {
+                one.name: read_cells(
+                    build(one, {**records, **changes}, printed_rows(one), dirs)["csv"]
+                )
+                for one in chosen
+            }
+        )
 
     return made
 
@@ -122,14 +172,17 @@ def said(tables: Tables, heading: str) -> str:
 def test_pairing_takes_the_seed_out(made: Tables, rigorous: pd.DataFrame) -> None:
     where = {"dataset": "adult", "epsilon": "0.5", "sampler": "must_ow"}
     value, lower, upper = (
-        made.number("winners", "difference_to_poisson", f"rigorous{end}", **where) for end in ("", "_lower", "_upper")
+        made.number("winners", "difference_to_poisson", f"rigorous{end}", **where)
+        for end in ("", "_lower", "_upper")
     )
     assert lower < 0.4 < upper and upper - lower < 0.03
     frame = rigorous.query("dataset == 'adult' and target_epsilon == 0.5")
     wide = frame.pivot(index="replicate", columns="sampler", values="log_loss")
     found = stats.ttest_rel(wide["must_ow"], wide["poisson"])
     interval = found.confidence_interval(0.95)
-    assert (value, lower, upper) == pytest.approx((wide["must_ow"].sub(wide["poisson"]).mean(), *interval), rel=1e-9)
+    assert (value, lower, upper) == pytest.approx(
+        (wide["must_ow"].sub(wide["poisson"]).mean(), *interval), rel=1e-9
+    )
 
 
 def test_p_values_are_students() -> None:
@@ -159,9 +212,11 @@ def test_winners_are_ties_where_nothing_tells_them_apart(made: Tables) -> None:
 def test_rankings_count_the_reversals(made: Tables) -> None:
     where = {"dataset": "digits", "epsilon": "2"}
     for column, variant, sampler, expected in (
-        ("rank", "rigorous", "must_ow", 4), ("rank", "consistent", "must_ow", 1),
-        ("pairs_separated", "rigorous", "", 3), ("pairs_reversed", "consistent", "", 3),
-    ):  # fmt: skip
+        ("rank", "rigorous", "must_ow", 4),
+        ("rank", "consistent", "must_ow", 1),
+        ("pairs_separated", "rigorous", "", 3),
+        ("pairs_reversed", "consistent", "", 3),
+    ):
         assert made.number("rankings", column, variant, **where, sampler=sampler) == expected
 
 
@@ -170,7 +225,9 @@ def test_the_front_holds_what_nothing_beats(rigorous: pd.DataFrame) -> None:
     assert front["must_ow"] == 1, "the cheapest stays on the front"
     assert front["poisson"] >= 0.75 and front["wor"] >= 0.75, "equals leave it by chance only"
     cost = rigorous["gradients_expected"]
-    dear = rigorous.assign(gradients_expected=cost.where(rigorous["sampler"] != "must_ow", 2 * cost))
+    dear = rigorous.assign(
+        gradients_expected=cost.where(rigorous["sampler"] != "must_ow", 2 * cost)
+    )
     assert not points(dear).query("sampler == 'must_ow'")["on_front"].any()
 
 
@@ -186,7 +243,11 @@ def test_no_mark_of_the_noise_figure_hides_another(records: Frames) -> None:
     with styled():
         figure, _ = NoiseSizes().draw(records)
     for axes in filter(lambda axes: axes.has_data(), figure.axes):
-        marks = [(*line.get_xdata(), *line.get_ydata()) for line in axes.lines if len(line.get_xdata()) == 1]
+        marks = [
+            (*line.get_xdata(), *line.get_ydata())
+            for line in axes.lines
+            if len(line.get_xdata()) == 1
+        ]
         assert len(marks) == len(set(marks)) == 2 * len(axes.get_yticks())
 
 
@@ -194,8 +255,10 @@ def test_the_figure_of_relations_shows_what_is_known_of_each(records: Frames) ->
     with styled():
         figure, numbers = NoiseRelations().draw(records)
     panels = [axes for axes in figure.axes if axes.has_data()]
-    drawn = [sum(len(line.get_xdata()) == 1 and np.isfinite(line.get_xdata()[0]) for line in axes.lines)
-             for axes in panels]  # fmt: skip
+    drawn = [
+        sum(len(line.get_xdata()) == 1 and np.isfinite(line.get_xdata()[0]) for line in axes.lines)
+        for axes in panels
+    ]
     # a sampler of several stages has no bound where a record is put to 0
     assert drawn == [3, 2, 3] * 2
     poisson = numbers.query("sampler == 'poisson' and m == 50").set_index("relation")["proved"]
@@ -208,7 +271,9 @@ def test_sections_of_the_noise_hold_one_size_fixed(records: Frames) -> None:
     assert (fixed["m"], fixed["b"]) == (100, 200)
     assert set(along_b.loc[along_b["sampler"] == "must_ow", "b"]) == {100, 200, 400}
     assert set(along_m.loc[along_m["sampler"] == "must_ow", "m"]) == {50, 100, 150}
-    with pytest.raises(DataError, match="noise against b needs a surface with a two-stage sampler, got none"):
+    with pytest.raises(
+        DataError, match="noise against b needs a surface with a two-stage sampler, got none"
+    ):
         sections(records["fair_noise"].assign(surface=0))
 
 
@@ -219,9 +284,17 @@ def test_unpaired_seeds_and_two_sizes_are_refused(rigorous: pd.DataFrame) -> Non
         list(groups(pd.concat([rigorous, rigorous.assign(m=50)])))
 
 
-def test_the_words_follow_from_the_numbers(made: Tables, records: Frames, tables: Callable[..., Tables]) -> None:
-    assert said(made, "Which sampler").startswith("Use any of Poisson, WOR and MUST.OO, a tie: in all 8 comparisons")
-    shown = re.match(r"Of 24 paired 95 % intervals against Poisson, (\d+) lie", said(made, "How much it matters"))
+def test_the_words_follow_from_the_numbers(
+    made: Tables, records: Frames, tables: Callable[..., Tables]
+) -> None:
+    assert said(made, "Which sampler").startswith(
+        "Use any of Poisson, WOR and MUST.OO, a tie: in all 8 comparisons"
+    )
+    shown = re.match(
+        r"Of 24 paired 95 % intervals against "
+        r"Poisson, (\d+) lie",
+        said(made, "How much it matters"),
+    )
     assert shown and 8 <= int(shown[1]) <= 11, "MUST.OW's 8, and of 16 others what chance gives"
     assert said(made, "The papers' pair").endswith("Do not calibrate noise by that pair.")
     assert "24 are told apart the other way" in said(made, "Rankings")
@@ -234,13 +307,25 @@ def test_the_words_follow_from_the_numbers(made: Tables, records: Frames, tables
 
 def test_every_number_of_the_advice_stands_in_a_table(made: Tables) -> None:
     sentences, evidence = TAKEAWAYS.sentences(made), TAKEAWAYS.grounds(made)
-    assert len(sentences) == 9 and list(evidence) == sentences and TAKEAWAYS.sentences(Tables({})) == []
+    assert (
+        len(sentences) == 9
+        and list(evidence) == sentences
+        and TAKEAWAYS.sentences(Tables({})) == []
+    )
     for cell in pd.concat(evidence.values()).to_dict("records"):
         table = cell["table"].removeprefix("fair/")
         more = {"steps": "2", "m": "*"} if table == "noise" else {}
         if more and cell["sampler"].startswith("must"):
             more["b"] = "*"
-        rows = made.rows(table, cell["quantity"].replace(" ", "_"), dataset=cell["data set"], epsilon=cell["ε"],
-                         sampler=cell["sampler"], **more)  # fmt: skip
-        assert cell["number"] in {f"{number:.6g}" for number in rows[cell["variant"].replace(" ", "_")]}
+        rows = made.rows(
+            table,
+            cell["quantity"].replace(" ", "_"),
+            dataset=cell["data set"],
+            epsilon=cell["ε"],
+            sampler=cell["sampler"],
+            **more,
+        )
+        assert cell["number"] in {
+            f"{number:.6g}" for number in rows[cell["variant"].replace(" ", "_")]
+        }
         assert len(rows) == 1 or more

@@ -1,4 +1,5 @@
-"""What is trained is what was accounted for: units of the noise, denominator, pairing, the bootstrap's interval."""
+"""What is trained is what was accounted for: units of the noise, denominator, pairing, the
+bootstrap's interval."""
 
 from __future__ import annotations
 
@@ -27,13 +28,19 @@ CELL = Cell("must_ow", 40, 80, 12, 1.0, 1e-5, "breast_cancer")
 
 
 def standard_normals(cell: Cell, replicate: int) -> np.ndarray:
-    rng = stream(ROOT, experiment="fair_comparison", cell={"dataset": cell.dataset, "steps": cell.steps},
-                 role="noise", replicate=replicate)  # fmt: skip
+    rng = stream(
+        ROOT,
+        experiment="fair_comparison",
+        cell={"dataset": cell.dataset, "steps": cell.steps},
+        role="noise",
+        replicate=replicate,
+    )
     return rng.standard_normal((cell.steps, cell.task.n_parameters))
 
 
 def descended_by_loop(cell: Cell, data: TaskData, i: int, multiplier: float) -> np.ndarray:
-    """The accountant's release, step by step: clip each record to C, sum over slots, add N(0, (s C)^2), divide by m."""
+    """The accountant's release, step by step: clip each record to C, sum over slots, add N(0, (s
+    C)^2), divide by m."""
     task, block = cell.task, training.batches_of(cell, [i], STREAMS)[0]
     beta = np.zeros(task.n_parameters)
     assert data.train is not None
@@ -58,23 +65,34 @@ def test_training_is_the_release_that_the_accountant_assumes(sampler: str) -> No
         assert {name: found[i][name] for name in expected} == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("wrong", [2 * 5.0, 5.0 / 40, 5.0 * 40 / 37], ids=["twice the clip", "mean", "realised size"])
+@pytest.mark.parametrize(
+    "wrong", [2 * 5.0, 5.0 / 40, 5.0 * 40 / 37], ids=["twice the clip", "mean", "realised size"]
+)
 def test_a_wrong_unit_of_the_noise_is_seen(wrong: float) -> None:
     cell = replace(CELL, sampler="poisson")
     data = load(cell.task, SEEDS, STREAMS, {})
     loss = training._measured(cell, data, 0, descended_by_loop(cell, data, 0, wrong))["log_loss"]
-    assert training.train(cell, data, 5.0, SEEDS, STREAMS)[0]["log_loss"] != pytest.approx(loss, rel=1e-4)
+    assert training.train(cell, data, 5.0, SEEDS, STREAMS)[0]["log_loss"] != pytest.approx(
+        loss, rel=1e-4
+    )
 
 
 def test_noise_is_the_multiplier_times_the_clip_over_the_divisor() -> None:
     noise = noise_of_average(2.5, 3.0, 50.0, 4, 2, [np.random.default_rng(0)])
-    assert noise[0] == pytest.approx(2.5 * 3.0 / 50.0 * np.random.default_rng(0).standard_normal((4, 2)), rel=1e-14)
+    assert noise[0] == pytest.approx(
+        2.5 * 3.0 / 50.0 * np.random.default_rng(0).standard_normal((4, 2)), rel=1e-14
+    )
     with pytest.raises(ArgumentError, match="noise_multiplier must be above 0"):
         noise_of_average(0.0, 3.0, 50.0, 4, 2, [np.random.default_rng(0)])
 
 
 def test_samplers_and_targets_are_paired_by_seed() -> None:
-    changes: list[dict] = [{}, {"sampler": "wor"}, {"target_epsilon": 2.0}, {"variant": "consistent"}]
+    changes: list[dict] = [
+        {},
+        {"sampler": "wor"},
+        {"target_epsilon": 2.0},
+        {"variant": "consistent"},
+    ]
     cells = [replace(CELL, **change) for change in changes]
     noises = [training.noise_of(cell, 1.0, SEEDS, STREAMS) for cell in cells]
     assert all(np.array_equal(noises[0], other) for other in noises)
@@ -91,21 +109,36 @@ def test_samplers_and_targets_are_paired_by_seed() -> None:
 
 def test_the_noise_comes_from_the_records_of_its_experiment() -> None:
     """And without privacy there is none, on the batches of Poisson sampling."""
-    row = {"variant": "rigorous", **replace(CELL, sampler="poisson", b=None).fields, "noise_multiplier": 5.0,
-           "necessary": 4.5, "epsilon_lower": 0.9, "epsilon_upper": 1.0, "epsilon_add_remove": np.nan}  # fmt: skip
+    row = {
+        "variant": "rigorous",
+        **replace(CELL, sampler="poisson", b=None).fields,
+        "noise_multiplier": 5.0,
+        "necessary": 4.5,
+        "epsilon_lower": 0.9,
+        "epsilon_upper": 1.0,
+        "epsilon_add_remove": np.nan,
+    }
     entry = CELL.entry.model_dump() | {"samplers": ["nonprivate", "poisson"], "b": []}
     found = FairComparison().compute(
-        {"grid": [entry]}, variant="rigorous", replicates=SEEDS, seed=ROOT, records={"fair_noise": pd.DataFrame([row])}
+        {"grid": [entry]},
+        variant="rigorous",
+        replicates=SEEDS,
+        seed=ROOT,
+        records={"fair_noise": pd.DataFrame([row])},
     )
     without, noisy = found[found["sampler"] == "nonprivate"], found[found["sampler"] == "poisson"]
-    assert list(noisy["noise_multiplier"]) == [5.0] * 3 and list(without["noise_multiplier"]) == [0.0] * 3
+    assert (
+        list(noisy["noise_multiplier"]) == [5.0] * 3
+        and list(without["noise_multiplier"]) == [0.0] * 3
+    )
     assert list(without["gradients"]) == list(noisy["gradients"])
     assert without["log_loss"].mean() < noisy["log_loss"].mean()
 
 
 @pytest.mark.parametrize(("factor", "kept"), [(1.0, True), (0.5, False)])
 def test_the_interval_of_the_mean_keeps_its_level(factor: float, kept: bool) -> None:
-    """On made-up data with much noise; half the width must be caught. Chance of a false alarm: below 1e-6."""
+    """On made-up data with much noise; half the width must be caught. Chance of a false alarm:
+    below 1e-6."""
     n, m, steps, tau = 200, 20, 30, 0.4
     law, inside, seeds, halves = Wor(m).multiplicity_law(n), 0, 2000, []
     rng = np.random.default_rng(3)
@@ -135,16 +168,24 @@ def test_rows_are_clipped_each_by_itself() -> None:
     for name, shape in (("breast_cancer", (569, 30)), ("digits", (1797, 64))):
         features, labels = bundled.load(name)
         assert features.shape == shape and np.abs(features).max() <= 1 and set(labels) == {0.0, 1.0}
-    with pytest.raises(ArgumentError, match="unknown bundled data set 'digit'; did you mean 'digits'"):
+    with pytest.raises(
+        ArgumentError, match="unknown bundled data set 'digit'; did you mean 'digits'"
+    ):
         bundled.load("digit")
 
 
 def test_ijcnn1_stand_in_and_damage(tmp_path: Path) -> None:
     table = ijcnn1.stand_in()
-    assert table.shape == (ijcnn1.N_RECORDS, 23) and int(table["positive"].sum()) == ijcnn1.N_POSITIVE
+    assert (
+        table.shape == (ijcnn1.N_RECORDS, 23) and int(table["positive"].sum()) == ijcnn1.N_POSITIVE
+    )
     ijcnn1.write(table, tmp_path / "ijcnn1.parquet", label="synthetic", sources={})
     features, labels, label = ijcnn1.load(tmp_path / "ijcnn1.parquet")
-    assert label == "synthetic" and features.shape == (ijcnn1.N_RECORDS, 22) and labels.sum() == ijcnn1.N_POSITIVE
+    assert (
+        label == "synthetic"
+        and features.shape == (ijcnn1.N_RECORDS, 22)
+        and labels.sum() == ijcnn1.N_POSITIVE
+    )
     (tmp_path / "broken.bz2").write_bytes(b"no bz2")
     with pytest.raises(DataError, match=r"must hold 49990 lines of 'label index:value ...'"):
         ijcnn1.prepare(tmp_path / "broken.bz2")

@@ -37,7 +37,9 @@ def song() -> tuple[DataFacts, np.ndarray]:
     return DataFacts.of(points), np.sqrt(squared_norms(points))
 
 
-def bracket_end(slope: np.ndarray, target: float, convexity: np.ndarray, offset: float) -> np.ndarray:
+def bracket_end(
+    slope: np.ndarray, target: float, convexity: np.ndarray, offset: float
+) -> np.ndarray:
     """Algorithm 1, line 6, for eps(w) = slope w: 2 (e^eps* - v) / mu + offset."""
     v = np.minimum(np.exp(slope) + convexity / 2, slope * np.exp(slope) + 1)
     return 2 * (math.exp(target) - v) / convexity + offset
@@ -59,13 +61,15 @@ def test_im2_the_bracket_of_algorithm_1_is_short_by_1() -> None:
         short += int((bracket_end(SLOPES, target, CONVEXITY, 1) < best).sum())
         assert (bracket_end(SLOPES, target, CONVEXITY, 2) >= best * (1 - 1e-12)).all()
     assert short > 0
-    # e^eps(w) = e + 2 (w - 1) + (w - 1)^2 / 10, eps* = eps(1) = 1: printed is the bracket [1, 0], proved [1, 1]
+    # e^eps(w) = e + 2 (w - 1) + (w - 1)^2 / 10, eps* = eps(1) = 1: printed is the bracket [1, 0],
+    # proved [1, 1]
     v = min(math.e + 0.1, 2 + 1)
     assert 2 * (math.e - v) / 0.2 + np.array([1, 2]) == pytest.approx([0, 1], abs=1e-12)
 
 
 def test_im3_the_test_of_line_7_misses_an_optimum() -> None:
-    """e^{eps(w)} = e + (w - 1)/2 + (w - 1)^2/2 and eps* = 1: w = 1 is a root, and the bracket is closed as eps' > 0."""
+    """e^{eps(w)} = e + (w - 1)/2 + (w - 1)^2/2 and eps* = 1: w = 1 is a root, and the bracket is
+    closed as eps' > 0."""
 
     def residual(w: float) -> float:
         return math.e + (w - 1) / 2 + (w - 1) ** 2 / 2 - 1 - w * math.expm1(1)
@@ -103,7 +107,9 @@ def test_im6_the_size_limit_is_not_necessary() -> None:
 
 def test_im7_first_centres_from_the_data_are_outside_of_proposition_13() -> None:
     for mode in MODES:
-        assert audit_first_centres(mode, np.random.default_rng(7), draws=20_000).flagged == (mode != "repaired")
+        assert audit_first_centres(mode, np.random.default_rng(7), draws=20_000).flagged == (
+            mode != "repaired"
+        )
 
 
 def test_im8_the_split_mixes_units() -> None:
@@ -117,12 +123,16 @@ def test_im8_the_split_mixes_units() -> None:
         assert (other.beta_sum == pytest.approx(1000 * one.beta_sum, rel=1e-9)) is alike
     stated = calibrate("full", kdd, target=3.0, mode="stated")
     assert stated.offset / (kdd.radius + stated.offset) < 1e-4
-    assert stated.beta_count == pytest.approx(65917, abs=1) and kdd.n / 25 == pytest.approx(5684, abs=1)
+    assert stated.beta_count == pytest.approx(65917, abs=1) and kdd.n / 25 == pytest.approx(
+        5684, abs=1
+    )
 
 
 def test_im9_the_approximation_for_large_epsilon() -> None:
     found = float(loss_when_removed(1.1, 0.01))
-    assert found == pytest.approx(0.0198, abs=5e-5) and 1.1 + math.log(0.01) == pytest.approx(-3.51, abs=5e-3)
+    assert found == pytest.approx(0.0198, abs=5e-5) and 1.1 + math.log(0.01) == pytest.approx(
+        -3.51, abs=5e-3
+    )
     assert float(loss_when_removed(30.0, 0.01)) == pytest.approx(30 + math.log(0.01), abs=1e-9)
 
 
@@ -131,7 +141,11 @@ def test_im10_without_lower_semicontinuity_there_is_no_largest_weight() -> None:
         return math.expm1(0.5 if w < 2 else 10 + w) / w
 
     gain = math.expm1(1.0)
-    assert growth(1) <= gain and all(growth(2 - 10.0**-k) <= gain for k in range(1, 15)) and growth(2) > gain
+    assert (
+        growth(1) <= gain
+        and all(growth(2 - 10.0**-k) <= gain for k in range(1, 15))
+        and growth(2) > gain
+    )
 
 
 def test_im11_norm_orders_below_1() -> None:
@@ -174,7 +188,9 @@ def test_im15_the_radius_of_the_released_noise() -> None:
     for mode in ("released", "stated"):
         _, sums = Lloyd(20000, 1.0, 1.0, mode, 1.0, 1).noise(d, rng)
         lengths[mode] = float(np.linalg.norm(sums, axis=1).mean())
-    assert lengths["released"] == pytest.approx(1, rel=0.05) and lengths["stated"] == pytest.approx(d, rel=0.05)
+    assert lengths["released"] == pytest.approx(1, rel=0.05) and lengths["stated"] == pytest.approx(
+        d, rel=0.05
+    )
     for mode in MODES:
         shown = audit_noise(mode, np.random.default_rng(2))
         assert shown.flagged == (mode == "released") and shown.lower > 0
@@ -184,11 +200,15 @@ def test_im16_the_searched_budgets_exclude_needed_ones() -> None:
     data = facts("ijcnn1")
     for target, excluded in ((1000.0, True), (3.0, False)):
         noise = calibrate("core", data, target=target, m=15000, mode="released")
-        budget = noise.n_iterations * data.radius * (data.d / (2 * RHO)) ** (2 / 3) / noise.beta_sum**2
+        budget = (
+            noise.n_iterations * data.radius * (data.d / (2 * RHO)) ** (2 / 3) / noise.beta_sum**2
+        )
         assert (1e-7 < budget < 5e4) is not excluded
 
 
-def test_im17_halving_the_upper_end_loses_attainable_sizes(song: tuple[DataFacts, np.ndarray]) -> None:
+def test_im17_halving_the_upper_end_loses_attainable_sizes(
+    song: tuple[DataFacts, np.ndarray],
+) -> None:
     data, norms = song
     largest = calibrate("opt", data, target=3.0, m=0.01 * data.n, mode="stated", norms=norms)
     limit = 3.0 / (data.radius + largest.offset)
@@ -202,7 +222,10 @@ def test_im18_released_weights_exceed_the_target(song: tuple[DataFacts, np.ndarr
     data, norms = song
     noise = calibrate("opt", data, target=1000.0, m=0.05 * data.n, mode="released", norms=norms)
     assert 0.05 < noise.psi - 1000 < 0.4
-    assert calibrate("opt", data, target=1000.0, m=0.05 * data.n, mode="stated", norms=norms).psi <= 1000
+    assert (
+        calibrate("opt", data, target=1000.0, m=0.05 * data.n, mode="stated", norms=norms).psi
+        <= 1000
+    )
 
 
 def test_im19_a_bracket_with_the_target_for_its_exponential() -> None:
@@ -214,5 +237,9 @@ def test_im19_a_bracket_with_the_target_for_its_exponential() -> None:
 def test_im20_files_and_comments_beside_the_code() -> None:
     grid = settings_of("importance_clustering")["cells"]["epsilons"]
     assert {30, 50} <= set(grid)
-    limits = {name: round(of.n * of.mean_square / of.radius**2) for name in ("pose", "fma") for of in [facts(name)]}
+    limits = {
+        name: round(of.n * of.mean_square / of.radius**2)
+        for name in ("pose", "fma")
+        for of in [facts(name)]
+    }
     assert limits == {"pose": 8619, "fma": 16740}

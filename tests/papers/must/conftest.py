@@ -13,16 +13,27 @@ from tests.experiment_runs import CONFIG
 
 SIZES = {"n": 300, "b": 30, "m": 10}
 CASES = [
-    {**dict.fromkeys(("n", "m"), 10), "n": 100, "sampler": sampler, "noise_multiplier": 2, "n_compositions": 5,
-     "adjacency": adjacency, "width": 1e-3, "prv_error": 0.1}
+    {
+        **dict.fromkeys(("n", "m"), 10),
+        "n": 100,
+        "sampler": sampler,
+        "noise_multiplier": 2,
+        "n_compositions": 5,
+        "adjacency": adjacency,
+        "width": 1e-3,
+        "prv_error": 0.1,
+    }
     for sampler, adjacency in (("poisson", "add_remove"), ("wor", "substitute"))
-]  # fmt: skip
+]
 SMALL: dict[str, dict[str, Any]] = {
     "amplification_grid": {"n": 60, "b": 30, "m": 24, "epsilon_step": 0.05, "epsilon_max": 4.5},
     "amplification_crossings": {"epsilon_step": 0.25},
     "design_surface": {"n": 100, "m_min": 10, "m_max": 15, "b_min": 16, "b_max": 23},
     "noise_calibration": {"tables": {"table4": {"b": [10, 20]}}},
-    "composition": {"table8": {"grid_size": 2000, "grid_size_wr": 2000}, "figure_s2": {"grid_size": 2000}},
+    "composition": {
+        "table8": {"grid_size": 2000, "grid_size_wr": 2000},
+        "figure_s2": {"grid_size": 2000},
+    },
     "proved_composition": {
         "table8": {**SIZES, "n_compositions": 5, "epsilon_amplified": 0.02, "epsilon": 0.5},
         "figure_s2": {**SIZES, "n_compositions": [20, 40], "scale": 1},
@@ -70,15 +81,27 @@ def exact() -> dict[str, pd.DataFrame]:
     """
     over = {
         ("design_surface", "stated"): {"step": 25},
-        ("composition", "consistent"): {"table8": {"grid_size": 1000, "grid_size_wr": 1000, "n_compositions": 1},
-                                        "figure_s2": {"grid_size": 100_000}},
-    }  # fmt: skip
+        ("composition", "consistent"): {
+            "table8": {"grid_size": 1000, "grid_size_wr": 1000, "n_compositions": 1},
+            "figure_s2": {"grid_size": 100_000},
+        },
+    }
     found = {}
-    for name in ("amplification_grid", "amplification_crossings", "design_surface", "noise_calibration", "composition",
-                 "distinct_counts"):  # fmt: skip
+    for name in (
+        "amplification_grid",
+        "amplification_crossings",
+        "design_surface",
+        "noise_calibration",
+        "composition",
+        "distinct_counts",
+    ):
         experiment = REGISTRY.get(name)()
-        frames = [experiment.compute(over.get((name, variant)), variant=variant, seed=CONFIG["seed"])
-                  .assign(variant=variant, data="") for variant in experiment.variants]  # fmt: skip
+        frames = [
+            experiment.compute(
+                over.get((name, variant)), variant=variant, seed=CONFIG["seed"]
+            ).assign(variant=variant, data="")
+            for variant in experiment.variants
+        ]
         found[name] = pd.concat(frames, ignore_index=True)
     return found
 

@@ -28,7 +28,9 @@ from tests.experiment_runs import printed_cells
 from tests.papers.must.conftest import records_of
 from tests.unit.rows import with_rows
 
-MEMBERS = {name: kind for name, kind in artefacts.REGISTRY.members().items() if kind.paper == "must"}
+MEMBERS = {
+    name: kind for name, kind in artefacts.REGISTRY.members().items() if kind.paper == "must"
+}
 FIGURES = [name for name, kind in MEMBERS.items() if kind.kind == "figure"]
 
 
@@ -48,25 +50,40 @@ def valued(name: str, records: Records, *by: str) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("name", MEMBERS)
-def test_files_have_the_same_bytes_each_time_and_figures_no_title(name: str, records: Records, tmp_path: Path) -> None:
+def test_files_have_the_same_bytes_each_time_and_figures_no_title(
+    name: str, records: Records, tmp_path: Path
+) -> None:
     artefact = MEMBERS[name]()
     first, again = (
         build(artefact, given, printed_rows(artefact), OutputDirs.under(tmp_path / folder))
         for folder, given in (("a", records), ("b", dict(reversed(list(records.items())))))
     )
-    assert set(first) == ({"pdf", "png"} if name in FIGURES else {"md", "tex"}) | {"csv", "comparison"}
+    assert set(first) == ({"pdf", "png"} if name in FIGURES else {"md", "tex"}) | {
+        "csv",
+        "comparison",
+    }
     assert {role: path.read_bytes() for role, path in first.items()} == {
         role: path.read_bytes() for role, path in again.items()
     }
     if name in FIGURES:
         _, numbers, figure = drawn(artefact.name, records)
-        assert len(numbers) and figure.get_suptitle() == "" and not any(axes.get_title() for axes in figure.axes)
+        assert (
+            len(numbers)
+            and figure.get_suptitle() == ""
+            and not any(axes.get_title() for axes in figure.axes)
+        )
 
 
-@pytest.mark.parametrize("name", [name for name, kind in MEMBERS.items() if kind.kind != "claims" and kind.experiments])
+@pytest.mark.parametrize(
+    "name", [name for name, kind in MEMBERS.items() if kind.kind != "claims" and kind.experiments]
+)
 def test_missing_records_are_named(name: str) -> None:
     ask = MEMBERS[name]().draw if name in FIGURES else MEMBERS[name]().values
-    with pytest.raises(DataError, match=rf"{name} needs the records of '\w+', got none; run that experiment"):
+    with pytest.raises(
+        DataError,
+        match=rf"{name} needs the records of '\w+', got none; run that "
+        r"experiment",
+    ):
         ask({})
 
 
@@ -75,32 +92,53 @@ def test_bytes_do_not_depend_on_the_process() -> None:
         "import hashlib; from dpsub.reproduce.artefacts import REGISTRY\n"
         "from dpsub.reproduce.figures import figure_bytes, styled\n"
         "with styled(): figure, _ = REGISTRY.get('must/figure2')().draw({})\n"
-        "print(*(hashlib.sha256(figure_bytes(figure, form)).hexdigest() for form in ('pdf', 'png')))"
+        "print(*(hashlib.sha256(figure_bytes(figure, form)).hexdigest() for form in ('pdf', "
+        "'png')))"
     )
     found = {
-        subprocess.run([sys.executable, "-c", script], env={**os.environ, "PYTHONHASHSEED": seed, "TZ": zone},
-                       capture_output=True, text=True, check=True).stdout
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": seed, "TZ": zone},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
         for seed, zone in (("0", "UTC"), ("1", "Asia/Tokyo"))
-    }  # fmt: skip
+    }
     assert len(found) == 1
 
 
 def test_the_samplers_stand_in_the_order_of_table_9() -> None:
-    assert tuple(dict.fromkeys(cell[0]["sampler"] for cell in printed_cells("table9", "distinct_min"))) == SIX
+    assert (
+        tuple(dict.fromkeys(cell[0]["sampler"] for cell in printed_cells("table9", "distinct_min")))
+        == SIX
+    )
 
 
 class TestTables:
     def test_table8_has_attack_proof_and_pair_in_the_rigorous_rows(self, records: Records) -> None:
         found = valued("table8", records, "variant").xs("rigorous", level="variant")
         wor = found.loc["sampler=wor"]
-        record = records["proved_composition"].query("table == 'table8' and sampler == 'wor'").iloc[0]
-        assert (wor["value"]["delta_c_lower"], wor["value"]["delta_c_upper"]) == (record["attack"], record["proved"])
-        assert wor["lower"]["delta_c_pair"] < wor["value"]["delta_c_pair"] < wor["upper"]["delta_c_pair"]
+        record = (
+            records["proved_composition"].query("table == 'table8' and sampler == 'wor'").iloc[0]
+        )
+        assert (wor["value"]["delta_c_lower"], wor["value"]["delta_c_upper"]) == (
+            record["attack"],
+            record["proved"],
+        )
+        assert (
+            wor["lower"]["delta_c_pair"]
+            < wor["value"]["delta_c_pair"]
+            < wor["upper"]["delta_c_pair"]
+        )
         assert wor["note"]["delta_c_lower"].startswith("attack (lower), substitute")
         assert wor["note"]["delta_c_upper"].startswith("proved (upper), substitute")
         assert "no guarantee" in wor["note"]["delta_c_pair"]
         assert ("sampler=wor; statistic=delta_at_the_printed_scale", "delta_c_lower") in found.index
-        assert ("sampler=wor; statistic=epsilon_of_the_consistent_noise", "epsilon_c_upper") in found.index
+        assert (
+            "sampler=wor; statistic=epsilon_of_the_consistent_noise",
+            "epsilon_c_upper",
+        ) in found.index
 
     def test_nothing_is_proved_for_poisson_as_it_was_run(self, records: Records) -> None:
         values = valued("table8", records, "variant")
@@ -113,25 +151,40 @@ class TestTables:
     def test_noise_is_set_against_that_of_wor(self, records: Records) -> None:
         values = valued("noise_at_equal_privacy", records)["value"]
         row = "target_epsilon=4; sampler={}; adjacency=substitute"
-        ratio = values[row.format("must_ow"), "noise_proved"] / values[row.format("wor"), "noise_proved"]
+        ratio = (
+            values[row.format("must_ow"), "noise_proved"]
+            / values[row.format("wor"), "noise_proved"]
+        )
         assert values[row.format("must_ow"), "noise_over_wor"] == pytest.approx(ratio)
         assert ratio > 1
         assert (row.format("poisson"), "noise_pair") not in values.index
 
-    def test_peers_are_shown_with_their_widths_and_what_lies_below_an_attack(self, records: Records) -> None:
+    def test_peers_are_shown_with_their_widths_and_what_lies_below_an_attack(
+        self, records: Records
+    ) -> None:
         frame = records["peer_bounds"]
         ours = frame[frame["tool"] == "dpsub"].reset_index(drop=True)
-        absent = ours.assign(tool="absent", lower=np.nan, upper=np.nan, note="absent is not installed")
+        absent = ours.assign(
+            tool="absent", lower=np.nan, upper=np.nan, note="absent is not installed"
+        )
         low = ours.assign(tool="low", lower=np.nan, upper=ours["lower"] / 2)
         values = valued("peer_bounds", {"peer_bounds": pd.concat([ours, absent, low])})
-        row = "sampler=wor; adjacency=substitute; n=100; m=10; noise_multiplier=2; n_compositions=5; tool={}"
-        assert values.loc[(row.format("dpsub"), "width"), "value"] == ours["upper"][1] - ours["lower"][1]
+        row = (
+            "sampler=wor; adjacency=substitute; n=100; m=10; noise_multiplier=2; "
+            "n_compositions=5; tool={}"
+        )
+        assert (
+            values.loc[(row.format("dpsub"), "width"), "value"]
+            == ours["upper"][1] - ours["lower"][1]
+        )
         assert math.isnan(values.loc[(row.format("absent"), "upper"), "value"])
         assert values.loc[(row.format("absent"), "upper"), "note"] == "absent is not installed"
         below = values[values["note"].str.endswith("below what an attack attains")]
         assert {row.rpartition("tool=")[2] for row, _ in below.index} == {"low"}
         seconds = ours.assign(seconds=[0.1, 0.2])
-        times = pd.concat([seconds, seconds.assign(tool="slow", seconds=1.0), absent.assign(seconds=0.0)])
+        times = pd.concat(
+            [seconds, seconds.assign(tool="slow", seconds=1.0), absent.assign(seconds=0.0)]
+        )
         values = valued("peer_times", {"peer_times": times})["value"]
         assert values[row.format("slow"), "times_ours"] == pytest.approx(5)
         assert (row.format("absent"), "seconds") not in values.index
@@ -141,7 +194,9 @@ class TestFigures:
     def test_a_sampler_keeps_its_colour(self, records: Records) -> None:
         for name in ("figure4", "figure6", "figureS3", "figureS4"):
             for axes in drawn(name, records)[0]:
-                lines = {line.get_label(): to_hex(line.get_color()).upper() for line in axes.get_lines()}
+                lines = {
+                    line.get_label(): to_hex(line.get_color()).upper() for line in axes.get_lines()
+                }
                 for sampler in ("wor", "wr", "must_ow", "must_ww"):
                     assert lines[sampler_label(sampler)] == SAMPLERS.get(sampler).colour
 
@@ -149,15 +204,24 @@ class TestFigures:
         for name, condition, x, y, _ in QUADRANTS:
             assert ("ε′ < ε" in condition, "δ′ < δ" in condition) == (x < 1, y < 0)
             assert (name == "strong") == (x < 1 and y < 0)
-        assert set(drawn("figure3", {})[1]["category"]) == {"strong", "type-I weak", "type-II weak", "dilution"}
+        assert set(drawn("figure3", {})[1]["category"]) == {
+            "strong",
+            "type-I weak",
+            "type-II weak",
+            "dilution",
+        }
 
     def test_figure4_has_the_printed_ranges_and_the_recorded_points(self, records: Records) -> None:
         panels, numbers, _ = drawn("figure4", records)
         assert [axes.get_xlim() for axes in panels] == [(0.2, 0.9)] * 4
         assert [axes.get_ylim() for axes in panels] == [(-0.1, 0.1), (-0.3, 0.3)] * 2
         line = next(line for line in panels[3].get_lines() if line.get_label() == "MUST.OW")
-        here = numbers.query("mechanism == 'gaussian' and ratio == 1 and sampler == 'must_ow'").sort_values("epsilon")
-        np.testing.assert_array_equal(line.get_xydata(), here[["epsilon_ratio", "delta_difference"]])
+        here = numbers.query(
+            "mechanism == 'gaussian' and ratio == 1 and sampler == 'must_ow'"
+        ).sort_values("epsilon")
+        np.testing.assert_array_equal(
+            line.get_xydata(), here[["epsilon_ratio", "delta_difference"]]
+        )
         values = valued("figure4", records)["value"]
         assert values["ratio=1; mechanism=gaussian; sampler=wor", "never_weak"] == 1
         assert values["ratio=1; mechanism=gaussian; sampler=must_ww", "never_weak"] == 0
@@ -171,17 +235,26 @@ class TestFigures:
         assert (flat[0].get_xlim(), flat[0].get_ylim()) == ((10, 15), (16, 23))
         values = valued("figure5", records)["value"]
         assert values["sampler=must_ow; quantity=eta; mechanism=laplace", "rises_with_m"] == 1
-        assert values["sampler=must_ow; quantity=delta_difference; mechanism=laplace", "rises_with_b"] == 0
+        assert (
+            values["sampler=must_ow; quantity=delta_difference; mechanism=laplace", "rises_with_b"]
+            == 0
+        )
 
     @pytest.mark.parametrize("name", ["figure5", "figureS1"])
     def test_a_surface_needs_two_sizes_of_each_stage_but_no_certain_number(self, name: str) -> None:
-        prime = {"design_surface": records_of("design_surface", {}, m_max=33, b_min=16, b_max=53, step=1)}
+        prime = {
+            "design_surface": records_of("design_surface", {}, m_max=33, b_min=16, b_max=53, step=1)
+        }
         assert figure_bytes(drawn(name, prime)[2], "png")
         one = {"design_surface": records_of("design_surface", {}, m_max=10)}
-        with pytest.raises(DataError, match="at least 2 sizes of each stage, got 1 of m and 8 of b for must_ow"):
+        with pytest.raises(
+            DataError, match="at least 2 sizes of each stage, got 1 of m and 8 of b for must_ow"
+        ):
             drawn(name, one)
 
-    def test_figure6_has_a_panel_for_each_reading_and_epsilon_and_bands_for_replicates(self, records: Records) -> None:
+    def test_figure6_has_a_panel_for_each_reading_and_epsilon_and_bands_for_replicates(
+        self, records: Records
+    ) -> None:
         panels, numbers, _ = drawn("figure6", records)
         assert len(panels) == 6
         assert {axes.get_ylim() for axes in panels} == {(0.0, 9.0)}
@@ -209,8 +282,11 @@ class TestFigures:
         assert figure_bytes(figure, "png") and panels[0].get_ylim()[0] > 0
 
     def test_one_number_of_compositions_is_drawn(self, records: Records) -> None:
-        one = {**records, "composition": records["composition"].query("n_compositions == 200"),
-               "proved_composition": records["proved_composition"].query("n_compositions == 20")}  # fmt: skip
+        one = {
+            **records,
+            "composition": records["composition"].query("n_compositions == 200"),
+            "proved_composition": records["proved_composition"].query("n_compositions == 20"),
+        }
         panels, _, _ = drawn("figureS2", one)
         points = np.concatenate([line.get_xdata() for line in panels[0].get_lines()]).astype(float)
         assert np.isfinite(points).all() and np.ptp(points) < 400
@@ -225,16 +301,22 @@ class TestFigures:
 
     @pytest.mark.parametrize(
         ("name", "x", "ends"),
-        [("privacy_by_steps", "n_compositions", ["attack", "proved"]),
-         ("noise_by_target", "target_epsilon", ["refuted", "proved"])],
-    )  # fmt: skip
-    def test_bands_lie_between_attack_and_proof(self, name: str, x: str, ends: list[str], records: Records) -> None:
+        [
+            ("privacy_by_steps", "n_compositions", ["attack", "proved"]),
+            ("noise_by_target", "target_epsilon", ["refuted", "proved"]),
+        ],
+    )
+    def test_bands_lie_between_attack_and_proof(
+        self, name: str, x: str, ends: list[str], records: Records
+    ) -> None:
         (axes,), numbers, figure = drawn(name, records)
         wor = numbers.query("sampler == 'wor'").sort_values(x)
         line = next(line for line in axes.get_lines() if line.get_label() == sampler_label("wor"))
         np.testing.assert_array_equal(line.get_ydata(), wor["proved"])
         colour = SAMPLERS.get("wor").colour
-        (band,) = (one for one in axes.collections if to_hex(one.get_facecolor()[0][:3]).upper() == colour)
+        (band,) = (
+            one for one in axes.collections if to_hex(one.get_facecolor()[0][:3]).upper() == colour
+        )
         heights = band.get_paths()[0].vertices[:, 1]
         assert (heights.min(), heights.max()) == (wor[ends].min().min(), wor[ends].max().max())
         legend = next(one.get_legend() for one in figure.axes if not one.axison)
@@ -243,6 +325,8 @@ class TestFigures:
         assert {"Poisson, add or remove", "Poisson, substitute", "attack (lower)"} <= set(texts)
 
     def test_figures_from_synthetic_data_say_so(self, records: Records) -> None:
-        assert [text.get_text() for text in drawn("figureS4", records)[2].texts] == ["synthetic data"]
+        assert [text.get_text() for text in drawn("figureS4", records)[2].texts] == [
+            "synthetic data"
+        ]
         real = {"adult_logistic_trace": records["adult_logistic_trace"].assign(data="real")}
         assert not drawn("figureS4", real)[2].texts and not drawn("figure6", records)[2].texts

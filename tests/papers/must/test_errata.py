@@ -1,7 +1,7 @@
 """One test an erratum of the main paper: what errata.md says, shown by a computation.
 
-Errata that need the full experiments (E8) or concern drawings alone (E17) are shown by `results/comparison.csv` and
-by the figures; all others are here.
+Errata that need the full experiments (E8) or concern drawings alone (E17) are shown by
+`results/comparison.csv` and by the figures; all others are here.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ def test_e01_the_label_among_the_predictors_lifts_the_accuracy() -> None:
         blocks = [sampler.draw_block(Frame(adult.N_TRAIN), 1000, np.random.default_rng(0))]
         steps = descent.Descent(descent.logistic_residual, 0.01, 3.0)
         train = slice(0, adult.N_TRAIN)
-        *_, beta = descent.descend(x[train], label[train], blocks, None, np.ones(x.shape[1]), steps, width=300)
+        *_, beta = descent.descend(
+            x[train], label[train], blocks, None, np.ones(x.shape[1]), steps, width=300
+        )
         predicted = x[adult.N_TRAIN :] @ beta[0] > 0
         accuracy[variant] = binary_metrics(predicted, label[adult.N_TRAIN :])["accuracy"]
     assert accuracy["stated"] < 0.80 < 0.95 < accuracy["as_done"]
@@ -67,33 +69,56 @@ def test_e01_the_label_among_the_predictors_lifts_the_accuracy() -> None:
 
 def test_e02_in_the_right_units_the_bounds_exceed_one_over_n() -> None:
     n = 30969
-    scale = 300 * plan_noise(
-        _law("wor", n, 300), epsilon_amplified=0.0005, delta=1 / n, sensitivity=3 / n, calibration="classical"
-    ).sigma / 3  # fmt: skip
+    scale = (
+        300
+        * plan_noise(
+            _law("wor", n, 300),
+            epsilon_amplified=0.0005,
+            delta=1 / n,
+            sensitivity=3 / n,
+            calibration="classical",
+        ).sigma
+        / 3
+    )
     assert scale == pytest.approx(0.885, abs=5e-4)
     pair = pairs.WorPair(300 / n, scale)
-    found = algorithm1.compose(pair, steps=1000, epsilon=2.0, half_width=8.0, grid_size=200000, method="cell_mass")
+    found = algorithm1.compose(
+        pair, steps=1000, epsilon=2.0, half_width=8.0, grid_size=200000, method="cell_mass"
+    )
     assert float(found.delta_lower[0]) > 2e-3 > 1 / n
 
 
 STATISTICS = {"table8": "", PRINTED_SCALE: "delta_at_the_printed_scale"}
-QUESTIONS = [question for question in ProvedComposition().questions(typed("proved_composition"))
-             if question.table in STATISTICS]  # fmt: skip
+QUESTIONS = [
+    question
+    for question in ProvedComposition().questions(typed("proved_composition"))
+    if question.table in STATISTICS
+]
 
 
-@pytest.mark.parametrize("asked", QUESTIONS, ids=lambda one: f"{one.table}-{one.sampler}-{one.release.denominator}")
+@pytest.mark.parametrize(
+    "asked", QUESTIONS, ids=lambda one: f"{one.table}-{one.sampler}-{one.release.denominator}"
+)
 def test_e02_attacks_and_proofs_of_the_document_are_the_accountants(asked: Asked) -> None:
     """Every digit that is printed, as the accountant has it now."""
     kept = cited.kept_of(papers()["must"])
     assert kept is not None
-    fixed_poisson = asked.table == "table8" and asked.sampler == "poisson" and asked.release.denominator == "fixed"
+    fixed_poisson = (
+        asked.table == "table8"
+        and asked.sampler == "poisson"
+        and asked.release.denominator == "fixed"
+    )
     statistic = "delta_with_a_fixed_denominator" if fixed_poisson else STATISTICS[asked.table]
     found = ProvedComposition().answer(None, asked)
     for side, name in (("lower", "attack"), ("upper", "proved")):
-        shown = kept.number("table8", f"delta_c_{side}", "rigorous", sampler=asked.sampler, statistic=statistic)
+        shown = kept.number(
+            "table8", f"delta_c_{side}", "rigorous", sampler=asked.sampler, statistic=statistic
+        )
         if not np.isnan(shown) and not np.isnan(found[name]):
             assert written(found[name], "1.00e0", side=side) == written(shown, "1.00e0", side=side)
-    assert (found["attack"] > 1 / 30969) == (asked.table == "table8" or asked.sampler in ("must_ow", "must_ww"))
+    assert (found["attack"] > 1 / 30969) == (
+        asked.table == "table8" or asked.sampler in ("must_ow", "must_ww")
+    )
 
 
 def test_at_equal_noise_must_is_weaker_than_wor() -> None:
@@ -115,11 +140,19 @@ def test_one_direction_is_half_of_substitution_for_poisson() -> None:
 def test_e03_delta_of_table6_uses_a_ratio_n_times_too_large() -> None:
     n, clip = 1000, 3.0
     for name, consistent in (("wr", 3.55e-6), ("must_ow", 2.87e-5), ("must_ww", 3.89e-5)):
-        law, printed = _law(name, n, 100, 200), _printed("table6", f"epsilon_amplified=0.01; sampler={name}",
-                                                        "delta_amplified")  # fmt: skip
+        law, printed = (
+            _law(name, n, 100, 200),
+            _printed("table6", f"epsilon_amplified=0.01; sampler={name}", "delta_amplified"),
+        )
         for group, expected in ((None, consistent), (clip, printed)):
-            plan = plan_noise(law, epsilon_amplified=0.01, delta=1 / n, sensitivity=clip / n, calibration="classical",
-                              group_sensitivity=group)  # fmt: skip
+            plan = plan_noise(
+                law,
+                epsilon_amplified=0.01,
+                delta=1 / n,
+                sensitivity=clip / n,
+                calibration="classical",
+                group_sensitivity=group,
+            )
             assert plan.delta_amplified == pytest.approx(expected, rel=6e-3)
         assert consistent < 1e-4  # below the nominal value of Poisson: the printed order reverses
 
@@ -141,16 +174,30 @@ def test_e04_one_copy_moves_a_mean_clipped_gradient_by_2c_over_m() -> None:
     targets[1, 0] = 1e6  # the substituted one points down
     batch = Samples(np.arange(m), np.ones(m, dtype=int), np.array([0, m]))
     steps = descent.Descent(descent.squared_error_residual, 1.0, clip)
-    ends = [next(descent.descend(x, y, [batch], None, np.zeros(1), steps, width=m))[0, 0] for y in targets]
+    ends = [
+        next(descent.descend(x, y, [batch], None, np.zeros(1), steps, width=m))[0, 0]
+        for y in targets
+    ]
     assert abs(ends[1] - ends[0]) == pytest.approx(2 * clip / m)
     assert abs(ends[1] - ends[0]) == pytest.approx(20 * clip / n)
 
 
 def test_e05_nominal_and_exact_delta_differ_for_wor() -> None:
-    for n, m, target, exact in ((300, 30, 0.1, 2.18e-6), (1000, 100, 0.01, 5.0e-8), (1000, 100, 0.001, 5.0e-9)):
+    for n, m, target, exact in (
+        (300, 30, 0.1, 2.18e-6),
+        (1000, 100, 0.01, 5.0e-8),
+        (1000, 100, 0.001, 5.0e-9),
+    ):
         law = _law("wor", n, m)
-        arguments = {"epsilon_amplified": target, "delta": 1 / n, "sensitivity": 1.0, "calibration": "classical"}
-        assert plan_noise(law, **arguments, nominal_delta=True).delta_amplified == pytest.approx(m / n / n)
+        arguments = {
+            "epsilon_amplified": target,
+            "delta": 1 / n,
+            "sensitivity": 1.0,
+            "calibration": "classical",
+        }
+        assert plan_noise(law, **arguments, nominal_delta=True).delta_amplified == pytest.approx(
+            m / n / n
+        )
         found = plan_noise(law, **arguments).delta_amplified
         assert found == pytest.approx(exact, rel=0.01 if exact < 1e-7 else 3e-3)
 
@@ -190,7 +237,11 @@ def test_e09_the_last_gaussian_row_of_table3_is_the_laplace_row() -> None:
         found = float(amplify(law, noise.of("gaussian", 1.0), epsilon).delta_amplified)
         assert found == pytest.approx(expected, abs=5.1e-4)
         printed = [
-            _printed("table3", f"ratio=1; mechanism={m}; sampler=must_ww; epsilon={epsilon}", "delta_amplified")
+            _printed(
+                "table3",
+                f"ratio=1; mechanism={m}; sampler=must_ww; epsilon={epsilon}",
+                "delta_amplified",
+            )
             for m in ("gaussian", "laplace")
         ]
         assert printed[0] == printed[1]
@@ -211,7 +262,11 @@ def test_e11_the_thresholds_are_the_roots_not_the_grid_points() -> None:
     for row in rows.to_dict("records"):
         profile = noise.of(row["mechanism"], 1)
         ours = amplify(laws[row["sampler"]], profile, row["epsilon"])
-        other = None if row["kind"] == "threshold" else amplify(laws[row["other"]], profile, row["epsilon"])
+        other = (
+            None
+            if row["kind"] == "threshold"
+            else amplify(laws[row["other"]], profile, row["epsilon"])
+        )
         theirs = ours.delta if other is None else other.delta_amplified
         assert float(ours.delta_amplified) == pytest.approx(float(theirs), rel=1e-12)
     thresholds = rows[rows["kind"] == "threshold"].set_index(["mechanism", "sampler"])["delta"]
@@ -232,9 +287,13 @@ def test_e12_eta_increases_with_m_and_must_ww_has_the_larger_delta_change() -> N
     for mechanism in ("laplace", "gaussian"):
         profile = noise.of(mechanism, 1.0)
         change = {
-            (name, m, b): float(amplify(_law(name, 1000, m, b), profile, 1.0).delta_amplified - profile.delta(1.0))
-            for name in ("must_ow", "must_ww") for m in (100, 125, 150) for b in (150, 175, 200)
-        }  # fmt: skip
+            (name, m, b): float(
+                amplify(_law(name, 1000, m, b), profile, 1.0).delta_amplified - profile.delta(1.0)
+            )
+            for name in ("must_ow", "must_ww")
+            for m in (100, 125, 150)
+            for b in (150, 175, 200)
+        }
         for m in (100, 125, 150):
             assert all(change["must_ww", m, b] > change["must_ow", m, b] for b in (150, 175, 200))
             for name in ("must_ow", "must_ww"):
@@ -242,8 +301,14 @@ def test_e12_eta_increases_with_m_and_must_ww_has_the_larger_delta_change() -> N
 
 
 def test_e13_definitions_and_proposition() -> None:
-    # the four categories partition the plane once type I and dilution are read as in Figure 3's caption
-    kinds = {(0.5, 0.05): "strong", (0.5, 0.2): "weak_type_1", (1.5, 0.05): "weak_type_2", (1.5, 0.2): "dilution"}
+    # the four categories partition the plane once type I and dilution are read as in Figure 3's
+    # caption
+    kinds = {
+        (0.5, 0.05): "strong",
+        (0.5, 0.2): "weak_type_1",
+        (1.5, 0.05): "weak_type_2",
+        (1.5, 0.2): "dilution",
+    }
     assert {point: category(1.0, 0.1, *point) for point in kinds} == kinds
     # Proposition 7: equality of MUST.OW and WR also at m = 1
     assert _law("must_ow", 50, 1, 10).eta == pytest.approx(_law("wr", 50, 1).eta, rel=1e-12)
@@ -252,7 +317,9 @@ def test_e13_definitions_and_proposition() -> None:
 
 
 def test_e14_the_example_of_section_3() -> None:
-    assert sampling.of_sizes("must_ow", n=100, m=20, b=10).expected_distinct(100) == pytest.approx(8.78, abs=5e-3)
+    assert sampling.of_sizes("must_ow", n=100, m=20, b=10).expected_distinct(100) == pytest.approx(
+        8.78, abs=5e-3
+    )
     with pytest.raises(ArgumentError, match="at most b = 10, got"):
         sampling.of_sizes("must_wo", n=100, m=20, b=10)
 
@@ -264,7 +331,9 @@ def test_e15_the_missing_column_of_table4() -> None:
         arguments = {"epsilon_amplified": 0.1, "delta": 1 / 300, "calibration": "classical"}
         plan = plan_noise(law, sensitivity=8 / 300, **arguments)
         assert plan.sigma == pytest.approx(mean, abs=5e-4)
-        assert plan_noise(law, sensitivity=64 / 300, **arguments).sigma == pytest.approx(variance, abs=5e-4)
+        assert plan_noise(law, sensitivity=64 / 300, **arguments).sigma == pytest.approx(
+            variance, abs=5e-4
+        )
         assert plan.delta_amplified == pytest.approx(delta, rel=2e-3)
         assert plan.sigma == pytest.approx(Gaussian.classical(plan.epsilon, 1 / 300, 8 / 300).scale)
 
@@ -272,9 +341,13 @@ def test_e15_the_missing_column_of_table4() -> None:
 def test_e16_must_ww_can_be_composed() -> None:
     law = _law("must_ww", 10000, 200, 118)
     found = algorithm1.compose(
-        pairs.MixturePair(law, 4.0), steps=[200, 1000], epsilon=1.0, half_width=10.0, grid_size=100000,
+        pairs.MixturePair(law, 4.0),
+        steps=[200, 1000],
+        epsilon=1.0,
+        half_width=10.0,
+        grid_size=100000,
         method="cell_mass",
-    )  # fmt: skip
+    )
     assert np.isfinite(found.delta_upper).all()
     assert 1e-9 < float(found.delta_lower[0]) <= float(found.delta_upper[0]) < 1e-6
     assert 1e-5 < float(found.delta_lower[1]) <= float(found.delta_upper[1]) < 1e-3
@@ -283,7 +356,9 @@ def test_e16_must_ww_can_be_composed() -> None:
 def test_e18_the_bernoulli_loop_and_the_binomial_draw_have_one_law() -> None:
     n, rate, draws = 40, 0.15, 4000
     sampler = sampling.Poisson(rate)
-    loop = np.array([len(drawn) for drawn in bernoulli_trials(n, rate, draws, np.random.default_rng(1))])
+    loop = np.array(
+        [len(drawn) for drawn in bernoulli_trials(n, rate, draws, np.random.default_rng(1))]
+    )
     ours = sampler.draw_block(Frame(n), draws, np.random.default_rng(2)).distinct
     law = sampler.distinct_law(n)
     for counted in (loop, ours):

@@ -1,4 +1,5 @@
-"""What is refuted and proved, in the experiments: the accountant's numbers, their meaning, absent peers."""
+"""What is refuted and proved, in the experiments: the accountant's numbers, their meaning, absent
+peers."""
 
 from __future__ import annotations
 
@@ -32,7 +33,11 @@ def test_attack_is_below_proof_and_the_pair_is_not_above_it(records: Records) ->
 
 
 def test_poisson_comes_under_both_relations(records: Records) -> None:
-    poisson = records["proved_steps"].query("sampler == 'poisson' and n_compositions == 20").set_index("adjacency")
+    poisson = (
+        records["proved_steps"]
+        .query("sampler == 'poisson' and n_compositions == 20")
+        .set_index("adjacency")
+    )
     assert set(poisson.index) == {"add_remove", "substitute"}
     assert poisson.loc["add_remove", "proved"] < poisson.loc["substitute", "attack"]
     assert np.isnan(poisson.loc["substitute", "pair_upper"])
@@ -42,15 +47,21 @@ def test_the_noise_of_table8_is_in_units_of_the_clipping_bound() -> None:
     asked = proved.ProvedComposition.questions(typed("proved_composition"))
     found = {(one.table, one.sampler, one.release.denominator): one for one in asked}
     for table, sampler, scale in (
-        ("table8", "wor", 0.885), ("table8_printed_scale", "wor", 2.654), ("table8", "must_ow", 0.671),
-    ):  # fmt: skip
-        assert found[table, sampler, "fixed"].release.noise_multiplier == pytest.approx(scale, abs=5e-4)
+        ("table8", "wor", 0.885),
+        ("table8_printed_scale", "wor", 2.654),
+        ("table8", "must_ow", 0.671),
+    ):
+        assert found[table, sampler, "fixed"].release.noise_multiplier == pytest.approx(
+            scale, abs=5e-4
+        )
     assert found["table8_consistent_noise", "wor", "fixed"].quantity == "epsilon"
     assert ("table8", "poisson", "realised") in found
 
 
 @pytest.mark.parametrize("sampler", ["poisson", "wor"])
-def test_calibrated_noise_meets_its_target_and_the_refuted_one_misses_it(sampler: str, records: Records) -> None:
+def test_calibrated_noise_meets_its_target_and_the_refuted_one_misses_it(
+    sampler: str, records: Records
+) -> None:
     row = only(records["proved_noise"], sampler=sampler, adjacency="substitute", target_epsilon=4)
     drawn = sampling.of_sizes(sampler, **SIZES)
     question = {"steps": 20, "delta": row["delta"], "adjacency": "substitute", "width": 1e-3}
@@ -60,7 +71,10 @@ def test_calibrated_noise_meets_its_target_and_the_refuted_one_misses_it(sampler
 
 def test_noise_is_rounded_to_the_safe_side() -> None:
     for value, up, down in ((6.48405, 6.485, 6.484), (2.515, 2.515, 2.515), (0.0, 0, 0)):
-        assert (proved.rounded(value, ROUND_CEILING), proved.rounded(value, ROUND_FLOOR)) == (up, down)
+        assert (proved.rounded(value, ROUND_CEILING), proved.rounded(value, ROUND_FLOOR)) == (
+            up,
+            down,
+        )
 
 
 class TestRealisedBatches:
@@ -73,15 +87,23 @@ class TestRealisedBatches:
         return proved.attack_on_realised_batches(release, epsilon=self.epsilon)
 
     def truth(self) -> float:
-        """One step, by adding up densities of the mean on a grid; the differing record is +C or -C."""
+        """One step, by adding up densities of the mean on a grid; the differing record is +C or
+        -C."""
         t = np.linspace(-3, 5, 400_001)
         sigma = self.s / (self.n * self.rate)
         others = np.arange(self.n)
         weights = binom.pmf(others, self.n - 1, self.rate)
         base = norm.pdf(t, 0, sigma)
-        drawn = sum(w * norm.pdf(t, 2 / (j + 1), sigma) for j, w in zip(others, weights, strict=True) if w > 1e-14)
+        drawn = sum(
+            w * norm.pdf(t, 2 / (j + 1), sigma)
+            for j, w in zip(others, weights, strict=True)
+            if w > 1e-14
+        )
         with_record = (1 - self.rate) * base + self.rate * drawn
-        gaps = [with_record - np.exp(self.epsilon) * base, base - np.exp(self.epsilon) * with_record]
+        gaps = [
+            with_record - np.exp(self.epsilon) * base,
+            base - np.exp(self.epsilon) * with_record,
+        ]
         return max(float(np.maximum(gap, 0).sum() * (t[1] - t[0])) for gap in gaps)
 
     def test_the_attack_is_below_the_truth_and_close(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +114,11 @@ class TestRealisedBatches:
 
     def test_it_exceeds_what_a_fixed_denominator_is_proved_to_give(self) -> None:
         fixed = dpsub.account(
-            sampling.Poisson(self.rate), self.n, noise_multiplier=self.s, steps=1, epsilon=self.epsilon
+            sampling.Poisson(self.rate),
+            self.n,
+            noise_multiplier=self.s,
+            steps=1,
+            epsilon=self.epsilon,
         )
         assert self.attack() > fixed.upper
 
@@ -101,7 +127,9 @@ class TestRealisedBatches:
         assert proved.attack_on_realised_batches(release, epsilon=1.0) == 0
 
     def test_other_samplers_are_refused(self) -> None:
-        with pytest.raises(UnsupportedError, match="only a Poisson sample has a random size to divide by, got Wor"):
+        with pytest.raises(
+            UnsupportedError, match="only a Poisson sample has a random size to divide by, got Wor"
+        ):
             proved.attack_on_realised_batches(Release(sampling.Wor(5), 50, 1.0, 1), epsilon=1.0)
 
 
@@ -124,7 +152,9 @@ def test_bad_settings_are_refused(name: str, changes: dict[str, Any], message: s
 class TestPeers:
     """Answers of other accountants, where they are installed."""
 
-    def test_absent_packages_are_named_and_leave_no_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_absent_packages_are_named_and_leave_no_number(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def absent(name: str) -> None:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
@@ -134,7 +164,14 @@ class TestPeers:
         others = found.drop(index="dpsub")
         assert len(others) == 4
         assert others[["lower", "upper"]].isna().to_numpy().all()
-        assert others["note"].str.match(r"(dp|prv)-account\w+ is not installed \(no module [\w.]+\); install").all()
+        assert (
+            others["note"]
+            .str.match(
+                r"(dp|prv)-account\w+ is not installed \(no module "
+                r"[\w.]+\); install"
+            )
+            .all()
+        )
 
     def test_brackets_of_one_number_overlap(self, records: Records) -> None:
         pytest.importorskip("dp_accounting")

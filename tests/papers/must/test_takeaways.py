@@ -1,4 +1,5 @@
-"""What a reader should take from the main paper: sentences whose numbers come from the tables of the run."""
+"""What a reader should take from the main paper: sentences whose numbers come from the tables of
+the run."""
 
 from __future__ import annotations
 
@@ -12,11 +13,14 @@ from tests.papers.cells import cells
 
 def test_takeaways_leave_out_what_a_run_lacks() -> None:
     assert TAKEAWAYS.sentences(Tables({})) == []
-    means = cells("experiment sampler column stated", *(("3", *row) for row in (
-        ("wor", "law_mean", 300.0), ("must_ww", "law_mean", 225.0))))  # fmt: skip
+    means = cells(
+        "experiment sampler column stated",
+        *(("3", *row) for row in (("wor", "law_mean", 300.0), ("must_ww", "law_mean", 225.0))),
+    )
     (only,) = TAKEAWAYS.sentences(Tables({"table9": means}))
     assert only == (
-        "**Fewer gradients.** At the sizes of experiment 3, a subset drawn by MUST.WW has 225.0 distinct records on "
+        "**Fewer gradients.** At the sizes of experiment 3, a subset drawn by MUST.WW has 225.0 "
+        "distinct records on "
         "average, compared with 300 for WOR: 25 % fewer gradients to evaluate."
     )
 
@@ -32,13 +36,21 @@ def test_composed_privacy_is_judged_by_its_brackets(upper: float, judged: str) -
     rows = [
         (sampler, column, *numbers, "1")
         for sampler, noise, low, high in (
-            ("poisson", 2.6, 1e-5, upper), ("wor", 2.6, 1e-3, 2e-3), ("wr", 2.6, 1e-3, 2e-3),
-            ("must_ow", 2.1, 0.4, 0.5), ("must_ww", 2.0, 0.4, 0.5),
+            ("poisson", 2.6, 1e-5, upper),
+            ("wor", 2.6, 1e-3, 2e-3),
+            ("wr", 2.6, 1e-3, 2e-3),
+            ("must_ow", 2.1, 0.4, 0.5),
+            ("must_ww", 2.0, 0.4, 0.5),
         )
-        for column, *numbers in (("sigma_times_m", noise, np.nan), ("delta_c_lower", np.nan, low),
-                                 ("delta_c_upper", np.nan, high))
-    ]  # fmt: skip
-    (text,) = TAKEAWAYS.sentences(Tables({"table8": cells("sampler column stated consistent printed", *rows)}))
+        for column, *numbers in (
+            ("sigma_times_m", noise, np.nan),
+            ("delta_c_lower", np.nan, low),
+            ("delta_c_upper", np.nan, high),
+        )
+    ]
+    (text,) = TAKEAWAYS.sentences(
+        Tables({"table8": cells("sampler column stated consistent printed", *rows)})
+    )
     assert "MUST.WW adds 23 % less noise than Poisson" in text and judged in text
 
 
@@ -46,13 +58,20 @@ def test_what_is_proved_stands_with_what_is_not() -> None:
     rows = [
         (sampler, f"delta_c_{end}", value, "1")
         for sampler, *bounds in (
-            ("poisson", 0.377, 1.0), ("wor", 0.369, 0.571), ("wr", 0.39, 0.58), ("must_ow", 0.9, 0.95),
+            ("poisson", 0.377, 1.0),
+            ("wor", 0.369, 0.571),
+            ("wr", 0.39, 0.58),
+            ("must_ow", 0.9, 0.95),
             ("must_ww", 0.9, 0.96),
         )
         for end, value in zip(("lower", "upper"), bounds, strict=True)
-    ]  # fmt: skip
-    (text,) = TAKEAWAYS.sentences(Tables({"table8": cells("sampler column rigorous printed", *rows)}))
-    assert "Poisson at least 0.37 (nothing is proved: its sums are divided by the realised size)" in text
+    ]
+    (text,) = TAKEAWAYS.sentences(
+        Tables({"table8": cells("sampler column rigorous printed", *rows)})
+    )
+    assert (
+        "Poisson at least 0.37 (nothing is proved: its sums are divided by the realised size)"
+    ) in text
     assert "WOR 0.36 to 0.58," in text  # .369 to .571, each rounded to its safe side
     assert "No guarantee below the first numbers can hold" in text
 
@@ -60,8 +79,14 @@ def test_what_is_proved_stands_with_what_is_not() -> None:
 def test_noise_is_compared_at_equal_proved_privacy() -> None:
     rows = [
         (target, sampler, "substitute", "noise_over_wor", ratio)
-        for target, sampler, ratio in (("1", "must_ow", 1.4), ("8", "must_ow", 2.9), ("1", "must_ww", 1.7))
+        for target, sampler, ratio in (
+            ("1", "must_ow", 1.4),
+            ("8", "must_ow", 2.9),
+            ("1", "must_ww", 1.7),
+        )
     ]
     table = cells("target_epsilon sampler adjacency column rigorous", *rows)
     (text,) = TAKEAWAYS.sentences(Tables({"noise_at_equal_privacy": table}))
-    assert "MUST.OW needs 1.4 to 2.9 times and MUST.WW needs 1.7 to 1.7 times the noise of WOR" in text
+    assert (
+        "MUST.OW needs 1.4 to 2.9 times and MUST.WW needs 1.7 to 1.7 times the noise of WOR"
+    ) in text

@@ -1,7 +1,9 @@
-"""The utility experiments against plain loops: data, noise, batches, averaging and metrics of every variant.
+"""The utility experiments against plain loops: data, noise, batches, averaging and metrics of every
+variant.
 
-The loops below see the documented streams and the samplers' draws, and compute everything else on their own: sizes of
-the noise from the formulas of the paper, gradients record by record, errors from all records.
+The loops below see the documented streams and the samplers' draws, and compute everything else on
+their own: sizes of the noise from the formulas of the paper, gradients record by record, errors
+from all records.
 """
 
 from __future__ import annotations
@@ -33,8 +35,12 @@ SAMPLERS = ("nonprivate", "poisson", "wor", "wr", "must_wo", "must_ow", "must_ww
 VARIANTS = ("stated", "as_done", "consistent")
 
 
-def records(name: str, variant: str, replicates: range, sizes: dict[str, Any], **data: Path) -> pd.DataFrame:
-    return REGISTRY.get(name)().compute(sizes, variant=variant, replicates=replicates, seed=ROOT, data=data)
+def records(
+    name: str, variant: str, replicates: range, sizes: dict[str, Any], **data: Path
+) -> pd.DataFrame:
+    return REGISTRY.get(name)().compute(
+        sizes, variant=variant, replicates=replicates, seed=ROOT, data=data
+    )
 
 
 def inclusion(sampler: str, n: int, m: int, b: int) -> float:
@@ -45,11 +51,15 @@ def inclusion(sampler: str, n: int, m: int, b: int) -> float:
         return 1 - (1 - 1 / n) ** m
     if sampler == "must_ow":
         return b / n * (1 - (1 - 1 / b) ** m)
-    return sum(math.comb(b, j) / n**j * (1 - 1 / n) ** (b - j) * (1 - (1 - j / b) ** m) for j in range(1, b + 1))
+    return sum(
+        math.comb(b, j) / n**j * (1 - 1 / n) ** (b - j) * (1 - (1 - j / b) ** m)
+        for j in range(1, b + 1)
+    )
 
 
 def noise_scale(variant: str, target: float, eta: float, n: int, sensitivity: float) -> float:
-    """Equation 9 at the base epsilon, or, consistently, the scale at which the exact delta is 1 / n."""
+    """Equation 9 at the base epsilon, or, consistently, the scale at which the exact delta is 1 /
+    n."""
     epsilon = math.log1p(math.expm1(target) / eta)
     if variant != "consistent":
         return sensitivity * math.sqrt(2 * math.log(1.25 * n)) / epsilon
@@ -69,18 +79,29 @@ def sampler_of(sampler: str, variant: str, n: int, m: int, b: int) -> sampling.S
 
 
 def descent(
-    name: str, variant: str, sampler: str, target: float | None, replicate: int, sizes: dict[str, int],
-    x: np.ndarray, slope: Callable[[np.ndarray, np.ndarray], np.ndarray], beta: np.ndarray, rate: float,
-) -> Iterator[np.ndarray]:  # fmt: skip
+    name: str,
+    variant: str,
+    sampler: str,
+    target: float | None,
+    replicate: int,
+    sizes: dict[str, int],
+    x: np.ndarray,
+    slope: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    beta: np.ndarray,
+    rate: float,
+) -> Iterator[np.ndarray]:
     """Yield beta after each iteration: gradients record by record and copy by copy.
 
-    `x` are the training records, `slope` the derivative of the loss of the records `rows` by their predictor, from
-    beta and rows; `sizes` are the fields of the streams' keys, n among them where they have it.
+    `x` are the training records, `slope` the derivative of the loss of the records `rows` by their
+    predictor, from beta and rows; `sizes` are the fields of the streams' keys, n among them where
+    they have it.
     """
     n, m, b, iterations = len(x), sizes["m"], sizes["b"], sizes["iterations"]
     key = {"scheme": sampler, "epsilon_amplified": target, **sizes}  # "scheme": see SAMPLER_KEY
-    sample, noisy = (stream(ROOT, experiment=name, cell=key, role=role, replicate=replicate)
-                     for role in ("sample", "noise"))  # fmt: skip
+    sample, noisy = (
+        stream(ROOT, experiment=name, cell=key, role=role, replicate=replicate)
+        for role in ("sample", "noise")
+    )
     block = sampler_of(sampler, variant, n, m, b).draw_block(Frame(n), iterations, sample)
     noise, consistent = np.zeros((iterations, x.shape[1])), variant == "consistent"
     if target is not None:
@@ -89,12 +110,16 @@ def descent(
         noise = sigma * noisy.standard_normal(noise.shape)
     for t in range(iterations):
         rows, total, copies = block[t].indices, np.zeros_like(beta), 0
-        for gradient, count in zip(x[rows] * slope(beta, rows)[:, None], block[t].counts, strict=True):
+        for gradient, count in zip(
+            x[rows] * slope(beta, rows)[:, None], block[t].counts, strict=True
+        ):
             size = float(np.linalg.norm(gradient))
             for _ in range(int(count)):
                 total = total + (gradient if target is None or size <= 3 else gradient * 3 / size)
                 copies += 1
-        beta = beta - rate * (total / (m if consistent and sampler == "poisson" else copies) + noise[t])
+        beta = beta - rate * (
+            total / (m if consistent and sampler == "poisson" else copies) + noise[t]
+        )
         yield beta
 
 
@@ -104,7 +129,13 @@ class TestLinearRegression:
     @classmethod
     @cache
     def found(cls, variant: str, name: str = "linear_regression") -> pd.DataFrame:
-        sizes = {"n": cls.n, "m": cls.m, "b": cls.b, "iterations": cls.iterations, "epsilon_amplified": TARGETS}
+        sizes = {
+            "n": cls.n,
+            "m": cls.m,
+            "b": cls.b,
+            "iterations": cls.iterations,
+            "epsilon_amplified": TARGETS,
+        }
         return records(name, variant, REPLICATES, sizes)
 
     def path(
@@ -121,8 +152,18 @@ class TestLinearRegression:
         x = np.column_stack([np.ones(n), rng.standard_normal((n, 2))])
         y = x @ BETA + rng.standard_normal(n)
         sizes = {"n": n, "m": self.m, "b": self.b, "iterations": self.iterations}
-        for beta in descent(name, variant, sampler, target, replicate, sizes, x,
-                            lambda beta, rows: 2 * (x[rows] @ beta - y[rows]), START, 0.04):  # fmt: skip
+        for beta in descent(
+            name,
+            variant,
+            sampler,
+            target,
+            replicate,
+            sizes,
+            x,
+            lambda beta, rows: 2 * (x[rows] @ beta - y[rows]),
+            START,
+            0.04,
+        ):
             yield beta, float(np.mean((y - x @ beta) ** 2))
 
     @pytest.mark.parametrize("variant", VARIANTS)
@@ -132,16 +173,24 @@ class TestLinearRegression:
         frame = frame.assign(epsilon_amplified=frame["epsilon_amplified"].fillna(-1))
         for target in [None] if sampler == "nonprivate" else TARGETS:
             for replicate in REPLICATES:
-                row = only(frame, sampler=sampler, epsilon_amplified=target or -1, replicate=replicate)
+                row = only(
+                    frame, sampler=sampler, epsilon_amplified=target or -1, replicate=replicate
+                )
                 betas, errors = zip(*self.path(variant, sampler, target, replicate), strict=True)
                 last = np.mean(errors[-16:]) if variant == "as_done" else errors[-1]
                 assert row["rmse"] == pytest.approx(math.sqrt(last), rel=1e-9)
-                assert [row[f"error_beta{i}"] for i in range(3)] == pytest.approx(betas[-1] - BETA, rel=1e-8, abs=1e-12)
+                assert [row[f"error_beta{i}"] for i in range(3)] == pytest.approx(
+                    betas[-1] - BETA, rel=1e-8, abs=1e-12
+                )
 
     @pytest.mark.parametrize("variant", VARIANTS)
     def test_the_trace_is_the_path(self, variant: str) -> None:
         trace = self.found(variant, "linear_regression_trace")
-        curve = trace[(trace["sampler"] == "must_ww") & (trace["epsilon_amplified"] == 0.1) & (trace["replicate"] == 1)]
+        curve = trace[
+            (trace["sampler"] == "must_ww")
+            & (trace["epsilon_amplified"] == 0.1)
+            & (trace["replicate"] == 1)
+        ]
         errors = [error for _, error in self.path(variant, "must_ww", 0.1, 1)]
         assert curve["mse"].tolist() == pytest.approx(errors, rel=1e-9)
 
@@ -184,28 +233,49 @@ def test_subset_statistics_equal_the_loop(variant: str) -> None:
 @pytest.fixture(scope="module")
 def found(prepared: dict[str, Path]) -> dict[str, pd.DataFrame]:
     sizes = {"m": 30, "b": 50, "iterations": 25, "epsilon_amplified": 0.01, "initial": 0.2}
-    return {name: records("adult_logistic", name, REPLICATES, sizes, **prepared) for name in VARIANTS}
+    return {
+        name: records("adult_logistic", name, REPLICATES, sizes, **prepared) for name in VARIANTS
+    }
 
 
 class TestAdultLogistic:
     @pytest.mark.parametrize(
         ("variant", "sampler", "solver"),
         [
-            ("stated", "nonprivate", "dp_sgd"), ("stated", "poisson", "dp_sgd"), ("stated", "must_ww", "dp_sgd"),
-            ("as_done", "must_ow", "dp_sgd"), ("as_done", "must_ww", "dp_sgd"), ("consistent", "poisson", "dp_sgd"),
-            ("consistent", "wr", "dp_sgd"), ("consistent", "must_ww", "converged"),
+            ("stated", "nonprivate", "dp_sgd"),
+            ("stated", "poisson", "dp_sgd"),
+            ("stated", "must_ww", "dp_sgd"),
+            ("as_done", "must_ow", "dp_sgd"),
+            ("as_done", "must_ww", "dp_sgd"),
+            ("consistent", "poisson", "dp_sgd"),
+            ("consistent", "wr", "dp_sgd"),
+            ("consistent", "must_ww", "converged"),
         ],
-    )  # fmt: skip
-    def test_equals_the_loop(self, found: dict[str, pd.DataFrame], variant: str, sampler: str, solver: str) -> None:
+    )
+    def test_equals_the_loop(
+        self, found: dict[str, pd.DataFrame], variant: str, sampler: str, solver: str
+    ) -> None:
         n, table = adult.N_TRAIN, adult.scaled(adult.stand_in())
         y = table[adult.TARGET].to_numpy(float)
-        x = np.column_stack([np.ones(len(table)), table[list(adult.FEATURES)], *([y] if variant == "as_done" else [])])
+        x = np.column_stack(
+            [
+                np.ones(len(table)),
+                table[list(adult.FEATURES)],
+                *([y] if variant == "as_done" else []),
+            ]
+        )
         *_, beta = descent(
-            "adult_logistic", variant, sampler, None if sampler == "nonprivate" else 0.01, 2,
-            {"m": 30, "b": 50, "iterations": 25}, x[:n],
+            "adult_logistic",
+            variant,
+            sampler,
+            None if sampler == "nonprivate" else 0.01,
+            2,
+            {"m": 30, "b": 50, "iterations": 25},
+            x[:n],
             lambda beta, rows: 1 / (1 + np.exp(-x[rows] @ beta)) - y[rows],
-            np.full(x.shape[1], 0.2), 2 if solver == "converged" else 0.01,
-        )  # fmt: skip
+            np.full(x.shape[1], 0.2),
+            2 if solver == "converged" else 0.01,
+        )
         row = only(found[variant], sampler=sampler, solver=solver, replicate=2)
         score, actual = x[n:] @ beta, y[n:] == 1
         predicted = score > 0
@@ -213,12 +283,20 @@ class TestAdultLogistic:
         assert row["sensitivity"] == predicted[actual].mean()
         assert row["specificity"] == (~predicted[~actual]).mean()
         train = x[:n] @ beta
-        assert row["train_loss"] == pytest.approx(np.mean(np.log1p(np.exp(train)) - y[:n] * train), rel=1e-9)
+        assert row["train_loss"] == pytest.approx(
+            np.mean(np.log1p(np.exp(train)) - y[:n] * train), rel=1e-9
+        )
 
-    def test_solvers_of_the_variants(self, found: dict[str, pd.DataFrame], prepared: dict[str, Path]) -> None:
+    def test_solvers_of_the_variants(
+        self, found: dict[str, pd.DataFrame], prepared: dict[str, Path]
+    ) -> None:
         """The reference fit comes once, with the first replicate."""
         solvers = {name: set(found[name]["solver"]) for name in VARIANTS}
-        assert solvers == {"stated": {"dp_sgd"}, "as_done": {"dp_sgd"}, "consistent": {"dp_sgd", "converged"}}
+        assert solvers == {
+            "stated": {"dp_sgd"},
+            "as_done": {"dp_sgd"},
+            "consistent": {"dp_sgd", "converged"},
+        }
         sizes = {"m": 5, "b": 5, "iterations": 1}
         frame = records("adult_logistic", "consistent", range(1), sizes, **prepared)
         assert (frame["solver"] == "scikit_learn").sum() == 1

@@ -1,4 +1,5 @@
-"""Judged answers of other accountants: as expected where they are judged again, and told from planted tables."""
+"""Judged answers of other accountants: as expected where they are judged again, and told from
+planted tables."""
 
 from __future__ import annotations
 
@@ -22,10 +23,18 @@ SAMPLE = [GRID[7], GRID[24], GRID[30], GRID[45], GRID[48], GRID[53]]
 
 
 @pytest.mark.parametrize(
-    ("claimed", "of_upper", "of_lower"), [(0.9, 0.0, 1.0), (1.0, math.nan, 1.0), (1.5, math.nan, math.nan),
-                                          (2.0, 1.0, math.nan), (2.1, 1.0, 0.0)],
-)  # fmt: skip
-def test_a_bound_is_judged_by_the_end_that_can_decide_it(claimed: float, of_upper: float, of_lower: float) -> None:
+    ("claimed", "of_upper", "of_lower"),
+    [
+        (0.9, 0.0, 1.0),
+        (1.0, math.nan, 1.0),
+        (1.5, math.nan, math.nan),
+        (2.0, 1.0, math.nan),
+        (2.1, 1.0, 0.0),
+    ],
+)
+def test_a_bound_is_judged_by_the_end_that_can_decide_it(
+    claimed: float, of_upper: float, of_lower: float
+) -> None:
     assert judged(claimed, 1.0, 2.0) == pytest.approx(of_upper, nan_ok=True)
     assert judged(claimed, 1.0, 2.0, below=False) == pytest.approx(of_lower, nan_ok=True)
 
@@ -33,18 +42,29 @@ def test_a_bound_is_judged_by_the_end_that_can_decide_it(claimed: float, of_uppe
 @pytest.fixture(scope="module")
 def records() -> pd.DataFrame:
     grid = [setting.model_dump() for setting in SAMPLE]
-    return PracticeAnswers().compute({"grid": grid}, variant="rigorous").assign(variant="rigorous", data="")
+    return (
+        PracticeAnswers()
+        .compute({"grid": grid}, variant="rigorous")
+        .assign(variant="rigorous", data="")
+    )
 
 
 @pytest.fixture(scope="module")
-def tables(records: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> tuple[Tables, pd.DataFrame]:
+def tables(
+    records: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Tables, pd.DataFrame]:
     """What a run makes of the sample: the tables, and the comparison."""
-    dirs, table = OutputDirs.under(tmp_path_factory.mktemp("results")), artefacts.REGISTRY.get("practice/accountants")()
+    dirs, table = (
+        OutputDirs.under(tmp_path_factory.mktemp("results")),
+        artefacts.REGISTRY.get("practice/accountants")(),
+    )
     made = build(table, {"practice_answers": records}, printed_rows(table), dirs)
     return tables_of([table], dirs), verdicts.read(made["comparison"])
 
 
-def test_the_sample_has_its_expected_verdicts(tables: tuple[Tables, pd.DataFrame], records: pd.DataFrame) -> None:
+def test_the_sample_has_its_expected_verdicts(
+    tables: tuple[Tables, pd.DataFrame], records: pd.DataFrame
+) -> None:
     expected = verdicts.read_expected(PAPERS)
     both = tables[1].merge(expected, on=list(verdicts.KEY), suffixes=("", "_expected"))
     found = both[both["value"].notna() | (both["verdict"] == "open")]
@@ -55,17 +75,26 @@ def test_the_sample_has_its_expected_verdicts(tables: tuple[Tables, pd.DataFrame
 
 def test_every_setting_of_the_grid_has_answers() -> None:
     known = published.load("practice", "accountants")
-    assert len(GRID) == len(set(GRID)) == len(known[list(Setting.model_fields)].drop_duplicates()) == 60
+    assert (
+        len(GRID)
+        == len(set(GRID))
+        == len(known[list(Setting.model_fields)].drop_duplicates())
+        == 60
+    )
     assert set(known["accountant"]) == set(ACCOUNTANTS)
 
 
-def test_what_is_said_follows_from_the_verdicts(tables: tuple[Tables, pd.DataFrame], records: pd.DataFrame) -> None:
+def test_what_is_said_follows_from_the_verdicts(
+    tables: tuple[Tables, pd.DataFrame], records: pd.DataFrame
+) -> None:
     found = answers(tables[0])
     counts = Counter(zip(found["accountant"], found["verdict"], strict=True))
     assert len(found) == len(records)
     said = "\n".join(TAKEAWAYS.sentences(tables[0]))
     for name in set(found["accountant"]):
-        numbers = ", ".join(f"{counts[name, word]} {word}" for word in ("proved", "refuted", "open"))
+        numbers = ", ".join(
+            f"{counts[name, word]} {word}" for word in ("proved", "refuted", "open")
+        )
         assert f"**{name}.** Meant as {ACCOUNTANTS[name]}s: {numbers}; " in said
     assert TAKEAWAYS.worst is not None and TAKEAWAYS.best is not None
     best = TAKEAWAYS.best(tables[0])
@@ -73,12 +102,18 @@ def test_what_is_said_follows_from_the_verdicts(tables: tuple[Tables, pd.DataFra
     assert "dp-accounting RDP answers ε = " in best.text
     assert TAKEAWAYS.worst(tables[0]) is None  # of shuffled batches
     empty = Tables({})
-    assert TAKEAWAYS.sentences(empty) == [] and TAKEAWAYS.worst(empty) is None and TAKEAWAYS.best(empty) is None
+    assert (
+        TAKEAWAYS.sentences(empty) == []
+        and TAKEAWAYS.worst(empty) is None
+        and TAKEAWAYS.best(empty) is None
+    )
 
 
 @pytest.mark.parametrize(
     "fields", [{"sampler": "poisson"}, {"sampler": "wor", "m": 5}, {"sampler": "wor", "rate": 0.1}]
 )
 def test_a_setting_must_be_one(fields: dict) -> None:
-    with pytest.raises((ArgumentError, ValueError), match="poisson needs a rate above 0 and wor 0 < m <= n"):
+    with pytest.raises(
+        (ArgumentError, ValueError), match="poisson needs a rate above 0 and wor 0 < m <= n"
+    ):
         Setting(noise_multiplier=1.0, steps=1, delta=1e-5, **fields)

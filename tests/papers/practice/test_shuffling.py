@@ -1,4 +1,5 @@
-"""Shuffled batches next to Poisson's epsilon: the table holds the accountant's ends, and the words follow from it."""
+"""Shuffled batches next to Poisson's epsilon: the table holds the accountant's ends, and the words
+follow from it."""
 
 from __future__ import annotations
 
@@ -13,15 +14,21 @@ from dpsub.reproduce.artefact import OutputDirs, build, printed_rows
 from dpsub.reproduce.report.takeaways import Tables, tables_of
 
 SETTINGS = {
-    "grid": [{"adjacency": "zero_out", "n": 6000, "m": 60, "epochs": 1},
-             {"adjacency": "substitute", "n": 6000, "m": 60, "epochs": 10}],
+    "grid": [
+        {"adjacency": "zero_out", "n": 6000, "m": 60, "epochs": 1},
+        {"adjacency": "substitute", "n": 6000, "m": 60, "epochs": 10},
+    ],
     "noise_multipliers": [0.5, 1.0],
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
 def records() -> pd.DataFrame:
-    return PracticeShuffling().compute(SETTINGS, variant="rigorous").assign(variant="rigorous", data="")
+    return (
+        PracticeShuffling()
+        .compute(SETTINGS, variant="rigorous")
+        .assign(variant="rigorous", data="")
+    )
 
 
 def taken(records: pd.DataFrame, dirs: OutputDirs) -> Tables:
@@ -38,17 +45,25 @@ def test_the_table_holds_both_ends_and_poissons(
     found = dpsub.account(dpsub.Shuffle(60), 6000, epochs=10, **asked)  # type: ignore[arg-type]
     place = {"adjacency": "substitute", "m": "60", "epochs": "10", "noise_multiplier": "1"}
     lower, upper, poisson = (
-        tables.number("shuffling", f"epsilon_{name}", "rigorous", **place) for name in ("lower", "upper", "poisson")
+        tables.number("shuffling", f"epsilon_{name}", "rigorous", **place)
+        for name in ("lower", "upper", "poisson")
     )
-    assert found.lower == pytest.approx(lower, rel=2e-3) and found.upper == pytest.approx(upper, rel=2e-3)
+    assert found.lower == pytest.approx(lower, rel=2e-3) and found.upper == pytest.approx(
+        upper, rel=2e-3
+    )
     assert poisson < lower < upper
     lines = shuffled(tables)
     assert "in 4 of 4 settings" in lines[0] and len(lines) == 4
 
 
-def test_words_follow_planted_numbers(records: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> None:
-    planted = records.assign(epsilon_poisson=[1.0, 2.0, 3.0, 4.0], epsilon_lower=[5.0, 1.0, 6.0, 4.0],
-                             epsilon_upper=[10.0, 10.0, 10.0, 10.0])  # fmt: skip
+def test_words_follow_planted_numbers(
+    records: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    planted = records.assign(
+        epsilon_poisson=[1.0, 2.0, 3.0, 4.0],
+        epsilon_lower=[5.0, 1.0, 6.0, 4.0],
+        epsilon_upper=[10.0, 10.0, 10.0, 10.0],
+    )
     first, *rest = shuffled(taken(planted, OutputDirs.under(tmp_path_factory.mktemp("planted"))))
     assert "in 2 of 4 settings, up to 5 times as much: 5 where Poisson sampling has 1 " in first
     assert "attains 50 to 50 %" in rest[0] and "attains 60 to 60 %" in rest[1]

@@ -24,10 +24,19 @@ from dpsub.sampling.schemes import SCHEMES
 
 SEEDS = 8
 SHARE = {
-    "poisson": 1.0, "truncated_poisson": 1.02, "wor": 1.1, "wr": 1.1, "must_ow": 1.4, "must_ww": 1.5,
-    "three_stage": 1.8, "random_allocation": 0.99, "k_of_t": 0.88, "shuffle": 1.9, "cyclic_poisson": 1.6,
+    "poisson": 1.0,
+    "truncated_poisson": 1.02,
+    "wor": 1.1,
+    "wr": 1.1,
+    "must_ow": 1.4,
+    "must_ww": 1.5,
+    "three_stage": 1.8,
+    "random_allocation": 0.99,
+    "k_of_t": 0.88,
+    "shuffle": 1.9,
+    "cyclic_poisson": 1.6,
     "deterministic": 1.9,
-}  # fmt: skip
+}
 ATTACK = {"poisson": 1.0, "truncated_poisson": 0.0, "wor": 0.9, "k_of_t": 0.99}
 """Refuted noise over proved noise; 0.95 for the other schemes."""
 Frames = Mapping[str, pd.DataFrame]
@@ -40,8 +49,24 @@ def planted_noise() -> pd.DataFrame:
             for sampler, share in SHARE.items():
                 if not why_not(Cell(adjacency, sampler, 10_000, m, 1, epsilon, 1e-6)):
                     noise = share * (3 if epsilon < 1 else 0.5)
-                    rows.append((len(rows), adjacency, sampler, 10_000, m, 1, 10_000 // m, epsilon, 1e-6, 0, noise,
-                                 ATTACK.get(sampler, 0.95) * noise, 0.9 * epsilon, epsilon))  # fmt: skip
+                    rows.append(
+                        (
+                            len(rows),
+                            adjacency,
+                            sampler,
+                            10_000,
+                            m,
+                            1,
+                            10_000 // m,
+                            epsilon,
+                            1e-6,
+                            0,
+                            noise,
+                            ATTACK.get(sampler, 0.95) * noise,
+                            0.9 * epsilon,
+                            epsilon,
+                        )
+                    )
     return pd.DataFrame(rows, columns=list(REGISTRY.get(NOISE).columns))
 
 
@@ -54,16 +79,33 @@ def planted_training() -> pd.DataFrame:
             private = sampler != "nonprivate"
             for seed in range(SEEDS):
                 loss = 1 + shift[seed] + 0.01 * rng.standard_normal() + 0.1 * (sampler == "shuffle")
-                rows.append({
-                    "replicate": seed, "dataset": dataset, "data_label": "real",
-                    "adjacency": "zero_out" if private else "none", "sampler": sampler, "n": 1000, "m": 100,
-                    "epochs": 10, "steps": 100, "target_epsilon": epsilon if private else math.nan,
-                    "target_delta": 1e-6 if private else math.nan,
-                    "noise_multiplier": SHARE[sampler] * (3 if epsilon < 1 else 0.5) if private else 0.0,
-                    "necessary": 0.0, "clip": 1.0, "learning_rate": 1.0, "validation_loss": loss, "on_edge": 0,
-                    "test_loss": loss - 0.2 * (not private), "accuracy": math.nan,
-                    "gradients": 9000.0 if sampler == "wr" else 10_000.0, "gradients_expected": 10_000.0,
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "replicate": seed,
+                        "dataset": dataset,
+                        "data_label": "real",
+                        "adjacency": "zero_out" if private else "none",
+                        "sampler": sampler,
+                        "n": 1000,
+                        "m": 100,
+                        "epochs": 10,
+                        "steps": 100,
+                        "target_epsilon": epsilon if private else math.nan,
+                        "target_delta": 1e-6 if private else math.nan,
+                        "noise_multiplier": SHARE[sampler] * (3 if epsilon < 1 else 0.5)
+                        if private
+                        else 0.0,
+                        "necessary": 0.0,
+                        "clip": 1.0,
+                        "learning_rate": 1.0,
+                        "validation_loss": loss,
+                        "on_edge": 0,
+                        "test_loss": loss - 0.2 * (not private),
+                        "accuracy": math.nan,
+                        "gradients": 9000.0 if sampler == "wr" else 10_000.0,
+                        "gradients_expected": 10_000.0,
+                    }
+                )
     frame = pd.DataFrame(rows)
     lone = frame["sampler"] == "nonprivate"  # trained once for all targets
     frame = frame[~(lone & frame.duplicated(["replicate", "dataset", "sampler"]))]
@@ -72,8 +114,10 @@ def planted_training() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def records() -> Frames:
-    return {name: frame.assign(variant="rigorous", data="")
-            for name, frame in ((NOISE, planted_noise()), (TRAINING, planted_training()))}  # fmt: skip
+    return {
+        name: frame.assign(variant="rigorous", data="")
+        for name, frame in ((NOISE, planted_noise()), (TRAINING, planted_training()))
+    }
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +126,9 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Frames], Table
 
     def made(records: Frames) -> Tables:
         dirs = OutputDirs.under(tmp_path_factory.mktemp("tournament"))
-        chosen = [kind() for kind in artefacts.REGISTRY.members().values() if kind.paper == "tournament"]
+        chosen = [
+            kind() for kind in artefacts.REGISTRY.members().values() if kind.paper == "tournament"
+        ]
         chosen = [one for one in chosen if one.kind != "figure"]
         for one in chosen:
             build(one, records, printed_rows(one), dirs)
@@ -107,12 +153,20 @@ def test_every_scheme_is_planted() -> None:
 
 def test_brackets_hold_attack_over_proof_and_proof_over_attack(records: Frames) -> None:
     frame = records[NOISE]
-    frame = frame.assign(necessary=frame["necessary"] * np.where(frame["sampler"] == "poisson", 0.8, 1))
-    found = over_poisson(frame).set_index(["sampler", "adjacency", "m", "target_epsilon"]).sort_index()
+    frame = frame.assign(
+        necessary=frame["necessary"] * np.where(frame["sampler"] == "poisson", 0.8, 1)
+    )
+    found = (
+        over_poisson(frame).set_index(["sampler", "adjacency", "m", "target_epsilon"]).sort_index()
+    )
     one = found.loc[("wor", "zero_out", 100, 0.5)]
-    assert (one["lower"], one["ratio"], one["upper"]) == pytest.approx((0.99, 1.1, 1.1 / 0.8), rel=1e-12)
+    assert (one["lower"], one["ratio"], one["upper"]) == pytest.approx(
+        (0.99, 1.1, 1.1 / 0.8), rel=1e-12
+    )
     assert found.loc["truncated_poisson", "lower"].isna().all() and "poisson" not in found.index
-    both = over_poisson(pd.concat([frame, frame.assign(tight=1, noise_multiplier=frame["noise_multiplier"] * 0.9)]))
+    both = over_poisson(
+        pd.concat([frame, frame.assign(tight=1, noise_multiplier=frame["noise_multiplier"] * 0.9)])
+    )
     assert both["ratio"].to_numpy() == pytest.approx(over_poisson(frame)["ratio"].to_numpy())
     assert len(both) == len(found)  # the better of two proofs
 
@@ -120,8 +174,13 @@ def test_brackets_hold_attack_over_proof_and_proof_over_attack(records: Frames) 
 def test_parts_add_up_and_an_unknown_attack_is_no_part(records: Frames, made: Tables) -> None:
     found = parts(records[NOISE]).set_index("sampler")
     whole = found["of_the_scheme"] + found["of_the_proof"]
-    assert found["difference"].dropna().to_numpy() == pytest.approx(whole.dropna().to_numpy(), abs=1e-9)
-    assert found.loc["truncated_poisson", "settings"].eq(0).all() and whole.loc["truncated_poisson"].isna().all()
+    assert found["difference"].dropna().to_numpy() == pytest.approx(
+        whole.dropna().to_numpy(), abs=1e-9
+    )
+    assert (
+        found.loc["truncated_poisson", "settings"].eq(0).all()
+        and whole.loc["truncated_poisson"].isna().all()
+    )
     wor = found.loc["wor"].iloc[0]
     assert wor["of_the_scheme"] == pytest.approx(100 * math.log(0.99)) and wor["difference"] > 0
     text = said(made, "Scheme or proof")
@@ -141,10 +200,16 @@ def test_schemes_are_compared_in_the_settings_that_they_share(
 
 def test_noise_counts_settings_and_says_why_some_are_left_out(made: Tables) -> None:
     row = {"adjacency": "zero_out", "sampler": "k_of_t"}
-    assert made.number("noise", "settings", "rigorous", **row) == made.number("noise", "needs_less", "rigorous", **row)
+    assert made.number("noise", "settings", "rigorous", **row) == made.number(
+        "noise", "needs_less", "rigorous", **row
+    )
     assert made.number("noise", "ratio_median", "rigorous", **row) == pytest.approx(0.88)
-    assert made.number("noise", "left_out", "rigorous", adjacency="add_remove", sampler="shuffle") == 4
-    assert "Add or remove one record: shuffle (4 settings): no bound is proved" in said(made, "Left out")
+    assert (
+        made.number("noise", "left_out", "rigorous", adjacency="add_remove", sampler="shuffle") == 4
+    )
+    assert ("Add or remove one record: shuffle (4 settings): no bound is proved") in said(
+        made, "Left out"
+    )
     text = said(made, "Noise, zero one record")
     assert ": k of t 0.88 (0.88 to 0.88), random allocation 0.99 (" in text
     assert text.endswith("proved to be enough: k of t 4 of 4, random allocation 4 of 4.")
@@ -155,17 +220,35 @@ def test_differences_are_paired_and_shown_by_holm(made: Tables, records: Frames)
     wide = frame.pivot(index="replicate", columns="sampler", values="test_loss")
     others = [name for name in SHARE if name != "poisson"]
     tests = {name: stats.ttest_rel(wide[name], wide["poisson"]) for name in others}
-    place = {"dataset": "adult", "adjacency": "zero_out", "epsilon": "0.5", "m": "100", "epochs": "10"}
+    place = {
+        "dataset": "adult",
+        "adjacency": "zero_out",
+        "epsilon": "0.5",
+        "m": "100",
+        "epochs": "10",
+    }
     ends = tests["shuffle"].confidence_interval(0.95)
-    for end, value in (("", np.mean(wide["shuffle"] - wide["poisson"])), ("_lower", ends.low), ("_upper", ends.high)):
-        found = made.number("losses", "difference_to_poisson", f"rigorous{end}", **place, sampler="shuffle")
+    for end, value in (
+        ("", np.mean(wide["shuffle"] - wide["poisson"])),
+        ("_lower", ends.low),
+        ("_upper", ends.high),
+    ):
+        found = made.number(
+            "losses", "difference_to_poisson", f"rigorous{end}", **place, sampler="shuffle"
+        )
         assert found == pytest.approx(value, rel=1e-6)
     shown = dict(zip(others, holm([test.pvalue for test in tests.values()], 0.05), strict=True))
     for name, sure in shown.items():
         assert made.number("losses", "told_apart", "rigorous", **place, sampler=name) == sure
     assert shown["shuffle"] and "Worse: shuffle 3 of 3" in said(made, "Loss")
-    free = records[TRAINING].query("dataset == 'adult' and sampler == 'nonprivate'")["test_loss"].mean()
-    assert made.number("losses", "test_loss", "rigorous", **place, sampler="nonprivate") == pytest.approx(free)
+    free = (
+        records[TRAINING]
+        .query("dataset == 'adult' and sampler == 'nonprivate'")["test_loss"]
+        .mean()
+    )
+    assert made.number(
+        "losses", "test_loss", "rigorous", **place, sampler="nonprivate"
+    ) == pytest.approx(free)
     assert "WR −10 %" in said(made, "Gradients")
 
 
@@ -181,11 +264,18 @@ def test_which_scheme_follows_from_the_medians(
     made: Tables, tables: Callable[[Frames], Tables], records: Frames
 ) -> None:
     text = said(made, "Which scheme, zero one record")
-    assert "by Poisson for fresh batches of any size; WOR for fresh batches of one size, 1.1 times Poisson's" in text
+    assert (
+        "by Poisson for fresh batches of any size; WOR for fresh batches of one size, 1.1 "
+        "times Poisson's"
+    ) in text
     assert "k of t for batches with each record about once an epoch, 0.88 times" in text
     frame = records[NOISE]
-    share = np.where(frame["sampler"] == "truncated_poisson", 0.5, np.where(frame["sampler"] == "k_of_t", 3, 1))
-    turned = tables({**records, NOISE: frame.assign(noise_multiplier=frame["noise_multiplier"] * share)})
+    share = np.where(
+        frame["sampler"] == "truncated_poisson", 0.5, np.where(frame["sampler"] == "k_of_t", 3, 1)
+    )
+    turned = tables(
+        {**records, NOISE: frame.assign(noise_multiplier=frame["noise_multiplier"] * share)}
+    )
     text = said(turned, "Which scheme, zero one record")
     assert "truncated Poisson for fresh batches of any size, 0.51 times" in text
     assert "random allocation for batches with each record about once an epoch, 0.99 times" in text
@@ -193,28 +283,42 @@ def test_which_scheme_follows_from_the_medians(
 
 @pytest.mark.parametrize(
     ("sampler", "noise", "necessary", "claim", "true"),
-    [("k_of_t", 0.88, 0.87, "k_of_t_saves", 1), ("k_of_t", 1.2, 1.1, "k_of_t_saves", 0),
-     ("k_of_t", 0.88, 0.87, "k_of_t_most", 1), ("k_of_t", 0.92, 0.88, "k_of_t_most", math.nan),
-     ("k_of_t", 0.98, 0.97, "k_of_t_most", 0), ("random_allocation", 1.0, 0.9, "balls_in_bins", 1),
-     ("random_allocation", 1.1, 1.05, "balls_in_bins", 0), ("shuffle", 2.0, 1.1, "shuffle_understated", 1),
-     ("shuffle", 1.0, 0.9, "shuffle_understated", 0), ("shuffle", 2.0, 1.9, "shuffle_near_fixed", 1),
-     ("shuffle", 2.0, 1.0, "shuffle_near_fixed", math.nan), ("shuffle", 1.5, 1.0, "shuffle_near_fixed", 0)],
-)  # fmt: skip
+    [
+        ("k_of_t", 0.88, 0.87, "k_of_t_saves", 1),
+        ("k_of_t", 1.2, 1.1, "k_of_t_saves", 0),
+        ("k_of_t", 0.88, 0.87, "k_of_t_most", 1),
+        ("k_of_t", 0.92, 0.88, "k_of_t_most", math.nan),
+        ("k_of_t", 0.98, 0.97, "k_of_t_most", 0),
+        ("random_allocation", 1.0, 0.9, "balls_in_bins", 1),
+        ("random_allocation", 1.1, 1.05, "balls_in_bins", 0),
+        ("shuffle", 2.0, 1.1, "shuffle_understated", 1),
+        ("shuffle", 1.0, 0.9, "shuffle_understated", 0),
+        ("shuffle", 2.0, 1.9, "shuffle_near_fixed", 1),
+        ("shuffle", 2.0, 1.0, "shuffle_near_fixed", math.nan),
+        ("shuffle", 1.5, 1.0, "shuffle_near_fixed", 0),
+    ],
+)
 def test_published_statements_are_judged_by_the_brackets(
     records: Frames, sampler: str, noise: float, necessary: float, claim: str, true: float
 ) -> None:
     frame, claims = records[NOISE], artefacts.REGISTRY.get("tournament/claims")()
     own, poisson = frame["sampler"] == sampler, frame["target_epsilon"].map({0.5: 3.0, 8.0: 0.5})
-    changed = frame.assign(noise_multiplier=frame["noise_multiplier"].mask(own, noise * poisson),
-                           necessary=frame["necessary"].mask(own, necessary * poisson))  # fmt: skip
+    changed = frame.assign(
+        noise_multiplier=frame["noise_multiplier"].mask(own, noise * poisson),
+        necessary=frame["necessary"].mask(own, necessary * poisson),
+    )
     found = {(row["claim"], row["variant"]): row["value"] for row in claims.rows({NOISE: changed})}
-    assert found[claim, "rigorous"] == pytest.approx(true, nan_ok=True) and found[claim, "stated"] == 1
+    assert (
+        found[claim, "rigorous"] == pytest.approx(true, nan_ok=True) and found[claim, "stated"] == 1
+    )
 
 
 def test_published_statements_are_told(made: Tables) -> None:
     text = said(made, "k of t, how much")
     assert "Here: confirmed; the most that is proved is 12.0 % less (n = 10000, m = 100, " in text
-    assert "in 4 of 4 settings, and with up to 1.80 times that noise;" in said(made, "Shuffled batches")
+    assert ("in 4 of 4 settings, and with up to 1.80 times that noise;") in said(
+        made, "Shuffled batches"
+    )
 
 
 @pytest.mark.parametrize("name", ["noise", "parts", "loss", "gradients", "differences"])
@@ -228,4 +332,8 @@ def test_figures_draw_every_scheme(records: Frames, name: str) -> None:
 
 def test_nothing_is_said_without_numbers() -> None:
     empty = Tables({})
-    assert TAKEAWAYS.sentences(empty) == [] and TAKEAWAYS.best is not None and TAKEAWAYS.best(empty) is None
+    assert (
+        TAKEAWAYS.sentences(empty) == []
+        and TAKEAWAYS.best is not None
+        and TAKEAWAYS.best(empty) is None
+    )

@@ -1,4 +1,5 @@
-"""The noise of the tournament: which cells share a law, what is left out, and records that do not depend on jobs."""
+"""The noise of the tournament: which cells share a law, what is left out, and records that do not
+depend on jobs."""
 
 from __future__ import annotations
 
@@ -17,10 +18,20 @@ from dpsub.reproduce.sweep import Block
 from dpsub.sampling.schemes import SCHEMES
 
 ROOT = Path(__file__).resolve().parents[3]
-SMALL = (Entry(samplers=("poisson", "wor", "deterministic"), n=(500, 1000), m=(50, 100), epochs=(1,),
-               target_epsilon=(1.0, 4.0)),)  # fmt: skip
+SMALL = (
+    Entry(
+        samplers=("poisson", "wor", "deterministic"),
+        n=(500, 1000),
+        m=(50, 100),
+        epochs=(1,),
+        target_epsilon=(1.0, 4.0),
+    ),
+)
 PROVED = sorted(
-    {(cell.adjacency, cell.sampler) for cell in expanded([Entry(n=(4000,), m=(40,), epochs=(1,), target_epsilon=(1,))])}
+    {
+        (cell.adjacency, cell.sampler)
+        for cell in expanded([Entry(n=(4000,), m=(40,), epochs=(1,), target_epsilon=(1,))])
+    }
 )
 
 
@@ -32,14 +43,24 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 def ends(cell: Cell) -> tuple[float, float]:
     """Both ends at a noise multiplier of 2, by one grid each."""
     search = recommend._Search(
-        recommend.Release(cell.plan, cell.n, 1.0, cell.steps), cell.adjacency, 1.0, cell.target_delta, 0.05, None
+        recommend.Release(cell.plan, cell.n, 1.0, cell.steps),
+        cell.adjacency,
+        1.0,
+        cell.target_delta,
+        0.05,
+        None,
     )
-    return search.value(2.0, 1.0, None), max(search.value(2.0, 1.0, i) for i in range(len(search._proof(2.0).plays)))
+    return search.value(2.0, 1.0, None), max(
+        search.value(2.0, 1.0, i) for i in range(len(search._proof(2.0).plays))
+    )
 
 
 @pytest.mark.parametrize(("relation", "sampler"), PROVED)
-def test_cells_of_one_law_have_the_same_ends_and_other_cells_have_others(relation: str, sampler: str) -> None:
-    """Twice as many records in batches twice as large; and, where they are one law, a record removed or put to 0."""
+def test_cells_of_one_law_have_the_same_ends_and_other_cells_have_others(
+    relation: str, sampler: str
+) -> None:
+    """Twice as many records in batches twice as large; and, where they are one law, a record
+    removed or put to 0."""
     small, large = (Cell(relation, sampler, n, n // 40, 1, 1.0, 1e-5) for n in (400, 800))
     same = ends(small) == pytest.approx(ends(large), rel=1e-9)
     assert same == (small.law == large.law)
@@ -49,21 +70,30 @@ def test_cells_of_one_law_have_the_same_ends_and_other_cells_have_others(relatio
 
 
 def test_what_is_left_out_is_said_with_its_reason() -> None:
-    grid = [Entry(n=(100, 1000), m=(50,), epochs=(1, 2, 3), target_epsilon=(1,)),
-            Entry(samplers=("wr",), n=(1000,), m=(50,), epochs=(1,), target_epsilon=(1,), tight=True)]  # fmt: skip
+    grid = [
+        Entry(n=(100, 1000), m=(50,), epochs=(1, 2, 3), target_epsilon=(1,)),
+        Entry(samplers=("wr",), n=(1000,), m=(50,), epochs=(1,), target_epsilon=(1,), tight=True),
+    ]
     reasons = left_out(grid)
     assert reasons["three_stage needs n of at least 4 m"] == 2 * 3
     assert reasons["cyclic_poisson needs n of at least 10 m"] == 3 * 3
     assert any(line.startswith("shuffle under add_remove: no bound is proved") for line in reasons)
-    assert {line.split()[0] for line in reasons if "under zero_out bounds are proved for" in line} == {
-        "wr", "must_ow", "must_ww", "three_stage",
-    }  # fmt: skip
+    assert {
+        line.split()[0] for line in reasons if "under zero_out bounds are proved for" in line
+    } == {
+        "wr",
+        "must_ow",
+        "must_ww",
+        "three_stage",
+    }
     assert any("tight bound" in line for line in reasons)
     every = 2 * 3 * 3 * len(SCHEMES) + 3
     assert reasons.total() + sum(1 for _ in expanded(grid)) == every
 
 
-def test_no_law_is_computed_twice_and_records_do_not_depend_on_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_law_is_computed_twice_and_records_do_not_depend_on_jobs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked = []
 
     def counted(cell: Cell) -> Needed:
@@ -78,20 +108,32 @@ def test_no_law_is_computed_twice_and_records_do_not_depend_on_jobs(monkeypatch:
     monkeypatch.setattr(settings, "_FOUND", {})
     asked.clear()
     parts = [range(count * i // 3, count * (i + 1) // 3) for i in range(3)]
-    split = pd.concat([experiment.compute(over, variant="rigorous", replicates=part) for part in parts])
+    split = pd.concat(
+        [experiment.compute(over, variant="rigorous", replicates=part) for part in parts]
+    )
     assert len(asked) == len(set(asked))
     pd.testing.assert_frame_equal(split.reset_index(drop=True), whole)
 
 
 def test_a_cell_of_a_sweep_is_a_law_and_its_records_are_counted() -> None:
-    block = Block(experiment="tournament_noise", variants=["rigorous"], grid=[one.model_dump() for one in SMALL])
+    block = Block(
+        experiment="tournament_noise",
+        variants=["rigorous"],
+        grid=[one.model_dump() for one in SMALL],
+    )
     cells = [cell for cell, count in sweep.expand([block]).values() if count == 1]
     experiment = noise.TournamentNoise()
     assert len(cells) == len(noise.laws(SMALL))
-    assert sum(experiment.records_a_replicate(cell.settings) for cell in cells) == len(list(expanded(SMALL)))
-    assert all(noise.laws(cell.settings.grid) == (tuple(expanded(cell.settings.grid)),) for cell in cells)
+    assert sum(experiment.records_a_replicate(cell.settings) for cell in cells) == len(
+        list(expanded(SMALL))
+    )
+    assert all(
+        noise.laws(cell.settings.grid) == (tuple(expanded(cell.settings.grid)),) for cell in cells
+    )
     whole = sum(experiment.cost(cell.settings).setup for cell in cells)
-    assert whole == pytest.approx(experiment.cost(experiment.settings({"grid": block.model_extra["grid"]})).setup)
+    assert whole == pytest.approx(
+        experiment.cost(experiment.settings({"grid": block.model_extra["grid"]})).setup
+    )
 
 
 @pytest.mark.parametrize("tight", [False, True])
@@ -111,4 +153,6 @@ def test_the_configurations_name_the_published_grid_and_ten_times_as_much() -> N
     whole = noise.TournamentNoise.settings({"grid": block.model_extra["grid"]}).grid
     assert sum(1 for _ in expanded(whole)) >= 100_000
     trained = training.TournamentTraining.settings(trainings.model_extra)
-    assert trained.replicates * sum(len(group.cells) for group in training.expanded(trained)) >= 10_000
+    assert (
+        trained.replicates * sum(len(group.cells) for group in training.expanded(trained)) >= 10_000
+    )

@@ -1,4 +1,5 @@
-"""Tasks of the tournament: their records, ranges, parts, and what seeds and experiments have in common."""
+"""Tasks of the tournament: their records, ranges, parts, and what seeds and experiments have in
+common."""
 
 from __future__ import annotations
 
@@ -36,8 +37,13 @@ def test_records_fit_the_task(task: Task, data: dict[str, Path]) -> None:
     found = load(task, data, STREAMS)
     assert found.x.shape == (len(found.y), task.model.d)
     assert len(found.x) >= task.n + task.n_validation + task.n_test
-    assert found.label == ("synthetic" if task.source else "real" if "digits" in task.name or "cancer" in task.name
-                           else "simulated")  # fmt: skip
+    assert found.label == (
+        "synthetic"
+        if task.source
+        else "real"
+        if "digits" in task.name or "cancer" in task.name
+        else "simulated"
+    )
     ones = int((found.x[:, 0] == 1).all())
     assert ones == (task.name != "mixture"), "an intercept"
     assert (np.linalg.norm(found.x[:, ones:], axis=1) <= 1 + 1e-12).all()
@@ -47,7 +53,9 @@ def test_records_fit_the_task(task: Task, data: dict[str, Path]) -> None:
     accuracy = task.model.accuracy(np.zeros((1, task.n_parameters)), found.x[:50], found.y[:50])
     assert np.isnan(accuracy[0]) != task.classified
     for m in (task.n // 10, task.n // 20):
-        assert task.n % m == 0 and task.n // m % 10 == 0, "whole epochs, and groups of cyclic Poisson sampling"
+        assert task.n % m == 0 and task.n // m % 10 == 0, (
+            "whole epochs, and groups of cyclic Poisson sampling"
+        )
 
 
 @pytest.mark.parametrize("task", SMALL, ids=lambda task: task.name)
@@ -57,23 +65,31 @@ def test_parts_are_disjoint_and_no_seed_or_experiment_moves_the_test(task: Task)
     everything = np.concatenate([first.training, first.validation, first.test])
     assert len(np.unique(everything)) == len(everything) == task.n + task.n_validation + task.n_test
     assert everything.max() < total
-    assert np.array_equal(first.test, second.test) and not np.array_equal(first.training, second.training)
+    assert np.array_equal(first.test, second.test) and not np.array_equal(
+        first.training, second.training
+    )
     tuned = split(task, total, 0, Streams(5, "tournament_tuning"))
     for part in ("training", "validation", "test"):
         assert np.array_equal(getattr(tuned, part), getattr(first, part))
-    assert not np.array_equal(split(task, total, 0, Streams(6, "tournament_tuning")).test, first.test)
+    assert not np.array_equal(
+        split(task, total, 0, Streams(6, "tournament_tuning")).test, first.test
+    )
 
 
 def test_tasks_on_the_same_records_share_the_parts() -> None:
     for one, other in (("digits", "digits_perceptron"), ("cover", "cover_perceptron")):
-        left, right = (split(TASKS[name], tasks._total(TASKS[one]), 3, STREAMS) for name in (one, other))
+        left, right = (
+            split(TASKS[name], tasks._total(TASKS[one]), 3, STREAMS) for name in (one, other)
+        )
         assert np.array_equal(left.validation, right.validation)
 
 
 @pytest.mark.parametrize("name", ["cover", "mixture", "linear"])
 def test_simulated_records_are_those_of_the_configuration(name: str) -> None:
-    one, same, other = (load(TASKS[name], {}, Streams(root, which)).x
-                        for root, which in ((5, "a"), (5, "b"), (6, "a")))  # fmt: skip
+    one, same, other = (
+        load(TASKS[name], {}, Streams(root, which)).x
+        for root, which in ((5, "a"), (5, "b"), (6, "a"))
+    )
     assert np.array_equal(one, same) and not np.array_equal(one, other)
 
 
@@ -93,8 +109,10 @@ records = load(task, {}, streams)
 parts = split(task, len(records.x), 0, streams)
 block = Wor(1000).draw_block(Frame(task.n), 1000, rng)
 block = replace(block, indices=parts.training[block.indices])
-found = train(task.model, records.x, records.y, [block], initial=np.zeros((1, 100)), learning_rate=4.0, clip=1.0,
-              divisor=1000, noise_multiplier=1.0, rngs=[rng])
+found = train(
+    task.model, records.x, records.y, [block], initial=np.zeros((1, 100)), learning_rate=4.0,
+    clip=1.0, divisor=1000, noise_multiplier=1.0, rngs=[rng],
+)
 loss = task.model.loss(found, records.x[parts.test], records.y[parts.test])[0]
 print(json.dumps([before, records.x.nbytes / 2**20, provenance.peak_memory(), loss]))
 """
@@ -102,7 +120,9 @@ print(json.dumps([before, records.x.nbytes / 2**20, provenance.peak_memory(), lo
 
 @pytest.mark.slow
 def test_a_million_records_train_in_bounded_memory() -> None:
-    done = subprocess.run([sys.executable, "-c", TRAINED], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", TRAINED], capture_output=True, text=True, check=True
+    )
     before, data, peak, loss = json.loads(done.stdout)
     print(f"{before:.0f} MiB before, {data:.0f} MiB of data, {peak:.0f} MiB at the peak")
     assert peak <= before + data + 150

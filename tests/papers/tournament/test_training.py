@@ -1,4 +1,5 @@
-"""Trainings of the tournament: what is paired, what tuning sees, and what no split into jobs may move."""
+"""Trainings of the tournament: what is paired, what tuning sees, and what no split into jobs may
+move."""
 
 from __future__ import annotations
 
@@ -32,12 +33,24 @@ FEW = Tuning(clips=(0.3, 1.0, 3.0), moves=(0.1, 1.0, 10.0))
 OVER: dict[str, Any] = {
     "tuning": FEW.model_dump(),
     "trainings": [
-        {"datasets": ["breast_cancer"], "adjacency": ["substitute", "zero_out"],
-         "samplers": ["nonprivate", "poisson", "wor"], "m": 20, "epochs": [1], "target_epsilon": [1, 8],
-         "target_delta": 1e-5},
-        {"datasets": ["linear"], "samplers": ["nonprivate", "shuffle"], "m": 400, "epochs": [1], "target_epsilon": 2},
+        {
+            "datasets": ["breast_cancer"],
+            "adjacency": ["substitute", "zero_out"],
+            "samplers": ["nonprivate", "poisson", "wor"],
+            "m": 20,
+            "epochs": [1],
+            "target_epsilon": [1, 8],
+            "target_delta": 1e-5,
+        },
+        {
+            "datasets": ["linear"],
+            "samplers": ["nonprivate", "shuffle"],
+            "m": 400,
+            "epochs": [1],
+            "target_epsilon": 2,
+        },
     ],
-}  # fmt: skip
+}
 RUN: dict[str, Any] = {"variant": "rigorous", "seed": 5}
 TARGETS, TRAININGS = TournamentTargets(), TournamentTraining()
 
@@ -45,7 +58,9 @@ TARGETS, TRAININGS = TournamentTargets(), TournamentTraining()
 @pytest.fixture(scope="module")
 def records() -> tuple[pd.DataFrame, pd.DataFrame]:
     """Of both experiments, the second with the first, for three seeds."""
-    targets = TARGETS.compute(OVER, replicates=range(TARGETS.replicates(TARGETS.settings(OVER))), **RUN)
+    targets = TARGETS.compute(
+        OVER, replicates=range(TARGETS.replicates(TARGETS.settings(OVER))), **RUN
+    )
     return targets, TRAININGS.compute(OVER, replicates=range(3), records=read(targets), **RUN)
 
 
@@ -54,7 +69,9 @@ def read(targets: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {"tournament_targets": targets.assign(variant="rigorous")}
 
 
-def group(sampler: str = "poisson", *cells: Cell, dataset: str = "breast_cancer", m: int = 20) -> Group:
+def group(
+    sampler: str = "poisson", *cells: Cell, dataset: str = "breast_cancer", m: int = 20
+) -> Group:
     return Group(dataset, sampler, m, 1, cells)
 
 
@@ -76,10 +93,16 @@ def test_records_are_of_every_cell_once(records: tuple[pd.DataFrame, pd.DataFram
 
 def test_no_split_into_jobs_moves_a_number(records: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     targets, trainings = records
-    parts = [TARGETS.compute(OVER, replicates=range(*span), **RUN) for span in ((0, 4), (4, len(targets)))]
+    parts = [
+        TARGETS.compute(OVER, replicates=range(*span), **RUN)
+        for span in ((0, 4), (4, len(targets)))
+    ]
     pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), targets, check_exact=True)
     alone = pd.concat(
-        [TRAININGS.compute(OVER, replicates=range(seed, seed + 1), records=read(targets), **RUN) for seed in range(3)]
+        [
+            TRAININGS.compute(OVER, replicates=range(seed, seed + 1), records=read(targets), **RUN)
+            for seed in range(3)
+        ]
     )
     keys = ["dataset", "sampler", "adjacency", "target_epsilon", "replicate"]
     both = [frame.sort_values(keys).reset_index(drop=True) for frame in (alone, trainings)]
@@ -89,7 +112,9 @@ def test_no_split_into_jobs_moves_a_number(records: tuple[pd.DataFrame, pd.DataF
 def test_noise_is_that_of_the_records(records: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     targets = records[0].assign(noise_multiplier=123.0)
     found = TRAININGS.compute(OVER, replicates=range(1), records=read(targets), **RUN)
-    assert (found["noise_multiplier"] == np.where(found["sampler"] == "nonprivate", 0.0, 123.0)).all()
+    assert (
+        found["noise_multiplier"] == np.where(found["sampler"] == "nonprivate", 0.0, 123.0)
+    ).all()
 
 
 def test_a_cell_of_a_sweep_has_the_same_numbers(records: tuple[pd.DataFrame, pd.DataFrame]) -> None:
@@ -98,24 +123,37 @@ def test_a_cell_of_a_sweep_has_the_same_numbers(records: tuple[pd.DataFrame, pd.
     )
     found = sweep.expand([block])
     assert len(found) == 3 + 2
-    planned = sum(TRAININGS.records_a_replicate(cell.settings) * count for cell, count in found.values())
+    planned = sum(
+        TRAININGS.records_a_replicate(cell.settings) * count for cell, count in found.values()
+    )
     assert planned == len(records[1])
     alone = [
-        TRAININGS.records(cell.settings, training.Run("rigorous", range(3), STREAMS)) for cell, _ in found.values()
+        TRAININGS.records(cell.settings, training.Run("rigorous", range(3), STREAMS))
+        for cell, _ in found.values()
     ]
     pd.testing.assert_frame_equal(pd.concat(alone, ignore_index=True), records[1], check_exact=True)
 
 
 def test_schemes_share_split_initial_values_and_normal_numbers() -> None:
-    """At a gradient of 0, which a clip of almost nothing makes, noise alone moves the parameters."""
+    """At a gradient of 0, which a clip of almost nothing makes, noise alone moves the
+    parameters."""
     data = tasks.load(tasks.TASKS["breast_cancer"], {}, STREAMS)
     ends = {}
     for sampler in SCHEMES:
         if sampler not in ("three_stage", "must_ow", "must_ww"):
-            found = list(trained(group(sampler), data, [Fit(1e9, 1e-9, 1.0), Fit(2e9, 1e-9, 1.0)], range(2), STREAMS))
+            found = list(
+                trained(
+                    group(sampler),
+                    data,
+                    [Fit(1e9, 1e-9, 1.0), Fit(2e9, 1e-9, 1.0)],
+                    range(2),
+                    STREAMS,
+                )
+            )
             ends[sampler] = np.stack([parameters for parameters, _, _ in found])
-            for (_, parts, _), (_, first, _) in zip(found, trained(group(), data, [Fit(0, 1, 1)], range(2), STREAMS),
-                                                    strict=True):  # fmt: skip
+            for (_, parts, _), (_, first, _) in zip(
+                found, trained(group(), data, [Fit(0, 1, 1)], range(2), STREAMS), strict=True
+            ):
                 assert np.array_equal(parts.training, first.training)
                 assert np.array_equal(parts.validation, first.validation)
     for found in ends.values():
@@ -126,8 +164,13 @@ def test_schemes_share_split_initial_values_and_normal_numbers() -> None:
 
 def test_noise_is_the_multiplier_times_the_clip_over_m() -> None:
     one, data = group(), tasks.load(tasks.TASKS["breast_cancer"], {}, STREAMS)
-    spread = [next(trained(one, data, [Fit(1e9 * clip, 1e-9 / clip, 1.0)], range(1), STREAMS))[0] for clip in (1, 10)]
-    normal = STREAMS.noise({"dataset": one.dataset, "steps": one.steps}, 0).standard_normal((one.steps, 31))
+    spread = [
+        next(trained(one, data, [Fit(1e9 * clip, 1e-9 / clip, 1.0)], range(1), STREAMS))[0]
+        for clip in (1, 10)
+    ]
+    normal = STREAMS.noise({"dataset": one.dataset, "steps": one.steps}, 0).standard_normal(
+        (one.steps, 31)
+    )
     for found in spread:
         assert found[0] == pytest.approx(-normal.sum(axis=0) / one.m, rel=1e-6)
 
@@ -168,17 +211,31 @@ def test_the_choice_is_the_least_loss_and_ties_go_to_small_steps() -> None:
 
 
 def test_the_edge_of_the_grid() -> None:
-    assert [on_edge(clip * rate, FEW) for clip, rate in candidates(FEW) if clip == 0.3] == [True, False, True]
+    assert [on_edge(clip * rate, FEW) for clip, rate in candidates(FEW) if clip == 0.3] == [
+        True,
+        False,
+        True,
+    ]
 
 
 def test_without_noise_the_loss_is_smaller(records: tuple[pd.DataFrame, pd.DataFrame]) -> None:
-    loss = records[1].groupby(["dataset", "sampler", "target_epsilon"], dropna=False)["test_loss"].mean()
+    loss = (
+        records[1]
+        .groupby(["dataset", "sampler", "target_epsilon"], dropna=False)["test_loss"]
+        .mean()
+    )
     assert loss["breast_cancer", "nonprivate"].iloc[0] < loss["breast_cancer", "wor", 1.0]
 
 
 def test_cost_grows_linearly_in_steps_and_batch() -> None:
     def cost(m: int, epochs: int) -> Any:
-        entry = {"datasets": ["cover"], "samplers": "poisson", "m": m, "epochs": epochs, "target_epsilon": 2}
+        entry = {
+            "datasets": ["cover"],
+            "samplers": "poisson",
+            "m": m,
+            "epochs": epochs,
+            "target_epsilon": 2,
+        }
         return TRAININGS.cost(TRAININGS.settings({"trainings": [entry]}))
 
     base = cost(20, 1)
@@ -196,23 +253,41 @@ def test_published_trainings_are_plenty() -> None:
     assert {one.dataset for one in groups} == set(tasks.TASKS)
 
 
-@pytest.mark.parametrize("wrong, message", [
-    ([{**OVER["trainings"][0], "datasets": "digit"}], "digits"),
-    ([OVER["trainings"][0], {**OVER["trainings"][0], "samplers": "wor", "target_epsilon": 8}], "cell once, got wor"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        ([{**OVER["trainings"][0], "datasets": "digit"}], "digits"),
+        (
+            [
+                OVER["trainings"][0],
+                {**OVER["trainings"][0], "samplers": "wor", "target_epsilon": 8},
+            ],
+            "cell once, got wor",
+        ),
+    ],
+)
 def test_what_cannot_be_trained_is_refused(wrong: Any, message: str) -> None:
     with pytest.raises(PlanError, match=message):
         TRAININGS.settings({"trainings": wrong})
 
 
 def test_importance_sampling_takes_fewer_gradients_with_the_noise_of_poisson() -> None:
-    entry = {"datasets": ["mixture", "breast_cancer"], "samplers": ["poisson", "importance"], "m": 80, "epochs": 1}
+    entry = {
+        "datasets": ["mixture", "breast_cancer"],
+        "samplers": ["poisson", "importance"],
+        "m": 80,
+        "epochs": 1,
+    }
     over = {"tuning": OVER["tuning"], "trainings": [{**entry, "target_epsilon": 2}]}
     found = (
-        TRAININGS.compute(over, replicates=range(4), **RUN).set_index(["dataset", "sampler", "replicate"]).sort_index()
+        TRAININGS.compute(over, replicates=range(4), **RUN)
+        .set_index(["dataset", "sampler", "replicate"])
+        .sort_index()
     )
     assert ("breast_cancer", "importance", 0) not in found.index, "nothing to thin"
     thinned, whole = found.loc["mixture", "importance"], found.loc["mixture", "poisson"]
     assert (thinned["noise_multiplier"] == whole["noise_multiplier"]).all()
     assert (thinned["gradients"] < 0.8 * whole["gradients"]).all()
-    assert thinned["gradients"].mean() == pytest.approx(thinned["gradients_expected"].iloc[0], rel=0.05)
+    assert thinned["gradients"].mean() == pytest.approx(
+        thinned["gradients_expected"].iloc[0], rel=0.05
+    )

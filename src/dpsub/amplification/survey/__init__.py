@@ -1,7 +1,8 @@
-"""Sampling designs and what they do to privacy: bounds as printed and as corrected, exact worst losses, an auditor.
+"""Sampling designs and what they do to privacy: bounds as printed and as corrected, exact worst
+losses, an auditor.
 
-Functions take the sizes, clusters and inclusion probabilities of a design, never its draws: from a base mechanism that
-is epsilon-DP on samples to what the release is on the population.
+Functions take the sizes, clusters and inclusion probabilities of a design, never its draws: from a
+base mechanism that is epsilon-DP on samples to what the release is on the population.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""What each sampling design gives on a frame: privacy, sample size, variance of the estimated total.
+"""What each sampling design gives on a frame: privacy, sample size, variance of the estimated
+total.
 
-The frame comes from a CSV file, with every fault named in one sentence; texts of the file stay data. Variances are
-those of the Horvitz-Thompson estimator over the design.
+The frame comes from a CSV file, with every fault named in one sentence; texts of the file stay
+data. Variances are those of the Horvitz-Thompson estimator over the design.
 """
 
 from __future__ import annotations
@@ -37,19 +38,24 @@ _LARGEST = 1e100
 
 @dataclass(frozen=True, eq=False)
 class FrameTable:
-    """The records of a file; labels of strata and clusters are numbered in the order of first appearance."""
+    """The records of a file; labels of strata and clusters are numbered in the order of first
+    appearance."""
+
     frame: Frame
     values: np.ndarray  # the study variable, shape (n,)
     stratum_names: tuple[str, ...]  # as they stand in the file
-    allocation: tuple[int, ...] | None  # wanted sample size of each stratum, where the file has that column
+    # wanted sample size of each stratum, where the file has that column
+    allocation: tuple[int, ...] | None
 
 
 def read_frame(path: Path, *, value: str = "size") -> FrameTable:
-    """Return the frame in a CSV file with the columns stratum, cluster and size, and optionally allocation.
+    """Return the frame in a CSV file with the columns stratum, cluster and size, and optionally
+    allocation.
 
-    `value` names the column of the study variable, whose total is estimated. DataError if the file can't be read, a
-    column is missing or comes twice, a value is missing or no number, a size or study value is negative or beyond
-    1e+-100, or the allocation of a stratum is contradictory or larger than it.
+    `value` names the column of the study variable, whose total is estimated. DataError if the file
+    can't be read, a column is missing or comes twice, a value is missing or no number, a size or
+    study value is negative or beyond 1e+-100, or the allocation of a stratum is contradictory or
+    larger than it.
     """
     rows = _rows(path)
     if not rows:
@@ -58,14 +64,20 @@ def read_frame(path: Path, *, value: str = "size") -> FrameTable:
     needed = tuple(dict.fromkeys((*COLUMNS, value)))
     for name in (*needed, "allocation"):
         if heads.count(name) > 1:
-            raise DataError(f"a frame must have one column {name!r}, got {heads.count(name)}; rename the others")
+            raise DataError(
+                f"a frame must have one column {name!r}, got {heads.count(name)}; rename the others"
+            )
     for name in needed:
         if name not in heads:
-            raise DataError(f"a frame must have the column {name!r}, got {_shown(', '.join(heads))}; add it")
+            raise DataError(
+                f"a frame must have the column {name!r}, got {_shown(', '.join(heads))}; add it"
+            )
     if not 2 <= len(rows) - 1 <= MOST_ROWS:
         raise DataError(f"a frame must have 2 to {MOST_ROWS} records, got {len(rows) - 1}")
-    table = {name: [row[place].strip() if place < len(row) else "" for row in rows[1:]]
-             for place, name in enumerate(heads)}  # fmt: skip
+    table = {
+        name: [row[place].strip() if place < len(row) else "" for row in rows[1:]]
+        for place, name in enumerate(heads)
+    }
     for name in needed:
         if "" in table[name]:
             line = table[name].index("") + 2
@@ -73,7 +85,9 @@ def read_frame(path: Path, *, value: str = "size") -> FrameTable:
     sizes, values = (_numbers(name, table[name]) for name in ("size", value))
     stratum_names, strata = _numbered(table["stratum"])
     frame = Frame(len(sizes), strata=strata, clusters=_numbered(table["cluster"])[1], sizes=sizes)
-    given = _allocation(table["allocation"], frame, stratum_names) if "allocation" in heads else None
+    given = (
+        _allocation(table["allocation"], frame, stratum_names) if "allocation" in heads else None
+    )
     return FrameTable(frame, values, stratum_names, given)
 
 
@@ -87,14 +101,21 @@ def _rows(path: Path) -> list[list[str]]:
                 if row not in ([], [""]):
                     rows.append(row)
                 if len(row) > len(rows[0] if rows else row):
-                    raise csv.Error(f"Expected {len(rows[0])} fields in line {reader.line_num}, saw {len(row)}")
+                    raise csv.Error(
+                        f"Expected {len(rows[0])} fields in line {reader.line_num}, saw {len(row)}"
+                    )
                 if len(rows) > MOST_ROWS + 1:
                     break
     except FileNotFoundError:
-        raise DataError(f"a frame must be in a file, got no {str(path)!r}; check the path") from None
-    except (OSError, EOFError, ValueError, csv.Error) as problem:  # a path with a NUL is a ValueError
+        raise DataError(
+            f"a frame must be in a file, got no {str(path)!r}; check the path"
+        ) from None
+    # a path with a NUL is a ValueError
+    except (OSError, EOFError, ValueError, csv.Error) as problem:
         reason = " ".join(str(problem).split())
-        raise DataError(f"a frame must be a CSV file in UTF-8, got {str(path)!r}: {reason}") from None
+        raise DataError(
+            f"a frame must be a CSV file in UTF-8, got {str(path)!r}: {reason}"
+        ) from None
     return rows
 
 
@@ -134,7 +155,10 @@ def _allocation(texts: list[str], frame: Frame, names: tuple[str, ...]) -> tuple
         own = np.unique(wanted[frame.needed("strata") == stratum])
         name = _shown(names[stratum])
         if len(own) > 1 or not own[0].is_integer() or own[0] < 1:
-            raise DataError(f"allocation must be one whole number of at least 1 for all records of stratum {name}")
+            raise DataError(
+                "allocation must be one whole number of at least 1 for all records of "
+                f"stratum {name}"
+            )
         if own[0] > held:
             got = f"{held} records and {own[0]:g} to draw in stratum {name}"
             raise DataError(f"a stratum must be at least as large as its allocation, got {got}")
@@ -148,7 +172,8 @@ def _shown(text: str) -> str:
 
 
 def variance_simple(y: np.ndarray, m: int) -> float:
-    """Return N^2 (1 - m/N) S^2/m for a simple random sample of m of N; infinite for m = 0, 0 for a census."""
+    """Return N^2 (1 - m/N) S^2/m for a simple random sample of m of N; infinite for m = 0, 0 for a
+    census."""
     n = len(y)
     if m >= n:
         return 0.0
@@ -156,14 +181,17 @@ def variance_simple(y: np.ndarray, m: int) -> float:
 
 
 def variance_random_size(y: np.ndarray, sizes: Mapping[int, float]) -> float:
-    """Return the variance of sum(y in S) N / E[m] for samples without replacement of a random size m.
+    """Return the variance of sum(y in S) N / E[m] for samples without replacement of a random size
+    m.
 
     E[m (1 - m/N)] S^2 (N/E[m])^2 within sizes, Var(m) mean(y)^2 (N/E[m])^2 between them.
     """
     n, (mean, variance) = len(y), _moments(sizes)
     if mean == 0:
         return math.inf
-    within = math.fsum(p * m * (1 - m / n) for m, p in sizes.items()) * (float(y.var(ddof=1)) if n > 1 else 0.0)
+    within = math.fsum(p * m * (1 - m / n) for m, p in sizes.items()) * (
+        float(y.var(ddof=1)) if n > 1 else 0.0
+    )
     return (n / mean) ** 2 * (within + variance * float(y.mean()) ** 2)
 
 
@@ -173,15 +201,21 @@ def _moments(sizes: Mapping[int, float]) -> tuple[float, float]:
     return mean, math.fsum(p * (m - mean) ** 2 for m, p in sizes.items())
 
 
-def variance_clusters(y: np.ndarray, clusters: np.ndarray, drawn: int, second_stage: float) -> float:
-    """Return k^2 (1 - l/k) S_t^2/l over the totals t of the k clusters, plus (k/l)(1/r - 1) sum y^2 within them."""
+def variance_clusters(
+    y: np.ndarray, clusters: np.ndarray, drawn: int, second_stage: float
+) -> float:
+    """Return k^2 (1 - l/k) S_t^2/l over the totals t of the k clusters, plus (k/l)(1/r - 1) sum y^2
+    within them."""
     totals = np.bincount(clusters, weights=y)
-    return variance_simple(totals, drawn) + len(totals) / drawn * (1 / second_stage - 1) * float((y * y).sum())
+    return variance_simple(totals, drawn) + len(totals) / drawn * (1 / second_stage - 1) * float(
+        (y * y).sum()
+    )
 
 
 def variance_largest_entropy(y: np.ndarray, pi: np.ndarray) -> float:
-    """Return Hajek's approximation sum b (y/pi - B)^2 for conditional Poisson samples; exact for simple random samples.
-    b = pi (1 - pi) n'/(n' - 1), n' the number of units that are not certain, and B the b-weighted mean of y/pi.
+    """Return Hajek's approximation sum b (y/pi - B)^2 for conditional Poisson samples; exact for
+    simple random samples. b = pi (1 - pi) n'/(n' - 1), n' the number of units that are not certain,
+    and B the b-weighted mean of y/pi.
     """
     open_units = pi < 1
     p, z = pi[open_units], y[open_units] / pi[open_units]
@@ -189,11 +223,13 @@ def variance_largest_entropy(y: np.ndarray, pi: np.ndarray) -> float:
         return 0.0
     b = p * (1 - p) * len(p) / (len(p) - 1)
     found = float((b * (z - (b * z).sum() / b.sum()) ** 2).sum())
-    return found if found > 1e-20 * float(y.sum()) ** 2 else 0.0  # round-off where y is proportional to size
+    # round-off where y is proportional to size
+    return found if found > 1e-20 * float(y.sum()) ** 2 else 0.0
 
 
 def variance_one_cluster(y: np.ndarray, clusters: np.ndarray) -> float:
-    """Return sum pi (t/pi - Y)^2 for one cluster drawn with pi proportional to its number of records."""
+    """Return sum pi (t/pi - Y)^2 for one cluster drawn with pi proportional to its number of
+    records."""
     totals, counts = np.bincount(clusters, weights=y), np.bincount(clusters)
     pi = counts / counts.sum()
     return float((pi * (totals / pi - y.sum()) ** 2).sum())
@@ -216,12 +252,15 @@ Losses = Callable[[float], tuple[float, float, float]]
 
 @dataclass(frozen=True)
 class DesignAdvice:
-    """One design on one frame; ``advice.sampler.draw(table.frame, rng)`` draws it. Losses epsilon' are in nats.
+    """One design on one frame; ``advice.sampler.draw(table.frame, rng)`` draws it. Losses epsilon'
+    are in nats.
 
-    `upper` holds for every mechanism that is epsilon-DP on samples under add_remove and under substitute, such as a
-    noisy total of values in [0, B]; infinite where nothing is guaranteed. `lower` and `exact` are over all mechanisms
-    that are epsilon-DP under the relation of the row; NaN where unknown.
+    `upper` holds for every mechanism that is epsilon-DP on samples under add_remove and under
+    substitute, such as a noisy total of values in [0, B]; infinite where nothing is guaranteed.
+    `lower` and `exact` are over all mechanisms that are epsilon-DP under the relation of the row;
+    NaN where unknown.
     """
+
     design: str
     sampler: Sampler | FrameSampler
     relation: str  # what may change in the population for the guarantee
@@ -231,8 +270,11 @@ class DesignAdvice:
     size_mean: float  # of the number of records drawn
     size_sd: float
     sampling: float  # variance of the estimated total without noise
-    noise: float  # variance of the Laplace noise at epsilon on the sample: 2 (B max weight / epsilon)^2
-    base: float  # epsilon on the sample that `upper` allows when epsilon is the promise to the population; 0 if none
+    # variance of the Laplace noise at epsilon on the sample: 2 (B max weight / epsilon)^2
+    noise: float
+    # epsilon on the sample that `upper` allows when epsilon is the promise to the population; 0 if
+    # none
+    base: float
     noise_at_target: float  # variance of the noise at `base`
     note: str  # conditions
 
@@ -254,29 +296,45 @@ def advise(
 
     Parameters
     ----------
-    rate : share of the records to draw, an exact rational number in (0, 1), that leaves a sample of at least 1.
-    epsilon : of the mechanism on the sample; in `base`, of the promise to the population. At most 20.
-    upper_limit : public limit B of the study variable; by default its largest value, which is then assumed public.
+    rate : share of the records to draw, an exact rational number in (0, 1), that leaves a sample of
+    at least 1. epsilon : of the mechanism on the sample; in `base`, of the promise to the
+    population. At most 20. upper_limit : public limit B of the study variable; by default its
+    largest value, which is then assumed public.
 
     Raises
     ------
     ArgumentError, UnsupportedError
-        If the rate or epsilon is out of range, or a value exceeds the limit; if rate times the records is below 1.
+        If the rate or epsilon is out of range, or a value exceeds the limit; if rate times the
+        records is below 1.
     """
     share, n = exact_rate(rate), table.frame.n
     epsilon = checks.real("epsilon", epsilon, above=0, at_most=20)
     if share == 1:
-        raise ArgumentError("rate must be below 1 for sampling, got 1; a census keeps epsilon as it is")
+        raise ArgumentError(
+            "rate must be below 1 for sampling, got 1; a census keeps epsilon as it is"
+        )
     if share * n < 1:
         wanted = float(share * n)
-        raise UnsupportedError(f"rate times the number of records must be at least 1, got {wanted:g}; raise the rate")
+        raise UnsupportedError(
+            f"rate times the number of records must be at least 1, got {wanted:g}; raise the rate"
+        )
     most = float(table.values.max())
     limit = most if upper_limit is None else checks.real("upper_limit", upper_limit, above=0)
     if limit < most:
-        raise ArgumentError(f"upper_limit must be at least the largest value = {most:g}, got upper_limit = {limit:g}")
+        raise ArgumentError(
+            f"upper_limit must be at least the largest value = {most:g}, got "
+            f"upper_limit = {limit:g}"
+        )
     advisor = _Advisor(table, share, epsilon, limit)
     found, left_out = [], []
-    for part in (advisor.simple, advisor.rounded, advisor.clustered, advisor.by_size, advisor.ordered, advisor.strata):
+    for part in (
+        advisor.simple,
+        advisor.rounded,
+        advisor.clustered,
+        advisor.by_size,
+        advisor.ordered,
+        advisor.strata,
+    ):
         try:
             found += list(part())
         except DpsubError as reason:
@@ -295,24 +353,59 @@ class _Advisor:
         self.m = max(rounded_sizes(share, self.n, "half_up"))
 
     def _row(
-        self, design: str, sampler: Sampler | FrameSampler, relation: str, losses: Losses, sizes: tuple[float, float],
-        variance: float, weight: float, note: str = "", upper_of: Callable[[float], float] | None = None,
-    ) -> DesignAdvice:  # fmt: skip
+        self,
+        design: str,
+        sampler: Sampler | FrameSampler,
+        relation: str,
+        losses: Losses,
+        sizes: tuple[float, float],
+        variance: float,
+        weight: float,
+        note: str = "",
+        upper_of: Callable[[float], float] | None = None,
+    ) -> DesignAdvice:
         lower, upper, exact = losses(self.epsilon)
         bound = upper_of or (lambda epsilon: losses(epsilon)[1])
         base = _base(bound, self.epsilon) if math.isfinite(upper) else 0.0
         scales = [self.limit * weight / e if e > 0 else math.inf for e in (self.epsilon, base)]
-        noise = [2 * scale * scale for scale in scales]  # a product that is no double is infinite, a power an error
-        return DesignAdvice(design, sampler, relation, lower, upper, exact, *sizes, variance, noise[0], base, noise[1],
-                            note)  # fmt: skip
+        # a product that is no double is infinite, a power an error
+        noise = [2 * scale * scale for scale in scales]
+        return DesignAdvice(
+            design,
+            sampler,
+            relation,
+            lower,
+            upper,
+            exact,
+            *sizes,
+            variance,
+            noise[0],
+            base,
+            noise[1],
+            note,
+        )
 
     def simple(self) -> Iterator[DesignAdvice]:
         """Simple random samples, Poisson samples, random sizes."""
         q, n, m = self.m / self.n, self.n, self.m
-        yield self._row("simple random", sampling.Wor(m), "substitute", _exactly(q), (m, 0.0),
-                        variance_simple(self.y, m), 1 / q)  # fmt: skip
-        yield self._row("Poisson", sampling.Poisson(q), "add_remove", _exactly(q), (m, math.sqrt(m * (1 - q))),
-                        float(((1 / q - 1) * self.y * self.y).sum()), 1 / q)  # fmt: skip
+        yield self._row(
+            "simple random",
+            sampling.Wor(m),
+            "substitute",
+            _exactly(q),
+            (m, 0.0),
+            variance_simple(self.y, m),
+            1 / q,
+        )
+        yield self._row(
+            "Poisson",
+            sampling.Poisson(q),
+            "add_remove",
+            _exactly(q),
+            (m, math.sqrt(m * (1 - q))),
+            float(((1 / q - 1) * self.y * self.y).sum()),
+            1 / q,
+        )
         spread = max(1.0, math.sqrt(m))
         law = log_normal_sizes(n, m, spread)
         mean = float(np.arange(n + 1) @ np.exp(law))
@@ -320,10 +413,22 @@ class _Advisor:
         deviation = math.sqrt(math.fsum(p * (size - mean) ** 2 for size, p in chances.items()))
 
         def losses(epsilon: float) -> tuple[float, float, float]:
-            return random_size_lower(law, epsilon, factor=1), random_size_upper(law, epsilon, factor=1), math.nan
+            return (
+                random_size_lower(law, epsilon, factor=1),
+                random_size_upper(law, epsilon, factor=1),
+                math.nan,
+            )
 
-        yield self._row("random size", sampling.RandomSize(m, spread), "substitute", losses, (mean, deviation),
-                        variance_random_size(self.y, chances), n / mean, "size normal, sd sqrt(m)")  # fmt: skip
+        yield self._row(
+            "random size",
+            sampling.RandomSize(m, spread),
+            "substitute",
+            losses,
+            (mean, deviation),
+            variance_random_size(self.y, chances),
+            n / mean,
+            "size normal, sd sqrt(m)",
+        )
 
     def rounded(self) -> Iterator[DesignAdvice]:
         """A share of the records, the size rounded half up or at random."""
@@ -332,15 +437,28 @@ class _Advisor:
             losses, upper = self._rounded_losses([self.n], kind)
             mean, variance = _moments(law)
             yield self._row(
-                f"rounded rate, {kind.replace('_', ' ')}", sampling.RoundedRate(self.share, kind), "add_remove", losses,
-                (mean, math.sqrt(variance)), variance_random_size(self.y, law), self.n / mean, note, upper,
-            )  # fmt: skip
+                f"rounded rate, {kind.replace('_', ' ')}",
+                sampling.RoundedRate(self.share, kind),
+                "add_remove",
+                losses,
+                (mean, math.sqrt(variance)),
+                variance_random_size(self.y, law),
+                self.n / mean,
+                note,
+                upper,
+            )
 
-    def _rounded_losses(self, strata: list[int], kind: str) -> tuple[Losses, Callable[[float], float]]:
-        """Worst over strata, and over populations of about their sizes: at some of them the rounded size jumps."""
+    def _rounded_losses(
+        self, strata: list[int], kind: str
+    ) -> tuple[Losses, Callable[[float], float]]:
+        """Worst over strata, and over populations of about their sizes: at some of them the rounded
+        size jumps."""
         around = math.ceil(1 / self.share) + 1
         near = {n for size in strata for n in range(max(1, size - around), size + around)}
-        pairs = [(n, rounded_sizes(self.share, n, kind), rounded_sizes(self.share, n + 1, kind)) for n in sorted(near)]
+        pairs = [
+            (n, rounded_sizes(self.share, n, kind), rounded_sizes(self.share, n + 1, kind))
+            for n in sorted(near)
+        ]
 
         def upper(epsilon: float) -> float:
             if kind == "randomised":
@@ -368,14 +486,27 @@ class _Advisor:
             mean, between = drawn / k * self.n * rate, np.array(sizes, dtype=float).var(ddof=1)
             sd = math.sqrt(rate * rate * drawn * (1 - drawn / k) * between + mean * (1 - rate))
             name = f"{drawn} of {k} clusters" + ("" if rate == 1 else f", then {rate:.3g} of each")
-            yield self._row(name, sampling.ClusterSample(drawn, rate), "add_remove, clusters fixed",
-                            _cluster_losses(design), (mean, sd), variance_clusters(self.y, labels, drawn, rate),
-                            k / drawn / rate)  # fmt: skip
+            yield self._row(
+                name,
+                sampling.ClusterSample(drawn, rate),
+                "add_remove, clusters fixed",
+                _cluster_losses(design),
+                (mean, sd),
+                variance_clusters(self.y, labels, drawn, rate),
+                k / drawn / rate,
+            )
         mean = sum(s * s for s in sizes) / self.n
         sd = math.sqrt(max(0.0, sum(s**3 for s in sizes) / self.n - mean**2))
-        yield self._row("one cluster, PPS", sampling.PpsCluster(), "add_remove", _pps_cluster_losses(sizes), (mean, sd),
-                        variance_one_cluster(self.y, labels), self.n / min(sizes),
-                        "cluster sizes are data: the chances change with them")  # fmt: skip
+        yield self._row(
+            "one cluster, PPS",
+            sampling.PpsCluster(),
+            "add_remove",
+            _pps_cluster_losses(sizes),
+            (mean, sd),
+            variance_one_cluster(self.y, labels),
+            self.n / min(sizes),
+            "cluster sizes are data: the chances change with them",
+        )
 
     def by_size(self) -> Iterator[DesignAdvice]:
         """m records with chances proportional to public sizes."""
@@ -383,11 +514,22 @@ class _Advisor:
         largest = float(pi.max())
 
         def losses(epsilon: float) -> tuple[float, float, float]:
-            return unequal.pps_bounds(largest, epsilon)[1], epsilon, epsilon if largest == 1 else math.nan
+            return (
+                unequal.pps_bounds(largest, epsilon)[1],
+                epsilon,
+                epsilon if largest == 1 else math.nan,
+            )
 
-        yield self._row("PPS, conditional Poisson", sampling.PpsConditionalPoisson(self.m), "substitute a value",
-                        losses, (self.m, 0.0), variance_largest_entropy(self.y, pi), float((1 / pi).max()),
-                        "sizes public; variance by Hajek's approximation")  # fmt: skip
+        yield self._row(
+            "PPS, conditional Poisson",
+            sampling.PpsConditionalPoisson(self.m),
+            "substitute a value",
+            losses,
+            (self.m, 0.0),
+            variance_largest_entropy(self.y, pi),
+            float((1 / pi).max()),
+            "sizes public; variance by Hajek's approximation",
+        )
 
     def ordered(self) -> Iterator[DesignAdvice]:
         """Systematic samples of the file's order, and of a secret one."""
@@ -401,28 +543,55 @@ class _Advisor:
             lower, upper = unequal.systematic_insertion(self.n, step, self.n // 2, epsilon)
             return lower, max(upper, epsilon * (2 * math.ceil(size / 2) + 1)), math.nan
 
-        yield self._row("systematic, secret order", sampling.Systematic(step, "random"), "substitute",
-                        _exactly(1 / step), (size, 0.0), variance_simple(self.y, size), step)  # fmt: skip
-        yield self._row("systematic, known order", sampling.Systematic(step), "add_remove", known, (size, 0.0),
-                        variance_systematic(self.y, step), step, "an inserted record moves all behind it")  # fmt: skip
+        yield self._row(
+            "systematic, secret order",
+            sampling.Systematic(step, "random"),
+            "substitute",
+            _exactly(1 / step),
+            (size, 0.0),
+            variance_simple(self.y, size),
+            step,
+        )
+        yield self._row(
+            "systematic, known order",
+            sampling.Systematic(step),
+            "add_remove",
+            known,
+            (size, 0.0),
+            variance_systematic(self.y, step),
+            step,
+            "an inserted record moves all behind it",
+        )
 
     def strata(self) -> Iterator[DesignAdvice]:
         """Proportional with randomised rounding, and public allocations."""
         labels, sizes = self.table.frame.needed("strata"), self.table.frame.stratum_sizes.tolist()
         if (least := float(self.share) * min(sizes)) < 1:
-            raise UnsupportedError(f"rate times the records of a stratum must be at least 1, got {least:g} in the "
-                                   "smallest one; raise the rate or merge strata")  # fmt: skip
+            raise UnsupportedError(
+                "rate times the records of a stratum must be at least 1, got "
+                f"{least:g} in the "
+                "smallest one; raise the rate or merge strata"
+            )
         laws = [rounded_sizes(self.share, size, "randomised") for size in sizes]
         parts = [self.y[labels == h] for h in range(len(sizes))]
         means = [_moments(law)[0] for law in laws]
-        spread = math.fsum(p * (m - mean) ** 2 for law, mean in zip(laws, means, strict=True) for m, p in law.items())
+        spread = math.fsum(
+            p * (m - mean) ** 2
+            for law, mean in zip(laws, means, strict=True)
+            for m, p in law.items()
+        )
         losses, upper = self._rounded_losses(sizes, "randomised")
         yield self._row(
-            "strata, proportional, randomised", sampling.StratifiedRate(self.share, "randomised"), "add_remove", losses,
+            "strata, proportional, randomised",
+            sampling.StratifiedRate(self.share, "randomised"),
+            "add_remove",
+            losses,
             (sum(means), math.sqrt(spread)),
             math.fsum(variance_random_size(y, law) for y, law in zip(parts, laws, strict=True)),
-            max(n / mean for n, mean in zip(sizes, means, strict=True)), "", upper,
-        )  # fmt: skip
+            max(n / mean for n, mean in zip(sizes, means, strict=True)),
+            "",
+            upper,
+        )
         deviations = [float(y.std(ddof=1)) if len(y) > 1 else 0.0 for y in parts]
         menu = {"proportional": allocation.proportional(sizes, self.m)}
         if any(deviations):
@@ -431,20 +600,34 @@ class _Advisor:
             menu["given"] = self.table.allocation
         for name, drawn in menu.items():
             largest = max(m / n for m, n in zip(drawn, sizes, strict=True))
-            yield self._allocated(f"strata, {name}, public", drawn, "substitute within a stratum", _exactly(largest),
-                                  "allocation from public data only")  # fmt: skip
+            yield self._allocated(
+                f"strata, {name}, public",
+                drawn,
+                "substitute within a stratum",
+                _exactly(largest),
+                "allocation from public data only",
+            )
         if "Neyman" in menu:
-            # the allocation from the data themselves: what one extreme record does to it is lost to privacy
+            # the allocation from the data themselves: what one extreme record does to it is lost to
+            # privacy
             change = neyman_change(parts, menu["Neyman"])
-            yield self._allocated("strata, Neyman, from the data", menu["Neyman"], "add_remove",
-                                  lambda epsilon: (change * epsilon, math.inf, math.nan),
-                                  f"one record changes the strata's samples by {change} in all")  # fmt: skip
+            yield self._allocated(
+                "strata, Neyman, from the data",
+                menu["Neyman"],
+                "add_remove",
+                lambda epsilon: (change * epsilon, math.inf, math.nan),
+                f"one record changes the strata's samples by {change} in all",
+            )
 
-    def _allocated(self, design: str, drawn: tuple[int, ...], relation: str, losses: Losses, note: str) -> DesignAdvice:
+    def _allocated(
+        self, design: str, drawn: tuple[int, ...], relation: str, losses: Losses, note: str
+    ) -> DesignAdvice:
         frame, size = self.table.frame, (sum(drawn), 0.0)
         variance = variance_stratified(self.y, frame.needed("strata"), drawn)
         weight = max(n / m for m, n in zip(drawn, frame.stratum_sizes.tolist(), strict=True))
-        return self._row(design, sampling.Stratified(drawn), relation, losses, size, variance, weight, note)
+        return self._row(
+            design, sampling.Stratified(drawn), relation, losses, size, variance, weight, note
+        )
 
 
 def _cluster_losses(design: clusters.ClusterDesign) -> Losses:
@@ -471,7 +654,8 @@ def _pps_cluster_losses(sizes: list[int]) -> Losses:
 
 
 def neyman_change(parts: list[np.ndarray], drawn: tuple[int, ...]) -> int:
-    """Return the largest L1 change of the Neyman allocation when a stratum's smallest or largest record goes.
+    """Return the largest L1 change of the Neyman allocation when a stratum's smallest or largest
+    record goes.
 
     Other records may change it more: this is a lower bound of its sensitivity.
     """

@@ -1,4 +1,5 @@
-"""Cluster sampling: l of k clusters, drawn uniformly without replacement, with all of their members or a share."""
+"""Cluster sampling: l of k clusters, drawn uniformly without replacement, with all of their members
+or a share."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from dpsub.errors import ArgumentError
 
 
 def loss(share: float, epsilon: float, exponent: float) -> float:
-    """Return log(1 + q (e^epsilon - 1) / (q + (1 - q) e^(-N epsilon))), N = `exponent` (bun, Theorems 5.1 and 5.2)."""
+    """Return log(1 + q (e^epsilon - 1) / (q + (1 - q) e^(-N epsilon))), N = `exponent` (bun,
+    Theorems 5.1 and 5.2)."""
     share = checks.real("share", share, above=0, at_most=1)
     epsilon = checks.real("epsilon", epsilon, above=0)
     return _mixed(share, epsilon, -checks.real("exponent", exponent, at_least=0) * epsilon)
@@ -36,30 +38,38 @@ def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class ClusterDesign:
-    """`drawn` clusters of these sizes, of each a Poisson sample of rate `second_stage` (bun, Section 5).
+    """`drawn` clusters of these sizes, of each a Poisson sample of rate `second_stage` (bun,
+    Section 5).
 
-    For adding or removing one record where the partition stays; sizes are those of the smaller population.
+    For adding or removing one record where the partition stays; sizes are those of the smaller
+    population.
     """
+
     sizes: tuple[int, ...]
     drawn: int
     second_stage: float = 1.0
 
     def __post_init__(self) -> None:
         sizes = checked_sizes(self.sizes)
-        drawn = checks.integer("drawn", self.drawn, at_least=1, at_most=len(sizes), at_most_name="the clusters")
+        drawn = checks.integer(
+            "drawn", self.drawn, at_least=1, at_most=len(sizes), at_most_name="the clusters"
+        )
         rate = checks.real("second_stage", self.second_stage, above=0, at_most=1)
         for name, value in (("sizes", sizes), ("drawn", drawn), ("second_stage", rate)):
             object.__setattr__(self, name, value)
 
     def upper(self, epsilon: float, cluster: int) -> float:
-        """Return the loss with the largest other cluster; holds for every mechanism, epsilon-DP under add_remove."""
+        """Return the loss with the largest other cluster; holds for every mechanism, epsilon-DP
+        under add_remove."""
         return self._closed(epsilon, cluster, max)
 
     def lower(self, epsilon: float, cluster: int) -> float:
         """Return the loss with the smallest other cluster; some mechanism attains or exceeds it."""
         return self._closed(epsilon, cluster, min)
 
-    def _closed(self, epsilon: float, cluster: int, extreme: Callable[[tuple[int, ...]], int]) -> float:
+    def _closed(
+        self, epsilon: float, cluster: int, extreme: Callable[[tuple[int, ...]], int]
+    ) -> float:
         share, inner = self.drawn / len(self.sizes), amplified(self.second_stage, epsilon)
         return loss(share, inner, self.sizes[cluster] + extreme(self._others(cluster)))
 
@@ -67,11 +77,13 @@ class ClusterDesign:
         return self.sizes[:cluster] + self.sizes[cluster + 1 :]
 
     def exact(self, epsilon: float, cluster: int) -> float:
-        """Return the worst loss over all mechanisms for a record of one cluster, whatever the sizes; O(k l).
+        """Return the worst loss over all mechanisms for a record of one cluster, whatever the
+        sizes; O(k l).
 
-        The factor e^(-N epsilon) becomes e^(-n_i epsilon) [E_l(z)/C(k-1, l)] / [E_{l-1}(z)/C(k-1, l-1)], E the
-        elementary symmetric polynomials of z_j = e^(-epsilon n_j) over the other clusters. With a second stage it is
-        exact for the mechanism that the second stage makes of a worst one, an upper bound otherwise.
+        The factor e^(-N epsilon) becomes e^(-n_i epsilon) [E_l(z)/C(k-1, l)] / [E_{l-1}(z)/C(k-1,
+        l-1)], E the elementary symmetric polynomials of z_j = e^(-epsilon n_j) over the other
+        clusters. With a second stage it is exact for the mechanism that the second stage makes of a
+        worst one, an upper bound otherwise.
         """
         k, taken = len(self.sizes), self.drawn
         inner = amplified(self.second_stage, epsilon)
@@ -79,16 +91,25 @@ class ClusterDesign:
             return inner
         log_e = log_symmetric(-inner * np.array(self._others(cluster), dtype=float), taken)
         # C(k-1, l) / C(k-1, l-1) = (k - l) / l
-        log_rho = -inner * self.sizes[cluster] + log_e[taken] - log_e[taken - 1] - math.log((k - taken) / taken)
+        log_rho = (
+            -inner * self.sizes[cluster]
+            + log_e[taken]
+            - log_e[taken - 1]
+            - math.log((k - taken) / taken)
+        )
         return _mixed(taken / k, inner, log_rho)
 
     def worst(self, epsilon: float, kind: str) -> float:
-        """Return the largest loss over all clusters, each size once: `kind` is "upper", "lower" or "exact"."""
-        return max(getattr(self, kind)(epsilon, self.sizes.index(size)) for size in sorted(set(self.sizes)))
+        """Return the largest loss over all clusters, each size once: `kind` is "upper", "lower" or
+        "exact"."""
+        return max(
+            getattr(self, kind)(epsilon, self.sizes.index(size)) for size in sorted(set(self.sizes))
+        )
 
 
 def log_symmetric(log_z: np.ndarray, degree: int) -> np.ndarray:
-    """Return log E_0, ..., log E_degree of the values exp(log_z), by E_d <- E_d + z E_{d-1}: all terms positive."""
+    """Return log E_0, ..., log E_degree of the values exp(log_z), by E_d <- E_d + z E_{d-1}: all
+    terms positive."""
     log_e = np.full(degree + 1, -np.inf)
     log_e[0] = 0.0
     for count, log_value in enumerate(log_z.tolist(), start=1):
@@ -97,12 +118,16 @@ def log_symmetric(log_z: np.ndarray, degree: int) -> np.ndarray:
     return log_e
 
 
-def presence_bound(share: float, epsilon_in: float, epsilon_out: float, *, reverse: bool = False) -> float:
-    """Return the loss log(1 + (e^x - 1) q / (q + e^(x - y) (1 - q))) that a test of a cluster's presence proves.
+def presence_bound(
+    share: float, epsilon_in: float, epsilon_out: float, *, reverse: bool = False
+) -> float:
+    """Return the loss log(1 + (e^x - 1) q / (q + e^(x - y) (1 - q))) that a test of a cluster's
+    presence proves.
 
-    x = `epsilon_in`: the conditional loss on the test's event given that the cluster is in; y = `epsilon_out`: how well
-    the event tells in from out on the first population. The printed e^(-y) (`reverse`) is right only where the
-    conditional loss is taken the other way round (bun, Theorem 5.3, erratum BN4).
+    x = `epsilon_in`: the conditional loss on the test's event given that the cluster is in; y =
+    `epsilon_out`: how well the event tells in from out on the first population. The printed e^(-y)
+    (`reverse`) is right only where the conditional loss is taken the other way round (bun, Theorem
+    5.3, erratum BN4).
     """
     share = checks.real("share", share, above=0, below=1)
     x = checks.real("epsilon_in", epsilon_in, at_least=0)

@@ -10,8 +10,9 @@ from dpsub import checks
 
 
 def amplified(rate: float, epsilon: float) -> float:
-    """Return log(1 + rate (exp(epsilon) - 1)), exact for simple random samples of fixed size (bun, Theorem 2.2).
-    `epsilon` of the mechanism and the result are both under substitution; `rate` = m/n lies in [0, 1].
+    """Return log(1 + rate (exp(epsilon) - 1)), exact for simple random samples of fixed size (bun,
+    Theorem 2.2). `epsilon` of the mechanism and the result are both under substitution; `rate` =
+    m/n lies in [0, 1].
     """
     rate = checks.real("rate", rate, at_least=0, at_most=1)
     epsilon = checks.real("epsilon", epsilon, above=0)
@@ -25,17 +26,23 @@ def amplified(rate: float, epsilon: float) -> float:
 
 def amplified_delta(rate: float, delta: float) -> float:
     """Return rate * delta, the delta that goes with `amplified` (bun, Theorem 2.2)."""
-    return checks.real("rate", rate, at_least=0, at_most=1) * checks.real("delta", delta, at_least=0, below=1)
+    return checks.real("rate", rate, at_least=0, at_most=1) * checks.real(
+        "delta", delta, at_least=0, below=1
+    )
 
 
 def lower_amplified(rate: float, epsilon: float) -> float:
-    """Return -log(1 - rate (1 - exp(-epsilon))), the loss in the other direction of the same mixture."""
+    """Return -log(1 - rate (1 - exp(-epsilon))), the loss in the other direction of the same
+    mixture."""
     rate = checks.real("rate", rate, at_least=0, at_most=1)
     epsilon = checks.real("epsilon", epsilon, above=0)
     if rate < 0.5:
         return -math.log1p(rate * math.expm1(-epsilon))
-    # 1 - rate (1 - e^-epsilon) as a sum of positive terms: the other form is log 0 at rate 1 and large epsilon
-    return -math.log((1 - rate) + rate * math.exp(-epsilon)) if epsilon < 700 or rate < 1 else epsilon
+    # 1 - rate (1 - e^-epsilon) as a sum of positive terms: the other form is log 0 at rate 1 and
+    # large epsilon
+    return (
+        -math.log((1 - rate) + rate * math.exp(-epsilon)) if epsilon < 700 or rate < 1 else epsilon
+    )
 
 
 def base_for(rate: float, target: float) -> float:

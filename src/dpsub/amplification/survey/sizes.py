@@ -1,6 +1,6 @@
-"""What the size of a sample without replacement does to privacy: sizes that are random but independent of the data
-(`random_size_*`), a rounded share r of the population (`rounding_*`), and sizes that depend on the data: what they give
-away to tests, and the error that privacy forces.
+"""What the size of a sample without replacement does to privacy: sizes that are random but
+independent of the data (`random_size_*`), a rounded share r of the population (`rounding_*`), and
+sizes that depend on the data: what they give away to tests, and the error that privacy forces.
 """
 
 from __future__ import annotations
@@ -20,31 +20,38 @@ from dpsub.sampling.allocation import SizeChances, exact_rate, rounded_sizes
 
 
 def log_sizes_of(t: ArrayLike) -> np.ndarray:
-    """Return the logarithms of a law of sizes, t(0), ..., t(n) for a population of n records; -inf for 0."""
+    """Return the logarithms of a law of sizes, t(0), ..., t(n) for a population of n records; -inf
+    for 0."""
     t = checks.finite_array("t", t, ndim=1)
     if t.size < 2 or t.min() < 0 or abs(t.sum() - 1) > 1e-9:
-        raise ArgumentError(f"a law of sizes must hold probabilities of 0..n that sum to 1, got a sum of {t.sum():g}")
+        raise ArgumentError(
+            "a law of sizes must hold probabilities of 0..n that sum to 1, got a "
+            f"sum of {t.sum():g}"
+        )
     with np.errstate(divide="ignore"):
         return np.log(t)
 
 
 def tilted_mean(log_sizes: np.ndarray, epsilon: float) -> float:
-    """Return the mean of the law proportional to exp(epsilon m) t(m), of log t(0), ..., log t(n)."""
+    """Return the mean of the law proportional to exp(epsilon m) t(m), of log t(0), ..., log
+    t(n)."""
     sizes = np.arange(len(log_sizes))
     tilted = log_sizes + checks.real("epsilon", epsilon, above=0) * sizes
     return float(sizes @ np.exp(tilted - logsumexp(tilted)))
 
 
 def random_size_upper(log_sizes: np.ndarray, epsilon: float, *, factor: int) -> float:
-    """Return log(1 + (mu/n) (exp(factor epsilon) - 1)), mu the tilted mean; substitution of one record.
-    factor = 2 holds for every mechanism that is epsilon-DP under add_remove. factor = 1, printed for these, is not true
-    of them; it holds if the mechanism is epsilon-DP under substitute too (bun, Theorem 3.1, erratum BN1).
+    """Return log(1 + (mu/n) (exp(factor epsilon) - 1)), mu the tilted mean; substitution of one
+    record. factor = 2 holds for every mechanism that is epsilon-DP under add_remove. factor = 1,
+    printed for these, is not true of them; it holds if the mechanism is epsilon-DP under substitute
+    too (bun, Theorem 3.1, erratum BN1).
     """
     return amplified(_share(log_sizes, epsilon), factor * epsilon)
 
 
 def random_size_lower(log_sizes: np.ndarray, epsilon: float, *, factor: int) -> float:
-    """Return -log(1 - (mu/n) (1 - exp(-factor epsilon))), which some epsilon-DP mechanism attains or exceeds.
+    """Return -log(1 - (mu/n) (1 - exp(-factor epsilon))), which some epsilon-DP mechanism attains
+    or exceeds.
 
     For factor = 2 it is a sum of values in [-1, 1] with Laplace noise (bun, Theorem 3.1).
     """
@@ -52,10 +59,12 @@ def random_size_lower(log_sizes: np.ndarray, epsilon: float, *, factor: int) -> 
 
 
 def random_size_exact(log_sizes: np.ndarray, epsilon: float) -> float:
-    """Return the worst loss under substitution over all mechanisms that are epsilon-DP under add_remove, rounded up.
+    """Return the worst loss under substitution over all mechanisms that are epsilon-DP under
+    add_remove, rounded up.
 
-    If an event has probability A_m on a sample of size m that lacks the record, it has at most exp(epsilon) A_{m-1} on
-    one that holds it and at least exp(-epsilon) A_{m-1} on one with its substitute: `worst_ratio` over sequences A.
+    If an event has probability A_m on a sample of size m that lacks the record, it has at most
+    exp(epsilon) A_{m-1} on one that holds it and at least exp(-epsilon) A_{m-1} on one with its
+    substitute: `worst_ratio` over sequences A.
     """
     sizes = np.arange(len(log_sizes))
     without = log_sizes[:-1] + np.log1p(-sizes[:-1] / sizes[-1])
@@ -71,9 +80,11 @@ def _share(log_sizes: np.ndarray, epsilon: float) -> float:
 
 
 def rounding_printed(rate: object, epsilon: float) -> float:
-    """Return log(1 + 2r(e^(2 epsilon) - 1)) + log(1 + r(e^(2 epsilon) - 1)), upper for randomised rounding.
+    """Return log(1 + 2r(e^(2 epsilon) - 1)) + log(1 + r(e^(2 epsilon) - 1)), upper for randomised
+    rounding.
 
-    Base and result under add_remove; r n >= 1 for both populations and r < 1 (bun, Theorems 4.3 and 7.2).
+    Base and result under add_remove; r n >= 1 for both populations and r < 1 (bun, Theorems 4.3 and
+    7.2).
     """
     r = float(_below_one(rate))
     epsilon = checks.real("epsilon", epsilon, above=0)
@@ -82,25 +93,29 @@ def rounding_printed(rate: object, epsilon: float) -> float:
 
 
 def rounding_size_aware(rate: object, epsilon: float, n: int) -> float:
-    """Return the same with (floor(r n) + 1)/(n + 1) for 2r, valid for all n >= 0 records of the smaller population."""
+    """Return the same with (floor(r n) + 1)/(n + 1) for 2r, valid for all n >= 0 records of the
+    smaller population."""
     exact, n = _below_one(rate), checks.integer("n", n, at_least=0)
     share = Fraction(math.floor(exact * n) + 1, n + 1)
     return amplified(float(share), 2 * epsilon) + amplified(float(exact), 2 * epsilon)
 
 
 def rounding_checked(rate: object, epsilon: float, n: int) -> float:
-    """Return `rounding_printed` if r n >= 1 for the smaller population of n records, else refuse."""
+    """Return `rounding_printed` if r n >= 1 for the smaller population of n records, else
+    refuse."""
     exact = _below_one(rate)
     if exact * n < 1:
         raise UnsupportedError(
-            f"the theorem needs rate * n of at least 1, got {float(exact * n):g} at n = {n}; use the form that "
+            f"the theorem needs rate * n of at least 1, got {float(exact * n):g} at n = {n}; use "
+            "the form that "
             f"knows n, which gives {rounding_size_aware(rate, epsilon, n):.6g}"
         )
     return rounding_printed(rate, epsilon)
 
 
 def rounding_break_even(epsilon: float) -> float:
-    """Return the rate r at which the printed bound equals epsilon: above it, sampling is not known to help.
+    """Return the rate r at which the printed bound equals epsilon: above it, sampling is not known
+    to help.
 
     The bound is epsilon where (1 + 2u)(1 + u) = e^epsilon, u = r (e^(2 epsilon) - 1).
     """
@@ -121,10 +136,12 @@ def _root(target: float) -> float:
 
 
 def rounding_coupled(m: int, other: int, n: int, epsilon: float) -> float:
-    """Return log(1 + m/(n+1) (e^(2 epsilon) - 1)) + |m - m'| epsilon for sizes m of n and m' of n + 1 records.
+    """Return log(1 + m/(n+1) (e^(2 epsilon) - 1)) + |m - m'| epsilon for sizes m of n and m' of n +
+    1 records.
 
-    Upper under add_remove for mechanisms that are epsilon-DP under add_remove (printed: under substitute, of which it
-    is not true, as such mechanisms may show the size; bun, Lemma B.1, erratum BN7).
+    Upper under add_remove for mechanisms that are epsilon-DP under add_remove (printed: under
+    substitute, of which it is not true, as such mechanisms may show the size; bun, Lemma B.1,
+    erratum BN7).
     """
     m, other = (checks.integer(name, size, at_least=0) for name, size in (("m", m), ("m'", other)))
     n = checks.integer("n", n, at_least=max(m, 1))
@@ -132,42 +149,58 @@ def rounding_coupled(m: int, other: int, n: int, epsilon: float) -> float:
 
 
 def rounding_exact(smaller: SizeChances, larger: SizeChances, n: int, epsilon: float) -> float:
-    """Return the worst loss under add_remove of samples of n and of n + 1 records with these laws of sizes, rounded up.
+    """Return the worst loss under add_remove of samples of n and of n + 1 records with these laws
+    of sizes, rounded up.
 
-    If an event has probability A_m on a sample of size m without the record, a sample of m that holds it (chance
-    m/(n+1)) has e^(+-epsilon) A_{m-1}. Both directions are programmes over A (`worst_ratio`).
+    If an event has probability A_m on a sample of size m without the record, a sample of m that
+    holds it (chance m/(n+1)) has e^(+-epsilon) A_{m-1}. Both directions are programmes over A
+    (`worst_ratio`).
     """
     n = checks.integer("n", n, at_least=1)
     for name, law, most in (("smaller", smaller, n), ("larger", larger, n + 1)):
         if min(law) < 0 or max(law) > most or abs(math.fsum(law.values()) - 1) > 1e-9:
-            raise ArgumentError(f"the sizes of the {name} population must be a law on 0..{most}, got {law}")
+            raise ArgumentError(
+                f"the sizes of the {name} population must be a law on 0..{most}, got {law}"
+            )
     low = max(0, min(min(smaller), min(larger) - 1))
     top = max(*smaller, *larger)
     plain = np.array([smaller.get(m, 0.0) for m in range(low, top + 1)])
     without = np.array([larger.get(m, 0.0) * (1 - m / (n + 1)) for m in range(low, top + 1)])
     holding = np.array([larger.get(m + 1, 0.0) * (m + 1) / (n + 1) for m in range(low, top + 1)])
     with np.errstate(divide="ignore"):
-        a, up, down = (np.log(w) for w in (plain, without + math.exp(epsilon) * holding,
-                                           without + math.exp(-epsilon) * holding))  # fmt: skip
+        a, up, down = (
+            np.log(w)
+            for w in (
+                plain,
+                without + math.exp(epsilon) * holding,
+                without + math.exp(-epsilon) * holding,
+            )
+        )
     return max(worst_ratio(a, down, epsilon).upper, worst_ratio(up, a, epsilon).upper)
 
 
 def rounding_exact_at(rate: object, epsilon: float, n: int, rounding: str) -> float:
     """Return `rounding_exact` for the sizes that rounding gives to n and n + 1 records."""
-    return rounding_exact(rounded_sizes(rate, n, rounding), rounded_sizes(rate, n + 1, rounding), n, epsilon)
+    return rounding_exact(
+        rounded_sizes(rate, n, rounding), rounded_sizes(rate, n + 1, rounding), n, epsilon
+    )
 
 
 def _below_one(rate: object) -> Fraction:
     exact = exact_rate(rate)
     if exact == 1:
-        raise UnsupportedError("the theorem asks for a rate below 1, got 1; without sampling the loss is epsilon")
+        raise UnsupportedError(
+            "the theorem asks for a rate below 1, got 1; without sampling the loss is epsilon"
+        )
     return exact
 
 
 def advantage(one: SizeChances, other: SizeChances, epsilon: float) -> float:
-    """Return the largest Pr[H = X] - Pr[H = Y] of a size, over tests whose two answers are both epsilon-DP.
+    """Return the largest Pr[H = X] - Pr[H = Y] of a size, over tests whose two answers are both
+    epsilon-DP.
 
-    At most tanh(epsilon'/2) if sampling with this size keeps epsilon' (bun, Proposition 4.1; printed: e^epsilon' - 1).
+    At most tanh(epsilon'/2) if sampling with this size keeps epsilon' (bun, Proposition 4.1;
+    printed: e^epsilon' - 1).
     """
     path = range(min(*one, *other), max(*one, *other) + 1)
     p: dict[State, float] = {(m,): one.get(m, 0.0) for m in path}
@@ -184,12 +217,17 @@ def size_loss(one: SizeChances, other: SizeChances, epsilon: float) -> float:
 
 
 def two_point_error(step: float, epsilon_amplified: float, longest: int = 10**6) -> float:
-    """Return max over k of (k step)^2 / (4 cosh^2(k epsilon'/2)), a lower bound of every estimator's mean square error.
+    """Return max over k of (k step)^2 / (4 cosh^2(k epsilon'/2)), a lower bound of every
+    estimator's mean square error.
 
-    The estimator is epsilon'-DP under the relation whose steps change the statistic by `step` each; k steps are
-    available up to `longest`. For long paths the maximum is 0.439229 step^2/epsilon'^2 (bun, Proposition 4.2).
+    The estimator is epsilon'-DP under the relation whose steps change the statistic by `step` each;
+    k steps are available up to `longest`. For long paths the maximum is 0.439229 step^2/epsilon'^2
+    (bun, Proposition 4.2).
     """
-    step, epsilon = checks.real("step", step, above=0), checks.real("epsilon_amplified", epsilon_amplified, above=0)
+    step, epsilon = (
+        checks.real("step", step, above=0),
+        checks.real("epsilon_amplified", epsilon_amplified, above=0),
+    )
     longest = checks.integer("longest", longest, at_least=1)
     # k tanh(k epsilon/2) epsilon/2 = 1 at the continuous maximum: k epsilon/2 = 1.199678
     best = 1.1996786402577338 * 2 / epsilon
@@ -198,7 +236,8 @@ def two_point_error(step: float, epsilon_amplified: float, longest: int = 10**6)
 
 
 def error_floor(alpha: float, epsilon: float, *, noise: float) -> float:
-    """Return max(0, alpha - noise/epsilon^2), the least mean square error of the sampled size for some population.
-    `noise` is the variance of Lap(1): 1 as printed, 2 in truth (bun, Proposition 4.2, erratum BN3).
+    """Return max(0, alpha - noise/epsilon^2), the least mean square error of the sampled size for
+    some population. `noise` is the variance of Lap(1): 1 as printed, 2 in truth (bun, Proposition
+    4.2, erratum BN3).
     """
     return max(0.0, alpha - noise / checks.real("epsilon", epsilon, above=0) ** 2)

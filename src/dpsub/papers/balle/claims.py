@@ -1,4 +1,5 @@
-"""The claims of the paper's text: identities computed twice, bounds next to exact losses, curves of Figure 1."""
+"""The claims of the paper's text: identities computed twice, bounds next to exact losses, curves of
+Figure 1."""
 
 from __future__ import annotations
 
@@ -25,16 +26,26 @@ from dpsub.reproduce.claims import (
     with_truth,
 )
 
-PROFILES, COUPLINGS, ENUMERATION, CURVES = "balle_profiles", "balle_couplings", "balle_enumeration", "balle_curves"
+PROFILES, COUPLINGS, ENUMERATION, CURVES = (
+    "balle_profiles",
+    "balle_couplings",
+    "balle_enumeration",
+    "balle_curves",
+)
 OPTIMUM = "balle_optimum"
 ROUNDED = 1e-12  # two formulas of one number
 EXCEEDED = 1e-10  # from here on a loss is above its bound
-LOSSES = (("B016", 8), ("B018", 9), ("B020", 10), ("B022", 11), ("B024", 14))  # claim, theorem whose bound it states
-SLOPE = 1e-6  # relative: a slope from the first step of a grid in exp(epsilon), where the curve is straight
+# claim, theorem whose bound it states
+LOSSES = (("B016", 8), ("B018", 9), ("B020", 10), ("B022", 11), ("B024", 14))
+# relative: a slope from the first step of a grid in exp(epsilon), where the curve is straight
+SLOPE = 1e-6
 
 
-def agree(experiment: str, check: str, tolerance: float = ROUNDED, *, relative: bool = False) -> Question:
-    """Ask whether the two numbers of every case of a check agree; with `relative` over max(1, |reference|)."""
+def agree(
+    experiment: str, check: str, tolerance: float = ROUNDED, *, relative: bool = False
+) -> Question:
+    """Ask whether the two numbers of every case of a check agree; with `relative` over max(1,
+    |reference|)."""
     numbers = Numbers(experiment, "computed", where={"check": check})
 
     def ask(frames: Frames) -> Finding:
@@ -67,13 +78,17 @@ def rate_near(frames: Frames) -> Finding:
     """Section 4: 1 - (1 - 1/n)^m is near gamma = m/n, within gamma^2 / 2."""
     frame = pick(frames[PROFILES], check="wr_rate").set_index("reference")["computed"]
     share = (frame - frame.index).abs() / frame.index
-    said = (f"relative error {share.min():.3g} at gamma = {share.idxmin():g} to {share.max():.3g} at gamma = "
-            f"{share.idxmax():g}")  # fmt: skip
+    said = (
+        f"relative error {share.min():.3g} at gamma = {share.idxmin():g} to {share.max():.3g} "
+        "at gamma = "
+        f"{share.idxmax():g}"
+    )
     return Finding(bool((share <= share.index / 2).all()), said)
 
 
 def of_order(frames: Frames) -> Finding:
-    """Section 1: eps' / (eta eps) - 1 is eps/2 (1 - eta) to first order; the second-order term is below eps^2."""
+    """Section 1: eps' / (eta eps) - 1 is eps/2 (1 - eta) to first order; the second-order term is
+    below eps^2."""
     frame = pick(frames[PROFILES], check="small_rate")
     epsilon = frame["case"].str.extract(r"epsilon=(\S+)")[0].astype(float).to_numpy()
     excess = frame["computed"].to_numpy() / frame["reference"].to_numpy() - 1
@@ -90,18 +105,27 @@ def loss(frame: pd.DataFrame) -> pd.Series:
 
 
 def optimal(number: int) -> Ask:
-    """Ask of a theorem whether all (epsilon, delta)-DP mechanisms keep its bound: by the dual of the linear programme.
+    """Ask of a theorem whether all (epsilon, delta)-DP mechanisms keep its bound: by the dual of
+    the linear programme.
 
-    Its value is an upper end for all of them. What an enumerated mechanism loses, or the best one, refutes the bound.
+    Its value is an upper end for all of them. What an enumerated mechanism loses, or the best one,
+    refutes the bound.
     """
     theorem = f"Theorem {number}"
 
     def ask(frames: Frames) -> Finding:
-        best, tried = pick(frames[OPTIMUM], theorem=theorem), pick(frames[ENUMERATION], theorem=theorem)
-        proved, above = best["dual"] <= best["bound"] + ROUNDED, best["optimum"] > best["bound"] + EXCEEDED
+        best, tried = (
+            pick(frames[OPTIMUM], theorem=theorem),
+            pick(frames[ENUMERATION], theorem=theorem),
+        )
+        proved, above = (
+            best["dual"] <= best["bound"] + ROUNDED,
+            best["optimum"] > best["bound"] + EXCEEDED,
+        )
         exceeded = loss(tried) > EXCEEDED
         note = (
-            f"{proved.sum()} of {len(best)} bounds kept by all mechanisms, {above.sum()} exceeded by one; "
+            f"{proved.sum()} of {len(best)} bounds kept by all mechanisms, {above.sum()} exceeded "
+            "by one; "
             f"{exceeded.sum()} of {len(tried)} exact losses above the bound"
         )
         return claims.truth(proved, [*above, *exceeded], note)
@@ -110,7 +134,8 @@ def optimal(number: int) -> Ask:
 
 
 def off_formula(frame: pd.DataFrame) -> pd.Series:
-    """Return how far the printed eta is from ours and from the total variation distance of the samples."""
+    """Return how far the printed eta is from ours and from the total variation distance of the
+    samples."""
     return frame[["eta", "distance"]].sub(frame["formula"], axis=0).abs().max(axis=1)
 
 
@@ -119,26 +144,34 @@ def off_bound(frame: pd.DataFrame) -> pd.Series:
     return loss(frame).abs()
 
 
-def at_all(number: int, value: Callable[[pd.DataFrame], pd.Series], limit: float, note: str, **where: Any) -> Question:
-    """Ask whether a number is at most a limit for all neighbours, kernels and sizes of a theorem."""
+def at_all(
+    number: int, value: Callable[[pd.DataFrame], pd.Series], limit: float, note: str, **where: Any
+) -> Question:
+    """Ask whether a number is at most a limit for all neighbours, kernels and sizes of a
+    theorem."""
     numbers = Numbers(ENUMERATION, value, where={"theorem": f"Theorem {number}", **where})
     return below(numbers, limit, note, strict=False)
 
 
 def larger_first(frames: Frames) -> Finding:
-    """Theorem 8, proof: the loss of the smaller data set against the larger one is at most beta gamma delta(eps)."""
+    """Theorem 8, proof: the loss of the smaller data set against the larger one is at most beta
+    gamma delta(eps)."""
     frame = pick(frames[ENUMERATION], theorem="Theorem 8")
     over = max(float((frame["reverse"] - frame["reverse_bound"]).max()), 0.0)
     removal = pick(frame, kernel="membership")
     reached = (removal["exact"] - removal["bound"]).abs().max()
-    said = f"other direction at most {over:.1e} above beta gamma delta, this one attains gamma delta"
+    said = (
+        f"other direction at most {over:.1e} above beta gamma delta, this one attains gamma delta"
+    )
     return Finding(over <= EXCEEDED and reached <= EXCEEDED, said)
 
 
 # What must hold of the curves of Figure 1, whatever their parameters are
 
 
-def curve(frames: Frames, panel: str, name: str, column: str = "delta", **fields: object) -> pd.Series:
+def curve(
+    frames: Frames, panel: str, name: str, column: str = "delta", **fields: object
+) -> pd.Series:
     """Return one curve on the grid, by x."""
     found = pick(frames[CURVES], panel=panel, curve=name, point="grid", **fields)
     return found.set_index("x")[column].sort_index()
@@ -151,15 +184,21 @@ def ends_at(delta: pd.Series, end: float) -> bool:
 
 
 def same_start(frames: Frames) -> Finding:
-    """Panel a: three mechanisms calibrated to one delta at 0, ordered from there on, two of which reach 0."""
+    """Panel a: three mechanisms calibrated to one delta at 0, ordered from there on, two of which
+    reach 0."""
     faults = []
     for start in sorted(pick(frames[CURVES], panel="a")["level"].unique()):
-        found = [curve(frames, "a", name, level=start) for name in ("randomised_response", "laplace", "gaussian")]
+        found = [
+            curve(frames, "a", name, level=start)
+            for name in ("randomised_response", "laplace", "gaussian")
+        ]
         response, laplace, gaussian = found
         slope = (response.iloc[1] - response.iloc[0]) / math.expm1(response.index[1])
         tests = {
             "start": max(abs(part.iloc[0] - start) for part in found) <= ROUNDED,
-            "order": bool((response <= laplace + ROUNDED).all() and (laplace <= gaussian + ROUNDED).all()),
+            "order": bool(
+                (response <= laplace + ROUNDED).all() and (laplace <= gaussian + ROUNDED).all()
+            ),
             "end of randomised response": ends_at(response, math.log((1 + start) / (1 - start))),
             "end of Laplace": ends_at(laplace, -2 * math.log1p(-start)),
             "Gaussian never ends": bool((gaussian > 0).all()),
@@ -178,32 +217,49 @@ def gaussian_crossing(frames: Frames) -> Finding:
 
 
 def laplace_ends(frames: Frames) -> Finding:
-    """Panel c: the curve without replacement ends at base epsilon theta, the other one at m theta only."""
+    """Panel c: the curve without replacement ends at base epsilon theta, the other one at m theta
+    only."""
     ends, holds = {}, True
     for name in ("wor", "wr"):
-        before, after = (pick(frames[CURVES], panel="c", curve=name, point=point).iloc[0]
-                         for point in ("before_end", "at_end"))  # fmt: skip
-        # next to the end delta' may be far below the smallest float: its logarithm is what is looked at
+        before, after = (
+            pick(frames[CURVES], panel="c", curve=name, point=point).iloc[0]
+            for point in ("before_end", "at_end")
+        )
+        # next to the end delta' may be far below the smallest float: its logarithm is what is
+        # looked at
         holds &= bool(np.isfinite(before["log_delta"]) and after["delta"] <= ROUNDED)
         ends[name] = float(after["x"])
-    holds &= ends_at(curve(frames, "c", "wor"), ends["wor"]) and bool((curve(frames, "c", "wr") > 0).all())
-    return Finding(holds, ", ".join(f"{name} ends at eps' = {end:.4g}" for name, end in ends.items()))
+    holds &= ends_at(curve(frames, "c", "wor"), ends["wor"]) and bool(
+        (curve(frames, "c", "wr") > 0).all()
+    )
+    return Finding(
+        holds, ", ".join(f"{name} ends at eps' = {end:.4g}" for name, end in ends.items())
+    )
 
 
 def by_size(frames: Frames, panel: str, name: str) -> pd.DataFrame:
-    """Return by x how much higher curves with replacement are than curves of another name, one column a size m."""
+    """Return by x how much higher curves with replacement are than curves of another name, one
+    column a size m."""
     sizes = sorted(int(m) for m in pick(frames[CURVES], panel=panel)["m"].unique())
     if len(sizes) < 2:
         raise LackingError("this run has one size of groups only")
-    return pd.DataFrame({m: curve(frames, panel, "wr", m=m) - curve(frames, panel, name, m=m) for m in sizes})
+    return pd.DataFrame(
+        {m: curve(frames, panel, "wr", m=m) - curve(frames, panel, name, m=m) for m in sizes}
+    )
 
 
 def group_effect(frames: Frames) -> Finding:
-    """Panel d: the group effect grows with m/n, and with epsilon' up to the end of the other curve."""
+    """Panel d: the group effect grows with m/n, and with epsilon' up to the end of the other
+    curve."""
     gaps = by_size(frames, "d", "wr_no_group")
     alive = {m: gaps[m][curve(frames, "d", "wr_no_group", m=m) > 0] for m in gaps}
-    holds = bool((gaps >= -ROUNDED).to_numpy().all() and all((np.diff(gap) > 0).all() for gap in alive.values()))
-    holds &= all(bool((gaps[more] > gaps[less] - ROUNDED).all()) for less, more in itertools.pairwise(gaps))
+    holds = bool(
+        (gaps >= -ROUNDED).to_numpy().all()
+        and all((np.diff(gap) > 0).all() for gap in alive.values())
+    )
+    holds &= all(
+        bool((gaps[more] > gaps[less] - ROUNDED).all()) for less, more in itertools.pairwise(gaps)
+    )
     notes = ", ".join(f"m = {m}: {gaps[m].iloc[0]:.3g} at eps' = 0" for m in gaps)
     return Finding(holds, f"gap at {notes}")
 
@@ -215,9 +271,12 @@ def black_above_white(frames: Frames) -> Finding:
 
 
 PANELS: dict[str, tuple[str, Callable[[Frames], Finding]]] = {
-    "B035": ("a", same_start), "B036": ("b", gaussian_crossing), "B037": ("c", laplace_ends),
-    "B038": ("d", group_effect), "B039": ("e", black_above_white),
-}  # fmt: skip
+    "B035": ("a", same_start),
+    "B036": ("b", gaussian_crossing),
+    "B037": ("c", laplace_ends),
+    "B038": ("d", group_effect),
+    "B039": ("e", black_above_white),
+}
 
 
 class Claims(claims.Claims):
@@ -225,28 +284,57 @@ class Claims(claims.Claims):
 
     name = "claims"
     caption = (
-        "Statements of the paper, each computed from the records: 1 where it holds, 0 where it fails, as stated and "
+        "Statements of the paper, each computed from the records: 1 where it holds, 0 where it "
+        "fails, as stated and "
         "with the corrections of the deviations; the note gives the numbers that decide."
     )
     claims = (
         Claim("B001", "Theorem 1", agree(COUPLINGS, "events", 1e-10)),
-        Claim("B002", "Section 3", every(*(at_most(COUPLINGS, check) for check in ("range", "monotone", "convex")))),
-        Claim("B003", "Theorem 2", every(agree(COUPLINGS, "joint_convexity"),
-                                         at_most(COUPLINGS, "joint_convexity_bound"))),
-        Claim("B004", "Section 3", every(agree(COUPLINGS, "coupling_mass"), agree(COUPLINGS, "coupling_marginals"))),
+        Claim(
+            "B002",
+            "Section 3",
+            every(*(at_most(COUPLINGS, check) for check in ("range", "monotone", "convex"))),
+        ),
+        Claim(
+            "B003",
+            "Theorem 2",
+            every(agree(COUPLINGS, "joint_convexity"), at_most(COUPLINGS, "joint_convexity_bound")),
+        ),
+        Claim(
+            "B004",
+            "Section 3",
+            every(agree(COUPLINGS, "coupling_mass"), agree(COUPLINGS, "coupling_marginals")),
+        ),
         Claim("B005", "Theorem 3", agree(PROFILES, "laplace_profile", 1e-8)),
         Claim("B006", "Theorem 3", largest_delta, (PROFILES,), column="delta"),
         *with_truth(Claim("B007", "Section 3", at_most(PROFILES, "gaussian_classical", 0.0))),
         Claim("B008", "Theorem 4", agree(PROFILES, "gaussian_profile", 1e-8)),
         Claim("B009", "Theorem 5", agree(PROFILES, "losses")),
-        Claim("B010", "Theorem 6", every(agree(PROFILES, "moment", 1e-6, relative=True),
-                                         agree(PROFILES, "moment_outside", 0.0, relative=True))),
-        Claim("B011", "Theorem 6", every(agree(PROFILES, "largest_moment", 1e-6, relative=True),
-                                         at_most(PROFILES, "largest_moment_bound", 0.0))),
+        Claim(
+            "B010",
+            "Theorem 6",
+            every(
+                agree(PROFILES, "moment", 1e-6, relative=True),
+                agree(PROFILES, "moment_outside", 0.0, relative=True),
+            ),
+        ),
+        Claim(
+            "B011",
+            "Theorem 6",
+            every(
+                agree(PROFILES, "largest_moment", 1e-6, relative=True),
+                at_most(PROFILES, "largest_moment_bound", 0.0),
+            ),
+        ),
         *with_truth(Claim("B012", "Section 3", at_most(PROFILES, "black_box"))),
         Claim("B013", "Section 3", at_most(PROFILES, "white_box")),
-        Claim("B014", "Theorem 7", every(agree(COUPLINGS, "transport", 1e-9),
-                                         agree(COUPLINGS, "compatible_elsewhere", 0.0))),
+        Claim(
+            "B014",
+            "Theorem 7",
+            every(
+                agree(COUPLINGS, "transport", 1e-9), agree(COUPLINGS, "compatible_elsewhere", 0.0)
+            ),
+        ),
         Claim("B023", "Table 1", agree(PROFILES, "map", relative=True)),
         Claim("B025", "Section 4", rate_near, (PROFILES,)),
         Claim("B026", "Section 4", agree(COUPLINGS, "multinomial")),
@@ -258,19 +346,65 @@ class Claims(claims.Claims):
         Claim("B040", "Sections 1 and 2", of_order, (PROFILES,)),
         Claim("B041", "Theorem 9", agree(PROFILES, "wor_full")),
         Claim("B042", "Theorem 8", larger_first, (ENUMERATION,)),
-        *(Claim(claim, f"Theorem {number}",
-                at_all(number, off_formula, ROUNDED, "within {largest:.1e} of the distance at {n} points", grows=0))
-          for claim, number in (("B015", 8), ("B017", 9), ("B019", 10), ("B021", 11))),
-        *(Claim(claim, f"Theorem {number}",
-                at_all(number, loss, EXCEEDED, "{failing} of {n} exact losses above the bound"))
-          for claim, number in LOSSES),
-        *with_truth(*(
-            Claim(claim, "Theorem 13", at_all(number, off_bound, ROUNDED, "within {largest:.1e} at {n} points",
-                                              kernel="membership", grows=0))
-            for claim, number in (("B030", 8), ("B031", 9), ("B032", 10)))),
-        *(Claim(claim, f"Theorem {number}", optimal(number), (OPTIMUM,), shared={ENUMERATION: (ENUMERATION, "stated")},
-                variants=claims.RIGOROUS)
-          for claim, number in LOSSES),
-        *(Claim(claim, f"Figure 1{panel}", ask, (CURVES,), column="properties", variants=claims.STATED)
-          for claim, (panel, ask) in PANELS.items()),
-    )  # fmt: skip
+        *(
+            Claim(
+                claim,
+                f"Theorem {number}",
+                at_all(
+                    number,
+                    off_formula,
+                    ROUNDED,
+                    "within {largest:.1e} of the distance at {n} points",
+                    grows=0,
+                ),
+            )
+            for claim, number in (("B015", 8), ("B017", 9), ("B019", 10), ("B021", 11))
+        ),
+        *(
+            Claim(
+                claim,
+                f"Theorem {number}",
+                at_all(number, loss, EXCEEDED, "{failing} of {n} exact losses above the bound"),
+            )
+            for claim, number in LOSSES
+        ),
+        *with_truth(
+            *(
+                Claim(
+                    claim,
+                    "Theorem 13",
+                    at_all(
+                        number,
+                        off_bound,
+                        ROUNDED,
+                        "within {largest:.1e} at {n} points",
+                        kernel="membership",
+                        grows=0,
+                    ),
+                )
+                for claim, number in (("B030", 8), ("B031", 9), ("B032", 10))
+            )
+        ),
+        *(
+            Claim(
+                claim,
+                f"Theorem {number}",
+                optimal(number),
+                (OPTIMUM,),
+                shared={ENUMERATION: (ENUMERATION, "stated")},
+                variants=claims.RIGOROUS,
+            )
+            for claim, number in LOSSES
+        ),
+        *(
+            Claim(
+                claim,
+                f"Figure 1{panel}",
+                ask,
+                (CURVES,),
+                column="properties",
+                variants=claims.STATED,
+            )
+            for claim, (panel, ask) in PANELS.items()
+        ),
+    )

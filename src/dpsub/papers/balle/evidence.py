@@ -1,4 +1,5 @@
-"""Numbers of the errata that no table of the run has: what placeholders `computed` and `derived` ask for."""
+"""Numbers of the errata that no table of the run has: what placeholders `computed` and `derived`
+ask for."""
 
 from __future__ import annotations
 
@@ -83,7 +84,8 @@ def eta_with_replacement(m: int) -> float:
 
 
 def error_of_the_rate(m: int) -> float:
-    """Return by how much, in percent, the rate m / 1000 exceeds that chance, relative to the rate."""
+    """Return by how much, in percent, the rate m / 1000 exceeds that chance, relative to the
+    rate."""
     return 100 * (1 - eta_with_replacement(m) / (m / 1000))
 
 
@@ -92,14 +94,23 @@ def base_of(epsilon_amplified: float, eta: float) -> float:
 
 
 def group_effect(ratio: float) -> float:
-    """Return what groups add to delta' at epsilon' = 0 for m = 100 of 1000 records and the Laplace mechanism."""
-    bound, profile = translate("wr", "substitute", "substitute", n=1000, m=100), noise.of("laplace", ratio)
+    """Return what groups add to delta' at epsilon' = 0 for m = 100 of 1000 records and the Laplace
+    mechanism."""
+    bound, profile = (
+        translate("wr", "substitute", "substitute", n=1000, m=100),
+        noise.of("laplace", ratio),
+    )
     base = bound.epsilon_base(np.zeros(1))
-    found = [amplify(bound.law, each, base).delta_amplified for each in (profile, ConstantGroups(profile))]
+    found = [
+        amplify(bound.law, each, base).delta_amplified
+        for each in (profile, ConstantGroups(profile))
+    ]
     return float(found[0][0] - found[1][0])
 
 
 def theorem_14_above_optimum(cells: LookUp) -> float:
     """Return by how much, in percent, Theorem 14 is above the optimum of the linear program."""
     where = dict.fromkeys(("n", "epsilon0", "delta0", "epsilon", "rate"), "*")
-    return 100 * (1 / cells.least("optimum", "ratio_to_bound", "rigorous", theorem="Theorem 14", **where) - 1)
+    return 100 * (
+        1 / cells.least("optimum", "ratio_to_bound", "rigorous", theorem="Theorem 14", **where) - 1
+    )

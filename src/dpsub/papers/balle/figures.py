@@ -32,16 +32,21 @@ PARTS = {"total_error": "-", "noise_error": (0, (4, 1.5)), "sampling_error": (0,
 
 
 class Figure1(Artefact):
-    """Five panels, all properties of which are checked; the paper's parameters stand in its images only."""
+    """Five panels, all properties of which are checked; the paper's parameters stand in its images
+    only."""
 
     title = "Figure 1. Privacy profiles and subsampling bounds"
     name = "figure1"
     kind = "figure"
     caption = (
-        "Privacy profiles. (a) Three mechanisms with equal δ at ε = 0. (b) The Gaussian and (c) the Laplace "
-        "mechanism on samples with (WR) and without (WOR) replacement. (d) The Laplace mechanism under WR, with and "
-        "without the group effect. (e) The same with white-box and black-box groups. The shape of the curves is "
-        "reproduced; their parameters are chosen here, since those of the printed figure stand only in its images."
+        "Privacy profiles. (a) Three mechanisms with equal δ at ε = 0. (b) The Gaussian and (c) "
+        "the Laplace "
+        "mechanism on samples with (WR) and without (WOR) replacement. (d) The Laplace mechanism "
+        "under WR, with and "
+        "without the group effect. (e) The same with white-box and black-box groups. The shape of "
+        "the curves is "
+        "reproduced; their parameters are chosen here, since those of the printed figure stand "
+        "only in its images."
     )
     experiments = (CURVES,)
     keys = ("panel", "property")
@@ -50,26 +55,47 @@ class Figure1(Artefact):
         """Return whether the properties of each panel hold."""
         rows = []
         for name, (panel, ask) in PANELS.items():
-            for row in Claim(name, "", ask, self.experiments, variants=("stated",)).answers(records):
+            for row in Claim(name, "", ask, self.experiments, variants=("stated",)).answers(
+                records
+            ):
                 note = f"{STATUS}; {row['note']}" if "value" in row else row["note"]
                 rows.append({"panel": panel, "property": row.pop("claim"), **row, "note": note})
         return rows
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, CURVES, variants=("stated",))
-        frame = frame[frame["point"] == "grid"].sort_values(["panel", "curve", "level", "m", "x"], kind="stable")
+        frame = frame[frame["point"] == "grid"].sort_values(
+            ["panel", "curve", "level", "m", "x"], kind="stable"
+        )
         by_panel = dict(iter(frame.groupby("panel")))
-        limits = {panel: {"xlim": (0, part["x"].max()), "ylim": (0, None)} for panel, part in by_panel.items()}
+        limits = {
+            panel: {"xlim": (0, part["x"].max()), "ylim": (0, None)}
+            for panel, part in by_panel.items()
+        }
         base = {"xlabel": "ε", "ylabel": "δ"}
         panels = [
             Panel("equal δ(0)", _bases(by_panel["a"]), {**base, **limits["a"]}, "upper right"),
-            *(Panel(name, _sampled(by_panel[panel]), limits[panel], "upper right")
-              for panel, name in (("b", "Gaussian"), ("c", "Laplace"))),
-            *(Panel(f"Laplace, WR: {name}", _groups(by_panel[panel], other), limits[panel], "upper right")
-              for panel, other, name in (("d", "wr_no_group", "group effect"), ("e", "wr_black_box", "groups"))),
+            *(
+                Panel(name, _sampled(by_panel[panel]), limits[panel], "upper right")
+                for panel, name in (("b", "Gaussian"), ("c", "Laplace"))
+            ),
+            *(
+                Panel(
+                    f"Laplace, WR: {name}",
+                    _groups(by_panel[panel], other),
+                    limits[panel],
+                    "upper right",
+                )
+                for panel, other, name in (
+                    ("d", "wr_no_group", "group effect"),
+                    ("e", "wr_black_box", "groups"),
+                )
+            ),
             Panel("", [_parameters(frame)]),
-        ]  # fmt: skip
-        figure = draw_panels(panels, width=7.2, labels=self.labels(records), xlabel="ε′", ylabel="δ′")
+        ]
+        figure = draw_panels(
+            panels, width=7.2, labels=self.labels(records), xlabel="ε′", ylabel="δ′"
+        )
         kept = ["panel", "curve", "level", "m", "eta", "x", "delta", "log_delta"]
         return figure, frame[kept].reset_index(drop=True)
 
@@ -78,19 +104,31 @@ def _bases(frame: pd.DataFrame) -> list[Any]:
     """Curves of the three mechanisms at each start, each mechanism named once."""
     first = frame["level"].min()
     keys = [(name, level) for name in BASES for level in sorted(frame["level"].unique())]
-    styles = {(name, level): BASES[name] | ({} if level == first else {"label": "_"}) for name, level in keys}
+    styles = {
+        (name, level): BASES[name] | ({} if level == first else {"label": "_"})
+        for name, level in keys
+    }
     return [curves(frame, "x", "delta", by=("curve", "level"), styles=styles)]
 
 
 def _sampled(frame: pd.DataFrame) -> list[Any]:
     sizes = frame.groupby("curve")["m"].first()
-    styles = {name: sampler_style(name) | {"label": f"{sampler_label(name)}, m = {sizes[name]}"}
-              for name in ("wor", "wr")}  # fmt: skip
+    styles = {
+        name: sampler_style(name) | {"label": f"{sampler_label(name)}, m = {sizes[name]}"}
+        for name in ("wor", "wr")
+    }
     start = where(frame, curve="none")["delta"].max()
 
     def outside(axes: Axes) -> None:  # where both panels have no curve
-        axes.text(0.97, 0.48, f"without sampling,\nδ(0) = {start:.3f}:\nabove this axis", transform=axes.transAxes,
-                  ha="right", fontsize=6.5, color="#404040")  # fmt: skip
+        axes.text(
+            0.97,
+            0.48,
+            f"without sampling,\nδ(0) = {start:.3f}:\nabove this axis",
+            transform=axes.transAxes,
+            ha="right",
+            fontsize=6.5,
+            color="#404040",
+        )
 
     return [curves(frame, "x", "delta", by="curve", styles=styles, nested=1.2), outside]
 
@@ -102,8 +140,13 @@ def _groups(frame: pd.DataFrame, other: str) -> list[Any]:
     for colour, m in zip(SIZES, sorted(frame["m"].unique()), strict=False):
         styles[m, "wr"] = {"color": colour, "alpha": 0.45, "linewidth": 3.0, "label": f"m = {m}"}
         styles[m, other] = {"color": colour, "linestyle": dashes, "label": "_"}
-    names = [line([], [], color="#606060", label=label, **style)
-             for style, label in (({"alpha": 0.45, "linewidth": 3.0}, plain), ({"linestyle": dashes}, dashed))]
+    names = [
+        line([], [], color="#606060", label=label, **style)
+        for style, label in (
+            ({"alpha": 0.45, "linewidth": 3.0}, plain),
+            ({"linestyle": dashes}, dashed),
+        )
+    ]
     return [curves(frame, "x", "delta", by=("m", "curve"), styles=styles, marker=""), *names]
 
 
@@ -123,52 +166,109 @@ def _parameters(frame: pd.DataFrame) -> Any:
 
 
 class NoiseEfficiency(Artefact):
-    """Efficiency gamma lambda / epsilon, and the error of a total from noise, from sampling and from both."""
+    """Efficiency gamma lambda / epsilon, and the error of a total from noise, from sampling and
+    from both."""
 
     title = "What sampling costs and saves in noise"
     name = "noise_efficiency"
     kind = "figure"
     caption = (
-        "What Poisson sampling at rate γ costs at equal ε. (a) Efficiency γλ/ε with λ = log(1 + (exp(ε) − 1)/γ): the "
-        "noise of a total of all records, divided by the noise of a total of the sample scaled by 1/γ. (b) Standard "
-        "deviation of the estimated total of n values spread over [0, 1], from noise, from sampling, and in total; "
-        "the sampling error does not depend on ε. Both errors fall as γ rises: sampling never pays for itself in "
+        "What Poisson sampling at rate γ costs at equal ε. (a) Efficiency γλ/ε with λ = log(1 + "
+        "(exp(ε) − 1)/γ): the "
+        "noise of a total of all records, divided by the noise of a total of the sample scaled by "
+        "1/γ. (b) Standard "
+        "deviation of the estimated total of n values spread over [0, 1], from noise, from "
+        "sampling, and in total; "
+        "the sampling error does not depend on ε. Both errors fall as γ rises: sampling never pays "
+        "for itself in "
         "noise."
     )
     experiments = ("balle_noise",)
     keys = ("epsilon",)
 
     def rows(self, records: Records) -> list[dict[str, Any]]:
-        """Return, for each epsilon, the efficiency at the smallest rate and whether it rises with the rate up to 1."""
+        """Return, for each epsilon, the efficiency at the smallest rate and whether it rises with
+        the rate up to 1."""
         rows = []
-        for epsilon, part in self.needed(records, "balle_noise").sort_values("rate").groupby("epsilon"):
+        for epsilon, part in (
+            self.needed(records, "balle_noise").sort_values("rate").groupby("epsilon")
+        ):
             rises = part["efficiency"].is_monotonic_increasing and part["efficiency"].is_unique
             row = {"epsilon": epsilon, "variant": "rigorous"}
             rows += [
-                {**row, "column": "efficiency_at_the_smallest_rate", "value": part["efficiency"].iloc[0]},
-                {**row, "column": "efficiency_rises_to_1", "value": float(rises and part["efficiency"].max() <= 1)},
+                {
+                    **row,
+                    "column": "efficiency_at_the_smallest_rate",
+                    "value": part["efficiency"].iloc[0],
+                },
+                {
+                    **row,
+                    "column": "efficiency_rises_to_1",
+                    "value": float(rises and part["efficiency"].max() <= 1),
+                },
             ]
         return rows
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        frame = self.needed(records, "balle_noise", variants=("rigorous",)).sort_values(["epsilon", "rate"])
-        styles = {epsilon: {"color": colour, "label": f"ε = {epsilon:g}"}
-                  for colour, epsilon in zip(COLOURS, frame["epsilon"].unique(), strict=False)}  # fmt: skip
-        sampling = frame[(frame["epsilon"] == frame["epsilon"].min()) & (frame["sampling_error"] > 0)]
-        errors = [curves(frame, "rate", name, by="epsilon", styles=styles, label="_", linestyle=PARTS[name],
-                         nested=0.6 * (name == "total_error")) for name in ("total_error", "noise_error")]  # fmt: skip
-        names = [line([], [], color="#606060", linestyle=PARTS[f"{name}_error"], label=name)
-                 for name in ("total", "noise")]  # fmt: skip
-        names.append(line(sampling["rate"], sampling["sampling_error"], color="black",
-                          linestyle=PARTS["sampling_error"], label="sampling"))  # fmt: skip
+        frame = self.needed(records, "balle_noise", variants=("rigorous",)).sort_values(
+            ["epsilon", "rate"]
+        )
+        styles = {
+            epsilon: {"color": colour, "label": f"ε = {epsilon:g}"}
+            for colour, epsilon in zip(COLOURS, frame["epsilon"].unique(), strict=False)
+        }
+        sampling = frame[
+            (frame["epsilon"] == frame["epsilon"].min()) & (frame["sampling_error"] > 0)
+        ]
+        errors = [
+            curves(
+                frame,
+                "rate",
+                name,
+                by="epsilon",
+                styles=styles,
+                label="_",
+                linestyle=PARTS[name],
+                nested=0.6 * (name == "total_error"),
+            )
+            for name in ("total_error", "noise_error")
+        ]
+        names = [
+            line([], [], color="#606060", linestyle=PARTS[f"{name}_error"], label=name)
+            for name in ("total", "noise")
+        ]
+        names.append(
+            line(
+                sampling["rate"],
+                sampling["sampling_error"],
+                color="black",
+                linestyle=PARTS["sampling_error"],
+                label="sampling",
+            )
+        )
         panels = [
-            Panel("noise without over noise with sampling",
-                  [curves(frame, "rate", "efficiency", by="epsilon", styles=styles)],
-                  {"ylabel": "efficiency γλ / ε", "ylim": (0, 1)}, "upper left"),
-            Panel("error of the total, colours as in (a)", [*errors, *names],
-                  {"yscale": "log", "ylabel": f"standard deviation, n = {frame['n'].iloc[0]}"}, "upper right"),
-        ]  # fmt: skip
-        figure = draw_panels(panels, columns=2, width=6.6, height=2.7, labels=self.labels(records),
-                             xlabel="sampling rate γ", xscale="log", xlim=(frame["rate"].min(), 1))  # fmt: skip
+            Panel(
+                "noise without over noise with sampling",
+                [curves(frame, "rate", "efficiency", by="epsilon", styles=styles)],
+                {"ylabel": "efficiency γλ / ε", "ylim": (0, 1)},
+                "upper left",
+            ),
+            Panel(
+                "error of the total, colours as in (a)",
+                [*errors, *names],
+                {"yscale": "log", "ylabel": f"standard deviation, n = {frame['n'].iloc[0]}"},
+                "upper right",
+            ),
+        ]
+        figure = draw_panels(
+            panels,
+            columns=2,
+            width=6.6,
+            height=2.7,
+            labels=self.labels(records),
+            xlabel="sampling rate γ",
+            xscale="log",
+            xlim=(frame["rate"].min(), 1),
+        )
         kept = ["n", "epsilon", "rate", "base_epsilon", "efficiency", *PARTS]
         return figure, frame[kept].reset_index(drop=True)

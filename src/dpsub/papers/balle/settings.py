@@ -24,8 +24,22 @@ class Tiny(Group):
     rates: Rates = (0.1, 0.3, 0.7)
 
 
-# each name has one type in all experiments; what is neither text nor a whole number is a real number
-TEXT = {"check", "case", "theorem", "sampler", "base_relation", "relation", "mechanism", "groups", "kernel",
-        "direction", "panel", "curve", "point"}  # fmt: skip
+# each name has one type in all experiments; what is neither text nor a whole number is a real
+# number
+TEXT = {
+    "check",
+    "case",
+    "theorem",
+    "sampler",
+    "base_relation",
+    "relation",
+    "mechanism",
+    "groups",
+    "kernel",
+    "direction",
+    "panel",
+    "curve",
+    "point",
+}
 WHOLE = {"replicate", "n", "m", "grows"}
 schema = partial(columns, text=TEXT, whole=WHOLE)

@@ -21,7 +21,8 @@ FORMULAS = {
     "Theorem 11": (r"1-(1-\frac{1}{n})^m", SUM),
     "Theorem 14": (
         r"\gamma",
-        r"\gamma\beta\,\delta(\epsilon) + \gamma(1-\beta) (\sum_{k=1}^{n-1} \tilde\gamma_k\,\delta(\epsilon_k) + "
+        r"\gamma\beta\,\delta(\epsilon) + \gamma(1-\beta) (\sum_{k=1}^{n-1} "
+        r"\tilde\gamma_k\,\delta(\epsilon_k) + "
         r"\tilde\gamma_n)",
     ),
 }
@@ -38,18 +39,27 @@ def related(theorem: str) -> dict[str, str]:
 
 
 def with_share(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the share of each bound that is reached, theorem by theorem, where neighbours do not grow."""
+    """Return the share of each bound that is reached, theorem by theorem, where neighbours do not
+    grow."""
     known = frame[(frame["bound"] > SMALLEST) & (frame["grows"] == 0)]
     known = known.assign(share=known[["exact", "reverse"]].max(axis=1) / known["bound"])
-    known = known.sort_values("theorem", key=lambda names: names.map(list(ROWS).index), kind="stable")
-    return known.assign(**{name: known["theorem"].map(lambda theorem, name=name: related(theorem)[name])
-                           for name in RELATED})  # fmt: skip
+    known = known.sort_values(
+        "theorem", key=lambda names: names.map(list(ROWS).index), kind="stable"
+    )
+    return known.assign(
+        **{
+            name: known["theorem"].map(lambda theorem, name=name: related(theorem)[name])
+            for name in RELATED
+        }
+    )
 
 
 def attained(chosen: Callable[[pd.DataFrame], pd.Series]) -> Column:
     """Return the column of the largest share among the chosen records of a theorem."""
-    return Column(lambda group: group.loc[chosen(group), "share"].max(),
-                  note=lambda group: f"largest exact/bound of {int(chosen(group).sum())} points")  # fmt: skip
+    return Column(
+        lambda group: group.loc[chosen(group), "share"].max(),
+        note=lambda group: f"largest exact/bound of {int(chosen(group).sum())} points",
+    )
 
 
 def where_groups_matter(frame: pd.DataFrame) -> pd.DataFrame:
@@ -61,50 +71,90 @@ def where_groups_matter(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 class Table1(Table):
-    """The rows, their values on a grid of epsilon', and the largest share of the bound on tiny universes."""
+    """The rows, their values on a grid of epsilon', and the largest share of the bound on tiny
+    universes."""
 
     title = "Table 1. Privacy amplification bounds"
     name = "table1"
     caption = (
-        "Privacy amplification by subsampling: the relation between samples for which the base profile holds, the "
-        "relation between data sets for which the result holds, η in ε′ = log(1 + η (exp(ε) - 1)), and δ′. The "
-        "formulas come first, each with the largest fraction of the bound that an exact δ′ reaches on universes of 5 "
-        "records: for membership mechanisms, for other mechanisms, and for all of them at ε > 0. The bounds are then "
-        "evaluated at n = 1000, m = γ n and sensitivity / scale = 1, with white-box or black-box group profiles. Two "
-        "rows are not in the paper: on triples, γ (β δ₂(ε) + (1 - β) δ(ε)) for a base profile under adding and "
-        "removing; and given the size, γ times the sum over k of γ_k δ(log(α′ + (α - α′) γ (n/k - 1)/(1 - γ))), the "
+        "Privacy amplification by subsampling: the relation between samples for which the base "
+        "profile holds, the "
+        "relation between data sets for which the result holds, η in ε′ = log(1 + η (exp(ε) - 1)), "
+        "and δ′. The "
+        "formulas come first, each with the largest fraction of the bound that an exact δ′ reaches "
+        "on universes of 5 "
+        "records: for membership mechanisms, for other mechanisms, and for all of them at ε > 0. "
+        "The bounds are then "
+        "evaluated at n = 1000, m = γ n and sensitivity / scale = 1, with white-box or black-box "
+        "group profiles. Two "
+        "rows are not in the paper: on triples, γ (β δ₂(ε) + (1 - β) δ(ε)) for a base profile "
+        "under adding and "
+        "removing; and given the size, γ times the sum over k of γ_k δ(log(α′ + (α - α′) γ (n/k - "
+        "1)/(1 - γ))), the "
         "tight form of Theorem 14."
     )
-    keys: ClassVar[tuple[str, ...]] = (*RELATED, "sampling_rate", "mechanism", "groups", "epsilon_amplified")
+    keys: ClassVar[tuple[str, ...]] = (
+        *RELATED,
+        "sampling_rate",
+        "mechanism",
+        "groups",
+        "epsilon_amplified",
+    )
     layout = Layout(
-        panels=("sampling_rate", "mechanism", "groups"), stub=RELATED, heads=("epsilon_amplified", "column")
+        panels=("sampling_rate", "mechanism", "groups"),
+        stub=RELATED,
+        heads=("epsilon_amplified", "column"),
     )
     parts = (
-        Part("balle_enumeration", {
-            "attained_by_membership": attained(lambda group: group["kernel"].str.endswith("membership")),
-            "attained_by_others": attained(lambda group: ~group["kernel"].str.endswith("membership")),
-            "attained_at_positive_epsilon": attained(lambda group: group["epsilon"] > 0),
-        }, variants=("consistent",), variant="rigorous", keys={"epsilon_amplified": None}, prepare=with_share),
-        Part("balle_bounds", {"eta": Column("eta", keys={"epsilon_amplified": ""}),
-                              "delta_amplified": "delta_amplified"}, prepare=where_groups_matter),
-    )  # fmt: skip
+        Part(
+            "balle_enumeration",
+            {
+                "attained_by_membership": attained(
+                    lambda group: group["kernel"].str.endswith("membership")
+                ),
+                "attained_by_others": attained(
+                    lambda group: ~group["kernel"].str.endswith("membership")
+                ),
+                "attained_at_positive_epsilon": attained(lambda group: group["epsilon"] > 0),
+            },
+            variants=("consistent",),
+            variant="rigorous",
+            keys={"epsilon_amplified": None},
+            prepare=with_share,
+        ),
+        Part(
+            "balle_bounds",
+            {
+                "eta": Column("eta", keys={"epsilon_amplified": ""}),
+                "delta_amplified": "delta_amplified",
+            },
+            prepare=where_groups_matter,
+        ),
+    )
 
     def formulas(self) -> list[dict[str, str]]:
         return [
             {**related(theorem), "column": column, "printed": formula}
             for theorem, pair in FORMULAS.items()
-            for column, formula in zip(("eta_formula", "delta_amplified_formula"), pair, strict=True)
+            for column, formula in zip(
+                ("eta_formula", "delta_amplified_formula"), pair, strict=True
+            )
         ]
 
 
 def with_ratio(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the optima over their bounds, those of vanishing bounds left open, and the size under its name."""
+    """Return the optima over their bounds, those of vanishing bounds left open, and the size under
+    its name."""
     zero, poisson = frame["bound"] <= ROUNDING, frame["size"] < 1
     return frame.assign(
-        epsilon=frame["share"] * frame["epsilon0"], rate=frame["size"].where(poisson), m=frame["size"].mask(poisson),
-        bound=frame["bound"].mask(zero, 0.0), optimum=frame["optimum"].mask(zero, 0.0),
-        ratio_to_bound=frame["optimum"] / frame["bound"].mask(zero), gap=np.abs(frame["dual"] - frame["optimum"]),
-    )  # fmt: skip
+        epsilon=frame["share"] * frame["epsilon0"],
+        rate=frame["size"].where(poisson),
+        m=frame["size"].mask(poisson),
+        bound=frame["bound"].mask(zero, 0.0),
+        optimum=frame["optimum"].mask(zero, 0.0),
+        ratio_to_bound=frame["optimum"] / frame["bound"].mask(zero),
+        gap=np.abs(frame["dual"] - frame["optimum"]),
+    )
 
 
 class Optimum(Table):
@@ -113,15 +163,25 @@ class Optimum(Table):
     title = "Each bound compared with the largest loss of any mechanism"
     name = "optimum"
     caption = (
-        "Bounds for all (ε₀, δ₀)-DP base mechanisms on designs of n = 4 records, compared with the largest loss of "
-        "any such mechanism. This loss is the optimum of a linear program for a single event, and the dual gives the "
-        "same value; a ratio of 1 means that the bound is tight for the design. Evaluated at base ε of 0, ε₀/2 and "
+        "Bounds for all (ε₀, δ₀)-DP base mechanisms on designs of n = 4 records, compared with the "
+        "largest loss of "
+        "any such mechanism. This loss is the optimum of a linear program for a single event, and "
+        "the dual gives the "
+        "same value; a ratio of 1 means that the bound is tight for the design. Evaluated at base "
+        "ε of 0, ε₀/2 and "
         "ε₀. Empty: both are 0."
     )
     keys = ("theorem", "n", "rate", "epsilon0", "delta0", "epsilon", "m")
-    layout = Layout(panels=("epsilon0", "delta0"), stub=("theorem", "n", "rate", "m"), heads=("epsilon", "column"))
+    layout = Layout(
+        panels=("epsilon0", "delta0"),
+        stub=("theorem", "n", "rate", "m"),
+        heads=("epsilon", "column"),
+    )
     parts = (
-        Part("balle_optimum",
-             {name: Column(name, empty=True) for name in ("bound", "optimum", "ratio_to_bound")},
-             prepare=with_ratio, note="worst direction: {direction}, duality gap {gap:.0e}"),
-    )  # fmt: skip
+        Part(
+            "balle_optimum",
+            {name: Column(name, empty=True) for name in ("bound", "optimum", "ratio_to_bound")},
+            prepare=with_ratio,
+            note="worst direction: {direction}, duality gap {gap:.0e}",
+        ),
+    )

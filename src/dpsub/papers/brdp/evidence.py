@@ -1,4 +1,5 @@
-"""Numbers of the errata that no table of the run has: what placeholders `computed` and `derived` ask for.
+"""Numbers of the errata that no table of the run has: what placeholders `computed` and `derived`
+ask for.
 
 Unless it is said otherwise, D = theta = 1 and delta = 1e-5.
 """
@@ -19,13 +20,18 @@ from dpsub.reproduce import experiments
 from dpsub.reproduce.report.cited import LookUp
 
 DELTA = 1e-5
-KERNELS: dict[str, type[GaussianKernel] | type[LaplaceKernel]] = {"gaussian": GaussianKernel, "laplace": LaplaceKernel}
+KERNELS: dict[str, type[GaussianKernel] | type[LaplaceKernel]] = {
+    "gaussian": GaussianKernel,
+    "laplace": LaplaceKernel,
+}
 SUM, COUNT = (0.5, 5.0, 22.0), (0.1, 3.0, 1.0)
 """Epsilon, bound and sensitivity of the queries of BR20."""
 
 
 @cache
-def chosen(kernel: str, epsilon: float, bound: float = 1.0, sensitivity: float = 1.0, delta: float = DELTA) -> Choice:
+def chosen(
+    kernel: str, epsilon: float, bound: float = 1.0, sensitivity: float = 1.0, delta: float = DELTA
+) -> Choice:
     """Return what the paper's Algorithm 2 chooses."""
     return paper.algorithm2(KERNELS[kernel], epsilon, delta, bound, sensitivity)
 
@@ -38,7 +44,9 @@ def best(epsilon: float) -> Choice:
 
 def within(kernel: GaussianKernel | LaplaceKernel, epsilon: float, bound: float) -> Recycled:
     """Return a kernel at the rate of Algorithm 1, D = 1."""
-    return Recycled.within(kernel, paper.algorithm1(kernel, epsilon, DELTA, -bound, bound, 1.0), bound, 1.0)
+    return Recycled.within(
+        kernel, paper.algorithm1(kernel, epsilon, DELTA, -bound, bound, 1.0), bound, 1.0
+    )
 
 
 def weight_of_the_shift() -> float:
@@ -56,12 +64,15 @@ def chance_of_a_shift() -> float:
     return float(chosen("gaussian", 2.0).law.normaliser * weight_of_the_shift())
 
 
-def delta_over_target(kernel: str, epsilon: float, bound: float = 1.0, sensitivity: float = 1.0) -> float:
+def delta_over_target(
+    kernel: str, epsilon: float, bound: float = 1.0, sensitivity: float = 1.0
+) -> float:
     return chosen(kernel, epsilon, bound, sensitivity).true_delta / DELTA
 
 
 def delta_over_target_of_scale_10() -> float:
-    """Return the same for Algorithm 1 with Gaussian noise of scale 10, theta = 30, epsilon = 0.5."""
+    """Return the same for Algorithm 1 with Gaussian noise of scale 10, theta = 30, epsilon =
+    0.5."""
     return true_delta(within(GaussianKernel(10.0), 0.5, 30.0), 0.5) / DELTA
 
 
@@ -75,7 +86,14 @@ def best_acceptance(epsilon: float) -> float:
 
 def epsilon_for_nine_of_ten(delta: float) -> float:
     """Return the epsilon at which the paper's algorithm reaches an acceptance of 0.9."""
-    return float(brentq(lambda epsilon: chosen("gaussian", epsilon, delta=delta).acceptance - 0.9, 4.0, 5.0, xtol=1e-4))
+    return float(
+        brentq(
+            lambda epsilon: chosen("gaussian", epsilon, delta=delta).acceptance - 0.9,
+            4.0,
+            5.0,
+            xtol=1e-4,
+        )
+    )
 
 
 def best_epsilon_for_nine_of_ten() -> float:
@@ -84,13 +102,15 @@ def best_epsilon_for_nine_of_ten() -> float:
 
 
 def theorem_2_over_stated() -> float:
-    """Return the exact delta over the stated one: Laplace kernel, epsilon_y 0.5, delta 0.1, bound 0.1, rate 0.99."""
+    """Return the exact delta over the stated one: Laplace kernel, epsilon_y 0.5, delta 0.1, bound
+    0.1, rate 0.99."""
     law = Recycled.within(LaplaceKernel.calibrated(0.5, 0.1, 1.0), 0.99, 0.1, 1.0)
     return true_delta(law, 0.5 - float(np.log1p(-0.99))) / 0.1
 
 
 def theorem_3(recycled: bool, times: int) -> float:
-    """Return epsilon by Theorem 3 after so many releases at epsilon = 1, of recycled or of plain Gaussian noise."""
+    """Return epsilon by Theorem 3 after so many releases at epsilon = 1, of recycled or of plain
+    Gaussian noise."""
     return paper.theorem3_epsilon(_released(recycled), times, DELTA)
 
 
@@ -105,13 +125,20 @@ def composed_best(times: int) -> float:
 
 
 def _released(recycled: bool) -> Recycled:
-    return chosen("gaussian", 1.0).law if recycled else plain_noise(GaussianKernel, 1.0, DELTA, 1.0, 1.0).law
+    return (
+        chosen("gaussian", 1.0).law
+        if recycled
+        else plain_noise(GaussianKernel, 1.0, DELTA, 1.0, 1.0).law
+    )
 
 
 def smaller_by(cells: LookUp) -> float:
-    """Return by how much, in percent, the exact epsilon of Table I is smaller with recycled Gaussian noise."""
+    """Return by how much, in percent, the exact epsilon of Table I is smaller with recycled
+    Gaussian noise."""
     one, other = (
-        cells.number("table1", "epsilon", "rigorous", method=method, accountant="exact", delta="1e-05")
+        cells.number(
+            "table1", "epsilon", "rigorous", method=method, accountant="exact", delta="1e-05"
+        )
         for method in ("Gau-BRDP", "Gau-DP")
     )
     return 100 * (1 - one / other)
@@ -133,7 +160,9 @@ def rate_of_the_count() -> float:
 def delta_of_the_count() -> float:
     """Return the exact delta at that rate, with the sensitivity that the rescaled count has."""
     found = _count()
-    return float(sampled.sampled_delta(found.law, found.sampling_rate, 1 / found.sampling_rate, 0.1))
+    return float(
+        sampled.sampled_delta(found.law, found.sampling_rate, 1 / found.sampling_rate, 0.1)
+    )
 
 
 @cache
@@ -142,16 +171,22 @@ def _count() -> sampled.SampledChoice:
 
 
 def acceptance_on_a_sample(form: str) -> float:
-    """Return the acceptance of a count at p = 0.2: by (13) as "printed", "swapped", or by the "convolution"."""
+    """Return the acceptance of a count at p = 0.2: by (13) as "printed", "swapped", or by the
+    "convolution"."""
     law = paper.algorithm2(GaussianKernel, *sampled.inner_budget(0.1, DELTA, 0.2), 3.0, 1.0).law
     error = Count.of_share(1000, 0.1).sampling_sd(0.2)
     if form == "convolution":
         return float(sampled.total_acceptance(law, error, 3.0))
-    return float(sampled.printed_acceptance(law.kernel.scale, law.rate, error, 3.0, swapped=form == "swapped"))
+    return float(
+        sampled.printed_acceptance(
+            law.kernel.scale, law.rate, error, 3.0, swapped=form == "swapped"
+        )
+    )
 
 
 def lap_brdp(low: bool, delta: float) -> float:
-    """Return epsilon by Theorem 3 after 1000 releases: the kernel of Algorithm 2, or that with epsilon_y = 0.09."""
+    """Return epsilon by Theorem 3 after 1000 releases: the kernel of Algorithm 2, or that with
+    epsilon_y = 0.09."""
     law = _low_split() if low else chosen("laplace", 0.1, 3.0).law
     return paper.theorem3_epsilon(law, 1000, delta)
 
@@ -178,19 +213,22 @@ def most_acceptance(epsilon: float, bound: float, sensitivity: float) -> float:
 
 
 def delta_at_rate(rate: float) -> float:
-    """Return the exact delta at epsilon = 1 of a Gaussian kernel with epsilon_y = 1.05, recycled at a rate."""
+    """Return the exact delta at epsilon = 1 of a Gaussian kernel with epsilon_y = 1.05, recycled at
+    a rate."""
     kernel = GaussianKernel.calibrated(1.05, DELTA, 1.0)
     return true_delta(Recycled.within(kernel, rate, 1.0, 1.0), 1.0)
 
 
 def spread_of_a_sum(poisson: bool) -> float:
-    """Return the standard deviation of a sampled sum of 2000 records with mean 50 and spread 10 at p = 0.3."""
+    """Return the standard deviation of a sampled sum of 2000 records with mean 50 and spread 10 at
+    p = 0.3."""
     second = 10.0**2 + 50.0**2 if poisson else 10.0**2
     return float(np.sqrt(second * 2000 * 0.7 / 0.3))
 
 
 def gaussian_over_printed(delta: str) -> float:
-    """Return how far, in percent, epsilon of plain Gaussian noise is below the printed one of Table I."""
+    """Return how far, in percent, epsilon of plain Gaussian noise is below the printed one of Table
+    I."""
     settings = experiments.REGISTRY.get("brdp_table1").defaults()
     law = plain_noise(GaussianKernel, settings["epsilon"], settings["query_delta"], 3.0, 1.0).law
     printed = {"1e-5": 4.77, "1e-10": 7.17}[delta]

@@ -1,4 +1,5 @@
-"""Figures 1 to 8 of the paper, and what it lacks: when recycling pays, by number of releases, and an audit."""
+"""Figures 1 to 8 of the paper, and what it lacks: when recycling pays, by number of releases, and
+an audit."""
 
 from __future__ import annotations
 
@@ -48,9 +49,15 @@ STYLES = {
     "gau_best": style("recycled Gaussian, exact", "#00304D", DASHED, "D"),
     "lap_best": style("recycled Laplace, exact", "#5C2800", DASHED, "D"),
 }
-NOISES = {"gau_dp": style("Gaussian", "#777777", DASHED), "gau_br": {**STYLES["gau_br"], "marker": ""}}
-RATES = {"baseline": style("Theorem 2", "#BBBBBB", "-"), "algorithm1": style("Algorithm 1", GAUSSIAN, "-"),
-         "exact": style("exact", "black", DASHED)}  # fmt: skip
+NOISES = {
+    "gau_dp": style("Gaussian", "#777777", DASHED),
+    "gau_br": {**STYLES["gau_br"], "marker": ""},
+}
+RATES = {
+    "baseline": style("Theorem 2", "#BBBBBB", "-"),
+    "algorithm1": style("Algorithm 1", GAUSSIAN, "-"),
+    "exact": style("exact", "black", DASHED),
+}
 KERNELS = {"gau": ("Gaussian kernel", GAUSSIAN), "lap": ("Laplace kernel", LAPLACE)}
 COMPOSED = {
     ("rigorous", "dp"): style("plain noise, exact", "#999999", "-"),
@@ -59,7 +66,10 @@ COMPOSED = {
     ("rigorous", "br"): style("recycled, exact", "black", DASHED),
 }
 QUERIES = {"sum": "sum", "avg": "average", "cnt": "count"}
-SAMPLED = {"swapped": style("paper", GAUSSIAN, "-", "o"), "corrected": style("corrected", LAPLACE, DASHED, "D")}
+SAMPLED = {
+    "swapped": style("paper", GAUSSIAN, "-", "o"),
+    "corrected": style("corrected", LAPLACE, DASHED, "D"),
+}
 
 
 def scientific(value: float) -> str:
@@ -87,8 +97,10 @@ class Figure1(PaperFigure):
     title = "Figure 1. The recycling framework"
     name = "figure1"
     caption = (
-        "Budget recycling. The kernel draws noise N for the answer y. The recycler tests the noise, not the release, "
-        "against a public bound θ: noise within the bound passes, other noise passes with probability 1 - q and is "
+        "Budget recycling. The kernel draws noise N for the answer y. The recycler tests the "
+        "noise, not the release, "
+        "against a public bound θ: noise within the bound passes, other noise passes with "
+        "probability 1 - q and is "
         "otherwise drawn again."
     )
 
@@ -96,9 +108,13 @@ class Figure1(PaperFigure):
         figure, (axes,) = canvas(6.4, 1.8)
         shape = {"width": 0.17, "height": 0.26}
         texts = ("answer $y$", "kernel\n$N \\sim k$", "$|N| \\leq \\theta$ ?", "release\n$y + N$")
-        boxes = [Box(x, 0.62, text, place, **shape)
-                 for place, (x, text) in enumerate(zip((0.1, 0.36, 0.62, 0.88), texts, strict=True))]  # fmt: skip
-        for box, text in zip(boxes, ("private data", "DP mechanism", "recycler", "output"), strict=True):
+        boxes = [
+            Box(x, 0.62, text, place, **shape)
+            for place, (x, text) in enumerate(zip((0.1, 0.36, 0.62, 0.88), texts, strict=True))
+        ]
+        for box, text in zip(
+            boxes, ("private data", "DP mechanism", "recycler", "output"), strict=True
+        ):
             draw_box(axes, box)
             caption(axes, box.x, 0.85, text)
         for start, end in itertools.pairwise(boxes):
@@ -107,17 +123,26 @@ class Figure1(PaperFigure):
         low = 0.62 - shape["height"] / 2
         arc(axes, (boxes[2].x, low), (boxes[1].x, low), bend=-0.45)
         caption(axes, 0.49, 0.14, "no: drawn again with probability $q$")
-        return figure, pd.DataFrame({
-            "from": ["answer", "kernel", "recycler", "recycler"], "to": ["kernel", "recycler", "release", "kernel"],
-            "probability": ["1", "1", "1 inside, 1 - q outside", "0 inside, q outside"],
-        })  # fmt: skip
+        return figure, pd.DataFrame(
+            {
+                "from": ["answer", "kernel", "recycler", "recycler"],
+                "to": ["kernel", "recycler", "release", "kernel"],
+                "probability": ["1", "1", "1 inside, 1 - q outside", "0 inside, q outside"],
+            }
+        )
 
 
 def _bars(axes: Axes, drawn: pd.DataFrame) -> None:
     for method, look in NOISES.items():
         part = where(drawn, method=method).sort_values("x")
-        axes.bar(part["x"], part["value"], width=float(np.diff(part["x"]).min()), color=look["color"], alpha=0.35,
-                 linewidth=0)  # fmt: skip
+        axes.bar(
+            part["x"],
+            part["value"],
+            width=float(np.diff(part["x"]).min()),
+            color=look["color"],
+            alpha=0.35,
+            linewidth=0,
+        )
 
 
 class Figure2(PaperFigure):
@@ -126,9 +151,12 @@ class Figure2(PaperFigure):
     title = "Figure 2. Density of recycled noise"
     name = "figure2"
     caption = (
-        "(a) Density of the recycled Gaussian noise and of the Gaussian mechanism with the same stated budget. (b) "
-        "Histogram of draws from the literal loop (shaded) and the density in each bin (lines). The panel gives, for "
-        "each, the probability of lying within the bound θ and the standard deviation, and the exact δ of the recycled "
+        "(a) Density of the recycled Gaussian noise and of the Gaussian mechanism with the same "
+        "stated budget. (b) "
+        "Histogram of draws from the literal loop (shaded) and the density in each bin (lines). "
+        "The panel gives, for "
+        "each, the probability of lying within the bound θ and the standard deviation, and the "
+        "exact δ of the recycled "
         f"noise at the stated ε. {OURS}sensitivity 1."
     )
     experiments = ("brdp_noise",)
@@ -137,36 +165,74 @@ class Figure2(PaperFigure):
         density, drawn = where(frame, topic="density"), where(frame, topic="histogram")
         summary = where(frame, topic="summary").set_index(["method", "quantity"])
         budget, reach = summary.iloc[0], 3.2 * frame["scale"].max()
-        lines = [f"ε = {budget['epsilon']:g}, δ = {scientific(budget['delta'])}, θ = {budget['bound']:g}"]
+        lines = [
+            f"ε = {budget['epsilon']:g}, δ = {scientific(budget['delta'])}, θ = {budget['bound']:g}"
+        ]
         for method, name in (("gau_dp", "Gaussian"), ("gau_br", "recycled")):
             share, sd = (summary["value"][method, quantity] for quantity in ("acceptance", "sd"))
             lines.append(f"{name}: {share:.3f} within θ, SD {sd:.2f}")
         lines.append(f"recycled: exact δ = {scientific(summary['exact_delta']['gau_br', 'sd'])}")
-        law = curves(drawn, "x", "law", by="method", styles=NOISES, drawstyle="steps-mid", linewidth=0.9, label="_")
-        return draw([
-            Panel("density", [curves(density, "x", "law", by="method", styles=NOISES), _whole_ticks],
-                  {"ylabel": "density"}, "upper left"),
-            Panel("draws (shaded) and density",
-                  [partial(_bars, drawn=drawn), law, remark("\n".join(lines)), _whole_ticks],
-                  {"ylabel": "share of the draws / width"}),
-        ], columns=2, width=6.8, height=2.8, xlabel="noise", xlim=(-reach, reach),
-            ylim=(0, 1.45 * density["law"].max())), frame  # fmt: skip
+        law = curves(
+            drawn,
+            "x",
+            "law",
+            by="method",
+            styles=NOISES,
+            drawstyle="steps-mid",
+            linewidth=0.9,
+            label="_",
+        )
+        return draw(
+            [
+                Panel(
+                    "density",
+                    [curves(density, "x", "law", by="method", styles=NOISES), _whole_ticks],
+                    {"ylabel": "density"},
+                    "upper left",
+                ),
+                Panel(
+                    "draws (shaded) and density",
+                    [partial(_bars, drawn=drawn), law, remark("\n".join(lines)), _whole_ticks],
+                    {"ylabel": "share of the draws / width"},
+                ),
+            ],
+            columns=2,
+            width=6.8,
+            height=2.8,
+            xlabel="noise",
+            xlim=(-reach, reach),
+            ylim=(0, 1.45 * density["law"].max()),
+        ), frame
 
 
 def _whole_ticks(axes: Axes) -> None:
     axes.locator_params(axis="x", nbins=8, integer=True, steps=[1, 2, 5, 10])
 
 
-def _over_ratio(parts: Mapping[str, pd.DataFrame], x: str, y: str, styles: Looks, recycled: Looks,
-                lowest: float) -> list[Panel]:  # fmt: skip
-    """Return a panel of each part, and below it the exact delta over the stated one, cut off at `lowest`."""
+def _over_ratio(
+    parts: Mapping[str, pd.DataFrame], x: str, y: str, styles: Looks, recycled: Looks, lowest: float
+) -> list[Panel]:
+    """Return a panel of each part, and below it the exact delta over the stated one, cut off at
+    `lowest`."""
     label = {"ylabel": "recycling rate q" if y == "rate" else y, "ylim": (0, 1)}
-    limits = {"ylabel": "exact / stated δ", "yscale": "log", "ylim": (lowest, 1e6),
-              "yticks": np.geomspace(lowest, 1, 5)}  # fmt: skip
+    limits = {
+        "ylabel": "exact / stated δ",
+        "yscale": "log",
+        "ylim": (lowest, 1e6),
+        "yticks": np.geomspace(lowest, 1, 5),
+    }
     draw = partial(curves, x=x, by="method", marker="", nested=0.5)
-    ratios = [part.assign(ratio=(part["exact_delta"] / part["delta"]).clip(lowest**2)) for part in parts.values()]
-    return [*(Panel(name, [draw(part, y=y, styles=styles)], label) for name, part in parts.items()),
-            *(Panel("exact / stated δ", [_above, draw(part, y="ratio", styles=recycled)], limits) for part in ratios)]
+    ratios = [
+        part.assign(ratio=(part["exact_delta"] / part["delta"]).clip(lowest**2))
+        for part in parts.values()
+    ]
+    return [
+        *(Panel(name, [draw(part, y=y, styles=styles)], label) for name, part in parts.items()),
+        *(
+            Panel("exact / stated δ", [_above, draw(part, y="ratio", styles=recycled)], limits)
+            for part in ratios
+        ),
+    ]
 
 
 def _above(axes: Axes) -> None:
@@ -179,18 +245,30 @@ class Figure3(PaperFigure):
     title = "Figure 3. Recycling rate of the baseline and the optimal approach"
     name = "figure3"
     caption = (
-        "Top: recycling rate q against the ε that the Gaussian kernel spends, by Theorem 2, by Algorithm 1, and the "
-        "largest that the exact privacy profile allows. Bottom: exact δ of the release over the stated δ; the "
-        f"guarantee fails where a curve enters the shaded region. Ratios below 1e-40 are cut. {OURS}the three values "
+        "Top: recycling rate q against the ε that the Gaussian kernel spends, by Theorem 2, by "
+        "Algorithm 1, and the "
+        "largest that the exact privacy profile allows. Bottom: exact δ of the release over the "
+        "stated δ; the "
+        "guarantee fails where a curve enters the shaded region. Ratios below 1e-40 are cut. "
+        f"{OURS}the three values "
         "of δ."
     )
     experiments = ("brdp_rates",)
 
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
-        parts = {f"δ = {scientific(-key)}": part for key, part in frame.groupby(-frame["delta"].astype(float))}
+        parts = {
+            f"δ = {scientific(-key)}": part
+            for key, part in frame.groupby(-frame["delta"].astype(float))
+        }
         panels = _over_ratio(parts, "epsilon_y", "rate", RATES, RATES, 1e-40)
-        return draw(panels, columns=len(parts), height=2.0, grid={"sharex": True, "sharey": "row"},
-                    xlabel="ε of the kernel, $ε_y$", xlim=(0, frame["epsilon"].iloc[0])), frame  # fmt: skip
+        return draw(
+            panels,
+            columns=len(parts),
+            height=2.0,
+            grid={"sharex": True, "sharey": "row"},
+            xlabel="ε of the kernel, $ε_y$",
+            xlim=(0, frame["epsilon"].iloc[0]),
+        ), frame
 
 
 class Figure4(PaperFigure):
@@ -199,10 +277,14 @@ class Figure4(PaperFigure):
     title = "Figure 4. Acceptance rate of Gaussian noise, plain and recycled"
     name = "figure4"
     caption = (
-        "Top: probability that the noise lies within the bound 1 (acceptance), for sensitivity 1 and 5: plain noise, "
-        "the paper's recyclers, the best recyclers by exact accounting, and the most that any symmetric unimodal "
-        "noise can attain (a linear programme, certified from above). Bottom: exact δ of the paper's recyclers over "
-        f"the stated δ; the guarantee fails in the shaded region. Curves that coincide are nested. {OURS}δ and the "
+        "Top: probability that the noise lies within the bound 1 (acceptance), for sensitivity 1 "
+        "and 5: plain noise, "
+        "the paper's recyclers, the best recyclers by exact accounting, and the most that any "
+        "symmetric unimodal "
+        "noise can attain (a linear programme, certified from above). Bottom: exact δ of the "
+        "paper's recyclers over "
+        "the stated δ; the guarantee fails in the shaded region. Curves that coincide are nested. "
+        f"{OURS}δ and the "
         "range of ε."
     )
     experiments = ("brdp_acceptance",)
@@ -212,8 +294,15 @@ class Figure4(PaperFigure):
         recycled = {method: STYLES[method] for method in ("gau_br", "lap_br")}
         panels = _over_ratio(parts, "epsilon", "acceptance", STYLES, recycled, 1e-20)
         grid = {"sharex": True, "sharey": "row", "height_ratios": (2, 1)}
-        return draw(panels, columns=len(parts), width=6.8, height=2.4, grid=grid, xlabel="ε",
-                    xlim=(0, frame["epsilon"].max())), frame  # fmt: skip
+        return draw(
+            panels,
+            columns=len(parts),
+            width=6.8,
+            height=2.4,
+            grid=grid,
+            xlabel="ε",
+            xlim=(0, frame["epsilon"].max()),
+        ), frame
 
 
 class Figure5(PaperFigure):
@@ -222,10 +311,14 @@ class Figure5(PaperFigure):
     title = "Figure 5. Composed loss of plain and recycled noise"
     name = "figure5"
     caption = (
-        "ε at δ after T releases, over that of plain noise with the same kernel (exact): of recycled noise by Theorem "
-        "3 and exactly, where each release alone has ε = 1, and of the recycler that spends on one release all that "
-        "exact accounting allows. Below 1 recycling leaks less than plain noise. Bands reach from the lower to the "
-        "upper end of exact accounting; most are narrower than the line. For Laplace noise recycling gains nothing in "
+        "ε at δ after T releases, over that of plain noise with the same kernel (exact): of "
+        "recycled noise by Theorem "
+        "3 and exactly, where each release alone has ε = 1, and of the recycler that spends on one "
+        "release all that "
+        "exact accounting allows. Below 1 recycling leaks less than plain noise. Bands reach from "
+        "the lower to the "
+        "upper end of exact accounting; most are narrower than the line. For Laplace noise "
+        "recycling gains nothing in "
         f"one release, so that no best recycler is drawn. {OURS}δ and the range of T."
     )
     experiments = ("brdp_composition",)
@@ -233,18 +326,38 @@ class Figure5(PaperFigure):
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
         plain = where(frame, variant="rigorous", method="dp")[["kernel", "n_compositions", "upper"]]
         shown = frame.merge(plain.rename(columns={"upper": "plain"}))
-        shown = shown.assign(low=shown["lower"] / shown["plain"], high=shown["upper"] / shown["plain"])
+        shown = shown.assign(
+            low=shown["lower"] / shown["plain"], high=shown["upper"] / shown["plain"]
+        )
         panels, key = [], ("variant", "method")
-        ends = line([], [], color="#999999", alpha=0.3, linewidth=6, label="from lower to upper end")
+        ends = line(
+            [], [], color="#999999", alpha=0.3, linewidth=6, label="from lower to upper end"
+        )
         for kernel, (name, _) in KERNELS.items():
             part = where(shown, kernel=kernel)
             one = where(part, method="br").iloc[0]
-            said = (f"one release, ε = {one['epsilon']:g}:\nstated δ = {scientific(one['delta'])}\n"
-                    f"exact δ = {scientific(one['exact_delta'])}")  # fmt: skip
-            drawn = curves(part, "n_compositions", "high", by=key, styles=COMPOSED, band=("low", "high"), nested=0.8)
+            said = (
+                f"one release, ε = {one['epsilon']:g}:\nstated δ = {scientific(one['delta'])}\n"
+                f"exact δ = {scientific(one['exact_delta'])}"
+            )
+            drawn = curves(
+                part,
+                "n_compositions",
+                "high",
+                by=key,
+                styles=COMPOSED,
+                band=("low", "high"),
+                nested=0.8,
+            )
             panels.append(Panel(name, [drawn, ends, remark(said, "upper left")]))
-        return draw(panels, columns=2, height=2.8, xscale="log", xlabel="releases T",
-                    ylabel="ε after T releases / that of plain noise"), frame  # fmt: skip
+        return draw(
+            panels,
+            columns=2,
+            height=2.8,
+            xscale="log",
+            xlabel="releases T",
+            ylabel="ε after T releases / that of plain noise",
+        ), frame
 
 
 class Figure6(PaperFigure):
@@ -253,12 +366,18 @@ class Figure6(PaperFigure):
     title = "Figure 6. Subsampling under different mechanisms"
     name = "figure6"
     caption = (
-        "Algorithm 4 for a sum, an average and a count: sampling rate, probability that the error of sampling and "
-        "noise together lies within the bound, and exact δ over the stated one (the guarantee fails in the shaded "
-        "region). Circles: as in the paper, calibrated to the sensitivity at p = 1 and maximising Equation 13, with q "
-        "and 1 - q exchanged, as it must be. Diamonds: calibrated to the sensitivity D / p that the statistic has, "
-        "and maximising the true acceptance; sampling then never pays. The paper's standard deviation of the values, "
-        f"10, is more than values in a range of 1 can have. {OURS}D = 1 (sum, count) and 22 / |X| (average), bounds 3 "
+        "Algorithm 4 for a sum, an average and a count: sampling rate, probability that the error "
+        "of sampling and "
+        "noise together lies within the bound, and exact δ over the stated one (the guarantee "
+        "fails in the shaded "
+        "region). Circles: as in the paper, calibrated to the sensitivity at p = 1 and maximising "
+        "Equation 13, with q "
+        "and 1 - q exchanged, as it must be. Diamonds: calibrated to the sensitivity D / p that "
+        "the statistic has, "
+        "and maximising the true acceptance; sampling then never pays. The paper's standard "
+        "deviation of the values, "
+        f"10, is more than values in a range of 1 can have. {OURS}D = 1 (sum, count) and 22 / |X| "
+        "(average), bounds 3 "
         "and 0.3, |X|."
     )
     experiments = ("brdp_sampling",)
@@ -266,25 +385,59 @@ class Figure6(PaperFigure):
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
         frame = frame.assign(ratio=frame["exact_delta"] / frame["delta"])
         ratios = frame.loc[frame["rule"].isin([*SAMPLED]), "ratio"].clip(0.1)
-        texts = {"sampling_rate": "sampling rate", "acceptance": "acceptance", "ratio": "exact / stated δ"}
+        texts = {
+            "sampling_rate": "sampling rate",
+            "acceptance": "acceptance",
+            "ratio": "exact / stated δ",
+        }
         share: dict[str, Any] = {"ylim": (0, 1)}
-        limits = {"sampling_rate": share, "acceptance": share,
-                  "ratio": {"yscale": "log", "ylim": (0.5 * ratios.min(), 3 * ratios.max())}}  # fmt: skip
+        limits = {
+            "sampling_rate": share,
+            "acceptance": share,
+            "ratio": {"yscale": "log", "ylim": (0.5 * ratios.min(), 3 * ratios.max())},
+        }
         panels = [
-            Panel(f"{query}: {text}", [
-                *([_above] if column == "ratio" else []),
-                curves(where(frame, query=key), "n", column, by="rule", styles=SAMPLED, markevery=1, nested=1.6),
-            ], {"ylabel": text, **limits[column]})
-            for column, text in texts.items() for key, query in QUERIES.items()
-        ]  # fmt: skip
-        return draw(panels, width=7.2, height=1.75, xscale="log", xlabel="records |X|",
-                    grid={"sharex": True, "sharey": "row"}), frame  # fmt: skip
+            Panel(
+                f"{query}: {text}",
+                [
+                    *([_above] if column == "ratio" else []),
+                    curves(
+                        where(frame, query=key),
+                        "n",
+                        column,
+                        by="rule",
+                        styles=SAMPLED,
+                        markevery=1,
+                        nested=1.6,
+                    ),
+                ],
+                {"ylabel": text, **limits[column]},
+            )
+            for column, text in texts.items()
+            for key, query in QUERIES.items()
+        ]
+        return draw(
+            panels,
+            width=7.2,
+            height=1.75,
+            xscale="log",
+            xlabel="records |X|",
+            grid={"sharex": True, "sharey": "row"},
+        ), frame
 
 
 def _boxes(axes: Axes, part: pd.DataFrame) -> None:
     part = part.set_index("method").loc[list(METHODS)]
-    ends = {"whislo": "low_whisker", "q1": "low_box", "med": "median", "q3": "high_box", "whishi": "high_whisker"}
-    stats = [{name: row[column] for name, column in ends.items()} for row in part.to_dict("records")]
+    ends = {
+        "whislo": "low_whisker",
+        "q1": "low_box",
+        "med": "median",
+        "q3": "high_box",
+        "whishi": "high_whisker",
+    }
+    stats = [
+        {name: row[column] for name, column in ends.items()} for row in part.to_dict("records")
+    ]
     made = axes.bxp(stats, showfliers=False, patch_artist=True, widths=0.55)
     for box, median, method in zip(made["boxes"], made["medians"], METHODS, strict=True):
         box.set(facecolor=STYLES[method]["color"], alpha=0.6, linewidth=0.6)
@@ -292,16 +445,30 @@ def _boxes(axes: Axes, part: pd.DataFrame) -> None:
     theta = float(part["bound"].iloc[0])
     for bound in (-theta, theta):
         axes.axhline(bound, color="#B00020", linewidth=0.7, linestyle=(0, (4, 2)))
-    labels = [f"{SHORT[method].replace('SMP-', 'SMP-' + chr(10))}" + chr(10) * (not method.endswith("smp"))
-              + f"\n{part['drawn'][method]:.3f}\n{scientific(float(part['exact_delta'][method]))}"
-              for method in METHODS]  # fmt: skip
+    labels = [
+        f"{SHORT[method].replace('SMP-', 'SMP-' + chr(10))}"
+        + chr(10) * (not method.endswith("smp"))
+        + f"\n{part['drawn'][method]:.3f}\n{scientific(float(part['exact_delta'][method]))}"
+        for method in METHODS
+    ]
     axes.set_xticks(range(1, len(METHODS) + 1), labels, fontsize=6.5)
-    axes.annotate("\n\nwithin θ\nexact δ", (0, 0), xytext=(-4, -5.5), xycoords="axes fraction", fontsize=6.5,
-                  textcoords="offset points", ha="right", va="top", annotation_clip=False)  # fmt: skip
+    axes.annotate(
+        "\n\nwithin θ\nexact δ",
+        (0, 0),
+        xytext=(-4, -5.5),
+        xycoords="axes fraction",
+        fontsize=6.5,
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        annotation_clip=False,
+    )
     top = max(1.15 * theta, 1.1 * float(part["high_whisker"].max()))
     # linear within the bound, so that the box of the best and of the worst method can both be seen
     axes.set_yscale("symlog", linthresh=theta)
-    decades = [10.0**k for k in range(math.ceil(math.log10(3 * theta)), math.ceil(math.log10(2 * top)))]
+    decades = [
+        10.0**k for k in range(math.ceil(math.log10(3 * theta)), math.ceil(math.log10(2 * top)))
+    ]
     axes.set_yticks([*(-place for place in reversed(decades)), -theta, 0, theta, *decades])
     axes.yaxis.set_major_formatter("{x:g}")
     axes.minorticks_off()
@@ -314,8 +481,13 @@ def _exceeded(axes: Axes, part: pd.DataFrame) -> None:
     worst = part.groupby("method")["exact_delta"].max()
     named = [method for method in METHODS if worst[method] > 1.01 * part["delta"].iloc[0]]
     for place, method in enumerate(named):
-        axes.text(0.03, 0.93 - 0.085 * place, f"{SHORT[method]}: δ up to {scientific(worst[method])}", fontsize=7,
-                  transform=axes.transAxes)  # fmt: skip
+        axes.text(
+            0.03,
+            0.93 - 0.085 * place,
+            f"{SHORT[method]}: δ up to {scientific(worst[method])}",
+            fontsize=7,
+            transform=axes.transAxes,
+        )
     axes.spines["left"].set_bounds(0, 1)
     axes.grid(axis="x", visible=False)
 
@@ -324,21 +496,44 @@ class Answers(PaperFigure):
     """Boxes of drawn answers, curves of acceptance."""
 
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
-        curve = {"xlabel": "ε", "xscale": "log", "ylabel": "acceptance", "ylim": (0, 1.45),
-                 "yticks": [0, 0.25, 0.5, 0.75, 1]}  # fmt: skip
+        curve = {
+            "xlabel": "ε",
+            "xscale": "log",
+            "ylabel": "acceptance",
+            "ylim": (0, 1.45),
+            "yticks": [0, 0.25, 0.5, 0.75, 1],
+        }
         styles = {method: {**STYLES[method], "label": SHORT[method]} for method in METHODS}
         panels = []
         for letter, part in frame.groupby("panel"):
             first = part.iloc[0]
-            text = f"({letter}) {QUERIES[first['query']]}, D = {first['sensitivity']:g}, θ = {first['bound']:g}"
+            text = (
+                f"({letter}) {QUERIES[first['query']]}, D = {first['sensitivity']:g}, θ = "
+                f"{first['bound']:g}"
+            )
             if first["view"] == "box":
-                panels.append(Panel(f"{text}, ε = {first['epsilon']:g}", [partial(_boxes, part=part)],
-                                    {"ylabel": "error of the answer"}))  # fmt: skip
+                panels.append(
+                    Panel(
+                        f"{text}, ε = {first['epsilon']:g}",
+                        [partial(_boxes, part=part)],
+                        {"ylabel": "error of the answer"},
+                    )
+                )
             else:
-                drawn = curves(part, "epsilon", "acceptance", by="method", styles=styles, markevery=1, markersize=2.5,
-                               nested=0.6)
+                drawn = curves(
+                    part,
+                    "epsilon",
+                    "acceptance",
+                    by="method",
+                    styles=styles,
+                    markevery=1,
+                    markersize=2.5,
+                    nested=0.6,
+                )
                 panels.append(Panel(text, [drawn, partial(_exceeded, part=part)], curve))
-        figure = draw(panels, columns=2, width=7.2, height=2.5, letters=False, grid={"width_ratios": (1.5, 1)})
+        figure = draw(
+            panels, columns=2, width=7.2, height=2.5, letters=False, grid={"width_ratios": (1.5, 1)}
+        )
         return figure, frame.drop(columns=["replicate", "data"], errors="ignore")
 
 
@@ -349,12 +544,18 @@ class Figure7(Answers):
     name = "figure7"
     experiments = ("brdp_adult",)
     caption = (
-        "Six methods on subsets of 1,000 Adult records (capital gain in 1000 dollars, clipped to [0, 22] or [0, 12]; "
-        "count: gain above 0). Left: errors of 1,000 answers for each subset; boxes hold 50 %, whiskers 95 %. The "
-        "axis is linear within the bound θ (dashed) and logarithmic beyond. Below: the share of the answers within "
-        "the bound and the δ that the release really has at the stated ε. Right: acceptance against ε, and the "
-        "largest exact δ along the curve where it exceeds the stated one. Where the acceptance of a sampled method "
-        f"collapses, Equation 13 has sent its sampling rate to the lower end. {OURS}the attribute and the range of ε."
+        "Six methods on subsets of 1,000 Adult records (capital gain in 1000 dollars, clipped to "
+        "[0, 22] or [0, 12]; "
+        "count: gain above 0). Left: errors of 1,000 answers for each subset; boxes hold 50 %, "
+        "whiskers 95 %. The "
+        "axis is linear within the bound θ (dashed) and logarithmic beyond. Below: the share of "
+        "the answers within "
+        "the bound and the δ that the release really has at the stated ε. Right: acceptance "
+        "against ε, and the "
+        "largest exact δ along the curve where it exceeds the stated one. Where the acceptance of "
+        "a sampled method "
+        f"collapses, Equation 13 has sent its sampling rate to the lower end. {OURS}the attribute "
+        "and the range of ε."
     )
 
 
@@ -365,9 +566,12 @@ class Figure8(Answers):
     name = "figure8"
     experiments = ("brdp_gowalla",)
     caption = (
-        "As Figure 7, on check-ins of Gowalla (days from a user's first to last check-in, clipped to [0, 22] or [0, "
-        "12]; count: more than 150 days). Where the full file cannot be obtained, the users of one city stand in for "
-        f"it (seven subsets of 1,000), and the figure says so. {OURS}the attribute and the range of ε."
+        "As Figure 7, on check-ins of Gowalla (days from a user's first to last check-in, clipped "
+        "to [0, 22] or [0, "
+        "12]; count: more than 150 days). Where the full file cannot be obtained, the users of one "
+        "city stand in for "
+        f"it (seven subsets of 1,000), and the figure says so. {OURS}the attribute and the range "
+        "of ε."
     )
 
 
@@ -383,32 +587,58 @@ class RecyclingMap(PaperFigure):
     title = "Where recycling pays: gain over the best plain noise"
     name = "recycling_map"
     caption = (
-        "Acceptance of the best recycled noise over that of the best plain noise (Gaussian or Laplace) when all T "
-        "releases together satisfy (ε, δ = 1e-5), by proved accounting. Letters name the best: Gaussian (G), Laplace "
-        "(L), recycled Gaussian (rG) or recycled Laplace (rL); where recycling gains less than 0.1 %, the plain noise. "
-        "The last panel has, for one release, the most that any symmetric unimodal noise can attain over the best of "
+        "Acceptance of the best recycled noise over that of the best plain noise (Gaussian or "
+        "Laplace) when all T "
+        "releases together satisfy (ε, δ = 1e-5), by proved accounting. Letters name the best: "
+        "Gaussian (G), Laplace "
+        "(L), recycled Gaussian (rG) or recycled Laplace (rL); where recycling gains less than 0.1 "
+        "%, the plain noise. "
+        "The last panel has, for one release, the most that any symmetric unimodal noise can "
+        "attain over the best of "
         "these four."
     )
     experiments = ("brdp_map",)
 
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
         frame = where(frame, topic="map").reset_index(drop=True)
-        wide = frame.pivot_table(index=["n_compositions", "epsilon", "bound"], columns="method", values="acceptance")
+        wide = frame.pivot_table(
+            index=["n_compositions", "epsilon", "bound"], columns="method", values="acceptance"
+        )
         gain = wide[RECYCLED].max(axis=1) / wide[PLAIN].max(axis=1)
-        best = wide[RECYCLED].idxmax(axis=1).where(gain > 1 + GAIN, wide[PLAIN].idxmax(axis=1)).map(NAMES)
+        best = (
+            wide[RECYCLED]
+            .idxmax(axis=1)
+            .where(gain > 1 + GAIN, wide[PLAIN].idxmax(axis=1))
+            .map(NAMES)
+        )
         times = sorted(frame["n_compositions"].unique())
-        maps = {f"T = {count}: recycled / plain": (gain.xs(count), best.xs(count)) for count in times}
+        maps = {
+            f"T = {count}: recycled / plain": (gain.xs(count), best.xs(count)) for count in times
+        }
         if 1 in times:
             room = (wide["ceiling"] / wide[PLAIN + RECYCLED].max(axis=1)).xs(1)
             maps["T = 1: ceiling / best"] = (room, room.map(lambda value: ""))
         top = max(float(values.max()) for values, _ in maps.values())
 
         def heat(axes: Axes, title: str) -> None:
-            table, marks = maps[title][0].unstack("bound"), maps[title][1].unstack("bound").to_numpy()
-            image = axes.imshow(table, origin="lower", aspect="auto", cmap="viridis", vmin=1, vmax=top)
+            table, marks = (
+                maps[title][0].unstack("bound"),
+                maps[title][1].unstack("bound").to_numpy(),
+            )
+            image = axes.imshow(
+                table, origin="lower", aspect="auto", cmap="viridis", vmin=1, vmax=top
+            )
             for (i, j), value in np.ndenumerate(table.to_numpy()):
                 text, dark = f"{value:.2f}\n{marks[i, j]}".strip(), value < 1 + 0.6 * (top - 1)
-                axes.text(j, i, text, ha="center", va="center", fontsize=7, color="white" if dark else "black")
+                axes.text(
+                    j,
+                    i,
+                    text,
+                    ha="center",
+                    va="center",
+                    fontsize=7,
+                    color="white" if dark else "black",
+                )
             for axis, ticks in ((axes.xaxis, table.columns), (axes.yaxis, table.index)):
                 axis.set_ticks(range(len(ticks)), [f"{tick:g}" for tick in ticks])
             axes.grid(visible=False)
@@ -416,8 +646,14 @@ class RecyclingMap(PaperFigure):
                 axes.figure.colorbar(image, ax=axes, label="ratio of acceptances")
 
         panels = [Panel(title, [partial(heat, title=title)]) for title in maps]
-        return draw(panels, columns=len(maps), width=7.2, height=2.9, xlabel="bound / sensitivity",
-                    ylabel="ε of all releases"), frame  # fmt: skip
+        return draw(
+            panels,
+            columns=len(maps),
+            width=7.2,
+            height=2.9,
+            xlabel="bound / sensitivity",
+            ylabel="ε of all releases",
+        ), frame
 
 
 class Frontier(PaperFigure):
@@ -426,8 +662,10 @@ class Frontier(PaperFigure):
     title = "Acceptance against the number of releases at one total budget"
     name = "frontier"
     caption = (
-        "(a) Largest acceptance of each release when all T together satisfy (ε = 1, δ = 1e-5) and the bound equals the "
-        "sensitivity; kernel and recycling rate are chosen for the composed budget by proved accounting. (b) Recycled "
+        "(a) Largest acceptance of each release when all T together satisfy (ε = 1, δ = 1e-5) and "
+        "the bound equals the "
+        "sensitivity; kernel and recycling rate are chosen for the composed budget by proved "
+        "accounting. (b) Recycled "
         "over plain noise of the same kernel."
     )
     experiments = ("brdp_map",)
@@ -435,17 +673,42 @@ class Frontier(PaperFigure):
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
         frame = where(frame, topic="frontier").reset_index(drop=True)
         wide = frame.pivot_table(index="n_compositions", columns="method", values="acceptance")
-        gains = pd.DataFrame({kernel: wide[f"{kernel}_best"] / wide[f"{kernel}_dp"] for kernel in KERNELS})
+        gains = pd.DataFrame(
+            {kernel: wide[f"{kernel}_best"] / wide[f"{kernel}_dp"] for kernel in KERNELS}
+        )
         gains = gains.reset_index().melt("n_compositions", var_name="kernel", value_name="gain")
-        styles = {kernel: style(name, colour, "-", "D") for kernel, (name, colour) in KERNELS.items()}
-        accepted = [curves(frame, "n_compositions", "acceptance", by="method", markevery=1, nested=1.6,
-                           styles={method: STYLES[method] for method in pair})
-                    for pair in zip(PLAIN, RECYCLED, strict=True)]  # fmt: skip
+        styles = {
+            kernel: style(name, colour, "-", "D") for kernel, (name, colour) in KERNELS.items()
+        }
+        accepted = [
+            curves(
+                frame,
+                "n_compositions",
+                "acceptance",
+                by="method",
+                markevery=1,
+                nested=1.6,
+                styles={method: STYLES[method] for method in pair},
+            )
+            for pair in zip(PLAIN, RECYCLED, strict=True)
+        ]
         gained = curves(gains, "n_compositions", "gain", by="kernel", styles=styles, markevery=1)
-        return draw([
-            Panel("acceptance", accepted, {"ylabel": "acceptance", "yscale": "log"}, "best"),
-            Panel("gain by recycling", [gained], {"ylabel": "acceptance, recycled / plain"}, "best"),
-        ], columns=2, width=6.8, height=2.9, xscale="log", xlabel="releases T"), frame  # fmt: skip
+        return draw(
+            [
+                Panel("acceptance", accepted, {"ylabel": "acceptance", "yscale": "log"}, "best"),
+                Panel(
+                    "gain by recycling",
+                    [gained],
+                    {"ylabel": "acceptance, recycled / plain"},
+                    "best",
+                ),
+            ],
+            columns=2,
+            width=6.8,
+            height=2.9,
+            xscale="log",
+            xlabel="releases T",
+        ), frame
 
 
 class RecycledAudit(PaperFigure):
@@ -454,32 +717,75 @@ class RecycledAudit(PaperFigure):
     title = "Audit of Algorithm 1 by draws"
     name = "audit"
     caption = (
-        "δ of recycled noise with the parameters of Algorithm 1, estimated from draws of the literal loop on two "
-        "neighbouring data sets, next to the exact δ and the δ that was asked for. Intervals are Clopper-Pearson's; "
-        "each end is missed with probability at most 0.1 %. A lower end above the stated δ refutes the guarantee by "
+        "δ of recycled noise with the parameters of Algorithm 1, estimated from draws of the "
+        "literal loop on two "
+        "neighbouring data sets, next to the exact δ and the δ that was asked for. Intervals are "
+        "Clopper-Pearson's; "
+        "each end is missed with probability at most 0.1 %. A lower end above the stated δ refutes "
+        "the guarantee by "
         "experiment."
     )
     experiments = ("brdp_audit",)
 
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
         refuted, places = frame["lower"] > frame["claimed"], np.arange(len(frame))
-        shown = frame.assign(place=places, refuted=refuted, middle=frame["estimate"].clip(1e-12),
-                             lower=frame["lower"].clip(1e-12))  # fmt: skip
-        cases = [f"{KERNELS[case['kernel']][0].split()[0]}\nε = {case['epsilon']:g}\n$ε_y$ = {case['epsilon_y']:g}\n"
-                 f"θ = {case['bound']:g}" for case in frame.to_dict("records")]  # fmt: skip
-        looks = {True: style("estimate: guarantee refuted", LAPLACE, "none", "o"),
-                 False: style("estimate: not refuted", GAUSSIAN, "none", "s")}  # fmt: skip
-        intervals = curves(shown, "place", "middle", by="refuted", styles=looks, bars=("lower", "upper"), markevery=1)
+        shown = frame.assign(
+            place=places,
+            refuted=refuted,
+            middle=frame["estimate"].clip(1e-12),
+            lower=frame["lower"].clip(1e-12),
+        )
+        cases = [
+            f"{KERNELS[case['kernel']][0].split()[0]}\nε = {case['epsilon']:g}\n$ε_y$ = "
+            f"{case['epsilon_y']:g}\n"
+            f"θ = {case['bound']:g}"
+            for case in frame.to_dict("records")
+        ]
+        looks = {
+            True: style("estimate: guarantee refuted", LAPLACE, "none", "o"),
+            False: style("estimate: not refuted", GAUSSIAN, "none", "s"),
+        }
+        intervals = curves(
+            shown,
+            "place",
+            "middle",
+            by="refuted",
+            styles=looks,
+            bars=("lower", "upper"),
+            markevery=1,
+        )
 
         def deltas(axes: Axes) -> None:
-            axes.hlines(frame["exact"], places - 0.2, places + 0.2, color="black", linewidth=0.9, label="exact δ")
-            axes.hlines(frame["claimed"], places - 0.35, places + 0.35, color="black", linewidth=0.9,
-                        linestyle=DASHED, label="stated δ")  # fmt: skip
+            axes.hlines(
+                frame["exact"],
+                places - 0.2,
+                places + 0.2,
+                color="black",
+                linewidth=0.9,
+                label="exact δ",
+            )
+            axes.hlines(
+                frame["claimed"],
+                places - 0.35,
+                places + 0.35,
+                color="black",
+                linewidth=0.9,
+                linestyle=DASHED,
+                label="stated δ",
+            )
             axes.set_xticks(places, cases, fontsize=7)
             axes.grid(axis="x", visible=False)
 
-        said = (f"{refuted.sum()} of {len(frame)} guarantees refuted\n"
-                f"{frame['draws'].iloc[0]:,.0f} draws for each data set")  # fmt: skip
-        figure = draw([Panel("", [intervals, deltas, remark(said)])], width=5.6, height=2.8, ylabel="δ at ε",
-                      xlim=(-0.6, len(frame) - 0.4), yscale="log")  # fmt: skip
+        said = (
+            f"{refuted.sum()} of {len(frame)} guarantees refuted\n"
+            f"{frame['draws'].iloc[0]:,.0f} draws for each data set"
+        )
+        figure = draw(
+            [Panel("", [intervals, deltas, remark(said)])],
+            width=5.6,
+            height=2.8,
+            ylabel="δ at ε",
+            xlim=(-0.6, len(frame) - 0.4),
+            yscale="log",
+        )
         return figure, frame.drop(columns=["data"], errors="ignore")

@@ -1,4 +1,5 @@
-"""The releases that are compared at one budget: plain noise, the paper's recycler, the best one by exact accounting."""
+"""The releases that are compared at one budget: plain noise, the paper's recycler, the best one by
+exact accounting."""
 
 from __future__ import annotations
 
@@ -9,21 +10,37 @@ from dpsub.recycling import GaussianKernel, LaplaceKernel, paper
 from dpsub.recycling.ceiling import ceiling
 from dpsub.recycling.choice import Choice, best_recycler, plain_noise
 from dpsub.recycling.law import Recycled
-from dpsub.recycling.sampled import Query, SampledChoice, algorithm4, inner_budget, sampled_delta, total_acceptance
+from dpsub.recycling.sampled import (
+    Query,
+    SampledChoice,
+    algorithm4,
+    inner_budget,
+    sampled_delta,
+    total_acceptance,
+)
 from dpsub.reproduce.settings import Closed, Delta
 
-FAMILIES: dict[str, type[GaussianKernel] | type[LaplaceKernel]] = {"gau": GaussianKernel, "lap": LaplaceKernel}
+FAMILIES: dict[str, type[GaussianKernel] | type[LaplaceKernel]] = {
+    "gau": GaussianKernel,
+    "lap": LaplaceKernel,
+}
 STATED = ("gau_dp", "lap_dp", "gau_br", "lap_br")
 SHORT: dict[Any, str] = {
-    "gau_dp": "Gau-DP", "lap_dp": "Lap-DP", "gau_br": "Gau-BRDP", "lap_br": "Lap-BRDP", "gau_smp": "SMP-Gau-BRDP",
-    "lap_smp": "SMP-Lap-BRDP", "lap_low": "Lap-BRDP, low split",
-}  # fmt: skip
+    "gau_dp": "Gau-DP",
+    "lap_dp": "Lap-DP",
+    "gau_br": "Gau-BRDP",
+    "lap_br": "Lap-BRDP",
+    "gau_smp": "SMP-Gau-BRDP",
+    "lap_smp": "SMP-Lap-BRDP",
+    "lap_low": "Lap-BRDP, low split",
+}
 """The paper's names of methods."""
 METHODS = tuple(method for method in SHORT if method != "lap_low")
 
 
 class Budget(Closed):
-    """Budget of one release, sensitivity D of its query, and the bound theta within which the noise is wanted."""
+    """Budget of one release, sensitivity D of its query, and the bound theta within which the noise
+    is wanted."""
 
     sensitivity: Amount = 1
     bound: Amount = 1
@@ -34,7 +51,12 @@ class Budget(Closed):
     def of(cls, settings: object, **changes: float) -> Budget:
         """Return the budget that settings (and changes) give by these names."""
         names = Budget.model_fields
-        return Budget(**{name: changes[name] if name in changes else getattr(settings, name) for name in names})
+        return Budget(
+            **{
+                name: changes[name] if name in changes else getattr(settings, name)
+                for name in names
+            }
+        )
 
     @property
     def fields(self) -> dict[str, float]:
@@ -42,23 +64,30 @@ class Budget(Closed):
         return {name: getattr(self, name) for name in Budget.model_fields}
 
     def chosen(self, method: str, times: int = 1) -> Choice:
-        """Return the release of a method: "gau_dp", "lap_br", "gau_best" and so on; of `times` releases together."""
+        """Return the release of a method: "gau_dp", "lap_br", "gau_best" and so on; of `times`
+        releases together."""
         kernel, kind = method.split("_")
         budget = (FAMILIES[kernel], self.epsilon, self.delta, self.bound, self.sensitivity)
         if kind == "br":
             return paper.algorithm2(*budget)
         # one release of recycled Laplace noise gains nothing there but terms of the order of delta
-        useless = kernel == "lap" and times == 1 and (self.bound >= self.sensitivity or self.epsilon <= 1)
+        useless = (
+            kernel == "lap" and times == 1 and (self.bound >= self.sensitivity or self.epsilon <= 1)
+        )
         return (plain_noise if kind == "dp" or useless else best_recycler)(*budget, times)
 
     def calibrated(self, name: str, epsilon: float) -> GaussianKernel | LaplaceKernel:
         """Return the kernel that spends `epsilon` at the budget's delta."""
         return FAMILIES[name].calibrated(epsilon, self.delta, self.sensitivity)
 
-    def recycled(self, kernel: GaussianKernel | LaplaceKernel, rate: float | None = None) -> Recycled:
+    def recycled(
+        self, kernel: GaussianKernel | LaplaceKernel, rate: float | None = None
+    ) -> Recycled:
         """Return the recycled kernel, by default at the rate that Algorithm 1 gives it."""
         if rate is None:
-            rate = paper.algorithm1(kernel, self.epsilon, self.delta, -self.bound, self.bound, self.sensitivity)
+            rate = paper.algorithm1(
+                kernel, self.epsilon, self.delta, -self.bound, self.bound, self.sensitivity
+            )
         return Recycled.within(kernel, rate, self.bound, self.sensitivity)
 
     def algorithm4(self, query: Query, **rule: str) -> SampledChoice:
@@ -79,15 +108,24 @@ def row(method: str, chosen: Choice) -> dict[str, Any]:
     """Return what a record says of one release."""
     law = chosen.law
     return {
-        "method": method, "scale": law.kernel.scale, "epsilon_y": chosen.kernel_epsilon, "rate": law.rate,
-        "acceptance": law.acceptance, "sd": law.sd, "exact_delta": chosen.true_delta,
-    }  # fmt: skip
+        "method": method,
+        "scale": law.kernel.scale,
+        "epsilon_y": chosen.kernel_epsilon,
+        "rate": law.rate,
+        "acceptance": law.acceptance,
+        "sd": law.sd,
+        "exact_delta": chosen.true_delta,
+    }
 
 
 def sampled_row(query: Query, cell: Budget, law: Recycled, sampling_rate: float) -> dict[str, Any]:
     """Return what a release on a sample really does."""
     return {
-        "sampling_rate": sampling_rate, "scale": law.kernel.scale, "rate": law.rate,
+        "sampling_rate": sampling_rate,
+        "scale": law.kernel.scale,
+        "rate": law.rate,
         "acceptance": total_acceptance(law, query.stated_sampling_sd(sampling_rate), cell.bound),
-        "exact_delta": sampled_delta(law, sampling_rate, query.sensitivity(sampling_rate), cell.epsilon),
-    }  # fmt: skip
+        "exact_delta": sampled_delta(
+            law, sampling_rate, query.sensitivity(sampling_rate), cell.epsilon
+        ),
+    }

@@ -24,13 +24,17 @@ class PanelSettings(Closed):
     """One panel of Figures 7 and 8; the range of epsilon is ours."""
 
     panel: Literal["a", "b", "c", "d", "e", "f"] = Field(description="Its letter.")
-    view: Literal["box", "curve"] = Field(description="Boxes of answers at epsilon, or acceptance over epsilons.")
+    view: Literal["box", "curve"] = Field(
+        description="Boxes of answers at epsilon, or acceptance over epsilons."
+    )
     query: QueryName
     clip: Amount
     sensitivity: Amount
     bound: Amount
     epsilon: Amount
-    epsilons: Listed[Amount] = Field((0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2), description="Epsilons of a curve.")
+    epsilons: Listed[Amount] = Field(
+        (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2), description="Epsilons of a curve."
+    )
 
 
 def _panel(*values: Any) -> PanelSettings:
@@ -41,10 +45,16 @@ class QueryAnswers(Group):
     """Answers of six methods on disjoint subsets of one data set: Figures 7 and 8."""
 
     individuals: Number = Field(10_000, description="Individuals drawn.")
-    subsets: Annotated[int, Field(ge=1, le=10_000_000, description="Disjoint subsets of them.")] = 10
+    subsets: Annotated[int, Field(ge=1, le=10_000_000, description="Disjoint subsets of them.")] = (
+        10
+    )
     repeats: Number = Field(1000, description="Answers a subset.")
-    box_mass_pct: Annotated[float, Field(gt=0, lt=100, description="Share of answers in a box.")] = 50
-    whisker_mass_pct: Annotated[float, Field(gt=0, lt=100, description="Share between the whiskers.")] = 95
+    box_mass_pct: Annotated[
+        float, Field(gt=0, lt=100, description="Share of answers in a box.")
+    ] = 50
+    whisker_mass_pct: Annotated[
+        float, Field(gt=0, lt=100, description="Share between the whiskers.")
+    ] = 95
     delta: Delta = 1e-5
     panels: Several[PanelSettings] = Field(
         (
@@ -65,7 +75,8 @@ class QueryAnswers(Group):
 
 
 class Table1(Group):
-    """The question of Table I; sensitivity, bound, delta of a query, and the query that sets the rate are ours."""
+    """The question of Table I; sensitivity, bound, delta of a query, and the query that sets the
+    rate are ours."""
 
     epsilon: Amount = 0.1
     n_compositions: Annotated[int, Field(ge=1, le=10_000_000, description="Releases T.")] = 1000
@@ -81,12 +92,37 @@ class Table1(Group):
         checks.real("low_split", self.low_split, below=self.epsilon)
 
 
-# each name has one type in all experiments; what is neither text nor a whole number is a real number
-TEXT = {"topic", "method", "quantity", "kernel", "conversion", "task", "query", "rule", "panel", "view", "statement",
-        "case"}  # fmt: skip
-WHOLE = {"replicate", "n", "draws", "n_samples", "n_compositions", "n_individuals", "n_subsets", "n_repeats",
-         "n_records", "n_events", "n_attributes"}  # fmt: skip
+# each name has one type in all experiments; what is neither text nor a whole number is a real
+# number
+TEXT = {
+    "topic",
+    "method",
+    "quantity",
+    "kernel",
+    "conversion",
+    "task",
+    "query",
+    "rule",
+    "panel",
+    "view",
+    "statement",
+    "case",
+}
+WHOLE = {
+    "replicate",
+    "n",
+    "draws",
+    "n_samples",
+    "n_compositions",
+    "n_individuals",
+    "n_subsets",
+    "n_repeats",
+    "n_records",
+    "n_events",
+    "n_attributes",
+}
 BUDGET = "sensitivity bound epsilon delta"
 RELEASE = "method scale epsilon_y rate acceptance sd exact_delta"
-"""What a record says of a release: epsilon_y is the kernel's at the same delta, `exact_delta` what the release has."""
+"""What a record says of a release: epsilon_y is the kernel's at the same delta, `exact_delta` what
+the release has."""
 schema = partial(columns, text=TEXT, whole=WHOLE)

@@ -13,8 +13,12 @@ from dpsub.papers.brdp.releases import SHORT
 from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.tables import Column, Part, Table
 
-RATIOS = {"BRDP/DP, lap": ("lap_br", "lap_dp"), "BRDP/DP, gau": ("gau_br", "gau_dp"),
-          "SMP/BRDP, lap": ("lap_smp", "lap_br"), "SMP/BRDP, gau": ("gau_smp", "gau_br")}  # fmt: skip
+RATIOS = {
+    "BRDP/DP, lap": ("lap_br", "lap_dp"),
+    "BRDP/DP, gau": ("gau_br", "gau_dp"),
+    "SMP/BRDP, lap": ("lap_smp", "lap_br"),
+    "SMP/BRDP, gau": ("gau_smp", "gau_br"),
+}
 """Runtimes that the paper's numbers put in proportion."""
 
 
@@ -24,22 +28,36 @@ class Table1(Table):
     title = "Table I. Privacy after 1000 releases"
     name = "table1"
     caption = (
-        "ε after 1000 releases with ε = 0.1 each. As stated: Theorem 3, in closed form for Gaussian kernels and by "
-        "two conversions of Rényi divergences for Laplace kernels. Rigorous: both ends of the exact value. SMP "
-        "methods compose at the inner budget and are amplified once, which is valid only if all queries use the same "
-        "sample; no exact value is given for them. The low-split row is Laplace noise that spends 0.09 on its kernel: "
-        "it matches the printed numbers, and accepts less often than plain Laplace noise. Chosen here, because the "
-        "paper does not state them: sensitivity 1, bound 3, δ = 10⁻⁵ per query, and a count over 1,000 records for "
+        "ε after 1000 releases with ε = 0.1 each. As stated: Theorem 3, in closed form for "
+        "Gaussian kernels and by "
+        "two conversions of Rényi divergences for Laplace kernels. Rigorous: both ends of the "
+        "exact value. SMP "
+        "methods compose at the inner budget and are amplified once, which is valid only if all "
+        "queries use the same "
+        "sample; no exact value is given for them. The low-split row is Laplace noise that spends "
+        "0.09 on its kernel: "
+        "it matches the printed numbers, and accepts less often than plain Laplace noise. Chosen "
+        "here, because the "
+        "paper does not state them: sensitivity 1, bound 3, δ = 10⁻⁵ per query, and a count over "
+        "1,000 records for "
         "the sampling rate."
     )
     keys = ("method", "accountant", "delta")
     words: ClassVar[Mapping[str, Mapping[object, object]]] = {"method": SHORT}
     layout = Layout(panels=("column",), stub=("method", "accountant"), heads=("delta",))
     parts = tuple(
-        Part("brdp_table1", {"epsilon": column}, variants=(variant,), keys={"accountant": "conversion"},
-             note="acceptance {acceptance:.4g}, q {rate:.4g}, p {sampling_rate:.4g}")
-        for variant, column in (("stated", "upper"), ("rigorous", Column("upper", lower="lower", upper="upper")))
-    )  # fmt: skip
+        Part(
+            "brdp_table1",
+            {"epsilon": column},
+            variants=(variant,),
+            keys={"accountant": "conversion"},
+            note="acceptance {acceptance:.4g}, q {rate:.4g}, p {sampling_rate:.4g}",
+        )
+        for variant, column in (
+            ("stated", "upper"),
+            ("rigorous", Column("upper", lower="lower", upper="upper")),
+        )
+    )
 
 
 def slope(group: pd.DataFrame) -> float:
@@ -50,9 +68,12 @@ def slope(group: pd.DataFrame) -> float:
 
 
 def quotients(times: pd.DataFrame) -> pd.DataFrame:
-    """Return the quotients `RATIOS` of seconds for the parameters and Theorem 3 at the largest T."""
+    """Return the quotients `RATIOS` of seconds for the parameters and Theorem 3 at the largest
+    T."""
     last = times.loc[times["task"] == "theorem3", "n_compositions"].max()
-    counted = (times["task"] == "parameters") | ((times["task"] == "theorem3") & (times["n_compositions"] == last))
+    counted = (times["task"] == "parameters") | (
+        (times["task"] == "theorem3") & (times["n_compositions"] == last)
+    )
     whole = times[counted].groupby("method")["seconds"].sum()
     rows = [(name, "stated", whole[top] / whole[bottom]) for name, (top, bottom) in RATIOS.items()]
     return pd.DataFrame(rows, columns=["method", "variant", "quotient"])
@@ -65,8 +86,10 @@ class Table1Times(Table):
     name = "table1_times"
     timed = True
     caption = (
-        "Seconds to choose the parameters of a release, to compute ε by Theorem 3, and to bracket the exact ε, by "
-        "method and number of releases T; slope of log time against log T; and ratios of total run times at T = 1000, "
+        "Seconds to choose the parameters of a release, to compute ε by Theorem 3, and to bracket "
+        "the exact ε, by "
+        "method and number of releases T; slope of log time against log T; and ratios of total run "
+        "times at T = 1000, "
         "to be read next to the printed 5.14, 5.74, 63.8 and 66.6 (the paper states no unit)."
     )
     keys = ("method", "task", "n_compositions")
@@ -85,13 +108,22 @@ class Statements(Table):
     title = "Statements in single cases: claimed and true values"
     name = "statements"
     caption = (
-        "Single cases of the paper's statements: the claimed value (as stated) and the true one (rigorous). T1 mean: "
-        "E exp(-loss), which is 1 for every privacy loss. T1 weight: probability of the shifted loss. P3 and T2: δ "
-        "promised and δ attained by the parameters of Algorithm 2 (or Algorithm 1, where a scale is given) and of "
-        "Theorem 2. Degenerate: δ as the kernel's ε goes to 0. q: δ of one kernel by recycling rate (as stated: "
-        "without recycling). (10): acceptance under the printed objective. A3: the printed loop. R5: terms of Theorem "
-        "3, and those above 10⁻²⁰. P6 and P7: sampling error and acceptance on a sample, compared with simulation."
+        "Single cases of the paper's statements: the claimed value (as stated) and the true one "
+        "(rigorous). T1 mean: "
+        "E exp(-loss), which is 1 for every privacy loss. T1 weight: probability of the shifted "
+        "loss. P3 and T2: δ "
+        "promised and δ attained by the parameters of Algorithm 2 (or Algorithm 1, where a scale "
+        "is given) and of "
+        "Theorem 2. Degenerate: δ as the kernel's ε goes to 0. q: δ of one kernel by recycling "
+        "rate (as stated: "
+        "without recycling). (10): acceptance under the printed objective. A3: the printed loop. "
+        "R5: terms of Theorem "
+        "3, and those above 10⁻²⁰. P6 and P7: sampling error and acceptance on a sample, compared "
+        "with simulation."
     )
     keys = ("statement", "case")
     layout = Layout(stub=("statement", "case"), heads=("column",))
-    parts = (Part("brdp_checks", {"value": "claimed"}), Part("brdp_checks", {"value": "true"}, variant="rigorous"))
+    parts = (
+        Part("brdp_checks", {"value": "claimed"}),
+        Part("brdp_checks", {"value": "true"}, variant="rigorous"),
+    )

@@ -15,41 +15,63 @@ def guarantees(tables: Tables) -> str:
         return ""
     ratio = cells["rigorous"] / cells["stated"]
     kept = ratio[ratio <= 1 + 1e-9]
-    text = (f"**Guarantees.** The paper's privacy theorem is not an upper bound: it is exceeded for "
-            f"{len(cells) - len(kept)} of the {len(cells)} budgets tried")  # fmt: skip
+    text = (
+        "**Guarantees.** The paper's privacy theorem is not an upper bound: it is exceeded "
+        "for "
+        f"{len(cells) - len(kept)} of the {len(cells)} budgets tried"
+    )
     if len(kept) < len(cells):
         worst = cells["case"].iloc[int(ratio.to_numpy().argmax())]
-        text += f", where the exact delta is up to {ratio.max():.3g} times the promised one ({worst})"
+        text += (
+            f", where the exact delta is up to {ratio.max():.3g} times the promised one ({worst})"
+        )
     if len(kept):
-        text += (f"; where it holds, the exact delta is down to {kept.min():.2g} of the promised one, slack that exact "
-                 "accounting recovers")  # fmt: skip
-    return f"{text}. Every artefact with the paper's parameters shows the exact delta; `dpsub brdp` gives it for yours."
+        text += (
+            f"; where it holds, the exact delta is down to {kept.min():.2g} of the promised "
+            "one, slack that exact "
+            "accounting recovers"
+        )
+    return (
+        f"{text}. Every artefact with the paper's parameters shows the exact delta; `dpsub "
+        "brdp` gives it for yours."
+    )
 
 
 def composition(tables: Tables) -> str:
     """Compare recycled and plain Gaussian noise after 1000 releases."""
     stated, exact, plain = (
-        tables.number("table1", "epsilon", variant, method=method, accountant=accountant, delta="1e-05")
-        for variant, method, accountant in (
-            ("stated", "Gau-BRDP", "closed form"), ("rigorous", "Gau-BRDP", "exact"), ("rigorous", "Gau-DP", "exact"),
+        tables.number(
+            "table1", "epsilon", variant, method=method, accountant=accountant, delta="1e-05"
         )
-    )  # fmt: skip
+        for variant, method, accountant in (
+            ("stated", "Gau-BRDP", "closed form"),
+            ("rigorous", "Gau-BRDP", "exact"),
+            ("rigorous", "Gau-DP", "exact"),
+        )
+    )
     if math.isnan(stated + exact + plain):
         return ""
     return (
-        f"**Many releases.** After all releases of Table I, recycled Gaussian noise has epsilon = {stated:.4g} by the "
-        f"paper's theorem and {exact:.4g} exactly, and plain Gaussian noise {plain:.4g}: composition is no reason to "
-        "recycle, and parameters that are best for one release should not be used for many (Figure 5)."
+        "**Many releases.** After all releases of Table I, recycled Gaussian noise has epsilon = "
+        f"{stated:.4g} by the "
+        f"paper's theorem and {exact:.4g} exactly, and plain Gaussian noise {plain:.4g}: "
+        "composition is no reason to "
+        "recycle, and parameters that are best for one release should not be used for many (Figure "
+        "5)."
     )
 
 
 def sampling(tables: Tables) -> str:
     """Say what becomes of sampling with the sensitivity that the statistic has."""
-    numbers = [tables.number("claims", "holds", source, claim="C.fig6.cnt") for source in ("stated", "consistent")]
+    numbers = [
+        tables.number("claims", "holds", source, claim="C.fig6.cnt")
+        for source in ("stated", "consistent")
+    ]
     if numbers != [1.0, 0.0]:
         return ""
     return (
-        "**Sampling.** Algorithm 4 finds rates below 1 because it uses the sensitivity on all records; with that of "
+        "**Sampling.** Algorithm 4 finds rates below 1 because it uses the sensitivity on all "
+        "records; with that of "
         "the rescaled statistic, using all records is best in every case tried (Figure 6)."
     )
 
@@ -62,25 +84,42 @@ def worst(tables: Tables) -> Headline | None:
     above = cells[cells["rigorous"] > cells["stated"] * (1 + 1e-9)]
     if above.empty:
         return None
-    names = above["case"].str.partition(",")[0].replace({"gau": "Gaussian", "lap": "Laplace"}, regex=True)
+    names = (
+        above["case"]
+        .str.partition(",")[0]
+        .replace({"gau": "Gaussian", "lap": "Laplace"}, regex=True)
+    )
     return Headline(
         f"Algorithm 1 exceeds δ in {len(above)} of {len(cells)} budgets, by up to "
         f"{(above['rigorous'] / above['stated']).max():,.0f} times.",
-        "statements", ("BR2",),
-        {name: (told, true) for name, told, true in zip(names, above["stated"], above["rigorous"], strict=True)},
+        "statements",
+        ("BR2",),
+        {
+            name: (told, true)
+            for name, told, true in zip(names, above["stated"], above["rigorous"], strict=True)
+        },
         ("δ, promised", "δ, exact"),
-    )  # fmt: skip
+    )
 
 
 def best(tables: Tables) -> Headline | None:
     """What the paper's own accounting gives again."""
     cells = tables.rows("claims", "holds", claim="*")
     printed = cells[cells["claim"].str.match(r"T1\..*\.eps\.")] if len(cells) else cells
-    return None if printed.empty else Headline(
-        f"Table I: {int((printed['stated'] == 1).sum())} of {len(printed)} printed ε after 1000 releases follow from "
-        "the paper's theorems.",
-        "claims", ("BR19",),
-    )  # fmt: skip
+    return (
+        None
+        if printed.empty
+        else Headline(
+            f"Table I: {int((printed['stated'] == 1).sum())} of {len(printed)} printed ε after "
+            "1000 "
+            "releases follow from "
+            "the paper's theorems.",
+            "claims",
+            ("BR19",),
+        )
+    )
 
 
-TAKEAWAYS = Takeaways(parts=(counted_claims, guarantees, composition, sampling), worst=worst, best=best)
+TAKEAWAYS = Takeaways(
+    parts=(counted_claims, guarantees, composition, sampling), worst=worst, best=best
+)

@@ -1,4 +1,5 @@
-"""Claims of Bun et al.: bounds, numbers, settings and definitions of the text, each with what decides it."""
+"""Claims of Bun et al.: bounds, numbers, settings and definitions of the text, each with what
+decides it."""
 
 from __future__ import annotations
 
@@ -30,17 +31,36 @@ ALL = (*BOTH, "rigorous")
 
 # claim -> statements of the grid that must be right in every case; their names say where it stands
 KEPT = {
-    "U001": ("Section 2.2",), "U002": ("T2.2", "T2.2 delta"), "U007": ("T3.1 upper",), "U008": ("T3.1 lower",),
-    "U023": ("P4.2 deletion",), "U025": ("Section 4.3 no gain",), "U026": ("T4.3",),
-    "U029": ("Section 1.1 comparable",), "U030": ("T5.1",), "U031": ("T5.2",), "U032": ("Section 5.1 tight",),
-    "U034": ("Section 5.2",), "U036": ("T5.3",), "U037": ("P6.1",), "U038": ("Section 6.1 weak",),
-    "U039": ("Section 6.1 strong",), "U040": ("Section 6.1 equal sizes",), "U041": ("Section 6.2 no gain",),
-    "U042": ("Section 6.3 secret order",), "U043": ("Section 6.3 known order", "Section 6.3 in place"),
-    "U055": ("T7.2",), "U057": ("Lemma B.1 base",), "U058": ("Lemma B.1",), "U059": ("Lemma A.4",),
-    "U060": ("Lemma B.3",), "U061": ("Appendix C case 2",),
-}  # fmt: skip
+    "U001": ("Section 2.2",),
+    "U002": ("T2.2", "T2.2 delta"),
+    "U007": ("T3.1 upper",),
+    "U008": ("T3.1 lower",),
+    "U023": ("P4.2 deletion",),
+    "U025": ("Section 4.3 no gain",),
+    "U026": ("T4.3",),
+    "U029": ("Section 1.1 comparable",),
+    "U030": ("T5.1",),
+    "U031": ("T5.2",),
+    "U032": ("Section 5.1 tight",),
+    "U034": ("Section 5.2",),
+    "U036": ("T5.3",),
+    "U037": ("P6.1",),
+    "U038": ("Section 6.1 weak",),
+    "U039": ("Section 6.1 strong",),
+    "U040": ("Section 6.1 equal sizes",),
+    "U041": ("Section 6.2 no gain",),
+    "U042": ("Section 6.3 secret order",),
+    "U043": ("Section 6.3 known order", "Section 6.3 in place"),
+    "U055": ("T7.2",),
+    "U057": ("Lemma B.1 base",),
+    "U058": ("Lemma B.1",),
+    "U059": ("Lemma A.4",),
+    "U060": ("Lemma B.3",),
+    "U061": ("Appendix C case 2",),
+}
 NUMBERS_ONLY = ("U023", "U029", "U040", "U042", "U059", "U060")
-"""Of these: on errors of estimators, on two formulas, on laws of samples, and lemmas on numbers, not on privacy."""
+"""Of these: on errors of estimators, on two formulas, on laws of samples, and lemmas on numbers,
+not on privacy."""
 
 
 # Bounds on the grid
@@ -49,15 +69,17 @@ NUMBERS_ONLY = ("U023", "U029", "U040", "U042", "U059", "U060")
 def kept(*names: str) -> Ask:
     """Return the question whether these statements are right in every case.
 
-    The exact losses are known within less than what `judged` allows, so that a case that is right is proved and one
-    that is not is refuted.
+    The exact losses are known within less than what `judged` allows, so that a case that is right
+    is proved and one that is not is refuted.
     """
 
     def ask(frames: Frames) -> Finding:
         found = [judged(pick(frames[GRID], statement=name)) for name in names]
         right = pd.concat(found)["right"]
         shown = next((frame for frame in found if not frame["right"].all()), found[0])
-        return Finding(bool(right.all()), f"right in {right.sum()} of {len(right)} cases; {decisive(shown)}")
+        return Finding(
+            bool(right.all()), f"right in {right.sum()} of {len(right)} cases; {decisive(shown)}"
+        )
 
     return ask
 
@@ -70,7 +92,10 @@ def near_rate(name: str) -> Ask:
         epsilon, rate = frame["epsilon"], frame["case"].str.removeprefix("rate ").astype(float)
         error = (frame["exact"] / (rate * epsilon) - 1).abs()
         place = int((error / epsilon).argmax())
-        note = f"largest error / epsilon {(error / epsilon).max():.3g} at epsilon {epsilon.iloc[place]:g}"
+        note = (
+            f"largest error / epsilon {(error / epsilon).max():.3g} at epsilon "
+            f"{epsilon.iloc[place]:g}"
+        )
         return Finding(bool((error <= 0.5 * epsilon * (1 + epsilon)).all()), note)
 
     return ask
@@ -108,7 +133,8 @@ def range_of_sigma(frames: Frames) -> Finding:
 
 
 def curve_covers(sigma: float) -> Ask:
-    """Return whether the upper curve of Figure 2 lies at or above the exact loss at one standard deviation."""
+    """Return whether the upper curve of Figure 2 lies at or above the exact loss at one standard
+    deviation."""
     truth, curve = (Numbers(name, "upper", where={"sigma": sigma}) for name in ("exact", SIZES))
     return below(truth, curve, "curve {limit:.8f}, exact worst loss {largest:.8f}", strict=False)
 
@@ -122,7 +148,8 @@ def printed(frames: Frames) -> pd.DataFrame:
 
 
 def could_be_rounded(column: str) -> Ask:
-    """Return whether shares of m exist that round to the vector, class by class to the nearest integer."""
+    """Return whether shares of m exist that round to the vector, class by class to the nearest
+    integer."""
 
     def ask(frames: Frames) -> Finding:
         vector = printed(frames)
@@ -136,29 +163,38 @@ def could_be_rounded(column: str) -> Ask:
 def sums_within_m(frames: Frames) -> Finding:
     """Neither vector has more than m records."""
     before, after, m = (*printed(frames)[["before", "after"]].sum(), frames[NEYMAN]["m"].iloc[0])
-    return Finding(bool(max(before, after) <= m), f"sums {before:g} and {after:g} against m = {m:g}")
+    return Finding(
+        bool(max(before, after) <= m), f"sums {before:g} and {after:g} against m = {m:g}"
+    )
 
 
 def detectable(frames: Frames) -> Finding:
     """A difference of 19 in one size: the best test of an epsilon-DP release at epsilon = 0.1."""
     jump = abs(int(printed(frames)["change"].iloc[-1]))
     row = pick(frames[TESTS], topic="jump", difference=jump, epsilon=0.1).iloc[0]
-    note = f"loss {row['epsilon_amplified']:.3g}, best advantage {row['advantage']:.4g} at epsilon 0.1"
+    note = (
+        f"loss {row['epsilon_amplified']:.3g}, best advantage {row['advantage']:.4g} at epsilon 0.1"
+    )
     return Finding(bool(row["advantage"] > 0.5), note)
 
 
 def last_stratum(frames: Frames) -> Finding:
     """Described as the top code or above: then the class would begin where it ends."""
     last = printed(frames).iloc[-1]
-    return Finding(bool(last["low"] >= last["high"]), f"the last class is {last['low']} to {last['high']}")
+    return Finding(
+        bool(last["low"] >= last["high"]), f"the last class is {last['low']} to {last['high']}"
+    )
 
 
 def one_factor(frames: Frames) -> Finding:
-    """One factor takes all classes but the last from the first vector to the second, up to rounding."""
+    """One factor takes all classes but the last from the first vector to the second, up to
+    rounding."""
     classes = printed(frames).iloc[:-1]
     low = ((classes["after"] - 0.5) / (classes["before"] + 0.5)).max()
     high = ((classes["after"] + 0.5) / (classes["before"] - 0.5)).min()
-    return Finding(bool(low <= high), f"factors from {low:.6f} to {high:.6f} explain classes 1 to 11")
+    return Finding(
+        bool(low <= high), f"factors from {low:.6f} to {high:.6f} explain classes 1 to 11"
+    )
 
 
 def neyman_is_best(frames: Frames) -> Finding:
@@ -191,13 +227,20 @@ class Claims(claims.Claims):
 
     name = "claims"
     caption = (
-        "Numbers and statements of Bun et al., each computed from the records: yes (1) where a statement holds in "
-        "every case that was tried, no (0) where it fails in some; the note gives the numbers that decide."
+        "Numbers and statements of Bun et al., each computed from the records: yes (1) where a "
+        "statement holds in "
+        "every case that was tried, no (0) where it fails in some; the note gives the numbers that "
+        "decide."
     )
     claims = (
         *(Claim(claim, KEPT[claim][0], kept(*KEPT[claim]), (GRID,)) for claim in NUMBERS_ONLY),
-        *with_truth(*(Claim(claim, names[0], kept(*names), (GRID,))
-                      for claim, names in KEPT.items() if claim not in NUMBERS_ONLY)),
+        *with_truth(
+            *(
+                Claim(claim, names[0], kept(*names), (GRID,))
+                for claim, names in KEPT.items()
+                if claim not in NUMBERS_ONLY
+            )
+        ),
         Claim("U003", "Section 2.3", near_rate("Section 2.3"), (GRID,)),
         from_grid("U004", "epsilon_amplified", "Section 2.4 rate 1/100"),
         from_grid("U005", "epsilon_amplified", "Section 2.4 scale"),
@@ -207,40 +250,118 @@ class Claims(claims.Claims):
         Setting("U011", "epsilon", f"{SIZES}.epsilon", ALL),
         Setting("U012", "mean_over_n", f"{SIZES}.mean_share", BOTH),
         Claim("U013", "Figure 2", range_of_sigma, (SIZES,), variants=STATED),
-        Claim("U014", "Figure 2", number(Numbers(SIZES, "upper", where={"sigma": 1.0})), column="epsilon_amplified",
-              variants=ALL),
+        Claim(
+            "U014",
+            "Figure 2",
+            number(Numbers(SIZES, "upper", where={"sigma": 1.0})),
+            column="epsilon_amplified",
+            variants=ALL,
+        ),
         # rigorous: where the curve is the exact loss
-        Claim("U015", "Figure 2", agree(
-            Numbers(SIZES, "upper", where={"sigma": 800.0}), "epsilon",
-            "epsilon' {worst[upper]:.6f}, epsilon {worst[epsilon]:g}", tolerance=5e-4), variants=(*PAPERS, *RIGOROUS)),
-        *with_truth(*(Claim(claim, "Figure 2", curve_covers(sigma), shared={"exact": (SIZES, "rigorous")})
-                      for claim, sigma in (("U016", 100.0), ("U017", 400.0), ("U018", 600.0), ("U019", 1000.0)))),
-        *with_truth(Claim("U020", "Section 4.1", below(
-            Numbers(TESTS, lambda pair: (pair["epsilon_amplified"] / (pair["difference"] * pair["epsilon"]) - 1).abs(),
-                    where={"topic": "jump"}),
-            1e-8, "largest relative error {largest:.2g} over {n} pairs of sizes", strict=False), variants=STATED)),
+        Claim(
+            "U015",
+            "Figure 2",
+            agree(
+                Numbers(SIZES, "upper", where={"sigma": 800.0}),
+                "epsilon",
+                "epsilon' {worst[upper]:.6f}, epsilon {worst[epsilon]:g}",
+                tolerance=5e-4,
+            ),
+            variants=(*PAPERS, *RIGOROUS),
+        ),
+        *with_truth(
+            *(
+                Claim(claim, "Figure 2", curve_covers(sigma), shared={"exact": (SIZES, "rigorous")})
+                for claim, sigma in (
+                    ("U016", 100.0),
+                    ("U017", 400.0),
+                    ("U018", 600.0),
+                    ("U019", 1000.0),
+                )
+            )
+        ),
+        *with_truth(
+            Claim(
+                "U020",
+                "Section 4.1",
+                below(
+                    Numbers(
+                        TESTS,
+                        lambda pair: (
+                            pair["epsilon_amplified"] / (pair["difference"] * pair["epsilon"]) - 1
+                        ).abs(),
+                        where={"topic": "jump"},
+                    ),
+                    1e-8,
+                    "largest relative error {largest:.2g} over {n} pairs of sizes",
+                    strict=False,
+                ),
+                variants=STATED,
+            )
+        ),
         # consistent: with tanh, a sharper limit
-        Claim("U021", "Proposition 4.1", below(
-            Numbers(TESTS, lambda pair: pair["advantage"] / pair["limit"]), 1 + 1e-9,
-            "advantage / limit at most {largest:.6g} over {n} pairs", strict=False)),
+        Claim(
+            "U021",
+            "Proposition 4.1",
+            below(
+                Numbers(TESTS, lambda pair: pair["advantage"] / pair["limit"]),
+                1 + 1e-9,
+                "advantage / limit at most {largest:.6g} over {n} pairs",
+                strict=False,
+            ),
+        ),
         from_grid("U022", "variance_times_epsilon_squared", "P4.2 variance"),
         Claim("U024", "Section 4.3", rounded_example, (GRID,)),
         from_grid("U027", "constant", "T4.3 constant"),
-        Claim("U028", "Theorem 4.3", below(Numbers(GRID, "exact", where={"statement": "T4.3 one more"}), 1,
-                                           "at most {largest:g} more", strict=False)),
-        *with_truth(Claim("U033", "Section 5.1", below(
-            Numbers(GRID, lambda case: case["epsilon"] - case["exact"], where={"statement": "Section 5.1 limit"}), 1e-3,
-            "short of epsilon by at most {largest:.2g}", strict=False))),
+        Claim(
+            "U028",
+            "Theorem 4.3",
+            below(
+                Numbers(GRID, "exact", where={"statement": "T4.3 one more"}),
+                1,
+                "at most {largest:g} more",
+                strict=False,
+            ),
+        ),
+        *with_truth(
+            Claim(
+                "U033",
+                "Section 5.1",
+                below(
+                    Numbers(
+                        GRID,
+                        lambda case: case["epsilon"] - case["exact"],
+                        where={"statement": "Section 5.1 limit"},
+                    ),
+                    1e-3,
+                    "short of epsilon by at most {largest:.2g}",
+                    strict=False,
+                ),
+            )
+        ),
         Claim("U035", "Section 5.2", near_rate("Section 5.2 Poisson"), (GRID,)),
-        Claim("U044", "Appendix E.1", number(Numbers(NEYMAN, "stratum"), "nunique"), column="strata", variants=BOTH),
+        Claim(
+            "U044",
+            "Appendix E.1",
+            number(Numbers(NEYMAN, "stratum"), "nunique"),
+            column="strata",
+            variants=BOTH,
+        ),
         Setting("U045", "m", f"{NEYMAN}.m", BOTH),
         Setting("U046", "top_code", f"{NEYMAN}.top_code", BOTH),
         Claim("U047", "Appendix E.1", could_be_rounded("before"), (NEYMAN,), variants=STATED),
         Claim("U048", "Appendix E.1", could_be_rounded("after"), (NEYMAN,), variants=STATED),
         # the printed vectors' own difference, and that of establishments spread over their classes
-        *(Claim("U049", "Appendix E.1", number(Numbers(NEYMAN, change, where={"topic": topic, "stratum": 12})),
-                column="change", variants=(variant,))
-          for variant, topic in (("stated", "printed"), ("consistent", "log_uniform"))),
+        *(
+            Claim(
+                "U049",
+                "Appendix E.1",
+                number(Numbers(NEYMAN, change, where={"topic": topic, "stratum": 12})),
+                column="change",
+                variants=(variant,),
+            )
+            for variant, topic in (("stated", "printed"), ("consistent", "log_uniform"))
+        ),
         Claim("U050", "Appendix E.1", sums_within_m, (NEYMAN,), variants=STATED),
         Claim("U051", "Appendix E.1", detectable, (NEYMAN, TESTS), variants=STATED),
         Claim("U052", "Appendix E.1", last_stratum, (NEYMAN,), variants=STATED),
@@ -248,7 +369,7 @@ class Claims(claims.Claims):
         Claim("U054", "Section 7.2", neyman_is_best, (NEYMAN,)),
         Claim("U056", "Section 7.3", lambda_near, (GRID,)),
         Claim("U062", "Appendix E.1", classes_tile, (NEYMAN,), variants=STATED),
-    )  # fmt: skip
+    )
 
     def number_kind(self, column: str, variant: str) -> str:
         found = super().number_kind(column, variant)

@@ -48,24 +48,28 @@ def direction_of_theorem_53(which: str) -> float:
 
 
 def one_cluster_by_size(members: Sequence[int]) -> float:
-    """Return the loss of one cluster that is drawn with a chance proportional to its size, at epsilon = 0.5."""
+    """Return the loss of one cluster that is drawn with a chance proportional to its size, at
+    epsilon = 0.5."""
     return unequal.pps_cluster(tuple(members), 0, 0.5)
 
 
 def inserted_over_epsilon(n: int) -> float:
-    """Return the loss of an inserted record over epsilon = 0.5, every second of n records in a known order."""
+    """Return the loss of an inserted record over epsilon = 0.5, every second of n records in a
+    known order."""
     return audit(*laws.inserted(n, n // 2), 0.5).loss / 0.5
 
 
 def growth_of_the_last_class() -> float:
-    """Return the factor of the last class's weight that takes one printed allocation to the other."""
+    """Return the factor of the last class's weight that takes one printed allocation to the
+    other."""
     printed = experiments.REGISTRY.get("bun_neyman").defaults()
     before, after = printed["before"], printed["after"]
     return float((after[-1] / sum(after[:-1])) / (before[-1] / sum(before[:-1])))
 
 
 def largest_deviation_of_the_last_class() -> float:
-    """Return below what the standard deviation in the class lies: (1 + (5000 / sd)^2) / N = growth^2 - 1."""
+    """Return below what the standard deviation in the class lies: (1 + (5000 / sd)^2) / N =
+    growth^2 - 1."""
     return 5000 / math.sqrt((growth_of_the_last_class() ** 2 - 1) * SMALLEST_WEIGHT - 1)
 
 
@@ -75,6 +79,7 @@ def break_even(epsilon: float) -> float:
 
 
 def informative_from() -> float:
-    """Return which multiple of 1/epsilon Delta / epsilon' must exceed for the corrected bound to be positive."""
+    """Return which multiple of 1/epsilon Delta / epsilon' must exceed for the corrected bound to be
+    positive."""
     per_step = 1e-4  # small, so that the path is long and the maximum that of a continuous one
     return math.sqrt(2 / (sizes.two_point_error(1, per_step) * per_step**2))

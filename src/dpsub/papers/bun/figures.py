@@ -18,9 +18,21 @@ if TYPE_CHECKING:
 CURVES: dict[tuple[str, str], dict[str, Any]] = {
     ("stated", "upper"): {"label": "upper bound, as printed", "color": "#F5C6A0", "linewidth": 5.0},
     ("stated", "lower"): {"label": "lower bound, as printed", "color": "#D55E00", "linewidth": 2.5},
-    ("consistent", "upper"): {"label": "upper bound, corrected", "color": "#A6CDE8", "linewidth": 5.0},
-    ("consistent", "lower"): {"label": "lower bound, corrected", "color": "#0072B2", "linewidth": 2.5},
-    ("rigorous", "upper"): {"label": "exact worst loss", "color": "black", "linestyle": (0, (4, 2))},
+    ("consistent", "upper"): {
+        "label": "upper bound, corrected",
+        "color": "#A6CDE8",
+        "linewidth": 5.0,
+    },
+    ("consistent", "lower"): {
+        "label": "lower bound, corrected",
+        "color": "#0072B2",
+        "linewidth": 2.5,
+    },
+    ("rigorous", "upper"): {
+        "label": "exact worst loss",
+        "color": "black",
+        "linestyle": (0, (4, 2)),
+    },
 }
 """Variant and side -> style; bounds that all but coincide lie on each other, wide to narrow."""
 TOPICS = {
@@ -33,14 +45,17 @@ TOPICS = {
 
 
 class Figure1(Artefact):
-    """Auxiliary data set the design, the design draws the sample, the mechanism sees the sample only."""
+    """Auxiliary data set the design, the design draws the sample, the mechanism sees the sample
+    only."""
 
     kind = "figure"
     title = "Figure 1. A data-dependent sampling scheme"
     name = "figure1"
     caption = (
-        "Data-dependent sampling. Auxiliary data H determine the sampling scheme C(H), which draws the sample S from "
-        "the population P; an ε-DP mechanism M runs on S. Privacy is measured end to end, for the mechanism M_C that "
+        "Data-dependent sampling. Auxiliary data H determine the sampling scheme C(H), which draws "
+        "the sample S from "
+        "the population P; an ε-DP mechanism M runs on S. Privacy is measured end to end, for the "
+        "mechanism M_C that "
         "maps H and P to the release."
     )
 
@@ -49,7 +64,10 @@ class Figure1(Artefact):
         names = ("population and\nauxiliary data", "sampling scheme", "sample", "release")
         texts = ("$P, H$", "$P,\\ \\mathcal{C}(H)$", "$S$", "$\\mathcal{M}(S)$")
         steps = ("design", "sample", "ε-DP\nmechanism")
-        boxes = [Box(0.08 + 0.28 * place, 0.56, text, place, 0.12, 0.24) for place, text in enumerate(texts)]
+        boxes = [
+            Box(0.08 + 0.28 * place, 0.56, text, place, 0.12, 0.24)
+            for place, text in enumerate(texts)
+        ]
         for start, end, step in zip(boxes[:-1], boxes[1:], steps, strict=True):
             arrow(axes, start, end)
             caption(axes, (start.x + end.x) / 2, 0.66 + 0.05 * step.count("\n"), step)
@@ -65,8 +83,16 @@ def named_level(value: float, text: str) -> list[Any]:
     """Return the layers of a horizontal line and of its name, to the right of the panel."""
 
     def write(axes: Axes) -> None:
-        axes.annotate(text, (1, value), xycoords=("axes fraction", "data"), xytext=(3, 0), fontsize=7,
-                      textcoords="offset points", va="center", color="#555555")  # fmt: skip
+        axes.annotate(
+            text,
+            (1, value),
+            xycoords=("axes fraction", "data"),
+            xytext=(3, 0),
+            fontsize=7,
+            textcoords="offset points",
+            va="center",
+            color="#555555",
+        )
 
     return [level(value, color="#888888", linewidth=0.6), write]
 
@@ -78,9 +104,12 @@ class Figure2(Artefact):
     title = "Figure 2. Bounds of Theorem 3.1 for a random sample size"
     name = "figure2"
     caption = (
-        "Privacy loss under substitution when the size of the sample is a truncated Gaussian with mean n/2 (n = "
-        "10,000) and the mechanism is 0.01-DP when a record is added or removed, with σ on (a) a linear and (b) a "
-        "logarithmic axis. The exact loss exceeds the printed upper bound, which holds only for mechanisms that are "
+        "Privacy loss under substitution when the size of the sample is a truncated Gaussian with "
+        "mean n/2 (n = "
+        "10,000) and the mechanism is 0.01-DP when a record is added or removed, with σ on (a) a "
+        "linear and (b) a "
+        "logarithmic axis. The exact loss exceeds the printed upper bound, which holds only for "
+        "mechanisms that are "
         "0.01-DP under substitution as well."
     )
     experiments = ("bun_random_size",)
@@ -89,15 +118,27 @@ class Figure2(Artefact):
         frame = self.needed(records, "bun_random_size")
         epsilon = float(frame["epsilon"].iloc[0])
         sides = frame.melt(["variant", "sigma"], ["upper", "lower"], "side", "loss")
-        layers = [curves(sides, "sigma", "loss", by=("variant", "side"), styles=CURVES),
-                  *named_level(epsilon, "ε"), *named_level(2 * epsilon, "2ε")]  # fmt: skip
+        layers = [
+            curves(sides, "sigma", "loss", by=("variant", "side"), styles=CURVES),
+            *named_level(epsilon, "ε"),
+            *named_level(2 * epsilon, "2ε"),
+        ]
         least, largest = frame["sigma"].min(), frame["sigma"].max()
-        panels = [Panel(f"{name} axis", layers, {"xscale": scale, "xlim": (low, largest)})
-                  for name, scale, low in (("linear", "linear", 0), ("logarithmic", "log", least))]  # fmt: skip
+        panels = [
+            Panel(f"{name} axis", layers, {"xscale": scale, "xlim": (low, largest)})
+            for name, scale, low in (("linear", "linear", 0), ("logarithmic", "log", least))
+        ]
         figure = draw_panels(
-            panels, columns=2, width=6.8, height=3.0, labels=self.labels(records), grid={"sharey": True},
-            xlabel="standard deviation σ of the size", ylabel="ε′ (nats)", ylim=(0.4 * epsilon, 2.1 * epsilon),
-        )  # fmt: skip
+            panels,
+            columns=2,
+            width=6.8,
+            height=3.0,
+            labels=self.labels(records),
+            grid={"sharey": True},
+            xlabel="standard deviation σ of the size",
+            ylabel="ε′ (nats)",
+            ylim=(0.4 * epsilon, 2.1 * epsilon),
+        )
         return figure, frame.reset_index(drop=True)
 
 
@@ -108,9 +149,12 @@ class FigureE1(Artefact):
     title = "Appendix E.1. Neyman allocation when one establishment grows"
     name = "figureE1"
     caption = (
-        "Change of the Neyman allocation (m = 10,000), class by class, when the smallest establishment is raised to "
-        "the top code: as printed, and for synthetic populations with made-up class counts and four ways of filling "
-        "the classes. Only populations whose top class is piled up at its lower limit come near the printed change."
+        "Change of the Neyman allocation (m = 10,000), class by class, when the smallest "
+        "establishment is raised to "
+        "the top code: as printed, and for synthetic populations with made-up class counts and "
+        "four ways of filling "
+        "the classes. Only populations whose top class is piled up at its lower limit come near "
+        "the printed change."
     )
     experiments = ("bun_neyman",)
 
@@ -118,19 +162,36 @@ class FigureE1(Artefact):
         frame = self.needed(records, "bun_neyman", variants=("consistent",)).assign(change=change)
         classes = frame[frame["topic"] == "printed"]
         shown = frame[frame["topic"].isin(TOPICS)]
-        beside = shown["topic"].map({topic: 0.14 * (place - 2) for place, topic in enumerate(TOPICS)})
+        beside = shown["topic"].map(
+            {topic: 0.14 * (place - 2) for place, topic in enumerate(TOPICS)}
+        )
         shown = shown.assign(at=shown["stratum"] + beside)
         layers = [
-            level(0, linewidth=0.6), lambda axes: axes.grid(axis="x", visible=False),
-            lambda axes: axes.vlines(shown["at"], 0, shown["change"], linewidth=0.8,
-                                     colors=[TOPICS[topic]["color"] for topic in shown["topic"]]),
+            level(0, linewidth=0.6),
+            lambda axes: axes.grid(axis="x", visible=False),
+            lambda axes: axes.vlines(
+                shown["at"],
+                0,
+                shown["change"],
+                linewidth=0.8,
+                colors=[TOPICS[topic]["color"] for topic in shown["topic"]],
+            ),
             curves(shown, "at", "change", by="topic", styles=TOPICS, linestyle="none", markevery=1),
-        ]  # fmt: skip
-        panel = Panel("", layers, {
-            "xlabel": "class of establishments, by employees", "ylabel": "change of the allocation (establishments)",
-            "xticks": classes["stratum"],
-            "xticklabels": [f"{low}–\n{high}" for low, high in zip(classes["low"], classes["high"], strict=True)],
-        }, "upper left")  # fmt: skip
+        ]
+        panel = Panel(
+            "",
+            layers,
+            {
+                "xlabel": "class of establishments, by employees",
+                "ylabel": "change of the allocation (establishments)",
+                "xticks": classes["stratum"],
+                "xticklabels": [
+                    f"{low}–\n{high}"
+                    for low, high in zip(classes["low"], classes["high"], strict=True)
+                ],
+            },
+            "upper left",
+        )
         figure = draw_panels([panel], columns=1, width=6.4, height=3.2, labels=self.labels(records))
         kept = ["topic", "stratum", "low", "high", "before", "after", "change"]
         return figure, frame[kept].reset_index(drop=True)

@@ -19,13 +19,18 @@ class TableA(Table):
     title = "Formulas as printed, as corrected, and the exact worst-case loss"
     name = "tableA"
     caption = (
-        "Formulas of Bun et al. on a grid, in nats: as stated, as corrected (consistent), and the exact worst-case "
+        "Formulas of Bun et al. on a grid, in nats: as stated, as corrected (consistent), and the "
+        "exact worst-case "
         "loss over all ε-DP mechanisms (rigorous), computed or certified by a linear program."
     )
     keys = ("statement", "case", "epsilon")
     layout = Layout(panels=("statement",), stub=("case", "epsilon"), heads=("column",))
     parts = (
-        Part("bun_bounds", {"{side}": "bound"}, where={"statement": lambda name: ~name.str.endswith("programme")}),
+        Part(
+            "bun_bounds",
+            {"{side}": "bound"},
+            where={"statement": lambda name: ~name.str.endswith("programme")},
+        ),
     )
 
     def number_kind(self, column: str, variant: str) -> str:
@@ -33,31 +38,47 @@ class TableA(Table):
 
 
 def judged(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return records of the grid with `gap` |bound - exact|, `tight`, `right`, and `ratio`, where it has a meaning."""
+    """Return records of the grid with `gap` |bound - exact|, `tight`, `right`, and `ratio`, where
+    it has a meaning."""
     bound, exact, side = frame["bound"], frame["exact"], frame["side"]
     gap = (bound - exact).abs().where(bound != exact, 0.0)  # both infinite: no gap
     tight = gap <= TOLERANCE
     right = tight | ((side == "upper") & (bound >= exact)) | ((side == "lower") & (bound <= exact))
     known = np.isfinite(exact) & (exact > TOLERANCE) & np.isfinite(bound)
-    return frame.assign(gap=gap, tight=tight, right=right, ratio=(bound / exact.where(known)).where(known))
+    return frame.assign(
+        gap=gap, tight=tight, right=right, ratio=(bound / exact.where(known)).where(known)
+    )
 
 
 def decisive(frame: pd.DataFrame) -> str:
-    """Return the case that refutes a statement by most, or the closest call, from its judged records."""
+    """Return the case that refutes a statement by most, or the closest call, from its judged
+    records."""
     wrong = frame[~frame["right"]]
     row = wrong.iloc[wrong["gap"].argmax()] if len(wrong) else frame.iloc[frame["gap"].argmin()]
-    return f"{row['case']}, epsilon {row['epsilon']:g}: formula {row['bound']:.6g}, exact {row['exact']:.6g}"
+    return (
+        f"{row['case']}, epsilon {row['epsilon']:g}: formula {row['bound']:.6g}, exact "
+        f"{row['exact']:.6g}"
+    )
 
 
 def of_cases(**quantities: tuple[str, str]) -> tuple[Part]:
-    """Return the part of a table of statements: quantity -> column of the judged records, pandas' name of a summary."""
+    """Return the part of a table of statements: quantity -> column of the judged records, pandas'
+    name of a summary."""
 
     def column(source: str, summary: str) -> Column:
         return Column(lambda cases: cases[source].agg(summary), empty=True)
 
     columns = {name: column(*given) for name, given in quantities.items()}
-    return (Part("bun_bounds", columns, where={"side": ("upper", "lower", "equal")}, variants=("stated", "consistent"),
-                 prepare=judged, note=decisive),)  # fmt: skip
+    return (
+        Part(
+            "bun_bounds",
+            columns,
+            where={"side": ("upper", "lower", "equal")},
+            variants=("stated", "consistent"),
+            prepare=judged,
+            note=decisive,
+        ),
+    )
 
 
 class TableB(Table):
@@ -66,13 +87,17 @@ class TableB(Table):
     title = "Each bound divided by the exact worst-case loss"
     name = "tableB"
     caption = (
-        "Ratio of each bound to the exact worst-case loss: the smallest and the largest over all cases in which that "
-        "loss is finite and positive. An upper bound with a ratio below 1, or a lower bound with a ratio above 1, is "
+        "Ratio of each bound to the exact worst-case loss: the smallest and the largest over all "
+        "cases in which that "
+        "loss is finite and positive. An upper bound with a ratio below 1, or a lower bound with a "
+        "ratio above 1, is "
         "not a bound."
     )
     keys = ("statement",)
     layout = Layout(stub=("statement",), heads=("column",))
-    parts = of_cases(cases=("right", "size"), smallest_ratio=("ratio", "min"), largest_ratio=("ratio", "max"))
+    parts = of_cases(
+        cases=("right", "size"), smallest_ratio=("ratio", "min"), largest_ratio=("ratio", "max")
+    )
 
 
 class TableE(TableB):
@@ -81,8 +106,10 @@ class TableE(TableB):
     title = "How often each statement is right, and tight"
     name = "tableE"
     caption = (
-        "Fraction of cases in which each statement is right, and in which it is tight (within 2 × 10⁻⁶ nats of the "
-        "exact loss). Both 1: the statement is exact. Right 1, tight below 1: the statement holds but is loose in "
+        "Fraction of cases in which each statement is right, and in which it is tight (within 2 × "
+        "10⁻⁶ nats of the "
+        "exact loss). Both 1: the statement is exact. Right 1, tight below 1: the statement holds "
+        "but is loose in "
         "some cases. Right below 1: the statement is in error."
     )
     parts = of_cases(right=("right", "mean"), tight=("tight", "mean"))
@@ -94,18 +121,27 @@ class TableC(Table):
     title = "Distinguishing two sample sizes"
     name = "tableC"
     caption = (
-        "Two sample sizes that differ by a given number: the largest advantage of an ε-DP test of the size, the "
-        "advantage of thresholding the size plus Laplace noise, and the limit on any test. The limit is exp(loss) - 1 "
-        "as stated, tanh(loss / 2) in the consistent rows, and the largest advantage in the rigorous ones."
+        "Two sample sizes that differ by a given number: the largest advantage of an ε-DP test of "
+        "the size, the "
+        "advantage of thresholding the size plus Laplace noise, and the limit on any test. The "
+        "limit is exp(loss) - 1 "
+        "as stated, tanh(loss / 2) in the consistent rows, and the largest advantage in the "
+        "rigorous ones."
     )
     keys = ("difference", "epsilon")
     layout = Layout(panels=("column",), stub=("difference",), heads=("epsilon",))
     parts = tuple(
-        Part("bun_size_tests", {name: name for name in columns}, where={"topic": "jump"}, variants=variants)
-        for columns, variants in (
-            (("advantage", "laplace_count", "limit"), ("stated",)), (("limit",), ("consistent", "rigorous")),
+        Part(
+            "bun_size_tests",
+            {name: name for name in columns},
+            where={"topic": "jump"},
+            variants=variants,
         )
-    )  # fmt: skip
+        for columns, variants in (
+            (("advantage", "laplace_count", "limit"), ("stated",)),
+            (("limit",), ("consistent", "rigorous")),
+        )
+    )
 
 
 def change(frame: pd.DataFrame) -> pd.Series:
@@ -119,48 +155,81 @@ class TableD(Table):
     title = "Appendix E.1. Neyman allocations by size class"
     name = "tableD"
     caption = (
-        "Neyman allocation by size class before and after the smallest establishment is raised to the top code: the "
-        "printed vectors, their reconstruction from a single growth factor, and synthetic populations whose classes "
-        "are filled in four ways (made-up class counts, no real establishments). As stated: each class is rounded on "
+        "Neyman allocation by size class before and after the smallest establishment is raised to "
+        "the top code: the "
+        "printed vectors, their reconstruction from a single growth factor, and synthetic "
+        "populations whose classes "
+        "are filled in four ways (made-up class counts, no real establishments). As stated: each "
+        "class is rounded on "
         "its own. Consistent: integers that sum to m."
     )
     keys = ("topic", "stratum")
     layout = Layout(panels=("topic",), stub=("stratum",), heads=("column",))
-    parts = (Part("bun_neyman", {name: name for name in ("before", "after", "change")},
-                  prepare=lambda frame: frame.assign(change=change)),)  # fmt: skip
+    parts = (
+        Part(
+            "bun_neyman",
+            {name: name for name in ("before", "after", "change")},
+            prepare=lambda frame: frame.assign(change=change),
+        ),
+    )
 
 
 def known_numbers(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the advice with NaN for what is unknown or infinite, with totals, and with the relation in its notes."""
+    """Return the advice with NaN for what is unknown or infinite, with totals, and with the
+    relation in its notes."""
     numbers = frame[list(NUMBERS)]
     numbers = numbers.where(np.isfinite(numbers) & (numbers >= 0))
-    totals = {"total": numbers["sampling"] + numbers["noise"],
-              "total_at_target": numbers["sampling"] + numbers["noise_at_target"]}  # fmt: skip
+    totals = {
+        "total": numbers["sampling"] + numbers["noise"],
+        "total_at_target": numbers["sampling"] + numbers["noise_at_target"],
+    }
     notes = (frame["relation"] + "; " + frame["note"]).str.removesuffix("; ")
     return frame.assign(**numbers, **totals, note=notes)
 
 
 class TableAdvice(Table):
-    """What each design gives: epsilon', the law of the sample's size, variances with and without noise."""
+    """What each design gives: epsilon', the law of the sample's size, variances with and without
+    noise."""
 
     title = "Design advisor on a simulated frame"
     name = "advice"
     caption = (
-        "Design advisor on a simulated frame. Advice: end-to-end privacy loss of a mechanism that is ε-DP on the "
-        "sample (lower, upper, exact); mean and standard deviation of the sample size; variance of the estimated "
-        "total without noise (sampling) and with it (total); and, where ε is the target for the population, the ε on "
-        "the sample that meets it (base) and the resulting variance. Menu: allocation rules for a mean at the same "
+        "Design advisor on a simulated frame. Advice: end-to-end privacy loss of a mechanism that "
+        "is ε-DP on the "
+        "sample (lower, upper, exact); mean and standard deviation of the sample size; variance of "
+        "the estimated "
+        "total without noise (sampling) and with it (total); and, where ε is the target for the "
+        "population, the ε on "
+        "the sample that meets it (base) and the resulting variance. Menu: allocation rules for a "
+        "mean at the same "
         "target, worst of three populations. Empty: unknown, or none exists."
     )
     keys = ("topic", "epsilon", "design")
     layout = Layout(panels=("topic", "epsilon"), stub=("design",), heads=("column",))
     together = ("epsilon",)
     parts = tuple(
-        Part("bun_designs", {name: Column(name, empty=True) for name in columns}, where={"topic": topic},
-             prepare=known_numbers, note="{note}")
+        Part(
+            "bun_designs",
+            {name: Column(name, empty=True) for name in columns},
+            where={"topic": topic},
+            prepare=known_numbers,
+            note="{note}",
+        )
         for topic, columns in (
-            ("advice", ("lower", "upper", "exact", "size_mean", "size_sd", "sampling", "total", "base",
-                        "total_at_target")),
+            (
+                "advice",
+                (
+                    "lower",
+                    "upper",
+                    "exact",
+                    "size_mean",
+                    "size_sd",
+                    "sampling",
+                    "total",
+                    "base",
+                    "total_at_target",
+                ),
+            ),
             ("menu", ("base", "sampling", "noise_at_target", "total_at_target")),
         )
-    )  # fmt: skip
+    )

@@ -1,4 +1,5 @@
-"""Figures: loss by sampler at proved privacy, the ranking of the papers and the fair one, and what sizes cost."""
+"""Figures: loss by sampler at proved privacy, the ranking of the papers and the fair one, and what
+sizes cost."""
 
 from __future__ import annotations
 
@@ -26,11 +27,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MEASURES = {
-    "log_loss": "test log loss (nats)", "coefficient_error": "error of coefficients",
+    "log_loss": "test log loss (nats)",
+    "coefficient_error": "error of coefficients",
     "estimate_error": "error of the mean",
-}  # fmt: skip
+}
 VARIANTS: dict[str, dict[str, Any]] = {
-    "stated": {"label": "as in the paper", "marker": "o", "color": "#999999", "markerfacecolor": "white"},
+    "stated": {
+        "label": "as in the paper",
+        "marker": "o",
+        "color": "#999999",
+        "markerfacecolor": "white",
+    },
     "consistent": {"label": "papers' pair, no guarantee", "marker": "x", "color": "#666666"},
     "rigorous": {"label": "proved", "marker": "D", "color": "black"},
 }
@@ -41,15 +48,16 @@ NEUTRAL = "#595959"
 BAR: dict[str, Any] = {"linewidth": 2.5, "alpha": 0.5, "solid_capstyle": "butt"}
 SETTING = ["dataset", "n", "steps", "target_epsilon", "target_delta"]
 RELATIONS = (
-    ("add_remove", "noise_add_remove", "necessary_add_remove"), ("zero_out", "noise_zero_out", "necessary_zero_out"),
+    ("add_remove", "noise_add_remove", "necessary_add_remove"),
+    ("zero_out", "noise_zero_out", "necessary_zero_out"),
     ("substitute", "noise_multiplier", "necessary"),
-)  # fmt: skip
+)
 """With the columns of proved and of refuted noise."""
 
 
 def style_of(sampler: str) -> dict[str, Any]:
-    """Return how a sampler is drawn; a chain looks like a multistage sampler and is labelled by its stages, and what
-    has a size of its own by that."""
+    """Return how a sampler is drawn; a chain looks like a multistage sampler and is labelled by its
+    stages, and what has a size of its own by that."""
     if ":" not in sampler:
         return sampler_style(sampler)
     stages = [stage.split(":") for stage in sampler.split(",")]
@@ -69,12 +77,15 @@ def _rows(axes: Axes, labels: Iterable[str]) -> None:
 
 def title(dataset: str, frame: pd.DataFrame) -> str:
     """Return a data set's display name, with its label where the data are a stand-in."""
-    labels = sorted(set(frame.loc[frame["dataset"] == dataset, "data_label"]) - {"real", "simulated"})
+    labels = sorted(
+        set(frame.loc[frame["dataset"] == dataset, "data_label"]) - {"real", "simulated"}
+    )
     return WORDS.get(dataset, dataset) + (f" ({', '.join(labels)})" if labels else "")
 
 
 class FairFigure(Artefact):
-    """A figure of the comparison, by default without values in the comparison with printed numbers."""
+    """A figure of the comparison, by default without values in the comparison with printed
+    numbers."""
 
     kind = "figure"
     experiments: ClassVar[tuple[str, ...]] = COMPARED[:1]
@@ -86,63 +97,112 @@ class Pareto(FairFigure):
     title = "Loss and cost at equal proved privacy"
     name = "figure_pareto"
     caption = (
-        "Loss at proved privacy. Samplers are sorted by the expected number of distinct gradients per step, which "
-        "follows each name; a line joins the samplers of one target. Bars: 95 % Student intervals over seeds. A hollow "
-        "mark is off the front: another sampler, at no more ε and no more gradients, has a smaller loss, beyond the "
+        "Loss at proved privacy. Samplers are sorted by the expected number of distinct gradients "
+        "per step, which "
+        "follows each name; a line joins the samplers of one target. Bars: 95 % Student intervals "
+        "over seeds. A hollow "
+        "mark is off the front: another sampler, at no more ε and no more gradients, has a smaller "
+        "loss, beyond the "
         "95 % interval of the paired difference."
     )
     keys = ("dataset", "epsilon", "sampler")
 
     def rows(self, records: Records) -> list[dict[str, Any]]:
-        found = points(self.needed(records, COMPARED[0], variants=("rigorous",))).rename(columns={"on_front": "value"})
-        rows = found[[*self.keys, "value"]].assign(column="on_front", variant="rigorous").to_dict("records")
+        found = points(self.needed(records, COMPARED[0], variants=("rigorous",))).rename(
+            columns={"on_front": "value"}
+        )
+        rows = (
+            found[[*self.keys, "value"]]
+            .assign(column="on_front", variant="rigorous")
+            .to_dict("records")
+        )
         return [{str(name): value for name, value in row.items()} for row in rows]
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, COMPARED[0], variants=("rigorous",))
         found = points(frame)
-        dashes = {epsilon: {"linestyle": dash, "color": NEUTRAL, "linewidth": 0.8, "label": f"ε = {epsilon:g}"}
-                  for epsilon, dash in zip(sorted(found["epsilon"].unique()), DASHES, strict=False)}  # fmt: skip
+        dashes = {
+            epsilon: {
+                "linestyle": dash,
+                "color": NEUTRAL,
+                "linewidth": 0.8,
+                "label": f"ε = {epsilon:g}",
+            }
+            for epsilon, dash in zip(sorted(found["epsilon"].unique()), DASHES, strict=False)
+        }
         # keys for all panels, also of targets that the first lacks
-        keys = [line([], [], color=NEUTRAL, marker="o", linestyle="none", label="on the front"),
-                line([], [], color=NEUTRAL, marker="o", linestyle="none", markerfacecolor="white",
-                     label="off the front")]  # fmt: skip
+        keys = [
+            line([], [], color=NEUTRAL, marker="o", linestyle="none", label="on the front"),
+            line(
+                [],
+                [],
+                color=NEUTRAL,
+                marker="o",
+                linestyle="none",
+                markerfacecolor="white",
+                label="off the front",
+            ),
+        ]
         keys += [line([], [], **look) for look in dashes.values()]
         panels: list[Panel] = []
         for dataset in found["dataset"].unique():
             measure = TASKS[dataset].measure
             without = where(frame, dataset=dataset, sampler=NONPRIVATE)[measure]
             layers = [] if panels else keys
-            panels.append(Panel(
-                title(dataset, frame),
-                [*layers, partial(_losses, part=where(found, dataset=dataset), dashes=dashes, without=without.mean())],
-                {"xlabel": MEASURES[measure]},
-            ))  # fmt: skip
+            panels.append(
+                Panel(
+                    title(dataset, frame),
+                    [
+                        *layers,
+                        partial(
+                            _losses,
+                            part=where(found, dataset=dataset),
+                            dashes=dashes,
+                            without=without.mean(),
+                        ),
+                    ],
+                    {"xlabel": MEASURES[measure]},
+                )
+            )
         return draw_panels(panels, labels=self.labels(records)), found
 
 
-def _losses(axes: Axes, part: pd.DataFrame, dashes: Mapping[Any, dict[str, Any]], without: float) -> None:
-    """Draw a row a sampler, from cheap to costly, and a line a target; `without` is the loss without privacy."""
-    cost = part.drop_duplicates("sampler").set_index("sampler")["gradients"].sort_values(kind="stable")
+def _losses(
+    axes: Axes, part: pd.DataFrame, dashes: Mapping[Any, dict[str, Any]], without: float
+) -> None:
+    """Draw a row a sampler, from cheap to costly, and a line a target; `without` is the loss
+    without privacy."""
+    cost = (
+        part.drop_duplicates("sampler").set_index("sampler")["gradients"].sort_values(kind="stable")
+    )
     rows = {name: place for place, name in enumerate(cost.index)}
     part = part.assign(row=part["sampler"].map(rows)).sort_values("row")
     for epsilon, target in part.groupby("epsilon"):
         axes.plot(target["loss"], target["row"], **dashes[epsilon], zorder=1)
     for one in part.to_dict("records"):
         look, loss = style_of(one["sampler"]), one["loss"]
-        axes.errorbar(loss, one["row"], xerr=[[loss - one["lower"]], [one["upper"] - loss]], color=look["color"],
-                      marker=look["marker"], markersize=4.5, elinewidth=0.8,
-                      markerfacecolor=look["color"] if one["on_front"] else "white")  # fmt: skip
+        axes.errorbar(
+            loss,
+            one["row"],
+            xerr=[[loss - one["lower"]], [one["upper"] - loss]],
+            color=look["color"],
+            marker=look["marker"],
+            markersize=4.5,
+            elinewidth=0.8,
+            markerfacecolor=look["color"] if one["on_front"] else "white",
+        )
     if not math.isnan(without):
         axes.axvline(without, color="black", linestyle=":", linewidth=0.9, label="without privacy")
     _rows(axes, (f"{style_of(str(name))['label']}  {count:.3g}" for name, count in cost.items()))
 
 
 def points(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a data set, target and sampler: loss with its interval, expected gradients a step, `on_front`.
+    """Return one row a data set, target and sampler: loss with its interval, expected gradients a
+    step, `on_front`.
 
-    A point is off the front if another sampler of the same data set, at the same or a smaller target and at no more
-    gradients, has a loss that is smaller by more than the 95 % interval of the paired difference.
+    A point is off the front if another sampler of the same data set, at the same or a smaller
+    target and at no more gradients, has a loss that is smaller by more than the 95 % interval of
+    the paired difference.
     """
     rows: list[dict[str, Any]] = []
     for group in groups(frame):
@@ -150,8 +210,17 @@ def points(frame: pd.DataFrame) -> pd.DataFrame:
         for name in group.samplers:
             values = group.losses[name].to_numpy()
             loss = with_interval(values)
-            rows.append({**group.place, "sampler": name, "gradients": float(cost[name]), "loss": loss.value,
-                         "lower": loss.lower, "upper": loss.upper, "values": values})  # fmt: skip
+            rows.append(
+                {
+                    **group.place,
+                    "sampler": name,
+                    "gradients": float(cost[name]),
+                    "loss": loss.value,
+                    "lower": loss.lower,
+                    "upper": loss.upper,
+                    "values": values,
+                }
+            )
     for row in rows:
         row["on_front"] = not any(
             statistics.paired_difference(row["values"], other["values"]).lower > 0
@@ -170,10 +239,14 @@ class Rankings(FairFigure):
     title = "Loss compared with Poisson, under three notions of equal privacy"
     name = "figure_rankings"
     caption = (
-        "Paired difference of the loss from that of Poisson, in percent of the latter, at each data set's smallest "
-        "target, with 95 % Student intervals over seeds; left of the line is better than Poisson. Circles: the main "
-        "paper's own comparison, at equal ε′ a query. Crosses: noise for which the papers' pair meets the target, no "
-        "guarantee; for Poisson that pair is about adding a record, for the other samplers about a shift in both "
+        "Paired difference of the loss from that of Poisson, in percent of the latter, at each "
+        "data set's smallest "
+        "target, with 95 % Student intervals over seeds; left of the line is better than Poisson. "
+        "Circles: the main "
+        "paper's own comparison, at equal ε′ a query. Crosses: noise for which the papers' pair "
+        "meets the target, no "
+        "guarantee; for Poisson that pair is about adding a record, for the other samplers about a "
+        "shift in both "
         "directions, which takes more noise. Diamonds: noise for which the target is proved."
     )
     experiments = COMPARED
@@ -182,21 +255,38 @@ class Rankings(FairFigure):
         frames = [self.needed(records, name) for name in COMPARED]
         found = [group for group in in_variants(*frames) if REFERENCE in group.samplers]
         names = dict.fromkeys(group.dataset for group in found)
-        least = {name: min(group.epsilon for group in found if group.dataset == name) for name in names}
-        numbers = pd.DataFrame([row for g in found if g.epsilon == least[g.dataset] for row in _relative(g)])
-        panels = [Panel(f"{title(dataset, frames[0])}, ε = {epsilon:g}",
-                        [partial(_differences, part=where(numbers, dataset=dataset))])
-                  for dataset, epsilon in least.items()]  # fmt: skip
-        return draw_panels(panels, xlabel="difference from Poisson (%)", labels=self.labels(records)), numbers
+        least = {
+            name: min(group.epsilon for group in found if group.dataset == name) for name in names
+        }
+        numbers = pd.DataFrame(
+            [row for g in found if g.epsilon == least[g.dataset] for row in _relative(g)]
+        )
+        panels = [
+            Panel(
+                f"{title(dataset, frames[0])}, ε = {epsilon:g}",
+                [partial(_differences, part=where(numbers, dataset=dataset))],
+            )
+            for dataset, epsilon in least.items()
+        ]
+        return draw_panels(
+            panels, xlabel="difference from Poisson (%)", labels=self.labels(records)
+        ), numbers
 
 
 def _relative(group: Group) -> list[dict[str, Any]]:
     base = float(group.losses[REFERENCE].mean())
     found = {name: group.difference(name) for name in group.samplers if name != REFERENCE}
     return [
-        {**group.place, "variant": group.variant, "sampler": name, "percent": 100 * one.value / base,
-         "lower": 100 * one.lower / base, "upper": 100 * one.upper / base} for name, one in found.items()
-    ]  # fmt: skip
+        {
+            **group.place,
+            "variant": group.variant,
+            "sampler": name,
+            "percent": 100 * one.value / base,
+            "lower": 100 * one.lower / base,
+            "upper": 100 * one.upper / base,
+        }
+        for name, one in found.items()
+    ]
 
 
 def _differences(axes: Axes, part: pd.DataFrame) -> None:
@@ -207,8 +297,16 @@ def _differences(axes: Axes, part: pd.DataFrame) -> None:
         chosen = where(part, variant=variant)
         rows = [order.index(name) + 0.22 * (place - 1) for name in chosen["sampler"]]
         ends = [chosen["percent"] - chosen["lower"], chosen["upper"] - chosen["percent"]]
-        axes.errorbar(chosen["percent"], rows, xerr=ends, linestyle="none", markersize=3.5, elinewidth=0.8,
-                      capsize=1.5, **look)  # fmt: skip
+        axes.errorbar(
+            chosen["percent"],
+            rows,
+            xerr=ends,
+            linestyle="none",
+            markersize=3.5,
+            elinewidth=0.8,
+            capsize=1.5,
+            **look,
+        )
     _rows(axes, (style_of(name)["label"] for name in order))
 
 
@@ -218,10 +316,14 @@ class NoiseSizes(FairFigure):
     title = "Noise that one privacy target takes, by size of batch and first stage"
     name = "figure_noise"
     caption = (
-        "Noise multiplier that each sampler needs for one target: for several sizes b of the first stage at one batch "
-        "size m, then for several m at one b (samplers of one stage have no b). A bar leads from the largest noise at "
-        "which an attack exceeds the target up to the noise with which the target is proved under substitution; the "
-        "least sufficient noise lies on it. Crosses: noise for which the papers' pair meets the target, no guarantee."
+        "Noise multiplier that each sampler needs for one target: for several sizes b of the first "
+        "stage at one batch "
+        "size m, then for several m at one b (samplers of one stage have no b). A bar leads from "
+        "the largest noise at "
+        "which an attack exceeds the target up to the noise with which the target is proved under "
+        "substitution; the "
+        "least sufficient noise lies on it. Crosses: noise for which the papers' pair meets the "
+        "target, no guarantee."
     )
     experiments = ("fair_noise",)
 
@@ -233,13 +335,23 @@ class NoiseSizes(FairFigure):
         panels = []
         for cells, b in sizes:
             noise = cells["noise_multiplier"]
-            panels.append(Panel(f"m = {cells['m'].iloc[0]}, b = {b}",
-                                [partial(_needed_noise, cells=cells[cells["b"].isin((0, b))])],
-                                {"xlim": (0.9 * noise.min(), 1.04 * noise.max())}))  # fmt: skip
+            panels.append(
+                Panel(
+                    f"m = {cells['m'].iloc[0]}, b = {b}",
+                    [partial(_needed_noise, cells=cells[cells["b"].isin((0, b))])],
+                    {"xlim": (0.9 * noise.min(), 1.04 * noise.max())},
+                )
+            )
         setting = f"{fixed['steps']} steps, n = {fixed['n']}, ε = {fixed['target_epsilon']:g}"
-        panels[0] = replace(panels[0], layers=[*panels[0].layers, line([], [], linestyle="none", label=setting)])
-        figure = draw_panels([*panels, None], height=1.9, xlabel="noise multiplier", labels=self.labels(records))
-        numbers = pd.concat([along_b.assign(section="b"), along_m.assign(section="m")], ignore_index=True)
+        panels[0] = replace(
+            panels[0], layers=[*panels[0].layers, line([], [], linestyle="none", label=setting)]
+        )
+        figure = draw_panels(
+            [*panels, None], height=1.9, xlabel="noise multiplier", labels=self.labels(records)
+        )
+        numbers = pd.concat(
+            [along_b.assign(section="b"), along_m.assign(section="m")], ignore_index=True
+        )
         return figure, numbers.drop(columns=["data", "replicate", "surface"])
 
 
@@ -249,30 +361,51 @@ class NoiseRelations(FairFigure):
     title = "Noise that one privacy target takes, under three neighbouring relations"
     name = "figure_relations"
     caption = (
-        "Noise multiplier that each sampler needs for one target, a row of panels a batch size m, a column a relation: "
-        "a record is added or removed (for samplers of fixed size both data sets are sampled in the same way), put to "
-        "0 with the number of records public, or replaced. Compare samplers within a panel: the relations promise "
-        "different things. A bar leads from the largest noise at which an attack exceeds the target up to the noise "
+        "Noise multiplier that each sampler needs for one target, a row of panels a batch size m, "
+        "a column a relation: "
+        "a record is added or removed (for samplers of fixed size both data sets are sampled in "
+        "the same way), put to "
+        "0 with the number of records public, or replaced. Compare samplers within a panel: the "
+        "relations promise "
+        "different things. A bar leads from the largest noise at which an attack exceeds the "
+        "target up to the noise "
         "with which the target is proved. A sampler without a mark has no bound there."
     )
     experiments = ("fair_noise",)
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         _, along_m, fixed = sections(self.needed(records, "fair_noise", variants=("rigorous",)))
-        shown = along_m[along_m["m"] != fixed["m"]] if (along_m["m"] != fixed["m"]).any() else along_m
-        numbers = pd.concat([
-            shown.assign(relation=relation, proved=shown[proved], refuted=shown[refuted])
-            for relation, proved, refuted in RELATIONS
-        ], ignore_index=True)[["relation", *SETTING, "sampler", "m", "b", "proved", "refuted"]]  # fmt: skip
+        shown = (
+            along_m[along_m["m"] != fixed["m"]] if (along_m["m"] != fixed["m"]).any() else along_m
+        )
+        numbers = pd.concat(
+            [
+                shown.assign(relation=relation, proved=shown[proved], refuted=shown[refuted])
+                for relation, proved, refuted in RELATIONS
+            ],
+            ignore_index=True,
+        )[["relation", *SETTING, "sampler", "m", "b", "proved", "refuted"]]
         panels = []
         for m, cells in numbers.groupby("m"):
             axis = {"xlim": (0.9 * cells["refuted"].min(), 1.04 * cells["proved"].max())}
-            panels += [Panel(f"{WORDS[relation]}, m = {m}", [partial(_at_relation, cells=part)], axis)
-                       for relation, part in cells.groupby("relation", sort=False)]  # fmt: skip
-        setting = f"{fixed['steps']} steps, n = {fixed['n']}, ε = {fixed['target_epsilon']:g}, b = {fixed['b']}"
-        panels[0] = replace(panels[0], layers=[*panels[0].layers, line([], [], linestyle="none", label=setting)])
-        figure = draw_panels(panels, height=1.9, xlabel="noise multiplier", grid={"sharey": True},
-                             labels=self.labels(records))  # fmt: skip
+            panels += [
+                Panel(f"{WORDS[relation]}, m = {m}", [partial(_at_relation, cells=part)], axis)
+                for relation, part in cells.groupby("relation", sort=False)
+            ]
+        setting = (
+            f"{fixed['steps']} steps, n = {fixed['n']}, ε = {fixed['target_epsilon']:g}, b "
+            f"= {fixed['b']}"
+        )
+        panels[0] = replace(
+            panels[0], layers=[*panels[0].layers, line([], [], linestyle="none", label=setting)]
+        )
+        figure = draw_panels(
+            panels,
+            height=1.9,
+            xlabel="noise multiplier",
+            grid={"sharey": True},
+            labels=self.labels(records),
+        )
         return figure, numbers.dropna(subset="proved")
 
 
@@ -290,14 +423,18 @@ def _at_relation(axes: Axes, cells: pd.DataFrame) -> None:
 def sections(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
     """Return the cells along b at fixed m, those along m at fixed b, and what is fixed for both.
 
-    The setting is that of the first cell that is only calibrated; the fixed m and b are those with the most cells.
+    The setting is that of the first cell that is only calibrated; the fixed m and b are those with
+    the most cells.
     """
     if not (frame["b"] * frame["surface"]).any():
         raise DataError(
-            "noise against b needs a surface with a two-stage sampler, got none; add one to fair_noise.surface"
+            "noise against b needs a surface with a two-stage sampler, got none; add one to "
+            "fair_noise.surface"
         )
     setting = frame.loc[frame["surface"] == 1, SETTING].iloc[0]
-    cells = frame[(frame[SETTING] == setting).all(axis=1)].drop_duplicates(["variant", "sampler", "m", "b"])
+    cells = frame[(frame[SETTING] == setting).all(axis=1)].drop_duplicates(
+        ["variant", "sampler", "m", "b"]
+    )
     staged = cells[cells["b"] > 0]
     m = staged.groupby("m")["b"].nunique().idxmax()
     b = staged.groupby("b")["m"].nunique().idxmax()
@@ -310,7 +447,11 @@ def _needed_noise(axes: Axes, cells: pd.DataFrame) -> None:
     """Draw a row a sampler: the bar from attack to proof, and the noise of the papers' pair."""
     order = list(cells["sampler"].unique())
     for one in cells.to_dict("records"):
-        look, row, proved = style_of(one["sampler"]), order.index(one["sampler"]), one["variant"] == "rigorous"
+        look, row, proved = (
+            style_of(one["sampler"]),
+            order.index(one["sampler"]),
+            one["variant"] == "rigorous",
+        )
         noise, color = one["noise_multiplier"], look["color"]
         axes.plot(noise, row, color=color, marker=look["marker"] if proved else "x")
         if one["necessary"] > 0:
@@ -318,5 +459,7 @@ def _needed_noise(axes: Axes, cells: pd.DataFrame) -> None:
     # what is drawn alike for every sampler has a key in no sampler's colour
     axes.plot([], [], color=NEUTRAL, marker="o", linestyle="none", label="proved")
     axes.plot([], [], color=NEUTRAL, **BAR, label="from attack up to proof")
-    axes.plot([], [], color=NEUTRAL, marker="x", linestyle="none", label="papers' pair, no guarantee")
+    axes.plot(
+        [], [], color=NEUTRAL, marker="x", linestyle="none", label="papers' pair, no guarantee"
+    )
     _rows(axes, (style_of(name)["label"] for name in order))

@@ -22,8 +22,9 @@ TRAIN_SHARE = 0.75
 class Task:
     """One learning task, with what is the same for all samplers, noise levels and variants.
 
-    Step sizes and bounds were chosen by looking at training without noise, which should come near its end in the steps
-    of the configuration, and at training with WOR batches at one noise level; samplers were not compared.
+    Step sizes and bounds were chosen by looking at training without noise, which should come near
+    its end in the steps of the configuration, and at training with WOR batches at one noise level;
+    samplers were not compared.
     """
 
     name: str
@@ -37,7 +38,16 @@ class Task:
 
 
 def _classification(name: str, n_records: int, features: int, source: str = "") -> Task:
-    return Task(name, "classification", int(TRAIN_SHARE * n_records), features + 1, 1.0, 2.0, "log_loss", source)
+    return Task(
+        name,
+        "classification",
+        int(TRAIN_SHARE * n_records),
+        features + 1,
+        1.0,
+        2.0,
+        "log_loss",
+        source,
+    )
 
 
 TASKS = {
@@ -57,24 +67,34 @@ TASKS = {
 class Entry(kinds.Closed):
     """All combinations of its values; each setting is one value or a list."""
 
-    dataset: Varied[Name] = Field(description="linear, adult, breast_cancer, digits, ijcnn1 or bootstrap_mean.")
+    dataset: Varied[Name] = Field(
+        description="linear, adult, breast_cancer, digits, ijcnn1 or bootstrap_mean."
+    )
     samplers: Varied[Name] = Field(
         SAMPLERS,
-        description="Names of samplers or schedules (cyclic_poisson:10 with its groups, truncated_poisson:150 with its "
-        "largest batch); stages such as wor:500,wr:200 whose last one leaves m slots; or nonprivate, which has no "
+        description="Names of samplers or schedules (cyclic_poisson:10 with its groups, "
+        "truncated_poisson:150 with its "
+        "largest batch); stages such as wor:500,wr:200 whose last one leaves m slots; or "
+        "nonprivate, which has no "
         "target and is computed once for all of them.",
     )
     m: Varied[kinds.Count] = Field(description="(Expected) batch sizes.")
-    b: Annotated[AnyOf[kinds.Count], OneOrMore()] = Field((), description="First stages of two-stage samplers.")
+    b: Annotated[AnyOf[kinds.Count], OneOrMore()] = Field(
+        (), description="First stages of two-stage samplers."
+    )
     steps: Varied[kinds.Iterations] = Field(description="Steps T of DP-SGD.")
     target_epsilon: Annotated[AnyOf[kinds.Positive], OneOrMore()] = Field(
         (), description="Targets for all steps together, in nats."
     )
-    target_delta: Varied[kinds.Delta] = Field((1e-5,), description="Probabilities at which the targets are given.")
+    target_delta: Varied[kinds.Delta] = Field(
+        (1e-5,), description="Probabilities at which the targets are given."
+    )
 
     def check(self) -> None:
         if self.samplers != (NONPRIVATE,) and not self.target_epsilon:
-            raise ArgumentError(f"samplers other than {NONPRIVATE} need a target_epsilon, got none; add it")
+            raise ArgumentError(
+                f"samplers other than {NONPRIVATE} need a target_epsilon, got none; add it"
+            )
 
 
 def entry(dataset: str, m: int, b: int, steps: int, *target_epsilon: float) -> Entry:
@@ -94,7 +114,11 @@ class FairGrid(kinds.Group):
             entry("ijcnn1", 300, 500, 200, 1),
             entry("bootstrap_mean", 30, 50, 200, 1),
             Entry(
-                dataset=("linear",), samplers=("wor:500,wr:200,wor:100",), m=(100,), steps=(200,), target_epsilon=(0.5,)
+                dataset=("linear",),
+                samplers=("wor:500,wr:200,wor:100",),
+                m=(100,),
+                steps=(200,),
+                target_epsilon=(0.5,),
             ),
         ),
         description="Entries, each standing for all combinations of its values.",

@@ -1,4 +1,5 @@
-"""Tables: who gives the better model at one privacy, everything measured there, the noise it takes, and rankings."""
+"""Tables: who gives the better model at one privacy, everything measured there, the noise it takes,
+and rankings."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ class Table(tables.Table):
     layout = Layout(panels=("dataset", "epsilon"), stub=("sampler",), heads=("column",))
 
     def number_kind(self, column: str, variant: str) -> str:
-        """Return what a privacy number is; epsilon is attained or proved of a noise whatever variant chose it."""
+        """Return what a privacy number is; epsilon is attained or proved of a noise whatever
+        variant chose it."""
         if column.startswith("epsilon"):
             return number_kind(column, "rigorous")
         if column.startswith(("noise_add", "noise_zero")):
@@ -40,22 +42,31 @@ class Table(tables.Table):
 
 
 class Winners(Table):
-    """Which sampler gives the smallest loss at the same privacy, and which are not told apart from it."""
+    """Which sampler gives the smallest loss at the same privacy, and which are not told apart from
+    it."""
 
     title = "Which sampler is best at equal proved privacy"
     name = "winners"
     caption = (
-        "Samplers at the same target for all steps together, with noise set by the proved bound under substitution "
-        "(rigorous) and by the papers' pair, which is not a guarantee (consistent). Loss is the test log loss for "
-        "classification and otherwise the Euclidean error of the coefficients or of the mean: means over seeds with "
-        "standard errors and 95 % Student intervals. Differences from Poisson are paired by seed; the level of 95 % "
-        "holds for each interval on its own. A sampler is among the best (1) unless another is shown to be better by "
-        "Holm's procedure over all pairs of samplers in a block at 5 %; more than one 1 in a block is a tie."
+        "Samplers at the same target for all steps together, with noise set by the proved bound "
+        "under substitution "
+        "(rigorous) and by the papers' pair, which is not a guarantee (consistent). Loss is the "
+        "test log loss for "
+        "classification and otherwise the Euclidean error of the coefficients or of the mean: "
+        "means over seeds with "
+        "standard errors and 95 % Student intervals. Differences from Poisson are paired by seed; "
+        "the level of 95 % "
+        "holds for each interval on its own. A sampler is among the best (1) unless another is "
+        "shown to be better by "
+        "Holm's procedure over all pairs of samplers in a block at 5 %; more than one 1 in a block "
+        "is a tie."
     )
     experiments = COMPARED[:1]
 
     def rows(self, records: Records) -> list[Row]:
-        return [row for group in groups(self.needed(records, COMPARED[0])) for row in _winners(group)]
+        return [
+            row for group in groups(self.needed(records, COMPARED[0])) for row in _winners(group)
+        ]
 
 
 def _winners(group: Group) -> Iterator[Row]:
@@ -65,10 +76,20 @@ def _winners(group: Group) -> Iterator[Row]:
     for sampler, rank in group.ranks.items():
         row = {**group.place, "sampler": sampler}
         measure = "; ".join(filter(None, (said, TASKS[group.dataset].measure.replace("_", " "))))
-        yield estimate_row(row, "loss", group.variant, with_interval(group.losses[sampler].to_numpy()), measure)
+        yield estimate_row(
+            row, "loss", group.variant, with_interval(group.losses[sampler].to_numpy()), measure
+        )
         if sampler != REFERENCE and REFERENCE in group.samplers:
-            yield estimate_row(row, "difference_to_poisson", group.variant, group.difference(sampler), said)
-        yield {**row, "column": "among_the_best", "variant": group.variant, "value": float(rank == 1), "note": tie}
+            yield estimate_row(
+                row, "difference_to_poisson", group.variant, group.difference(sampler), said
+            )
+        yield {
+            **row,
+            "column": "among_the_best",
+            "variant": group.variant,
+            "value": float(rank == 1),
+            "note": tie,
+        }
 
 
 def first(name: str) -> Callable[[pd.DataFrame], float]:
@@ -77,12 +98,15 @@ def first(name: str) -> Callable[[pd.DataFrame], float]:
 
 
 def coverage(group: pd.DataFrame) -> Estimate:
-    """Return the share of seeds whose interval covers the truth, with its exact (Clopper and Pearson) interval."""
+    """Return the share of seeds whose interval covers the truth, with its exact (Clopper and
+    Pearson) interval."""
     covered = group["covered"]
     if covered.isna().any():
         return Estimate(math.nan, math.nan, 0)
     found = statistics.proportion(int(covered.sum()), len(covered))
-    return replace(found, standard_error=math.sqrt(found.value * (1 - found.value) / found.replicates))
+    return replace(
+        found, standard_error=math.sqrt(found.value * (1 - found.value) / found.replicates)
+    )
 
 
 class Measures(Table):
@@ -91,12 +115,18 @@ class Measures(Table):
     title = "Utility, cost and proved privacy of every sampler"
     name = "measures"
     caption = (
-        "Utility on the test part of each seed's split (linear model: error of the coefficients; bootstrap: error, "
-        "and width and coverage of 95 % intervals for the population mean), distinct gradients per step as observed "
-        "and as expected, the noise multiplier (scale of the noise on the sum divided by the norm bound), and, for "
-        "this noise, the ε that an attack attains (lower) and the ε that is proved (upper) at the target's δ under "
-        "substitution. Means over seeds with standard errors and 95 % intervals (Student; Clopper-Pearson for "
-        "coverage). The non-private rows clip but add no noise. The papers' pair (consistent) is not a guarantee: the "
+        "Utility on the test part of each seed's split (linear model: error of the coefficients; "
+        "bootstrap: error, "
+        "and width and coverage of 95 % intervals for the population mean), distinct gradients per "
+        "step as observed "
+        "and as expected, the noise multiplier (scale of the noise on the sum divided by the norm "
+        "bound), and, for "
+        "this noise, the ε that an attack attains (lower) and the ε that is proved (upper) at the "
+        "target's δ under "
+        "substitution. Means over seeds with standard errors and 95 % intervals (Student; "
+        "Clopper-Pearson for "
+        "coverage). The non-private rows clip but add no noise. The papers' pair (consistent) is "
+        "not a guarantee: the "
         "upper ε is what is proved for its noise."
     )
     keys = ("dataset", "sampler", "epsilon")
@@ -104,17 +134,32 @@ class Measures(Table):
         Part(
             COMPARED[0],
             {
-                **{name: Column(name, with_interval, drop=True) for name in (
-                    "accuracy", "auc", "log_loss", "coefficient_error", "estimate_error", "interval_width", "gradients",
-                )},
+                **{
+                    name: Column(name, with_interval, drop=True)
+                    for name in (
+                        "accuracy",
+                        "auc",
+                        "log_loss",
+                        "coefficient_error",
+                        "estimate_error",
+                        "interval_width",
+                        "gradients",
+                    )
+                },
                 "coverage": coverage,
-                **{name: first(name) for name in (
-                    "noise_multiplier", "epsilon_lower", "epsilon_upper", "gradients_expected",
-                )},
+                **{
+                    name: first(name)
+                    for name in (
+                        "noise_multiplier",
+                        "epsilon_lower",
+                        "epsilon_upper",
+                        "gradients_expected",
+                    )
+                },
             },
             keys={"epsilon": "target_epsilon"},
         ),
-    )  # fmt: skip
+    )
 
 
 class Noise(Table):
@@ -123,28 +168,46 @@ class Noise(Table):
     title = "Noise for one target, proved and by the papers' pair"
     name = "noise"
     caption = (
-        "Noise multipliers (scale of the noise on the sum divided by the norm bound C of one record) for one target "
-        "over all steps. Rigorous: the upper bound under substitution meets the target; at the necessary noise or "
-        "less, an attack exceeds it. Consistent: the papers' pair meets the target, which is not a guarantee; the two "
-        "ε columns give what is attained and what is proved with this noise. For samplers of one stage, the ε add "
-        "remove column gives what is proved for the same noise when a record is added or removed; the last columns "
-        "give the noise that the target needs under this weaker relation, which of samplers of several stages is "
+        "Noise multipliers (scale of the noise on the sum divided by the norm bound C of one "
+        "record) for one target "
+        "over all steps. Rigorous: the upper bound under substitution meets the target; at the "
+        "necessary noise or "
+        "less, an attack exceeds it. Consistent: the papers' pair meets the target, which is not a "
+        "guarantee; the two "
+        "ε columns give what is attained and what is proved with this noise. For samplers of one "
+        "stage, the ε add "
+        "remove column gives what is proved for the same noise when a record is added or removed; "
+        "the last columns "
+        "give the noise that the target needs under this weaker relation, which of samplers of "
+        "several stages is "
         "computed for some sizes, and where a record is replaced by one that contributes 0."
     )
     keys = ("dataset", "epsilon", "steps", "sampler", "m", "b")
-    layout = Layout(panels=("dataset", "epsilon", "steps"), stub=("sampler", "m", "b"), heads=("column",))
+    layout = Layout(
+        panels=("dataset", "epsilon", "steps"), stub=("sampler", "m", "b"), heads=("column",)
+    )
     absent: ClassVar[Mapping[str, object]] = {"b": 0}
     parts = (
         Part(
             "fair_noise",
-            {name: first(name) for name in (  # a cell of the grid may stand in the surface, too
-                "noise_multiplier", "necessary", "epsilon_lower", "epsilon_upper", "epsilon_add_remove",
-                "noise_add_remove", "noise_zero_out",
-            )},
+            {
+                name: first(name)
+                for name in (  # a cell of the grid may stand in the surface, too
+                    "noise_multiplier",
+                    "necessary",
+                    "epsilon_lower",
+                    "epsilon_upper",
+                    "epsilon_add_remove",
+                    "noise_add_remove",
+                    "noise_zero_out",
+                )
+            },
             keys={"epsilon": "target_epsilon"},
-            prepare=lambda frame: frame.assign(necessary=frame["necessary"].where(frame["necessary"] > 0)),
+            prepare=lambda frame: frame.assign(
+                necessary=frame["necessary"].where(frame["necessary"] > 0)
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 class Rankings(Table):
@@ -153,30 +216,57 @@ class Rankings(Table):
     title = "Ranks of the samplers under three notions of equal privacy"
     name = "rankings"
     caption = (
-        "Rank of each sampler: 1 plus the number of samplers shown to be better by Holm's procedure over all pairs at "
-        "5 %, so that samplers not told apart can share a rank. As stated: the main paper's experiment, equal ε′ per "
-        "query (the same for all targets; linear model and Adult). Consistent: noise for which the papers' pair meets "
-        "the target. Rigorous: noise for which the target is proved. Pairs separated: pairs of samplers that are told "
-        "apart. Pairs reversed: those of them that the rigorous comparison tells apart in the opposite order."
+        "Rank of each sampler: 1 plus the number of samplers shown to be better by Holm's "
+        "procedure over all pairs at "
+        "5 %, so that samplers not told apart can share a rank. As stated: the main paper's "
+        "experiment, equal ε′ per "
+        "query (the same for all targets; linear model and Adult). Consistent: noise for which the "
+        "papers' pair meets "
+        "the target. Rigorous: noise for which the target is proved. Pairs separated: pairs of "
+        "samplers that are told "
+        "apart. Pairs reversed: those of them that the rigorous comparison tells apart in the "
+        "opposite order."
     )
     experiments = COMPARED
 
     def rows(self, records: Records) -> list[Row]:
         found = in_variants(*(self.needed(records, name) for name in COMPARED))
-        proved = {(group.dataset, group.epsilon): group.better for group in found if group.variant == "rigorous"}
-        return [row for group in found for row in _rankings(group, proved.get((group.dataset, group.epsilon), {}))]
+        proved = {
+            (group.dataset, group.epsilon): group.better
+            for group in found
+            if group.variant == "rigorous"
+        }
+        return [
+            row
+            for group in found
+            for row in _rankings(group, proved.get((group.dataset, group.epsilon), {}))
+        ]
 
 
 def _rankings(group: Group, proved: dict[tuple[str, str], bool]) -> Iterator[Row]:
     for sampler, rank in group.ranks.items():
-        yield {**group.place, "sampler": sampler, "column": "rank", "variant": group.variant, "value": rank,
-               "note": group.source}
+        yield {
+            **group.place,
+            "sampler": sampler,
+            "column": "rank",
+            "variant": group.variant,
+            "value": rank,
+            "note": group.source,
+        }
     row = {**group.place, "variant": group.variant, "note": group.source}
     yield {**row, "column": "pairs_separated", "value": sum(group.better.values())}
     if group.variant != "rigorous" and proved:
-        turned = [(a, b) for a, b in itertools.permutations(group.samplers, 2)
-                  if group.better[a, b] and proved.get((b, a), False)]  # fmt: skip
-        note = "; ".join(filter(None, [group.source, *(f"{label_of(b)} now before {label_of(a)}" for a, b in turned)]))
+        turned = [
+            (a, b)
+            for a, b in itertools.permutations(group.samplers, 2)
+            if group.better[a, b] and proved.get((b, a), False)
+        ]
+        note = "; ".join(
+            filter(
+                None,
+                [group.source, *(f"{label_of(b)} now before {label_of(a)}" for a, b in turned)],
+            )
+        )
         yield {**row, "column": "pairs_reversed", "value": len(turned), "note": note}
 
 
@@ -186,13 +276,21 @@ class Times(Table):
     title = "Clock time of a training step"
     name = "times"
     caption = (
-        "Clock time of one training step (batch, gradients and noise) on this machine, in microseconds for one seed "
+        "Clock time of one training step (batch, gradients and noise) on this machine, in "
+        "microseconds for one seed "
         "at a time, median of several runs, next to the number of distinct gradients evaluated."
     )
     keys = ("dataset", "sampler")
     layout = Layout(panels=("dataset",), stub=("sampler",), heads=("column",))
     timed = True
     parts = (
-        Part("fair_times", {"microseconds_per_step": lambda group: 1e6 * float(group["seconds_per_step"].mean()),
-                            "gradients_expected": first("gradients_expected")}),
-    )  # fmt: skip
+        Part(
+            "fair_times",
+            {
+                "microseconds_per_step": lambda group: (
+                    1e6 * float(group["seconds_per_step"].mean())
+                ),
+                "gradients_expected": first("gradients_expected"),
+            },
+        ),
+    )

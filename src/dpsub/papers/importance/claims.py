@@ -1,4 +1,5 @@
-"""Numbers, settings and statements of the text of Fay et al.; those on data are put only to the paper's data."""
+"""Numbers, settings and statements of the text of Fay et al.; those on data are put only to the
+paper's data."""
 
 from __future__ import annotations
 
@@ -16,9 +17,22 @@ from dpsub.importance.samplers import WeightedLaplaceSum
 from dpsub.papers.importance.labels import APPENDIX, MAIN, TITLES
 from dpsub.reproduce import claims
 from dpsub.reproduce.artefact import Records
-from dpsub.reproduce.claims import EQUAL, STATED, Claim, Finding, Frames, LackingError, Numbers, Setting, number, pick
+from dpsub.reproduce.claims import (
+    EQUAL,
+    STATED,
+    Claim,
+    Finding,
+    Frames,
+    LackingError,
+    Numbers,
+    Setting,
+    number,
+    pick,
+)
 
-COSTS, NOISE, SUMS, PROFILES = (f"importance_{name}" for name in ("clustering", "noise", "sums", "profiles"))
+COSTS, NOISE, SUMS, PROFILES = (
+    f"importance_{name}" for name in ("clustering", "noise", "sums", "profiles")
+)
 CLOSE = 0.1  # what "almost identical" and "about" allow, relative
 SUBSTANTIAL = 0.75  # a loss of at most this share is substantially smaller
 SIGN_LEVEL = 0.05
@@ -26,22 +40,26 @@ GRID = (0.5, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
 
 def approximation(frames: Frames) -> Finding:
-    """Section 2: epsilon' is about epsilon - log(1/p) for epsilon above 1, for every rate of the grid."""
+    """Section 2: epsilon' is about epsilon - log(1/p) for epsilon above 1, for every rate of the
+    grid."""
     frame = pick(frames[PROFILES], topic="uniform")
     error = (frame["other"] / frame["psi"] - 1).abs()
     far = frame.iloc[int(np.argmax(error.to_numpy()))]
     growth = frame["q"] * np.expm1(np.minimum(frame["scale"], 700))
     note = (
-        f"worst at p {far['q']:g}, epsilon {far['scale']:g}: {far['psi']:.3g} against {far['other']:.3g}; within "
+        f"worst at p {far['q']:g}, epsilon {far['scale']:g}: {far['psi']:.3g} against "
+        f"{far['other']:.3g}; within "
         f"{error[growth > 30].max():.2g} where p (exp(epsilon) - 1) is above 30"
     )
     return Finding(bool((error <= CLOSE).all()), note)
 
 
 def weights_agree(frames: Frames) -> Finding:
-    """Figure 2, left: median relative difference of privacy-constrained and variance-optimal weights.
+    """Figure 2, left: median relative difference of privacy-constrained and variance-optimal
+    weights.
 
-    The section defines the mechanism with standard Laplace noise, so that reading (b1) decides; the note has all.
+    The section defines the mechanism with standard Laplace noise, so that reading (b1) decides; the
+    note has all.
     """
     frame = pick(frames[SUMS], topic="weight", sampler=("opt", "var"))
     found = {}
@@ -51,26 +69,35 @@ def weights_agree(frames: Frames) -> Finding:
     if "b1" not in found:
         raise LackingError("this run has no records of rule b1")
     note = ", ".join(f"{rule} {value:.1%}" for rule, value in found.items())
-    return Finding(found["b1"] <= CLOSE, f"median relative difference by reading of the unstated rule: {note}")
+    return Finding(
+        found["b1"] <= CLOSE, f"median relative difference by reading of the unstated rule: {note}"
+    )
 
 
 def error_and_loss(frames: Frames) -> Finding:
-    """Figure 2, right: substantially better than uniform. At equal size and noise: loss lower, error no larger by more
-    than CLOSE, at every noise scale of the reading `free`.
+    """Figure 2, right: substantially better than uniform. At equal size and noise: loss lower,
+    error no larger by more than CLOSE, at every noise scale of the reading `free`.
     """
     frame = pick(frames[SUMS], topic="curve", rule="free", sampler=("opt", "unif"))
     wide = frame.pivot(index="scale", columns="sampler", values=["max_loss", "mse_exact"])
     loss, error = (wide[name, "opt"] / wide[name, "unif"] for name in ("max_loss", "mse_exact"))
     note = (
-        f"largest loss {loss.min():.2f} to {loss.max():.2f} of uniform's, error {error.min():.3f} to {error.max():.3f} "
-        f"of it at equal size; loss at most {SUBSTANTIAL:g} of it at {(loss <= SUBSTANTIAL).sum()} of {len(loss)}"
+        f"largest loss {loss.min():.2f} to {loss.max():.2f} of uniform's, error {error.min():.3f} "
+        f"to {error.max():.3f} "
+        f"of it at equal size; loss at most {SUBSTANTIAL:g} of it at {(loss <= SUBSTANTIAL).sum()} "
+        f"of {len(loss)}"
     )
     return Finding(bool((loss <= SUBSTANTIAL).mean() > 0.5 and (error <= 1 + CLOSE).all()), note)
 
 
 def size_limit(frames: Frames) -> Finding:
-    """Section 4: no coreset probabilities beyond m = n x/r^2, "necessary"; it is, if the true limit is no larger."""
-    frame = pick(frames[NOISE], data_label="table1", sampler="core").drop_duplicates("dataset").set_index("dataset")
+    """Section 4: no coreset probabilities beyond m = n x/r^2, "necessary"; it is, if the true limit
+    is no larger."""
+    frame = (
+        pick(frames[NOISE], data_label="table1", sampler="core")
+        .drop_duplicates("dataset")
+        .set_index("dataset")
+    )
     limit = frame["n"] * frame["mean_square"] / frame["radius"] ** 2
     ratio = frame["m_max"] / limit
     far = str(ratio.idxmax())
@@ -83,39 +110,57 @@ def grid(frames: Frames) -> Finding:
     have = set(frames[COSTS]["epsilon"])
     lacking = [value for value in GRID if value not in have]
     if lacking:
-        raise LackingError(f"this run has no epsilon {', '.join(f'{value:g}' for value in lacking)}")
-    return Finding(True, "as in the text; 50, as in the released plots, as well" if 50.0 in have else "as in the text")
+        raise LackingError(
+            f"this run has no epsilon {', '.join(f'{value:g}' for value in lacking)}"
+        )
+    return Finding(
+        True,
+        "as in the text; 50, as in the released plots, as well"
+        if 50.0 in have
+        else "as in the text",
+    )
 
 
 # Statements on data
 
 
 def real(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Return the records of these data sets; LackingError if one of them is not the paper's in this run."""
+    """Return the records of these data sets; LackingError if one of them is not the paper's in this
+    run."""
     labels = frame.groupby("dataset")["data_label"].agg(lambda found: ", ".join(sorted(set(found))))
-    lacking = [f"{TITLES[name]} is {labels.get(name, 'missing')}" for name in names if labels.get(name) != "real"]
+    lacking = [
+        f"{TITLES[name]} is {labels.get(name, 'missing')}"
+        for name in names
+        if labels.get(name) != "real"
+    ]
     if lacking:
         raise LackingError(f"not the real data: {'; '.join(lacking)}")
     return frame[frame["dataset"].isin(names)]
 
 
 def every_real(frame: pd.DataFrame) -> tuple[str, pd.DataFrame]:
-    """Return the names of all data sets that are the paper's, and their records; of the main ones if there is none."""
+    """Return the names of all data sets that are the paper's, and their records; of the main ones
+    if there is none."""
     found = set(frame.loc[frame["data_label"] == "real", "dataset"])
     names = [name for name in TITLES if name in found]
     return ", ".join(TITLES[name] for name in names), real(frame, names or MAIN)
 
 
 def paired(frame: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
-    """Return a row a cell (data set, size, finite target): medians, and whether `one` has the larger median.
+    """Return a row a cell (data set, size, finite target): medians, and whether `one` has the
+    larger median.
 
     `worse` says so by a sign test over common repeats as well (two-sided, 5 % a cell).
     """
     chosen = frame[np.isfinite(frame["epsilon"]) & frame["sampler"].isin((one, other))]
     by_cell = ["dataset", "m_paper", "epsilon"]
-    wide = chosen.pivot_table(index=[*by_cell, "replicate"], columns="sampler", values="cost").dropna()
+    wide = chosen.pivot_table(
+        index=[*by_cell, "replicate"], columns="sampler", values="cost"
+    ).dropna()
     losses = (wide[one] >= wide[other]).groupby(level=by_cell).agg(["sum", "size"])
-    p = 2 * special.bdtr(np.minimum(losses["sum"], losses["size"] - losses["sum"]), losses["size"], 0.5)
+    p = 2 * special.bdtr(
+        np.minimum(losses["sum"], losses["size"] - losses["sum"]), losses["size"], 0.5
+    )
     found = wide.groupby(level=by_cell).median()
     return found.assign(worse=(p < SIGN_LEVEL) & (found[one] > found[other]))
 
@@ -130,16 +175,21 @@ def always_worst(names: Sequence[str], frames: Frames) -> Finding:
 
 
 def on_par(frames: Frames) -> Finding:
-    """Section 5: opt is not significantly worse than core in more than a tenth of the cells (of the paper's data)."""
+    """Section 5: opt is not significantly worse than core in more than a tenth of the cells (of the
+    paper's data)."""
     names, frame = every_real(frames[COSTS])
     found = paired(frame, "opt", "core")
     better, bad = (found["opt"] < found["core"]).sum(), found["worse"]
-    note = f"{names}: opt significantly above core in {bad.sum()} of {len(found)} cells, below it in {better}"
+    note = (
+        f"{names}: opt significantly above core in {bad.sum()} of {len(found)} cells, below it "
+        f"in {better}"
+    )
     return Finding(bool(bad.mean() <= CLOSE), note)
 
 
 def limit_at_zero(frames: Frames) -> Finding:
-    """Section 5: at the smallest target costs are below the mean squared norm, on the paper's data."""
+    """Section 5: at the smallest target costs are below the mean squared norm, on the paper's
+    data."""
     names, chosen = every_real(frames[COSTS])
     least = chosen[chosen["epsilon"] == chosen["epsilon"].min()]
     cells = least.groupby(["dataset", "sampler", "m_paper"])
@@ -152,47 +202,88 @@ def limit_at_zero(frames: Frames) -> Finding:
 def above_the_best(frames: Frames, m: float) -> float:
     """Mean over targets of (uniform - best other) / uniform on Ijcnn1, medians."""
     frame = pick(real(frames[COSTS], ["ijcnn1"]), m_paper=m)
-    medians = frame[np.isfinite(frame["epsilon"])].groupby(["epsilon", "sampler"])["cost"].median().unstack()
-    return float(((medians["unif"] - medians[["core", "opt"]].min(axis=1)) / medians["unif"]).mean())
+    medians = (
+        frame[np.isfinite(frame["epsilon"])]
+        .groupby(["epsilon", "sampler"])["cost"]
+        .median()
+        .unstack()
+    )
+    return float(
+        ((medians["unif"] - medians[["core", "opt"]].min(axis=1)) / medians["unif"]).mean()
+    )
 
 
 def smallest_difference(frames: Frames) -> Finding:
     """Appendix B: on Ijcnn1 the samplers differ least at the largest size of Figure 6."""
     found = {m: above_the_best(frames, m) for m in (5000.0, 10000.0, 15000.0)}
     note = ", ".join(f"m {m:g}: {gap:.2%}" for m, gap in found.items())
-    return Finding(abs(found[15000.0]) == min(map(abs, found.values())), f"uniform above the best other by {note}")
+    return Finding(
+        abs(found[15000.0]) == min(map(abs, found.values())),
+        f"uniform above the best other by {note}",
+    )
 
 
 def worse_at(m: float, frames: Frames) -> Finding:
     """Whether uniform sampling is worse on Ijcnn1 at one size, on average over targets."""
     found = paired(pick(real(frames[COSTS], ["ijcnn1"]), m_paper=m), "unif", "core")
     gap = above_the_best(frames, m)
-    return Finding(gap > 0, f"above the best other by {gap:.2%} of its cost on average; significantly above core "
-                            f"in {found['worse'].sum()} of {len(found)} cells")  # fmt: skip
+    return Finding(
+        gap > 0,
+        f"above the best other by {gap:.2%} of its cost on average; "
+        "significantly above core "
+        f"in {found['worse'].sum()} of {len(found)} cells",
+    )
 
 
-FIXED = tuple(Setting(claim, column, f"importance_{path}") for claim, column, path in (
-    ("c02", "n", "sums.n"), ("c03", "d", "sums.d"), ("c05", "m", "sums.m"), ("c06", "smallest_scale", "sums.scale_min"),
-    ("c07", "largest_scale", "sums.scale_max"), ("c08", "runs", "sums.runs"),
-    ("c13", "iterations", "clustering.iterations"), ("c14", "clusters", "clustering.clusters"),
-    ("c18", "share", "clustering.mixing"), ("c20", "replicates", "clustering.replicates"),
-    ("c21", "smallest_m", "clustering.cells.sizes.pose.rows.0"),
-    ("c22", "largest_m", "clustering.cells.sizes.covertype.rows.2"),
-    ("c23", "smaller_epsilon", "clustering.cells.size_epsilons.0"),
-    ("c23", "larger_epsilon", "clustering.cells.size_epsilons.1"),
-    ("c24", "epsilon", "times.epsilon"), ("c25", "m", "times.sizes.covertype.3"),
-))  # fmt: skip
+FIXED = tuple(
+    Setting(claim, column, f"importance_{path}")
+    for claim, column, path in (
+        ("c02", "n", "sums.n"),
+        ("c03", "d", "sums.d"),
+        ("c05", "m", "sums.m"),
+        ("c06", "smallest_scale", "sums.scale_min"),
+        ("c07", "largest_scale", "sums.scale_max"),
+        ("c08", "runs", "sums.runs"),
+        ("c13", "iterations", "clustering.iterations"),
+        ("c14", "clusters", "clustering.clusters"),
+        ("c18", "share", "clustering.mixing"),
+        ("c20", "replicates", "clustering.replicates"),
+        ("c21", "smallest_m", "clustering.cells.sizes.pose.rows.0"),
+        ("c22", "largest_m", "clustering.cells.sizes.covertype.rows.2"),
+        ("c23", "smaller_epsilon", "clustering.cells.size_epsilons.0"),
+        ("c23", "larger_epsilon", "clustering.cells.size_epsilons.1"),
+        ("c24", "epsilon", "times.epsilon"),
+        ("c25", "m", "times.sizes.covertype.3"),
+    )
+)
 NUMBERS = (
     # those of a lambda are written into the code, whatever the records are
-    Claim("c04", "Section 3.3", number(Numbers(SUMS, "variance_per_dimension")), column="variance", variants=STATED),
+    Claim(
+        "c04",
+        "Section 3.3",
+        number(Numbers(SUMS, "variance_per_dimension")),
+        column="variance",
+        variants=STATED,
+    ),
     # of the noise that is added: the error of a sum of one row of zeros that is always taken
-    Claim("c09", "Section 3.3", lambda _: WeightedLaplaceSum(1.0).mean_squared_error(np.zeros((1, 1)), np.ones(1)),
-          column="variance", variants=STATED),
+    Claim(
+        "c09",
+        "Section 3.3",
+        lambda _: WeightedLaplaceSum(1.0).mean_squared_error(np.zeros((1, 1)), np.ones(1)),
+        column="variance",
+        variants=STATED,
+    ),
     Claim("c15", "Section 5", lambda _: RHO, column="rho", variants=STATED),
     Claim("c16", "Section 5", lambda _: PERCENTILE, column="percentile", variants=STATED),
     # what Figure 5, right, draws of Covertype, by Table 1's number of rows
-    Claim("c26", "Section 5", lambda _: 100 * 20000 / EIGHT["covertype"].n, column="percent", variants=STATED),
-)  # fmt: skip
+    Claim(
+        "c26",
+        "Section 5",
+        lambda _: 100 * 20000 / EIGHT["covertype"].n,
+        column="percent",
+        variants=STATED,
+    ),
+)
 STATEMENTS = (
     Claim("c01", "Section 2", approximation, (PROFILES,), variants=STATED),
     Claim("c10", "Section 3.3", weights_agree, (SUMS,), variants=STATED),
@@ -205,17 +296,31 @@ STATEMENTS = (
     Claim("c32", "Appendix B", smallest_difference, (COSTS,)),
     Claim("c33", "Appendix B", partial(worse_at, 10000.0), (COSTS,)),
     Claim("c34", "Appendix B", partial(always_worst, APPENDIX[1:]), (COSTS,)),
-    Claim("c36", "Section 3.1", claims.below(
-        Numbers(PROFILES, lambda frame: (frame["psi"] / frame["added"] - 1).abs(), where={"topic": "uniform"}),
-        EQUAL, "largest relative difference {largest:.2g} over {n} cases", strict=False), variants=STATED),
-)  # fmt: skip
+    Claim(
+        "c36",
+        "Section 3.1",
+        claims.below(
+            Numbers(
+                PROFILES,
+                lambda frame: (frame["psi"] / frame["added"] - 1).abs(),
+                where={"topic": "uniform"},
+            ),
+            EQUAL,
+            "largest relative difference {largest:.2g} over {n} cases",
+            strict=False,
+        ),
+        variants=STATED,
+    ),
+)
 
 
 class Claims(claims.Claims):
     name = "claims"
     caption = (
-        "Numbers and statements of Fay et al., each computed from the records: yes (1) where a statement holds, no "
-        "(0) where it fails; the note gives the numbers that decide. As done: the released code; consistent: the "
+        "Numbers and statements of Fay et al., each computed from the records: yes (1) where a "
+        "statement holds, no "
+        "(0) where it fails; the note gives the numbers that decide. As done: the released code; "
+        "consistent: the "
         "repaired algorithm. Statements on data are judged on the paper's data only."
     )
     claims = (*FIXED, *NUMBERS, *STATEMENTS)

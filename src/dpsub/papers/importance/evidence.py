@@ -32,8 +32,11 @@ def printed_second_derivative() -> float:
 
 
 def optimal_weight() -> float:
-    """Return the weight beyond 1 at which exp(eps(w)) = e + (w - 1)/2 + (w - 1)^2/2 meets 1 + w (e - 1)."""
-    return float(brentq(lambda w: math.e + (w - 1) / 2 + (w - 1) ** 2 / 2 - 1 - w * math.expm1(1), 1.5, 10))
+    """Return the weight beyond 1 at which exp(eps(w)) = e + (w - 1)/2 + (w - 1)^2/2 meets 1 + w (e
+    - 1)."""
+    return float(
+        brentq(lambda w: math.e + (w - 1) / 2 + (w - 1) ** 2 / 2 - 1 - w * math.expm1(1), 1.5, 10)
+    )
 
 
 def left_side(epsilon: float) -> float:
@@ -53,7 +56,8 @@ def printed_limit(name: str) -> float:
 
 
 def stated_split(name: str) -> LloydCalibration:
-    """Return the noise of a data set of Table 1 without sampling, as the text splits it, at epsilon = 3."""
+    """Return the noise of a data set of Table 1 without sampling, as the text splits it, at epsilon
+    = 3."""
     return calibrate("full", facts(name), target=3.0, mode="stated")
 
 
@@ -62,7 +66,8 @@ def noise_on_counts() -> float:
 
 
 def largest_share_of_counts() -> float:
-    """Return the largest share of the budget that counts get on a data set of Table 1 other than Ijcnn1."""
+    """Return the largest share of the budget that counts get on a data set of Table 1 other than
+    Ijcnn1."""
     splits = [stated_split(name) for name in described.EIGHT if name != "ijcnn1"]
     return max(split.offset / (split.facts.radius + split.offset) for split in splits)
 
@@ -85,7 +90,8 @@ def misprinted(rate: float) -> float:
 
 
 def above_the_target(relative: bool = False) -> float:
-    """Return by how much weights of the released code exceed a target of 1000, in nats or relative to it."""
+    """Return by how much weights of the released code exceed a target of 1000, in nats or relative
+    to it."""
     points, _ = twin(described.of("song"), 2000)
     data, norms = DataFacts.of(points), np.sqrt(squared_norms(points))
     noise = calibrate("opt", data, target=1000.0, m=0.05 * data.n, mode="released", norms=norms)

@@ -1,4 +1,5 @@
-"""Figures of Fay et al., and beyond: losses by group, when sampling helps, least errors, and a map of the noise."""
+"""Figures of Fay et al., and beyond: losses by group, when sampling helps, least errors, and a map
+of the noise."""
 
 from __future__ import annotations
 
@@ -14,7 +15,18 @@ from dpsub.papers.importance import labels
 from dpsub.papers.importance.labels import MODES, SAMPLERS, TITLES, OnData, by_dataset, title_of
 from dpsub.papers.importance.tables import TIMES, chosen_noise, medians, summary
 from dpsub.reproduce.artefact import Artefact, Records
-from dpsub.reproduce.figures import Panel, curves, draw_panels, finish, level, line, new, panel_letter, remark, where
+from dpsub.reproduce.figures import (
+    Panel,
+    curves,
+    draw_panels,
+    finish,
+    level,
+    line,
+    new,
+    panel_letter,
+    remark,
+    where,
+)
 from dpsub.reproduce.figures.panels import Layer
 from dpsub.reproduce.tables import Column, Part, Table
 
@@ -22,7 +34,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SHADES = ("#0D0887", "#7201A8", "#BD3786", "#ED7953", "#FDB42F")  # from dark to light, as the numbers they stand for
+# from dark to light, as the numbers they stand for
+SHADES = ("#0D0887", "#7201A8", "#BD3786", "#ED7953", "#FDB42F")
 GREY = "#888888"
 
 
@@ -39,8 +52,10 @@ class Figure1(OnData, _Figure):
     title = "Figure 1. Three sampling strategies for k-means on Song"
     name = "figure1"
     caption = (
-        "One sample of each sampler in the first two principal components of all rows; the area of a marker grows "
-        "with the weight of its row, the colour is the loss of the row at weight 1. Size and target, which the text "
+        "One sample of each sampler in the first two principal components of all rows; the area of "
+        "a marker grows "
+        "with the weight of its row, the colour is the loss of the row at weight 1. Size and "
+        "target, which the text "
         "does not state, are those of the configuration."
     )
     experiments = ("importance_losses",)
@@ -49,26 +64,61 @@ class Figure1(OnData, _Figure):
     shown: ClassVar[int] = 1500  # rows a panel
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        frame = where(self.needed(records, "importance_losses", variants=("stated",)), topic="sample")
+        frame = where(
+            self.needed(records, "importance_losses", variants=("stated",)), topic="sample"
+        )
 
         def marks(axes: Axes, sampler: str) -> None:
             part = where(frame, sampler=sampler)
-            part = part.iloc[np.unique(np.linspace(0, max(len(part) - 1, 0), min(self.shown, len(part))).astype(int))]
-            part = part.sort_values("weight", ascending=False)  # small markers last, so that they stay visible
+            part = part.iloc[
+                np.unique(
+                    np.linspace(0, max(len(part) - 1, 0), min(self.shown, len(part))).astype(int)
+                )
+            ]
+            # small markers last, so that they stay visible
+            part = part.sort_values("weight", ascending=False)
             area = 1.5 + self.largest * part["weight"] / frame["weight"].max()
-            axes.scatter(part["value"], part["second"], s=area, c=part["loss"], cmap="viridis",
-                         vmin=frame["loss"].min(), vmax=frame["loss"].max(), alpha=0.75, linewidths=0.2,
-                         edgecolors="white")  # fmt: skip
+            axes.scatter(
+                part["value"],
+                part["second"],
+                s=area,
+                c=part["loss"],
+                cmap="viridis",
+                vmin=frame["loss"].min(),
+                vmax=frame["loss"].max(),
+                alpha=0.75,
+                linewidths=0.2,
+                edgecolors="white",
+            )
             top = 10.0 ** np.floor(np.log10(frame["weight"].max()))
             for weight in (top / 10, top):
-                axes.scatter([], [], s=1.5 + self.largest * weight / frame["weight"].max(), color=GREY, linewidths=0,
-                             label=f"weight {weight:g}")  # fmt: skip
+                axes.scatter(
+                    [],
+                    [],
+                    s=1.5 + self.largest * weight / frame["weight"].max(),
+                    color=GREY,
+                    linewidths=0,
+                    label=f"weight {weight:g}",
+                )
             axes.ticklabel_format(style="plain")
 
-        panels = [Panel(SAMPLERS[name]["label"], [partial(marks, sampler=name)]) for name in ("opt", "core", "unif")]
-        figure = draw_panels(panels, height=2.9, grid={"sharex": True, "sharey": True},
-                             xlabel="first component", ylabel="second component")  # fmt: skip
-        figure.colorbar(figure.axes[2].collections[0], ax=figure.axes, label="loss at weight 1 (nats)", shrink=0.85)
+        panels = [
+            Panel(SAMPLERS[name]["label"], [partial(marks, sampler=name)])
+            for name in ("opt", "core", "unif")
+        ]
+        figure = draw_panels(
+            panels,
+            height=2.9,
+            grid={"sharex": True, "sharey": True},
+            xlabel="first component",
+            ylabel="second component",
+        )
+        figure.colorbar(
+            figure.axes[2].collections[0],
+            ax=figure.axes,
+            label="loss at weight 1 (nats)",
+            shrink=0.85,
+        )
         if len(frame):
             figure.suptitle(title_of(frame), fontsize=8, weight="bold")
         return figure, frame.reset_index(drop=True)
@@ -80,19 +130,31 @@ class Figure2(Table):
     kind = "figure"
     caption = (
         "Sums of 1,000 normal points with Laplace noise, under three readings of the target of the "
-        "privacy-constrained weights, which the text does not state (rows). Left: importance weight of each point, in "
-        "order of its ℓ₁ norm, at an expected size of 19. Right: mean squared error of the sum against the largest "
-        "loss after sampling, one mark for each noise scale (bars: 95 % intervals over runs, mostly within the "
-        "marks), and the exact error (lines). Water-filling is not in the paper: it has the least variance at losses "
+        "privacy-constrained weights, which the text does not state (rows). Left: importance "
+        "weight of each point, in "
+        "order of its ℓ₁ norm, at an expected size of 19. Right: mean squared error of the sum "
+        "against the largest "
+        "loss after sampling, one mark for each noise scale (bars: 95 % intervals over runs, "
+        "mostly within the "
+        "marks), and the exact error (lines). Water-filling is not in the paper: it has the least "
+        "variance at losses "
         "no larger than the privacy-optimal ones, at twice their size."
     )
     keys = ("rule", "sampler", "scale", "panel")
     parts = (
-        Part("importance_sums", {
-            "mse": Column("mse", standard_error="mse_error", replicates="runs"),
-            "mse_exact": "mse_exact", "max_loss": "max_loss", "m": "m",
-        }, where={"topic": "curve"}, constants={"panel": ""}, prepare=lambda f: f.assign(scale=f["scale"].round(6))),
-    )  # fmt: skip
+        Part(
+            "importance_sums",
+            {
+                "mse": Column("mse", standard_error="mse_error", replicates="runs"),
+                "mse_exact": "mse_exact",
+                "max_loss": "max_loss",
+                "m": "m",
+            },
+            where={"topic": "curve"},
+            constants={"panel": ""},
+            prepare=lambda f: f.assign(scale=f["scale"].round(6)),
+        ),
+    )
     rules: ClassVar[Mapping[str, str]] = {
         "free": "target: the loss without sampling",
         "fixed_eps": "target: one ε for all noise scales",
@@ -108,30 +170,85 @@ class Figure2(Table):
         for rule, text in self.rules.items():
             if rule not in set(frame["rule"]):
                 continue
-            weights, errors = where(drawn, rule=rule, topic="weight"), where(drawn, rule=rule, topic="curve")
+            weights, errors = (
+                where(drawn, rule=rule, topic="weight"),
+                where(drawn, rule=rule, topic="curve"),
+            )
             panels += [
-                Panel(text, [
-                    curves(weights, "rank", "weight", styles=tried, linestyle="none", markersize=1.6, alpha=0.6,
-                           markevery=1, label="_"),
-                ], {"yscale": "log", "xlabel": "rank of the ℓ₁ norm", "ylabel": "weight", "xlim": (0, None)}),
-                Panel(text, [
-                    curves(errors, "max_loss", "mse_exact", styles=tried, marker="", linewidth=0.8, label="_",
-                           nested=0.7),
-                    partial(_bars_of_runs, part=errors),
-                    curves(errors, "max_loss", "mse", styles=tried, linestyle="none", markersize=2.2, markevery=1,
-                           nested=1.1),
-                ], {"xscale": "log", "yscale": "log", "xlabel": "largest loss (nats)", "ylabel": "mean squared error"}),
-            ]  # fmt: skip
+                Panel(
+                    text,
+                    [
+                        curves(
+                            weights,
+                            "rank",
+                            "weight",
+                            styles=tried,
+                            linestyle="none",
+                            markersize=1.6,
+                            alpha=0.6,
+                            markevery=1,
+                            label="_",
+                        ),
+                    ],
+                    {
+                        "yscale": "log",
+                        "xlabel": "rank of the ℓ₁ norm",
+                        "ylabel": "weight",
+                        "xlim": (0, None),
+                    },
+                ),
+                Panel(
+                    text,
+                    [
+                        curves(
+                            errors,
+                            "max_loss",
+                            "mse_exact",
+                            styles=tried,
+                            marker="",
+                            linewidth=0.8,
+                            label="_",
+                            nested=0.7,
+                        ),
+                        partial(_bars_of_runs, part=errors),
+                        curves(
+                            errors,
+                            "max_loss",
+                            "mse",
+                            styles=tried,
+                            linestyle="none",
+                            markersize=2.2,
+                            markevery=1,
+                            nested=1.1,
+                        ),
+                    ],
+                    {
+                        "xscale": "log",
+                        "yscale": "log",
+                        "xlabel": "largest loss (nats)",
+                        "ylabel": "mean squared error",
+                    },
+                ),
+            ]
         return draw_panels(panels, columns=2, height=2.2), frame.reset_index(drop=True)
 
 
 def _bars_of_runs(axes: Axes, part: pd.DataFrame) -> None:
-    axes.vlines(part["max_loss"], part["low"], part["high"], color="black", linewidth=0.8, label="95 % interval")
+    axes.vlines(
+        part["max_loss"],
+        part["low"],
+        part["high"],
+        color="black",
+        linewidth=0.8,
+        label="95 % interval",
+    )
 
 
 BEYOND = (
-    "Rows in blocks: the released code, the text as stated, the repaired algorithm. Lines: medians over repeats; "
-    "bands: quartiles. A logarithmic axis where costs span more than a factor of eight. A data set whose name has a "
+    "Rows in blocks: the released code, the text as stated, the repaired algorithm. Lines: medians "
+    "over repeats; "
+    "bands: quartiles. A logarithmic axis where costs span more than a factor of eight. A data set "
+    "whose name has a "
     "label is not the paper's: a stand-in has fewer rows, and samples of the same rates."
 )
 
@@ -143,7 +260,8 @@ class _CostFigure(OnData):
     experiments = ("importance_clustering",)
     keys = ("panel",)
     datasets: ClassVar[tuple[str, ...]]
-    size: ClassVar[bool] = False  # whether the cost is shown against the sample size, not against epsilon
+    # whether the cost is shown against the sample size, not against epsilon
+    size: ClassVar[bool] = False
     caption = f"Cost of private k-means on all rows against ε, for three sample sizes. {BEYOND}"
 
     def _cells(self, records: Records) -> pd.DataFrame:
@@ -151,60 +269,121 @@ class _CostFigure(OnData):
         return summary(frame[frame["dataset"].isin(self.datasets)])
 
     def rows(self, records: Records) -> list[dict[str, Any]]:
-        """Return a value a panel and mode: the share of cells in which the coreset's median is below the uniform's."""
+        """Return a value a panel and mode: the share of cells in which the coreset's median is
+        below the uniform's."""
         rows = []
-        for (variant, dataset), part in self._cells(records).groupby(["variant", "dataset"], sort=False):
-            wide = part.pivot_table(index=["m_paper", "epsilon"], columns="sampler", values="median")
-            better = {name: int((wide[name] < wide["unif"]).sum()) for name in ("core", "opt") if name in wide}
-            said = [f"{SAMPLERS[name]['label']} below uniform in {count} of {len(wide)} cells"
-                    for name, count in better.items()]  # fmt: skip
-            note = "; ".join(filter(None, (labels.not_real(part["data_label"].iloc[0]), ", ".join(said))))
-            rows.append({"panel": TITLES[str(dataset)], "column": "panel", "variant": variant,
-                         "value": better.get("core", 0) / len(wide), "note": note})  # fmt: skip
+        for (variant, dataset), part in self._cells(records).groupby(
+            ["variant", "dataset"], sort=False
+        ):
+            wide = part.pivot_table(
+                index=["m_paper", "epsilon"], columns="sampler", values="median"
+            )
+            better = {
+                name: int((wide[name] < wide["unif"]).sum())
+                for name in ("core", "opt")
+                if name in wide
+            }
+            said = [
+                f"{SAMPLERS[name]['label']} below uniform in {count} of {len(wide)} cells"
+                for name, count in better.items()
+            ]
+            note = "; ".join(
+                filter(None, (labels.not_real(part["data_label"].iloc[0]), ", ".join(said)))
+            )
+            rows.append(
+                {
+                    "panel": TITLES[str(dataset)],
+                    "column": "panel",
+                    "variant": variant,
+                    "value": better.get("core", 0) / len(wide),
+                    "note": note,
+                }
+            )
         return rows
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         cells = self._cells(records)
         parts = by_dataset(cells, self.datasets)
         if not parts:
-            return draw_panels([Panel("", [remark("none of its data sets\nis in this run", "center")])]), cells
+            return draw_panels(
+                [Panel("", [remark("none of its data sets\nis in this run", "center")])]
+            ), cells
         places = {name: self._places(part) for name, part in parts.items()}
-        rows = [(variant, k) for variant in MODES if variant in set(cells["variant"])
-                for k in range(max(map(len, places.values())))]  # fmt: skip
+        rows = [
+            (variant, k)
+            for variant in MODES
+            if variant in set(cells["variant"])
+            for k in range(max(map(len, places.values())))
+        ]
         panels = [
-            self._panel(where(part, variant=variant), places[name][k], first=name == next(iter(parts)),
-                        titled=(variant, k) == rows[0]) if k < len(places[name]) else None
-            for variant, k in rows for name, part in parts.items()
-        ]  # fmt: skip
-        return draw_panels(panels, columns=len(parts), width=max(4.2, 1.85 * len(parts)), height=1.35, letters=False,
-                           xlabel="expected sample size m" if self.size else "ε (nats)",
-                           grid={"sharex": "col"}), cells  # fmt: skip
+            self._panel(
+                where(part, variant=variant),
+                places[name][k],
+                first=name == next(iter(parts)),
+                titled=(variant, k) == rows[0],
+            )
+            if k < len(places[name])
+            else None
+            for variant, k in rows
+            for name, part in parts.items()
+        ]
+        return draw_panels(
+            panels,
+            columns=len(parts),
+            width=max(4.2, 1.85 * len(parts)),
+            height=1.35,
+            letters=False,
+            xlabel="expected sample size m" if self.size else "ε (nats)",
+            grid={"sharex": "col"},
+        ), cells
 
     def _places(self, part: pd.DataFrame) -> list[float]:
         """Return what the rows of a block are, for one data set: targets or sizes."""
-        chosen = part.loc[part["sampler"] == "full", "epsilon"] if self.size else (
-            part.loc[np.isinf(part["epsilon"]), "m_paper"])  # fmt: skip
+        chosen = (
+            part.loc[part["sampler"] == "full", "epsilon"]
+            if self.size
+            else (part.loc[np.isinf(part["epsilon"]), "m_paper"])
+        )
         return sorted(chosen.unique())
 
     def _panel(self, part: pd.DataFrame, place: float, *, first: bool, titled: bool) -> Panel:
-        """Return the panel of one data set, mode, and target or size, with medians, quartiles and what has no axis."""
+        """Return the panel of one data set, mode, and target or size, with medians, quartiles and
+        what has no axis."""
         power = max(0, int(np.floor(np.log10(part["mean_square"].iloc[0]))))
         fixed, x, name = ("epsilon", "m_paper", "ε") if self.size else ("m_paper", "epsilon", "m")
         costs = ["lower", "median", "upper", "mean_square"]
         chosen = where(part, **{fixed: place})
         chosen = chosen.assign(**{column: chosen[column] / 10.0**power for column in costs})
         flat = chosen[(chosen["sampler"] == "full") | np.isinf(chosen["epsilon"])]
-        layers: list[Layer] = [curves(chosen.drop(flat.index).dropna(subset="median"), x, "median", styles=DRAWN,
-                                      band=("lower", "upper"), markersize=2.2, linewidth=0.9, markevery=1,
-                                      nested=0.5)]  # fmt: skip
+        layers: list[Layer] = [
+            curves(
+                chosen.drop(flat.index).dropna(subset="median"),
+                x,
+                "median",
+                styles=DRAWN,
+                band=("lower", "upper"),
+                markersize=2.2,
+                linewidth=0.9,
+                markevery=1,
+                nested=0.5,
+            )
+        ]
         for row in flat.dropna(subset="median").to_dict("records"):
             sampler = "full" if self.size else f"{row['sampler']}_nonprivate"
-            layers.append(level(row["median"], **{**SAMPLERS[sampler], "marker": "", "linewidth": 0.9}))
+            layers.append(
+                level(row["median"], **{**SAMPLERS[sampler], "marker": "", "linewidth": 0.9})
+            )
             if self.size:
                 layers.append(partial(_span, low=row["lower"], high=row["upper"]))
         unit = f"\ncost in 10$^{power}$" if power else "\n"
-        layers.append(partial(_scaled, top=chosen["mean_square"].iloc[0], size=self.size,
-                              title=f"{title_of(part)}{unit}" if titled else ""))  # fmt: skip
+        layers.append(
+            partial(
+                _scaled,
+                top=chosen["mean_square"].iloc[0],
+                size=self.size,
+                title=f"{title_of(part)}{unit}" if titled else "",
+            )
+        )
         mode = MODES[part["variant"].iloc[0]]
         return Panel(f"{mode}, {name} = {place:g}", layers, {"ylabel": "cost" if first else ""})
 
@@ -214,7 +393,8 @@ def _span(axes: Axes, low: float, high: float) -> None:
 
 
 def _scaled(axes: Axes, top: float, size: bool, title: str) -> None:
-    """Mark the cost `top` of a single centre if it is near, choose the scales, and write the title of a column."""
+    """Mark the cost `top` of a single centre if it is near, choose the scales, and write the title
+    of a column."""
     low, high = axes.dataLim.intervaly
     if low < top * 1.05 and high > top * 0.8:
         level(top, color=GREY, label="one centre at the mean")(axes)
@@ -247,7 +427,10 @@ class _SizeFigure(_CostFigure):
     """Cost of private k-means against the sample size at two targets."""
 
     size = True
-    caption = f"Cost of private k-means on all rows against the expected sample size, for two targets. {BEYOND}"
+    caption = (
+        "Cost of private k-means on all rows against the expected sample size, for two "
+        f"targets. {BEYOND}"
+    )
 
 
 class Figure4(_SizeFigure):
@@ -269,9 +452,12 @@ class Figure5(OnData, _Figure):
     experiments = (TIMES,)
     keys = ("panel",)
     caption = (
-        "Time of weights, sampling and DP-Lloyd over that of full data (medians over turns) against the expected "
-        "sample size, by data set and sampler, and the share of the records that is drawn. Last panel: parts of the "
-        "relative time at one size. Processor time on this machine; a vectorised DP-Lloyd is faster than the paper's, "
+        "Time of weights, sampling and DP-Lloyd over that of full data (medians over turns) "
+        "against the expected "
+        "sample size, by data set and sampler, and the share of the records that is drawn. Last "
+        "panel: parts of the "
+        "relative time at one size. Processor time on this machine; a vectorised DP-Lloyd is "
+        "faster than the paper's, "
         "so that the relative cost of weights and sampling is larger."
     )
     shown: ClassVar[tuple[str, ...]] = ("covertype", "ijcnn1", "pose", "kdd_protein", "fma")
@@ -281,31 +467,52 @@ class Figure5(OnData, _Figure):
         found = medians(self.needed(records, TIMES))
         vectorised = found[(found["backend"] == "vectorised") & (found["sampler"] != "full")]
         parts = by_dataset(vectorised, self.shown) or dict([*by_dataset(vectorised).items()][:5])
-        drawn = {"vectorised": {"color": "black", "linestyle": ":", "marker": "", "label": "share drawn"}}
+        drawn = {
+            "vectorised": {"color": "black", "linestyle": ":", "marker": "", "label": "share drawn"}
+        }
         panels = [
-            Panel(title_of(part), [
-                curves(part, "m_paper", "rel_total_time", styles=DRAWN, markevery=1),
-                curves(part.drop_duplicates("m_paper"), "m_paper", "m_over_n_percent", by="backend", styles=drawn),
-                lambda axes: axes.locator_params(axis="x", nbins=4),
-            ], {"xlabel": "expected sample size m"})
+            Panel(
+                title_of(part),
+                [
+                    curves(part, "m_paper", "rel_total_time", styles=DRAWN, markevery=1),
+                    curves(
+                        part.drop_duplicates("m_paper"),
+                        "m_paper",
+                        "m_over_n_percent",
+                        by="backend",
+                        styles=drawn,
+                    ),
+                    lambda axes: axes.locator_params(axis="x", nbins=4),
+                ],
+                {"xlabel": "expected sample size m"},
+            )
             for part in parts.values()
-        ]  # fmt: skip
+        ]
         bars = next(iter(parts.values()))
         m = self.bar_size if self.bar_size in set(bars["m_paper"]) else bars["m_paper"].max()
-        panels.append(Panel(f"{title_of(bars)},\nm = {m:g}", [partial(_bars, part=where(bars, m_paper=m))]))
-        return draw_panels(panels, width=7.2, height=2.1, ylabel="relative time (%)", ylim=(0, None)), found
+        panels.append(
+            Panel(f"{title_of(bars)},\nm = {m:g}", [partial(_bars, part=where(bars, m_paper=m))])
+        )
+        return draw_panels(
+            panels, width=7.2, height=2.1, ylabel="relative time (%)", ylim=(0, None)
+        ), found
 
 
 def _bars(axes: Axes, part: pd.DataFrame) -> None:
     """Draw the parts of the relative time, in no sampler's colour."""
     below, places = np.zeros(len(part)), np.arange(len(part))
-    for name, colour, label in (("t_dp_lloyd", "#4D4D4D", "DP-Lloyd"), ("t_sampling", "#999999", "sampling"),
-                                ("t_weights", "#D9D9D9", "weights")):  # fmt: skip
+    for name, colour, label in (
+        ("t_dp_lloyd", "#4D4D4D", "DP-Lloyd"),
+        ("t_sampling", "#999999", "sampling"),
+        ("t_weights", "#D9D9D9", "weights"),
+    ):
         height = (part[name] * part["rel_total_time"] / part["t_total"]).to_numpy()
         axes.bar(places, height, bottom=below, color=colour, label=label, width=0.6)
         below = below + height
     axes.axhline(part["m_over_n_percent"].iloc[0], color="black", linestyle=":", linewidth=1.2)
-    axes.set_xticks(places, [SAMPLERS[name]["label"].replace("-", "-\n") for name in part["sampler"]])
+    axes.set_xticks(
+        places, [SAMPLERS[name]["label"].replace("-", "-\n") for name in part["sampler"]]
+    )
     axes.grid(axis="x", visible=False)
 
 
@@ -313,49 +520,91 @@ class Losses(OnData, _Figure):
     title = "Who gets which privacy: distribution of the losses"
     name = "losses"
     caption = (
-        "Share of the records whose loss is at most a value, at one target, by sampler, for two groups of records: the "
-        "classes of the data set, or large and small clusters of a stand-in. The privacy-optimal sampler gives every "
-        "record the target, except records that are always taken; the others protect records near the mean far better "
+        "Share of the records whose loss is at most a value, at one target, by sampler, for two "
+        "groups of records: the "
+        "classes of the data set, or large and small clusters of a stand-in. The privacy-optimal "
+        "sampler gives every "
+        "record the target, except records that are always taken; the others protect records near "
+        "the mean far better "
         "than the target. Calibrated as in the text."
     )
     experiments = ("importance_losses",)
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        frame = where(self.needed(records, "importance_losses", variants=("stated",)), topic="histogram")
+        frame = where(
+            self.needed(records, "importance_losses", variants=("stated",)), topic="histogram"
+        )
         summed = frame.groupby(["dataset", "group", "sampler"], sort=False)["value"].cumsum()
         drawn = frame.assign(share=summed).sort_values("group", kind="stable")
         panels = [
-            Panel(title_of(part), [curves(part, "place", "share", by=("group", "sampler"), styles=_of_group,
-                                          drawstyle="steps-mid", marker="")])
+            Panel(
+                title_of(part),
+                [
+                    curves(
+                        part,
+                        "place",
+                        "share",
+                        by=("group", "sampler"),
+                        styles=_of_group,
+                        drawstyle="steps-mid",
+                        marker="",
+                    )
+                ],
+            )
             for part in by_dataset(drawn).values()
-        ]  # fmt: skip
-        figure = draw_panels(panels, columns=4, width=max(3.6, 1.9 * min(4, len(panels))), height=2.0, ylim=(0, 1),
-                             xlabel="loss (nats)", ylabel="share of the group", grid={"sharey": True})  # fmt: skip
+        ]
+        figure = draw_panels(
+            panels,
+            columns=4,
+            width=max(3.6, 1.9 * min(4, len(panels))),
+            height=2.0,
+            ylim=(0, 1),
+            xlabel="loss (nats)",
+            ylabel="share of the group",
+            grid={"sharey": True},
+        )
         return figure, frame.reset_index(drop=True)
 
 
 def _of_group(key: tuple[str, str]) -> dict[str, Any]:
-    """Return the style of a sampler's losses in a group: the rarer of two is dashed, on the pale line of the other."""
+    """Return the style of a sampler's losses in a group: the rarer of two is dashed, on the pale
+    line of the other."""
     group, sampler = key
     rare = group in ("positive class", "small clusters")
-    kind = group if group == "all" else f"{'positive class or small' if rare else 'negative class or large'} clusters"
-    look = {"linestyle": (0, (2, 1)), "linewidth": 1.0} if rare else {"linewidth": 2.4, "alpha": 0.5}
-    return {"color": SAMPLERS[sampler]["color"], "label": f"{SAMPLERS[sampler]['label']}, {kind}", **look}
+    kind = (
+        group
+        if group == "all"
+        else (f"{'positive class or small' if rare else 'negative class or large'} clusters")
+    )
+    look = (
+        {"linestyle": (0, (2, 1)), "linewidth": 1.0} if rare else {"linewidth": 2.4, "alpha": 0.5}
+    )
+    return {
+        "color": SAMPLERS[sampler]["color"],
+        "label": f"{SAMPLERS[sampler]['label']}, {kind}",
+        **look,
+    }
 
 
 def shaded(keys: pd.Series, label: str) -> dict[Any, dict[str, Any]]:
     """Return a colour and a label for each of the different numbers."""
     numbers = sorted(keys.unique())
-    return {key: {"color": colour, "label": label.format(key)} for colour, key in zip(SHADES, numbers, strict=False)}
+    return {
+        key: {"color": colour, "label": label.format(key)}
+        for colour, key in zip(SHADES, numbers, strict=False)
+    }
 
 
 class Profiles(_Figure):
     title = "Loss after sampling against the inclusion probability"
     name = "profiles"
     caption = (
-        "(a) to (d) Loss after sampling over the loss without, for losses c wᵖ at weight w, against the inclusion "
-        "probability q. A ring marks curves to which Proposition 16 applies (some probability lowers the loss), a "
-        "cross those of Proposition 17 (none does). (e) Loss of one sample kept for all of 10 rounds over that of a "
+        "(a) to (d) Loss after sampling over the loss without, for losses c wᵖ at weight w, "
+        "against the inclusion "
+        "probability q. A ring marks curves to which Proposition 16 applies (some probability "
+        "lowers the loss), a "
+        "cross those of Proposition 17 (none does). (e) Loss of one sample kept for all of 10 "
+        "rounds over that of a "
         "new sample in each round, at equal noise, against the loss without sampling."
     )
     experiments = ("importance_profiles",)
@@ -368,22 +617,65 @@ class Profiles(_Figure):
         for exponent, part in power.groupby("exponent"):
             looks = shaded(part["scale"], "c = {:g}")
             for scale, curve in part.groupby("scale"):
-                mark = "o" if curve["helps"].iloc[0] else "x" if curve["never_helps"].iloc[0] else ""
-                looks[scale] |= {"marker": mark, "fillstyle": "none", "markersize": 6, "markevery": [len(curve) // 2],
-                                 "label": f"c = {scale:g}"}
-            panels.append(Panel(
-                f"p = {exponent:g}", [curves(part, "q", "ratio", by="scale", styles=looks), level(1, color=GREY)],
-                {"xlabel": "inclusion probability q", "ylabel": "loss after / without sampling"},
-            ))  # fmt: skip
+                mark = (
+                    "o" if curve["helps"].iloc[0] else "x" if curve["never_helps"].iloc[0] else ""
+                )
+                looks[scale] |= {
+                    "marker": mark,
+                    "fillstyle": "none",
+                    "markersize": 6,
+                    "markevery": [len(curve) // 2],
+                    "label": f"c = {scale:g}",
+                }
+            panels.append(
+                Panel(
+                    f"p = {exponent:g}",
+                    [curves(part, "q", "ratio", by="scale", styles=looks), level(1, color=GREY)],
+                    {
+                        "xlabel": "inclusion probability q",
+                        "ylabel": "loss after / without sampling",
+                    },
+                )
+            )
         rounds = rounds.assign(ratio=rounds["psi"] / rounds["other"])
         looks = shaded(rounds["q"], "q = {:g}")
-        panels[0] = replace(panels[0], layers=[*panels[0].layers, *(
-            line([], [], color="black", marker=mark, fillstyle="none", markersize=6, linestyle="none", label=label)
-            for mark, label in (("o", "sampling can lower the loss"), ("x", "sampling never does"))
-        )])  # fmt: skip
-        panels.append(Panel("one sample / one a round", [
-            curves(rounds, "unsampled", "ratio", by="q", styles=looks, marker=".", markevery=1), level(1, color=GREY),
-        ], {"xlabel": "loss without sampling (nats)", "ylabel": "loss, one sample / one a round"}))  # fmt: skip
+        panels[0] = replace(
+            panels[0],
+            layers=[
+                *panels[0].layers,
+                *(
+                    line(
+                        [],
+                        [],
+                        color="black",
+                        marker=mark,
+                        fillstyle="none",
+                        markersize=6,
+                        linestyle="none",
+                        label=label,
+                    )
+                    for mark, label in (
+                        ("o", "sampling can lower the loss"),
+                        ("x", "sampling never does"),
+                    )
+                ),
+            ],
+        )
+        panels.append(
+            Panel(
+                "one sample / one a round",
+                [
+                    curves(
+                        rounds, "unsampled", "ratio", by="q", styles=looks, marker=".", markevery=1
+                    ),
+                    level(1, color=GREY),
+                ],
+                {
+                    "xlabel": "loss without sampling (nats)",
+                    "ylabel": "loss, one sample / one a round",
+                },
+            )
+        )
         figure = draw_panels([*panels, None], width=7.2, height=2.2, xscale="log", yscale="log")
         return figure, frame.reset_index(drop=True)
 
@@ -392,9 +684,12 @@ class Pareto(_Figure):
     title = "Loss and error of the best inclusion probabilities"
     name = "pareto"
     caption = (
-        "Sums with Laplace noise of one scale, against the expected sample size: (a) largest loss, (b) mean squared "
-        "error over that of uniform sampling of the same size, for the inclusion probabilities of least error among "
-        "those that keep a target (water-filling). Each line begins at the privacy-optimal sampler of its target."
+        "Sums with Laplace noise of one scale, against the expected sample size: (a) largest loss, "
+        "(b) mean squared "
+        "error over that of uniform sampling of the same size, for the inclusion probabilities of "
+        "least error among "
+        "those that keep a target (water-filling). Each line begins at the privacy-optimal sampler "
+        "of its target."
     )
     experiments = ("importance_sums",)
 
@@ -406,20 +701,66 @@ class Pareto(_Figure):
         looks = shaded(water["target"], "target {:.3g} nats")
         first = water.drop_duplicates("target")
         panels = [
-            Panel(text, [
-                base,
-                curves(water, "m", column, by="target", styles=looks, marker=".", markevery=1, nested=0.5),
-                curves(first, "m", column, by="target", styles=looks, marker=SAMPLERS["opt"]["marker"], markersize=6,
-                       linestyle="none", label="_"),
-                line([], [], color=GREY, marker=SAMPLERS["opt"]["marker"], linestyle="none", label="privacy-optimal"),
-            ], {"ylabel": text, "yscale": scale})
-            for base, column, text, scale in (
-                (line([*uniform.index], [*uniform["max_loss"]], color="black", linestyle=":", label="uniform"),
-                 "max_loss", "largest loss (nats)", "log"),
-                (level(1, linestyle=":", linewidth=1.2), "ratio", "error / that of uniform sampling", "linear"),
+            Panel(
+                text,
+                [
+                    base,
+                    curves(
+                        water,
+                        "m",
+                        column,
+                        by="target",
+                        styles=looks,
+                        marker=".",
+                        markevery=1,
+                        nested=0.5,
+                    ),
+                    curves(
+                        first,
+                        "m",
+                        column,
+                        by="target",
+                        styles=looks,
+                        marker=SAMPLERS["opt"]["marker"],
+                        markersize=6,
+                        linestyle="none",
+                        label="_",
+                    ),
+                    line(
+                        [],
+                        [],
+                        color=GREY,
+                        marker=SAMPLERS["opt"]["marker"],
+                        linestyle="none",
+                        label="privacy-optimal",
+                    ),
+                ],
+                {"ylabel": text, "yscale": scale},
             )
-        ]  # fmt: skip
-        figure = draw_panels(panels, columns=2, width=6.6, height=2.9, xscale="log", xlabel="expected sample size")
+            for base, column, text, scale in (
+                (
+                    line(
+                        [*uniform.index],
+                        [*uniform["max_loss"]],
+                        color="black",
+                        linestyle=":",
+                        label="uniform",
+                    ),
+                    "max_loss",
+                    "largest loss (nats)",
+                    "log",
+                ),
+                (
+                    level(1, linestyle=":", linewidth=1.2),
+                    "ratio",
+                    "error / that of uniform sampling",
+                    "linear",
+                ),
+            )
+        ]
+        figure = draw_panels(
+            panels, columns=2, width=6.6, height=2.9, xscale="log", xlabel="expected sample size"
+        )
         return figure, frame.reset_index(drop=True)
 
 
@@ -427,9 +768,12 @@ class NoiseAtlas(OnData, _Figure):
     title = "Noise by data set, size and target"
     name = "noise_atlas"
     caption = (
-        "Scale of the noise on sums over the radius, calibrated as in the text, by data set and expected sample size "
-        "(rows) and target ε (columns); right: the scale of uniform over that of coreset sampling. Uniform and coreset "
-        "follow from Table 1 alone; privacy-optimal takes the norms of the data in this run, which need not be the "
+        "Scale of the noise on sums over the radius, calibrated as in the text, by data set and "
+        "expected sample size "
+        "(rows) and target ε (columns); right: the scale of uniform over that of coreset sampling. "
+        "Uniform and coreset "
+        "follow from Table 1 alone; privacy-optimal takes the norms of the data in this run, which "
+        "need not be the "
         "paper's. White: no noise meets the target at this size."
     )
     experiments = ("importance_noise",)
@@ -438,32 +782,60 @@ class NoiseAtlas(OnData, _Figure):
         from matplotlib.ticker import MultipleLocator
 
         frame = chosen_noise(self.needed(records, "importance_noise", variants=("stated",)))
-        frame = frame[frame["m_paper"] > 0].assign(relative=np.log10(frame["beta_sum"] / frame["radius"]))
-        wide = frame.pivot(index=["dataset", "m_paper"], columns=["sampler", "epsilon"], values="relative")
+        frame = frame[frame["m_paper"] > 0].assign(
+            relative=np.log10(frame["beta_sum"] / frame["radius"])
+        )
+        wide = frame.pivot(
+            index=["dataset", "m_paper"], columns=["sampler", "epsilon"], values="relative"
+        )
         targets = sorted(frame["epsilon"].unique())
         # the sizes of Figures 3 and 6 have all targets, the others two
         counts = where(frame, sampler="unif").groupby(["dataset", "m_paper"]).size()
         full = counts[counts == counts.groupby("dataset").transform("max")]
         lines = sorted(full.index, key=lambda place: [*TITLES].index(place[0]))
         wide = wide.reindex(index=lines)
-        maps = {name: pd.DataFrame(wide[name]).reindex(columns=targets) for name in DRAWN if name in wide}
+        maps = {
+            name: pd.DataFrame(wide[name]).reindex(columns=targets)
+            for name in DRAWN
+            if name in wide
+        }
         maps["ratio"] = 10 ** (maps["unif"] - maps["core"])
         figure, grid = new(1, len(maps), width=8.0, height=1.2 + 0.16 * len(lines), sharey=True)
         ends = float(frame["relative"].min()), float(frame["relative"].max())
         for axes, (panel, picture) in zip(grid[0], maps.items(), strict=True):
             ratio = panel == "ratio"
-            marks = axes.imshow(picture, aspect="auto", cmap="magma" if ratio else "viridis",
-                                vmin=1 if ratio else ends[0], vmax=None if ratio else ends[1])  # fmt: skip
-            axes.set_xticks(range(len(targets)), [f"{epsilon:g}" for epsilon in targets], rotation=60, fontsize=7)
+            marks = axes.imshow(
+                picture,
+                aspect="auto",
+                cmap="magma" if ratio else "viridis",
+                vmin=1 if ratio else ends[0],
+                vmax=None if ratio else ends[1],
+            )
+            axes.set_xticks(
+                range(len(targets)),
+                [f"{epsilon:g}" for epsilon in targets],
+                rotation=60,
+                fontsize=7,
+            )
             axes.grid(False)
             axes.set_xlabel("ε (nats)")
             letter = "abcd"[[*maps].index(panel)]
-            panel_letter(axes, f"({letter}) {'uniform / coreset' if ratio else SAMPLERS[panel]['label']}")
+            panel_letter(
+                axes, f"({letter}) {'uniform / coreset' if ratio else SAMPLERS[panel]['label']}"
+            )
             if ratio or axes is grid[0, 0]:
-                figure.colorbar(marks, ax=axes if ratio else list(grid[0][:-1]), location="bottom", shrink=0.7,
-                                label="ratio of scales" if ratio else "scale / radius",
-                                ticks=MultipleLocator(1), format=None if ratio else _power)  # fmt: skip
-        grid[0, 0].set_yticks(range(len(lines)), [f"{TITLES[name]}, {m:g}" for name, m in lines], fontsize=7)
+                figure.colorbar(
+                    marks,
+                    ax=axes if ratio else list(grid[0][:-1]),
+                    location="bottom",
+                    shrink=0.7,
+                    label="ratio of scales" if ratio else "scale / radius",
+                    ticks=MultipleLocator(1),
+                    format=None if ratio else _power,
+                )
+        grid[0, 0].set_yticks(
+            range(len(lines)), [f"{TITLES[name]}, {m:g}" for name, m in lines], fontsize=7
+        )
         return finish(figure), frame.reset_index(drop=True)
 
 

@@ -1,4 +1,5 @@
-"""Names, colours and markers of samplers, modes and data sets, and what data an artefact was made from."""
+"""Names, colours and markers of samplers, modes and data sets, and what data an artefact was made
+from."""
 
 from __future__ import annotations
 
@@ -14,12 +15,37 @@ from dpsub.reproduce.verdicts import NOT_REAL
 SAMPLERS: dict[str, dict[str, Any]] = {
     "unif": {"label": "uniform", "color": "#0072B2", "marker": "o", "linestyle": "-"},
     "core": {"label": "coreset", "color": "#009E73", "marker": "s", "linestyle": (0, (5, 1.2))},
-    "opt": {"label": "privacy-optimal", "color": "#E69F00", "marker": "^", "linestyle": (0, (3, 1, 1, 1))},
-    "var": {"label": "variance-optimal (oracle)", "color": "#666666", "marker": "D", "linestyle": (0, (1, 1.2))},
-    "water": {"label": "water-filling", "color": "#CC79A7", "marker": "v", "linestyle": (0, (4, 1))},
+    "opt": {
+        "label": "privacy-optimal",
+        "color": "#E69F00",
+        "marker": "^",
+        "linestyle": (0, (3, 1, 1, 1)),
+    },
+    "var": {
+        "label": "variance-optimal (oracle)",
+        "color": "#666666",
+        "marker": "D",
+        "linestyle": (0, (1, 1.2)),
+    },
+    "water": {
+        "label": "water-filling",
+        "color": "#CC79A7",
+        "marker": "v",
+        "linestyle": (0, (4, 1)),
+    },
     "full": {"label": "full data", "color": "black", "marker": "", "linestyle": "-"},
-    "unif_nonprivate": {"label": "uniform, no noise", "color": "#0072B2", "marker": "", "linestyle": (0, (1, 1))},
-    "core_nonprivate": {"label": "coreset, no noise", "color": "#009E73", "marker": "", "linestyle": (0, (1, 2))},
+    "unif_nonprivate": {
+        "label": "uniform, no noise",
+        "color": "#0072B2",
+        "marker": "",
+        "linestyle": (0, (1, 1)),
+    },
+    "core_nonprivate": {
+        "label": "coreset, no noise",
+        "color": "#009E73",
+        "marker": "",
+        "linestyle": (0, (1, 2)),
+    },
 }
 MODES = {"as_done": "released code", "stated": "as stated", "consistent": "repaired"}
 MAIN = ("kdd_protein", "rna", "song", "covertype")
@@ -33,8 +59,12 @@ class OnData(Artefact):
     """An artefact of which each record names its data and their label."""
 
     def labels(self, records: Records) -> tuple[str, ...]:
-        frames = [records[name] for name in self.experiments if "data_label" in records.get(name, ())]
-        return tuple(sorted({label for frame in frames for label in frame["data_label"]} - {"table1"}))
+        frames = [
+            records[name] for name in self.experiments if "data_label" in records.get(name, ())
+        ]
+        return tuple(
+            sorted({label for frame in frames for label in frame["data_label"]} - {"table1"})
+        )
 
 
 def not_real(label: str) -> str:
@@ -43,12 +73,14 @@ def not_real(label: str) -> str:
 
 
 def title_of(part: pd.DataFrame) -> str:
-    """Return the name of the data set of these records, with its label where the data are not the paper's."""
+    """Return the name of the data set of these records, with its label where the data are not the
+    paper's."""
     odd = sorted({*part["data_label"]} - {*OF_THE_PAPER})
     title = TITLES[part["dataset"].iloc[0]]
     return f"{title} ({', '.join(odd)})" if odd else title
 
 
 def by_dataset(frame: pd.DataFrame, names: Iterable[str] = TITLES) -> dict[str, pd.DataFrame]:
-    """Return the records of each of these data sets that has some; by default of all, in the paper's order."""
+    """Return the records of each of these data sets that has some; by default of all, in the
+    paper's order."""
     return {name: part for name in names if len(part := frame[frame["dataset"] == name])}

@@ -12,7 +12,9 @@ from dpsub.data import described
 from dpsub.errors import ArgumentError
 from dpsub.reproduce.settings import AnyOf, Closed, Count, Group, Listed, Positive, Sizes, known
 
-PointSetName = Annotated[str, known("data set", lambda: described.EIGHT), Field(description="A data set.")]
+PointSetName = Annotated[
+    str, known("data set", lambda: described.EIGHT), Field(description="A data set.")
+]
 Dimension = Annotated[int, Field(ge=1, le=100_000, description="Number of columns.")]
 Factor = Annotated[float, Field(ge=1)]
 Clusters = Annotated[int, Field(ge=1, le=10_000, description="Number of clusters.")]
@@ -27,16 +29,21 @@ def check_sizes(sizes: Mapping[str, Iterable[int]]) -> None:
     """Raise ArgumentError if a sample of a data set would be larger than the data set."""
     for name, several in sizes.items():
         for m in several:
-            checks.integer("m", m, at_least=1, at_most=described.of(name).n, at_most_name=f"n of {name}")
+            checks.integer(
+                "m", m, at_least=1, at_most=described.of(name).n, at_most_name=f"n of {name}"
+            )
 
 
 class PointSets(Closed):
     """Data sets to be clustered, each once.
 
-    Twins are synthetic, of at most 2.5 million numbers (4826 rows of 518 columns), at the same sampling rates.
+    Twins are synthetic, of at most 2.5 million numbers (4826 rows of 518 columns), at the same
+    sampling rates.
     """
 
-    data: AnyOf[PointSetName] = Field(("ijcnn1",), description="Prepared from files where these can be obtained.")
+    data: AnyOf[PointSetName] = Field(
+        ("ijcnn1",), description="Prepared from files where these can be obtained."
+    )
     twins: AnyOf[PointSetName] = Field(
         ("kdd_protein", "rna", "song", "covertype", "pose", "miniboone", "fma"),
         description="Stand-ins that are never compared.",
@@ -46,7 +53,9 @@ class PointSets(Closed):
     def check(self) -> None:
         both = sorted(set(self.data) & set(self.twins))
         if both:
-            raise ArgumentError(f"a data set must be real or a twin, never both, got {both[0]} in data and twins")
+            raise ArgumentError(
+                f"a data set must be real or a twin, never both, got {both[0]} in data and twins"
+            )
         if not (self.data or self.twins):
             raise ArgumentError("sets must name at least one data set, got none")
 
@@ -92,8 +101,12 @@ class Cells(Closed):
     epsilons: Listed[Positive] = Field(
         (0.5, 1, 3, 10, 30, 50, 100, 300, 1000), description="Targets of Figures 3 and 6, in nats."
     )
-    size_epsilons: Listed[Positive] = Field((3, 100), description="Targets of Figures 4 and 7, in nats.")
-    sizes: dict[PointSetName, FigureSizes] = Field(FIGURE_SIZES, description="Expected sample sizes by data set.")
+    size_epsilons: Listed[Positive] = Field(
+        (3, 100), description="Targets of Figures 4 and 7, in nats."
+    )
+    sizes: dict[PointSetName, FigureSizes] = Field(
+        FIGURE_SIZES, description="Expected sample sizes by data set."
+    )
 
     def check(self) -> None:
         check_sizes({name: (*sizes.rows, *sizes.curve) for name, sizes in self.sizes.items()})
@@ -110,8 +123,9 @@ class FirstSizes(Group):
 
     sizes: dict[PointSetName, Count] = Field(
         {name: sizes.rows[0] for name, sizes in FIGURE_SIZES.items()},
-        min_length=1, description="Expected sample size by data set.",
-    )  # fmt: skip
+        min_length=1,
+        description="Expected sample size by data set.",
+    )
 
     def check(self) -> None:
         check_sizes({name: (m,) for name, m in self.sizes.items()})

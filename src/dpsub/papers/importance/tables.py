@@ -1,4 +1,5 @@
-"""Tables of Fay et al., and beyond: noise, costs, canaries, coresets, losses of groups, what a delta buys."""
+"""Tables of Fay et al., and beyond: noise, costs, canaries, coresets, losses of groups, what a
+delta buys."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ PAPERS = PARTS[1:]  # what the paper's totals hold
 
 
 def of_the_file(name: str) -> Column:
-    """Return the column of a number without error: it is computed from the file, and must round to the printed one."""
+    """Return the column of a number without error: it is computed from the file, and must round to
+    the printed one."""
     return Column(lambda group: Estimate(float(group[name].iloc[0]), 0.0, 1))
 
 
@@ -31,7 +33,12 @@ class _OfDataSets(Table):
 
     of_the_paper = ("", *OF_THE_PAPER)
     words: ClassVar[Mapping[str, Mapping[Any, object]]] = {"dataset": TITLES}
-    absent: ClassVar[Mapping[str, object]] = {"m": 0, "d": 0, "epsilon": math.inf, "backend": "vectorised"}
+    absent: ClassVar[Mapping[str, object]] = {
+        "m": 0,
+        "d": 0,
+        "epsilon": math.inf,
+        "backend": "vectorised",
+    }
 
     def labels(self, records: Records) -> tuple[str, ...]:
         return ()  # each row says itself on what data it is made
@@ -41,25 +48,40 @@ class Table1(_OfDataSets):
     title = "Table 1. The data sets"
     name = "table1"
     caption = (
-        "Data sets: rows before and after removing the outermost 2.5 %, columns, and largest and mean squared norm of "
-        "the centred rows. Data other than the paper's are shown and not compared: synthetic means a stand-in of at "
-        "most the configured number of rows, scaled to the printed radius and mean square; subsample and partial mean "
+        "Data sets: rows before and after removing the outermost 2.5 %, columns, and largest and "
+        "mean squared norm of "
+        "the centred rows. Data other than the paper's are shown and not compared: synthetic means "
+        "a stand-in of at "
+        "most the configured number of rows, scaled to the printed radius and mean square; "
+        "subsample and partial mean "
         "a part of the original file."
     )
     keys = ("dataset",)
     layout = Layout(stub=("dataset",))
     parts = (
-        Part("importance_data", {n: of_the_file(n) for n in ("n_original", "n", "d", "radius", "mean_square")}),
-    )  # fmt: skip
+        Part(
+            "importance_data",
+            {n: of_the_file(n) for n in ("n_original", "n", "d", "radius", "mean_square")},
+        ),
+    )
 
 
 def medians(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the median time of each part of each cell, the total, and its share of full data's, in percent."""
+    """Return the median time of each part of each cell, the total, and its share of full data's, in
+    percent."""
     cell = ["dataset", "sampler", "m_paper", "backend"]
     first = dict.fromkeys(("data_label", "m", "n"), "first")
-    found = frame.groupby(cell, sort=False).agg({**dict.fromkeys(PARTS, "median"), **first}).reset_index()
+    found = (
+        frame.groupby(cell, sort=False)
+        .agg({**dict.fromkeys(PARTS, "median"), **first})
+        .reset_index()
+    )
     found["t_total"] = found[list(PAPERS)].sum(axis=1)
-    full = found["t_total"].where(found["sampler"] == "full").groupby([found["dataset"], found["backend"]])
+    full = (
+        found["t_total"]
+        .where(found["sampler"] == "full")
+        .groupby([found["dataset"], found["backend"]])
+    )
     found["rel_total_time"] = 100 * found["t_total"] / full.transform("max")
     found["m_over_n_percent"] = 100 * found["m"] / found["n"]
     return found
@@ -77,10 +99,14 @@ class _Times(_OfDataSets):
 
     experiments = (TIMES,)
     caption = (
-        "Processor time in seconds of evaluating the weights once, of drawing the sample, and of DP-Lloyd on the "
-        "sample at ε = 3 (medians over repetitions), with their total, the total relative to full data, and the share "
-        "of records drawn, both in percent. t_calibration is the search for the noise scale, which the paper's totals "
-        "do not include. Loop: a plain loop over rows instead of matrix products over blocks of rows. Stand-ins have "
+        "Processor time in seconds of evaluating the weights once, of drawing the sample, and of "
+        "DP-Lloyd on the "
+        "sample at ε = 3 (medians over repetitions), with their total, the total relative to full "
+        "data, and the share "
+        "of records drawn, both in percent. t_calibration is the search for the noise scale, which "
+        "the paper's totals "
+        "do not include. Loop: a plain loop over rows instead of matrix products over blocks of "
+        "rows. Stand-ins have "
         "fewer rows than the paper's data."
     )
     timed = True
@@ -91,8 +117,15 @@ class _Times(_OfDataSets):
 def times(datasets: tuple[str, ...]) -> tuple[Part]:
     """Return the rows of some data sets."""
     columns = (*PARTS, "t_total", "rel_total_time", "m_over_n_percent")
-    return (Part(TIMES, dict(zip(columns, columns, strict=True)), where={"dataset": datasets}, keys={"m": "m_paper"},
-                 prepare=tabulated),)  # fmt: skip
+    return (
+        Part(
+            TIMES,
+            dict(zip(columns, columns, strict=True)),
+            where={"dataset": datasets},
+            keys={"m": "m_paper"},
+            prepare=tabulated,
+        ),
+    )
 
 
 class Table2(_Times):
@@ -108,7 +141,8 @@ class Table3(_Times):
 
 
 def chosen_noise(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells with noise: from Table 1, or from data where that does not suffice or was not asked."""
+    """Return the cells with noise: from Table 1, or from data where that does not suffice or was
+    not asked."""
     noisy = frame[np.isfinite(frame["epsilon"])]
     on_data = (noisy["sampler"] == "opt") | (noisy["variant"] == "as_done")
     return noisy[(noisy["data_label"] == "table1") != on_data]
@@ -118,37 +152,54 @@ class NoiseScales(_OfDataSets):
     title = "Noise scales of weighted DP-Lloyd"
     name = "noise_scales"
     caption = (
-        "Noise of weighted DP-Lloyd at a target ε and an expected sample size m: scale of the noise on sums and on "
-        "counts, the resulting loss ψ (as done: with the weights and the grid of the released code, which may exceed "
-        "the target), and the largest size that meets the target. Full data, uniform and coreset sampling need only "
-        "the radius and mean square of Table 1; the privacy-optimal sampler needs all norms, taken from the data "
+        "Noise of weighted DP-Lloyd at a target ε and an expected sample size m: scale of the "
+        "noise on sums and on "
+        "counts, the resulting loss ψ (as done: with the weights and the grid of the released "
+        "code, which may exceed "
+        "the target), and the largest size that meets the target. Full data, uniform and coreset "
+        "sampling need only "
+        "the radius and mean square of Table 1; the privacy-optimal sampler needs all norms, taken "
+        "from the data "
         "named. Empty: no such size meets the target."
     )
     keys = ("dataset", "sampler", "m", "epsilon")
     layout = Layout(panels=("dataset",), stub=("sampler", "m", "epsilon"))
 
     def stand_in(self, cell: Mapping[str, str], variant: str) -> str:
-        return super().stand_in(cell, variant) if cell["sampler"] == "opt" or variant == "as_done" else ""
+        return (
+            super().stand_in(cell, variant)
+            if cell["sampler"] == "opt" or variant == "as_done"
+            else ""
+        )
 
     parts = (
-        Part("importance_noise", {n: Column(n, empty=True) for n in ("beta_sum", "beta_count", "psi", "m_max")},
-             keys={"m": "m_paper"}, prepare=chosen_noise),
-    )  # fmt: skip
+        Part(
+            "importance_noise",
+            {n: Column(n, empty=True) for n in ("beta_sum", "beta_count", "psi", "m_max")},
+            keys={"m": "m_paper"},
+            prepare=chosen_noise,
+        ),
+    )
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return median and quartiles over the repeats of each cell, runs that failed left out, and how many these are."""
+    """Return median and quartiles over the repeats of each cell, runs that failed left out, and how
+    many these are."""
     groups = frame.groupby(["variant", "dataset", "sampler", "m_paper", "epsilon"], sort=False)
     quartiles = groups["cost"].quantile(np.array([0.25, 0.5, 0.75])).unstack()
     quartiles.columns = pd.Index(["lower", "median", "upper"])
     repeats, first = groups.size(), groups[["data_label", "mean_square"]].first()
-    return quartiles.assign(failed=repeats - groups["cost"].count(), repeats=repeats, **first).reset_index()
+    return quartiles.assign(
+        failed=repeats - groups["cost"].count(), repeats=repeats, **first
+    ).reset_index()
 
 
 def named(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the cells, those without noise under another name of the sampler."""
     found = summary(frame)
-    return found.assign(sampler=found["sampler"].mask(np.isinf(found["epsilon"]), found["sampler"] + "_nonprivate"))
+    return found.assign(
+        sampler=found["sampler"].mask(np.isinf(found["epsilon"]), found["sampler"] + "_nonprivate")
+    )
 
 
 def failures(group: pd.DataFrame) -> str:
@@ -161,40 +212,59 @@ class Costs(_OfDataSets):
     title = "Cost of private k-means"
     name = "costs"
     caption = (
-        "Mean squared distance of all rows to the centres that weighted DP-Lloyd finds on a sample: median over "
-        "repeats with quartiles (lower, upper), by data set, expected size m (as in the paper; stand-ins are sampled "
-        "at the same rates), target ε and sampler. As done: the released code. As stated: the text. Consistent: the "
+        "Mean squared distance of all rows to the centres that weighted DP-Lloyd finds on a "
+        "sample: median over "
+        "repeats with quartiles (lower, upper), by data set, expected size m (as in the paper; "
+        "stand-ins are sampled "
+        "at the same rates), target ε and sampler. As done: the released code. As stated: the "
+        "text. Consistent: the "
         "repaired algorithm. Rows without ε have no noise. Empty: no such size meets the target."
     )
     keys = ("dataset", "sampler", "m", "epsilon")
     layout = Layout(panels=("dataset", "m"), stub=("epsilon",), heads=("sampler",))
     parts = (
-        Part("importance_clustering",
-             {"cost": Column("median", lower="lower", upper="upper", replicates="repeats", empty=True)},
-             keys={"m": "m_paper"}, prepare=named, note=failures),
-    )  # fmt: skip
+        Part(
+            "importance_clustering",
+            {
+                "cost": Column(
+                    "median", lower="lower", upper="upper", replicates="repeats", empty=True
+                )
+            },
+            keys={"m": "m_paper"},
+            prepare=named,
+            note=failures,
+        ),
+    )
 
 
 class Coreset(_OfDataSets):
     title = "Cost of coreset samples without privacy"
     name = "coreset"
     caption = (
-        "Largest value of 2 |cost of all - cost of sample| / (cost of all + cost of all at the mean) over sets of 25 "
-        "centres, either random rows or centres fitted to the sample (mean over repeats, with standard error). Each "
-        "is a lower bound on the ε of a lightweight coreset. Independent: draws as in the theorem. Poisson: the "
-        "sampler that is used, which the theorem does not cover. deviation_times_root is multiplied by the square "
+        "Largest value of 2 |cost of all - cost of sample| / (cost of all + cost of all at the "
+        "mean) over sets of 25 "
+        "centres, either random rows or centres fitted to the sample (mean over repeats, with "
+        "standard error). Each "
+        "is a lower bound on the ε of a lightweight coreset. Independent: draws as in the theorem. "
+        "Poisson: the "
+        "sampler that is used, which the theorem does not cover. deviation_times_root is "
+        "multiplied by the square "
         "root of the size; by the theorem it is constant."
     )
     keys = ("dataset", "kind", "m")
     layout = Layout(panels=("dataset",), stub=("kind", "m"))
     parts = (
-        Part("importance_coreset", {
-            "random": mean("random"), "fitted": mean("fitted"),
-            "deviation_times_root": lambda group: float(
-                (group[["random", "fitted"]].max(axis=1) * np.sqrt(group["m"])).mean()
-            ),
-        }),
-    )  # fmt: skip
+        Part(
+            "importance_coreset",
+            {
+                "random": mean("random"),
+                "fitted": mean("fitted"),
+                "deviation_times_root": lambda group: float(
+                    (group[["random", "fitted"]].max(axis=1) * np.sqrt(group["m"])).mean()
+                ),
+            },
+        ),
+    )
 
 
 def quantile(share: float) -> Column:
@@ -206,37 +276,58 @@ class GroupLosses(_OfDataSets):
     title = "Privacy loss by group of records"
     name = "group_losses"
     caption = (
-        "Privacy loss after sampling by group of records, at one target: quantiles (nats), mean inclusion "
+        "Privacy loss after sampling by group of records, at one target: quantiles (nats), mean "
+        "inclusion "
         "probability, and the share of the group within 10 % of the largest loss of any record."
     )
     keys = ("dataset", "sampler", "group")
     layout = Layout(panels=("dataset",), stub=("sampler", "group"))
     parts = (
-        Part("importance_losses", {
-            **{f"quantile_{100 * share:g}": quantile(share) for share in QUANTILES},
-            "mean_rate": shared("weight"), "near_largest": shared("loss"),
-        }, where={"topic": "group"}),
-    )  # fmt: skip
+        Part(
+            "importance_losses",
+            {
+                **{f"quantile_{100 * share:g}": quantile(share) for share in QUANTILES},
+                "mean_rate": shared("weight"),
+                "near_largest": shared("loss"),
+            },
+            where={"topic": "group"},
+        ),
+    )
 
 
 class Gain(_OfDataSets):
     title = "What a positive δ saves"
     name = "gain"
     caption = (
-        "Proved ε at the configured δ for noise calibrated to pure DP (upper bounds; initial centres are chosen "
-        "independently of the data), and the pure target divided by it. Lloyd: counts and sums of 10 rounds at the "
-        "radius and mean square of Table 1. Sums: sums alone, by dimension. Gaussian: the largest weight at ε = 1 of "
+        "Proved ε at the configured δ for noise calibrated to pure DP (upper bounds; initial "
+        "centres are chosen "
+        "independently of the data), and the pure target divided by it. Lloyd: counts and sums of "
+        "10 rounds at the "
+        "radius and mean square of Table 1. Sums: sums alone, by dimension. Gaussian: the largest "
+        "weight at ε = 1 of "
         "a record whose Gaussian noise has shift μ at weight 1."
     )
     keys = ("topic", "dataset", "mode", "sampler", "d", "epsilon", "mu")
     layout = Layout(panels=("topic", "dataset", "mode"), stub=("sampler", "d", "mu", "epsilon"))
     parts = (
-        Part("importance_gain", {
-            "proved": Column("proved", empty=True),
-            "gain": Column(lambda group: float((group["pure"] / group["proved"]).iloc[0]), empty=True),
-        }, where={"topic": ("lloyd", "sums")}, keys={"epsilon": "pure"}),
-        Part("importance_gain", {"weight": "proved"}, where={"topic": "gaussian"}, keys={"epsilon": "pure"}),
-    )  # fmt: skip
+        Part(
+            "importance_gain",
+            {
+                "proved": Column("proved", empty=True),
+                "gain": Column(
+                    lambda group: float((group["pure"] / group["proved"]).iloc[0]), empty=True
+                ),
+            },
+            where={"topic": ("lloyd", "sums")},
+            keys={"epsilon": "pure"},
+        ),
+        Part(
+            "importance_gain",
+            {"weight": "proved"},
+            where={"topic": "gaussian"},
+            keys={"epsilon": "pure"},
+        ),
+    )
 
 
 def hits(group: pd.DataFrame) -> str:
@@ -250,14 +341,23 @@ class CanaryAuditTable(Table):
     title = "Canary audit: promised loss and loss shown by runs of the code"
     name = "audit"
     caption = (
-        "Canaries against weighted DP-Lloyd: the promised loss, and a lower bound on the true one from runs of the "
-        "code (exact intervals at the configured confidence). As done: noise radius and initial centres of the "
-        "released code. As stated: the noise density of the text, initial centres drawn from the data. Consistent: "
+        "Canaries against weighted DP-Lloyd: the promised loss, and a lower bound on the true one "
+        "from runs of the "
+        "code (exact intervals at the configured confidence). As done: noise radius and initial "
+        "centres of the "
+        "released code. As stated: the noise density of the text, initial centres drawn from the "
+        "data. Consistent: "
         "initial centres that do not depend on the data. Flagged 1: the runs refute the promise."
     )
     keys = ("attack",)
     layout = Layout(stub=("attack",))
     parts = (
-        Part("importance_audit", {"promised": "promised", "shown": "lower", "flagged": "flagged"}, note=hits,
-             prepare=lambda frame: frame.assign(flagged=(frame["lower"] > frame["promised"]).astype(float))),
-    )  # fmt: skip
+        Part(
+            "importance_audit",
+            {"promised": "promised", "shown": "lower", "flagged": "flagged"},
+            note=hits,
+            prepare=lambda frame: frame.assign(
+                flagged=(frame["lower"] > frame["promised"]).astype(float)
+            ),
+        ),
+    )

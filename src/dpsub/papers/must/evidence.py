@@ -1,4 +1,5 @@
-"""Numbers of the errata that no table of the run has: what placeholders `computed` and `derived` ask for."""
+"""Numbers of the errata that no table of the run has: what placeholders `computed` and `derived`
+ask for."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ def law(sampler: str, n: int, m: int, b: int | None = None) -> MultiplicityLaw:
 
 
 def majority_share(cells: LookUp) -> float:
-    """Return the accuracy of always predicting the majority class: that of any other mixes the two rates by it."""
+    """Return the accuracy of always predicting the majority class: that of any other mixes the two
+    rates by it."""
     metrics = ("accuracy", "sensitivity", "specificity")
     accuracy, sensitivity, specificity = (
         cells.number("table8", metric, "stated", sampler="nonprivate") for metric in metrics
@@ -33,7 +35,9 @@ def noise_over_c(cells: LookUp, sampler: str) -> float:
 def too_large_in_table_6(cells: LookUp) -> float:
     """Return by how much, in percent, the printed error of MUST.OW is larger than ours."""
     place = {"epsilon_amplified": "0.001", "sampler": "must_ow"}
-    printed, ours = (cells.number("table6", "rmse_mean", source, **place) for source in ("printed", "stated"))
+    printed, ours = (
+        cells.number("table6", "rmse_mean", source, **place) for source in ("printed", "stated")
+    )
     return 100 * (printed / ours - 1)
 
 
@@ -43,9 +47,14 @@ def base_of_experiment_1(sampler: str, b: int) -> float:
 
 
 def exact_delta(n: int, m: int, epsilon_amplified: float) -> float:
-    """Return delta' of sampling without replacement by the exact profile at the noise of Equation 9."""
+    """Return delta' of sampling without replacement by the exact profile at the noise of Equation
+    9."""
     plan = plan_noise(
-        law("wor", n, m), epsilon_amplified=epsilon_amplified, delta=1 / n, sensitivity=1.0, calibration="classical"
+        law("wor", n, m),
+        epsilon_amplified=epsilon_amplified,
+        delta=1 / n,
+        sensitivity=1.0,
+        calibration="classical",
     )
     return float(plan.delta_amplified)
 
@@ -62,8 +71,13 @@ def eta_of_must_ow(m: int) -> float:
 
 def plan_of_experiment_1(sampler: str, numerator: float) -> NoisePlan:
     """Return the noise of a statistic with sensitivity `numerator` / n at b = 70."""
-    return plan_noise(law(sampler, 300, 30, 70), epsilon_amplified=0.1, delta=1 / 300, sensitivity=numerator / 300,
-                      calibration="classical")  # fmt: skip
+    return plan_noise(
+        law(sampler, 300, 30, 70),
+        epsilon_amplified=0.1,
+        delta=1 / 300,
+        sensitivity=numerator / 300,
+        calibration="classical",
+    )
 
 
 def noise_of_experiment_1(sampler: str, numerator: float) -> float:

@@ -14,7 +14,17 @@ from dpsub.errors import DataError
 from dpsub.papers.must.tables import RANKS, MustTable, NoiseAtEqualPrivacy, both_sides, sides
 from dpsub.reproduce import statistics
 from dpsub.reproduce.artefact import Records
-from dpsub.reproduce.figures import Panel, axis, curves, draw_panels, level, line, new, sampler_style, where
+from dpsub.reproduce.figures import (
+    Panel,
+    axis,
+    curves,
+    draw_panels,
+    level,
+    line,
+    new,
+    sampler_style,
+    where,
+)
 from dpsub.reproduce.figures.diagrams import Box, arrow, canvas, caption, dots, draw_box
 from dpsub.reproduce.figures.panels import Layer, Styles
 from dpsub.reproduce.labels import VARIANT_LABELS, sampler_label
@@ -51,15 +61,18 @@ QUADRANTS = (
     ("strong", "ε′ < ε,  δ′ < δ", 0.5, -0.5, "#DDEEDD"),
     ("type-II weak", "ε′ ≥ ε,  δ′ < δ", 1.5, -0.5, "#FBF3D0"),
 )
-"""Kind of amplification, its condition, x and y of the middle of its quadrant (ε′ / ε, δ′ − δ), and its tint."""
+"""Kind of amplification, its condition, x and y of the middle of its quadrant (ε′ / ε, δ′ − δ), and
+its tint."""
 
 
 class Figure1(MustFigure):
     title = "Figure 1. The general multistage procedure"
     name = "figure1"
     caption = (
-        "Multistage sampling: every subset is sampled again, with replacement (WR) or without (WOR), into s₁ subsets "
-        "at stage I, s₂ subsets of each of these at stage II, and so on. The number in a box is the size of the data "
+        "Multistage sampling: every subset is sampled again, with replacement (WR) or without "
+        "(WOR), into s₁ subsets "
+        "at stage I, s₂ subsets of each of these at stage II, and so on. The number in a box is "
+        "the size of the data "
         "set."
     )
 
@@ -73,11 +86,17 @@ class Figure1(MustFigure):
             arrow(axes, box, Box(0.79, box.y, "", 3, width=0.06))
             dots(axes, 0.777, box.y, "⋯")
             arrow(axes, Box(0.74, box.y, "", 2), end)
-        arrows = [*((root, box) for box in first), *((first[i // 2], box) for i, box in enumerate(second))]
-        captions = [(0.07, 0.0, "data\n$n$ records"), (0.34, 0.0, "stage I\n$s_1$ subsets"),
-                    (0.61, 0.0, "stage II\n$s_1 s_2$ subsets"),
-                    (0.92, 0.0, "stage $J$\n$s_1 s_2 \\cdots s_J$ subsets"),
-                    *((x, 0.97, STEP) for x in (0.205, 0.475, 0.777))]  # fmt: skip
+        arrows = [
+            *((root, box) for box in first),
+            *((first[i // 2], box) for i, box in enumerate(second)),
+        ]
+        captions = [
+            (0.07, 0.0, "data\n$n$ records"),
+            (0.34, 0.0, "stage I\n$s_1$ subsets"),
+            (0.61, 0.0, "stage II\n$s_1 s_2$ subsets"),
+            (0.92, 0.0, "stage $J$\n$s_1 s_2 \\cdots s_J$ subsets"),
+            *((x, 0.97, STEP) for x in (0.205, 0.475, 0.777)),
+        ]
         left_out = [(0.34, 0.52), (0.61, 0.79), (0.61, 0.25), (0.92, 0.52)]
         return figure, _diagram(axes, [root, *first, *second, *last], arrows, left_out, captions)
 
@@ -86,8 +105,10 @@ class Figure2(MustFigure):
     title = "Figure 2. Two-stage procedures"
     name = "figure2"
     caption = (
-        "Two-stage sampling. (a) s subsets of size b are drawn from n records, and r subsets of size m from each of "
-        "these. (b) The special case r = 1, as used for s queries: each query has its own subset at both stages."
+        "Two-stage sampling. (a) s subsets of size b are drawn from n records, and r subsets of "
+        "size m from each of "
+        "these. (b) The special case r = 1, as used for s queries: each query has its own subset "
+        "at both stages."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -99,28 +120,45 @@ class Figure2(MustFigure):
         return figure, pd.concat(map(_two_stages, panels, shapes), ignore_index=True)
 
 
-def _two_stages(axes: Axes, shape: tuple[str, tuple[float, ...], tuple[float, ...], str]) -> pd.DataFrame:
-    """Draw one panel: its letter, heights of the first stage, of the second above these, and the number of subsets."""
+def _two_stages(
+    axes: Axes, shape: tuple[str, tuple[float, ...], tuple[float, ...], str]
+) -> pd.DataFrame:
+    """Draw one panel: its letter, heights of the first stage, of the second above these, and the
+    number of subsets."""
     letter, heights, offsets, total = shape
     size = {"width": 0.14, "height": 0.09}
     root = Box(0.09, 0.5, "$n$", 0, **size)
     first = [Box(0.48, y, "$b$", 1, **size) for y in heights]
-    second = [(box, Box(0.87, box.y + offset, "$m$", 2, **size)) for box in first for offset in offsets]
+    second = [
+        (box, Box(0.87, box.y + offset, "$m$", 2, **size)) for box in first for offset in offsets
+    ]
     between = (first[-2].y + first[-1].y) / 2
     left_out = [(0.48, between), (0.87, between)]
-    captions = [(0.09, -0.03, "data\n$n$ records"), (0.48, -0.03, f"stage I: {STEP}\n$s$ subsets"),
-                (0.87, -0.03, f"stage II: {STEP}\n{total}")]  # fmt: skip
+    captions = [
+        (0.09, -0.03, "data\n$n$ records"),
+        (0.48, -0.03, f"stage I: {STEP}\n$s$ subsets"),
+        (0.87, -0.03, f"stage II: {STEP}\n{total}"),
+    ]
     if len(offsets) > 1:
         left_out += [(0.87, box.y) for box in first]
         captions += [(0.975, box.y, "$r$") for box in first]
     axes.text(0.0, 0.98, letter, fontsize=8, ha="left", va="center")
     boxes = [root, *first, *(end for _, end in second)]
-    return _diagram(axes, boxes, [*((root, box) for box in first), *second], left_out, captions, letter)
+    return _diagram(
+        axes, boxes, [*((root, box) for box in first), *second], left_out, captions, letter
+    )
 
 
-def _diagram(axes: Axes, boxes: list[Box], arrows: list[tuple[Box, Box]], left_out: list[tuple[float, float]],
-             captions: list[tuple[float, float, str]], panel: str = "") -> pd.DataFrame:  # fmt: skip
-    """Draw boxes, arrows, dots where some are left out, and captions; return the boxes and what each is drawn from."""
+def _diagram(
+    axes: Axes,
+    boxes: list[Box],
+    arrows: list[tuple[Box, Box]],
+    left_out: list[tuple[float, float]],
+    captions: list[tuple[float, float, str]],
+    panel: str = "",
+) -> pd.DataFrame:
+    """Draw boxes, arrows, dots where some are left out, and captions; return the boxes and what
+    each is drawn from."""
     for start, end in arrows:
         arrow(axes, start, end)
     for box in boxes:
@@ -130,7 +168,9 @@ def _diagram(axes: Axes, boxes: list[Box], arrows: list[tuple[Box, Box]], left_o
     for x, y, text in captions:
         caption(axes, x, y, text)
     parent = {end: start.text.strip("$") for start, end in arrows}
-    rows = [(panel, box.x, box.y, box.text.strip("$"), box.level, parent.get(box, "")) for box in boxes]
+    rows = [
+        (panel, box.x, box.y, box.text.strip("$"), box.level, parent.get(box, "")) for box in boxes
+    ]
     return pd.DataFrame(rows, columns=["panel", "x", "y", "size", "stage", "drawn_from"])
 
 
@@ -140,7 +180,8 @@ class Figure3(MustFigure):
     title = "Figure 3. Kinds of privacy amplification"
     name = "figure3"
     caption = (
-        "Kinds of amplification: strong amplification lowers both ε and δ, weak amplification of type I lowers ε "
+        "Kinds of amplification: strong amplification lowers both ε and δ, weak amplification of "
+        "type I lowers ε "
         "only, weak amplification of type II lowers δ only, and dilution lowers neither."
     )
 
@@ -164,9 +205,11 @@ class Figure3(MustFigure):
 RANGES = {0.25: 0.1, 1.0: 0.3}
 """Ratio -> printed range of delta' - delta in Figure 4."""
 DELTA_PANELS = (
-    ("laplace", 1.0, 0.4, 0.1), ("gaussian", 1.0, 0.4, 0.1), ("laplace", 0.25, 0.11, 0.02),
+    ("laplace", 1.0, 0.4, 0.1),
+    ("gaussian", 1.0, 0.4, 0.1),
+    ("laplace", 0.25, 0.11, 0.02),
     ("gaussian", 0.25, 0.09, 0.02),
-)  # fmt: skip
+)
 """Mechanism, ratio, printed range of both axes in Figure S3, and step of their labels."""
 
 
@@ -174,17 +217,24 @@ class Figure4(MustFigure):
     title = "Figure 4. Aligned privacy profiles"
     name = "figure4"
     caption = (
-        "δ′ − δ against the ratio ε′ / ε as the base ε grows, for the Laplace and Gaussian mechanisms at two "
-        "ratios of sensitivity to scale. Amplification is strong below the horizontal line and weak above it. The "
+        "δ′ − δ against the ratio ε′ / ε as the base ε grows, for the Laplace and Gaussian "
+        "mechanisms at two "
+        "ratios of sensitivity to scale. Amplification is strong below the horizontal line and "
+        "weak above it. The "
         "curve of Poisson is that of WOR, and the curve of MUST.WO is that of WR."
     )
     keys = ("ratio", "mechanism", "sampler")
     parts = (
-        Part("amplification_grid", {
-            "never_weak": lambda curve: (curve["delta_amplified"] <= curve["delta"]).all(),
-            "largest_difference": lambda curve: (curve["delta_amplified"] - curve["delta"]).max(),
-        }),
-    )  # fmt: skip
+        Part(
+            "amplification_grid",
+            {
+                "never_weak": lambda curve: (curve["delta_amplified"] <= curve["delta"]).all(),
+                "largest_difference": lambda curve: (
+                    curve["delta_amplified"] - curve["delta"]
+                ).max(),
+            },
+        ),
+    )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = without_twins(self.needed(records, "amplification_grid"))
@@ -193,16 +243,41 @@ class Figure4(MustFigure):
             delta_difference=frame["delta_amplified"] - frame["delta"],
         )
         panels = [
-            Panel(f"{NAMES[mechanism]}, {sensitivity}/σ = {ratio:g}",
-                  [level(0), curves(where(frame, mechanism=mechanism, ratio=ratio), "epsilon_ratio", "delta_difference",
-                                    nested=0.6, markevery=0.14)],
-                  {"ylim": (-RANGES[ratio], RANGES[ratio])} if ratio in RANGES else {})
+            Panel(
+                f"{NAMES[mechanism]}, {sensitivity}/σ = {ratio:g}",
+                [
+                    level(0),
+                    curves(
+                        where(frame, mechanism=mechanism, ratio=ratio),
+                        "epsilon_ratio",
+                        "delta_difference",
+                        nested=0.6,
+                        markevery=0.14,
+                    ),
+                ],
+                {"ylim": (-RANGES[ratio], RANGES[ratio])} if ratio in RANGES else {},
+            )
             for mechanism, sensitivity in (("laplace", "Δ₁"), ("gaussian", "Δ₂"))
             for ratio in sorted(frame["ratio"].unique())
-        ]  # fmt: skip
-        figure = draw_panels(panels, columns=max(1, len(panels) // 2), width=6.6, labels=self.labels(records),
-                             xlabel="ε′ / ε", ylabel="δ′ − δ", xlim=(0.2, 0.9))  # fmt: skip
-        kept = ["mechanism", "ratio", "sampler", "epsilon", "epsilon_ratio", "delta_difference", "category"]
+        ]
+        figure = draw_panels(
+            panels,
+            columns=max(1, len(panels) // 2),
+            width=6.6,
+            labels=self.labels(records),
+            xlabel="ε′ / ε",
+            ylabel="δ′ − δ",
+            xlim=(0.2, 0.9),
+        )
+        kept = [
+            "mechanism",
+            "ratio",
+            "sampler",
+            "epsilon",
+            "epsilon_ratio",
+            "delta_difference",
+            "category",
+        ]
         return figure, frame[kept].reset_index(drop=True)
 
 
@@ -210,33 +285,73 @@ class FigureS3(MustFigure):
     title = "Figure S3. Amplified against base parameters"
     name = "figureS3"
     caption = (
-        "Amplified against base privacy parameters: (a) ε in nats, for any mechanism; (b) to (e) δ, for the Laplace "
-        "and Gaussian mechanisms at two ratios of sensitivity to scale. On the black line there is no amplification. "
+        "Amplified against base privacy parameters: (a) ε in nats, for any mechanism; (b) to (e) "
+        "δ, for the Laplace "
+        "and Gaussian mechanisms at two ratios of sensitivity to scale. On the black line there is "
+        "no amplification. "
         "The curve of Poisson is that of WOR, and the curve of MUST.WO is that of WR."
     )
     keys = ("mechanism", "ratio", "sampler")
     parts = (
-        Part("amplification_grid", {
-            "epsilon_smaller": lambda curve: (curve["epsilon_amplified"] < curve["epsilon"]).all(),
-            "share_delta_smaller": lambda curve: (curve["delta_amplified"] < curve["delta"]).mean(),
-        }),
-    )  # fmt: skip
+        Part(
+            "amplification_grid",
+            {
+                "epsilon_smaller": lambda curve: (
+                    curve["epsilon_amplified"] < curve["epsilon"]
+                ).all(),
+                "share_delta_smaller": lambda curve: (
+                    curve["delta_amplified"] < curve["delta"]
+                ).mean(),
+            },
+        ),
+    )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = without_twins(self.needed(records, "amplification_grid"))
         one = where(frame, mechanism=frame["mechanism"].iloc[0], ratio=frame["ratio"].iloc[0])
-        shown: list[Any] = [("any mechanism", one, "epsilon", "ε", float(frame["epsilon"].max()), 1.0)]
-        shown += [(f"{NAMES[mechanism]}, Δ/σ = {ratio:g}", where(frame, mechanism=mechanism, ratio=ratio), "delta", "δ",
-                   *axis) for mechanism, ratio, *axis in DELTA_PANELS]  # fmt: skip
+        shown: list[Any] = [
+            ("any mechanism", one, "epsilon", "ε", float(frame["epsilon"].max()), 1.0)
+        ]
+        shown += [
+            (
+                f"{NAMES[mechanism]}, Δ/σ = {ratio:g}",
+                where(frame, mechanism=mechanism, ratio=ratio),
+                "delta",
+                "δ",
+                *axis,
+            )
+            for mechanism, ratio, *axis in DELTA_PANELS
+        ]
         panels: list[Panel | None] = [
-            Panel(text, [line([0, top], [0, top], color="black", linewidth=0.8, label="no amplification"),
-                         curves(part, name, f"{name}_amplified", markevery=0.2)],
-                  {"xlabel": sign, "ylabel": f"{sign}′", "xlim": (0, top), "ylim": (0, top),
-                   "xticks": np.arange(0, top + 1e-9, step), "yticks": np.arange(0, top + 1e-9, step)})
+            Panel(
+                text,
+                [
+                    line(
+                        [0, top], [0, top], color="black", linewidth=0.8, label="no amplification"
+                    ),
+                    curves(part, name, f"{name}_amplified", markevery=0.2),
+                ],
+                {
+                    "xlabel": sign,
+                    "ylabel": f"{sign}′",
+                    "xlim": (0, top),
+                    "ylim": (0, top),
+                    "xticks": np.arange(0, top + 1e-9, step),
+                    "yticks": np.arange(0, top + 1e-9, step),
+                },
+            )
             for text, part, name, sign, top, step in shown
-        ]  # fmt: skip
+        ]
         figure = draw_panels([*panels[:3], None, *panels[3:]], labels=self.labels(records))
-        kept = ["mechanism", "ratio", "sampler", "epsilon", "delta", "epsilon_amplified", "delta_amplified"]
+        kept = [
+            "mechanism",
+            "ratio",
+            "sampler",
+            "epsilon",
+            "delta",
+            "epsilon_amplified",
+            "delta_amplified",
+        ]
         return figure, frame[kept].reset_index(drop=True)
 
 
@@ -247,11 +362,13 @@ SURFACES = (
     ("laplace", "delta_difference", "δ′ − δ, Laplace"),
     ("gaussian", "delta_difference", "δ′ − δ, Gaussian"),
 )
-"""Mechanism whose records are read, quantity, and its label; eta does not depend on the mechanism."""
+"""Mechanism whose records are read, quantity, and its label; eta does not depend on the
+mechanism."""
 
 
 def surface(frame: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """Return a quantity of one sampler and mechanism, one row a b and one column an m; DataError if one of either."""
+    """Return a quantity of one sampler and mechanism, one row a b and one column an m; DataError if
+    one of either."""
     table = frame.pivot(index="b", columns="m", values=quantity)
     if min(table.shape) < 2:
         raise DataError(
@@ -262,42 +379,70 @@ def surface(frame: pd.DataFrame, quantity: str) -> pd.DataFrame:
 
 
 def rises(quantity: str, direction: int) -> Callable[[pd.DataFrame], float]:
-    """Return the function for the share of steps along a direction of the surface in which it rises."""
-    return lambda frame: float(np.mean(np.diff(surface(frame, quantity).to_numpy(), axis=direction) > 0))
+    """Return the function for the share of steps along a direction of the surface in which it
+    rises."""
+    return lambda frame: float(
+        np.mean(np.diff(surface(frame, quantity).to_numpy(), axis=direction) > 0)
+    )
 
 
 class Figure5(MustFigure):
     title = "Figure 5. Contours of η and δ′ − δ over the sizes of the stages"
     name = "figure5"
     caption = (
-        "Inclusion probability η and δ′ − δ at ε = 1 (sensitivity equal to scale) as functions of the sizes m "
-        "and b of the second and the first stage, one row of panels for each sampler. The numbers on the contours "
+        "Inclusion probability η and δ′ − δ at ε = 1 (sensitivity equal to scale) as functions of "
+        "the sizes m "
+        "and b of the second and the first stage, one row of panels for each sampler. The numbers "
+        "on the contours "
         "give the value; the shading, from dark to light, shows it rising."
     )
     keys: ClassVar[tuple[str, ...]] = ("sampler", "quantity", "mechanism")
     together = ("sampler",)
     parts = tuple(
-        Part("design_surface", {"rises_with_m": rises(quantity, 1), "rises_with_b": rises(quantity, 0)},
-             where={"mechanism": mechanism}, constants={"quantity": quantity})
+        Part(
+            "design_surface",
+            {"rises_with_m": rises(quantity, 1), "rises_with_b": rises(quantity, 0)},
+            where={"mechanism": mechanism},
+            constants={"quantity": quantity},
+        )
         for mechanism, quantity, _ in SURFACES
-    )  # fmt: skip
+    )
     options: ClassVar[dict[str, Any]] = {
-        "width": 7.2, "grid": {"sharex": True, "sharey": True}, "xlabel": "size of the second stage, m",
+        "width": 7.2,
+        "grid": {"sharex": True, "sharey": True},
+        "xlabel": "size of the second stage, m",
         "ylabel": "size of the first stage, b",
-    }  # fmt: skip
+    }
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        """Draw a row of panels a sampler; they share the levels of a quantity, so that rows compare by eye."""
+        """Draw a row of panels a sampler; they share the levels of a quantity, so that rows compare
+        by eye."""
         frame = self.needed(records, "design_surface")
         panels = []
         for sampler in frame["sampler"].unique():
             for mechanism, quantity, label in SURFACES:
                 every = where(frame, mechanism=mechanism)
-                levels = {"vmin": float(every[quantity].min()), "vmax": float(every[quantity].max())}
-                layer = partial(self.paint, table=surface(where(every, sampler=sampler), quantity), levels=levels)
+                levels = {
+                    "vmin": float(every[quantity].min()),
+                    "vmax": float(every[quantity].max()),
+                }
+                layer = partial(
+                    self.paint,
+                    table=surface(where(every, sampler=sampler), quantity),
+                    levels=levels,
+                )
                 panels.append(Panel(f"{sampler_label(sampler)}: {label}", [layer]))
         figure = draw_panels(panels, labels=self.labels(records), **self.options)
-        kept = ["sampler", "m", "b", "mechanism", "eta", "delta", "delta_amplified", "delta_difference"]
+        kept = [
+            "sampler",
+            "m",
+            "b",
+            "mechanism",
+            "eta",
+            "delta",
+            "delta_amplified",
+            "delta_difference",
+        ]
         return figure, frame[kept].reset_index(drop=True)
 
     def paint(self, axes: Any, table: pd.DataFrame, levels: dict[str, float]) -> None:
@@ -305,15 +450,33 @@ class Figure5(MustFigure):
         from matplotlib.ticker import MaxNLocator
 
         m, b, heights = table.columns.to_numpy(float), table.index.to_numpy(float), table.to_numpy()
-        axes.imshow(heights, cmap="viridis", **levels, alpha=0.45, origin="lower", aspect="auto",
-                    extent=(m.min(), m.max(), b.min(), b.max()), interpolation="bilinear")  # fmt: skip
+        axes.imshow(
+            heights,
+            cmap="viridis",
+            **levels,
+            alpha=0.45,
+            origin="lower",
+            aspect="auto",
+            extent=(m.min(), m.max(), b.min(), b.max()),
+            interpolation="bilinear",
+        )
         ticks = MaxNLocator(7).tick_values(float(heights.min()), float(heights.max()))
-        lines = axes.contour(m, b, heights, levels=ticks, colors="black", linewidths=0.7, negative_linestyles="solid")
+        lines = axes.contour(
+            m, b, heights, levels=ticks, colors="black", linewidths=0.7, negative_linestyles="solid"
+        )
         decimals = max(0, math.ceil(-math.log10(ticks[1] - ticks[0])))
-        numbers = axes.clabel(lines, fontsize=6, inline=False, colors="black",
-                              fmt=lambda value: f"{value:.{decimals}f}".replace("-", "−"))  # fmt: skip
+        numbers = axes.clabel(
+            lines,
+            fontsize=6,
+            inline=False,
+            colors="black",
+            fmt=lambda value: f"{value:.{decimals}f}".replace("-", "−"),
+        )
         for text in numbers:
-            text.set(bbox={"facecolor": "white", "alpha": 0.75, "pad": 0.6, "linewidth": 0}, clip_on=False)
+            text.set(
+                bbox={"facecolor": "white", "alpha": 0.75, "pad": 0.6, "linewidth": 0},
+                clip_on=False,
+            )
         axes.grid(False)
 
 
@@ -321,19 +484,34 @@ class FigureS1(Figure5):
     title = "Figure S1. Surfaces of η and δ′ − δ over the sizes of the stages"
     name = "figureS1"
     caption = (
-        "The functions of Figure 5 as surfaces: inclusion probability η and δ′ − δ at ε = 1 over the sizes m "
+        "The functions of Figure 5 as surfaces: inclusion probability η and δ′ − δ at ε = 1 over "
+        "the sizes m "
         "and b of the second and the first stage, one row of panels for each sampler."
     )
     experiments = Figure5.experiments
     keys = ()
     parts = ()
-    options: ClassVar[dict[str, Any]] = {"width": 7.4, "height": 2.5, "grid": {"subplot_kw": {"projection": "3d"}}}
+    options: ClassVar[dict[str, Any]] = {
+        "width": 7.4,
+        "height": 2.5,
+        "grid": {"subplot_kw": {"projection": "3d"}},
+    }
 
     def paint(self, axes: Any, table: pd.DataFrame, levels: dict[str, float]) -> None:
         m, b = np.meshgrid(table.columns.to_numpy(float), table.index.to_numpy(float))
         rows, columns = (_stride(size - 1) for size in table.shape)
-        axes.plot_surface(m, b, table.to_numpy(), cmap="viridis", **levels, linewidth=0.2, edgecolor="#404040",
-                          alpha=0.9, rstride=rows, cstride=columns)  # fmt: skip
+        axes.plot_surface(
+            m,
+            b,
+            table.to_numpy(),
+            cmap="viridis",
+            **levels,
+            linewidth=0.2,
+            edgecolor="#404040",
+            alpha=0.9,
+            rstride=rows,
+            cstride=columns,
+        )
         axes.set_xlabel("m", labelpad=-4)
         axes.set_ylabel("b", labelpad=-4)
         axes.tick_params(labelsize=6.5, pad=-2)
@@ -344,8 +522,16 @@ class FigureS1(Figure5):
 
 
 def _stride(intervals: int) -> int:
-    """Return how many intervals a face spans: a divisor, since faces of unequal size are drawn from unset memory."""
-    stride = next((step for step in range(1, intervals + 1) if intervals % step == 0 and intervals // step <= 20), 1)
+    """Return how many intervals a face spans: a divisor, since faces of unequal size are drawn from
+    unset memory."""
+    stride = next(
+        (
+            step
+            for step in range(1, intervals + 1)
+            if intervals % step == 0 and intervals // step <= 20
+        ),
+        1,
+    )
     return stride if intervals // stride >= 5 else 1
 
 
@@ -353,7 +539,8 @@ def _stride(intervals: int) -> int:
 
 
 def means(frame: pd.DataFrame, value: str, by: list[str]) -> pd.DataFrame:
-    """Return mean and 95 % interval over replicates (NaN for one) of each printed curve at each iteration.
+    """Return mean and 95 % interval over replicates (NaN for one) of each printed curve at each
+    iteration.
 
     MUST.WO, whose law is that of WR, is left out, as in print.
     """
@@ -369,8 +556,15 @@ def trace(frame: pd.DataFrame, value: str) -> Layer:
     """Return the curves of one panel with their bands, the non-private one last."""
     by_rank = ordered(frame, ("sampler",), RANKS)
     last = by_rank["sampler"] == "nonprivate"
-    return curves(pd.concat([by_rank[~last], by_rank[last]]), "iteration", value, band=("lower", "upper"),
-                  linewidth=0.9, markersize=3.5, nested=0.2)  # fmt: skip
+    return curves(
+        pd.concat([by_rank[~last], by_rank[last]]),
+        "iteration",
+        value,
+        band=("lower", "upper"),
+        linewidth=0.9,
+        markersize=3.5,
+        nested=0.2,
+    )
 
 
 def second_half(frame: pd.DataFrame) -> pd.DataFrame:
@@ -382,28 +576,49 @@ class Figure6(MustFigure):
     title = "Figure 6. Experiment 2: training loss of linear regression"
     name = "figure6"
     caption = (
-        "Mean squared error on the full data after each iteration of experiment 2, one run, at two values of ε′ and "
-        "in every variant. The vertical axis is that of the printed figure; some curves leave it. Bands, where there "
+        "Mean squared error on the full data after each iteration of experiment 2, one run, at two "
+        "values of ε′ and "
+        "in every variant. The vertical axis is that of the printed figure; some curves leave it. "
+        "Bands, where there "
         "are several runs, are 95 % Student intervals."
     )
     keys = ("sampler", "epsilon_amplified")
     order = ()
     parts = (
-        Part("linear_regression_trace", {"settled_mse": lambda curve: curve["mse"].mean()}, prepare=second_half),
-    )  # fmt: skip
+        Part(
+            "linear_regression_trace",
+            {"settled_mse": lambda curve: curve["mse"].mean()},
+            prepare=second_half,
+        ),
+    )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, "linear_regression_trace")
         lines = means(frame, "mse", ["variant", "sampler", "epsilon_amplified"])
         epsilons = sorted(frame["epsilon_amplified"].dropna().unique(), reverse=True)
-        here = {epsilon: lines[lines["epsilon_amplified"].isin([epsilon, np.nan])] for epsilon in epsilons}
+        here = {
+            epsilon: lines[lines["epsilon_amplified"].isin([epsilon, np.nan])]
+            for epsilon in epsilons
+        }
         panels = [
-            Panel(f"ε′ = {epsilon:g}, {VARIANT_LABELS[variant]}", [trace(where(here[epsilon], variant=variant), "mse")])
-            for variant in VARIANTS if variant in set(frame["variant"]) for epsilon in epsilons
-        ]  # fmt: skip
-        figure = draw_panels(panels, columns=len(epsilons), grid={"sharex": True, "sharey": True}, xlabel="iteration",
-                             ylabel="mean squared error", xlim=(0, lines["iteration"].max()), ylim=(0, 9.0),
-                             labels=self.labels(records))  # fmt: skip
+            Panel(
+                f"ε′ = {epsilon:g}, {VARIANT_LABELS[variant]}",
+                [trace(where(here[epsilon], variant=variant), "mse")],
+            )
+            for variant in VARIANTS
+            if variant in set(frame["variant"])
+            for epsilon in epsilons
+        ]
+        figure = draw_panels(
+            panels,
+            columns=len(epsilons),
+            grid={"sharex": True, "sharey": True},
+            xlabel="iteration",
+            ylabel="mean squared error",
+            xlim=(0, lines["iteration"].max()),
+            ylim=(0, 9.0),
+            labels=self.labels(records),
+        )
         return figure, lines
 
 
@@ -417,26 +632,46 @@ class FigureS4(MustFigure):
     title = "Figure S4. Experiment 3: training loss of logistic regression on Adult"
     name = "figureS4"
     caption = (
-        "Cross-entropy on the training data (nats) after each iteration of experiment 3, one run for each sampler, "
-        "in every variant. The vertical axis is that of the printed figure. Bands, where there are several runs, are "
+        "Cross-entropy on the training data (nats) after each iteration of experiment 3, one run "
+        "for each sampler, "
+        "in every variant. The vertical axis is that of the printed figure. Bands, where there are "
+        "several runs, are "
         "95 % Student intervals."
     )
     keys = ("sampler", "quantity")
     order = ()
     parts = (
-        Part("adult_logistic_trace", {"final_loss": lambda last: last["loss"].mean()},
-             prepare=lambda frame: frame[frame["iteration"] == frame["iteration"].max()]),
-        Part("adult_logistic_trace", {"largest_late_gap": largest_gap}, prepare=second_half, keys={"sampler": None},
-             constants={"quantity": "curves_overlap"}),
-    )  # fmt: skip
+        Part(
+            "adult_logistic_trace",
+            {"final_loss": lambda last: last["loss"].mean()},
+            prepare=lambda frame: frame[frame["iteration"] == frame["iteration"].max()],
+        ),
+        Part(
+            "adult_logistic_trace",
+            {"largest_late_gap": largest_gap},
+            prepare=second_half,
+            keys={"sampler": None},
+            constants={"quantity": "curves_overlap"},
+        ),
+    )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, "adult_logistic_trace")
         lines = means(frame, "loss", ["variant", "sampler"])
-        panels = [Panel(VARIANT_LABELS[name], [trace(where(lines, variant=name), "loss")])
-                  for name in VARIANTS if name in set(frame["variant"])]  # fmt: skip
-        figure = draw_panels(panels, grid={"sharey": True}, labels=self.labels(records), xlabel="iteration",
-                             ylabel="training loss", xlim=(0, lines["iteration"].max()), ylim=(0, 3.5))  # fmt: skip
+        panels = [
+            Panel(VARIANT_LABELS[name], [trace(where(lines, variant=name), "loss")])
+            for name in VARIANTS
+            if name in set(frame["variant"])
+        ]
+        figure = draw_panels(
+            panels,
+            grid={"sharey": True},
+            labels=self.labels(records),
+            xlabel="iteration",
+            ylabel="training loss",
+            xlim=(0, lines["iteration"].max()),
+            ylim=(0, 3.5),
+        )
         return figure, lines
 
 
@@ -444,11 +679,21 @@ class FigureS4(MustFigure):
 
 FLOOR = 1e-12  # round-off of the Fourier transform; what is below says nothing
 PRINTED: dict[str, dict[str, Any]] = {
-    "as_done": {"label": "Algorithm 1 as done: with the aliasing term", "linestyle": "-", "color": "#BBBBBB"},
+    "as_done": {
+        "label": "Algorithm 1 as done: with the aliasing term",
+        "linestyle": "-",
+        "color": "#BBBBBB",
+    },
     "printed": {"label": "Algorithm 1 as printed", "linestyle": ":", "color": "black"},
 }
 """Method -> how its upper end is drawn, with a bar down to the lower one."""
-EXACT_PAIR = {"paper_pair": {"label": "the paper's pair, exact; no guarantee", "color": "black", "linewidth": 1.0}}
+EXACT_PAIR = {
+    "paper_pair": {
+        "label": "the paper's pair, exact; no guarantee",
+        "color": "black",
+        "linewidth": 1.0,
+    }
+}
 ENDS = ("attack", "proved")
 BOTH_SIDES = {"paper_pair": ("pair_lower", "pair_upper"), "attack_and_proof": ENDS}
 """Method -> columns of its ends in the proved records."""
@@ -458,11 +703,20 @@ ATTACK = line([], [], color=GREY, linewidth=0.6, label="attack (lower)")
 RELATIONS = {"add_remove": "add or remove", "substitute": "substitute"}
 
 
-def band(frame: pd.DataFrame, x: str, ends: tuple[str, str], by: str | Sequence[str], styles: Styles,
-         nested: float = 0.0) -> list[Layer]:  # fmt: skip
-    """Return the proved end as a line with markers, the refuted end as a thin one, and what lies between."""
+def band(
+    frame: pd.DataFrame,
+    x: str,
+    ends: tuple[str, str],
+    by: str | Sequence[str],
+    styles: Styles,
+    nested: float = 0.0,
+) -> list[Layer]:
+    """Return the proved end as a line with markers, the refuted end as a thin one, and what lies
+    between."""
     low, high = ends
-    thin = curves(frame, x, low, by=by, styles=styles, marker="", linestyle="-", linewidth=0.6, label="_")
+    thin = curves(
+        frame, x, low, by=by, styles=styles, marker="", linestyle="-", linewidth=0.6, label="_"
+    )
     return [thin, curves(frame, x, high, by=by, styles=styles, band=ends, nested=nested)]
 
 
@@ -470,10 +724,14 @@ class FigureS2(MustFigure):
     title = "Figure S2. Bounds of δ after k compositions"
     name = "figureS2"
     caption = (
-        "δ at ε = 1 after k compositions of the subsampled Gaussian mechanism with noise multiplier 4. Lines with "
-        "bars: bounds from the paper's Fourier accountant, as printed and as done; the bar reaches down to the lower "
-        "bound, or to the foot of the axis where that bound is below the round-off of 1e-12. Black line: the exact "
-        "value for the paper's pair, which is no guarantee. Coloured band: from what explicit data sets attain "
+        "δ at ε = 1 after k compositions of the subsampled Gaussian mechanism with noise "
+        "multiplier 4. Lines with "
+        "bars: bounds from the paper's Fourier accountant, as printed and as done; the bar reaches "
+        "down to the lower "
+        "bound, or to the foot of the axis where that bound is below the round-off of 1e-12. Black "
+        "line: the exact "
+        "value for the paper's pair, which is no guarantee. Coloured band: from what explicit data "
+        "sets attain "
         "(attack) to what is proved for clipped sums when one record is substituted."
     )
     experiments = ("composition", "proved_composition")
@@ -481,43 +739,93 @@ class FigureS2(MustFigure):
 
     def rows(self, records: Records) -> list[Row]:
         return [
-            {**{key: record[key] for key in self.keys}, "column": end, "variant": record["variant"],
-             "value": record[end]}
-            for record in self._numbers(records).to_dict("records") for end in ("delta_lower", "delta_upper")
-        ]  # fmt: skip
+            {
+                **{key: record[key] for key in self.keys},
+                "column": end,
+                "variant": record["variant"],
+                "value": record[end],
+            }
+            for record in self._numbers(records).to_dict("records")
+            for end in ("delta_lower", "delta_upper")
+        ]
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self._numbers(records)
         frame = frame[frame["method"].isin([*PRINTED, *BOTH_SIDES])].reset_index(drop=True)
         lowest = frame.loc[frame["delta_lower"] > FLOOR, "delta_lower"].min()
         foot = float(min(frame["delta_upper"].min(), lowest if lowest > 0 else 1.0)) / 3
-        bars = frame.assign(delta_lower=frame["delta_lower"].where(frame["delta_lower"] > FLOOR, foot / 1e3))
+        bars = frame.assign(
+            delta_lower=frame["delta_lower"].where(frame["delta_lower"] > FLOOR, foot / 1e3)
+        )
         x, ends = "n_compositions", ("delta_lower", "delta_upper")
         panels = []
         for name in ordered(frame, ("sampler",), RANKS)["sampler"].unique():
-            styles = {name: sampler_style(name) | {"label": f"{sampler_label(name)}, proved (upper)"}}
-            panels.append(Panel(sampler_label(name), [
-                curves(where(bars, sampler=name), x, ends[1], by="method", styles=PRINTED, bars=ends, nested=2.5),
-                curves(where(frame, sampler=name), x, ends[1], by="method", styles=EXACT_PAIR),
-                ATTACK, *band(where(frame, sampler=name, method="attack_and_proof"), x, ends, "sampler", styles),
-            ]))  # fmt: skip
-        figure = draw_panels(panels, width=1.2 + 2.6 * len(panels), height=2.9, grid={"sharey": True}, yscale="log",
-                             ylim=(foot, 1), xticks=sorted(frame[x].unique()), xlabel="number of compositions k",
-                             ylabel="δ at ε = 1", labels=self.labels(records))  # fmt: skip
+            styles = {
+                name: sampler_style(name) | {"label": f"{sampler_label(name)}, proved (upper)"}
+            }
+            panels.append(
+                Panel(
+                    sampler_label(name),
+                    [
+                        curves(
+                            where(bars, sampler=name),
+                            x,
+                            ends[1],
+                            by="method",
+                            styles=PRINTED,
+                            bars=ends,
+                            nested=2.5,
+                        ),
+                        curves(
+                            where(frame, sampler=name), x, ends[1], by="method", styles=EXACT_PAIR
+                        ),
+                        ATTACK,
+                        *band(
+                            where(frame, sampler=name, method="attack_and_proof"),
+                            x,
+                            ends,
+                            "sampler",
+                            styles,
+                        ),
+                    ],
+                )
+            )
+        figure = draw_panels(
+            panels,
+            width=1.2 + 2.6 * len(panels),
+            height=2.9,
+            grid={"sharey": True},
+            yscale="log",
+            ylim=(foot, 1),
+            xticks=sorted(frame[x].unique()),
+            xlabel="number of compositions k",
+            ylabel="δ at ε = 1",
+            labels=self.labels(records),
+        )
         return figure, frame
 
     def _numbers(self, records: Records) -> pd.DataFrame:
-        """Return all bounds as rows of variant, sampler, method, n_compositions, delta_lower, delta_upper."""
+        """Return all bounds as rows of variant, sampler, method, n_compositions, delta_lower,
+        delta_upper."""
         kept = ["variant", "sampler", "method", "n_compositions", "delta_lower", "delta_upper"]
-        composed, proved = (where(self.needed(records, name), table="figure_s2") for name in self.experiments)
+        composed, proved = (
+            where(self.needed(records, name), table="figure_s2") for name in self.experiments
+        )
         frames = [composed[kept]]
         for method, (lower, upper) in BOTH_SIDES.items():
-            frames.append(proved.assign(method=method, delta_lower=proved[lower], delta_upper=proved[upper])[kept])
-        return ordered(pd.concat(frames, ignore_index=True), self.order, RANKS).reset_index(drop=True)
+            frames.append(
+                proved.assign(method=method, delta_lower=proved[lower], delta_upper=proved[upper])[
+                    kept
+                ]
+            )
+        return ordered(pd.concat(frames, ignore_index=True), self.order, RANKS).reset_index(
+            drop=True
+        )
 
 
 class BandFigure(MustFigure):
-    """One panel of bands from refuted to proved by sampler and relation, with the paper's pair dotted."""
+    """One panel of bands from refuted to proved by sampler and relation, with the paper's pair
+    dotted."""
 
     order = ("sampler", "adjacency", "n_compositions")
     x: ClassVar[str]
@@ -528,7 +836,8 @@ class BandFigure(MustFigure):
     kept: ClassVar[tuple[str, ...]]  # columns of the plotted frame
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        """Draw the records; a sampler under the second of two relations has open markers and names the relation."""
+        """Draw the records; a sampler under the second of two relations has open markers and names
+        the relation."""
         frame = ordered(self.needed(records, self.experiments[0]), self.order, RANKS)
         by, styles = ("sampler", "adjacency"), {}
         shown = ordered(frame[list(by)].drop_duplicates(), ("sampler",), RANKS)
@@ -538,14 +847,36 @@ class BandFigure(MustFigure):
             if several[sampler]:
                 style["label"] = f"{sampler_label(sampler)}, {RELATIONS[adjacency]}"
                 style["markerfacecolor"] = "white" if adjacency == "substitute" else style["color"]
-        pairs = curves(frame, self.x, self.pair, by=by, styles=styles, nested=0.4, marker="", label="_", **DOTTED)
+        pairs = curves(
+            frame,
+            self.x,
+            self.pair,
+            by=by,
+            styles=styles,
+            nested=0.4,
+            marker="",
+            label="_",
+            **DOTTED,
+        )
         name = line([], [], color=GREY, label="the paper's pair, no guarantee", **DOTTED)
-        panel = Panel("", [*band(frame, self.x, self.ends, by, styles, nested=0.25), ATTACK, pairs, name])
+        panel = Panel(
+            "", [*band(frame, self.x, self.ends, by, styles, nested=0.25), ATTACK, pairs, name]
+        )
         exponent = round(math.log10(frame[self.delta].iloc[0]))
         x, y = (title.format(f"$10^{{{exponent}}}$") for title in self.titles)
-        figure = draw_panels([panel, None], columns=2, width=6.6, height=3.3, grid={"width_ratios": (2, 1)},
-                             xscale="log", yscale="log", labels=self.labels(records), xticks=frame[self.x].unique(),
-                             xlabel=x, ylabel=y)  # fmt: skip
+        figure = draw_panels(
+            [panel, None],
+            columns=2,
+            width=6.6,
+            height=3.3,
+            grid={"width_ratios": (2, 1)},
+            xscale="log",
+            yscale="log",
+            labels=self.labels(records),
+            xticks=frame[self.x].unique(),
+            xlabel=x,
+            ylabel=y,
+        )
         return figure, frame[list(self.kept)].reset_index(drop=True)
 
 
@@ -553,26 +884,41 @@ class PrivacyBySteps(BandFigure):
     title = "Privacy of each sampler at equal noise, by number of steps"
     name = "privacy_by_steps"
     caption = (
-        "ε at δ = 1e-5 after k steps, in the sizes of Figure S2 and with the same noise on the sum for every "
-        "sampler. Each band reaches from what explicit data sets attain (thin line, attack) to what is proved for "
-        "clipped sums (line with markers). One record is substituted; Poisson is also shown for one record added or "
-        "removed. Dotted, in the colour of the sampler: the value for the paper's pair, which is no guarantee and "
+        "ε at δ = 1e-5 after k steps, in the sizes of Figure S2 and with the same noise on the sum "
+        "for every "
+        "sampler. Each band reaches from what explicit data sets attain (thin line, attack) to "
+        "what is proved for "
+        "clipped sums (line with markers). One record is substituted; Poisson is also shown for "
+        "one record added or "
+        "removed. Dotted, in the colour of the sampler: the value for the paper's pair, which is "
+        "no guarantee and "
         "hardly differs between samplers."
     )
     keys = BandFigure.order
     parts = (Part("proved_steps", sides("epsilon"), prepare=both_sides),)
     x, ends, pair, delta = "n_compositions", ENDS, "pair_upper", "given"
     titles = ("number of steps k", "ε at δ = {}")
-    kept = ("sampler", "adjacency", "noise_multiplier", "n_compositions", "pair_lower", "pair_upper", *ENDS)
+    kept = (
+        "sampler",
+        "adjacency",
+        "noise_multiplier",
+        "n_compositions",
+        "pair_lower",
+        "pair_upper",
+        *ENDS,
+    )
 
 
 class NoiseByTarget(BandFigure):
     title = "Noise of each sampler against the privacy target"
     name = "noise_by_target"
     caption = (
-        f"{NoiseAtEqualPrivacy.setting}. Each band reaches from the noise at which an attack still exceeds the target "
-        "(thin line) to the noise for which the target is proved (line with markers). One record is substituted; "
-        "Poisson is also shown for one record added or removed. Dotted, in the colour of the sampler: the noise for "
+        f"{NoiseAtEqualPrivacy.setting}. Each band reaches from the noise at which an attack still "
+        "exceeds the target "
+        "(thin line) to the noise for which the target is proved (line with markers). One record "
+        "is substituted; "
+        "Poisson is also shown for one record added or removed. Dotted, in the colour of the "
+        "sampler: the noise for "
         "which the paper's pair meets the target, which is no guarantee."
     )
     keys = NoiseAtEqualPrivacy.keys

@@ -10,7 +10,8 @@ from dpsub import sampling
 from dpsub.reproduce import settings as s
 
 MUST = ("must_ow", "must_ww")
-"""What the paper's statements call MUST: its two samplers that are drawn from fewer records than WR."""
+"""What the paper's statements call MUST: its two samplers that are drawn from fewer records than
+WR."""
 
 FIVE = ("poisson", "wor", "wr", *MUST)
 SIX = ("poisson", "wor", "wr", "must_wo", *MUST)
@@ -21,7 +22,8 @@ CONSISTENT_NOISE = "table8_consistent_noise"
 """Name, in the records, of Table 8 composed at the larger noise of the consistent utilities."""
 
 PRINTED_SCALE = "table8_printed_scale"
-"""m sigma used as if it were in units of the clipping bound, which is how the printed bounds were made (erratum E2)."""
+"""m sigma used as if it were in units of the clipping bound, which is how the printed bounds were
+made (erratum E2)."""
 
 
 class Grid(s.Group):
@@ -53,7 +55,9 @@ class Experiment2(s.Group):
     b: s.FirstStage = 200
     m: s.SampleSize = 100
     clip: s.Norm = 3
-    epsilon_amplified: s.Listed[s.Positive] = Field((0.01, 0.001), description="Targets epsilon', in nats.")
+    epsilon_amplified: s.Listed[s.Positive] = Field(
+        (0.01, 0.001), description="Targets epsilon', in nats."
+    )
 
 
 class Experiment3(s.Group):
@@ -85,9 +89,13 @@ class SizesOfFigureS2(s.Group):
 class FigureS2(SizesOfFigureS2):
     """What the curves of Figure S2 compose."""
 
-    scale: float = Field(4, ge=0.05, description="Scale of the noise in units of one occurrence's shift.")
+    scale: float = Field(
+        4, ge=0.05, description="Scale of the noise in units of one occurrence's shift."
+    )
     epsilon: s.Epsilon = 1
-    n_compositions: s.Sizes = Field((200, 400, 600, 800, 1000), description="Numbers of composed releases.")
+    n_compositions: s.Sizes = Field(
+        (200, 400, 600, 800, 1000), description="Numbers of composed releases."
+    )
     samplers: s.Samplers = MUST
 
 
@@ -102,7 +110,9 @@ class DrawnSizes(s.Closed):
 class Draws(s.Group):
     """Repeated draws of every sampler: Tables 9 and 10."""
 
-    draws: Annotated[int, Field(ge=2, le=100_000_000, description="Subsets drawn per sampler and setting.")] = 10_000
+    draws: Annotated[
+        int, Field(ge=2, le=100_000_000, description="Subsets drawn per sampler and setting.")
+    ] = 10_000
     samplers: s.Samplers = SIX
     settings: s.Several[DrawnSizes] = Field(
         (

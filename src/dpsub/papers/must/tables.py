@@ -14,7 +14,16 @@ from dpsub.reproduce.artefact import Quote
 from dpsub.reproduce.labels import sampler_label
 from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.statistics import Estimate
-from dpsub.reproduce.tables import Column, Part, Table, deviation, difference, mean, root_mean_square, shared
+from dpsub.reproduce.tables import (
+    Column,
+    Part,
+    Table,
+    deviation,
+    difference,
+    mean,
+    root_mean_square,
+    shared,
+)
 
 TABLE3_EPSILONS = (0.05, 0.5, 1.0, 2.0, 3.0, 4.5)
 RANKS = {"sampler": ("none", "nonprivate", *SIX)}
@@ -24,15 +33,24 @@ RANKS = {"sampler": ("none", "nonprivate", *SIX)}
 FORMULAS = {
     "poisson": (r"\gamma", r"\gamma\,\delta"),
     "wor": (r"m/n", r"(m/n)\,\delta"),
-    "wr": (r"1-(1-\frac{1}{n})^m", r"\sum_{u=1}^m \binom{m}{u} n^{-u} (1-\frac{1}{n})^{m-u} \delta_u"),
-    "must_wo": (r"1-(1-\frac{1}{n})^m", r"\sum_{u=1}^m \binom{m}{u} n^{-u} (1-\frac{1}{n})^{m-u} \delta_u"),
+    "wr": (
+        r"1-(1-\frac{1}{n})^m",
+        r"\sum_{u=1}^m \binom{m}{u} n^{-u} (1-\frac{1}{n})^{m-u} "
+        r"\delta_u",
+    ),
+    "must_wo": (
+        r"1-(1-\frac{1}{n})^m",
+        r"\sum_{u=1}^m \binom{m}{u} n^{-u} (1-\frac{1}{n})^{m-u} "
+        r"\delta_u",
+    ),
     "must_ow": (
         r"\frac{b}{n}(1-(1-\frac{1}{b})^m)",
         r"\frac{b}{n} \sum_{u=1}^m \binom{m}{u} b^{-u} (1-\frac{1}{b})^{m-u} \delta_u",
     ),
     "must_ww": (
         r"\sum_{j=1}^b P_j (1-(1-\frac{j}{b})^m)",
-        r"\sum_{j=1}^b P_j \sum_{u=1}^m \binom{m}{u} (\frac{j}{b})^u (1-\frac{j}{b})^{m-u} \delta_u",
+        r"\sum_{j=1}^b P_j \sum_{u=1}^m \binom{m}{u} (\frac{j}{b})^u (1-\frac{j}{b})^{m-u} "
+        r"\delta_u",
     ),
 }
 
@@ -57,9 +75,12 @@ class Table2(MustTable):
     title = "Table 2. Amplification formulas of the six samplers"
     name = "table2"
     caption = (
-        "Inclusion probability η and amplified δ′ of each sampler; ε′ = log(1 + η (exp(ε) - 1)) for all of them. P_j "
-        "is the Binomial(b, 1/n) probability that a record has j copies after the first stage, and δ_u is the group "
-        "profile of u copies. η is evaluated at the configured sizes; the departure is the largest |ε′ - formula| "
+        "Inclusion probability η and amplified δ′ of each sampler; ε′ = log(1 + η (exp(ε) - 1)) "
+        "for all of them. P_j "
+        "is the Binomial(b, 1/n) probability that a record has j copies after the first stage, and "
+        "δ_u is the group "
+        "profile of u copies. η is evaluated at the configured sizes; the departure is the largest "
+        "|ε′ - formula| "
         "over the recorded grid, in nats."
     )
     keys = ("sampler",)
@@ -69,7 +90,9 @@ class Table2(MustTable):
         return [
             {"sampler": sampler, "column": column, "printed": formula}
             for sampler, pair in FORMULAS.items()
-            for column, formula in zip(("eta_formula", "delta_amplified_formula"), pair, strict=True)
+            for column, formula in zip(
+                ("eta_formula", "delta_amplified_formula"), pair, strict=True
+            )
         ]
 
 
@@ -77,47 +100,67 @@ class Table3(MustTable):
     title = "Table 3. Amplification of the Laplace and Gaussian mechanisms"
     name = "table3"
     caption = (
-        "Privacy parameters of the Laplace and Gaussian mechanisms before and after subsampling, by sampler and base "
+        "Privacy parameters of the Laplace and Gaussian mechanisms before and after subsampling, "
+        "by sampler and base "
         "ε (in nats). The values are exact and have no intervals."
     )
     keys = ("ratio", "mechanism", "sampler", "epsilon")
     layout = Layout(panels=("ratio", "mechanism"), stub=("sampler", "column"), heads=("epsilon",))
     together = ("ratio", "mechanism", "epsilon")
     parts = (
-        Part("amplification_grid", {name: shared(name) for name in ("epsilon", "delta")},
-             where={"epsilon": TABLE3_EPSILONS}, constants={"sampler": "none"}),
-        Part("amplification_grid", {name: name for name in ("epsilon_amplified", "delta_amplified")},
-             where={"epsilon": TABLE3_EPSILONS}),
-    )  # fmt: skip
+        Part(
+            "amplification_grid",
+            {name: shared(name) for name in ("epsilon", "delta")},
+            where={"epsilon": TABLE3_EPSILONS},
+            constants={"sampler": "none"},
+        ),
+        Part(
+            "amplification_grid",
+            {name: name for name in ("epsilon_amplified", "delta_amplified")},
+            where={"epsilon": TABLE3_EPSILONS},
+        ),
+    )
 
 
 def outside_the_rule(group: pd.DataFrame) -> str:
     """Return the note of a noise scale whose epsilon the rule of calibration does not cover."""
     record = group.iloc[0]
-    return "" if record["epsilon_valid"] else f"epsilon = {record['epsilon']:.3g} is outside the rule's range"
+    return (
+        ""
+        if record["epsilon_valid"]
+        else (f"epsilon = {record['epsilon']:.3g} is outside the rule's range")
+    )
 
 
 class Table4(MustTable):
     title = "Table 4. Experiment 1: noise and δ′ of one query"
     name = "table4"
     caption = (
-        "Scale of the Gaussian noise on the mean and on the variance (in the units of each statistic) and δ′ of one "
-        "query in experiment 1, by sampler and first-stage size b. The values are exact and have no intervals."
+        "Scale of the Gaussian noise on the mean and on the variance (in the units of each "
+        "statistic) and δ′ of one "
+        "query in experiment 1, by sampler and first-stage size b. The values are exact and have "
+        "no intervals."
     )
     keys = ("sampler", "b")
     layout = Layout(panels=("column",), stub=("sampler",), heads=("b",))
     parts = tuple(
-        Part("noise_calibration", {quantity: source}, where={"table": "table4", "statistic": statistic},
-             note=outside_the_rule)
+        Part(
+            "noise_calibration",
+            {quantity: source},
+            where={"table": "table4", "statistic": statistic},
+            note=outside_the_rule,
+        )
         for quantity, source, statistic in (
-            ("sigma_mean", "sigma", "mean"), ("sigma_variance", "sigma", "variance"),
+            ("sigma_mean", "sigma", "mean"),
+            ("sigma_variance", "sigma", "variance"),
             ("delta_amplified", "delta_amplified", "mean"),
         )
-    )  # fmt: skip
+    )
 
 
 def expected_variance(group: pd.DataFrame) -> Estimate:
-    """Return the exact expectation of the variance estimate, which stands next to as many replicates."""
+    """Return the exact expectation of the variance estimate, which stands next to as many
+    replicates."""
     return Estimate(float(group["expected_variance"].iloc[0]), 0.0, len(group))
 
 
@@ -125,13 +168,19 @@ class Table5(MustTable):
     title = "Table 5. Experiment 1: estimates of mean and variance"
     name = "table5"
     caption = (
-        "Mean and standard deviation, over repeated data sets, of the released mean and variance in experiment 1 "
-        "(true values 0 and 1), with standard errors, and the exact expectation of the variance estimate."
+        "Mean and standard deviation, over repeated data sets, of the released mean and variance "
+        "in experiment 1 "
+        "(true values 0 and 1), with standard errors, and the exact expectation of the variance "
+        "estimate."
     )
     keys = ("parameter", "sampler", "b")
     layout = Layout(panels=("parameter",), stub=("sampler", "b"), heads=("column",))
     parts = tuple(
-        Part("subset_statistics", {"mean": mean(name), "sd": deviation(name), **more}, constants={"parameter": name})
+        Part(
+            "subset_statistics",
+            {"mean": mean(name), "sd": deviation(name), **more},
+            constants={"parameter": name},
+        )
         for name, more in (("mean", {}), ("variance", {"expected": expected_variance}))
     )
 
@@ -140,13 +189,18 @@ class Table6(MustTable):
     title = "Table 6. Experiment 2: noise, δ′ and prediction error of linear regression"
     name = "table6"
     caption = (
-        "Scale of the Gaussian noise on the mean gradient, δ′ of one query, and root mean squared prediction error in "
+        "Scale of the Gaussian noise on the mean gradient, δ′ of one query, and root mean squared "
+        "prediction error in "
         "experiment 2: mean and standard deviation over repeated data sets, with standard errors."
     )
     keys = ("epsilon_amplified", "sampler")
     layout = Layout(panels=("epsilon_amplified",), stub=("sampler",), heads=("column",))
     parts = (
-        Part("noise_calibration", {name: name for name in ("sigma", "delta_amplified")}, where={"table": "table6"}),
+        Part(
+            "noise_calibration",
+            {name: name for name in ("sigma", "delta_amplified")},
+            where={"table": "table6"},
+        ),
         Part("linear_regression", {"rmse_mean": mean("rmse"), "rmse_sd": deviation("rmse")}),
     )
 
@@ -155,16 +209,22 @@ class Table7(MustTable):
     title = "Table 7. Experiment 2: bias and error of the regression coefficients"
     name = "table7"
     caption = (
-        "Bias and root mean squared error of the three regression coefficients in experiment 2, over repeated data "
+        "Bias and root mean squared error of the three regression coefficients in experiment 2, "
+        "over repeated data "
         "sets, with standard errors."
     )
     keys = ("epsilon_amplified", "sampler", "coefficient")
-    layout = Layout(panels=("epsilon_amplified",), stub=("sampler",), heads=("column", "coefficient"))
+    layout = Layout(
+        panels=("epsilon_amplified",), stub=("sampler",), heads=("column", "coefficient")
+    )
     parts = tuple(
-        Part("linear_regression", {quantity: statistic("coefficient")},
-             each={"coefficient": {f"beta{i}": f"error_beta{i}" for i in range(3)}})
+        Part(
+            "linear_regression",
+            {quantity: statistic("coefficient")},
+            each={"coefficient": {f"beta{i}": f"error_beta{i}" for i in range(3)}},
+        )
         for quantity, statistic in (("bias", mean), ("rmse", root_mean_square))
-    )  # fmt: skip
+    )
 
 
 def undefined(metric: str) -> Callable[[pd.DataFrame], str]:
@@ -172,7 +232,11 @@ def undefined(metric: str) -> Callable[[pd.DataFrame], str]:
 
     def note(group: pd.DataFrame) -> str:
         lacking = int(group[metric].isna().sum())
-        return f"undefined in {lacking} of {len(group)} replicates (no such predictions)" if lacking else ""
+        return (
+            (f"undefined in {lacking} of {len(group)} replicates (no such predictions)")
+            if lacking
+            else ""
+        )
 
     return note
 
@@ -181,96 +245,157 @@ WHERE = "{adjacency}, noise {noise_multiplier:.4g} C, {denominator} denominator"
 
 
 def sides(name: str) -> dict[str, Column]:
-    """Return the columns of what is refuted, proved, and bracketed for the paper's pair, of records `both_sides`."""
+    """Return the columns of what is refuted, proved, and bracketed for the paper's pair, of records
+    `both_sides`."""
     return {
         f"{name}_lower": Column("attack", note=f"attack (lower), {WHERE}"),
         f"{name}_upper": Column("proved", note=f"{{says}}, {WHERE}"),
-        f"{name}_pair": Column("pair", lower="pair_lower", upper="pair_upper", note=f"no guarantee, {WHERE}"),
+        f"{name}_pair": Column(
+            "pair", lower="pair_lower", upper="pair_upper", note=f"no guarantee, {WHERE}"
+        ),
     }
 
 
 def both_sides(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return answers of the accountant with the pair's middle; a probability that nothing is proved of is at most 1."""
+    """Return answers of the accountant with the pair's middle; a probability that nothing is proved
+    of is at most 1."""
     return frame.assign(
         says=np.where(frame["proved"].isna(), "nothing is proved", "proved (upper)"),
-        proved=frame["proved"].fillna(1.0), pair=(frame["pair_lower"] + frame["pair_upper"]) / 2,
-    )  # fmt: skip
+        proved=frame["proved"].fillna(1.0),
+        pair=(frame["pair_lower"] + frame["pair_upper"]) / 2,
+    )
 
 
 def with_statistic(frame: pd.DataFrame) -> pd.DataFrame:
     """Return what is proved under the `statistic` where it stands in Table 8."""
-    names = {"table8": "", PRINTED_SCALE: "delta_at_the_printed_scale",
-             CONSISTENT_NOISE: "epsilon_of_the_consistent_noise"}  # fmt: skip
+    names = {
+        "table8": "",
+        PRINTED_SCALE: "delta_at_the_printed_scale",
+        CONSISTENT_NOISE: "epsilon_of_the_consistent_noise",
+    }
     frame = frame[frame["table"].isin(names)]
-    fixed = (frame["table"] == "table8") & (frame["sampler"] == "poisson") & (frame["denominator"] == "fixed")
+    fixed = (
+        (frame["table"] == "table8")
+        & (frame["sampler"] == "poisson")
+        & (frame["denominator"] == "fixed")
+    )
     statistic = frame["table"].map(names).mask(fixed, "delta_with_a_fixed_denominator")
     return both_sides(frame.assign(statistic=statistic))
 
 
 class Table8(MustTable):
-    """Beyond what is printed: deviations over seeds, paired differences, the converged solver, scikit-learn's fit."""
+    """Beyond what is printed: deviations over seeds, paired differences, the converged solver,
+    scikit-learn's fit."""
 
     title = "Table 8. Experiment 3: logistic regression on Adult"
     name = "table8"
     caption = (
-        "Scale of the noise on the summed gradient, metrics on the test set, and δ after all iterations at ε = 2 in "
-        "experiment 3. Metrics are means over seeds with standard errors; differences from Poisson are paired by "
-        "seed, with 95 % Student intervals. In the consistent rows, the first bounds on δ are for the noise as "
-        "stated, in units of the clipping bound; those for the larger, consistent noise are given separately. In the "
-        "rigorous rows, the lower number is attained by explicit data sets (attack), and the upper one is proved for "
-        "clipped sums when one record is substituted (for Poisson: added or removed), for experiment 3 as it was run. "
-        "Nothing is proved for Poisson when its sums are divided by the realised sample size. The bracket of the "
+        "Scale of the noise on the summed gradient, metrics on the test set, and δ after all "
+        "iterations at ε = 2 in "
+        "experiment 3. Metrics are means over seeds with standard errors; differences from Poisson "
+        "are paired by "
+        "seed, with 95 % Student intervals. In the consistent rows, the first bounds on δ are for "
+        "the noise as "
+        "stated, in units of the clipping bound; those for the larger, consistent noise are given "
+        "separately. In the "
+        "rigorous rows, the lower number is attained by explicit data sets (attack), and the upper "
+        "one is proved for "
+        "clipped sums when one record is substituted (for Poisson: added or removed), for "
+        "experiment 3 as it was run. "
+        "Nothing is proved for Poisson when its sums are divided by the realised sample size. The "
+        "bracket of the "
         "paper's pair is not a guarantee."
     )
     keys = ("sampler", "solver", "statistic")
-    layout = Layout(panels=("solver", "statistic"), stub=("sampler",), heads=("column",), first=("sigma_times_m",))
+    layout = Layout(
+        panels=("solver", "statistic"),
+        stub=("sampler",),
+        heads=("column",),
+        first=("sigma_times_m",),
+    )
     together = ("sampler",)
     absent: ClassVar[Mapping[str, object]] = {"solver": "dp_sgd"}
     parts = (
-        Part("noise_calibration", {"sigma_times_m": lambda group: (group["sigma"] * group["m"]).iloc[0]},
-             where={"table": "table8"}, keys={"statistic": None}),
-        Part("adult_logistic", {metric: (
-            mean(metric, drop=True, empty=True, note=undefined(metric)),
-            deviation(metric, drop=True, note=undefined(metric), keys={"statistic": "sd_over_seeds"}),
-        ) for metric in METRICS}),
-        *(Part("composition", {"delta_c_lower": "delta_lower", "delta_c_upper": "delta_upper"}, where={"table": table},
-               constants=constants, note="method {method}, scale {scale:.4g}")
-          for table, constants in (("table8", {}),
-                                   (CONSISTENT_NOISE, {"statistic": "delta_of_the_consistent_noise"}))),
+        Part(
+            "noise_calibration",
+            {"sigma_times_m": lambda group: (group["sigma"] * group["m"]).iloc[0]},
+            where={"table": "table8"},
+            keys={"statistic": None},
+        ),
+        Part(
+            "adult_logistic",
+            {
+                metric: (
+                    mean(metric, drop=True, empty=True, note=undefined(metric)),
+                    deviation(
+                        metric,
+                        drop=True,
+                        note=undefined(metric),
+                        keys={"statistic": "sd_over_seeds"},
+                    ),
+                )
+                for metric in METRICS
+            },
+        ),
+        *(
+            Part(
+                "composition",
+                {"delta_c_lower": "delta_lower", "delta_c_upper": "delta_upper"},
+                where={"table": table},
+                constants=constants,
+                note="method {method}, scale {scale:.4g}",
+            )
+            for table, constants in (
+                ("table8", {}),
+                (CONSISTENT_NOISE, {"statistic": "delta_of_the_consistent_noise"}),
+            )
+        ),
         Part("proved_composition", sides("{quantity}_c"), prepare=with_statistic),
-        Part("adult_logistic", {metric: difference(metric, {"sampler": "poisson"}) for metric in METRICS},
-             where={"solver": "dp_sgd"}, constants={"statistic": "difference_to_poisson"}),
-    )  # fmt: skip
+        Part(
+            "adult_logistic",
+            {metric: difference(metric, {"sampler": "poisson"}) for metric in METRICS},
+            where={"solver": "dp_sgd"},
+            constants={"statistic": "difference_to_poisson"},
+        ),
+    )
 
 
 class Table9(MustTable):
     title = "Table 9. Number of distinct records in a subset"
     name = "table9"
     caption = (
-        "Smallest, mean and largest number of distinct records over the subsets drawn, at the sizes of the three "
-        "experiments. The intervals of the smallest and the largest hold 99.8 % of their exact distribution; the law "
+        "Smallest, mean and largest number of distinct records over the subsets drawn, at the "
+        "sizes of the three "
+        "experiments. The intervals of the smallest and the largest hold 99.8 % of their exact "
+        "distribution; the law "
         "mean is the exact expectation."
     )
     keys = ("experiment", "sampler")
     layout = Layout(panels=("experiment",), stub=("column",), heads=("sampler",))
     order = ("variant", "experiment", "sampler")
     parts = tuple(
-        Part("distinct_counts", {quantity: column}, prepare=lambda frame: frame.assign(
-            standard_error=frame["sd"] / frame["draws"] ** 0.5
-        ))
+        Part(
+            "distinct_counts",
+            {quantity: column},
+            prepare=lambda frame: frame.assign(standard_error=frame["sd"] / frame["draws"] ** 0.5),
+        )
         for quantity, column in (
             ("distinct_min", Column("distinct_min", lower="min_lower", upper="min_upper")),
-            ("distinct_mean", Column("distinct_mean", standard_error="standard_error", replicates="draws")),
+            (
+                "distinct_mean",
+                Column("distinct_mean", standard_error="standard_error", replicates="draws"),
+            ),
             ("law_mean", Column("law_mean")),
             ("distinct_max", Column("distinct_max", lower="max_lower", upper="max_upper")),
         )
-    )  # fmt: skip
+    )
 
 
 def over_wor(frame: pd.DataFrame) -> pd.DataFrame:
     """Return mean times, and their increase over sampling without replacement in percent.
 
-    A sparse draw of a Poisson sample is told apart where the draw by n Bernoulli trials is timed as well.
+    A sparse draw of a Poisson sample is told apart where the draw by n Bernoulli trials is timed as
+    well.
     """
     cell = ["variant", "experiment"]
     means = frame.groupby([*cell, "sampler", "naive"], sort=False, as_index=False)["seconds"].mean()
@@ -278,20 +403,26 @@ def over_wor(frame: pd.DataFrame) -> pd.DataFrame:
     base, loop = both["wor"].transform("max"), both["naive"].transform("max") == 1
     for experiment in means.loc[~(base > 0), "experiment"].head(1):
         raise DataError(
-            f"times relative to 'wor' need its time above 0 s, got experiment {experiment} without one; "
+            f"times relative to 'wor' need its time above 0 s, got experiment {experiment} without "
+            "one; "
             "time it with more draws"
         )
     sparse = (means["sampler"] == "poisson") & loop & (means["naive"] == 0)
-    return means.assign(draw=np.where(sparse, "sparse", ""), microseconds=1e6 * means["seconds"],
-                        increase=100 * (means["seconds"] / base - 1))  # fmt: skip
+    return means.assign(
+        draw=np.where(sparse, "sparse", ""),
+        microseconds=1e6 * means["seconds"],
+        increase=100 * (means["seconds"] / base - 1),
+    )
 
 
 class Table10(MustTable):
     title = "Table 10. Time to draw a subset, compared with WOR"
     name = "table10"
     caption = (
-        "Increase in the time to draw one subset, relative to sampling without replacement, in percent, on this "
-        "machine. Poisson samples are drawn by n Bernoulli trials, as the paper says; a sparse draw generates only "
+        "Increase in the time to draw one subset, relative to sampling without replacement, in "
+        "percent, on this "
+        "machine. Poisson samples are drawn by n Bernoulli trials, as the paper says; a sparse "
+        "draw generates only "
         "the records selected."
     )
     timed = True
@@ -300,9 +431,13 @@ class Table10(MustTable):
     order = ("variant", "experiment", "sampler")
     together = ("draw",)
     parts = (
-        Part("sampling_time", {"time_increase_percent": "increase"}, prepare=over_wor,
-             note="{microseconds:.3g} microseconds a subset"),
-    )  # fmt: skip
+        Part(
+            "sampling_time",
+            {"time_increase_percent": "increase"},
+            prepare=over_wor,
+            note="{microseconds:.3g} microseconds a subset",
+        ),
+    )
 
     def ranks(self) -> Mapping[str, tuple[object, ...]]:
         return {**RANKS, "draw": (None, "sparse")}
@@ -312,28 +447,44 @@ class ThresholdsS8(MustTable):
     title = "Section S8. Thresholds and crossovers of δ′"
     name = "thresholds_s8"
     caption = (
-        "Thresholds: the δ above which δ′ < δ. Crossovers: the point (δ, δ′) at which two samplers have the same δ′, "
+        "Thresholds: the δ above which δ′ < δ. Crossovers: the point (δ, δ′) at which two samplers "
+        "have the same δ′, "
         "for every pair. As stated: exact roots. As done: the last points of a grid of ε."
     )
     keys = ("mechanism", "kind", "sampler", "other")
     layout = Layout(panels=("kind", "mechanism"), stub=("sampler", "other"), heads=("column",))
     parts = (
         # WOR amplifies strongly wherever delta > 0: the last such point of a grid is no threshold.
-        Part("amplification_crossings", {name: name for name in ("epsilon", "delta")},
-             where={"kind": "threshold", "sampler": lambda sampler: sampler != "wor"}),
-        Part("amplification_crossings", {name: name for name in ("epsilon", "delta", "delta_amplified")},
-             where={"kind": "crossover"}),
-    )  # fmt: skip
+        Part(
+            "amplification_crossings",
+            {name: name for name in ("epsilon", "delta")},
+            where={"kind": "threshold", "sampler": lambda sampler: sampler != "wor"},
+        ),
+        Part(
+            "amplification_crossings",
+            {name: name for name in ("epsilon", "delta", "delta_amplified")},
+            where={"kind": "crossover"},
+        ),
+    )
 
     def quotes(self) -> list[Quote]:
         return [
             Quote(
-                {"mechanism": mechanism, "kind": "threshold", "sampler": sampler, "column": "delta"}, "claims",
-                {"claim": f"s8_threshold_{mechanism}_{sampler_label(sampler)}", "column": "delta_threshold"},
+                {
+                    "mechanism": mechanism,
+                    "kind": "threshold",
+                    "sampler": sampler,
+                    "column": "delta",
+                },
+                "claims",
+                {
+                    "claim": f"s8_threshold_{mechanism}_{sampler_label(sampler)}",
+                    "column": "delta_threshold",
+                },
             )
             for mechanism in ("laplace", "gaussian")
             for sampler in ("wr", *MUST)
-        ]  # fmt: skip
+        ]
 
 
 # Tables of this project, next to those of the paper
@@ -349,22 +500,33 @@ class NoiseAtEqualPrivacy(MustTable):
     title = "Noise of each sampler at equal proved privacy"
     name = "noise_at_equal_privacy"
     setting = (
-        "Noise multiplier (scale of the noise on the sum divided by the norm bound C of one record) for a target ε at "
+        "Noise multiplier (scale of the noise on the sum divided by the norm bound C of one "
+        "record) for a target ε at "
         "δ = 10⁻⁵ after 1000 steps, at the sizes of Figure S2"
     )
     caption = (
-        f"{setting}. The proved noise, or more, guarantees the target for clipped sums under the relation named; at "
-        "the refuted noise, or less, explicit data sets exceed it. The noise of the paper's pair is not a guarantee. "
+        f"{setting}. The proved noise, or more, guarantees the target for clipped sums under the "
+        "relation named; at "
+        "the refuted noise, or less, explicit data sets exceed it. The noise of the paper's pair "
+        "is not a guarantee. "
         "Proved numbers are rounded up, refuted ones down."
     )
     keys = ("target_epsilon", "sampler", "adjacency")
     layout = Layout(panels=("target_epsilon",), stub=("sampler", "adjacency"), heads=("column",))
     order = keys
     parts = (
-        Part("proved_noise", {"noise_proved": "proved", "noise_refuted": "refuted", "noise_pair": "pair",
-                              "noise_over_wor": "over_wor"}, prepare=over_proved_wor,
-             note="{n_compositions} steps, delta {delta:g}"),
-    )  # fmt: skip
+        Part(
+            "proved_noise",
+            {
+                "noise_proved": "proved",
+                "noise_refuted": "refuted",
+                "noise_pair": "pair",
+                "noise_over_wor": "over_wor",
+            },
+            prepare=over_proved_wor,
+            note="{n_compositions} steps, delta {delta:g}",
+        ),
+    )
 
 
 QUESTION = ("sampler", "adjacency", "n", "m", "noise_multiplier", "n_compositions")
@@ -377,7 +539,8 @@ def of_ours(frame: pd.DataFrame, column: str) -> np.ndarray:
 
 
 def with_widths(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return answers with their widths; what lies below an attack on the same question cannot be a bound."""
+    """Return answers with their widths; what lies below an attack on the same question cannot be a
+    bound."""
     below = np.where(frame["upper"] < of_ours(frame, "lower"), ", below what an attack attains", "")
     says = frame["note"].where(frame["note"] != "", frame["kind"]) + below
     return frame.assign(width=frame["upper"] - frame["lower"], says=says)
@@ -387,26 +550,35 @@ class PeerBoundsTable(MustTable):
     title = "Privacy at equal noise, by this package and by other accountants"
     name = "peer_bounds"
     caption = (
-        "ε at δ = 10⁻⁵ as computed by this package and by other accountants. For Poisson, the two ends bracket one "
-        "exact value; for samplers whose exact privacy is not known, they are an attack and a proof. The Rényi "
-        "accountant of dp-accounting for sampling without replacement is given the noise in units of C, the norm "
-        "bound of one record, and of 2 C, the most by which replacing a record moves the sum. An upper value below "
+        "ε at δ = 10⁻⁵ as computed by this package and by other accountants. For Poisson, the two "
+        "ends bracket one "
+        "exact value; for samplers whose exact privacy is not known, they are an attack and a "
+        "proof. The Rényi "
+        "accountant of dp-accounting for sampling without replacement is given the noise in units "
+        "of C, the norm "
+        "bound of one record, and of 2 C, the most by which replacing a record moves the sum. An "
+        "upper value below "
         "the attack is not a bound for this release, and its note says so."
     )
     keys = (*QUESTION, "tool")
     layout = Layout(panels=QUESTION, stub=("tool",), heads=("column",))
     order = ()
     parts = (
-        Part("peer_bounds", {"lower": "lower", "upper": Column("upper", empty=True), "width": "width"},
-             prepare=with_widths, note="{says}"),
-    )  # fmt: skip
+        Part(
+            "peer_bounds",
+            {"lower": "lower", "upper": Column("upper", empty=True), "width": "width"},
+            prepare=with_widths,
+            note="{says}",
+        ),
+    )
 
 
 class PeerTimesTable(MustTable):
     title = "Run times of this package and of other accountants"
     name = "peer_times"
     caption = (
-        "Processor time of each answer on this machine, in seconds and as a multiple of the time that this package "
+        "Processor time of each answer on this machine, in seconds and as a multiple of the time "
+        "that this package "
         "takes for both ends of the same question."
     )
     timed = True
@@ -414,6 +586,12 @@ class PeerTimesTable(MustTable):
     layout = PeerBoundsTable.layout
     order = ()
     parts = (
-        Part("peer_times", {"seconds": "seconds", "times_ours": "times_ours"}, where={"note": ""},
-             prepare=lambda frame: frame.assign(times_ours=frame["seconds"] / of_ours(frame, "seconds"))),
-    )  # fmt: skip
+        Part(
+            "peer_times",
+            {"seconds": "seconds", "times_ours": "times_ours"},
+            where={"note": ""},
+            prepare=lambda frame: frame.assign(
+                times_ours=frame["seconds"] / of_ours(frame, "seconds")
+            ),
+        ),
+    )

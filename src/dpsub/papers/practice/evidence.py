@@ -1,4 +1,5 @@
-"""Numbers of the errata that no table of the run has: what placeholders `computed` and `derived` ask for."""
+"""Numbers of the errata that no table of the run has: what placeholders `computed` and `derived`
+ask for."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from dpsub.reproduce.report.cited import LookUp
 
 @cache
 def small_batches() -> dpsub.Account:
-    """Return what is attained and proved for 128 samples of 16 of 1000 records at noise multiplier 1."""
+    """Return what is attained and proved for 128 samples of 16 of 1000 records at noise multiplier
+    1."""
     return dpsub.account(dpsub.Wor(16), 1000, noise_multiplier=1, steps=128, delta=1e-6)
 
 
@@ -24,12 +26,17 @@ def proved_with_small_batches() -> float:
 
 
 def attained_by_one_sum() -> float:
-    """Return epsilon of one sum of all records at noise multiplier 5: two normal distributions 2 C apart."""
-    return dpsub.account(dpsub.Poisson(1), noise_multiplier=5, steps=1, delta=1e-5, adjacency="substitute").lower
+    """Return epsilon of one sum of all records at noise multiplier 5: two normal distributions 2 C
+    apart."""
+    return dpsub.account(
+        dpsub.Poisson(1), noise_multiplier=5, steps=1, delta=1e-5, adjacency="substitute"
+    ).lower
 
 
 def proved_for_one_sum() -> float:
-    return dpsub.account(dpsub.Poisson(1), noise_multiplier=5, steps=1, delta=1e-5, adjacency="substitute").upper
+    return dpsub.account(
+        dpsub.Poisson(1), noise_multiplier=5, steps=1, delta=1e-5, adjacency="substitute"
+    ).upper
 
 
 def most_over_poisson(cells: LookUp) -> float:
@@ -38,6 +45,7 @@ def most_over_poisson(cells: LookUp) -> float:
 
 
 def most_over_an_answer(cells: LookUp) -> float:
-    """Return how many times the answer of an accountant that is refuted an attack attains, at most."""
+    """Return how many times the answer of an accountant that is refuted an attack attains, at
+    most."""
     found = answers(cells.tables, "dp-accounting RDP")
     return float((found["attained"] / found["claimed"]).max())

@@ -1,4 +1,5 @@
-"""What attacks attain and proofs give where other accountants were asked, and what that says of their answers."""
+"""What attacks attain and proofs give where other accountants were asked, and what that says of
+their answers."""
 
 from __future__ import annotations
 
@@ -11,26 +12,48 @@ from pydantic import Field
 import dpsub
 from dpsub.accounting.account import Proof
 from dpsub.accounting.check import Ends, verdict_of
-from dpsub.papers.practice.settings import ACCOUNTANTS, GRID, LOWER, NOISES, SHUFFLED, Epochs, Setting
+from dpsub.papers.practice.settings import (
+    ACCOUNTANTS,
+    GRID,
+    LOWER,
+    NOISES,
+    SHUFFLED,
+    Epochs,
+    Setting,
+)
 from dpsub.reproduce import published
 from dpsub.reproduce.experiment import Grid, Run
 from dpsub.reproduce.settings import Delta, ExperimentSettings, Listed, NoiseMultiplier, Several
 
 
 class PracticeAnswers(Grid):
-    """One record a setting and accountant: its recorded answer, our ends, and 1, 0 or NaN for proved, refuted, open."""
+    """One record a setting and accountant: its recorded answer, our ends, and 1, 0 or NaN for
+    proved, refuted, open."""
 
     name = "practice_answers"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "mechanism": "str", "sampler": "str", "adjacency": "str", "rate": "float64",
-        "n": "int64", "m": "int64", "noise_multiplier": "float64", "steps": "int64", "delta": "float64",
-        "accountant": "str", "claimed": "float64", "epsilon_lower": "float64", "epsilon_upper": "float64",
+        "replicate": "int64",
+        "mechanism": "str",
+        "sampler": "str",
+        "adjacency": "str",
+        "rate": "float64",
+        "n": "int64",
+        "m": "int64",
+        "noise_multiplier": "float64",
+        "steps": "int64",
+        "delta": "float64",
+        "accountant": "str",
+        "claimed": "float64",
+        "epsilon_lower": "float64",
+        "epsilon_upper": "float64",
         "holds": "float64",
-    }  # fmt: skip
+    }
     variants = ("rigorous",)
 
     class Settings(ExperimentSettings):
-        grid: Several[Setting] = Field(GRID, description="Releases that are judged where an answer is recorded.")
+        grid: Several[Setting] = Field(
+            GRID, description="Releases that are judged where an answer is recorded."
+        )
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         answers = published.load("practice", "accountants")
@@ -40,25 +63,44 @@ class PracticeAnswers(Grid):
             place = [published.key_text(value) if value != 0 else "" for value in fields.values()]
             recorded = answers[(answers[keys] == place).all(axis=1)]
             ends = ends_of(setting)
-            claims = [(name, float(printed)) for name, printed in recorded[["accountant", "printed"]].to_numpy()]
+            claims = [
+                (name, float(printed))
+                for name, printed in recorded[["accountant", "printed"]].to_numpy()
+            ]
             for _, claimed in claims:
                 ends.judge(claimed)
             found = ends.account
             for accountant, claimed in claims:
-                holds = judged(claimed, found.lower, found.upper, below=ACCOUNTANTS[accountant] != LOWER)
-                yield {**fields, "accountant": accountant, "claimed": claimed, "epsilon_lower": found.lower,
-                       "epsilon_upper": found.upper, "holds": holds}  # fmt: skip
+                holds = judged(
+                    claimed, found.lower, found.upper, below=ACCOUNTANTS[accountant] != LOWER
+                )
+                yield {
+                    **fields,
+                    "accountant": accountant,
+                    "claimed": claimed,
+                    "epsilon_lower": found.lower,
+                    "epsilon_upper": found.upper,
+                    "holds": holds,
+                }
 
 
 class PracticeShuffling(Grid):
-    """One record a noise multiplier and size of epochs: Poisson's epsilon, and both ends of that of shuffling."""
+    """One record a noise multiplier and size of epochs: Poisson's epsilon, and both ends of that of
+    shuffling."""
 
     name = "practice_shuffling"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "adjacency": "str", "n": "int64", "m": "int64", "epochs": "int64",
-        "noise_multiplier": "float64", "delta": "float64", "epsilon_poisson": "float64", "epsilon_lower": "float64",
+        "replicate": "int64",
+        "adjacency": "str",
+        "n": "int64",
+        "m": "int64",
+        "epochs": "int64",
+        "noise_multiplier": "float64",
+        "delta": "float64",
+        "epsilon_poisson": "float64",
+        "epsilon_lower": "float64",
         "epsilon_upper": "float64",
-    }  # fmt: skip
+    }
     variants = ("rigorous",)
 
     class Settings(ExperimentSettings):
@@ -72,24 +114,35 @@ class PracticeShuffling(Grid):
             steps = one.epochs * shuffle.steps_per_epoch(one.n)
             for noise in settings.noise_multipliers:
                 asked: dict[str, Any] = {
-                    "noise_multiplier": noise, "delta": settings.delta, "adjacency": one.adjacency, "width": 0.005
-                }  # fmt: skip
+                    "noise_multiplier": noise,
+                    "delta": settings.delta,
+                    "adjacency": one.adjacency,
+                    "width": 0.005,
+                }
                 found = dpsub.account(shuffle, one.n, epochs=one.epochs, **asked)
                 poisson = dpsub.account(dpsub.Poisson(one.m / one.n), steps=steps, **asked)
-                yield {**one.model_dump(), "noise_multiplier": noise, "delta": settings.delta,
-                       "epsilon_poisson": poisson.upper, "epsilon_lower": found.lower,
-                       "epsilon_upper": found.upper}  # fmt: skip
+                yield {
+                    **one.model_dump(),
+                    "noise_multiplier": noise,
+                    "delta": settings.delta,
+                    "epsilon_poisson": poisson.upper,
+                    "epsilon_lower": found.lower,
+                    "epsilon_upper": found.upper,
+                }
 
 
 def ends_of(setting: Setting) -> Ends:
     """Return the epsilon of a setting, to be refined from both sides as far as claims take it."""
     sampler = dpsub.Wor(setting.m) if setting.sampler == "wor" else dpsub.Poisson(setting.rate)
-    release = dpsub.Release(sampler, setting.n or None, setting.noise_multiplier, setting.steps, setting.mechanism)
+    release = dpsub.Release(
+        sampler, setting.n or None, setting.noise_multiplier, setting.steps, setting.mechanism
+    )
     return Ends(Proof.of([release], setting.adjacency), None, setting.delta)
 
 
 def judged(claimed: float, lower: float, upper: float, *, below: bool = True) -> float:
-    """Return whether epsilon in [lower, upper] is at most (`below`), or at least, what is claimed; NaN if open."""
+    """Return whether epsilon in [lower, upper] is at most (`below`), or at least, what is claimed;
+    NaN if open."""
     if not below:
         claimed, lower, upper = -claimed, -upper, -lower
     return {"proved": 1.0, "refuted": 0.0, "open": math.nan}[verdict_of(claimed, lower, upper)]

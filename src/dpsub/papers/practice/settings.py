@@ -21,18 +21,24 @@ ACCOUNTANTS = {
     "autodp RDP": UPPER,
     "autodp Gaussian": UPPER,
 }
-"""What an accountant's documentation says of its epsilon.  An estimate is judged as an upper bound, which is how it is
-reported.  "noise over 2 C": asked with the noise over the L2 sensitivity 2 C of a replacement, where the documentation
-asks for the noise over the norm bound C of a record."""
+"""What an accountant's documentation says of its epsilon. An estimate is judged as an upper bound,
+which is how it is reported. "noise over 2 C": asked with the noise over the L2 sensitivity 2 C of a
+replacement, where the documentation asks for the noise over the norm bound C of a record."""
 
 
 class Setting(kinds.Closed):
     """Releases of one kind, and the delta at which epsilon is asked for."""
 
-    sampler: Literal["poisson", "wor"] = Field(description="Poisson sampling (at rate 1: no sampling), or fixed size.")
+    sampler: Literal["poisson", "wor"] = Field(
+        description="Poisson sampling (at rate 1: no sampling), or fixed size."
+    )
     mechanism: Literal["gaussian", "laplace"] = Field("gaussian", description="Noise.")
-    adjacency: Literal["add_remove", "substitute"] = Field("add_remove", description="How neighbours differ.")
-    rate: float = Field(0, ge=0, le=1, description="Rate of Poisson sampling; 0 for samples of fixed size.")
+    adjacency: Literal["add_remove", "substitute"] = Field(
+        "add_remove", description="How neighbours differ."
+    )
+    rate: float = Field(
+        0, ge=0, le=1, description="Rate of Poisson sampling; 0 for samples of fixed size."
+    )
     n: int = Field(0, ge=0, description="Number of records; 0 for Poisson sampling.")
     m: int = Field(0, ge=0, description="Size of samples; 0 for Poisson sampling.")
     noise_multiplier: kinds.NoiseMultiplier
@@ -40,7 +46,9 @@ class Setting(kinds.Closed):
     delta: kinds.Delta
 
     def check(self) -> None:
-        if (self.sampler == "poisson") != (self.rate > 0) or (self.sampler == "wor") != (0 < self.m <= self.n):
+        if (self.sampler == "poisson") != (self.rate > 0) or (self.sampler == "wor") != (
+            0 < self.m <= self.n
+        ):
             raise ArgumentError(
                 "poisson needs a rate above 0 and wor 0 < m <= n, and neither the other's, "
                 f"got sampler = {self.sampler}, rate = {self.rate:g}, n = {self.n}, m = {self.m}"
@@ -54,49 +62,104 @@ def poisson(rate: float, noise: float, steps: int, delta: float) -> Setting:
 
 def wor(n: int, m: int, noise: float, steps: int, delta: float) -> Setting:
     """Return samples without replacement with Gaussian noise, a record replaced."""
-    return Setting(sampler="wor", adjacency="substitute", n=n, m=m, noise_multiplier=noise, steps=steps, delta=delta)
+    return Setting(
+        sampler="wor",
+        adjacency="substitute",
+        n=n,
+        m=m,
+        noise_multiplier=noise,
+        steps=steps,
+        delta=delta,
+    )
 
 
 def replaced(noise: float, steps: int, delta: float) -> Setting:
     """Return sums over all records with Gaussian noise, a record replaced."""
     return Setting(
-        sampler="poisson", rate=1, adjacency="substitute", noise_multiplier=noise, steps=steps, delta=delta
-    )  # fmt: skip
+        sampler="poisson",
+        rate=1,
+        adjacency="substitute",
+        noise_multiplier=noise,
+        steps=steps,
+        delta=delta,
+    )
 
 
 def laplace(rate: float, noise: float, steps: int, delta: float) -> Setting:
     """Return Poisson samples with Laplace noise, a record added or removed."""
-    return Setting(sampler="poisson", mechanism="laplace", rate=rate, noise_multiplier=noise, steps=steps, delta=delta)
+    return Setting(
+        sampler="poisson",
+        mechanism="laplace",
+        rate=rate,
+        noise_multiplier=noise,
+        steps=steps,
+        delta=delta,
+    )
 
 
 GRID = (
-    *(poisson(*point) for point in (
-        *itertools.product((0.001, 0.01, 0.1), (0.8, 1.0, 2.0), (100, 1000), (1e-5,)),
-        (0.01, 0.6, 100, 1e-6), (0.01, 4.0, 10_000, 1e-6), (0.5, 4.0, 10, 1e-5), (0.5, 1.0, 1, 1e-5),
-        (0.004, 1.0, 5000, 1e-8), (0.05, 3.0, 300, 1e-10),
-    )),
-    *(wor(*point) for point in (
-        (1000, 16, 1.0, 128, 1e-6), (1000, 16, 2.0, 128, 1e-6), (1000, 16, 4.0, 128, 1e-6), (1000, 16, 8.0, 128, 1e-6),
-        (10_000, 200, 1.0, 1000, 1e-5), (10_000, 200, 2.0, 1000, 1e-5), (10_000, 200, 4.0, 1000, 1e-5),
-        (10_000, 200, 8.0, 1000, 1e-5), (10_000, 200, 4.0, 100, 1e-5), (10_000, 200, 4.0, 1, 1e-5),
-        (60_000, 256, 1.0, 2344, 1e-5), (60_000, 256, 2.0, 2344, 1e-5), (60_000, 256, 1.0, 1, 1e-5),
-        (50_000, 500, 1.0, 1000, 1e-6), (50_000, 500, 4.0, 1000, 1e-6), (50_000, 120, 1.0, 4160, 1e-5),
-        (500, 50, 3.0, 40, 1e-4), (100, 50, 5.0, 20, 1e-4), (1000, 100, 10.0, 100, 1e-8), (1000, 10, 20.0, 1000, 1e-6),
-    )),
+    *(
+        poisson(*point)
+        for point in (
+            *itertools.product((0.001, 0.01, 0.1), (0.8, 1.0, 2.0), (100, 1000), (1e-5,)),
+            (0.01, 0.6, 100, 1e-6),
+            (0.01, 4.0, 10_000, 1e-6),
+            (0.5, 4.0, 10, 1e-5),
+            (0.5, 1.0, 1, 1e-5),
+            (0.004, 1.0, 5000, 1e-8),
+            (0.05, 3.0, 300, 1e-10),
+        )
+    ),
+    *(
+        wor(*point)
+        for point in (
+            (1000, 16, 1.0, 128, 1e-6),
+            (1000, 16, 2.0, 128, 1e-6),
+            (1000, 16, 4.0, 128, 1e-6),
+            (1000, 16, 8.0, 128, 1e-6),
+            (10_000, 200, 1.0, 1000, 1e-5),
+            (10_000, 200, 2.0, 1000, 1e-5),
+            (10_000, 200, 4.0, 1000, 1e-5),
+            (10_000, 200, 8.0, 1000, 1e-5),
+            (10_000, 200, 4.0, 100, 1e-5),
+            (10_000, 200, 4.0, 1, 1e-5),
+            (60_000, 256, 1.0, 2344, 1e-5),
+            (60_000, 256, 2.0, 2344, 1e-5),
+            (60_000, 256, 1.0, 1, 1e-5),
+            (50_000, 500, 1.0, 1000, 1e-6),
+            (50_000, 500, 4.0, 1000, 1e-6),
+            (50_000, 120, 1.0, 4160, 1e-5),
+            (500, 50, 3.0, 40, 1e-4),
+            (100, 50, 5.0, 20, 1e-4),
+            (1000, 100, 10.0, 100, 1e-8),
+            (1000, 10, 20.0, 1000, 1e-6),
+        )
+    ),
     *(poisson(1, *point) for point in itertools.product((5.0, 10.0), (1, 100), (1e-5,))),
     *(replaced(*point) for point in itertools.product((5.0, 10.0), (1, 100), (1e-5,))),
-    *(laplace(*point) for point in (
-        (1.0, 2.0, 1, 1e-5), (1.0, 20.0, 100, 1e-5), (1.0, 50.0, 1000, 1e-6), (1.0, 5.0, 10, 1e-5),
-        (0.1, 2.0, 100, 1e-5), (0.1, 20.0, 100, 1e-5), (0.01, 1.0, 1000, 1e-5), (0.01, 2.0, 1000, 1e-6),
-    )),
-)  # fmt: skip
+    *(
+        laplace(*point)
+        for point in (
+            (1.0, 2.0, 1, 1e-5),
+            (1.0, 20.0, 100, 1e-5),
+            (1.0, 50.0, 1000, 1e-6),
+            (1.0, 5.0, 10, 1e-5),
+            (0.1, 2.0, 100, 1e-5),
+            (0.1, 20.0, 100, 1e-5),
+            (0.01, 1.0, 1000, 1e-5),
+            (0.01, 2.0, 1000, 1e-6),
+        )
+    ),
+)
 """The grid of the study."""
 
 
 class Epochs(kinds.Closed):
     """Epochs of one size, and a record that is replaced or put to 0."""
 
-    adjacency: Literal["zero_out", "substitute"] = Field(description="What makes data sets neighbours.")
+    adjacency: Literal["zero_out", "substitute"] = Field(
+        description="What makes data sets neighbours."
+    )
     n: kinds.FrameSize = 60_000
     m: kinds.SampleSize
     epochs: int = Field(ge=1, le=10_000, description="Passes over the records.")
@@ -104,7 +167,8 @@ class Epochs(kinds.Closed):
 
 SHUFFLED = tuple(
     Epochs(adjacency=adjacency, m=m, epochs=epochs)
-    for adjacency in ("zero_out", "substitute") for m, epochs in ((60, 1), (60, 30), (600, 30))
-)  # fmt: skip
+    for adjacency in ("zero_out", "substitute")
+    for m, epochs in ((60, 1), (60, 30), (600, 30))
+)
 """Of the comparison of shuffled batches with Poisson samples."""
 NOISES = (0.4, 0.55, 0.7, 0.85, 1.0, 1.4, 2.0)

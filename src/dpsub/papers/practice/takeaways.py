@@ -16,29 +16,43 @@ SIZES = ("rate", "n", "m")
 
 
 def answers(tables: Tables, accountant: str = "*") -> pd.DataFrame:
-    """Return the judged answers of one accountant or of all, with the numbers `claimed`, `attained` and `proved`.
+    """Return the judged answers of one accountant or of all, with the numbers `claimed`, `attained`
+    and `proved`.
 
     The frame is empty where a run has none.
     """
     place = [*SETTING, *SIZES]
     found = [
-        (tables.rows("accountants", "holds", accountant=accountant, **dict.fromkeys(SETTING, "*"), **sizes),
-         *(tables.rows("accountants", f"epsilon_{end}", **dict.fromkeys(SETTING, "*"), **sizes)
-           for end in ("lower", "upper")))
+        (
+            tables.rows(
+                "accountants",
+                "holds",
+                accountant=accountant,
+                **dict.fromkeys(SETTING, "*"),
+                **sizes,
+            ),
+            *(
+                tables.rows("accountants", f"epsilon_{end}", **dict.fromkeys(SETTING, "*"), **sizes)
+                for end in ("lower", "upper")
+            ),
+        )
         for sizes in ({"rate": "*"}, {"n": "*", "m": "*"})
-    ]  # fmt: skip
+    ]
     judged, lower, upper = (pd.concat(parts) for parts in zip(*found, strict=True))
     if judged.empty or "rigorous" not in judged:
         return pd.DataFrame()
     place = [name for name in place if name in judged]
     for name, frame in (("attained", lower), ("proved", upper)):
-        judged = judged.merge(frame[[*place, "rigorous"]].rename(columns={"rigorous": name}), on=place)
+        judged = judged.merge(
+            frame[[*place, "rigorous"]].rename(columns={"rigorous": name}), on=place
+        )
     judged = judged.assign(claimed=pd.to_numeric(judged["printed"], errors="coerce"))
     return judged[judged["claimed"].notna()]
 
 
 def counted(tables: Tables, accountant: str) -> str:
-    """Say how many answers of an accountant are proved, refuted and open, and how far they are from an attack."""
+    """Say how many answers of an accountant are proved, refuted and open, and how far they are from
+    an attack."""
     found = answers(tables, accountant)
     if found.empty:
         return ""
@@ -46,14 +60,15 @@ def counted(tables: Tables, accountant: str) -> str:
     said = ", ".join(f"{verdicts.get(word, 0)} {word}" for word in ("proved", "refuted", "open"))
     off = 100 * (found["claimed"] / found["attained"] - 1)
     return (
-        f"**{accountant}.** Meant as {ACCOUNTANTS[accountant]}s: {said}; {off.min():+.2f} % to {off.max():+.2f} % "
+        f"**{accountant}.** Meant as {ACCOUNTANTS[accountant]}s: {said}; {off.min():+.2f} % to "
+        f"{off.max():+.2f} % "
         "from what an attack attains."
     )
 
 
 def brackets(tables: Tables) -> pd.DataFrame:
-    """Return the settings of shuffled batches with the epsilons `poisson`, `attained` and `proved`, empty if a run has
-    none."""
+    """Return the settings of shuffled batches with the epsilons `poisson`, `attained` and `proved`,
+    empty if a run has none."""
     place = ["adjacency", "m", "epochs", "noise_multiplier"]
     poisson, lower, upper = (
         tables.rows("shuffling", f"epsilon_{name}", **dict.fromkeys(place, "*"))
@@ -63,22 +78,28 @@ def brackets(tables: Tables) -> pd.DataFrame:
         return pd.DataFrame()
     found = poisson[[*place, "rigorous"]].rename(columns={"rigorous": "poisson"})
     for name, frame in (("attained", lower), ("proved", upper)):
-        found = found.merge(frame[[*place, "rigorous"]].rename(columns={"rigorous": name}), on=place)
+        found = found.merge(
+            frame[[*place, "rigorous"]].rename(columns={"rigorous": name}), on=place
+        )
     found = found.dropna().assign(noise=pd.to_numeric(found["noise_multiplier"]))
     return found.assign(factor=found["attained"] / found["poisson"])
 
 
 def shuffled(tables: Tables) -> list[str]:
-    """Say how far an attack on shuffled batches exceeds Poisson's epsilon, and where it meets what is proved."""
+    """Say how far an attack on shuffled batches exceeds Poisson's epsilon, and where it meets what
+    is proved."""
     found = brackets(tables)
     if found.empty:
         return []
     factor, most = found["factor"], found.sort_values("factor").iloc[-1]
     lines = [
-        f"**Shuffled batches.** At the same noise and adjacency an attack attains more than Poisson's ε in "
+        "**Shuffled batches.** At the same noise and adjacency an attack attains more than "
+        "Poisson's ε in "
         f"{(factor > 1).sum()} of {len(found)} settings, up to {factor.max():.3g} times as much: "
-        f"{most['attained']:.3g} where Poisson sampling has {most['poisson']:.3g} (m = {most['m']}, "
-        f"epochs: {most['epochs']}, noise multiplier {most['noise']:g}, {WORDS[most['adjacency']]})."
+        f"{most['attained']:.3g} where Poisson sampling has {most['poisson']:.3g} (m = "
+        f"{most['m']}, "
+        f"epochs: {most['epochs']}, noise multiplier {most['noise']:g}, "
+        f"{WORDS[most['adjacency']]})."
     ]
     share = found["attained"] / found["proved"]
     short = (found["proved"] - found["attained"]) / found["epochs"].astype(int)
@@ -86,15 +107,20 @@ def shuffled(tables: Tables) -> list[str]:
         own = found["adjacency"] == adjacency
         own &= found["noise"] == found.loc[own, "noise"].min()
         lines.append(
-            f"**Small noise, {WORDS[adjacency]}.** At a noise multiplier of {found.loc[own, 'noise'].min():g} the "
-            f"attack attains {100 * share[own].min():.3g} to {100 * share[own].max():.3g} % of what is proved without "
-            f"any amplification; it falls short by {short[own].min():.2g} to {short[own].max():.2g} for each epoch."
+            f"**Small noise, {WORDS[adjacency]}.** At a noise multiplier of "
+            f"{found.loc[own, 'noise'].min():g} the "
+            f"attack attains {100 * share[own].min():.3g} to {100 * share[own].max():.3g} % of "
+            "what is proved without "
+            f"any amplification; it falls short by {short[own].min():.2g} to "
+            f"{short[own].max():.2g} for each epoch."
         )
     largest = found["noise"].max()
     high, apart = found["noise"] == largest, found["proved"] / found["attained"]
     lines.append(
-        f"**Large noise, shuffled.** At a noise multiplier of {largest:g} the proof lies {apart[high].min():.3g} to "
-        f"{apart[high].max():.3g} times above the attack, which attains {factor[high].min():.3g} to "
+        f"**Large noise, shuffled.** At a noise multiplier of {largest:g} the proof lies "
+        f"{apart[high].min():.3g} to "
+        f"{apart[high].max():.3g} times above the attack, which attains {factor[high].min():.3g} "
+        "to "
         f"{factor[high].max():.3g} times Poisson's ε: how much shuffling amplifies there is open."
     )
     return lines
@@ -105,15 +131,22 @@ def worst(tables: Tables) -> Headline | None:
     found = brackets(tables)
     if found.empty:
         return None
-    largest = found.loc[found.groupby(["m", "epochs"])["factor"].idxmax()].sort_values("factor", ascending=False)
+    largest = found.loc[found.groupby(["m", "epochs"])["factor"].idxmax()].sort_values(
+        "factor", ascending=False
+    )
     return Headline(
-        f"Poisson's ε is not that of shuffled batches: an attack exceeds it in {(found['factor'] > 1).sum()} of "
+        "Poisson's ε is not that of shuffled batches: an attack exceeds it in "
+        f"{(found['factor'] > 1).sum()} of "
         f"{len(found)} settings, by a factor of up to {found['factor'].max():.3g}.",
         "shuffling",
-        shown={f"m = {m}, epochs: {epochs}": (float(poisson), float(attained)) for m, epochs, poisson, attained
-               in largest[["m", "epochs", "poisson", "attained"]].to_numpy()},
+        shown={
+            f"m = {m}, epochs: {epochs}": (float(poisson), float(attained))
+            for m, epochs, poisson, attained in largest[
+                ["m", "epochs", "poisson", "attained"]
+            ].to_numpy()
+        },
         words=("ε, Poisson", "ε of an attack"),
-    )  # fmt: skip
+    )
 
 
 def accountants(tables: Tables) -> Headline | None:
@@ -123,19 +156,30 @@ def accountants(tables: Tables) -> Headline | None:
         return None
     bounds = found[found["accountant"].map(ACCOUNTANTS) == UPPER]
     refuted = bounds[bounds["verdict"] == "refuted"]
-    good = [name for name in bounds["accountant"].unique() if name not in set(refuted["accountant"])]
+    good = [
+        name for name in bounds["accountant"].unique() if name not in set(refuted["accountant"])
+    ]
     said = f"No attack exceeds an upper bound of {listed(good)}." if good else ""
     if not refuted.empty:
-        one = refuted.assign(factor=refuted["attained"] / refuted["claimed"]).sort_values("factor").iloc[-1]
-        said += f" {one['accountant']} answers ε = {one['claimed']:.3g} where {one['attained']:.3g} is attained."
+        one = (
+            refuted.assign(factor=refuted["attained"] / refuted["claimed"])
+            .sort_values("factor")
+            .iloc[-1]
+        )
+        said += (
+            f" {one['accountant']} answers ε = {one['claimed']:.3g} where "
+            f"{one['attained']:.3g} is attained."
+        )
     return Headline(said.strip(), "accountants", ("P1",), heading="Other accountants")
 
 
 TAKEAWAYS = Takeaways(
     parts=(shuffled, *(partial(counted, accountant=name) for name in ACCOUNTANTS)),
     introduction=(
-        "Shuffled batches at the noise of Poisson samples, and answers of other accountants at 60 kinds of releases, "
-        "as recorded with their versions. An answer is proved or refuted by our two ends; what lies between them is "
+        "Shuffled batches at the noise of Poisson samples, and answers of other accountants at 60 "
+        "kinds of releases, "
+        "as recorded with their versions. An answer is proved or refuted by our two ends; what "
+        "lies between them is "
         "open."
     ),
     worst=worst,

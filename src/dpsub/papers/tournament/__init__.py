@@ -1,4 +1,5 @@
-"""Every sampler and schedule at one proved privacy, over sizes, epochs and targets: this project's own tournament."""
+"""Every sampler and schedule at one proved privacy, over sizes, epochs and targets: this project's
+own tournament."""
 
 from dpsub.reproduce.papers import Paper
 

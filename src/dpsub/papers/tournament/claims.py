@@ -1,4 +1,5 @@
-"""What others publish about single comparisons of these schemes, put to the tournament's brackets."""
+"""What others publish about single comparisons of these schemes, put to the tournament's
+brackets."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ NEAR = 0.9
 
 
 def beside_poisson(frames: Frames, sampler: str) -> pd.DataFrame:
-    """Return the settings of a scheme under zero_out, the relation of all these statements, with known attacks."""
+    """Return the settings of a scheme under zero_out, the relation of all these statements, with
+    known attacks."""
     found = over_poisson(pick(frames[NOISE], adjacency="zero_out", sampler=(REFERENCE, sampler)))
     found = found.dropna(subset=["lower", "upper"])
     if found.empty:
@@ -33,7 +35,10 @@ def saves(frames: Frames) -> Finding:
     """Ask whether k of t needs less noise wherever the noise is small."""
     found = pick(beside_poisson(frames, "k_of_t"), regime=SMALL)
     less, more = found["upper"] < 1, found["lower"] > 1
-    note = f"less in {less.sum()} of {len(found)} settings with small noise, more in {more.sum()}, else open"
+    note = (
+        f"less in {less.sum()} of {len(found)} settings with small noise, more in "
+        f"{more.sum()}, else open"
+    )
     return truth(less, more, note)
 
 
@@ -43,11 +48,16 @@ def at_most(frames: Frames) -> Finding:
     saved = 100 * (1 - found[["ratio", "lower", "upper"]])
     most = found.nsmallest(1, "ratio").to_dict("records")[0]
     note = (
-        f"the most that is proved is {saved['ratio'].max():.1f} % less ({said(most)}; the bracket is "
+        f"the most that is proved is {saved['ratio'].max():.1f} % less ({said(most)}; the bracket "
+        "is "
         f"{100 - 100 * most['upper']:.1f} to {100 - 100 * most['lower']:.1f} %), the median is "
         f"{saved['ratio'].median():.1f} %, in {len(found)} settings with small noise"
     )
-    return truth([bool((saved["upper"] >= 100 * MOST).any())], [bool((saved["lower"] < 100 * MOST).all())], note)
+    return truth(
+        [bool((saved["upper"] >= 100 * MOST).any())],
+        [bool((saved["lower"] < 100 * MOST).all())],
+        note,
+    )
 
 
 def similar(frames: Frames) -> Finding:
@@ -55,34 +65,47 @@ def similar(frames: Frames) -> Finding:
     found = beside_poisson(frames, "random_allocation")
     good, bad = found["upper"] <= SIMILAR, found["lower"] > SIMILAR
     note = (
-        f"at most {100 * (SIMILAR - 1):.0f} % more noise in {good.sum()} of {len(found)} settings, more than that in "
-        f"{bad.sum()}, else open; proved ratios {found['ratio'].min():.3f} to {found['ratio'].max():.3f}"
+        f"at most {100 * (SIMILAR - 1):.0f} % more noise in {good.sum()} of {len(found)} settings, "
+        "more than that in "
+        f"{bad.sum()}, else open; proved ratios {found['ratio'].min():.3f} to "
+        f"{found['ratio'].max():.3f}"
     )
     return truth(good, bad, note)
 
 
 def understated(frames: Frames) -> Finding:
-    """Ask whether there are settings in which Poisson's noise is not enough for shuffled batches."""
+    """Ask whether there are settings in which Poisson's noise is not enough for shuffled
+    batches."""
     found = beside_poisson(frames, "shuffle")
     above = found["lower"] > 1
     note = (
-        f"an attack exceeds the target with Poisson's noise in {above.sum()} of {len(found)} settings, and with up to "
+        f"an attack exceeds the target with Poisson's noise in {above.sum()} of {len(found)} "
+        "settings, and with up to "
         f"{found['lower'].max():.2f} times that noise"
     )
     return truth([bool(above.any())], [bool((found["upper"] <= 1).all())], note)
 
 
 def near_fixed(frames: Frames) -> Finding:
-    """Ask whether shuffled batches need nearly the noise of batches in a fixed order wherever that is small."""
+    """Ask whether shuffled batches need nearly the noise of batches in a fixed order wherever that
+    is small."""
     shuffled = beside_poisson(frames, "shuffle").set_index(PLACE)
-    fixed = over_poisson(pick(frames[NOISE], adjacency="zero_out", sampler=(REFERENCE, "deterministic")))
+    fixed = over_poisson(
+        pick(frames[NOISE], adjacency="zero_out", sampler=(REFERENCE, "deterministic"))
+    )
     fixed = fixed.set_index(PLACE)[["noise_multiplier", "necessary"]].add_prefix("fixed_")
     both = shuffled.join(fixed, how="inner").query("fixed_noise_multiplier < 1")
     if both.empty:
-        raise LackingError("this run has no setting of both shuffled and fixed batches with small noise")
-    low, high = both["necessary"] / both["fixed_noise_multiplier"], both["noise_multiplier"] / both["fixed_necessary"]
+        raise LackingError(
+            "this run has no setting of both shuffled and fixed batches with small noise"
+        )
+    low, high = (
+        both["necessary"] / both["fixed_noise_multiplier"],
+        both["noise_multiplier"] / both["fixed_necessary"],
+    )
     note = (
-        f"an attack shows at least {100 * low.min():.0f} % of a fixed order's noise in {len(both)} settings in which "
+        f"an attack shows at least {100 * low.min():.0f} % of a fixed order's noise in {len(both)} "
+        "settings in which "
         f"that is below 1, and {100 * low.median():.0f} % at the median"
     )
     return truth(low >= NEAR, high < NEAR, note)
@@ -95,17 +118,22 @@ def put(claim: str, place: str, ask: Callable[[Frames], Finding]) -> tuple[Claim
     def stated(frames: Frames) -> Finding:
         return Finding(1.0, ask(frames).note)
 
-    return (Claim(claim, place, stated, shared=of, variants=claims.STATED),
-            Claim(claim, place, ask, shared=of, variants=claims.RIGOROUS))  # fmt: skip
+    return (
+        Claim(claim, place, stated, shared=of, variants=claims.STATED),
+        Claim(claim, place, ask, shared=of, variants=claims.RIGOROUS),
+    )
 
 
 class Claims(claims.Claims):
     name = "claims"
     title = "What others publish about single comparisons"
     caption = (
-        "Published statements about schemes of the tournament, put to its brackets in the settings of its grid where "
-        "a record is put to 0: proved where what is proved and refuted of the noise gives the statement in all "
-        "settings, refuted where it contradicts it in one, open otherwise. Small noise: a proved multiplier below 1, "
+        "Published statements about schemes of the tournament, put to its brackets in the settings "
+        "of its grid where "
+        "a record is put to 0: proved where what is proved and refuted of the noise gives the "
+        "statement in all "
+        "settings, refuted where it contradicts it in one, open otherwise. Small noise: a proved "
+        "multiplier below 1, "
         "of Poisson sampling or, for the last statement, of a fixed order."
     )
     claims = (

@@ -1,4 +1,5 @@
-"""Figures: noise over Poisson's, what of it is the scheme's, losses by target and by cost, differences from Poisson."""
+"""Figures: noise over Poisson's, what of it is the scheme's, losses by target and by cost,
+differences from Poisson."""
 
 from __future__ import annotations
 
@@ -39,8 +40,8 @@ OF_THE_PROOF: dict[str, Any] = {"color": "#DDCC77", "height": 0.72}
 
 
 def section(frame: pd.DataFrame, fixed: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of one setting of the columns `fixed`: that with most schemes, all of them with many rows, of
-    several the middle one."""
+    """Return the rows of one setting of the columns `fixed`: that with most schemes, all of them
+    with many rows, of several the middle one."""
     rows = frame.groupby([*fixed, "sampler"], sort=True).size().groupby(list(fixed), sort=True)
     found = rows.agg(["size", "min", "sum"])
     best = found.sort_values(["size", "min", "sum"]).iloc[-1]
@@ -52,7 +53,9 @@ def setting(frame: pd.DataFrame, *names: str) -> str:
     """Return what is the same in all rows, in few letters."""
     signs = {"epsilon": "ε", "target_epsilon": "ε", "target_delta": "δ"}
     said = {name: as_printed(f"{frame[name].iloc[0]:.4g}") for name in names}
-    words = [f"{signs.get(name, name)} = {value}" for name, value in said.items() if name != "epochs"]
+    words = [
+        f"{signs.get(name, name)} = {value}" for name, value in said.items() if name != "epochs"
+    ]
     passes = said.get("epochs", "")
     return ", ".join([*words, f"{passes} epoch{'s' * (passes != '1')}"] if passes else words)
 
@@ -74,9 +77,12 @@ class NoiseRatios(TournamentFigure):
     title = "Noise over Poisson's at equal proved privacy"
     name = "figure_noise"
     caption = (
-        "Noise multiplier that is proved to meet the target, divided by Poisson's; below the line a scheme needs less. "
-        "Upper row: over the target ε; lower row: over n / m, the steps of an epoch; a column a relation. Bands: "
-        "between what an attack refutes over what is proved for Poisson, and what is proved over what an attack "
+        "Noise multiplier that is proved to meet the target, divided by Poisson's; below the line "
+        "a scheme needs less. "
+        "Upper row: over the target ε; lower row: over n / m, the steps of an epoch; a column a "
+        "relation. Bands: "
+        "between what an attack refutes over what is proved for Poisson, and what is proved over "
+        "what an attack "
         "refutes for Poisson; curves without a band have no attack."
     )
     experiments = (NOISE,)
@@ -91,15 +97,25 @@ class NoiseRatios(TournamentFigure):
         ):
             each = [section(part, fixed) for _, part in found.groupby("adjacency", sort=False)]
             rows.append((x, each, label, fixed))
-        keys = [line([], [], **STYLES[name]) for name in drawn(found)]  # in the same order whatever a panel lacks
+        # in the same order whatever a panel lacks
+        keys = [line([], [], **STYLES[name]) for name in drawn(found)]
         panels = [
-            Panel(f"{relation(part['adjacency'].iloc[0])}\n{setting(part, *fixed[1:])}",
-                  [*keys, curves(part, x, "ratio", styles=STYLES, band=("lower", "upper")), level(1)],
-                  {"xlabel": label, "xticks": part[x].unique()})
-            for x, each, label, fixed in rows for part in each
-        ]  # fmt: skip
-        figure = draw_panels(panels, columns=len(rows[0][1]), xscale="log", yscale="log", ylabel="noise over Poisson's",
-                             labels=self.labels(records))  # fmt: skip
+            Panel(
+                f"{relation(part['adjacency'].iloc[0])}\n{setting(part, *fixed[1:])}",
+                [*keys, curves(part, x, "ratio", styles=STYLES, band=("lower", "upper")), level(1)],
+                {"xlabel": label, "xticks": part[x].unique()},
+            )
+            for x, each, label, fixed in rows
+            for part in each
+        ]
+        figure = draw_panels(
+            panels,
+            columns=len(rows[0][1]),
+            xscale="log",
+            yscale="log",
+            ylabel="noise over Poisson's",
+            labels=self.labels(records),
+        )
         return figure, pd.concat([part.assign(along=x) for x, each, _, _ in rows for part in each])
 
 
@@ -109,9 +125,12 @@ class PartsFigure(TournamentFigure):
     title = "How much of the difference is the scheme, and how much our proof's gap"
     name = "figure_parts"
     caption = (
-        "Difference of the proved noise multiplier from Poisson's in percent (100 times the natural logarithm of the "
-        "ratio), means over settings (mark). Narrow bar: the part that an attack shows, which no better proof can "
-        "take away; wide bar: what is left to a better attack or a better proof. Rows of panels: Poisson's proved "
+        "Difference of the proved noise multiplier from Poisson's in percent (100 times the "
+        "natural logarithm of the "
+        "ratio), means over settings (mark). Narrow bar: the part that an attack shows, which no "
+        "better proof can "
+        "take away; wide bar: what is left to a better attack or a better proof. Rows of panels: "
+        "Poisson's proved "
         "noise multiplier below 1, and 1 or more."
     )
     experiments = (NOISE,)
@@ -121,11 +140,17 @@ class PartsFigure(TournamentFigure):
         names = drawn(found)
         panels = [
             Panel(f"{relation(adjacency)}\n{size}", [partial(_stacked, part=part, names=names)])
-            for size in REGIMES for adjacency in found["adjacency"].unique()
+            for size in REGIMES
+            for adjacency in found["adjacency"].unique()
             if len(part := where(found, adjacency=adjacency, regime=size))
-        ]  # fmt: skip
-        figure = draw_panels(panels, columns=found["adjacency"].nunique(), xlabel="100 log(noise over Poisson's)",
-                             grid={"sharey": True}, labels=self.labels(records))  # fmt: skip
+        ]
+        figure = draw_panels(
+            panels,
+            columns=found["adjacency"].nunique(),
+            xlabel="100 log(noise over Poisson's)",
+            grid={"sharey": True},
+            labels=self.labels(records),
+        )
         return figure, found
 
 
@@ -137,7 +162,13 @@ def drawn(found: pd.DataFrame) -> list[str]:
 def _stacked(axes: Axes, part: pd.DataFrame, names: list[str]) -> None:
     """Draw a row a scheme: from 0 to what an attack shows, and from there to what is proved."""
     rows = [names.index(name) for name in part["sampler"]]
-    axes.barh(rows, part["of_the_proof"], left=part["of_the_scheme"], label="of the proof, at most", **OF_THE_PROOF)
+    axes.barh(
+        rows,
+        part["of_the_proof"],
+        left=part["of_the_scheme"],
+        label="of the proof, at most",
+        **OF_THE_PROOF,
+    )
     axes.barh(rows, part["of_the_scheme"], label="of the scheme, at least", **OF_THE_SCHEME)
     axes.plot(part["difference"], rows, color="black", marker="|", linestyle="none", label="proved")
     axes.axvline(0, color="black", linewidth=0.7)
@@ -152,33 +183,47 @@ def _rows(axes: Axes, names: Iterable[str]) -> None:
 
 
 def points(found: Iterable[Contest]) -> pd.DataFrame:
-    """Return a row a contest and scheme: loss with its interval, mean gradients, loss without privacy, and the paired
-    difference from Poisson in percent of its loss, with its interval and whether it is shown."""
+    """Return a row a contest and scheme: loss with its interval, mean gradients, loss without
+    privacy, and the paired difference from Poisson in percent of its loss, with its interval and
+    whether it is shown."""
     rows: list[dict[str, Any]] = []
     for contest in found:
         base = float(contest.losses[REFERENCE].mean())
         cost = contest.frame.groupby("sampler")["gradients"].mean()
         for name in contest.samplers:
             loss, gap = with_interval(contest.losses[name].to_numpy()), contest.difference(name)
-            rows.append({
-                **key_of(contest), "sampler": name, "loss": loss.value, "lower": loss.lower, "upper": loss.upper,
-                "gradients": float(cost[name]), "without_privacy": contest.baseline["test_loss"].mean(),
-                "percent": 100 * gap.value / base, "percent_lower": 100 * gap.lower / base,
-                "percent_upper": 100 * gap.upper / base, "told_apart": contest.apart.get(name, False),
-            })  # fmt: skip
+            rows.append(
+                {
+                    **key_of(contest),
+                    "sampler": name,
+                    "loss": loss.value,
+                    "lower": loss.lower,
+                    "upper": loss.upper,
+                    "gradients": float(cost[name]),
+                    "without_privacy": contest.baseline["test_loss"].mean(),
+                    "percent": 100 * gap.value / base,
+                    "percent_lower": 100 * gap.lower / base,
+                    "percent_upper": 100 * gap.upper / base,
+                    "told_apart": contest.apart.get(name, False),
+                }
+            )
     return pd.DataFrame(rows)
 
 
 def tasks(found: pd.DataFrame) -> tuple[list[tuple[str, pd.DataFrame]], list[Any]]:
-    """Return the points of each task, under the relation with most of them, with its name; and that in the legend."""
+    """Return the points of each task, under the relation with most of them, with its name; and that
+    in the legend."""
     part = section(found, ["adjacency"])
     named = line([], [], linestyle="none", label=relation(part["adjacency"].iloc[0]))
-    return [(display("dataset", str(dataset), plain=True), one)
-            for dataset, one in part.groupby("dataset", sort=False)], [named]  # fmt: skip
+    return [
+        (display("dataset", str(dataset), plain=True), one)
+        for dataset, one in part.groupby("dataset", sort=False)
+    ], [named]
 
 
 def without_privacy(part: pd.DataFrame) -> list[Any]:
-    """Return the layer of the loss without privacy, the least of what is shown; none where there is none."""
+    """Return the layer of the loss without privacy, the least of what is shown; none where there is
+    none."""
     least = part["without_privacy"].min()
     return [] if np.isnan(least) else [level(least, linestyle=":", label="non-private")]
 
@@ -189,8 +234,10 @@ class Losses(TournamentFigure):
     title = "Test loss over ε"
     name = "figure_loss"
     caption = (
-        "Test loss over the target ε with noise that is proved to meet it, by scheme, at one batch size and number of "
-        "epochs for each task. Bars: 95 % Student intervals over seeds. Dotted: without privacy, tuned by the same "
+        "Test loss over the target ε with noise that is proved to meet it, by scheme, at one batch "
+        "size and number of "
+        "epochs for each task. Bars: 95 % Student intervals over seeds. Dotted: without privacy, "
+        "tuned by the same "
         "rule."
     )
 
@@ -198,13 +245,20 @@ class Losses(TournamentFigure):
         each, named = tasks(points(contests(self.needed(records, TRAINING))))
         shown = [(text, section(part, ("m", "epochs"))) for text, part in each]
         panels = [
-            Panel(f"{text}\n{setting(part, 'm', 'epochs')}",
-                  [*named, *without_privacy(part),
-                   curves(part, "epsilon", "loss", styles=STYLES, bars=("lower", "upper"))],
-                  {"xticks": part["epsilon"].unique()})
+            Panel(
+                f"{text}\n{setting(part, 'm', 'epochs')}",
+                [
+                    *named,
+                    *without_privacy(part),
+                    curves(part, "epsilon", "loss", styles=STYLES, bars=("lower", "upper")),
+                ],
+                {"xticks": part["epsilon"].unique()},
+            )
             for text, part in shown
-        ]  # fmt: skip
-        figure = draw_panels(panels, xlabel="ε", ylabel="test loss", xscale="log", labels=self.labels(records))
+        ]
+        figure = draw_panels(
+            panels, xlabel="ε", ylabel="test loss", xscale="log", labels=self.labels(records)
+        )
         return figure, pd.concat([part for _, part in shown])
 
 
@@ -214,8 +268,10 @@ class Gradients(TournamentFigure):
     title = "Test loss over gradient evaluations"
     name = "figure_gradients"
     caption = (
-        "Test loss over the number of distinct gradients that the whole training evaluates, at one target for each "
-        "task; a mark a scheme, batch size and number of epochs, with 95 % Student intervals over seeds. Stairs: the "
+        "Test loss over the number of distinct gradients that the whole training evaluates, at one "
+        "target for each "
+        "task; a mark a scheme, batch size and number of epochs, with 95 % Student intervals over "
+        "seeds. Stairs: the "
         "front, the least mean loss for so many gradients. Dotted: without privacy."
     )
 
@@ -224,20 +280,45 @@ class Gradients(TournamentFigure):
         each, named = tasks(found.assign(thousands=found["gradients"] / 1000))
         shown = [(text, section(part, ("epsilon",))) for text, part in each]
         panels = [
-            Panel(f"{text}\n{setting(part, 'epsilon')}",
-                  [*named, partial(_front, part=part),
-                   curves(part, "thousands", "loss", styles=STYLES, bars=("lower", "upper"), linestyle="none",
-                          markevery=1), *without_privacy(part)])
+            Panel(
+                f"{text}\n{setting(part, 'epsilon')}",
+                [
+                    *named,
+                    partial(_front, part=part),
+                    curves(
+                        part,
+                        "thousands",
+                        "loss",
+                        styles=STYLES,
+                        bars=("lower", "upper"),
+                        linestyle="none",
+                        markevery=1,
+                    ),
+                    *without_privacy(part),
+                ],
+            )
             for text, part in shown
-        ]  # fmt: skip
-        figure = draw_panels(panels, xlabel="gradients (thousands)", ylabel="test loss", xscale="log",
-                             labels=self.labels(records))  # fmt: skip
+        ]
+        figure = draw_panels(
+            panels,
+            xlabel="gradients (thousands)",
+            ylabel="test loss",
+            xscale="log",
+            labels=self.labels(records),
+        )
         return figure, pd.concat([part for _, part in shown])
 
 
 def _front(axes: Axes, part: pd.DataFrame) -> None:
     ordered = part.sort_values("thousands", kind="stable")
-    axes.step(ordered["thousands"], ordered["loss"].cummin(), where="post", color=NEUTRAL, linewidth=0.8, label="front")
+    axes.step(
+        ordered["thousands"],
+        ordered["loss"].cummin(),
+        where="post",
+        color=NEUTRAL,
+        linewidth=0.8,
+        label="front",
+    )
 
 
 class Differences(TournamentFigure):
@@ -246,9 +327,12 @@ class Differences(TournamentFigure):
     title = "Test loss compared with Poisson's"
     name = "figure_differences"
     caption = (
-        "Paired difference of the test loss from Poisson's in percent of the latter, at the smallest target, one batch "
-        "size and number of epochs for each task, with 95 % Student intervals over seeds; left of the line is better "
-        "than Poisson. Full marks: the difference is shown by Holm's procedure over the schemes at 5 %; hollow marks: "
+        "Paired difference of the test loss from Poisson's in percent of the latter, at the "
+        "smallest target, one batch "
+        "size and number of epochs for each task, with 95 % Student intervals over seeds; left of "
+        "the line is better "
+        "than Poisson. Full marks: the difference is shown by Holm's procedure over the schemes at "
+        "5 %; hollow marks: "
         "no difference can be shown."
     )
 
@@ -257,14 +341,32 @@ class Differences(TournamentFigure):
         least = [(text, part[part["epsilon"] == part["epsilon"].min()]) for text, part in each]
         shown = [(text, section(part, ("m", "epochs"))) for text, part in least]
         names = drawn(pd.concat([part for _, part in shown]))
-        panels = [Panel(f"{text}\n{setting(part, 'm', 'epochs', 'epsilon')}",
-                        [partial(_differences, part=part[part["sampler"] != REFERENCE], names=names)])
-                  for text, part in shown]  # fmt: skip
-        keys = [line([], [], color=NEUTRAL, marker="o", linestyle="none", label="shown"),
-                line([], [], color=NEUTRAL, marker="o", linestyle="none", markerfacecolor="white", label="not shown")]
+        panels = [
+            Panel(
+                f"{text}\n{setting(part, 'm', 'epochs', 'epsilon')}",
+                [partial(_differences, part=part[part["sampler"] != REFERENCE], names=names)],
+            )
+            for text, part in shown
+        ]
+        keys = [
+            line([], [], color=NEUTRAL, marker="o", linestyle="none", label="shown"),
+            line(
+                [],
+                [],
+                color=NEUTRAL,
+                marker="o",
+                linestyle="none",
+                markerfacecolor="white",
+                label="not shown",
+            ),
+        ]
         panels[0] = replace(panels[0], layers=[*panels[0].layers, *named, *keys])
-        figure = draw_panels(panels, xlabel="difference from Poisson (%)", grid={"sharey": True},
-                             labels=self.labels(records))  # fmt: skip
+        figure = draw_panels(
+            panels,
+            xlabel="difference from Poisson (%)",
+            grid={"sharey": True},
+            labels=self.labels(records),
+        )
         return figure, pd.concat([part for _, part in shown])
 
 
@@ -274,7 +376,15 @@ def _differences(axes: Axes, part: pd.DataFrame, names: list[str]) -> None:
     for one in part.to_dict("records"):
         look, value = STYLES[one["sampler"]], one["percent"]
         ends = [[value - one["percent_lower"]], [one["percent_upper"] - value]]
-        axes.errorbar(value, names.index(one["sampler"]), xerr=ends, color=look["color"], marker=look["marker"],
-                      markersize=4.5, elinewidth=0.8, capsize=1.5,
-                      markerfacecolor=look["color"] if one["told_apart"] else "white")  # fmt: skip
+        axes.errorbar(
+            value,
+            names.index(one["sampler"]),
+            xerr=ends,
+            color=look["color"],
+            marker=look["marker"],
+            markersize=4.5,
+            elinewidth=0.8,
+            capsize=1.5,
+            markerfacecolor=look["color"] if one["told_apart"] else "white",
+        )
     _rows(axes, names)

@@ -1,4 +1,5 @@
-"""The grids of the tournament: which scheme, of which size, at which target, and what is proved of its noise."""
+"""The grids of the tournament: which scheme, of which size, at which target, and what is proved of
+its noise."""
 
 from __future__ import annotations
 
@@ -23,24 +24,35 @@ from dpsub.sampling.schemes import SCHEMES, Plan, misfit, scheme
 NONPRIVATE = "nonprivate"
 """The scheme of trainings without privacy: Poisson batches, no noise, and no target."""
 IMPORTANCE = "importance"
-"""The scheme of trainings on Poisson batches that are thinned by the norms of records, with Poisson's noise."""
+"""The scheme of trainings on Poisson batches that are thinned by the norms of records, with
+Poisson's noise."""
 ACCURACY = 5e-3
 """Relative distance of a noise multiplier from a smaller one that is not proved."""
 TIGHT = ("wor", "wr")
-"""Schemes whose noise the tight bound proves under substitute, within some percent of what an attack refutes."""
-_NEVER = 3600.0  # seconds, of a bound that takes some: a limit that is met would make numbers depend on the machine
+"""Schemes whose noise the tight bound proves under substitute, within some percent of what an
+attack refutes."""
+# seconds, of a bound that takes some: a limit that is met would make numbers depend on the machine
+_NEVER = 3600.0
 _UNSIZED = ("poisson", "random_allocation", "k_of_t", "cyclic_poisson", "deterministic")
-"""Schemes under which a record's steps have nothing to do with other records: who is removed might as well be put to 0,
-so that add_remove, where it is covered, has the ends of zero_out, and n and m count by n / m alone."""
+"""Schemes under which a record's steps have nothing to do with other records: who is removed might
+as well be put to 0, so that add_remove, where it is covered, has the ends of zero_out, and n and m
+count by n / m alone."""
 _BY_RATIO = (*_UNSIZED, "wor", "shuffle")
-"""Schemes whose ends under zero_out and substitute depend on n and m by n / m alone: by the chance to be in a step, or
-the number of steps. Under add_remove a sample of fixed size has a record more to choose from, n + 1."""
+"""Schemes whose ends under zero_out and substitute depend on n and m by n / m alone: by the chance
+to be in a step, or the number of steps. Under add_remove a sample of fixed size has a record more
+to choose from, n + 1."""
 
-Scheme = Annotated[str, known("scheme", lambda: SCHEMES), Field(description="A scheme of `SCHEMES`.")]
+Scheme = Annotated[
+    str, known("scheme", lambda: SCHEMES), Field(description="A scheme of `SCHEMES`.")
+]
 Trained = Annotated[
-    str, known("scheme", lambda: (NONPRIVATE, IMPORTANCE, *SCHEMES)),
-    Field(description="A scheme of `SCHEMES`, importance (for tasks whose records differ in norm), or nonprivate."),
-]  # fmt: skip
+    str,
+    known("scheme", lambda: (NONPRIVATE, IMPORTANCE, *SCHEMES)),
+    Field(
+        description="A scheme of `SCHEMES`, importance (for tasks whose records differ in norm), "
+        "or nonprivate."
+    ),
+]
 Adjacency = Literal["add_remove", "zero_out", "substitute"]
 RELATIONS: tuple[str, ...] = get_args(Adjacency)
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -49,21 +61,32 @@ EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 class Entry(kinds.Closed):
     """Noise of all combinations of its values; each setting is one value or a list."""
 
-    adjacency: Varied[Adjacency] = Field(("add_remove", "zero_out", "substitute"), description="How neighbours differ.")
+    adjacency: Varied[Adjacency] = Field(
+        ("add_remove", "zero_out", "substitute"), description="How neighbours differ."
+    )
     samplers: Varied[Scheme] = Field(tuple(SCHEMES), description="Schemes.")
     n: Varied[kinds.Count] = Field(description="Numbers of records.")
     m: Varied[kinds.Count] = Field(description="(Expected) batch sizes.")
     epochs: Varied[kinds.Count] = Field(description="Epochs, each of n / m steps.")
-    target_epsilon: Varied[kinds.Positive] = Field(EPSILONS, description="Targets for all steps together, in nats.")
-    target_delta: Varied[kinds.Delta] = Field((1e-6,), description="Probabilities at which the targets are given.")
-    tight: bool = Field(False, description="Proved by the tight bound: wor and wr under substitute.")
+    target_epsilon: Varied[kinds.Positive] = Field(
+        EPSILONS, description="Targets for all steps together, in nats."
+    )
+    target_delta: Varied[kinds.Delta] = Field(
+        (1e-6,), description="Probabilities at which the targets are given."
+    )
+    tight: bool = Field(
+        False, description="Proved by the tight bound: wor and wr under substitute."
+    )
 
 
 class TrainingEntry(kinds.Closed):
-    """Trainings of all combinations of its values; the number of records is that of the task's training part."""
+    """Trainings of all combinations of its values; the number of records is that of the task's
+    training part."""
 
     datasets: Varied[Name] = Field(description="Tasks.")
-    adjacency: Varied[Adjacency] = Field("zero_out", description="How neighbours differ.", validate_default=True)
+    adjacency: Varied[Adjacency] = Field(
+        "zero_out", description="How neighbours differ.", validate_default=True
+    )
     samplers: Varied[Trained] = Field(
         (NONPRIVATE, *SCHEMES, IMPORTANCE),
         description="Schemes; nonprivate has no target and is trained once for all of them.",
@@ -73,11 +96,15 @@ class TrainingEntry(kinds.Closed):
     target_epsilon: Annotated[AnyOf[kinds.Positive], OneOrMore()] = Field(
         (), description="Targets for all steps together, in nats."
     )
-    target_delta: Varied[kinds.Delta] = Field((1e-6,), description="Probabilities at which the targets are given.")
+    target_delta: Varied[kinds.Delta] = Field(
+        (1e-6,), description="Probabilities at which the targets are given."
+    )
 
     def check(self) -> None:
         if self.samplers != (NONPRIVATE,) and not self.target_epsilon:
-            raise ArgumentError(f"samplers other than {NONPRIVATE} need a target_epsilon, got none; add it")
+            raise ArgumentError(
+                f"samplers other than {NONPRIVATE} need a target_epsilon, got none; add it"
+            )
 
 
 @dataclass(frozen=True)
@@ -119,7 +146,9 @@ class Cell:
     def entry(self) -> Entry:
         """The entry of a grid that stands for this cell alone."""
         fields = {**vars(self), "samplers": self.sampler}
-        fixed: dict[str, Any] = {name: (fields[name],) for name in Entry.model_fields if name != "tight"}
+        fixed: dict[str, Any] = {
+            name: (fields[name],) for name in Entry.model_fields if name != "tight"
+        }
         return Entry.model_construct(tight=self.tight, **fixed)
 
 
@@ -127,7 +156,8 @@ _FOUND: dict[tuple[Any, ...], Needed] = {}
 
 
 def needed(cell: Cell) -> Needed:
-    """Return the noise that a cell needs, computed once a process for all cells of its law and target.
+    """Return the noise that a cell needs, computed once a process for all cells of its law and
+    target.
 
     Raises
     ------
@@ -142,22 +172,37 @@ def needed(cell: Cell) -> Needed:
 
 def _quickly(cell: Cell) -> Needed:
     return recommend.needed(
-        cell.plan, cell.n, cell.steps, epsilon=cell.target_epsilon, delta=cell.target_delta, adjacency=cell.adjacency,
+        cell.plan,
+        cell.n,
+        cell.steps,
+        epsilon=cell.target_epsilon,
+        delta=cell.target_delta,
+        adjacency=cell.adjacency,
         accuracy=ACCURACY,
-    )  # fmt: skip
+    )
 
 
 def _tightly(cell: Cell) -> Needed:
     found = search.calibrate(
-        cell.plan, cell.n, epsilon=cell.target_epsilon, delta=cell.target_delta, steps=cell.steps,
-        adjacency=cell.adjacency, accuracy=ACCURACY, tight=True, time_limit=_NEVER,
-    )  # fmt: skip
-    return Needed(found.noise_multiplier, found.refuted or 0.0, found.account.lower, found.account.upper)
+        cell.plan,
+        cell.n,
+        epsilon=cell.target_epsilon,
+        delta=cell.target_delta,
+        steps=cell.steps,
+        adjacency=cell.adjacency,
+        accuracy=ACCURACY,
+        tight=True,
+        time_limit=_NEVER,
+    )
+    return Needed(
+        found.noise_multiplier, found.refuted or 0.0, found.account.lower, found.account.upper
+    )
 
 
 @cache
 def _proof_missing(adjacency: str, sampler: str, tight: bool, divides: bool) -> str:
-    """Return why there is no bound, which depends on the sizes by whether m divides n alone; "" if there is one."""
+    """Return why there is no bound, which depends on the sizes by whether m divides n alone; "" if
+    there is one."""
     n, m = (1000, 10) if divides else (999, 10)
     plan, steps = scheme(sampler, n, m, 1)
     try:
@@ -165,7 +210,10 @@ def _proof_missing(adjacency: str, sampler: str, tight: bool, divides: bool) -> 
     except UnsupportedError as problem:
         return f"{sampler} under {adjacency}: {problem}"
     if tight and (adjacency != "substitute" or sampler not in TIGHT):
-        return f"{sampler} under {adjacency}: the tight bound proves noise under substitute, of {' and '.join(TIGHT)}"
+        return (
+            f"{sampler} under {adjacency}: the tight bound proves noise under substitute, of "
+            f"{' and '.join(TIGHT)}"
+        )
     return ""
 
 
@@ -179,7 +227,13 @@ def why_not(cell: Cell) -> str:
 def _product(grid: Sequence[Entry]) -> Iterator[Cell]:
     for one in grid:
         places = itertools.product(
-            one.adjacency, one.samplers, one.n, one.m, one.epochs, one.target_epsilon, one.target_delta
+            one.adjacency,
+            one.samplers,
+            one.n,
+            one.m,
+            one.epochs,
+            one.target_epsilon,
+            one.target_delta,
         )
         for adjacency, sampler, n, m, epochs, epsilon, delta in places:
             yield Cell(adjacency, sampler, n, m, epochs, float(epsilon), float(delta), one.tight)
@@ -191,13 +245,18 @@ def expanded(grid: Sequence[Entry]) -> Iterator[Cell]:
 
 
 def left_out(grid: Sequence[Entry]) -> Counter[str]:
-    """Return why combinations of a grid are left out, a sentence each, and how many cells are left out for it."""
+    """Return why combinations of a grid are left out, a sentence each, and how many cells are left
+    out for it."""
     return Counter(reason for reason in map(why_not, _product(grid)) if reason)
 
 
 def sized(n: Sequence[int], ratios: Sequence[int], **other: Any) -> tuple[Entry, ...]:
-    """Return an entry for each n, with batches of n over each of the ratios: those of 10 records and more."""
-    return tuple(Entry(n=(one,), m=tuple(one // ratio for ratio in ratios if 10 * ratio <= one), **other) for one in n)
+    """Return an entry for each n, with batches of n over each of the ratios: those of 10 records
+    and more."""
+    return tuple(
+        Entry(n=(one,), m=tuple(one // ratio for ratio in ratios if 10 * ratio <= one), **other)
+        for one in n
+    )
 
 
 _SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
@@ -211,45 +270,84 @@ class TournamentGrid(kinds.Group):
             # all schemes over epsilon, n / m and epochs
             *sized((100_000,), (10, 100, 1000), epochs=(1, 10, 100)),
             # and over n at one n / m
-            *sized((1_000, 10_000, 1_000_000, 10_000_000), (100,), epochs=(10,), target_epsilon=(1.0, 4.0)),
+            *sized(
+                (1_000, 10_000, 1_000_000, 10_000_000),
+                (100,),
+                epochs=(10,),
+                target_epsilon=(1.0, 4.0),
+            ),
             # and over delta
-            *sized((100_000,), (100,), epochs=(10,), target_epsilon=(1.0, 4.0), target_delta=(1e-5, 1e-8)),
+            *sized(
+                (100_000,),
+                (100,),
+                epochs=(10,),
+                target_epsilon=(1.0, 4.0),
+                target_delta=(1e-5, 1e-8),
+            ),
             # those whose ends depend on n / m alone
             *sized(
-                _SIZES, (10, 20, 50, 100, 200, 500, 1000), samplers=_UNSIZED, adjacency=("add_remove", "zero_out"),
-                epochs=(1, 2, 5, 10, 20, 50, 100), target_delta=(1e-5,),
+                _SIZES,
+                (10, 20, 50, 100, 200, 500, 1000),
+                samplers=_UNSIZED,
+                adjacency=("add_remove", "zero_out"),
+                epochs=(1, 2, 5, 10, 20, 50, 100),
+                target_delta=(1e-5,),
             ),
             # little noise
             *sized(
-                (100_000,), (100, 1000), samplers=(*_UNSIZED, "shuffle"), adjacency=("zero_out", "substitute"),
-                epochs=(1, 10), target_epsilon=(16.0, 32.0),
+                (100_000,),
+                (100, 1000),
+                samplers=(*_UNSIZED, "shuffle"),
+                adjacency=("zero_out", "substitute"),
+                epochs=(1, 10),
+                target_epsilon=(16.0, 32.0),
             ),
             # the tight bound
             *sized(
-                (100_000,), (100, 1000), samplers=TIGHT, adjacency=("substitute",), epochs=(1, 10),
-                target_epsilon=(0.5, 2.0, 8.0), tight=True,
+                (100_000,),
+                (100, 1000),
+                samplers=TIGHT,
+                adjacency=("substitute",),
+                epochs=(1, 10),
+                target_epsilon=(0.5, 2.0, 8.0),
+                tight=True,
             ),
         ),
         description="Entries, each standing for all combinations of its values.",
-    )  # fmt: skip
+    )
 
 
 class Tuning(kinds.Closed):
-    """The candidates among which every seed of every cell chooses: all pairs of a norm bound and a size of a step."""
+    """The candidates among which every seed of every cell chooses: all pairs of a norm bound and a
+    size of a step."""
 
-    clips: kinds.Listed[kinds.Positive] = Field((0.2, 1.0), description="Norm bounds of one record's gradient.")
+    clips: kinds.Listed[kinds.Positive] = Field(
+        (0.2, 1.0), description="Norm bounds of one record's gradient."
+    )
     moves: kinds.Listed[kinds.Positive] = Field(
         (0.03, 0.15, 0.7, 3, 14, 64),
-        description="Step sizes times the norm bound: how far a step goes if all gradients are clipped and agree.",
+        description="Step sizes times the norm bound: how far a step goes if all gradients are "
+        "clipped and agree.",
     )
 
 
 def _trainings(
-    datasets: tuple[str, ...], m: int, epochs: tuple[int, ...], target_epsilon: tuple[float, ...], delta: float = 1e-5
+    datasets: tuple[str, ...],
+    m: int,
+    epochs: tuple[int, ...],
+    target_epsilon: tuple[float, ...],
+    delta: float = 1e-5,
 ) -> TrainingEntry:
-    """Return trainings of all schemes, under a relation by which each has a proof and under one that is weaker."""
-    return TrainingEntry(datasets=datasets, adjacency=("substitute", "zero_out"), m=(m,), epochs=epochs,
-                         target_epsilon=target_epsilon, target_delta=(delta,))  # fmt: skip
+    """Return trainings of all schemes, under a relation by which each has a proof and under one
+    that is weaker."""
+    return TrainingEntry(
+        datasets=datasets,
+        adjacency=("substitute", "zero_out"),
+        m=(m,),
+        epochs=epochs,
+        target_epsilon=target_epsilon,
+        target_delta=(delta,),
+    )
 
 
 class TournamentTrainings(kinds.Group):
@@ -268,8 +366,13 @@ class TournamentTrainings(kinds.Group):
             _trainings(("song",), 120, (5,), (0.5, 2, 8)),
             _trainings(("ijcnn1",), 300, (5,), (0.5, 2, 8)),
             TrainingEntry(
-                datasets=("million",), adjacency=("zero_out",), m=(1000,), epochs=(1,), target_epsilon=(2,),
-                samplers=(NONPRIVATE, "poisson", "wor", "random_allocation", "shuffle"), target_delta=(1e-7,),
+                datasets=("million",),
+                adjacency=("zero_out",),
+                m=(1000,),
+                epochs=(1,),
+                target_epsilon=(2,),
+                samplers=(NONPRIVATE, "poisson", "wor", "random_allocation", "shuffle"),
+                target_delta=(1e-7,),
             ),
         ),
         description="Entries, each standing for all combinations of its values.",

@@ -1,4 +1,5 @@
-"""Tables: the noise that schemes need, how much of it is our proofs', what models they give, and which to use when."""
+"""Tables: the noise that schemes need, how much of it is our proofs', what models they give, and
+which to use when."""
 
 from __future__ import annotations
 
@@ -28,9 +29,13 @@ BATCHES = {
     "fresh batches of any size": ("poisson", "truncated_poisson"),
     "fresh batches of one size": FIXED_SIZE,
     "batches with each record about once an epoch": (
-        "k_of_t", "random_allocation", "shuffle", "cyclic_poisson", "deterministic",
+        "k_of_t",
+        "random_allocation",
+        "shuffle",
+        "cyclic_poisson",
+        "deterministic",
     ),
-}  # fmt: skip
+}
 """What a training loop can draw -> the schemes of that kind."""
 REGIMES = ("Poisson's noise below 1", "Poisson's noise 1 or more")
 """By the proved multiplier."""
@@ -54,29 +59,39 @@ def over_poisson(records: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row a setting and scheme: `PLACE`, `sampler`, `noise_multiplier`, `necessary` (NaN if unknown), the same of
-        Poisson (`poisson_...`), `ratio` of the proved multipliers, its ends `lower` and `upper` (between which the
-        ratio of what is sufficient lies: attack over Poisson's proof, proof over Poisson's attack) and `regime`.
+        A row a setting and scheme: `PLACE`, `sampler`, `noise_multiplier`, `necessary` (NaN if
+        unknown), the same of Poisson (`poisson_...`), `ratio` of the proved multipliers, its ends
+        `lower` and `upper` (between which the ratio of what is sufficient lies: attack over
+        Poisson's proof, proof over Poisson's attack) and `regime`.
             Relations and schemes in the order of `RELATIONS` and `SCHEMES`.
 
     Where several bounds were asked, the best proof and the best attack count.
     """
     both = ["noise_multiplier", "necessary"]
-    best = records.groupby([*PLACE, "sampler"], sort=False)[both].agg({both[0]: "min", both[1]: "max"}).reset_index()
+    best = (
+        records.groupby([*PLACE, "sampler"], sort=False)[both]
+        .agg({both[0]: "min", both[1]: "max"})
+        .reset_index()
+    )
     best = best.assign(necessary=best["necessary"].where(best["necessary"] > 0))
     base = best[best["sampler"] == REFERENCE].set_index(PLACE)[both].add_prefix("poisson_")
     found = best[best["sampler"] != REFERENCE].join(base, on=PLACE, how="inner")
     order = {name: i for names in (RELATIONS, SCHEMES) for i, name in enumerate(names)}
-    found = found.sort_values(["adjacency", "sampler"], key=lambda names: names.map(order), kind="stable")
+    found = found.sort_values(
+        ["adjacency", "sampler"], key=lambda names: names.map(order), kind="stable"
+    )
     proved = found["poisson_noise_multiplier"]
     return found.assign(
-        ratio=found["noise_multiplier"] / proved, lower=found["necessary"] / proved,
-        upper=found["noise_multiplier"] / found["poisson_necessary"], regime=[regime(noise) for noise in proved],
-    )  # fmt: skip
+        ratio=found["noise_multiplier"] / proved,
+        lower=found["necessary"] / proved,
+        upper=found["noise_multiplier"] / found["poisson_necessary"],
+        regime=[regime(noise) for noise in proved],
+    )
 
 
 def shared(found: pd.DataFrame) -> pd.DataFrame:
-    """Return the settings that most schemes of a relation have: in which schemes are compared with each other."""
+    """Return the settings that most schemes of a relation have: in which schemes are compared with
+    each other."""
     count = found.groupby(PLACE)["sampler"].transform("size")
     return found[count == count.groupby(found["adjacency"]).transform("max")]
 
@@ -92,12 +107,18 @@ class Noise(Table):
     title = "Noise that each scheme needs at one privacy target, over Poisson's"
     name = "noise"
     caption = (
-        "Noise multiplier with which a scheme is proved to meet the target for all steps together, divided by "
-        "Poisson's for the same relation, n, m, epochs, ε and δ: the least, median and greatest over all settings of "
-        "the grid, each with the interval in which the ratio of the least sufficient multipliers lies (what an attack "
-        "refutes over what is proved for Poisson, up to what is proved over what an attack refutes for Poisson; no "
-        "interval where no attack is known). Needs more: settings in which an attack exceeds the target with Poisson's "
-        "noise. Needs less: settings in which the scheme is proved with noise that an attack refutes for Poisson. "
+        "Noise multiplier with which a scheme is proved to meet the target for all steps together, "
+        "divided by "
+        "Poisson's for the same relation, n, m, epochs, ε and δ: the least, median and greatest "
+        "over all settings of "
+        "the grid, each with the interval in which the ratio of the least sufficient multipliers "
+        "lies (what an attack "
+        "refutes over what is proved for Poisson, up to what is proved over what an attack refutes "
+        "for Poisson; no "
+        "interval where no attack is known). Needs more: settings in which an attack exceeds the "
+        "target with Poisson's "
+        "noise. Needs less: settings in which the scheme is proved with noise that an attack "
+        "refutes for Poisson. "
         "Left out: settings of the grid in which the scheme cannot be, or has no bound."
     )
     keys = ("adjacency", "sampler")
@@ -107,7 +128,11 @@ class Noise(Table):
     def rows(self, records: Records) -> list[Row]:
         frame = self.needed(records, NOISE)
         found = over_poisson(frame)
-        rows = [row for key, part in found.groupby(["adjacency", "sampler"], sort=False) for row in _ends(key, part)]
+        rows = [
+            row
+            for key, part in found.groupby(["adjacency", "sampler"], sort=False)
+            for row in _ends(key, part)
+        ]
         return rows + list(_left_out(frame))
 
 
@@ -116,9 +141,19 @@ def _ends(key: Sequence[Any], part: pd.DataFrame) -> Iterator[Row]:
     ordered = part.sort_values("ratio", kind="stable").iloc[[0, (len(part) - 1) // 2, -1]]
     for name, one in zip(ENDS, ordered.to_dict("records"), strict=True):
         note = said(one) if one["lower"] > 0 else f"{said(one)}; {UNKNOWN}"
-        yield {**row, "column": f"ratio_{name}", "value": one["ratio"], "lower": one["lower"], "upper": one["upper"],
-               "note": note}  # fmt: skip
-    counts = {"settings": len(part), "needs_more": (part["lower"] >= 1).sum(), "needs_less": (part["upper"] <= 1).sum()}
+        yield {
+            **row,
+            "column": f"ratio_{name}",
+            "value": one["ratio"],
+            "lower": one["lower"],
+            "upper": one["upper"],
+            "note": note,
+        }
+    counts = {
+        "settings": len(part),
+        "needs_more": (part["lower"] >= 1).sum(),
+        "needs_less": (part["upper"] <= 1).sum(),
+    }
     for name, count in counts.items():
         yield {**row, "column": name, "value": float(count)}
 
@@ -129,26 +164,42 @@ def _left_out(frame: pd.DataFrame) -> Iterator[Row]:
     wanted = frame.loc[frame["sampler"] == REFERENCE, PLACE].drop_duplicates()
     for adjacency, places in wanted.groupby("adjacency", sort=False):
         for sampler in SCHEMES:
-            lacking = [place for place in places.itertuples(index=False, name=None) if (*place, sampler) not in there]
+            lacking = [
+                place
+                for place in places.itertuples(index=False, name=None)
+                if (*place, sampler) not in there
+            ]
             reasons = Counter(why_not(Cell(place[0], sampler, *place[1:])) for place in lacking)
             del reasons[""]  # the grid did not ask
             if reasons:
-                yield {"adjacency": adjacency, "sampler": sampler, "column": "left_out", "variant": "rigorous",
-                       "value": float(reasons.total()), "note": "; ".join(reasons)}  # fmt: skip
+                yield {
+                    "adjacency": adjacency,
+                    "sampler": sampler,
+                    "column": "left_out",
+                    "variant": "rigorous",
+                    "value": float(reasons.total()),
+                    "note": "; ".join(reasons),
+                }
 
 
 class Parts(Table):
-    """How much of the difference from Poisson is the scheme's and how much the looseness of our proofs."""
+    """How much of the difference from Poisson is the scheme's and how much the looseness of our
+    proofs."""
 
     title = "How much of the difference is the scheme, and how much our proof's gap"
     name = "parts"
     caption = (
-        "log(proved / Poisson's) = log(refuted / Poisson's) + log(proved / refuted), where Poisson's noise multiplier "
-        "is the proved one and refuted the largest at which an attack exceeds the target: in percent (100 times the "
-        "natural logarithm), means over the settings that all schemes share, where an attack is known. The first part "
+        "log(proved / Poisson's) = log(refuted / Poisson's) + log(proved / refuted), where "
+        "Poisson's noise multiplier "
+        "is the proved one and refuted the largest at which an attack exceeds the target: in "
+        "percent (100 times the "
+        "natural logarithm), means over the settings that all schemes share, where an attack is "
+        "known. The first part "
         "is the scheme's at "
-        "the least, the second our proof's at the most: better attacks and proofs can only move noise from the second "
-        "part to the first, or make the whole smaller. Settings apart in which Poisson's proved noise multiplier is "
+        "the least, the second our proof's at the most: better attacks and proofs can only move "
+        "noise from the second "
+        "part to the first, or make the whole smaller. Settings apart in which Poisson's proved "
+        "noise multiplier is "
         "below 1, or 1 or more."
     )
     keys = ("adjacency", "regime", "sampler")
@@ -157,15 +208,23 @@ class Parts(Table):
 
     def rows(self, records: Records) -> list[Row]:
         return [
-            {"adjacency": one["adjacency"], "regime": one["regime"], "sampler": one["sampler"], "column": column,
-             "variant": "rigorous", "value": one[column], "note": "" if one["settings"] else UNKNOWN}
+            {
+                "adjacency": one["adjacency"],
+                "regime": one["regime"],
+                "sampler": one["sampler"],
+                "column": column,
+                "variant": "rigorous",
+                "value": one[column],
+                "note": "" if one["settings"] else UNKNOWN,
+            }
             for one in parts(self.needed(records, NOISE)).to_dict("records")
             for column in ("settings", "difference", "of_the_scheme", "of_the_proof")
-        ]  # fmt: skip
+        ]
 
 
 def parts(records: pd.DataFrame) -> pd.DataFrame:
-    """Return mean log ratios in percent: a row a relation, regime and scheme; NaN where no attack is known."""
+    """Return mean log ratios in percent: a row a relation, regime and scheme; NaN where no attack
+    is known."""
     found = shared(over_poisson(records))
     percent = found.assign(
         settings=found["lower"].notna(),
@@ -174,13 +233,15 @@ def parts(records: pd.DataFrame) -> pd.DataFrame:
         of_the_proof=100 * np.log(found["ratio"] / found["lower"]),
     )
     by = percent.groupby(["adjacency", "regime", "sampler"], sort=False)
-    return by.agg({"settings": "sum", "difference": "mean", "of_the_scheme": "mean", "of_the_proof": "mean"}
-                  ).reset_index()  # fmt: skip
+    return by.agg(
+        {"settings": "sum", "difference": "mean", "of_the_scheme": "mean", "of_the_proof": "mean"}
+    ).reset_index()
 
 
 @dataclass(frozen=True, eq=False)
 class Contest(Paired):
-    """Schemes that trained with the same seeds on one task, under one relation, at one size and target."""
+    """Schemes that trained with the same seeds on one task, under one relation, at one size and
+    target."""
 
     place: dict[str, object]
     frame: pd.DataFrame
@@ -190,27 +251,40 @@ class Contest(Paired):
 
     @property
     def source(self) -> str:
-        """The note that says that the data stand in for those that the task is named after, "" otherwise."""
+        """The note that says that the data stand in for those that the task is named after, ""
+        otherwise."""
         return not_real(set(self.frame["data_label"]) - {"real", "simulated", "subsample"})
 
     @cached_property
     def apart(self) -> dict[str, bool]:
-        """Of each scheme whether a difference from Poisson is shown, by Holm over the schemes at 5 %."""
+        """Of each scheme whether a difference from Poisson is shown, by Holm over the schemes at 5
+        %."""
         names = [name for name in self.samplers if name != REFERENCE]
         sure = holm([p_value(self.difference(name)) for name in names], LEVEL)
         return dict(zip(names, map(bool, sure), strict=True))
 
 
 def contests(records: pd.DataFrame) -> Iterator[Contest]:
-    """Yield the contests of the records of `tournament_training`, in their order, those without Poisson left out."""
-    private, free = (records[(records["sampler"] == NONPRIVATE) == wanted] for wanted in (False, True))
+    """Yield the contests of the records of `tournament_training`, in their order, those without
+    Poisson left out."""
+    private, free = (
+        records[(records["sampler"] == NONPRIVATE) == wanted] for wanted in (False, True)
+    )
     for key, part in private.groupby(TASK, sort=False):
         place = dict(zip(TASK, key, strict=True))
         if part.duplicated(["replicate", "sampler"]).any():
-            raise DataError(f"a scheme must train once with a seed, got more at {place}; look for records of two runs")
-        losses = part.pivot(index="replicate", columns="sampler", values="test_loss")[list(part["sampler"].unique())]
+            raise DataError(
+                f"a scheme must train once with a seed, got more at {place}; look for "
+                "records of two runs"
+            )
+        losses = part.pivot(index="replicate", columns="sampler", values="test_loss")[
+            list(part["sampler"].unique())
+        ]
         if losses.isna().to_numpy().any():
-            raise DataError(f"schemes must have the same seeds to be paired, got others at {place}; run all parts")
+            raise DataError(
+                "schemes must have the same seeds to be paired, got others at "
+                f"{place}; run all parts"
+            )
         if REFERENCE in losses:
             baseline = chosen(free, {name: place[name] for name in ("dataset", "m", "epochs")})
             yield Contest(losses, place, part, baseline)
@@ -219,9 +293,14 @@ def contests(records: pd.DataFrame) -> Iterator[Contest]:
 def key_of(contest: Contest) -> Row:
     """Return the fields of a contest as the tables have them."""
     place, dataset = contest.place, str(contest.place["dataset"])
-    return {"dataset": dataset.replace("digits", "ten_digits"),  # unlike those that are told odd from even
-            "adjacency": place["adjacency"], "epsilon": place["target_epsilon"], "m": place["m"],
-            "epochs": place["epochs"]}  # fmt: skip
+    # unlike those that are told odd from even
+    return {
+        "dataset": dataset.replace("digits", "ten_digits"),
+        "adjacency": place["adjacency"],
+        "epsilon": place["target_epsilon"],
+        "m": place["m"],
+        "epochs": place["epochs"],
+    }
 
 
 class Losses(Table):
@@ -230,23 +309,36 @@ class Losses(Table):
     title = "Test loss at equal proved privacy"
     name = "losses"
     caption = (
-        "Test loss of models trained with noise that is proved to meet the target; step size and norm bound chosen for "
-        "each scheme and seed by one rule on the seed's validation part. Means over seeds with standard errors and "
-        "95 % Student intervals; differences from Poisson are paired by seed. Told apart (1): the difference is shown "
-        "by Holm's procedure over the schemes of a block at 5 %; else (0) no difference can be shown. Rank: 1 plus the "
-        "number of schemes shown to be better by Holm's procedure over all pairs of a block at 5 %. Gradients: of "
+        "Test loss of models trained with noise that is proved to meet the target; step size and "
+        "norm bound chosen for "
+        "each scheme and seed by one rule on the seed's validation part. Means over seeds with "
+        "standard errors and "
+        "95 % Student intervals; differences from Poisson are paired by seed. Told apart (1): the "
+        "difference is shown "
+        "by Holm's procedure over the schemes of a block at 5 %; else (0) no difference can be "
+        "shown. Rank: 1 plus the "
+        "number of schemes shown to be better by Holm's procedure over all pairs of a block at 5 "
+        "%. Gradients: of "
         "distinct records, in the whole training. The non-private rows clip but add no noise."
     )
     keys = ("dataset", "adjacency", "epsilon", "m", "epochs", "sampler")
-    layout = Layout(panels=("dataset", "adjacency", "epsilon", "m", "epochs"), stub=("sampler",), heads=("column",))
+    layout = Layout(
+        panels=("dataset", "adjacency", "epsilon", "m", "epochs"),
+        stub=("sampler",),
+        heads=("column",),
+    )
     experiments = (TRAINING,)
 
     def rows(self, records: Records) -> list[Row]:
-        return [row for contest in contests(self.needed(records, TRAINING)) for row in _losses(contest)]
+        return [
+            row for contest in contests(self.needed(records, TRAINING)) for row in _losses(contest)
+        ]
 
 
 def _losses(contest: Contest) -> Iterator[Row]:
-    for sampler, frame in pd.concat([contest.baseline, contest.frame]).groupby("sampler", sort=False):
+    for sampler, frame in pd.concat([contest.baseline, contest.frame]).groupby(
+        "sampler", sort=False
+    ):
         row, name = {**key_of(contest), "sampler": sampler}, str(sampler)
         for column in ("test_loss", "accuracy", "gradients"):
             values = frame[column].dropna().to_numpy(float)
@@ -254,26 +346,43 @@ def _losses(contest: Contest) -> Iterator[Row]:
                 yield estimate_row(row, column, "rigorous", with_interval(values), contest.source)
         if name == NONPRIVATE:
             continue
-        plain = {"noise_used": float(frame["noise_multiplier"].iloc[0]), "rank": float(contest.ranks[name])}
+        plain = {
+            "noise_used": float(frame["noise_multiplier"].iloc[0]),
+            "rank": float(contest.ranks[name]),
+        }
         if name != REFERENCE:
-            yield estimate_row(row, "difference_to_poisson", "rigorous", contest.difference(name), contest.source)
+            yield estimate_row(
+                row, "difference_to_poisson", "rigorous", contest.difference(name), contest.source
+            )
             plain["told_apart"] = float(contest.apart[name])
         for column, value in plain.items():
-            yield {**row, "column": column, "variant": "rigorous", "value": value, "note": contest.source}
+            yield {
+                **row,
+                "column": column,
+                "variant": "rigorous",
+                "value": value,
+                "note": contest.source,
+            }
 
 
 class When(Table):
-    """Which scheme when: noise and loss beside Poisson's, by relation, size of the noise and what the code can draw."""
+    """Which scheme when: noise and loss beside Poisson's, by relation, size of the noise and what
+    the code can draw."""
 
     title = "Which scheme when"
     name = "when"
     caption = (
-        "By relation, by Poisson's proved noise multiplier, and by what a training loop can draw: fresh batches of any "
-        "size, fresh batches of one size, or batches in which each record comes about once an epoch. Noise over "
-        "Poisson's: median of the proved ratios over the settings that all schemes share, with the least and the "
+        "By relation, by Poisson's proved noise multiplier, and by what a training loop can draw: "
+        "fresh batches of any "
+        "size, fresh batches of one size, or batches in which each record comes about once an "
+        "epoch. Noise over "
+        "Poisson's: median of the proved ratios over the settings that all schemes share, with the "
+        "least and the "
         "greatest. Refuted: percent of settings in "
-        "which an attack exceeds the target with Poisson's noise. Loss: number of comparisons of the test loss with "
-        "Poisson's at the same target in which the scheme is shown to be better, worse, or no difference can be shown "
+        "which an attack exceeds the target with Poisson's noise. Loss: number of comparisons of "
+        "the test loss with "
+        "Poisson's at the same target in which the scheme is shown to be better, worse, or no "
+        "difference can be shown "
         "(Holm's procedure over the schemes of a task and target at 5 %)."
     )
     keys = ("adjacency", "regime", "batches", "sampler")
@@ -283,9 +392,16 @@ class When(Table):
     def rows(self, records: Records) -> list[Row]:
         lost = _told_apart(contests(self.needed(records, TRAINING)))
         found = shared(over_poisson(self.needed(records, NOISE)))
-        groups: dict[Any, pd.DataFrame] = dict(iter(found.groupby(["adjacency", "regime", "sampler"], sort=False)))
-        order = [(adjacency, size, sampler) for adjacency in found["adjacency"].unique() for size in REGIMES
-                 for names in BATCHES.values() for sampler in names]  # fmt: skip
+        groups: dict[Any, pd.DataFrame] = dict(
+            iter(found.groupby(["adjacency", "regime", "sampler"], sort=False))
+        )
+        order = [
+            (adjacency, size, sampler)
+            for adjacency in found["adjacency"].unique()
+            for size in REGIMES
+            for names in BATCHES.values()
+            for sampler in names
+        ]
         return [row for key in order if key in groups for row in _when(key, groups[key], lost)]
 
 
@@ -293,24 +409,49 @@ Lost = Mapping[tuple[object, str, str], Counter[str]]
 
 
 def _when(key: tuple[str, str, str], part: pd.DataFrame, lost: Lost) -> Iterator[Row]:
-    row: Row = {"adjacency": key[0], "regime": key[1], "batches": kind_of_batches(key[2]), "sampler": key[2],
-                "variant": "rigorous"}  # fmt: skip
+    row: Row = {
+        "adjacency": key[0],
+        "regime": key[1],
+        "batches": kind_of_batches(key[2]),
+        "sampler": key[2],
+        "variant": "rigorous",
+    }
     ratio, known = part["ratio"], part["lower"].notna()
-    yield {**row, "column": "noise_over_poisson", "value": ratio.median(), "lower": ratio.min(), "upper": ratio.max(),
-           "note": f"{len(part)} settings"}  # fmt: skip
+    yield {
+        **row,
+        "column": "noise_over_poisson",
+        "value": ratio.median(),
+        "lower": ratio.min(),
+        "upper": ratio.max(),
+        "note": f"{len(part)} settings",
+    }
     share = 100 * float((part["lower"] >= 1).mean())
-    yield {**row, "column": "refuted_percent", "value": share, "note": "" if known.all() else UNKNOWN}
+    yield {
+        **row,
+        "column": "refuted_percent",
+        "value": share,
+        "note": "" if known.all() else UNKNOWN,
+    }
     for name, count in lost.get(key, Counter()).items():
         yield {**row, "column": f"loss_{name}", "value": float(count)}
 
 
 def _told_apart(found: Iterator[Contest]) -> Lost:
-    """Count for each relation, regime and scheme the contests in which its loss is better, worse or not told apart."""
+    """Count for each relation, regime and scheme the contests in which its loss is better, worse or
+    not told apart."""
     counts: dict[tuple[object, str, str], Counter[str]] = {}
     for contest in found:
-        poisson = contest.frame.loc[contest.frame["sampler"] == REFERENCE, "noise_multiplier"].iloc[0]
+        poisson = contest.frame.loc[contest.frame["sampler"] == REFERENCE, "noise_multiplier"].iloc[
+            0
+        ]
         for name, sure in contest.apart.items():
             key = (contest.place["adjacency"], regime(float(poisson)), name)
             count = counts.setdefault(key, Counter({"better": 0, "worse": 0, "not_shown": 0}))
-            count["not_shown" if not sure else "better" if contest.difference(name).value < 0 else "worse"] += 1
+            count[
+                "not_shown"
+                if not sure
+                else "better"
+                if contest.difference(name).value < 0
+                else "worse"
+            ] += 1
     return counts

@@ -1,7 +1,9 @@
-"""What the tournament trains: the data and the model of each task, and the parts that records are split into.
+"""What the tournament trains: the data and the model of each task, and the parts that records are
+split into.
 
-Features are mapped to ranges that are public or assumed, and rows clipped to norm 1 one by one: no statistic of the
-records is used.  The files of Adult and Song are prepared with such statistics (maxima; a centre), taken as public.
+Features are mapped to ranges that are public or assumed, and rows clipped to norm 1 one by one: no
+statistic of the records is used. The files of Adult and Song are prepared with such statistics
+(maxima; a centre), taken as public.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ _COVER = (0.365, 0.488, 0.061, 0.005, 0.016, 0.030, 0.035)
 class Records:
     """All records of a task, of every part."""
 
-    x: np.ndarray  # shape (N, d), float64 or float32; rows of norm at most 1 behind a column of ones, if there is one
+    # shape (N, d), float64 or float32; rows of norm at most 1 behind a column of ones, if there is
+    # one
+    x: np.ndarray
     y: np.ndarray  # shape (N,)
     label: str  # "real", "synthetic", "subsample" or "simulated"
 
@@ -54,7 +58,8 @@ class Task:
     n_test: int
     records: str  # name of its data, which tasks may share; seeds then split them alike
     source: str = ""  # prepared data set that is read, "" for bundled or simulated data
-    least_chance: float = 1.0  # of a record in importance sampling, relative to the longest possible one
+    # of a record in importance sampling, relative to the longest possible one
+    least_chance: float = 1.0
 
     @property
     def n_parameters(self) -> int:
@@ -66,12 +71,15 @@ class Task:
         return not isinstance(self.model, (Linear, KMeans))
 
     def chances(self, x: np.ndarray) -> np.ndarray:
-        """Return with which chance importance sampling keeps each row of a Poisson sample, shape (N,).
+        """Return with which chance importance sampling keeps each row of a Poisson sample, shape
+        (N,).
 
-        a + (1 - a) |x|^2 with the least chance a, a function of the row alone; 1 for a task that has no use for it, as
-        the rows of most have norms near 1.
+        a + (1 - a) |x|^2 with the least chance a, a function of the row alone; 1 for a task that
+        has no use for it, as the rows of most have norms near 1.
         """
-        return self.least_chance + (1 - self.least_chance) * np.minimum(1.0, np.einsum("ij,ij->i", x, x))
+        return self.least_chance + (1 - self.least_chance) * np.minimum(
+            1.0, np.einsum("ij,ij->i", x, x)
+        )
 
 
 def _real(records: str, model: Model, n: int, n_validation: int, n_test: int) -> Task:
@@ -102,13 +110,17 @@ TASKS = {
 
 
 def load(task: Task, data: Mapping[str, Path], streams: Streams) -> Records:
-    """Return the records of `task`; simulated ones are the same for every seed and experiment of a configuration."""
+    """Return the records of `task`; simulated ones are the same for every seed and experiment of a
+    configuration."""
     if task.records in SIMULATED:
         rng = _shared(streams).data({"dataset": task.records, "part": "records"}, 0)
         return Records(*SIMULATED[task.records](_total(task), rng), "simulated")
     if task.records == "adult":
         table = adult.load(data[task.source])
-        x, y = np.concatenate([table.X_train, table.X_test]), np.concatenate([table.y_train, table.y_test])
+        x, y = (
+            np.concatenate([table.X_train, table.X_test]),
+            np.concatenate([table.y_train, table.y_test]),
+        )
         return Records(_rows(x), y, table.label)
     if task.records == "ijcnn1":
         x, y, label = ijcnn1.load(data[task.source])
@@ -120,7 +132,8 @@ def load(task: Task, data: Mapping[str, Path], streams: Streams) -> Records:
 
 
 def split(task: Task, total: int, seed: int, streams: Streams) -> Parts:
-    """Return the parts of `total` records: a test part by a stream of its own, the others from the rest by the seed."""
+    """Return the parts of `total` records: a test part by a stream of its own, the others from the
+    rest by the seed."""
     own = _shared(streams)
     order = own.data({"dataset": task.records, "part": "test"}, 0).permutation(total)
     test, rest = np.sort(order[: task.n_test]), np.sort(order[task.n_test :])
@@ -129,12 +142,14 @@ def split(task: Task, total: int, seed: int, streams: Streams) -> Parts:
 
 
 def _shared(streams: Streams) -> Streams:
-    """Streams that all experiments of the tournament have in common: tuning never sees a record of the test."""
+    """Streams that all experiments of the tournament have in common: tuning never sees a record of
+    the test."""
     return replace(streams, experiment=PAPER.key)
 
 
 def _total(task: Task) -> int:
-    """Records of a simulation: so many more than one seed needs that seeds differ, but for the largest."""
+    """Records of a simulation: so many more than one seed needs that seeds differ, but for the
+    largest."""
     needed = task.n + task.n_validation
     return task.n_test + needed * (2 if needed < MILLION else 1)
 
@@ -162,7 +177,8 @@ def _linear(total: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarra
 
 
 def _cover(total: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Features and classes as Covertype has them: 10 measurements, one of 4 areas, one of 40 soils, 7 unequal classes.
+    """Features and classes as Covertype has them: 10 measurements, one of 4 areas, one of 40 soils,
+    7 unequal classes.
 
     Each class consists of three kinds, so that its bounds are no planes.
     """
@@ -181,7 +197,8 @@ def _chosen(chances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _mixture(total: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Eight clusters in ten dimensions, with sizes that fall like 1 / j and norms that differ; no column of ones."""
+    """Eight clusters in ten dimensions, with sizes that fall like 1 / j and norms that differ; no
+    column of ones."""
     sizes = 1 / np.arange(1, 9)
     centres = rng.standard_normal((8, 10))
     centres *= (rng.uniform(0.2, 0.9, 8) / np.linalg.norm(centres, axis=1))[:, None]
@@ -190,7 +207,8 @@ def _mixture(total: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarr
 
 
 def _million(total: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Normal directions in single precision and a logistic response, made some rows at a time; no column of ones."""
+    """Normal directions in single precision and a logistic response, made some rows at a time; no
+    column of ones."""
     slopes = 10 * rng.standard_normal(WIDE) / np.sqrt(np.arange(1, WIDE + 1))
     x, y = np.empty((total, WIDE), dtype=np.float32), np.empty(total, dtype=np.int8)
     for start in range(0, total, _AT_ONCE):
@@ -201,5 +219,8 @@ def _million(total: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarr
 
 
 SIMULATED: dict[str, Callable[[int, np.random.Generator], tuple[np.ndarray, np.ndarray]]] = {
-    "linear": _linear, "cover": _cover, "mixture": _mixture, "million": _million,
-}  # fmt: skip
+    "linear": _linear,
+    "cover": _cover,
+    "mixture": _mixture,
+    "million": _million,
+}

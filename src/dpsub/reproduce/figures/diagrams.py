@@ -17,7 +17,8 @@ FILLS = ("#F2F2F2", "#DCEAF5", "#FBE5D5", "#E3F1E8")  # original data, then one 
 
 @dataclass(frozen=True)
 class Box:
-    """A data set, drawn as a box with its size; `level` is the number of sampling steps behind it."""
+    """A data set, drawn as a box with its size; `level` is the number of sampling steps behind
+    it."""
 
     x: float
     y: float
@@ -42,7 +43,11 @@ def draw_box(axes: Axes, box: Box) -> None:
     from matplotlib.patches import FancyBboxPatch
 
     corner = (box.x - box.width / 2, box.y - box.height / 2)
-    form: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=0.012", "edgecolor": EDGE, "linewidth": 0.8}
+    form: dict[str, Any] = {
+        "boxstyle": "round,pad=0,rounding_size=0.012",
+        "edgecolor": EDGE,
+        "linewidth": 0.8,
+    }
     fill = FILLS[min(box.level, len(FILLS) - 1)]
     axes.add_patch(FancyBboxPatch(corner, box.width, box.height, facecolor=fill, **form))
     axes.text(box.x, box.y, box.text, ha="center", va="center", fontsize=8)
@@ -50,7 +55,13 @@ def draw_box(axes: Axes, box: Box) -> None:
 
 def arrow(axes: Axes, start: Box, end: Box) -> None:
     """Draw an arrow from the right side of one box to the left side of another."""
-    _line(axes, (start.x + start.width / 2, start.y), (end.x - end.width / 2, end.y), shrinkA=1, shrinkB=1)
+    _line(
+        axes,
+        (start.x + start.width / 2, start.y),
+        (end.x - end.width / 2, end.y),
+        shrinkA=1,
+        shrinkB=1,
+    )
 
 
 def arc(axes: Axes, start: tuple[float, float], end: tuple[float, float], *, bend: float) -> None:
@@ -61,7 +72,11 @@ def arc(axes: Axes, start: tuple[float, float], end: tuple[float, float], *, ben
 def _line(axes: Axes, start: tuple[float, float], end: tuple[float, float], **form: Any) -> None:
     from matplotlib.patches import FancyArrowPatch
 
-    axes.add_patch(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=7, linewidth=0.8, color=EDGE, **form))
+    axes.add_patch(
+        FancyArrowPatch(
+            start, end, arrowstyle="-|>", mutation_scale=7, linewidth=0.8, color=EDGE, **form
+        )
+    )
 
 
 def dots(axes: Axes, x: float, y: float, text: str = "⋮") -> None:

@@ -1,7 +1,8 @@
-"""Figures as lists of panels and panels as lists of layers: the shapes that most figures of the papers have.
+"""Figures as lists of panels and panels as lists of layers: the shapes that most figures of the
+papers have.
 
-A layer is any function that draws on the axes it gets; `curves`, `line`, `level` and `remark` make the usual ones. What
-they cannot draw is a plain function in its place.
+A layer is any function that draws on the axes it gets; `curves`, `line`, `level` and `remark` make
+the usual ones. What they cannot draw is a plain function in its place.
 """
 
 from __future__ import annotations
@@ -28,22 +29,36 @@ MARKS = 8
 """Markers on a curve of many points; those of curves on each other stand at different places."""
 
 
-def curves(frame: pd.DataFrame, x: str, y: str, *, by: str | Sequence[str] = "sampler", styles: Styles = sampler_style,
-           band: tuple[str, str] | None = None, bars: tuple[str, str] | None = None, nested: float = 0.0,
-           **changes: Any) -> Layer:  # fmt: skip
-    """Return the layer of one curve a key, sorted by `x`, or of points where the line style is "none".
+def curves(
+    frame: pd.DataFrame,
+    x: str,
+    y: str,
+    *,
+    by: str | Sequence[str] = "sampler",
+    styles: Styles = sampler_style,
+    band: tuple[str, str] | None = None,
+    bars: tuple[str, str] | None = None,
+    nested: float = 0.0,
+    **changes: Any,
+) -> Layer:
+    """Return the layer of one curve a key, sorted by `x`, or of points where the line style is
+    "none".
 
-    `by` names the columns that tell the curves apart; the key is a value, or a tuple of values. `styles` gives for a
-    key arguments of ``Axes.plot``: a mapping also says which keys are drawn, and their order, a callable takes all in
-    order of appearance; `changes` replace the style of every curve (``label="_"`` keeps them out of the legend). `band`
-    and `bars` are columns of the lower and upper ends of a filled band, or of vertical bars; ends that are NaN are not
-    drawn. Lines and markers of each curve are `nested` points wider than those of the next, drawn on top of it: where
-    curves coincide, all of them are seen, and none is moved from its place. `markevery` counts points or, below 1, is a
-    share of the diagonal of the axes; markers of different curves are staggered.
+    `by` names the columns that tell the curves apart; the key is a value, or a tuple of values.
+    `styles` gives for a key arguments of ``Axes.plot``: a mapping also says which keys are drawn,
+    and their order, a callable takes all in order of appearance; `changes` replace the style of
+    every curve (``label="_"`` keeps them out of the legend). `band` and `bars` are columns of the
+    lower and upper ends of a filled band, or of vertical bars; ends that are NaN are not drawn.
+    Lines and markers of each curve are `nested` points wider than those of the next, drawn on top
+    of it: where curves coincide, all of them are seen, and none is moved from its place.
+    `markevery` counts points or, below 1, is a share of the diagonal of the axes; markers of
+    different curves are staggered.
     """
     columns = [by] if isinstance(by, str) else list(by)
-    parts = {key[0] if len(key) == 1 else key: part.sort_values(x, kind="stable")
-             for key, part in frame.groupby(columns, sort=False, dropna=False)}  # fmt: skip
+    parts = {
+        key[0] if len(key) == 1 else key: part.sort_values(x, kind="stable")
+        for key, part in frame.groupby(columns, sort=False, dropna=False)
+    }
     looks = {key: styles(key) for key in parts} if callable(styles) else styles
     shown = [key for key in looks if key in parts]
 
@@ -57,13 +72,29 @@ def curves(frame: pd.DataFrame, x: str, y: str, *, by: str | Sequence[str] = "sa
             if isinstance(every, int | float):
                 style["markevery"] = (type(every)(place * every / len(shown)), every)
             (drawn,) = axes.plot(part[x], part[y], **style)
-            drawn.set(linewidth=drawn.get_linewidth() + wider, markersize=drawn.get_markersize() + wider)
+            drawn.set(
+                linewidth=drawn.get_linewidth() + wider, markersize=drawn.get_markersize() + wider
+            )
             if band and np.isfinite(part[list(band)].to_numpy(float)).any():
-                axes.fill_between(part[x], part[band[0]], part[band[1]], color=style["color"], alpha=0.2, linewidth=0)
+                axes.fill_between(
+                    part[x],
+                    part[band[0]],
+                    part[band[1]],
+                    color=style["color"],
+                    alpha=0.2,
+                    linewidth=0,
+                )
             if bars:
                 ends = [part[y] - part[bars[0]], part[bars[1]] - part[y]]
-                axes.errorbar(part[x], part[y], yerr=ends, fmt="none", ecolor=style["color"], elinewidth=0.8 + wider,
-                              capsize=rcParams["errorbar.capsize"] + wider)  # fmt: skip
+                axes.errorbar(
+                    part[x],
+                    part[y],
+                    yerr=ends,
+                    fmt="none",
+                    ecolor=style["color"],
+                    elinewidth=0.8 + wider,
+                    capsize=rcParams["errorbar.capsize"] + wider,
+                )
 
     return draw
 
@@ -84,7 +115,9 @@ def remark(text: str, place: str = "upper right") -> Layer:
     def draw(axes: Axes) -> None:
         from matplotlib.offsetbox import AnchoredText
 
-        box = AnchoredText(text, loc=place, prop={"size": 6.5, "color": "#404040"}, pad=0.1, borderpad=0.4)
+        box = AnchoredText(
+            text, loc=place, prop={"size": 6.5, "color": "#404040"}, pad=0.1, borderpad=0.4
+        )
         box.patch.set(edgecolor="none", alpha=0.8)
         axes.add_artist(box)
 
@@ -106,20 +139,30 @@ class Panel:
     """Written above its upper left corner; nothing, and no letter, if empty."""
     layers: Sequence[Layer]
     axes: Mapping[str, Any] = field(default_factory=dict)
-    """Arguments of ``Axes.set``: `xlabel`, `ylim`, `yscale`, ...; before those that all panels have."""
+    """Arguments of ``Axes.set``: `xlabel`, `ylim`, `yscale`, ...; before those that all panels
+    have."""
     legend: str = ""
     """Place of a legend of its own ("upper right"); otherwise all panels share one."""
 
 
-def draw_panels(panels: Iterable[Panel | None], *, columns: int = 3, width: float = 7.0, height: float = 2.3,
-                letters: bool = True, labels: Iterable[str] = (), grid: Mapping[str, Any] | None = None,
-                **axes: Any) -> Figure:  # fmt: skip
+def draw_panels(
+    panels: Iterable[Panel | None],
+    *,
+    columns: int = 3,
+    width: float = 7.0,
+    height: float = 2.3,
+    letters: bool = True,
+    labels: Iterable[str] = (),
+    grid: Mapping[str, Any] | None = None,
+    **axes: Any,
+) -> Figure:
     """Return a figure of panels, row by row, with one legend: in the first empty place, or below.
 
-    A panel None leaves a place empty; `width` is of the figure, `height` of a row of panels (inches), to which a legend
-    below is added; `labels` of the data are printed if neither real nor simulated. `grid` has arguments of
-    ``Figure.subplots`` (`sharex`, `sharey`, `height_ratios`, `subplot_kw`; along a shared axis only the outer panels
-    name it), `axes` those of ``Axes.set`` for all. Logarithmic axes have labels at 1, 2 and 5 where these have room.
+    A panel None leaves a place empty; `width` is of the figure, `height` of a row of panels
+    (inches), to which a legend below is added; `labels` of the data are printed if neither real nor
+    simulated. `grid` has arguments of ``Figure.subplots`` (`sharex`, `sharey`, `height_ratios`,
+    `subplot_kw`; along a shared axis only the outer panels name it), `axes` those of ``Axes.set``
+    for all. Logarithmic axes have labels at 1, 2 and 5 where these have room.
     """
     wanted, options = list(panels), dict(grid or {})
     columns = min(columns, len(wanted))
@@ -153,7 +196,9 @@ def draw_panels(panels: Iterable[Panel | None], *, columns: int = 3, width: floa
         _logarithmic_ticks(spot)
         _whole_at_the_edge(spot)
     if not any(panel.legend for panel in wanted if panel):
-        _shared_legend(figure, [spot for panel, spot in zip(wanted, places.flat, strict=True) if panel is None])
+        _shared_legend(
+            figure, [spot for panel, spot in zip(wanted, places.flat, strict=True) if panel is None]
+        )
     return finish(figure, labels)
 
 
@@ -198,7 +243,9 @@ def _logarithmic_ticks(axes: Axes) -> None:
                 axis.set_minor_locator(NullLocator())
         shown = [tick for tick in axis.get_majorticklocs() if low <= tick <= high]
         short = not shown or (min(shown) >= 1e-3 and max(shown) <= 1e4)
-        axis.set_major_formatter("{x:g}" if short else LogFormatterSciNotation(minor_thresholds=(math.inf, math.inf)))
+        axis.set_major_formatter(
+            "{x:g}" if short else LogFormatterSciNotation(minor_thresholds=(math.inf, math.inf))
+        )
 
 
 def _whole_at_the_edge(axes: Axes) -> None:
@@ -206,5 +253,8 @@ def _whole_at_the_edge(axes: Axes) -> None:
     limits = [sorted(axes.get_xlim()), sorted(axes.get_ylim())]
     for curve in axes.get_lines():
         values = [np.asarray(part, float) for part in curve.get_data(orig=False)]
-        if not any(((part < low) | (part > high)).any() for part, (low, high) in zip(values, limits, strict=True)):
+        if not any(
+            ((part < low) | (part > high)).any()
+            for part, (low, high) in zip(values, limits, strict=True)
+        ):
             curve.set(clip_on=False, in_layout=False)

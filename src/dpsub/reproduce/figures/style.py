@@ -40,8 +40,11 @@ def styled() -> Iterator[None]:
         yield
 
 
-def new(rows: int, columns: int, *, width: float, height: float, **options: Any) -> tuple[Figure, np.ndarray]:
-    """Return an empty figure in the house style and its axes, shape (rows, columns); sizes in inches."""
+def new(
+    rows: int, columns: int, *, width: float, height: float, **options: Any
+) -> tuple[Figure, np.ndarray]:
+    """Return an empty figure in the house style and its axes, shape (rows, columns); sizes in
+    inches."""
     from matplotlib.figure import Figure
 
     with styled():
@@ -51,14 +54,20 @@ def new(rows: int, columns: int, *, width: float, height: float, **options: Any)
 
 
 def sampler_style(sampler: str) -> dict[str, Any]:
-    """Return label, colour, marker and dashes of a sampler, schedule or scheme as keyword arguments of ``Axes.plot``.
+    """Return label, colour, marker and dashes of a sampler, schedule or scheme as keyword arguments
+    of ``Axes.plot``.
 
     Curves that lie on each other stay visible by their dashes.
     """
     if sampler in LOOKS:
         return {"label": LABELS[sampler], **LOOKS[sampler]}
     kind = kind_of(sampler)
-    return {"label": kind.label, "color": kind.colour, "marker": kind.marker, "linestyle": kind.line_style}
+    return {
+        "label": kind.label,
+        "color": kind.colour,
+        "marker": kind.marker,
+        "linestyle": kind.line_style,
+    }
 
 
 def axis(axes: Axes, *, x: str, y: str, xlim: Any = None, ylim: Any = None) -> None:
@@ -71,10 +80,19 @@ def axis(axes: Axes, *, x: str, y: str, xlim: Any = None, ylim: Any = None) -> N
 
 
 def panel_letter(axes: Axes, text: str) -> None:
-    """Write what a panel shows above its upper left corner; a box in three dimensions leaves that corner empty."""
+    """Write what a panel shows above its upper left corner; a box in three dimensions leaves that
+    corner empty."""
     height = 0.9 if axes.name == "3d" else 1.0
-    axes.annotate(text, (0, height), xycoords="axes fraction", xytext=(0, 4), textcoords="offset points",
-                  fontsize=8, ha="left", va="bottom")  # fmt: skip
+    axes.annotate(
+        text,
+        (0, height),
+        xycoords="axes fraction",
+        xytext=(0, 4),
+        textcoords="offset points",
+        fontsize=8,
+        ha="left",
+        va="bottom",
+    )
 
 
 def finish(figure: Figure, data_labels: Iterable[str] = ()) -> Figure:
@@ -85,14 +103,24 @@ def finish(figure: Figure, data_labels: Iterable[str] = ()) -> Figure:
     if odd:
         figure.set_layout_engine("constrained", rect=(0, 0, 1, 1 - 0.2 / figure.get_figheight()))
         corner = figure.transFigure + ScaledTranslation(-4 / 72, -4 / 72, figure.dpi_scale_trans)
-        figure.text(1, 1, f"{', '.join(odd)} data", transform=corner, ha="right", va="top", fontsize=8,
-                    color="#B00020", weight="bold",
-                    bbox={"facecolor": "white", "edgecolor": "#B00020", "pad": 2})  # fmt: skip
+        figure.text(
+            1,
+            1,
+            f"{', '.join(odd)} data",
+            transform=corner,
+            ha="right",
+            va="top",
+            fontsize=8,
+            color="#B00020",
+            weight="bold",
+            bbox={"facecolor": "white", "edgecolor": "#B00020", "pad": 2},
+        )
     return figure
 
 
 def figure_bytes(figure: Figure, form: str) -> bytes:
-    """Return the file content of `figure` as "pdf" or "png": the same whenever and wherever it is written."""
+    """Return the file content of `figure` as "pdf" or "png": the same whenever and wherever it is
+    written."""
     buffer = io.BytesIO()
     with styled():
         figure.savefig(buffer, format=form, metadata=_METADATA[form])

@@ -27,18 +27,19 @@ _FROM_A_PAPER = "](../../../../docs/"  # how a paper's folder sees the pages of 
 _INTRODUCTION = """\
 # Deviations and errata
 
-<!-- made by workflow/scripts/renew_pages.py from errata.md, cited.csv, printed numbers and verdicts of the papers -->
+<!-- made by workflow/scripts/renew_pages.py from errata.md, cited.csv and verdicts -->
 
-Where the papers, their tables and their statements contradict themselves or what we compute: one entry an erratum,
-each with the claim, the evidence, the corrected value, what follows from it, and the command that shows it. The
-identifiers stand in `results/comparison.csv` and in the report (`results/report/index.html`), which lists the compared
-cells of each entry.
+Where the papers, their tables and their statements contradict themselves or what we compute:
+one entry an erratum, each with the claim, the evidence, the corrected value, what follows from it,
+and the command that shows it. The identifiers stand in `results/comparison.csv` and in the report
+(`results/report/index.html`), which lists the compared cells of each entry.
 """
 
 
 @dataclass(frozen=True)
 class Erratum:
-    """One entry: identifier ("BL5"), title, text in Markdown without links to pages, and the commands that show it."""
+    """One entry: identifier ("BL5"), title, text in Markdown without links to pages, and the
+    commands that show it."""
 
     name: str
     title: str
@@ -52,19 +53,25 @@ class Erratum:
 def read(paths: Iterable[Path]) -> list[Erratum]:
     """Return the errata of some papers in the order of their files.
 
-    An entry is a heading of level 3 such as "### BL5. Title"; the heading of level 1 names its chapter. Its commands
-    are those of its item "**Command.**". Where it has none, the first `pytest` command in its file, which ends in the
-    test of one erratum (`-k e03`, `-k bl5_`), is written for it in the same way.
+    An entry is a heading of level 3 such as "### BL5. Title"; the heading of level 1 names its
+    chapter. Its commands are those of its item "**Command.**". Where it has none, the first
+    `pytest` command in its file, which ends in the test of one erratum (`-k e03`, `-k bl5_`), is
+    written for it in the same way.
     """
     found: dict[str, Erratum] = {}
     for path in paths:
         try:
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:
-            raise DataError(f"the report needs the errata of each paper, got no {path}; restore it") from None
+            raise DataError(
+                f"the report needs the errata of each paper, got no {path}; restore it"
+            ) from None
         for one in _entries(text, path.parent.name):
             if one.name in found:
-                raise DataError(f"each erratum must stand once, got {one.name} twice, at last in {path}; remove one")
+                raise DataError(
+                    f"each erratum must stand once, got {one.name} twice, at last in "
+                    f"{path}; remove one"
+                )
             found[one.name] = one
     return list(found.values())
 
@@ -79,33 +86,49 @@ def _entries(text: str, paper: str) -> Iterator[Erratum]:
             width = len(example[3]) if example[3].startswith("0") else 1
             commands.append(f"{example[1]}{letters.lower()}{number.zfill(width)}{example[4]}")
         chapter = before.partition("# ")[2].partition("\n")[0]
-        yield Erratum(letters + number, title, _LINK.sub(r"\1", body), chapter, tuple(commands), paper)
+        yield Erratum(
+            letters + number, title, _LINK.sub(r"\1", body), chapter, tuple(commands), paper
+        )
 
 
 def filled_from_kept(paper: Paper) -> Callable[[str], str]:
-    """Return what fills the placeholders in the errata of a paper with the cells that are kept of a run."""
+    """Return what fills the placeholders in the errata of a paper with the cells that are kept of a
+    run."""
     return Prose(paper, kept_of(paper) or Tables({})).filled
 
 
 def document(files: Sequence[Path], verdicts: pd.DataFrame) -> str:
-    """Return the document of errata, docs/deviations.md: an introduction, a table a paper, and a chapter a paper.
+    """Return the document of errata, docs/deviations.md: an introduction, a table a paper, and a
+    chapter a paper.
 
-    It is made of the papers' errata, filled in with the cells that are kept of a run, of printed numbers, and of
-    expected verdicts, as `read_expected` returns them.
+    It is made of the papers' errata, filled in with the cells that are kept of a run, of printed
+    numbers, and of expected verdicts, as `read_expected` returns them.
     """
     listed = read(files)
     about = _verdicts_by_erratum(verdicts, {one.name for one in listed})
     lines = [_INTRODUCTION]
     for chapter in dict.fromkeys(one.chapter for one in listed):
-        lines += [f"**{chapter}**\n", "| erratum | about | printed numbers and statements |", "| --- | --- | --- |"]
+        lines += [
+            f"**{chapter}**\n",
+            "| erratum | about | printed numbers and statements |",
+            "| --- | --- | --- |",
+        ]
         for one in listed:
             if one.chapter == chapter:
                 title, place = one.title.replace("|", "\\|"), anchor(f"{one.name}. {one.title}")
-                lines.append(f"| [{one.name}](#{place}) | {title} | {_counted(about.get(one.name, Counter()))} |")
+                lines.append(
+                    f"| [{one.name}](#{place}) | {title} | "
+                    f"{_counted(about.get(one.name, Counter()))} |"
+                )
         lines.append("")
-    chapters = [filled_from_kept(papers()[path.parent.name])(path.read_text(encoding="utf-8")) for path in files]
+    chapters = [
+        filled_from_kept(papers()[path.parent.name])(path.read_text(encoding="utf-8"))
+        for path in files
+    ]
     chapters = [text.replace(_FROM_A_PAPER, "](") for text in chapters]
-    return "\n".join([*lines, *(re.sub(r"^(#+ )", r"#\1", text, flags=re.MULTILINE) for text in chapters)])
+    return "\n".join(
+        [*lines, *(re.sub(r"^(#+ )", r"#\1", text, flags=re.MULTILINE) for text in chapters)]
+    )
 
 
 def _verdicts_by_erratum(verdicts: pd.DataFrame, known: set[str]) -> dict[str, Counter[str]]:
@@ -118,7 +141,10 @@ def _verdicts_by_erratum(verdicts: pd.DataFrame, known: set[str]) -> dict[str, C
         for *cell, names in table[[*CELL, "erratum"]].itertuples(index=False, name=None):
             for one in names.split():
                 if one not in known:
-                    raise DataError(f"an erratum of {name}.csv must have an entry in errata.md, got none for {one}")
+                    raise DataError(
+                        f"an erratum of {name}.csv must have an entry in errata.md, "
+                        f"got none for {one}"
+                    )
                 found.setdefault(one, Counter())[judged[tuple(cell)]] += 1
     return found
 
@@ -130,4 +156,7 @@ def anchor(heading: str) -> str:
 
 def _counted(verdicts: Counter[str]) -> str:
     order = [name for name in dict.fromkeys([*MEANINGS, *sorted(verdicts)]) if verdicts[name]]
-    return ", ".join(f"{verdicts[name]} {escape_markdown(name.replace('_', ' '))}" for name in order) or "none"
+    return (
+        ", ".join(f"{verdicts[name]} {escape_markdown(name.replace('_', ' '))}" for name in order)
+        or "none"
+    )

@@ -1,4 +1,5 @@
-"""What a reader should know first of a paper: its worst finding and its best confirmation, each one line."""
+"""What a reader should know first of a paper: its worst finding and its best confirmation, each one
+line."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ class Headline:
 
 
 def picture(finding: Headline) -> dict[str, Any]:
-    """Return what a template needs to draw the pairs of a finding: a line a pair, places in percent of the axis.
+    """Return what a template needs to draw the pairs of a finding: a line a pair, places in percent
+    of the axis.
 
     The axis is logarithmic where all numbers are positive and span more than a factor of 30.
     """
@@ -39,8 +41,12 @@ def picture(finding: Headline) -> dict[str, Any]:
     logarithmic = low > 0 and high > 30 * low
     locator = LogLocator(numticks=5) if logarithmic else MaxNLocator(4)
     around = [float(tick) for tick in locator.tick_values(low, high)]
-    ticks = [tick for tick, after in zip(around, [*around[1:], math.inf], strict=True) if after > low]
-    ticks = [tick for tick, before in zip(ticks, [-math.inf, *ticks[:-1]], strict=True) if before < high]
+    ticks = [
+        tick for tick, after in zip(around, [*around[1:], math.inf], strict=True) if after > low
+    ]
+    ticks = [
+        tick for tick, before in zip(ticks, [-math.inf, *ticks[:-1]], strict=True) if before < high
+    ]
     scale = math.log if logarithmic else float
     first, last = scale(ticks[0]), scale(ticks[-1])
 
@@ -53,5 +59,8 @@ def picture(finding: Headline) -> dict[str, Any]:
     return {
         "words": finding.words,
         "ticks": [(place(tick), written(tick)) for tick in ticks],
-        "rows": [(label, place(claimed), place(found)) for label, (claimed, found) in finding.shown.items()],
+        "rows": [
+            (label, place(claimed), place(found))
+            for label, (claimed, found) in finding.shown.items()
+        ],
     }

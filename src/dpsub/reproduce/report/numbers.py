@@ -1,5 +1,5 @@
-"""Every printed number as one line: ours next to it in every variant, the verdict, what it can be filtered by, and its
-address in the page: #must/table8/sampler=wor/accuracy."""
+"""Every printed number as one line: ours next to it in every variant, the verdict, what it can be
+filtered by, and its address in the page: #must/table8/sampler=wor/accuracy."""
 
 from __future__ import annotations
 
@@ -19,21 +19,41 @@ from dpsub.reproduce import artefacts, published
 from dpsub.reproduce.artefact import Artefact, annotated, printed_rows
 from dpsub.reproduce.digits import written
 from dpsub.reproduce.labels import display, in_symbols
-from dpsub.reproduce.layout import PRINTED, YES_OR_NO, Block, Cell, blocks, mark, number, shown, stand_ins
+from dpsub.reproduce.layout import (
+    PRINTED,
+    YES_OR_NO,
+    Block,
+    Cell,
+    blocks,
+    mark,
+    number,
+    shown,
+    stand_ins,
+)
 from dpsub.reproduce.published import STATEMENTS, row_texts
-from dpsub.reproduce.verdicts import CELL, NOT_COMPARED, VARIANTS, overall, overall_by_cell, stand_in
+from dpsub.reproduce.verdicts import (
+    CELL,
+    NOT_COMPARED,
+    VARIANTS,
+    overall,
+    overall_by_cell,
+    stand_in,
+)
 
 MEANINGS = {
     "reproduced": "our number rounds to the printed one",
     "within_error": "as close as Monte Carlo error and rounding allow",
     "holds": "the statement is true of our numbers",
-    "proved": "a statement about privacy that certified upper ends give, in every case that it is put to",
+    "proved": "a statement about privacy that certified upper ends give, in every case that it is "
+    "put to",
     "reproduced_as_done": "only what was done, not what is stated, gives the printed number",
     "within_error_as_done": "as close as error allows, but only as done",
     "differs": "our number is another one",
     "fails": "the statement is not true of our numbers",
-    "refuted": "a statement about privacy that an attack contradicts, whatever the paper's formula gives",
-    "open": "a statement about privacy that the paper's formula gives, and that is neither proved nor refuted",
+    "refuted": "a statement about privacy that an attack contradicts, whatever the paper's formula "
+    "gives",
+    "open": "a statement about privacy that the paper's formula gives, and that is neither proved "
+    "nor refuted",
     "reported": "clock times, shown and not judged",
     "used": "a setting of the paper, used here",
     "not_compared": "no comparable number in this run",
@@ -42,33 +62,53 @@ MEANINGS = {
 }
 CHECKS = {
     "exact": ("computed number", "does our value round into the printed one's half-unit interval?"),
-    "monte_carlo": ("computed number with Monte Carlo error", "do the two agree within both errors and the rounding?"),
-    "extreme": ("computed extreme of draws", "does the printed one lie in the interval that the exact law gives?"),
-    "real_data": ("computed number on data", "do the two agree within the error over our seeds, on the real data?"),
+    "monte_carlo": (
+        "computed number with Monte Carlo error",
+        "do the two agree within both errors and the rounding?",
+    ),
+    "extreme": (
+        "computed extreme of draws",
+        "does the printed one lie in the interval that the exact law gives?",
+    ),
+    "real_data": (
+        "computed number on data",
+        "do the two agree within the error over our seeds, on the real data?",
+    ),
     "claim": ("statement", "is a predicate, which stands in code, true of our numbers?"),
-    "privacy": ("statement about privacy", "is it proved, or does an attack refute it, whatever the formula gives?"),
+    "privacy": (
+        "statement about privacy",
+        "is it proved, or does an attack refute it, whatever the formula gives?",
+    ),
     "setting": ("setting", "what the paper fixed, compared with the configuration of this run"),
     "timing": ("clock time", "shown side by side, never judged"),
-    "structure": ("structure only", "a figure without printed numbers: are the named properties there?"),
+    "structure": (
+        "structure only",
+        "a figure without printed numbers: are the named properties there?",
+    ),
 }
 """What is done with a printed number of each kind: its name, and the question that is asked."""
 
 
 def address(paper: str, artefact: str, row: str, column: str) -> str:
-    """Return the address of one cell, without the sign #; safe as an attribute and as a link whatever the names are.
+    """Return the address of one cell, without the sign #; safe as an attribute and as a link
+    whatever the names are.
 
     `row` is as `dpsub.reproduce.published.row_texts` writes it.
     """
-    return "/".join(quote(part, safe="=.,:()+*'") for part in (paper, artefact, *row.split("; "), column))
+    return "/".join(
+        quote(part, safe="=.,:()+*'") for part in (paper, artefact, *row.split("; "), column)
+    )
 
 
 def filtered(**chosen: str) -> str:
-    """Return the address of the list of printed numbers, reduced to those that have these properties."""
+    """Return the address of the list of printed numbers, reduced to those that have these
+    properties."""
     return f"numbers.html#{urlencode(chosen)}"
 
 
 class Value(NamedTuple):
-    """One of our numbers as text, as a number to sort by, and what it is if it is a privacy number."""
+    """One of our numbers as text, as a number to sort by, and what it is if it is a privacy
+    number."""
 
     text: str
     order: str
@@ -114,14 +154,18 @@ def cell_verdicts(comparison: pd.DataFrame) -> pd.DataFrame:
     """Return one row a printed number: its key, overall verdict and erratum."""
     cells = comparison.drop_duplicates(list(CELL))[[*CELL, "erratum"]].reset_index(drop=True)
     # verdicts come in the order of the table, as the cells do
-    cells.insert(len(CELL), "verdict", pd.Series(list(overall_by_cell(comparison).values()), dtype=object))
+    cells.insert(
+        len(CELL), "verdict", pd.Series(list(overall_by_cell(comparison).values()), dtype=object)
+    )
     return cells
 
 
 def of_printed(papers: Iterable[str], judged: pd.DataFrame) -> dict[tuple[str, ...], str]:
-    """Return the verdict of each number and statement that papers print, in the order of their files.
+    """Return the verdict of each number and statement that papers print, in the order of their
+    files.
 
-    What has no verdict in `judged`, a comparison or expected verdicts, is not compared: its data cannot be obtained.
+    What has no verdict in `judged`, a comparison or expected verdicts, is not compared: its data
+    cannot be obtained.
     """
     by_cell, known = overall_by_cell(judged), set(artefacts.REGISTRY.names())
     found: dict[tuple[str, ...], str] = {}
@@ -137,17 +181,22 @@ def of_printed(papers: Iterable[str], judged: pd.DataFrame) -> dict[tuple[str, .
     return found
 
 
-def lines(comparison: pd.DataFrame, artefacts: Iterable[Artefact], data_labels: Mapping[str, str]) -> list[Line]:
+def lines(
+    comparison: pd.DataFrame, artefacts: Iterable[Artefact], data_labels: Mapping[str, str]
+) -> list[Line]:
     """Return the printed numbers of a comparison in its order.
 
-    The artefacts know what kind of privacy number each is; `data_labels` are the labels of the data behind them by
-    identifier, "simulated" where not given. A number from data that stand in for the paper's is left out.
+    The artefacts know what kind of privacy number each is; `data_labels` are the labels of the data
+    behind them by identifier, "simulated" where not given. A number from data that stand in for the
+    paper's is left out.
     """
     known = {artefact.identifier: artefact for artefact in artefacts}
     words = {(name, row): text for name, artefact in known.items() for row, text in _rows(artefact)}
     found = []
     for _, cell in comparison.groupby(list(CELL), sort=False):
-        judged = [{str(field): value for field, value in one.items()} for one in cell.to_dict("records")]
+        judged = [
+            {str(field): value for field, value in one.items()} for one in cell.to_dict("records")
+        ]
         first = judged[0]
         paper, name, row, column = (str(first[field]) for field in CELL)
         place = f"{paper}/{name}"
@@ -155,34 +204,59 @@ def lines(comparison: pd.DataFrame, artefacts: Iterable[Artefact], data_labels: 
         artefact = known.get(place) if first["kind"] != "setting" else None
         values = {one["variant"]: _value(one, artefact) for one in judged}
         verdict = overall({one["variant"]: one["verdict"] for one in judged})
-        notes = dict.fromkeys(part for one in judged for part in str(one["note"]).split("; ") if part)
+        notes = dict.fromkeys(
+            part for one in judged for part in str(one["note"]).split("; ") if part
+        )
         behind = next(filter(None, (stand_in(one["note"]) for one in judged)), "")
         known_data = data_labels.get(place, "simulated")
         order = pd.to_numeric(first["printed"], errors="coerce")
         kind = artefact.number_kind(column, PRINTED) if artefact else ""
-        found.append(Line(
-            place=place, cell=words.get((place, row), row), quantity=display("column", column, plain=True),
-            printed=Value(shown(first["printed"]), "" if math.isnan(order) else repr(float(order)), kind),
-            values={variant: values[variant] for variant in VARIANTS if variant in values and values[variant].text},
-            kind=first["kind"], errata=tuple(first["erratum"].split()), note=in_symbols("; ".join(notes)),
-            verdicts=(verdict, "shown") if any(one["verdict"] == "shown" for one in judged) else (verdict,),
-            anchor=address(paper, name, row, column),
-            data=behind or (known_data if known_data == "real" else "simulated"),
-        ))  # fmt: skip
+        found.append(
+            Line(
+                place=place,
+                cell=words.get((place, row), row),
+                quantity=display("column", column, plain=True),
+                printed=Value(
+                    shown(first["printed"]), "" if math.isnan(order) else repr(float(order)), kind
+                ),
+                values={
+                    variant: values[variant]
+                    for variant in VARIANTS
+                    if variant in values and values[variant].text
+                },
+                kind=first["kind"],
+                errata=tuple(first["erratum"].split()),
+                note=in_symbols("; ".join(notes)),
+                verdicts=(verdict, "shown")
+                if any(one["verdict"] == "shown" for one in judged)
+                else (verdict,),
+                anchor=address(paper, name, row, column),
+                data=behind or (known_data if known_data == "real" else "simulated"),
+            )
+        )
     return found
 
 
 def counts(found: Iterable[Line]) -> dict[str, int]:
-    """Return how many lines have each verdict, in the order of `MEANINGS`, without those that none has."""
+    """Return how many lines have each verdict, in the order of `MEANINGS`, without those that none
+    has."""
     every = Counter(line.verdict for line in found)
-    return {name: every[name] for name in dict.fromkeys([*MEANINGS, *sorted(every)]) if name in every}
+    return {
+        name: every[name] for name in dict.fromkeys([*MEANINGS, *sorted(every)]) if name in every
+    }
 
 
 def _rows(artefact: Artefact) -> Iterator[tuple[str, str]]:
-    """Yield the rows that the paper prints, each with the words in which its key fields are shown."""
+    """Yield the rows that the paper prints, each with the words in which its key fields are
+    shown."""
     keys = printed_rows(artefact)[list(artefact.keys)].drop_duplicates()
     for row, fields in zip(row_texts(keys, artefact.keys), keys.to_dict("records"), strict=True):
-        yield row, ", ".join(display(str(name), text, plain=True) for name, text in fields.items() if text)
+        yield (
+            row,
+            ", ".join(
+                display(str(name), text, plain=True) for name, text in fields.items() if text
+            ),
+        )
 
 
 def _value(row: Mapping[str, Any], artefact: Artefact | None) -> Value:
@@ -198,8 +272,8 @@ def _value(row: Mapping[str, Any], artefact: Artefact | None) -> Value:
 
 
 class Entry(NamedTuple):
-    """What stands at one place of a table: number or formula, the kind of privacy number it is, a key of `SIGNS` with
-    errata, and the address of its cell, given once a printed number."""
+    """What stands at one place of a table: number or formula, the kind of privacy number it is, a
+    key of `SIGNS` with errata, and the address of its cell, given once a printed number."""
 
     text: str
     kind: str
@@ -213,7 +287,10 @@ def blocks_of(artefact: Artefact, table: pd.DataFrame) -> list[Block]:
     anchored = set()
 
     def write(cell: Cell, source: str) -> Entry | None:
-        column, anchor = cell["column"], address(artefact.paper, artefact.name, cell["row"], cell["column"])
+        column, anchor = (
+            cell["column"],
+            address(artefact.paper, artefact.name, cell["row"], cell["column"]),
+        )
         if source != PRINTED:
             text = number(cell, source)
         elif column.endswith("_formula") and cell[PRINTED]:
@@ -222,10 +299,19 @@ def blocks_of(artefact: Artefact, table: pd.DataFrame) -> list[Block]:
             text = "" if stand_ins(cell) else shown(cell[PRINTED])
         if not text:
             return None
-        kind, found = "" if cell["verdict"] == "used" else artefact.number_kind(column, source), mark(cell, source)
+        kind, found = (
+            "" if cell["verdict"] == "used" else artefact.number_kind(column, source),
+            mark(cell, source),
+        )
         once = "" if anchor in anchored or not cell[PRINTED] else anchor
         anchored.add(anchor)
-        return Entry(text, kind, found, cell["erratum"].split() if found in ("differs", "as_done") else [], once)
+        return Entry(
+            text,
+            kind,
+            found,
+            cell["erratum"].split() if found in ("differs", "as_done") else [],
+            once,
+        )
 
     cells = annotated(artefact, table, printed_rows(artefact))
     return blocks(artefact.layout, cells, partial(display, plain=True), write)

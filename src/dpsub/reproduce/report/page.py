@@ -24,7 +24,8 @@ from dpsub.reproduce.report.paper import content, warnings
 from dpsub.reproduce.report.run import Run
 from dpsub.reproduce.verdicts import AGREEING, FAILING, VARIANTS, reconciled, tally
 
-_END_TAGS = re.compile(r"</t[dhr]>\n?")  # HTML does without those of cells and rows, and pages are a sixth smaller
+# HTML does without those of cells and rows, and pages are a sixth smaller
+_END_TAGS = re.compile(r"</t[dhr]>\n?")
 VARIANT_MEANINGS = {
     "stated": "what the paper's text says",
     "as_done": "what made the printed number, where that differs and is known",
@@ -34,23 +35,43 @@ VARIANT_MEANINGS = {
 
 
 def write_report(folder: Path, run: Run) -> None:
-    """Write the pages of a run: `index.html`, one a paper, and `numbers.html`; the same run gives the same bytes."""
+    """Write the pages of a run: `index.html`, one a paper, and `numbers.html`; the same run gives
+    the same bytes."""
     shown = [content(run, key, folder) for key in run.papers]
-    cited = {paper["key"] for paper in shown if paper["citation"]}  # the others print no numbers of their own
+    # the others print no numbers of their own
+    cited = {paper["key"] for paper in shown if paper["citation"]}
     judged = tally(line.verdict for line in run.lines if line.paper in cited)
-    links = {anchor: f"{paper['key']}.html#{anchor}" for paper in shown for anchor in paper["anchors"]}
+    links = {
+        anchor: f"{paper['key']}.html#{anchor}" for paper in shown for anchor in paper["anchors"]
+    }
     common = {
-        "papers": shown, "run": run, "lines": run.lines, "totals": numbers.counts(run.lines),
-        "links": {line.anchor: links.get(line.anchor) or links.get(line.place) or "" for line in run.lines},
+        "papers": shown,
+        "run": run,
+        "lines": run.lines,
+        "totals": numbers.counts(run.lines),
+        "links": {
+            line.anchor: links.get(line.anchor) or links.get(line.place) or "" for line in run.lines
+        },
         "erratum_links": {one.name: f"{one.paper}.html#{one.name}" for one in run.listed},
         "places": [place for paper in shown for place in paper["places"]],
-        "facets": _facets(run.lines), "warnings": warnings(run, run.artefacts),
-        "judged": judged, "sum": reconciled(judged, sum(line.paper not in cited for line in run.lines)),
-        "described": [_flat(found) for found in run.data], "stages": stages(run.timings) if run.timings else [],
-        "meanings": numbers.MEANINGS, "checks": dict(numbers.CHECKS.values()), "good": AGREEING, "bad": FAILING,
-        "variant_meanings": VARIANT_MEANINGS, "variants": VARIANTS, "sources": SOURCES, "signs": SIGNS, "kinds": KINDS,
-        "filtered": numbers.filtered, "statements": STATEMENTS,
-    }  # fmt: skip
+        "facets": _facets(run.lines),
+        "warnings": warnings(run, run.artefacts),
+        "judged": judged,
+        "sum": reconciled(judged, sum(line.paper not in cited for line in run.lines)),
+        "described": [_flat(found) for found in run.data],
+        "stages": stages(run.timings) if run.timings else [],
+        "meanings": numbers.MEANINGS,
+        "checks": dict(numbers.CHECKS.values()),
+        "good": AGREEING,
+        "bad": FAILING,
+        "variant_meanings": VARIANT_MEANINGS,
+        "variants": VARIANTS,
+        "sources": SOURCES,
+        "signs": SIGNS,
+        "kinds": KINDS,
+        "filtered": numbers.filtered,
+        "statements": STATEMENTS,
+    }
     pages = {"index": _rendered("index", common), "numbers": _rendered("numbers", common)}
     pages |= {paper["key"]: _rendered("paper", common | {"paper": paper}) for paper in shown}
     for name, page in pages.items():
@@ -60,27 +81,38 @@ def write_report(folder: Path, run: Run) -> None:
 def _rendered(name: str, given: Mapping[str, Any]) -> bytes:
     """Return the page made of what the template ``templates/<name>.html.j2`` asks for.
 
-    Every value goes through Jinja's escaping. The page forbids the browser to load anything, and to run any program but
-    its own, which it knows by the digest of all that is shown.
+    Every value goes through Jinja's escaping. The page forbids the browser to load anything, and to
+    run any program but its own, which it knows by the digest of all that is shown.
     """
     own = resources.files("dpsub.reproduce.report") / "templates"
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("dpsub.reproduce.report"), autoescape=True, undefined=jinja2.StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=jinja2.PackageLoader("dpsub.reproduce.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     body = environment.get_template(f"{name}.html.j2").render(given)
     whole = environment.get_template("page.html.j2").render(
-        body=Markup(body), name=name, paper=given.get("paper"), papers=given["papers"], places=given["places"],
+        body=Markup(body),
+        name=name,
+        paper=given.get("paper"),
+        papers=given["papers"],
+        places=given["places"],
         nonce=hashlib.sha256(body.encode()).hexdigest()[:32],
         style=Markup((own / "page.css").read_text(encoding="utf-8")),
-        programs=[Markup((own / f"{part}.js").read_text(encoding="utf-8"))
-                  for part in ("page", "numbers") if part in ("page", name)],
-    )  # fmt: skip
+        programs=[
+            Markup((own / f"{part}.js").read_text(encoding="utf-8"))
+            for part in ("page", "numbers")
+            if part in ("page", name)
+        ],
+    )
     return _END_TAGS.sub("", whole).encode()
 
 
 def _facets(lines: Sequence[Line]) -> dict[str, dict[str, int]]:
-    """Return by what the list of numbers can be filtered: property -> value -> how many lines have it."""
+    """Return by what the list of numbers can be filtered: property -> value -> how many lines have
+    it."""
     verdicts = Counter(name for line in lines for name in line.verdicts)
     variants = Counter(name for line in lines for name in line.values)
     return {
@@ -96,7 +128,9 @@ def _facets(lines: Sequence[Line]) -> dict[str, dict[str, int]]:
 
 def _flat(found: Mapping[str, Any]) -> dict[str, str]:
     return {
-        str(name): ", ".join(f"{key} {item}" for key, item in value.items()) if isinstance(value, dict) else str(value)
+        str(name): ", ".join(f"{key} {item}" for key, item in value.items())
+        if isinstance(value, dict)
+        else str(value)
         for name, value in found.items()
     }
 
@@ -104,14 +138,18 @@ def _flat(found: Mapping[str, Any]) -> dict[str, str]:
 def stages(folder: Path) -> list[dict[str, Any]]:
     """Return what the jobs of each experiment took, the longest first.
 
-    The folder holds `<experiment>/<part>.tsv`, as Snakemake writes its benchmarks. An entry has `name` (of
-    the experiment), `jobs`, `seconds`, `peak_mib` (0 for jobs too short to be measured).
+    The folder holds `<experiment>/<part>.tsv`, as Snakemake writes its benchmarks. An entry has
+    `name` (of the experiment), `jobs`, `seconds`, `peak_mib` (0 for jobs too short to be measured).
     """
     rows = []
     for path in sorted(folder.rglob("*.tsv")):
         row = pd.read_csv(path, sep="\t", na_values="-").iloc[0]
         rows.append((path.relative_to(folder).parts[0], float(row["s"]), float(row["max_rss"])))
-    jobs = pd.DataFrame(rows, columns=["name", "seconds", "peak"]).fillna({"peak": 0}).groupby("name", as_index=False)
+    jobs = (
+        pd.DataFrame(rows, columns=["name", "seconds", "peak"])
+        .fillna({"peak": 0})
+        .groupby("name", as_index=False)
+    )
     found = jobs.agg(jobs=("seconds", "size"), seconds=("seconds", "sum"), peak_mib=("peak", "max"))
     found = found.sort_values(["seconds", "name"], ascending=[False, True])
     return [{str(name): value for name, value in row.items()} for row in found.to_dict("records")]

@@ -17,7 +17,8 @@ def _reader() -> MarkdownIt:
 
 
 def html(text: str) -> Markup:
-    """Return Markdown as HTML: paragraphs, lists, tables; HTML in it is shown and not obeyed, and nothing is loaded."""
+    """Return Markdown as HTML: paragraphs, lists, tables; HTML in it is shown and not obeyed, and
+    nothing is loaded."""
     return Markup(_reader().render(text))
 
 
@@ -32,14 +33,18 @@ def plain(text: str) -> str:
 
 
 def linked(shown: Markup, targets: Mapping[str, str]) -> Markup:
-    """Return HTML in which the names of errata and artefacts ("E1", "Table 8") lead to them; code stays as it is."""
+    """Return HTML in which the names of errata and artefacts ("E1", "Table 8") lead to them; code
+    stays as it is."""
     if not targets:
         return shown
-    names = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, sorted(targets, key=len, reverse=True)))})(?![\w′])")
+    longest_first = sorted(targets, key=len, reverse=True)
+    names = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, longest_first))})(?![\w′])")
     parts, code = re.split(r"(<[^>]*>)", shown), 0
     for position, part in enumerate(parts):
         if part.startswith("<"):
             code += part.startswith(("<code", "<pre")) - part.startswith(("</code", "</pre"))
         elif not code:
-            parts[position] = names.sub(lambda found: f'<a href="{targets[found[0]]}">{found[0]}</a>', part)
+            parts[position] = names.sub(
+                lambda found: f'<a href="{targets[found[0]]}">{found[0]}</a>', part
+            )
     return Markup("".join(parts))

@@ -26,7 +26,8 @@ class Run:
     comparison: pd.DataFrame
     """All printed numbers next to ours, as in ``results/comparison.csv``."""
     data: Sequence[Mapping[str, Any]]
-    """Descriptions of the prepared data sets, each with `dataset` and `label` ("real", "synthetic", ...)."""
+    """Descriptions of the prepared data sets, each with `dataset` and `label` ("real", "synthetic",
+    ...)."""
     errata: Sequence[Path]
     provenance: Mapping[str, str]
     """For the foot of the page: seed, commit, digests."""
@@ -36,7 +37,8 @@ class Run:
     timings: Path | None = None
     """Folder of what Snakemake measured of the jobs of experiments."""
     twins: Sequence[str] = ()
-    """Data sets for which experiments make synthetic twins from the paper's own table of its data."""
+    """Data sets for which experiments make synthetic twins from the paper's own table of its
+    data."""
     remarks: Sequence[str] = ()
     """What a reader must know first, such as that the run is of reduced size."""
     published: Sequence[str] | None = None
@@ -51,11 +53,16 @@ class Run:
 
     def data_sets(self, artefact: Artefact) -> set[str]:
         """Return the data sets behind an artefact."""
-        names = {name for one in artefact.experiments for name in experiments.REGISTRY.get(one).needs_data}
+        names = {
+            name
+            for one in artefact.experiments
+            for name in experiments.REGISTRY.get(one).needs_data
+        }
         return names & set(self.labels)
 
     def data_label(self, artefact: Artefact) -> str:
-        """Return what the data behind an artefact are: "simulated", "real", or what they stand in for the real ones."""
+        """Return what the data behind an artefact are: "simulated", "real", or what they stand in
+        for the real ones."""
         found = {self.labels[name] for name in self.data_sets(artefact)}
         return ", ".join(sorted(found - {"real"})) or ("real" if found else "simulated")
 
@@ -73,4 +80,8 @@ class Run:
     @property
     def papers(self) -> list[str]:
         """Keys of the papers, each of which has a page."""
-        return list(dict.fromkeys([*(one.paper for one in self.artefacts), *(line.paper for line in self.lines)]))
+        return list(
+            dict.fromkeys(
+                [*(one.paper for one in self.artefacts), *(line.paper for line in self.lines)]
+            )
+        )

@@ -1,4 +1,5 @@
-"""Pairs of numbers that the paper says are equal, or ordered, each computed twice (Balle et al., Sections 2 to 5)."""
+"""Pairs of numbers that the paper says are equal, or ordered, each computed twice (Balle et al.,
+Sections 2 to 5)."""
 
 from __future__ import annotations
 
@@ -16,7 +17,13 @@ from dpsub import divergences, noise
 from dpsub.amplification import DeclaredProfile, amplified_epsilon, translate
 from dpsub.divergences import hockey_stick, maximal_coupling, universes
 from dpsub.divergences.universes import KernelProfile, sample_law
-from dpsub.noise import AdditiveNoiseProfile, BlackBoxGroups, MembershipProfile, Profile, RandomisedResponseProfile
+from dpsub.noise import (
+    AdditiveNoiseProfile,
+    BlackBoxGroups,
+    MembershipProfile,
+    Profile,
+    RandomisedResponseProfile,
+)
 from dpsub.papers.balle.experiments.bounds import rows_of
 from dpsub.papers.balle.settings import Examples, KeepProbability, Tiny, schema
 from dpsub.relations import Relation
@@ -24,7 +31,8 @@ from dpsub.reproduce.experiment import Grid, Run
 from dpsub.reproduce.settings import Epsilons, ExperimentSettings, Listed, Positive, Probability
 
 NAMES = ("laplace", "gaussian")
-PAIR = (1.0, 0.62)  # ratios of the Laplace and the Gaussian pair of which neither profile lies above the other
+# ratios of the Laplace and the Gaussian pair of which neither profile lies above the other
+PAIR = (1.0, 0.62)
 WHITE_RATIOS = np.geomspace(0.01, 10, 25)
 WHITE_EPSILONS = np.linspace(0, 10, 41)
 DISTANCES = (2, 3, 5, 10)
@@ -34,11 +42,13 @@ COUNTEREXAMPLE = 0.99  # probability with which the sampler of the counterexampl
 
 Known = AdditiveNoiseProfile | RandomisedResponseProfile
 Pair = tuple[str, str, Any, Any]
-"""Name of the check, its case, what the paper's formula gives, and what another computation gives."""
+"""Name of the check, its case, what the paper's formula gives, and what another computation
+gives."""
 
 
 class IdentityChecks(Grid):
-    """One record a case of a check: `computed` by the paper's formula in this variant, `reference` by another one."""
+    """One record a case of a check: `computed` by the paper's formula in this variant, `reference`
+    by another one."""
 
     columns = schema("check case computed reference")
     variants = ("stated", "consistent")
@@ -48,15 +58,24 @@ class IdentityChecks(Grid):
         """Yield the cases; `rng` makes the random ones, the same in all variants."""
 
     def rows(self, settings: Any, run: Run) -> Iterator[dict[str, Any]]:
-        for check, case, computed, reference in self.pairs(settings, run.variant == "stated", run.streams.data({}, 0)):
-            yield {"check": check, "case": case, "computed": float(computed), "reference": float(reference)}
+        for check, case, computed, reference in self.pairs(
+            settings, run.variant == "stated", run.streams.data({}, 0)
+        ):
+            yield {
+                "check": check,
+                "case": case,
+                "computed": float(computed),
+                "reference": float(reference),
+            }
 
 
 class BalleProfiles(IdentityChecks):
-    """Closed profiles against quadrature, moments against profiles, groups, randomised response, and small rates.
+    """Closed profiles against quadrature, moments against profiles, groups, randomised response,
+    and small rates.
 
-    Variants: `stated` takes the printed formula of randomised response at every p and reads "in particular" of Theorem
-    6 as an equality for any two pairs; `consistent` takes max(p, 1 - p), and pairs of which one dominates.
+    Variants: `stated` takes the printed formula of randomised response at every p and reads "in
+    particular" of Theorem 6 as an equality for any two pairs; `consistent` takes max(p, 1 - p), and
+    pairs of which one dominates.
     """
 
     name = "balle_profiles"
@@ -65,9 +84,12 @@ class BalleProfiles(IdentityChecks):
         ratios: Listed[Positive] = Field((0.25, 1, 2), description="Sensitivity over noise scale.")
         epsilons: Epsilons = (0, 0.1, 0.5, 1, 2)
         keep_probabilities: Listed[Probability] = Field(
-            (0, 0.2, 0.5, 0.75, 0.9, 1), description="Probabilities of an unflipped answer in randomised response."
+            (0, 0.2, 0.5, 0.75, 0.9, 1),
+            description="Probabilities of an unflipped answer in randomised response.",
         )
-        moments: Listed[Positive] = Field((0.5, 1, 3), description="Orders s of the moments of the loss.")
+        moments: Listed[Positive] = Field(
+            (0.5, 1, 3), description="Orders s of the moments of the loss."
+        )
         examples: Examples = 20
 
         def check(self) -> None:
@@ -85,7 +107,8 @@ class BalleProfiles(IdentityChecks):
 
 
 def integrated_divergence(name: str, ratio: float, epsilon: float) -> float:
-    """Return the hockey-stick divergence of noise shifted by `ratio` scales, by quadrature of its density."""
+    """Return the hockey-stick divergence of noise shifted by `ratio` scales, by quadrature of its
+    density."""
     density = noise.REGISTRY.get(name)(1.0).log_density
 
     def gain(z: float) -> float:
@@ -96,20 +119,36 @@ def integrated_divergence(name: str, ratio: float, epsilon: float) -> float:
     # one crossing, as the loss does not decrease: where it passes epsilon
     crossing = epsilon / ratio + ratio / 2 if name == "gaussian" else (epsilon + ratio) / 2
     edges = sorted({-40.0, 0.0, ratio, crossing, ratio + 40.0})
-    return math.fsum(quad(gain, a, b, epsabs=1e-14, epsrel=1e-11, limit=200)[0] for a, b in itertools.pairwise(edges))
+    return math.fsum(
+        quad(gain, a, b, epsabs=1e-14, epsrel=1e-11, limit=200)[0]
+        for a, b in itertools.pairwise(edges)
+    )
 
 
 def _closed_forms(settings: BalleProfiles.Settings) -> Iterator[Pair]:
     for name, ratio, epsilon in itertools.product(NAMES, settings.ratios, settings.epsilons):
-        case, integral = f"ratio={ratio:g} epsilon={epsilon:g}", integrated_divergence(name, ratio, epsilon)
+        case, integral = (
+            (f"ratio={ratio:g} epsilon={epsilon:g}"),
+            integrated_divergence(name, ratio, epsilon),
+        )
         yield f"{name}_profile", case, noise.of(name, ratio).delta(epsilon), integral
     for ratio in settings.ratios:
         laplace, gaussian = (noise.of(name, ratio) for name in NAMES)
         for factor in (1.0, 1.5, 10.0):
-            yield "laplace_zero", f"ratio={ratio:g} factor={factor:g}", laplace.delta(factor * ratio), 0.0
+            yield (
+                "laplace_zero",
+                (f"ratio={ratio:g} factor={factor:g}"),
+                laplace.delta(factor * ratio),
+                0.0,
+            )
         for epsilon in np.linspace(0.02, 0.98, 49):
             bound = min(1.0, 1.25 * math.exp(-((epsilon / ratio) ** 2) / 2))
-            yield "gaussian_classical", f"ratio={ratio:g} epsilon={epsilon:.2f}", gaussian.delta(epsilon), bound
+            yield (
+                "gaussian_classical",
+                (f"ratio={ratio:g} epsilon={epsilon:.2f}"),
+                gaussian.delta(epsilon),
+                bound,
+            )
 
 
 def _losses(settings: BalleProfiles.Settings, rng: np.random.Generator) -> Iterator[Pair]:
@@ -123,8 +162,11 @@ def _losses(settings: BalleProfiles.Settings, rng: np.random.Generator) -> Itera
             yield "losses", f"example={number} epsilon={epsilon:g}", found, exact
 
 
-def moment(log_delta: Callable[[Any], np.ndarray], order: float, profile: Known) -> tuple[float, float]:
-    """Return a moment of the loss of a symmetric pair, integrated to where `profile`, its largest, ends or falls."""
+def moment(
+    log_delta: Callable[[Any], np.ndarray], order: float, profile: Known
+) -> tuple[float, float]:
+    """Return a moment of the loss of a symmetric pair, integrated to where `profile`, its largest,
+    ends or falls."""
     end, rate = float(profile.epsilon(0.0)), math.inf
     if isinstance(profile, noise.GaussianProfile):
         end = profile.ratio**2 / 2 + (GAUSSIAN_END + 6 * profile.ratio) * profile.ratio
@@ -148,7 +190,9 @@ def _moments(settings: BalleProfiles.Settings) -> Iterator[Pair]:
 def _largest_moment(stated: bool) -> Iterator[Pair]:
     # the consistent second pair dominates the first at every epsilon
     pair = [noise.of("laplace", PAIR[0]), noise.of("gaussian", PAIR[1] * (1 if stated else 4))]
-    low, high = moment(lambda epsilon: np.max([one.log_delta(epsilon) for one in pair], axis=0), 1.0, pair[1])
+    low, high = moment(
+        lambda epsilon: np.max([one.log_delta(epsilon) for one in pair], axis=0), 1.0, pair[1]
+    )
     moments = max(math.exp(profile.log_moment(1.0)) for profile in pair)
     yield "largest_moment", "s=1", (low + high) / 2, moments
     yield "largest_moment_bound", "s=1", moments, high
@@ -178,7 +222,12 @@ def _responses(settings: BalleProfiles.Settings, stated: bool) -> Iterator[Pair]
     for epsilon in settings.epsilons:
         for delta in (0.0, 1e-6, 0.01, 0.3):
             p = RandomisedResponseProfile.with_guarantee(epsilon, delta).keep_probability
-            yield "response_guarantee", f"epsilon={epsilon:g} delta={delta:g}", exact(p, epsilon), delta
+            yield (
+                "response_guarantee",
+                (f"epsilon={epsilon:g} delta={delta:g}"),
+                exact(p, epsilon),
+                delta,
+            )
         for p in settings.keep_probabilities:
             larger = p if stated else max(p, 1 - p)
             formula = max(0.0, larger - math.exp(epsilon) * (1 - larger))
@@ -189,9 +238,19 @@ def _rates(settings: BalleProfiles.Settings) -> Iterator[Pair]:
     for eta in (1e-6, 1e-3, 0.01, 0.1, 0.5, 1.0):
         for epsilon in (*settings.epsilons, 5.0):
             amplified = float(amplified_epsilon(epsilon, eta))
-            yield "map", f"eta={eta:g} epsilon={epsilon:g}", math.exp(amplified), 1 + eta * (math.exp(epsilon) - 1)
+            yield (
+                "map",
+                (f"eta={eta:g} epsilon={epsilon:g}"),
+                math.exp(amplified),
+                1 + eta * (math.exp(epsilon) - 1),
+            )
         for epsilon in (1e-4, 1e-3, 1e-2, 0.1):
-            yield "small_rate", f"eta={eta:g} epsilon={epsilon:g}", amplified_epsilon(epsilon, eta), eta * epsilon
+            yield (
+                "small_rate",
+                (f"eta={eta:g} epsilon={epsilon:g}"),
+                amplified_epsilon(epsilon, eta),
+                eta * epsilon,
+            )
     for n, rate in itertools.product((10, 100, 1000, 10000), (0.1, 0.2, 0.5, 1.0)):
         drawn = translate("wr", "substitute", "substitute", n=n, m=round(rate * n))
         yield "wr_rate", f"n={n} rate={rate:g}", drawn.eta, rate
@@ -203,10 +262,11 @@ def _rates(settings: BalleProfiles.Settings) -> Iterator[Pair]:
 
 
 class BalleCouplings(IdentityChecks):
-    """Identities of the divergence, maximal and compatible couplings, laws of samples, the lower bound by membership.
+    """Identities of the divergence, maximal and compatible couplings, laws of samples, the lower
+    bound by membership.
 
-    Variants: `stated` takes the printed divisor of the maximal coupling, multinomial law, description of omega_1 and
-    hypothesis of Lemma 12; `consistent` the corrected ones.
+    Variants: `stated` takes the printed divisor of the maximal coupling, multinomial law,
+    description of omega_1 and hypothesis of Lemma 12; `consistent` the corrected ones.
     """
 
     name = "balle_couplings"
@@ -225,7 +285,8 @@ class BalleCouplings(IdentityChecks):
 
 
 def _divergences(examples: int, rng: np.random.Generator) -> Iterator[Pair]:
-    """Definition by events, properties of the divergence as numbers that must not be positive, joint convexity."""
+    """Definition by events, properties of the divergence as numbers that must not be positive,
+    joint convexity."""
     events = np.array(list(itertools.product((0, 1), repeat=4)))
     for number in range(examples):
         case, laws = f"example={number}", rng.dirichlet(np.ones(4), size=4)
@@ -240,7 +301,9 @@ def _divergences(examples: int, rng: np.random.Generator) -> Iterator[Pair]:
         yield "convex", case, hockey_stick(mixtures[0], mixtures[1], alpha), apart
     for number in range(examples):
         shared, one, other = rng.dirichlet(np.ones(5), size=3)
-        sides = divergences.advanced_joint_convexity(shared, one, other, rng.random(), 1 + 3 * rng.random())
+        sides = divergences.advanced_joint_convexity(
+            shared, one, other, rng.random(), 1 + 3 * rng.random()
+        )
         yield "joint_convexity", f"example={number}", sides.mixed, sides.identity
         yield "joint_convexity_bound", f"example={number}", sides.mixed, sides.bound
 
@@ -254,16 +317,21 @@ def _coupled(examples: int, stated: bool, rng: np.random.Generator) -> Iterator[
         moved = scale * np.outer(parts.first, parts.second)
         joint = (1 - parts.eta) * np.diag(parts.shared) + parts.eta * moved
         yield "coupling_mass", f"example={number}", moved.sum(), 1.0
-        wrong = max(np.abs(joint.sum(axis=1) - first).max(), np.abs(joint.sum(axis=0) - second).max())
+        wrong = max(
+            np.abs(joint.sum(axis=1) - first).max(), np.abs(joint.sum(axis=0) - second).max()
+        )
         yield "coupling_marginals", f"example={number}", wrong, 0.0
 
 
 def _transport(settings: BalleCouplings.Settings, rng: np.random.Generator) -> Iterator[Pair]:
-    """Cheapest couplings of the parts that the maximal coupling leaves, and where no compatible one exists."""
+    """Cheapest couplings of the parts that the maximal coupling leaves, and where no compatible one
+    exists."""
     for row in rows_of(settings):
         space, (first, second) = row.space, (laws[0] for laws in row.laws)
         parts = maximal_coupling(first, second)
-        deltas = KernelProfile(universes.dirichlet_kernel(space, 3, rng), space.distances).deltas(COUPLED)
+        deltas = KernelProfile(universes.dirichlet_kernel(space, 3, rng), space.distances).deltas(
+            COUPLED
+        )
         for name, target in (("second", parts.second), ("shared", parts.shared)):
             if not target.any():  # m = n without replacement: nothing is shared
                 continue
@@ -271,16 +339,26 @@ def _transport(settings: BalleCouplings.Settings, rng: np.random.Generator) -> I
             distances = space.distances[np.ix_(rows, columns)]
             near = np.isfinite(distances)
             costs = np.where(near, deltas[np.where(near, distances, 0).astype(int)], np.inf)
-            compatible = np.where(near & (distances == distances.min(axis=1, keepdims=True)), 0.0, np.inf)
+            compatible = np.where(
+                near & (distances == distances.min(axis=1, keepdims=True)), 0.0, np.inf
+            )
             case = f"{row.theorem} n={row.n} size={row.size:g} {name}"
-            exists = divergences.cheapest_coupling(parts.first[rows], target[columns], compatible) is not None
+            exists = (
+                divergences.cheapest_coupling(parts.first[rows], target[columns], compatible)
+                is not None
+            )
             if row.theorem == "Theorem 14" and name == "shared":
                 yield "compatible_coupling", case, exists, 0.0
                 continue
             yield "compatible_elsewhere", case, exists, 1.0
             found = divergences.cheapest_coupling(parts.first[rows], target[columns], costs)
             cost = math.inf if found is None else found[0]
-            yield "transport", case, cost, divergences.compatible_sum(parts.first[rows], distances, deltas)
+            yield (
+                "transport",
+                case,
+                cost,
+                divergences.compatible_sum(parts.first[rows], distances, deltas),
+            )
 
 
 def _sampling_laws(settings: BalleCouplings.Settings, stated: bool) -> Iterator[Pair]:
@@ -298,7 +376,8 @@ def _sampling_laws(settings: BalleCouplings.Settings, stated: bool) -> Iterator[
 def _copies(n: int, m: int, *, described: bool) -> np.ndarray:
     """Law of the copies of a record in a sample that holds it, by enumeration of all draws.
 
-    As described in print it is one more than in a sample of m - 1 draws; exactly, it is the law given one copy or more.
+    As described in print it is one more than in a sample of m - 1 draws; exactly, it is the law
+    given one copy or more.
     """
     counts = np.zeros(m + 1)
     for sample, probability in sample_law("wr", (1,) * n, m - 1 if described else m).items():
@@ -307,19 +386,31 @@ def _copies(n: int, m: int, *, described: bool) -> np.ndarray:
 
 
 def _lower_bound(settings: BalleCouplings.Settings, stated: bool) -> Iterator[Pair]:
-    """Membership under the samplers of the table; as stated also under a natural sampler that the lemma covers."""
+    """Membership under the samplers of the table; as stated also under a natural sampler that the
+    lemma covers."""
     for row in rows_of(settings):
         if row.theorem == "Theorem 14":
-            continue  # its pairs are those of Theorem 8 under another relation, and no tightness is claimed
+            # its pairs are those of Theorem 8 under another relation, and no tightness is claimed
+            continue
         drawn = dict.fromkeys(itertools.chain(*row.pairs))
         design = {data: sample_law(row.bound.sampler, data, row.size) for data in drawn}
         for epsilon in settings.epsilons:
-            loss = universes.membership_loss(design, row.pairs, 0, settings.keep_probability, epsilon)
+            loss = universes.membership_loss(
+                design, row.pairs, 0, settings.keep_probability, epsilon
+            )
             case = f"{row.theorem} n={row.n} size={row.size:g} epsilon={epsilon:g}"
             yield "membership", case, loss.exact, loss.lower_bound()
     if stated:
         x, other = (1, 1, 0), (1, 0, 1)
         one, two, three = (1, 0, 0), (0, 1, 0), (0, 0, 1)
-        skewed: universes.Design = {x: {one: 0.5, two: 0.5}, other: {three: COUNTEREXAMPLE, one: 1 - COUNTEREXAMPLE}}
+        skewed: universes.Design = {
+            x: {one: 0.5, two: 0.5},
+            other: {three: COUNTEREXAMPLE, one: 1 - COUNTEREXAMPLE},
+        }
         loss = universes.membership_loss(skewed, [(x, other)], 1, 0.75, 0.2)
-        yield "membership", "natural sampler of inclusion 0.5, eta 0.99, p=0.75 epsilon=0.2", loss.exact, loss.claimed
+        yield (
+            "membership",
+            ("natural sampler of inclusion 0.5, eta 0.99, p=0.75 epsilon=0.2"),
+            loss.exact,
+            loss.claimed,
+        )

@@ -1,1 +1,2 @@
-"""Experiments of this paper, by what is released: once, many times, on a sample; and its statements in single cases."""
+"""Experiments of this paper, by what is released: once, many times, on a sample; and its statements
+in single cases."""

@@ -1,4 +1,5 @@
-"""Many releases: the paper's composition next to exact accounting, Table I and its clock times, when recycling pays."""
+"""Many releases: the paper's composition next to exact accounting, Table I and its clock times,
+when recycling pays."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ Method = tuple[str, Recycled, float]
 
 
 def composed(found: Account | float) -> dict[str, float]:
-    """Return what a record says of a composed epsilon: both ends of the exact value, or what a formula gives."""
+    """Return what a record says of a composed epsilon: both ends of the exact value, or what a
+    formula gives."""
     lower, upper = (found, found) if isinstance(found, float) else (found.lower, found.upper)
     return {"composed": upper, "lower": lower, "upper": upper}
 
@@ -32,13 +34,15 @@ def composed(found: Account | float) -> dict[str, float]:
 class BrdpComposition(Grid):
     """Epsilon at delta after T releases, each calibrated for (epsilon, delta) alone (Figure 5).
 
-    Variant stated: Theorem 3 for "br", for "dp" the same accountant without a recycler; `lower` and `upper` repeat the
-    value. Rigorous: both ends of the exact value for the same releases, and for "best", the Gaussian recycler that
-    spends all that exact accounting of one release allows.
+    Variant stated: Theorem 3 for "br", for "dp" the same accountant without a recycler; `lower` and
+    `upper` repeat the value. Rigorous: both ends of the exact value for the same releases, and for
+    "best", the Gaussian recycler that spends all that exact accounting of one release allows.
     """
 
     name = "brdp_composition"
-    columns = schema(f"kernel method n_compositions {BUDGET} scale rate composed lower upper exact_delta")
+    columns = schema(
+        f"kernel method n_compositions {BUDGET} scale rate composed lower upper exact_delta"
+    )
     variants = ("stated", "rigorous")
     axes = ("n_compositions",)
     keys = ("kernel", "method", "n_compositions")
@@ -58,17 +62,26 @@ class BrdpComposition(Grid):
             law = chosen.law
             for times in settings.n_compositions:
                 if stated:
-                    found = composed(paper.theorem3_epsilon(law, times, delta, conversion=settings.conversion))
+                    found = composed(
+                        paper.theorem3_epsilon(law, times, delta, conversion=settings.conversion)
+                    )
                 else:
                     found = composed(account(law, times, delta=delta, width=settings.width))
                 yield {
-                    **settings.fields, "kernel": kernel, "method": kind, "n_compositions": times,
-                    "scale": law.kernel.scale, "rate": law.rate, **found, "exact_delta": chosen.true_delta,
-                }  # fmt: skip
+                    **settings.fields,
+                    "kernel": kernel,
+                    "method": kind,
+                    "n_compositions": times,
+                    "scale": law.kernel.scale,
+                    "rate": law.rate,
+                    **found,
+                    "exact_delta": chosen.true_delta,
+                }
 
 
 def methods(settings: Table1, cell: Budget) -> Iterator[Method]:
-    """Yield the methods of Table I, and Laplace noise with `low_split` of the budget for the kernel."""
+    """Yield the methods of Table I, and Laplace noise with `low_split` of the budget for the
+    kernel."""
     for method in STATED:
         yield method, cell.chosen(method).law, 1.0
     found = cell.algorithm4(Count.of_share(settings.n, settings.share))
@@ -79,17 +92,20 @@ def methods(settings: Table1, cell: Budget) -> Iterator[Method]:
 
 
 class BrdpTable1(Grid):
-    """Epsilon after 1000 releases of six methods (Table I): a record a method, delta, and conversion.
+    """Epsilon after 1000 releases of six methods (Table I): a record a method, delta, and
+    conversion.
 
-    Stated: the paper's accountant, `lower` and `upper` repeat its value. Subsampled methods ("gau_smp", "lap_smp") are
-    composed at the inner budget and amplified once, which is only valid if one sample is used for all queries.
-    Rigorous: both ends of the exact value for the others. Method "lap_low" is Laplace noise with `low_split` of the
-    budget for the kernel, where the printed number is met; its acceptance is below that of plain Laplace noise.
+    Stated: the paper's accountant, `lower` and `upper` repeat its value. Subsampled methods
+    ("gau_smp", "lap_smp") are composed at the inner budget and amplified once, which is only valid
+    if one sample is used for all queries. Rigorous: both ends of the exact value for the others.
+    Method "lap_low" is Laplace noise with `low_split` of the budget for the kernel, where the
+    printed number is met; its acceptance is below that of plain Laplace noise.
     """
 
     name = "brdp_table1"
     columns = schema(
-        "method delta conversion n_compositions epsilon query_delta sensitivity bound sampling_rate scale rate "
+        "method delta conversion n_compositions epsilon query_delta sensitivity bound "
+        "sampling_rate scale rate "
         "acceptance composed lower upper"
     )
     variants = ("stated", "rigorous")
@@ -103,25 +119,40 @@ class BrdpTable1(Grid):
         cell, times = Budget.of(settings, delta=settings.query_delta), settings.n_compositions
         for method, law, rate in methods(settings, cell):
             base = {
-                **cell.fields, "query_delta": cell.delta, "method": method, "n_compositions": times,
-                "sampling_rate": rate, "scale": law.kernel.scale, "rate": law.rate, "acceptance": law.acceptance,
-            }  # fmt: skip
+                **cell.fields,
+                "query_delta": cell.delta,
+                "method": method,
+                "n_compositions": times,
+                "sampling_rate": rate,
+                "scale": law.kernel.scale,
+                "rate": law.rate,
+                "acceptance": law.acceptance,
+            }
             for delta in settings.deltas:
                 if run.variant == "stated":
-                    for conversion in paper.CONVERSIONS if law.kernel.name == "laplace" else ("closed form",):
+                    for conversion in (
+                        paper.CONVERSIONS if law.kernel.name == "laplace" else ("closed form",)
+                    ):
                         used = {"conversion": conversion} if conversion in paper.CONVERSIONS else {}
                         whole = paper.theorem3_epsilon(law, times, delta / rate, **used)
                         found = composed(amplified(whole, delta, rate)[0])
                         yield {**base, "delta": delta, "conversion": conversion, **found}
-                elif rate == 1:  # a recycler on a sample has no exact answer for all samples together
-                    yield {**base, "delta": delta, "conversion": "exact", **composed(account(law, times, delta=delta))}
+                # a recycler on a sample has no exact answer for all samples together
+                elif rate == 1:
+                    yield {
+                        **base,
+                        "delta": delta,
+                        "conversion": "exact",
+                        **composed(account(law, times, delta=delta)),
+                    }
 
 
 class BrdpTimes(Grid):
-    """Median seconds over turns of choosing the parameters and of composing, by method and number of releases.
+    """Median seconds over turns of choosing the parameters and of composing, by method and number
+    of releases.
 
-    Task "parameters": Algorithms 1 and 2, for sampled methods Algorithm 4 too; task "theorem3": epsilon by the paper's
-    composition; task "exact": both ends of the exact epsilon.
+    Task "parameters": Algorithms 1 and 2, for sampled methods Algorithm 4 too; task "theorem3":
+    epsilon by the paper's composition; task "exact": both ends of the exact epsilon.
     """
 
     name = "brdp_times"
@@ -131,7 +162,9 @@ class BrdpTimes(Grid):
     timed = True
 
     class Settings(BrdpTable1.Settings):
-        turns: Annotated[int, Field(ge=1, le=10_000_000)] = Field(3, description="Repetitions of each measurement.")
+        turns: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
+            3, description="Repetitions of each measurement."
+        )
         times: Listed[Times] = Field((10, 100, 1000), description="Numbers of releases T.")
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
@@ -145,9 +178,18 @@ class BrdpTimes(Grid):
             chosen = partial(cell.algorithm4, query) if sampled else partial(cell.chosen, method)
             tasks.append((method, "parameters", 1, chosen))
             for times in settings.times:
-                tasks.append((method, "theorem3", times, partial(paper.theorem3_epsilon, law, times, delta / rate)))
+                tasks.append(
+                    (
+                        method,
+                        "theorem3",
+                        times,
+                        partial(paper.theorem3_epsilon, law, times, delta / rate),
+                    )
+                )
                 if rate == 1:
-                    tasks.append((method, "exact", times, partial(account, law, times, delta=delta)))
+                    tasks.append(
+                        (method, "exact", times, partial(account, law, times, delta=delta))
+                    )
         for method, task, times, work in tasks:
             work()  # the first one warms up
             seconds = float(np.median(timeit.repeat(work, number=1, repeat=settings.turns)))
@@ -165,9 +207,10 @@ class Frontier(Closed):
 class BrdpMap(Grid):
     """Acceptance of each release when all T together keep (epsilon, delta), by proved accounting.
 
-    Methods: "gau_dp", "lap_dp" and "gau_best", "lap_best" (kernel and rate chosen for the composed budget), and for
-    T = 1 "ceiling", the most that any symmetric unimodal noise accepts. Topic "map": the grid; topic "frontier": one
-    epsilon and bound, more numbers of releases. The sensitivity is 1.
+    Methods: "gau_dp", "lap_dp" and "gau_best", "lap_best" (kernel and rate chosen for the composed
+    budget), and for T = 1 "ceiling", the most that any symmetric unimodal noise accepts. Topic
+    "map": the grid; topic "frontier": one epsilon and bound, more numbers of releases. The
+    sensitivity is 1.
     """
 
     name = "brdp_map"
@@ -177,7 +220,9 @@ class BrdpMap(Grid):
 
     class Settings(ExperimentSettings):
         delta: Delta = 1e-5
-        epsilons: Listed[Amount] = Field((0.1, 0.5, 1, 2, 4), description="Epsilons of the grid, in nats.")
+        epsilons: Listed[Amount] = Field(
+            (0.1, 0.5, 1, 2, 4), description="Epsilons of the grid, in nats."
+        )
         bounds: Listed[Amount] = Field((0.2, 0.5, 1, 2), description="Bounds over the sensitivity.")
         n_compositions: Listed[Times] = (1, 10)
         frontier: Frontier = Field(
@@ -187,14 +232,33 @@ class BrdpMap(Grid):
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         line = settings.frontier
-        grid = itertools.product(["map"], settings.n_compositions, settings.epsilons, settings.bounds)
+        grid = itertools.product(
+            ["map"], settings.n_compositions, settings.epsilons, settings.bounds
+        )
         along = itertools.product(["frontier"], line.n_compositions, [line.epsilon], [line.bound])
         for topic, times, epsilon, bound in (*grid, *along):
             cell = Budget(bound=bound, epsilon=epsilon, delta=settings.delta)
-            base = {"topic": topic, "epsilon": epsilon, "delta": cell.delta, "bound": bound, "n_compositions": times}
+            base = {
+                "topic": topic,
+                "epsilon": epsilon,
+                "delta": cell.delta,
+                "bound": bound,
+                "n_compositions": times,
+            }
             for method in ("gau_dp", "gau_best", "lap_dp", "lap_best"):
                 law = cell.chosen(method, times).law
-                yield {**base, "method": method, "acceptance": law.acceptance, "rate": law.rate,
-                       "scale": law.kernel.scale}  # fmt: skip
+                yield {
+                    **base,
+                    "method": method,
+                    "acceptance": law.acceptance,
+                    "rate": law.rate,
+                    "scale": law.kernel.scale,
+                }
             if times == 1:
-                yield {**base, "method": "ceiling", "acceptance": cell.ceiling(), "rate": -1.0, "scale": -1.0}
+                yield {
+                    **base,
+                    "method": "ceiling",
+                    "acceptance": cell.ceiling(),
+                    "rate": -1.0,
+                    "scale": -1.0,
+                }

@@ -1,4 +1,5 @@
-"""Releases on samples: Algorithm 4 by number of records, and six methods on subsets of Adult and of Gowalla."""
+"""Releases on samples: Algorithm 4 by number of records, and six methods on subsets of Adult and of
+Gowalla."""
 
 from __future__ import annotations
 
@@ -12,18 +13,38 @@ from pydantic import Field
 
 from dpsub.data import individuals
 from dpsub.papers.brdp.releases import METHODS, Budget, row, sampled_row
-from dpsub.papers.brdp.settings import BUDGET, RELEASE, Amount, Number, PanelSettings, QueryAnswers, QueryName, schema
+from dpsub.papers.brdp.settings import (
+    BUDGET,
+    RELEASE,
+    Amount,
+    Number,
+    PanelSettings,
+    QueryAnswers,
+    QueryName,
+    schema,
+)
 from dpsub.recycling import GaussianKernel, Recycled
 from dpsub.recycling.choice import Choice, best_recycler
 from dpsub.recycling.sampled import KINDS, Count, Query
 from dpsub.reproduce.experiment import Grid, Run
-from dpsub.reproduce.settings import Closed, Delta, ExperimentSettings, Listed, NonNegative, Several, Share
+from dpsub.reproduce.settings import (
+    Closed,
+    Delta,
+    ExperimentSettings,
+    Listed,
+    NonNegative,
+    Several,
+    Share,
+)
 
 RULES = {
-    "stated": {"printed": ("unscaled", "printed"), "swapped": ("unscaled", "eq13"),
-               "true_error": ("unscaled", "convolution")},
+    "stated": {
+        "printed": ("unscaled", "printed"),
+        "swapped": ("unscaled", "eq13"),
+        "true_error": ("unscaled", "convolution"),
+    },
     "consistent": {"corrected": ("scaled", "convolution")},
-}  # fmt: skip
+}
 """By variant and rule: sensitivity and objective of Algorithm 4."""
 
 ALIKE = 1e-9  # of acceptances: a smaller rate that gains no more is no better
@@ -39,18 +60,21 @@ class Queries(Closed):
 
 
 class BrdpSampling(Grid):
-    """Sampling rates and acceptance of sampled releases (Figure 6): a record a query, number of records and rule.
+    """Sampling rates and acceptance of sampled releases (Figure 6): a record a query, number of
+    records and rule.
 
-    Rules: "printed" and "swapped" calibrate to the sensitivity at p = 1 and maximise Equation 13, as printed and with q
-    and 1 - q exchanged; "true_error" maximises the true acceptance with that sensitivity (variant stated). "corrected"
-    has the sensitivity D / p and the true acceptance (consistent); "exact" the same with the best release by exact
-    accounting at each of a few rates (rigorous). `acceptance` is P(|E + N| <= bound), `exact_delta` what the
-    release has with its true sensitivity D / p, `whole` the acceptance of the same rule without sampling.
+    Rules: "printed" and "swapped" calibrate to the sensitivity at p = 1 and maximise Equation 13,
+    as printed and with q and 1 - q exchanged; "true_error" maximises the true acceptance with that
+    sensitivity (variant stated). "corrected" has the sensitivity D / p and the true acceptance
+    (consistent); "exact" the same with the best release by exact accounting at each of a few rates
+    (rigorous). `acceptance` is P(|E + N| <= bound), `exact_delta` what the release has with its
+    true sensitivity D / p, `whole` the acceptance of the same rule without sampling.
     """
 
     name = "brdp_sampling"
     columns = schema(
-        f"query n rule sigma_x share {BUDGET} sampling_rate scale rate claimed acceptance whole exact_delta"
+        f"query n rule sigma_x share {BUDGET} sampling_rate scale rate claimed acceptance whole "
+        "exact_delta"
     )
     variants = ("stated", "consistent", "rigorous")
     keys = ("query", "n", "rule")
@@ -60,23 +84,37 @@ class BrdpSampling(Grid):
         share: Share = Field(0.1, description="Share p_c of records that are counted.")
         epsilon: Amount = 0.1
         delta: Delta = 1e-5
-        sizes: Several[Number] = Field((100, 300, 1000, 3000, 10000, 30000, 100000), description="Numbers of records.")
-        queries: Several[Queries] = Field((
-            Queries(query="sum", clip=1, bound=3), Queries(query="avg", clip=22, bound=0.3),
-            Queries(query="cnt", clip=1, bound=3),
-        ), description="Queries with clipping range and bound.")  # fmt: skip
-        exact_sizes: Several[Number] = Field((100, 1000, 100000), description="Numbers of records, exact accounting.")
+        sizes: Several[Number] = Field(
+            (100, 300, 1000, 3000, 10000, 30000, 100000), description="Numbers of records."
+        )
+        queries: Several[Queries] = Field(
+            (
+                Queries(query="sum", clip=1, bound=3),
+                Queries(query="avg", clip=22, bound=0.3),
+                Queries(query="cnt", clip=1, bound=3),
+            ),
+            description="Queries with clipping range and bound.",
+        )
+        exact_sizes: Several[Number] = Field(
+            (100, 1000, 100000), description="Numbers of records, exact accounting."
+        )
         exact_rates: Listed[Annotated[float, Field(gt=0, le=1)]] = Field(
             (0.1, 0.3, 0.6, 0.9), description="Sampling rates that are tried."
         )
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         exact, sigma_x, share = run.variant == "rigorous", settings.sigma_x, settings.share
-        for n, chosen in itertools.product(settings.exact_sizes if exact else settings.sizes, settings.queries):
+        for n, chosen in itertools.product(
+            settings.exact_sizes if exact else settings.sizes, settings.queries
+        ):
             kind = KINDS[chosen.query]
             query = Count.of_share(n, share) if kind is Count else kind(n, chosen.clip, sigma_x)
-            cell = Budget(sensitivity=query.sensitivity(), bound=chosen.bound, epsilon=settings.epsilon,
-                          delta=settings.delta)  # fmt: skip
+            cell = Budget(
+                sensitivity=query.sensitivity(),
+                bound=chosen.bound,
+                epsilon=settings.epsilon,
+                delta=settings.delta,
+            )
             base = {"query": query.name, "n": n, "sigma_x": sigma_x, "share": share, **cell.fields}
             if exact:
                 yield {**base, **_exact(query, cell, settings.exact_rates)}
@@ -84,33 +122,51 @@ class BrdpSampling(Grid):
             whole = cell.chosen("gau_br").acceptance
             for rule, (sensitivity, objective) in RULES[run.variant].items():
                 found = cell.algorithm4(query, sensitivity=sensitivity, objective=objective)
-                yield {**base, "rule": rule, "claimed": found.claimed, "whole": whole,
-                       **sampled_row(query, cell, found.law, found.sampling_rate)}  # fmt: skip
+                yield {
+                    **base,
+                    "rule": rule,
+                    "claimed": found.claimed,
+                    "whole": whole,
+                    **sampled_row(query, cell, found.law, found.sampling_rate),
+                }
 
 
 def _exact(query: Query, cell: Budget, rates: tuple[float, ...]) -> dict[str, Any]:
     tried = []
     for rate in sorted({*rates, 1.0}):
         inner = cell.inner(rate)
-        law = best_recycler(GaussianKernel, inner.epsilon, inner.delta, cell.bound, query.sensitivity(rate)).law
+        law = best_recycler(
+            GaussianKernel, inner.epsilon, inner.delta, cell.bound, query.sensitivity(rate)
+        ).law
         tried.append(sampled_row(query, cell, law, rate))
     accepted = np.array([found["acceptance"] for found in tried])
     best = tried[int(np.flatnonzero(accepted >= accepted.max() - ALIKE)[-1])]
-    return {"rule": "exact", "claimed": best["acceptance"], "whole": tried[-1]["acceptance"], **best}
+    return {
+        "rule": "exact",
+        "claimed": best["acceptance"],
+        "whole": tried[-1]["acceptance"],
+        **best,
+    }
 
 
 class Panel:
-    """One panel at one epsilon: its budget, its query on the subsets, and the releases of the six methods.
+    """One panel at one epsilon: its budget, its query on the subsets, and the releases of the six
+    methods.
 
-    The sampled ones calibrate to the unscaled sensitivity and maximise Equation 13 with q and 1 - q exchanged, for the
-    mean spread of the subsets.
+    The sampled ones calibrate to the unscaled sensitivity and maximise Equation 13 with q and 1 - q
+    exchanged, for the mean spread of the subsets.
     """
 
-    def __init__(self, settings: Answers.Settings, panel: PanelSettings, epsilon: float, subsets: np.ndarray) -> None:
+    def __init__(
+        self, settings: Answers.Settings, panel: PanelSettings, epsilon: float, subsets: np.ndarray
+    ) -> None:
         self.cell = Budget.of(panel, epsilon=epsilon, delta=settings.delta)
         counted = panel.query == "cnt"
         self.values = (subsets > settings.count_above).astype(float) if counted else subsets
-        queries = [KINDS[panel.query].of_values(part, 1.0 if counted else panel.clip) for part in self.values]
+        queries = [
+            KINDS[panel.query].of_values(part, 1.0 if counted else panel.clip)
+            for part in self.values
+        ]
         self.queries, self.spread = queries, float(np.mean([query.spread for query in queries]))
         self.sampled = self.cell.algorithm4(replace(queries[0], spread=self.spread))
 
@@ -122,33 +178,44 @@ class Panel:
         rate = self.sampled.sampling_rate
         inner = self.cell.inner(rate)
         law = self.sampled.law if method == "gau_smp" else inner.chosen("lap_br").law
-        # the query whose sensitivity at p = 1 is the panel's: what the release on a sample is held against
+        # the query whose sensitivity at p = 1 is the panel's: what the release on a sample is held
+        # against
         first = self.queries[0]
         query = replace(first, clip=self.cell.sensitivity / first.per_record, spread=self.spread)
         return law, {
-            **sampled_row(query, self.cell, law, rate), "method": method,
+            **sampled_row(query, self.cell, law, rate),
+            "method": method,
             "epsilon_y": Choice(law, inner.epsilon, inner.delta, "paper").kernel_epsilon,
             "sd": float(np.hypot(law.sd, query.stated_sampling_sd(rate))),
-        }  # fmt: skip
+        }
 
-    def errors(self, law: Recycled, rate: float, repeats: int, rng: np.random.Generator) -> np.ndarray:
+    def errors(
+        self, law: Recycled, rate: float, repeats: int, rng: np.random.Generator
+    ) -> np.ndarray:
         """Return released less true answers, shape (subsets, repeats)."""
-        return np.array([
-            query.estimates(values, max(1, round(rate * query.n)), repeats, rng) - query.answer(values)
-            + law.draw(repeats, rng) for query, values in zip(self.queries, self.values, strict=True)
-        ])  # fmt: skip
+        return np.array(
+            [
+                query.estimates(values, max(1, round(rate * query.n)), repeats, rng)
+                - query.answer(values)
+                + law.draw(repeats, rng)
+                for query, values in zip(self.queries, self.values, strict=True)
+            ]
+        )
 
 
 class Answers(Grid):
     """Six methods on subsets of one data set.
 
-    A "box" record has the quantiles of released less true answers, pooled over subsets, and the share within the bound
-    (`drawn`); a "curve" record has the acceptance alone. Without sampling neither depends on the data.
+    A "box" record has the quantiles of released less true answers, pooled over subsets, and the
+    share within the bound (`drawn`); a "curve" record has the acceptance alone. Without sampling
+    neither depends on the data.
     """
 
     columns = schema(
-        f"panel view query stated_epsilon {BUDGET} {RELEASE} sampling_rate drawn low_whisker low_box median "
-        "high_box high_whisker spread n_individuals n_subsets n_repeats box_mass_pct whisker_mass_pct n_records "
+        f"panel view query stated_epsilon {BUDGET} {RELEASE} sampling_rate drawn low_whisker "
+        "low_box median "
+        "high_box high_whisker spread n_individuals n_subsets n_repeats box_mass_pct "
+        "whisker_mass_pct n_records "
         "n_events n_attributes"
     )
     variants = ("stated",)
@@ -167,10 +234,15 @@ class Answers(Grid):
         box, whisker = settings.box_mass_pct / 200, settings.whisker_mass_pct / 200
         levels = [0.5 - whisker, 0.5 - box, 0.5, 0.5 + box, 0.5 + whisker]
         base = {
-            "n_individuals": subsets.size, "n_subsets": len(subsets), "n_repeats": settings.repeats,
-            "box_mass_pct": settings.box_mass_pct, "whisker_mass_pct": settings.whisker_mass_pct,
-            "n_records": len(people.values), "n_events": people.events, "n_attributes": people.attributes,
-        }  # fmt: skip
+            "n_individuals": subsets.size,
+            "n_subsets": len(subsets),
+            "n_repeats": settings.repeats,
+            "box_mass_pct": settings.box_mass_pct,
+            "whisker_mass_pct": settings.whisker_mass_pct,
+            "n_records": len(people.values),
+            "n_events": people.events,
+            "n_attributes": people.attributes,
+        }
         for panel in settings.panels:
             for epsilon in [panel.epsilon] if panel.view == "box" else panel.epsilons:
                 shown = Panel(settings, panel, epsilon, subsets)
@@ -183,10 +255,17 @@ class Answers(Grid):
                         drawn = float((np.abs(errors) <= shown.cell.bound).mean())
                         quantiles = np.quantile(errors, levels)
                     yield {
-                        **base, "panel": panel.panel, "view": panel.view, "query": panel.query, "spread": shown.spread,
-                        "stated_epsilon": panel.epsilon, "drawn": drawn, **shown.cell.fields, **found,
+                        **base,
+                        "panel": panel.panel,
+                        "view": panel.view,
+                        "query": panel.query,
+                        "spread": shown.spread,
+                        "stated_epsilon": panel.epsilon,
+                        "drawn": drawn,
+                        **shown.cell.fields,
+                        **found,
                         **dict(zip(WHISKERS, quantiles, strict=True)),
-                    }  # fmt: skip
+                    }
 
 
 class BrdpAdult(Answers):

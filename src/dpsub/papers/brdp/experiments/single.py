@@ -1,4 +1,5 @@
-"""One release: the law of its noise, recycling rates, acceptance, and the literal loop put to a test."""
+"""One release: the law of its noise, recycling rates, acceptance, and the literal loop put to a
+test."""
 
 from __future__ import annotations
 
@@ -23,9 +24,10 @@ MARKS = (1.0, 2.0)  # epsilon_y that are always among the points, for they stand
 class BrdpNoise(Grid):
     """The law of recycled noise, drawn and computed (Figure 2).
 
-    Topics: "density" at points x; "histogram" of draws of the literal loop by bins with centre x; "summary".
-    `value` is what was drawn, `law` what the law says; a density is not drawn. In the summary, `quantity` is
-    acceptance, sd, or draws (mean number of kernel draws a release). The parameters are those of the paper.
+    Topics: "density" at points x; "histogram" of draws of the literal loop by bins with centre x;
+    "summary". `value` is what was drawn, `law` what the law says; a density is not drawn. In the
+    summary, `quantity` is acceptance, sd, or draws (mean number of kernel draws a release). The
+    parameters are those of the paper.
     """
 
     name = "brdp_noise"
@@ -36,7 +38,9 @@ class BrdpNoise(Grid):
     class Settings(ExperimentSettings, Budget):
         epsilon: Amount = 2
         n_samples: Number = Field(100000, description="Draws of the loop.")
-        bins: Annotated[int, Field(ge=4, le=10_000_000)] = Field(60, description="Bins on each side of 0.")
+        bins: Annotated[int, Field(ge=4, le=10_000_000)] = Field(
+            60, description="Bins on each side of 0."
+        )
         half_width: Amount = 12
 
         def check(self) -> None:
@@ -44,38 +48,59 @@ class BrdpNoise(Grid):
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         half, count = settings.half_width, settings.n_samples
-        # an even number of bins has the bounds on edges if the half width is a multiple of the bound
+        # an even number of bins has the bounds on edges if the half width is a multiple of the
+        # bound
         edges = np.linspace(-half, half, 2 * settings.bins + 1)
         for method in ("gau_dp", "gau_br"):
             chosen = settings.chosen(method)
             law = chosen.law
             base = {
-                "method": method, "n_samples": count, "rate": law.rate, "scale": law.kernel.scale,
-                "exact_delta": chosen.true_delta, "quantity": "density", **settings.fields,
-            }  # fmt: skip
+                "method": method,
+                "n_samples": count,
+                "rate": law.rate,
+                "scale": law.kernel.scale,
+                "exact_delta": chosen.true_delta,
+                "quantity": "density",
+                **settings.fields,
+            }
             rng = run.streams.noise({**settings.fields, "method": method}, 0)
             released, draws = law.release_by_loop(np.zeros(count), rng)
             frequency = np.histogram(released, edges)[0] / (count * np.diff(edges))
             expected = np.diff(law.cdf(edges)) / np.diff(edges)
-            for x, value, mean in zip((edges[:-1] + edges[1:]) / 2, frequency, expected, strict=True):
+            for x, value, mean in zip(
+                (edges[:-1] + edges[1:]) / 2, frequency, expected, strict=True
+            ):
                 yield {**base, "topic": "histogram", "x": x, "value": value, "law": mean}
             # places on both sides of each jump, so that it is drawn upright
-            jumps = [np.nextafter(end, side) for end in (law.lower, law.upper) for side in (-np.inf, np.inf)]
+            jumps = [
+                np.nextafter(end, side)
+                for end in (law.lower, law.upper)
+                for side in (-np.inf, np.inf)
+            ]
             for x in np.sort(np.concatenate([np.linspace(-half, half, 241), jumps])):
                 density = float(np.exp(law.log_density(x)))
                 yield {**base, "topic": "density", "x": x, "value": density, "law": density}
             for quantity, value, truth in (
                 ("acceptance", (np.abs(released) <= law.upper).mean(), law.acceptance),
-                ("sd", released.std(), law.sd), ("draws", draws.mean(), law.normaliser),
-            ):  # fmt: skip
-                yield {**base, "topic": "summary", "quantity": quantity, "x": 0.0, "value": value, "law": truth}
+                ("sd", released.std(), law.sd),
+                ("draws", draws.mean(), law.normaliser),
+            ):
+                yield {
+                    **base,
+                    "topic": "summary",
+                    "quantity": quantity,
+                    "x": 0.0,
+                    "value": value,
+                    "law": truth,
+                }
 
 
 class BrdpRates(Grid):
-    """Recycling rates of Gaussian kernels that spend epsilon_y of epsilon alone, at the same delta (Figure 3).
+    """Recycling rates of Gaussian kernels that spend epsilon_y of epsilon alone, at the same delta
+    (Figure 3).
 
-    Variant stated: methods "baseline" (Theorem 2) and "algorithm1"; rigorous: "exact", the largest rate that the exact
-    profile allows. `exact_delta` is what each really has at epsilon.
+    Variant stated: methods "baseline" (Theorem 2) and "algorithm1"; rigorous: "exact", the largest
+    rate that the exact profile allows. `exact_delta` is what each really has at epsilon.
     """
 
     name = "brdp_rates"
@@ -100,24 +125,34 @@ class BrdpRates(Grid):
             for spent in points:
                 kernel = cell.calibrated("gau", spent)
                 if run.variant == "rigorous":
-                    found = choice.largest_rate(kernel, last, cell.delta, -theta, theta, cell.sensitivity)
+                    found = choice.largest_rate(
+                        kernel, last, cell.delta, -theta, theta, cell.sensitivity
+                    )
                     laws = {"exact": found.law}
                 else:
-                    laws = {"baseline": cell.recycled(kernel, paper.baseline_rate(last, spent)),
-                            "algorithm1": cell.recycled(kernel)}  # fmt: skip
+                    laws = {
+                        "baseline": cell.recycled(kernel, paper.baseline_rate(last, spent)),
+                        "algorithm1": cell.recycled(kernel),
+                    }
                 for method, law in laws.items():
                     yield {
-                        **cell.fields, "method": method, "y": settings.y, "epsilon_y": spent, "scale": kernel.scale,
-                        "rate": law.rate, "acceptance": law.acceptance, "exact_delta": choice.true_delta(law, last),
-                    }  # fmt: skip
+                        **cell.fields,
+                        "method": method,
+                        "y": settings.y,
+                        "epsilon_y": spent,
+                        "scale": kernel.scale,
+                        "rate": law.rate,
+                        "acceptance": law.acceptance,
+                        "exact_delta": choice.true_delta(law, last),
+                    }
 
 
 class BrdpAcceptance(Grid):
     """Acceptance against epsilon (Figure 4), and the most that any noise can accept.
 
-    Variant stated: plain noise and the paper's recyclers; rigorous: the best recyclers, and method "ceiling", the
-    largest acceptance of any symmetric unimodal noise that is (epsilon, delta)-private, from above, with `exact_delta`
-    the target and -1 for what it does not have.
+    Variant stated: plain noise and the paper's recyclers; rigorous: the best recyclers, and method
+    "ceiling", the largest acceptance of any symmetric unimodal noise that is (epsilon,
+    delta)-private, from above, with `exact_delta` the target and -1 for what it does not have.
     """
 
     name = "brdp_acceptance"
@@ -133,7 +168,9 @@ class BrdpAcceptance(Grid):
         epsilon_min: Amount = 0.1
         epsilon_max: Amount = 6
         points: Number = Field(40, description="Points of the paper's curves.")
-        exact_points: Number = Field(16, description="Points of the best recyclers and of the ceiling.")
+        exact_points: Number = Field(
+            16, description="Points of the best recyclers and of the ceiling."
+        )
 
         def check(self) -> None:
             checks.real("epsilon_max", self.epsilon_max, above=self.epsilon_min)
@@ -148,8 +185,13 @@ class BrdpAcceptance(Grid):
                     yield {**cell.fields, **row(method, cell.chosen(method))}
                 if not stated:
                     absent = dict.fromkeys(("scale", "epsilon_y", "rate", "sd"), -1.0)
-                    yield {**cell.fields, **absent, "method": "ceiling", "acceptance": cell.ceiling(),
-                           "exact_delta": cell.delta}  # fmt: skip
+                    yield {
+                        **cell.fields,
+                        **absent,
+                        "method": "ceiling",
+                        "acceptance": cell.ceiling(),
+                        "exact_delta": cell.delta,
+                    }
 
 
 class AuditCase(Budget):
@@ -163,38 +205,64 @@ class AuditCase(Budget):
 class BrdpAudit(Grid):
     """Draws of the loop on two neighbours, and how often they fall where the loss exceeds epsilon.
 
-    `lower` and `upper` are limits of P(S) - e^epsilon P'(S) for the best set S, which is the exact delta; each end is
-    missed with a chance of at most 1 - `confidence`. `claimed` is the delta that Algorithm 1 was asked for.
+    `lower` and `upper` are limits of P(S) - e^epsilon P'(S) for the best set S, which is the exact
+    delta; each end is missed with a chance of at most 1 - `confidence`. `claimed` is the delta that
+    Algorithm 1 was asked for.
     """
 
     name = "brdp_audit"
-    columns = schema("kernel epsilon_y sensitivity bound epsilon claimed rate draws lower estimate upper exact")
+    columns = schema(
+        "kernel epsilon_y sensitivity bound epsilon claimed rate draws lower estimate upper exact"
+    )
     variants = ("stated",)
     axes = ("cases",)
     keys = ("kernel", "epsilon_y", "sensitivity", "bound", "epsilon", "claimed")
 
     class Settings(ExperimentSettings):
         draws: Draws = Field(2000000, description="Draws on each side.")
-        confidence: Annotated[float, Field(gt=0.5, lt=1)] = Field(0.999, description="Of each interval.")
-        cases: Several[AuditCase] = Field((
-            AuditCase(kernel="lap", epsilon_y=0.5), AuditCase(kernel="lap", epsilon_y=0.9),
-            AuditCase(kernel="gau", epsilon_y=0.5, bound=10), AuditCase(kernel="gau", epsilon_y=0.9),
-        ), description="Kernels and budgets.")  # fmt: skip
+        confidence: Annotated[float, Field(gt=0.5, lt=1)] = Field(
+            0.999, description="Of each interval."
+        )
+        cases: Several[AuditCase] = Field(
+            (
+                AuditCase(kernel="lap", epsilon_y=0.5),
+                AuditCase(kernel="lap", epsilon_y=0.9),
+                AuditCase(kernel="gau", epsilon_y=0.5, bound=10),
+                AuditCase(kernel="gau", epsilon_y=0.9),
+            ),
+            description="Kernels and budgets.",
+        )
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         draws, confidence = settings.draws, settings.confidence
         for case in settings.cases:
             rng = run.streams.noise(dict(case), 0)
-            law, growth = case.recycled(case.calibrated(case.kernel, case.epsilon_y)), math.exp(case.epsilon)
-            hits = [_losses_above(case.epsilon, law, law.release_by_loop(np.full(draws, value), rng).released)
-                    for value in (0.0, case.sensitivity)]  # fmt: skip
-            (low, high), (low_other, high_other) = (clopper_pearson(count, draws, confidence) for count in hits)
+            law, growth = (
+                case.recycled(case.calibrated(case.kernel, case.epsilon_y)),
+                math.exp(case.epsilon),
+            )
+            hits = [
+                _losses_above(
+                    case.epsilon, law, law.release_by_loop(np.full(draws, value), rng).released
+                )
+                for value in (0.0, case.sensitivity)
+            ]
+            (low, high), (low_other, high_other) = (
+                clopper_pearson(count, draws, confidence) for count in hits
+            )
             yield {
-                **{name: getattr(case, name) for name in ("kernel", "epsilon_y", "sensitivity", "bound", "epsilon")},
-                "claimed": case.delta, "rate": law.rate, "draws": draws, "lower": low - growth * high_other,
-                "estimate": (hits[0] - growth * hits[1]) / draws, "upper": high - growth * low_other,
+                **{
+                    name: getattr(case, name)
+                    for name in ("kernel", "epsilon_y", "sensitivity", "bound", "epsilon")
+                },
+                "claimed": case.delta,
+                "rate": law.rate,
+                "draws": draws,
+                "lower": low - growth * high_other,
+                "estimate": (hits[0] - growth * hits[1]) / draws,
+                "upper": high - growth * low_other,
                 "exact": choice.true_delta(law, case.epsilon),
-            }  # fmt: skip
+            }
 
 
 def _losses_above(epsilon: float, law: Recycled, released: np.ndarray) -> int:

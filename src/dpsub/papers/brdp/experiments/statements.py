@@ -45,7 +45,9 @@ class Kernel(Closed):
     def exact(self, rate: float, epsilon: float) -> float:
         """Return the exact delta at epsilon."""
         cell = Budget(bound=self.bound, delta=self.delta)
-        return true_delta(cell.recycled(cell.calibrated(self.kernel, self.epsilon_y), rate), epsilon)
+        return true_delta(
+            cell.recycled(cell.calibrated(self.kernel, self.epsilon_y), rate), epsilon
+        )
 
 
 class UShape(Kernel):
@@ -62,13 +64,15 @@ class Guarantee(Budget):
 
 
 class BrdpChecks(Grid):
-    """One record a statement and case: `claimed`, and `true` by the exact law, another sum, or draws.
+    """One record a statement and case: `claimed`, and `true` by the exact law, another sum, or
+    draws.
 
-    "T1 mean", "T1 weight": E exp(-loss) and the weight of the shift; "P3": delta of the paper's parameters; "T2":
-    delta at epsilon_y - log(1 - q); "degenerate": delta as epsilon_y goes to 0; "q": exact delta of one kernel by rate
-    (`claimed` is that at rate 0); "(10)": acceptance from the printed objective; "A3": delta of the printed loop;
-    "R5": terms of Theorem 3 and those that count; "P6": standard deviation of sampled sums; "P7", "P7 swapped":
-    acceptance on a sample; "P7 convolved": the true one against draws.
+    "T1 mean", "T1 weight": E exp(-loss) and the weight of the shift; "P3": delta of the paper's
+    parameters; "T2": delta at epsilon_y - log(1 - q); "degenerate": delta as epsilon_y goes to 0;
+    "q": exact delta of one kernel by rate (`claimed` is that at rate 0); "(10)": acceptance from
+    the printed objective; "A3": delta of the printed loop; "R5": terms of Theorem 3 and those that
+    count; "P6": standard deviation of sampled sums; "P7", "P7 swapped": acceptance on a sample; "P7
+    convolved": the true one against draws.
     """
 
     name = "brdp_checks"
@@ -77,15 +81,24 @@ class BrdpChecks(Grid):
 
     class Settings(ExperimentSettings):
         draws: Draws = Field(400000, description="Draws of sampled releases.")
-        guarantees: Several[Guarantee] = Field((
-            Guarantee(kernel="gau", epsilon=2), Guarantee(kernel="gau"), Guarantee(kernel="gau", epsilon=3),
-            Guarantee(kernel="gau", bound=30, epsilon=0.5, scale=10), Guarantee(kernel="gau", sensitivity=10000),
-            Guarantee(kernel="lap"), Guarantee(kernel="lap", sensitivity=5, epsilon=4),
-        ), description="Budgets; with a scale Algorithm 1 for that kernel, else Algorithm 2.")  # fmt: skip
+        guarantees: Several[Guarantee] = Field(
+            (
+                Guarantee(kernel="gau", epsilon=2),
+                Guarantee(kernel="gau"),
+                Guarantee(kernel="gau", epsilon=3),
+                Guarantee(kernel="gau", bound=30, epsilon=0.5, scale=10),
+                Guarantee(kernel="gau", sensitivity=10000),
+                Guarantee(kernel="lap"),
+                Guarantee(kernel="lap", sensitivity=5, epsilon=4),
+            ),
+            description="Budgets; with a scale Algorithm 1 for that kernel, else Algorithm 2.",
+        )
         composition: Budget = Field(Budget(), description="Budget of one release of Theorem 3.")
         n_compositions: Listed[Times] = (1, 2, 10, 100, 1000)
         u_shape: UShape = Field(
-            UShape(kernel="gau", epsilon_y=1.05, epsilon=1, delta=1e-5, bound=1, rates=(0, 0.55, 0.7)),
+            UShape(
+                kernel="gau", epsilon_y=1.05, epsilon=1, delta=1e-5, bound=1, rates=(0, 0.55, 0.7)
+            ),
             description="A kernel that spends more than epsilon.",
         )
         theorem2: Kernel = Field(
@@ -98,18 +111,31 @@ class BrdpChecks(Grid):
         )
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
-        for part in (*map(_guarantee, settings.guarantees), _formulas(settings), _rates(settings),
-                     _samples(settings, run.streams)):  # fmt: skip
-            yield from (dict(zip(("statement", "case", "claimed", "true"), row, strict=True)) for row in part)
+        for part in (
+            *map(_guarantee, settings.guarantees),
+            _formulas(settings),
+            _rates(settings),
+            _samples(settings, run.streams),
+        ):
+            yield from (
+                dict(zip(("statement", "case", "claimed", "true"), row, strict=True))
+                for row in part
+            )
 
 
 def _guarantee(cell: Guarantee) -> Iterator[Row]:
     theta, span = cell.bound, cell.sensitivity
-    name = f"{cell.kernel}: D {span:g}, bound {theta:g}, epsilon {cell.epsilon:g}, delta {cell.delta:g}"
+    name = (
+        f"{cell.kernel}: D {span:g}, bound {theta:g}, epsilon {cell.epsilon:g}, delta "
+        f"{cell.delta:g}"
+    )
     if cell.scale is None:
         law = cell.chosen(f"{cell.kernel}_br").law
     else:
-        law, name = cell.recycled(FAMILIES[cell.kernel](cell.scale)), f"{name}, scale {cell.scale:g}"
+        law, name = (
+            cell.recycled(FAMILIES[cell.kernel](cell.scale)),
+            (f"{name}, scale {cell.scale:g}"),
+        )
     yield "P3", name, cell.delta, true_delta(law, cell.epsilon)
     weight = paper.crossing_mass(law.kernel, -theta, theta, span)
     if law.rate < 1:
@@ -142,13 +168,21 @@ def _rates(settings: BrdpChecks.Settings) -> Iterator[Row]:
     for rate, delta in zip(shape.rates, found, strict=True):
         yield "q", f"rate {rate:g}", found[0], delta
     for rate in second.rates:
-        name = f"{second.kernel}: epsilon_y {second.epsilon_y:g}, delta {second.delta:g}, rate {rate:g}"
+        name = (
+            f"{second.kernel}: epsilon_y {second.epsilon_y:g}, delta {second.delta:g}, rate "
+            f"{rate:g}"
+        )
         yield "T2", name, second.delta, second.exact(rate, second.epsilon_y - math.log1p(-rate))
 
 
 def _samples(settings: BrdpChecks.Settings, streams: Streams) -> Iterator[Row]:
     chosen, draws = settings.sampled, settings.draws
-    n, p, theta, counted = chosen.n, chosen.sampling_rate, chosen.bound, round(chosen.share * chosen.n)
+    n, p, theta, counted = (
+        chosen.n,
+        chosen.sampling_rate,
+        chosen.bound,
+        round(chosen.share * chosen.n),
+    )
     rng = streams.sample(dict(chosen), 0)
     values = rng.exponential(size=n)
     total = Total.of_values(values, 20.0)

@@ -1,4 +1,5 @@
-"""Bounds of sampling designs, printed and corrected, each with the exact worst loss (Bun et al., Sections 2 to 7)."""
+"""Bounds of sampling designs, printed and corrected, each with the exact worst loss (Bun et al.,
+Sections 2 to 7)."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ from dpsub.sampling.frame import Frame
 from dpsub.sampling.pps import PpsConditionalPoisson, PpsSystematic, PpsWithReplacement
 from dpsub.streams import Streams
 
-BaseEpsilons = Annotated[Listed[Annotated[float, Field(gt=0, le=5)]], Field(description="Base epsilons, in nats.")]
+BaseEpsilons = Annotated[
+    Listed[Annotated[float, Field(gt=0, le=5)]], Field(description="Base epsilons, in nats.")
+]
 
 
 class Case(NamedTuple):
@@ -33,11 +36,13 @@ class Case(NamedTuple):
 
     statement: str
     case: str
-    side: str  # what the formula claims to be against `exact`: "upper", "lower", "equal" or "number"
+    # what the formula claims to be against `exact`: "upper", "lower", "equal" or "number"
+    side: str
     epsilon: float  # of the mechanism on the sample, in nats
     stated: float
     exact: float  # the truth
-    corrected: float | None = None  # the formula where the printed one is wrong, None where it is not
+    # the formula where the printed one is wrong, None where it is not
+    corrected: float | None = None
 
     def bound(self, variant: str) -> float:
         """Return the formula in a variant; `rigorous` is the truth."""
@@ -73,16 +78,26 @@ def random_sizes(epsilon: float, random_laws: int, streams: Streams) -> Iterator
         rng = streams.data({"n": n}, 0)
         for number, t in enumerate([np.eye(n + 1)[n], *rng.dirichlet(np.ones(n + 1), random_laws)]):
             law = of_sizes.log_sizes_of(t)
-            found = audit(*laws.substituted({m: float(p) for m, p in enumerate(t) if p > 0}, n), epsilon).loss
+            found = audit(
+                *laws.substituted({m: float(p) for m, p in enumerate(t) if p > 0}, n), epsilon
+            ).loss
             case = f"n {n}, " + (f"random law {number}" if number else "all records")
             for side, formula in sides:
                 printed, doubled = (formula(law, epsilon, factor=factor) for factor in (1, 2))
                 yield Case(f"T3.1 {side}", case, side, epsilon, printed, found, doubled)
-            yield Case("T3.1 programme", case, "equal", epsilon, of_sizes.random_size_exact(law, epsilon), found)
+            yield Case(
+                "T3.1 programme",
+                case,
+                "equal",
+                epsilon,
+                of_sizes.random_size_exact(law, epsilon),
+                found,
+            )
 
 
 def rounded_rates(epsilon: float) -> Iterator[Case]:
-    """Deterministic rounding (Section 4.3), randomised rounding (Theorem 4.3), and two strata (Theorem 7.2)."""
+    """Deterministic rounding (Section 4.3), randomised rounding (Theorem 4.3), and two strata
+    (Theorem 7.2)."""
     for n in (14, 15, 24):
         p, q = (rounded_sizes("1/10", size, "half_up") for size in (n, n + 1))
         found = audit(*laws.added(p, q, n), epsilon).loss
@@ -106,8 +121,10 @@ def rounded_rates(epsilon: float) -> Iterator[Case]:
     # a record added to the first of two strata, both sampled, changes nothing in the other's draw
     rate, case = "1/5", "r 1/5, strata of 6 and 7"
     one, more, other = (rounded_sizes(rate, size, "randomised") for size in (6, 7, 7))
-    first, second = ({(*state, m): chance * share for state, chance in law.items() for m, share in other.items()}
-                     for law in laws.added(one, more, 6))  # fmt: skip
+    first, second = (
+        {(*state, m): chance * share for state, chance in law.items() for m, share in other.items()}
+        for law in laws.added(one, more, 6)
+    )
     found = audit(first, second, epsilon).loss
     bound, aware = (
         strata.proportional(rate, epsilon, (6, 7), differing=0),
@@ -123,7 +140,13 @@ def rounded_rates(epsilon: float) -> Iterator[Case]:
 
 def clustered(epsilon: float) -> Iterator[Case]:
     """Theorems 5.1 and 5.2 with the sizes of the smaller population, and what follows from them."""
-    for sizes, drawn in (((2, 2, 2, 2), 2), ((5, 5, 5), 1), ((1, 3, 2, 4), 2), ((3, 1, 6), 1), ((2, 1, 1, 5, 2), 3)):
+    for sizes, drawn in (
+        ((2, 2, 2, 2), 2),
+        ((5, 5, 5), 1),
+        ((1, 3, 2, 4), 2),
+        ((3, 1, 6), 1),
+        ((2, 1, 1, 5, 2), 3),
+    ):
         design = clusters.ClusterDesign(sizes, drawn)
         found = audit(*laws.cluster_laws(sizes, drawn), epsilon).loss
         case = f"{drawn} of the sizes {' '.join(map(str, sizes))}"
@@ -138,24 +161,37 @@ def clustered(epsilon: float) -> Iterator[Case]:
     yield Case("Section 5.1 limit", "clusters of 300 to 500", "equal", epsilon, epsilon, large)
     for rate in (0.001, 0.01):
         inner = rates.amplified(rate, epsilon)
-        yield Case("Section 5.2 Poisson", f"rate {rate}", "equal", epsilon, rate * epsilon, inner, inner)
+        yield Case(
+            "Section 5.2 Poisson", f"rate {rate}", "equal", epsilon, rate * epsilon, inner, inner
+        )
 
 
 def presence(epsilon: float) -> Case:
-    """Return the case of Theorem 5.3 where a test of presence and the conditional loss both equal epsilon."""
+    """Return the case of Theorem 5.3 where a test of presence and the conditional loss both equal
+    epsilon."""
     share, p = 0.5, 0.5
-    inside, outside = p, p * math.exp(-epsilon)  # Pr[H = 0] on the first population with the cluster in, and out
+    # Pr[H = 0] on the first population with the cluster in, and out
+    inside, outside = p, p * math.exp(-epsilon)
     other = p * math.exp(-epsilon)  # the same with the cluster in on the second population
-    truth = math.log((share * inside + (1 - share) * outside) / (share * other + (1 - share) * outside))
+    truth = math.log(
+        (share * inside + (1 - share) * outside) / (share * other + (1 - share) * outside)
+    )
     printed = clusters.presence_bound(share, epsilon, epsilon, reverse=True)
     fixed = clusters.presence_bound(share, epsilon, epsilon)
-    return Case("T5.3", "q 0.5, p 0.5, epsilon' the base epsilon", "lower", epsilon, printed, truth, fixed)
+    return Case(
+        "T5.3", "q 0.5, p 0.5, epsilon' the base epsilon", "lower", epsilon, printed, truth, fixed
+    )
 
 
 def proportional_to_size(epsilon: float) -> Iterator[Case]:
-    """Proposition 6.1, the bounds of PPS, and one cluster drawn with a chance proportional to its size."""
+    """Proposition 6.1, the bounds of PPS, and one cluster drawn with a chance proportional to its
+    size."""
     for sizes, m in (((1.0, 1.0, 2.0, 3.0), 2), ((1.0, 4.0, 5.0), 1)):
-        frame, sampler, record = Frame(len(sizes), sizes=np.array(sizes)), PpsConditionalPoisson(m), len(sizes) - 1
+        frame, sampler, record = (
+            Frame(len(sizes), sizes=np.array(sizes)),
+            PpsConditionalPoisson(m),
+            len(sizes) - 1,
+        )
         largest = float(sampler.inclusion_probabilities(frame)[record])
         law = sampler.law(frame).items()
         p = {(*state, 0): chance for state, chance in law}
@@ -165,17 +201,34 @@ def proportional_to_size(epsilon: float) -> Iterator[Case]:
         case = f"{m} of the sizes {' '.join(f'{size:g}' for size in sizes)}"
         signal = 1 / (1 + math.exp(-epsilon))
         chances = [[largest], [largest], [signal], [1 - signal], [1 - signal], [1 - signal]]
-        general, first = unequal.inclusion_bound(*chances), unequal.inclusion_bound(*chances, weak=True)
+        general, first = (
+            unequal.inclusion_bound(*chances),
+            unequal.inclusion_bound(*chances, weak=True),
+        )
         yield Case("P6.1", case, "lower", epsilon, first, found, general)
         yield Case("Section 6.1 weak", case, "lower", epsilon, weak, found, strong)
         yield Case("Section 6.1 strong", case, "lower", epsilon, strong, found)
     for counts in ((1, 9), (1, 3), (2, 2), (1, 2, 6), (40, 60)):
         found = audit(*laws.cluster_laws(counts, 1, by_size=True), epsilon).loss
         case = f"clusters of {' '.join(map(str, counts))}"
-        yield Case("Section 6.2 programme", case, "equal", epsilon, unequal.pps_cluster(counts, 0, epsilon), found)
+        yield Case(
+            "Section 6.2 programme",
+            case,
+            "equal",
+            epsilon,
+            unequal.pps_cluster(counts, 0, epsilon),
+            found,
+        )
         if counts[0] * epsilon > 3:
             yield Case("Section 6.2 no gain", case, "lower", epsilon, epsilon, found)
-        yield Case("Section 6.2 limit", case, "upper", epsilon, unequal.pps_cluster_limit(counts, 0, epsilon), found)
+        yield Case(
+            "Section 6.2 limit",
+            case,
+            "upper",
+            epsilon,
+            unequal.pps_cluster_limit(counts, 0, epsilon),
+            found,
+        )
 
 
 def known_orders(epsilon: float, largest_order: int) -> Iterator[Case]:
@@ -190,18 +243,31 @@ def known_orders(epsilon: float, largest_order: int) -> Iterator[Case]:
         yield Case("Section 6.3 insertion", case, "lower", epsilon, low, found)
         replaced = laws.systematic_law([n, *range(1, n)], 2, n + 1)
         in_place = audit(before, replaced, epsilon, relation="both").loss
-        yield Case("Section 6.3 in place", f"k 2, n {n}, replaced in place", "upper", epsilon, as_clusters, in_place)
+        yield Case(
+            "Section 6.3 in place",
+            f"k 2, n {n}, replaced in place",
+            "upper",
+            epsilon,
+            as_clusters,
+            in_place,
+        )
 
 
 def same_as_simple() -> Iterator[Case]:
-    """Yield how far designs that are said to be simple random sampling are from it, in total variation."""
+    """Yield how far designs that are said to be simple random sampling are from it, in total
+    variation."""
     frame, simple = Frame(4, sizes=np.ones(4)), Systematic(2, "random").law(Frame(4))
-    pps = [("Section 6.1 equal sizes", sampler.label, sampler.law(frame), simple)
-           for sampler in (PpsConditionalPoisson(2), PpsSystematic(2), PpsWithReplacement(2))]  # fmt: skip
+    pps = [
+        ("Section 6.1 equal sizes", sampler.label, sampler.law(frame), simple)
+        for sampler in (PpsConditionalPoisson(2), PpsSystematic(2), PpsWithReplacement(2))
+    ]
     for name, case, one, other in (
-        *pps, ("Section 6.3 secret order", "k 2, n 4", simple, dict.fromkeys(simple, 1 / 6))
-    ):  # fmt: skip
-        apart = 0.5 * math.fsum(abs(one.get(state, 0.0) - other.get(state, 0.0)) for state in {**one, **other})
+        *pps,
+        ("Section 6.3 secret order", "k 2, n 4", simple, dict.fromkeys(simple, 1 / 6)),
+    ):
+        apart = 0.5 * math.fsum(
+            abs(one.get(state, 0.0) - other.get(state, 0.0)) for state in {**one, **other}
+        )
         yield Case(name, case, "equal", 0.0, 0.0, apart, apart)
 
 
@@ -209,19 +275,30 @@ def same_as_simple() -> Iterator[Case]:
 
 
 def lemmas(epsilon: float, random_laws: int, streams: Streams) -> Iterator[Case]:
-    """Yield the cases of joint convexity (A.4), coupled sizes (B.1), the tilt (B.3), and case 2 of Appendix C."""
+    """Yield the cases of joint convexity (A.4), coupled sizes (B.1), the tilt (B.3), and case 2 of
+    Appendix C."""
     for share in (0.05, 0.3, 0.8):
         for further in (0.2, 1.0):
             bound = epsilon + rates.amplified(share, further)
             found = _joint_convexity(share, epsilon, further)
-            yield Case("Lemma A.4", f"q {share}, epsilon' {further}", "upper", epsilon, bound, found)
+            yield Case(
+                "Lemma A.4", f"q {share}, epsilon' {further}", "upper", epsilon, bound, found
+            )
     for n, m, other in ((6, 2, 2), (6, 2, 3), (8, 3, 5), (9, 4, 3)):
         pair = laws.added({m: 1.0}, {other: 1.0}, n)
         bound = of_sizes.rounding_coupled(m, other, n, epsilon)
         case = f"m {m} of {n}, m' {other} of {n + 1}"
         yield Case("Lemma B.1", case, "upper", epsilon, bound, audit(*pair, epsilon).loss)
         found = audit(*pair, epsilon, relation="substitute").loss
-        yield Case("Lemma B.1 base", case, "upper", epsilon, bound, found, bound if m == other else math.inf)
+        yield Case(
+            "Lemma B.1 base",
+            case,
+            "upper",
+            epsilon,
+            bound,
+            found,
+            bound if m == other else math.inf,
+        )
     rng = streams.data({"lemma": "B.3"}, 0)
     for number in range(1, random_laws + 1):
         t, w = rng.dirichlet(np.ones(12)), np.sort(rng.random(12))
@@ -238,18 +315,28 @@ def larger_sample(epsilon: float) -> Case:
     share = (m + 1) / (n + 1)
     found = audit(*laws.added({m + 1: 1.0}, {m + 1: 1.0}, n), epsilon).loss
     fixed = rates.amplified(share, 2 * epsilon)
-    return Case("Appendix C case 2", f"m {m}, n {n}", "upper", epsilon, math.log1p(share), found, fixed)
+    return Case(
+        "Appendix C case 2", f"m {m}, n {n}", "upper", epsilon, math.log1p(share), found, fixed
+    )
 
 
 def _joint_convexity(share: float, epsilon: float, further: float) -> float:
-    """Return the largest log ratio of two mixtures whose parts are as close as Lemma A.4 supposes."""
+    """Return the largest log ratio of two mixtures whose parts are as close as Lemma A.4
+    supposes."""
     near, far = math.exp(epsilon), math.exp(epsilon + further)
     rows = []
-    for one, other, factor in ((0, 2, near), (1, 3, far), (1, 2, far), (0, 3, far)):  # x0, x1, y0, y1: one event
+    # x0, x1, y0, y1: one event
+    for one, other, factor in ((0, 2, near), (1, 3, far), (1, 2, far), (0, 3, far)):
         for a, b in ((one, other), (other, one)):
             rows.append([1.0 if i == a else -factor if i == b else 0.0 for i in range(4)])
-    found = linprog([share - 1, -share, 0.0, 0.0], A_ub=rows, b_ub=np.zeros(len(rows)),
-                    A_eq=[[0.0, 0.0, 1 - share, share]], b_eq=[1.0], method="highs")  # fmt: skip
+    found = linprog(
+        [share - 1, -share, 0.0, 0.0],
+        A_ub=rows,
+        b_ub=np.zeros(len(rows)),
+        A_eq=[[0.0, 0.0, 1 - share, share]],
+        b_eq=[1.0],
+        method="highs",
+    )
     if found.fun is None:
         raise NumericalError(f"the linear programme must reach an optimum, got {found.message!r}")
     return math.log(-float(found.fun))
@@ -274,17 +361,30 @@ def printed_numbers() -> Iterator[Case]:
         (size,) = rounded_sizes("1/10", n, "half_up")
         yield number("Section 4.3 sizes", f"r 1/10, n {n}", 0.0, size, size)
     small = 1e-6
-    worst = max(of_sizes.rounding_exact_at("1/10", small, n, "randomised") for n in range(10, 60)) / (0.1 * small)
+    worst = max(
+        of_sizes.rounding_exact_at("1/10", small, n, "randomised") for n in range(10, 60)
+    ) / (0.1 * small)
     constant = of_sizes.rounding_printed("1/10", small) / (0.1 * small)
     yield number("T4.3 constant", "r 1/10, small epsilon", small, constant, worst)
-    above = max(max(rounded_sizes(f"1/{k}", n, "randomised")) - max(rounded_sizes(f"1/{k}", n, "half_up"))
-                for k in range(2, 40) for n in range(1, 120))  # fmt: skip
+    above = max(
+        max(rounded_sizes(f"1/{k}", n, "randomised")) - max(rounded_sizes(f"1/{k}", n, "half_up"))
+        for k in range(2, 40)
+        for n in range(1, 120)
+    )
     yield number("T4.3 one more", "rates 1/2 to 1/39, n to 119", 0.0, above, above)
     shares = np.geomspace(1e-6, 0.4, 40).tolist()
     for epsilon in (0.1, 0.5, 1.0):
-        ratio = max(of_sizes.rounding_printed(r, epsilon) / rates.amplified(r, epsilon) for r in shares)
-        yield Case("Section 1.1 comparable", "largest ratio to simple random sampling, rates to 0.4", "upper", epsilon,
-                   3 * (math.exp(epsilon) + 1), ratio)  # fmt: skip
+        ratio = max(
+            of_sizes.rounding_printed(r, epsilon) / rates.amplified(r, epsilon) for r in shares
+        )
+        yield Case(
+            "Section 1.1 comparable",
+            "largest ratio to simple random sampling, rates to 0.4",
+            "upper",
+            epsilon,
+            3 * (math.exp(epsilon) + 1),
+            ratio,
+        )
     for text in ("1/10", "1/20", "1/100", "1/1000"):
         proposed = 1 / (6 * float(exact_rate(text)))
         exact, found = of_sizes.rounding_base(text, 1.0), of_sizes.rounding_printed(text, proposed)
@@ -293,32 +393,50 @@ def printed_numbers() -> Iterator[Case]:
 
 
 def deletion_estimators() -> Case:
-    """Return the case of Proposition 4.2 with alpha taken over estimators that are private under add_remove.
+    """Return the case of Proposition 4.2 with alpha taken over estimators that are private under
+    add_remove.
 
-    f is 1 for an even number of records and 20 for an odd one. Replacing a record changes nothing, so that the sample
-    of size f is a simple random sample and f itself is used without error. An estimator that is private under
-    add_remove must confuse n and n + 1 records.
+    f is 1 for an even number of records and 20 for an odd one. Replacing a record changes nothing,
+    so that the sample of size f is a simple random sample and f itself is used without error. An
+    estimator that is private under add_remove must confuse n and n + 1 records.
     """
     epsilon, n, small, jump = 1.0, 1000, 1, 19
     alpha = of_sizes.two_point_error(jump, rates.amplified((small + jump) / n, epsilon), longest=1)
-    stated, fixed = of_sizes.error_floor(alpha, epsilon, noise=1), of_sizes.error_floor(0.0, epsilon, noise=2)
-    return Case("P4.2 deletion", f"sizes {small} and {small + jump} of {n}", "lower", epsilon, stated, 0.0, fixed)
+    stated, fixed = (
+        of_sizes.error_floor(alpha, epsilon, noise=1),
+        of_sizes.error_floor(0.0, epsilon, noise=2),
+    )
+    return Case(
+        "P4.2 deletion",
+        f"sizes {small} and {small + jump} of {n}",
+        "lower",
+        epsilon,
+        stated,
+        0.0,
+        fixed,
+    )
 
 
 class BunBounds(Experiment):
     """Each statement on a grid: what its formula gives in the variant, and what is true.
 
-    `side` says what the formula claims: "upper" (at least the exact value), "lower" (at most), "equal", or "number" (a
-    printed number; then `exact` is the true one). Variants: stated is the printed formula, consistent the corrected
-    one, rigorous the exact value. Exact values come from the linear programme over all epsilon-DP mechanisms, or from
-    a programme over sequences that the tests hold against it.
+    `side` says what the formula claims: "upper" (at least the exact value), "lower" (at most),
+    "equal", or "number" (a printed number; then `exact` is the true one). Variants: stated is the
+    printed formula, consistent the corrected one, rigorous the exact value. Exact values come from
+    the linear programme over all epsilon-DP mechanisms, or from a programme over sequences that the
+    tests hold against it.
     """
 
     name: ClassVar[str] = "bun_bounds"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "statement": "str", "case": "str", "side": "str", "epsilon": "float64",
-        "bound": "float64", "exact": "float64",
-    }  # fmt: skip
+        "replicate": "int64",
+        "statement": "str",
+        "case": "str",
+        "side": "str",
+        "epsilon": "float64",
+        "bound": "float64",
+        "exact": "float64",
+    }
     keys: ClassVar[tuple[str, ...]] = ("statement", "case", "epsilon")
     variants: ClassVar[tuple[str, ...]] = ("stated", "consistent", "rigorous")
 
@@ -330,7 +448,10 @@ class BunBounds(Experiment):
         )
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
-        rows = [(0, *case[:4], case.bound(run.variant), case.exact) for case in self._cases(settings, run)]
+        rows = [
+            (0, *case[:4], case.bound(run.variant), case.exact)
+            for case in self._cases(settings, run)
+        ]
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
 
     def _cases(self, settings: Settings, run: Run) -> Iterator[Case]:

@@ -1,4 +1,5 @@
-"""Cells of the fair comparison: what is trained on what, at which privacy, and with how much noise."""
+"""Cells of the fair comparison: what is trained on what, at which privacy, and with how much
+noise."""
 
 from __future__ import annotations
 
@@ -22,10 +23,12 @@ from dpsub.sampling import Multistage, Sampler, Schedule
 from dpsub.sampling.base import PoissonStage, StagedSampler
 
 VARIANTS = ("rigorous", "consistent")
-"""Noise is proved to meet the target under `substitute`; or the papers' pair meets it, which is no guarantee."""
+"""Noise is proved to meet the target under `substitute`; or the papers' pair meets it, which is no
+guarantee."""
 
 ACCURACY = 5e-3
-"""Relative distance of a noise multiplier from one that is not shown to meet the target, in both variants."""
+"""Relative distance of a noise multiplier from one that is not shown to meet the target, in both
+variants."""
 
 MOST_NOISE = 1e4
 SIZED_ALONE = {"cyclic_poisson": "cycle", "truncated_poisson": "max_batch"}
@@ -33,7 +36,8 @@ SIZED_ALONE = {"cyclic_poisson": "cycle", "truncated_poisson": "max_batch"}
 _SAME_LAW = {"must_oo": "wor", "must_wo": "wr"}
 _TIGHT = ("wor",)
 """Samplers whose noise the tight bound proves, in a second or two."""
-_NEVER = 3600.0  # seconds, of a bound that takes two: a limit that is met would make numbers depend on the machine
+# seconds, of a bound that takes two: a limit that is met would make numbers depend on the machine
+_NEVER = 3600.0
 
 
 @dataclass(frozen=True)
@@ -61,9 +65,14 @@ class Cell:
     def _check_plan(self) -> None:
         """Refuse what is not accounted for, or trained, on other than chains of stages."""
         if self.variant != "rigorous":
-            raise ArgumentError(f"the papers' pair is that of chains of stages, got {self.sampler}; take rigorous only")
+            raise ArgumentError(
+                "the papers' pair is that of chains of stages, got "
+                f"{self.sampler}; take rigorous only"
+            )
         if self.task.kind == "mean":
-            raise ArgumentError(f"the bootstrap's interval is that of chains of stages, got {self.sampler}; drop it")
+            raise ArgumentError(
+                f"the bootstrap's interval is that of chains of stages, got {self.sampler}; drop it"
+            )
         Proof.of([Release(self.drawn, self.task.n, 1.0, self.steps)], Relation.SUBSTITUTE)
 
     @property
@@ -88,17 +97,31 @@ class Cell:
     def fields(self) -> dict[str, Any]:
         """What names the cell in records; b = 0 where there is none."""
         return {
-            "dataset": self.dataset, "n": self.task.n, "sampler": self.sampler, "m": self.m, "b": self.b or 0,
-            "steps": self.steps, "target_epsilon": self.target_epsilon, "target_delta": self.target_delta,
-        }  # fmt: skip
+            "dataset": self.dataset,
+            "n": self.task.n,
+            "sampler": self.sampler,
+            "m": self.m,
+            "b": self.b or 0,
+            "steps": self.steps,
+            "target_epsilon": self.target_epsilon,
+            "target_delta": self.target_delta,
+        }
 
     @property
     def entry(self) -> Entry:
         """The entry of a grid that stands for this cell alone."""
-        fixed: dict[str, Any] = {"dataset": (self.dataset,), "samplers": (self.sampler,), "m": (self.m,),
-                                 "b": () if self.b is None else (self.b,), "steps": (self.steps,)}  # fmt: skip
+        fixed: dict[str, Any] = {
+            "dataset": (self.dataset,),
+            "samplers": (self.sampler,),
+            "m": (self.m,),
+            "b": () if self.b is None else (self.b,),
+            "steps": (self.steps,),
+        }
         if self.private:
-            fixed |= {"target_epsilon": (self.target_epsilon,), "target_delta": (self.target_delta,)}
+            fixed |= {
+                "target_epsilon": (self.target_epsilon,),
+                "target_delta": (self.target_delta,),
+            }
         return Entry.model_construct(**fixed)
 
     def bounds(
@@ -109,16 +132,25 @@ class Cell:
         width: float = 0.01,
         variant: str = "rigorous",
     ) -> Account:
-        """Return what is known of epsilon at the target delta with this noise; `width` is relative to the target."""
+        """Return what is known of epsilon at the target delta with this noise; `width` is relative
+        to the target."""
         return account(
-            self.drawn, self.task.n, noise_multiplier=noise_multiplier, steps=self.steps, delta=self.target_delta,
-            adjacency=adjacency, variant=variant, width=width * self.target_epsilon,
-        )  # fmt: skip
+            self.drawn,
+            self.task.n,
+            noise_multiplier=noise_multiplier,
+            steps=self.steps,
+            delta=self.target_delta,
+            adjacency=adjacency,
+            variant=variant,
+            width=width * self.target_epsilon,
+        )
 
     def check_reach(self) -> None:
-        """Raise UnsupportedError if no bound covers the sampler, or no noise multiplier up to 1e4 meets the target.
+        """Raise UnsupportedError if no bound covers the sampler, or no noise multiplier up to 1e4
+        meets the target.
 
-        The bound is computed only where a rough rule puts the noise needed within a factor of 10 of that limit.
+        The bound is computed only where a rough rule puts the noise needed within a factor of 10 of
+        that limit.
         """
         if not self.private:
             return
@@ -128,20 +160,25 @@ class Cell:
         if rough < MOST_NOISE / 100 or self.bounds(MOST_NOISE).upper <= self.target_epsilon:
             return
         raise UnsupportedError(
-            f"the target epsilon = {self.target_epsilon:g} at delta = {self.target_delta:g} must be within reach of a "
-            f"noise multiplier of {MOST_NOISE:g}, got {self.sampler} with m = {self.m} and {self.steps} steps on "
+            f"the target epsilon = {self.target_epsilon:g} at delta = {self.target_delta:g} must "
+            "be within reach of a "
+            f"noise multiplier of {MOST_NOISE:g}, got {self.sampler} with m = {self.m} and "
+            f"{self.steps} steps on "
             f"{self.dataset}, which is not; raise the target or take fewer steps"
         )
 
 
 def sampler_of(text: str, *, n: int, m: int, b: int | None) -> Sampler | Schedule:
-    """Return the sampler or schedule that a cell names, for n records: by its name, with a size of its own as in
-    "cyclic_poisson:10" (groups) and "truncated_poisson:150" (largest batch), or stages "kind:size" (kinds wor, wr, and
-    poisson as the last) that leave m slots."""
+    """Return the sampler or schedule that a cell names, for n records: by its name, with a size of
+    its own as in "cyclic_poisson:10" (groups) and "truncated_poisson:150" (largest batch), or
+    stages "kind:size" (kinds wor, wr, and poisson as the last) that leave m slots."""
     name, colon, size = text.partition(":")
     if name in SIZED_ALONE:
         if not size.isdecimal():
-            raise ArgumentError(f"{name} needs a whole number, the {SIZED_ALONE[name]}, got {text!r}; write {name}:10")
+            raise ArgumentError(
+                f"{name} needs a whole number, the {SIZED_ALONE[name]}, got "
+                f"{text!r}; write {name}:10"
+            )
         return sampling.kind_of(name).of_sizes(n, m=m, **{SIZED_ALONE[name]: int(size)})
     if not colon:
         return sampling.kind_of(name).of_sizes(n, m=m, b=b)
@@ -149,7 +186,9 @@ def sampler_of(text: str, *, n: int, m: int, b: int | None) -> Sampler | Schedul
     slots, last = chain.slots(n)[-1], chain.stages[-1]
     left = slots * last.rate if isinstance(last, PoissonStage) else last.size
     if abs(left - m) > 1e-9 * m:
-        raise ArgumentError(f"m must be the {left:g} slots that the chain {text!r} leaves, got m = {m}")
+        raise ArgumentError(
+            f"m must be the {left:g} slots that the chain {text!r} leaves, got m = {m}"
+        )
     return chain
 
 
@@ -160,10 +199,12 @@ def _check_chain(text: str, n: int) -> None:
 
 
 def expanded(grid: Sequence[Entry], variant: str) -> Iterator[Cell]:
-    """Yield the cells of a grid: of each entry every data set, number of steps, target, m, sampler and, where it has
-    one, b; without privacy only one for all targets."""
+    """Yield the cells of a grid: of each entry every data set, number of steps, target, m, sampler
+    and, where it has one, b; without privacy only one for all targets."""
     for one in grid:
-        targets = list(itertools.product(one.target_epsilon, one.target_delta)) or [(math.nan, math.nan)]
+        targets = list(itertools.product(one.target_epsilon, one.target_delta)) or [
+            (math.nan, math.nan)
+        ]
         places = itertools.product(one.dataset, one.steps, enumerate(targets), one.m, one.samplers)
         for dataset, steps, (number, (epsilon, delta)), m, sampler in places:
             if sampler == NONPRIVATE:
@@ -180,25 +221,32 @@ def check_grid(grid: Sequence[Entry]) -> None:
     for cell in expanded(grid, "rigorous"):
         cell.check_reach()
         if cell in seen:
-            raise ArgumentError(f"a grid must hold each cell once, got {cell.sampler} on {cell.dataset} twice")
+            raise ArgumentError(
+                f"a grid must hold each cell once, got {cell.sampler} on {cell.dataset} twice"
+            )
         seen |= {cell} if cell.private else set()
 
 
 @dataclass(frozen=True)
 class Calibrated:
-    """The noise of one privacy cell, and what is proved about it under `substitute` at the target delta."""
+    """The noise of one privacy cell, and what is proved about it under `substitute` at the target
+    delta."""
 
-    noise_multiplier: float = 0.0  # s: scale of the noise on the sum over the norm bound of one record
-    necessary: float = 0.0  # with so much noise or less an attack exceeds the target (rigorous); 0 where none is known
+    # s: scale of the noise on the sum over the norm bound of one record
+    noise_multiplier: float = 0.0
+    # with so much noise or less an attack exceeds the target (rigorous); 0 where none is known
+    necessary: float = 0.0
     epsilon_lower: float = math.nan  # attained by an attack
     epsilon_upper: float = math.nan  # proved
-    epsilon_add_remove: float = math.nan  # of the same noise under add_remove; NaN for several stages and schedules
+    # of the same noise under add_remove; NaN for several stages and schedules
+    epsilon_add_remove: float = math.nan
 
 
 @dataclass(frozen=True)
 class OtherRelations:
-    """What the target of one privacy cell takes under the weaker relations; NaN where it was not computed or no bound
-    is known. Noise that is necessary is refuted by an attack, and so is less."""
+    """What the target of one privacy cell takes under the weaker relations; NaN where it was not
+    computed or no bound is known. Noise that is necessary is refuted by an attack, and so is
+    less."""
 
     noise_add_remove: float = math.nan
     necessary_add_remove: float = math.nan
@@ -207,10 +255,11 @@ class OtherRelations:
 
 
 def calibrate(cell: Cell) -> Calibrated:
-    """Return the noise of a cell, none without privacy: computed once a process for all cells that share it.
+    """Return the noise of a cell, none without privacy: computed once a process for all cells that
+    share it.
 
-    MUST.OO has the law and the outputs of WOR, MUST.WO those of WR: their noise is the same. UnsupportedError if no
-    noise multiplier up to 1e4 meets the target.
+    MUST.OO has the law and the outputs of WOR, MUST.WO those of WR: their noise is the same.
+    UnsupportedError if no noise multiplier up to 1e4 meets the target.
     """
     if not cell.private:
         return Calibrated()
@@ -218,8 +267,8 @@ def calibrate(cell: Cell) -> Calibrated:
 
 
 def other_relations(cell: Cell, *, several: bool) -> OtherRelations:
-    """Return the noise that a cell needs under `add_remove` and `zero_out`, computed once a process like `calibrate`;
-    for samplers of several stages, which take seconds, only if `several`."""
+    """Return the noise that a cell needs under `add_remove` and `zero_out`, computed once a process
+    like `calibrate`; for samplers of several stages, which take seconds, only if `several`."""
     cell = replace(cell, sampler=_SAME_LAW.get(cell.sampler, cell.sampler), variant=VARIANTS[0])
     staged = isinstance(cell.drawn, StagedSampler) and (several or len(cell.drawn.stages) == 1)
     return _other_relations(cell) if staged else OtherRelations()
@@ -232,15 +281,24 @@ def _other_relations(cell: Cell) -> OtherRelations:
     if cell.sampler not in ("poisson", "wor"):
         return found
     zeroed = _needed(cell, Relation.ZERO_OUT)
-    return replace(found, noise_zero_out=zeroed.noise_multiplier, necessary_zero_out=zeroed.refuted or 0.0)
+    return replace(
+        found, noise_zero_out=zeroed.noise_multiplier, necessary_zero_out=zeroed.refuted or 0.0
+    )
 
 
 def _needed(cell: Cell, relation: Relation) -> search.Calibration:
     tight = relation is Relation.SUBSTITUTE and cell.sampler in _TIGHT
     return search.calibrate(
-        cell.drawn, cell.task.n, epsilon=cell.target_epsilon, delta=cell.target_delta, steps=cell.steps,
-        adjacency=relation, accuracy=ACCURACY, tight=tight, time_limit=_NEVER if tight else None,
-    )  # fmt: skip
+        cell.drawn,
+        cell.task.n,
+        epsilon=cell.target_epsilon,
+        delta=cell.target_delta,
+        steps=cell.steps,
+        adjacency=relation,
+        accuracy=ACCURACY,
+        tight=tight,
+        time_limit=_NEVER if tight else None,
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -258,7 +316,8 @@ def _calibrate(cell: Cell) -> Calibrated:
 
 
 def papers_noise(cell: Cell) -> float:
-    """Return the smallest noise multiplier at which the papers' pair meets the target: not a guarantee.
+    """Return the smallest noise multiplier at which the papers' pair meets the target: not a
+    guarantee.
 
     References
     ----------
@@ -266,6 +325,11 @@ def papers_noise(cell: Cell) -> float:
     """
     start = max(1.0, 4 * cell.m / cell.task.n * cell.steps**0.5 / cell.target_epsilon)
     return search.safe_root(
-        lambda scale: cell.bounds(scale, None, variant="paper", width=ACCURACY).upper, cell.target_epsilon,
-        "a noise multiplier", start=start, least=MIN_SCALE, most=MOST_NOISE, accuracy=ACCURACY,
-    ).safe  # fmt: skip
+        lambda scale: cell.bounds(scale, None, variant="paper", width=ACCURACY).upper,
+        cell.target_epsilon,
+        "a noise multiplier",
+        start=start,
+        least=MIN_SCALE,
+        most=MOST_NOISE,
+        accuracy=ACCURACY,
+    ).safe

@@ -1,4 +1,5 @@
-"""Every sampler at one privacy: the noise that it takes, which model it gives, and what a step of training costs."""
+"""Every sampler at one privacy: the noise that it takes, which model it gives, and what a step of
+training costs."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from dpsub.papers.fair.experiments.cells import (
     check_grid,
     expanded,
     other_relations,
-)  # fmt: skip
+)
 from dpsub.papers.fair.experiments.training import MEASURES, TaskData, load, train
 from dpsub.papers.fair.settings import TASKS, Entry, FairGrid
 from dpsub.reproduce.experiment import Cost, Experiment, Run
@@ -34,9 +35,14 @@ SECONDS_OF_CALIBRATION = (2.0, 12.0, 25.0)
 """By the number of stages."""
 
 CELL: dict[str, str] = {
-    "n": "int64", "sampler": "str", "m": "int64", "b": "int64", "steps": "int64", "target_epsilon": "float64",
+    "n": "int64",
+    "sampler": "str",
+    "m": "int64",
+    "b": "int64",
+    "steps": "int64",
+    "target_epsilon": "float64",
     "target_delta": "float64",
-}  # fmt: skip
+}
 KEYS = ("dataset", *CELL)
 
 
@@ -48,20 +54,29 @@ class OnGrid(ExperimentSettings, FairGrid):
 
 
 class FairNoise(Experiment):
-    """Calibrated noise multipliers; a record is one privacy cell of the grids, numbered by the column `replicate`.
+    """Calibrated noise multipliers; a record is one privacy cell of the grids, numbered by the
+    column `replicate`.
 
-    Variants: `rigorous` is proved, under substitution of a record for all samplers, by the tight bound for sampling
-    without replacement; `consistent` is the papers' convention, for which the record holds what can be proved at that
-    noise. What the target takes under the weaker relations is the same for both.
+    Variants: `rigorous` is proved, under substitution of a record for all samplers, by the tight
+    bound for sampling without replacement; `consistent` is the papers' convention, for which the
+    record holds what can be proved at that noise. What the target takes under the weaker relations
+    is the same for both.
     """
 
     name: ClassVar[str] = "fair_noise"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "dataset": "str", **CELL, "surface": "int64",
-        "noise_multiplier": "float64", "necessary": "float64", "epsilon_lower": "float64", "epsilon_upper": "float64",
-        "epsilon_add_remove": "float64", **dict.fromkeys(vars(OtherRelations()), "float64"),
+        "replicate": "int64",
+        "dataset": "str",
+        **CELL,
+        "surface": "int64",
+        "noise_multiplier": "float64",
+        "necessary": "float64",
+        "epsilon_lower": "float64",
+        "epsilon_upper": "float64",
+        "epsilon_add_remove": "float64",
+        **dict.fromkeys(vars(OtherRelations()), "float64"),
         "expected_distinct": "float64",
-    }  # fmt: skip
+    }
     keys: ClassVar[tuple[str, ...]] = KEYS
     variants: ClassVar[tuple[str, ...]] = VARIANTS
 
@@ -69,26 +84,41 @@ class FairNoise(Experiment):
         parts: Parts = 4
         surface: Several[Entry] = Field(
             (
-                Entry(dataset=("linear",), samplers=("must_ow", "must_ww"), m=(100,), b=(100, 800), steps=(200,),
-                      target_epsilon=(2,)),
-                Entry(dataset=("linear",), samplers=("poisson", "wor", "wr", "must_ow", "must_ww"), m=(50, 200),
-                      b=(200,), steps=(200,), target_epsilon=(2,)),
+                Entry(
+                    dataset=("linear",),
+                    samplers=("must_ow", "must_ww"),
+                    m=(100,),
+                    b=(100, 800),
+                    steps=(200,),
+                    target_epsilon=(2,),
+                ),
+                Entry(
+                    dataset=("linear",),
+                    samplers=("poisson", "wor", "wr", "must_ow", "must_ww"),
+                    m=(50, 200),
+                    b=(200,),
+                    steps=(200,),
+                    target_epsilon=(2,),
+                ),
             ),
             description="Cells that are calibrated only, to show noise against b and m.",
-        )  # fmt: skip
+        )
 
         def check(self) -> None:
             super().check()
             check_grid(self.surface)
 
     def replicates(self, settings: Settings) -> int:
-        """Return the number of privacy cells: each is computed by one job, whatever the number of seeds."""
+        """Return the number of privacy cells: each is computed by one job, whatever the number of
+        seeds."""
         return len(self.calibrations(settings, "rigorous"))
 
     def calibrations(self, settings: Settings, variant: str) -> list[tuple[Cell, int]]:
         """Return the cells, each with 1 if it is calibrated only."""
         grids = enumerate((settings.grid, settings.surface))
-        return [(cell, only) for only, grid in grids for cell in expanded(grid, variant) if cell.private]
+        return [
+            (cell, only) for only, grid in grids for cell in expanded(grid, variant) if cell.private
+        ]
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         cells, rows = self.calibrations(settings, run.variant), list[dict[str, Any]]()
@@ -97,38 +127,60 @@ class FairNoise(Experiment):
         for number in run.replicates:
             cell, only = cells[number]
             weaker = other_relations(cell, several=cell in along_m)
-            rows.append({"replicate": number, **cell.fields, "surface": only, **vars(calibrate(cell)), **vars(weaker),
-                         "expected_distinct": cell.drawn.expected_distinct(cell.task.n)})  # fmt: skip
+            rows.append(
+                {
+                    "replicate": number,
+                    **cell.fields,
+                    "surface": only,
+                    **vars(calibrate(cell)),
+                    **vars(weaker),
+                    "expected_distinct": cell.drawn.expected_distinct(cell.task.n),
+                }
+            )
         return self.frame(rows)
 
 
 class Trained(Experiment):
     """An experiment that reads the data of the tasks on its grid."""
 
-    needs_data: ClassVar[tuple[str, ...]] = tuple(sorted({task.source for task in TASKS.values()} - {""}))
+    needs_data: ClassVar[tuple[str, ...]] = tuple(
+        sorted({task.source for task in TASKS.values()} - {""})
+    )
 
     def data_of(self, settings: Any) -> tuple[str, ...]:
-        return tuple(sorted({TASKS[name].source for one in settings.grid for name in one.dataset} - {""}))
+        return tuple(
+            sorted({TASKS[name].source for one in settings.grid for name in one.dataset} - {""})
+        )
 
 
 class FairComparison(Trained):
-    """DP-SGD, or the bootstrap's mean, at one target for all samplers; a record is one seed of one cell.
+    """DP-SGD, or the bootstrap's mean, at one target for all samplers; a record is one seed of one
+    cell.
 
-    Variants: `rigorous` adds the noise that is proved to meet the target under substitution; `consistent` the noise at
-    which the papers' pair meets it, which is no guarantee. Rows of the sampler "nonprivate" are trained on Poisson
-    batches without noise. Samplers are paired: one seed means the same data or split, the same initial values
-    (zero) and the same standard normal numbers; batches are each sampler's own.
+    Variants: `rigorous` adds the noise that is proved to meet the target under substitution;
+    `consistent` the noise at which the papers' pair meets it, which is no guarantee. Rows of the
+    sampler "nonprivate" are trained on Poisson batches without noise. Samplers are paired: one seed
+    means the same data or split, the same initial values (zero) and the same standard normal
+    numbers; batches are each sampler's own.
     """
 
     name: ClassVar[str] = "fair_comparison"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "dataset": "str", "data_label": "str", **CELL,
-        "noise_multiplier": "float64", "epsilon_lower": "float64", "epsilon_upper": "float64",
-        **dict.fromkeys(MEASURES, "float64"), "gradients": "float64", "gradients_expected": "float64",
-    }  # fmt: skip
+        "replicate": "int64",
+        "dataset": "str",
+        "data_label": "str",
+        **CELL,
+        "noise_multiplier": "float64",
+        "epsilon_lower": "float64",
+        "epsilon_upper": "float64",
+        **dict.fromkeys(MEASURES, "float64"),
+        "gradients": "float64",
+        "gradients_expected": "float64",
+    }
     keys: ClassVar[tuple[str, ...]] = (*KEYS, "data_label")
     variants: ClassVar[tuple[str, ...]] = VARIANTS
-    needs_records: ClassVar[tuple[str, ...]] = ("fair_noise",)  # a sweep has none, and each job calibrates its cells
+    # a sweep has none, and each job calibrates its cells
+    needs_records: ClassVar[tuple[str, ...]] = ("fair_noise",)
 
     class Settings(OnGrid):
         replicates: Replicates = 60
@@ -138,8 +190,11 @@ class FairComparison(Trained):
             yield settings.model_copy(update={"grid": (cell.entry,)})
 
     def cost(self, settings: Settings) -> Cost:
-        """Return the sum over cells; the rates were measured on one core: docs/statistics.md says how."""
-        setups, replicates, memory = zip(*(_cost(cell) for cell in expanded(settings.grid, "rigorous")), strict=True)
+        """Return the sum over cells; the rates were measured on one core: docs/statistics.md says
+        how."""
+        setups, replicates, memory = zip(
+            *(_cost(cell) for cell in expanded(settings.grid, "rigorous")), strict=True
+        )
         return Cost(sum(setups), sum(replicates), max(memory))
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
@@ -154,12 +209,18 @@ class FairComparison(Trained):
                 seeds = run.replicates[start : start + SEEDS_AT_ONCE]
                 data = data_of_seeds(cell.dataset, seeds)
                 fixed = {
-                    **cell.fields, "data_label": data.label, "noise_multiplier": noise.noise_multiplier,
-                    "epsilon_lower": noise.epsilon_lower, "epsilon_upper": noise.epsilon_upper,
+                    **cell.fields,
+                    "data_label": data.label,
+                    "noise_multiplier": noise.noise_multiplier,
+                    "epsilon_lower": noise.epsilon_lower,
+                    "epsilon_upper": noise.epsilon_upper,
                     "gradients_expected": cell.drawn.expected_distinct(cell.task.n),
-                }  # fmt: skip
+                }
                 found = train(cell, data, noise.noise_multiplier, seeds, run.streams)
-                rows += [{"replicate": r, **fixed, **measures} for r, measures in zip(seeds, found, strict=True)]
+                rows += [
+                    {"replicate": r, **fixed, **measures}
+                    for r, measures in zip(seeds, found, strict=True)
+                ]
         return self.frame(rows)
 
 
@@ -168,14 +229,25 @@ def _cost(cell: Cell) -> tuple[float, float, float]:
     task, seeds, classified = cell.task, SEEDS_AT_ONCE, cell.task.kind == "classification"
     stages = len(cell.drawn.stages) if isinstance(cell.drawn, StagedSampler) else 1
     setup = 0.05 + (SECONDS_OF_CALIBRATION[min(stages, 3) - 1] if cell.private else 0.0)
-    replicate = 2e-4 + task.n * 2e-7 * classified + cell.steps * (6e-6 + 2.2e-9 * cell.m * (task.n_parameters + 12))
-    numbers = seeds * (cell.steps * task.n_parameters + 3 * ITERATIONS_AT_ONCE * cell.m + 2 * cell.steps * cell.m)
+    replicate = (
+        2e-4
+        + task.n * 2e-7 * classified
+        + cell.steps * (6e-6 + 2.2e-9 * cell.m * (task.n_parameters + 12))
+    )
+    numbers = seeds * (
+        cell.steps * task.n_parameters + 3 * ITERATIONS_AT_ONCE * cell.m + 2 * cell.steps * cell.m
+    )
     table = task.n * (task.n_parameters * (2.7 if classified else seeds) + 1.4 * seeds)
-    return setup, replicate, 300 + 8 * (numbers + table + seeds * cell.m * task.n_parameters) / 2**20
+    return (
+        setup,
+        replicate,
+        300 + 8 * (numbers + table + seeds * cell.m * task.n_parameters) / 2**20,
+    )
 
 
 def _recorded_noise(run: Run) -> dict[Cell, Calibrated]:
-    """Return the noise of each cell in the records of `fair_noise`, none if the run has no such records."""
+    """Return the noise of each cell in the records of `fair_noise`, none if the run has no such
+    records."""
     found: dict[Cell, Calibrated] = {}
     for row in run.records["fair_noise"].to_dict("records") if "fair_noise" in run.records else ():
         named = {name: row[name] for name in ("dataset", "variant", *CELL) if name != "n"}
@@ -185,42 +257,59 @@ def _recorded_noise(run: Run) -> dict[Cell, Calibrated]:
 
 
 class FairTimes(Trained):
-    """Median seconds a step of drawing the batch, the gradients and the noise, for one seed at a time.
+    """Median seconds a step of drawing the batch, the gradients and the noise, for one seed at a
+    time.
 
-    The samplers of a data set take turns, so that a slow moment of the machine meets all of them; the measures at the
-    end of a training are in the time of its last step, the same for all samplers. One target stands for all: what a
-    step costs does not depend on the noise.
+    The samplers of a data set take turns, so that a slow moment of the machine meets all of them;
+    the measures at the end of a training are in the time of its last step, the same for all
+    samplers. One target stands for all: what a step costs does not depend on the noise.
     """
 
     name: ClassVar[str] = "fair_times"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "dataset": "str", "sampler": "str", "m": "int64", "b": "int64", "steps": "int64",
-        "seconds_per_step": "float64", "gradients_expected": "float64",
-    }  # fmt: skip
+        "replicate": "int64",
+        "dataset": "str",
+        "sampler": "str",
+        "m": "int64",
+        "b": "int64",
+        "steps": "int64",
+        "seconds_per_step": "float64",
+        "gradients_expected": "float64",
+    }
     keys: ClassVar[tuple[str, ...]] = ("dataset", "sampler", "m", "b", "steps")
     variants: ClassVar[tuple[str, ...]] = ("rigorous",)
     timed: ClassVar[bool] = True
     streams_of: ClassVar[str] = FairComparison.name
 
     class Settings(OnGrid):
-        turns: Annotated[int, Field(ge=1, le=1_000, description="Trainings timed a sampler; the median counts.")] = 5
+        turns: Annotated[
+            int, Field(ge=1, le=1_000, description="Trainings timed a sampler; the median counts.")
+        ] = 5
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         by_set: dict[str, dict[tuple[Any, ...], Cell]] = {}
         for cell in expanded(settings.grid, run.variant):
             if cell.private:
-                by_set.setdefault(cell.dataset, {}).setdefault((cell.sampler, cell.m, cell.b, cell.steps), cell)
+                by_set.setdefault(cell.dataset, {}).setdefault(
+                    (cell.sampler, cell.m, cell.b, cell.steps), cell
+                )
         rows = []
         for replicate, (dataset, cells) in itertools.product(run.replicates, by_set.items()):
             data = load(TASKS[dataset], [replicate], run.streams, run.data)
             seconds = np.empty((settings.turns + 1, len(cells)))  # the first turn warms up
-            for turn, (position, cell) in itertools.product(range(len(seconds)), enumerate(cells.values())):
+            for turn, (position, cell) in itertools.product(
+                range(len(seconds)), enumerate(cells.values())
+            ):
                 start = perf_counter()
                 train(cell, data, 1.0, [replicate], run.streams)
                 seconds[turn, position] = perf_counter() - start
             rows += [
-                {**cell.fields, "replicate": replicate, "seconds_per_step": median / cell.steps,
-                 "gradients_expected": cell.drawn.expected_distinct(cell.task.n)}
+                {
+                    **cell.fields,
+                    "replicate": replicate,
+                    "seconds_per_step": median / cell.steps,
+                    "gradients_expected": cell.drawn.expected_distinct(cell.task.n),
+                }
                 for cell, median in zip(cells.values(), np.median(seconds[1:], axis=0), strict=True)
-            ]  # fmt: skip
+            ]
         return self.frame(pd.DataFrame(rows)[list(self.columns)])

@@ -1,4 +1,5 @@
-"""How many different records the draws of a run of steps touch: the gradients that training would have to evaluate."""
+"""How many different records the draws of a run of steps touch: the gradients that training would
+have to evaluate."""
 
 from __future__ import annotations
 
@@ -20,10 +21,11 @@ _SLOTS_OF_FIRST_STAGE = 0.35  # what a record of the first stage costs, in slots
 
 
 class DistinctDraws(Experiment):
-    """`steps` samples are drawn in each replicate; records say how many different records they touched.
+    """`steps` samples are drawn in each replicate; records say how many different records they
+    touched.
 
-    The same counts follow from the sampler's law, so a sweep of it is cheap, scales with its sizes alone, and can be
-    checked: what sweeps are measured and tested with. No artefact reads it.
+    The same counts follow from the sampler's law, so a sweep of it is cheap, scales with its sizes
+    alone, and can be checked: what sweeps are measured and tested with. No artefact reads it.
     """
 
     class Settings(kinds.ExperimentSettings):
@@ -41,20 +43,31 @@ class DistinctDraws(Experiment):
                 self.sampler(name)
 
         def sampler(self, name: str) -> sampling.Sampler:
-            """Return a sampler of these sizes; raises ArgumentError where they contradict each other."""
-            return sampling.of_sizes(name, n=self.n, m=self.m, b=self.b if takes_first_stage(name) else None)
+            """Return a sampler of these sizes; raises ArgumentError where they contradict each
+            other."""
+            return sampling.of_sizes(
+                name, n=self.n, m=self.m, b=self.b if takes_first_stage(name) else None
+            )
 
     name: ClassVar[str] = "distinct_draws"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "sampler": "str", "n": "int64", "m": "int64", "b": "int64", "steps": "int64",
-        "gradients": "int64", "distinct_mean": "float64", "distinct_sd": "float64",
-    }  # fmt: skip
+        "replicate": "int64",
+        "sampler": "str",
+        "n": "int64",
+        "m": "int64",
+        "b": "int64",
+        "steps": "int64",
+        "gradients": "int64",
+        "distinct_mean": "float64",
+        "distinct_sd": "float64",
+    }
     variants: ClassVar[tuple[str, ...]] = ("consistent",)
     axes: ClassVar[tuple[str, ...]] = ("samplers",)
     keys: ClassVar[tuple[str, ...]] = ("sampler", "n", "m", "b", "steps")
 
     def cells(self, settings: Any) -> Iterator[Any]:
-        """Yield one sampler at a time; one without a first stage has no b, so that sizes b give one cell of it."""
+        """Yield one sampler at a time; one without a first stage has no b, so that sizes b give one
+        cell of it."""
         for one in super().cells(settings):
             yield one if takes_first_stage(one.samplers[0]) else one.model_copy(update={"b": None})
 
@@ -68,9 +81,22 @@ class DistinctDraws(Experiment):
         for name in settings.samplers:
             b = settings.b if takes_first_stage(name) else 0
             fields = {"sampler": name, "n": settings.n, "m": settings.m, "b": b, "steps": steps}
-            sampler, blocks = settings.sampler(name), [min(_BLOCK, steps - at) for at in range(0, steps, _BLOCK)]
+            sampler, blocks = (
+                settings.sampler(name),
+                [min(_BLOCK, steps - at) for at in range(0, steps, _BLOCK)],
+            )
             for replicate in run.replicates:
                 rng = run.streams.sample(fields, replicate)
-                counts = np.concatenate([sampler.draw_block(frame, size, rng).distinct for size in blocks])
-                rows.append((replicate, *fields.values(), int(counts.sum()), float(counts.mean()), float(counts.std())))
+                counts = np.concatenate(
+                    [sampler.draw_block(frame, size, rng).distinct for size in blocks]
+                )
+                rows.append(
+                    (
+                        replicate,
+                        *fields.values(),
+                        int(counts.sum()),
+                        float(counts.mean()),
+                        float(counts.std()),
+                    )
+                )
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))

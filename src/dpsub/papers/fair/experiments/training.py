@@ -1,4 +1,5 @@
-"""What the fair comparison trains: the data of a task, training of one cell on several seeds at once, its measures."""
+"""What the fair comparison trains: the data of a task, training of one cell on several seeds at
+once, its measures."""
 
 from __future__ import annotations
 
@@ -21,33 +22,49 @@ from dpsub.sampling.frame import Frame, Samples
 from dpsub.streams import Streams
 
 BETA = (1.0, 0.5, 0.2)
-MEASURES = ("accuracy", "auc", "log_loss", "coefficient_error", "estimate_error", "covered", "interval_width")
+MEASURES = (
+    "accuracy",
+    "auc",
+    "log_loss",
+    "coefficient_error",
+    "estimate_error",
+    "covered",
+    "interval_width",
+)
 LEVEL = 0.95
 """Of the bootstrap's intervals."""
 
 
 @dataclass(frozen=True, eq=False)
 class TaskData:
-    """Data of one task for several seeds, which share the records and have splits, or have a data set each."""
+    """Data of one task for several seeds, which share the records and have splits, or have a data
+    set each."""
 
-    features: np.ndarray  # shape (N, p), or (R, n, p) with a data set a seed; a leading column of ones
+    # shape (N, p), or (R, n, p) with a data set a seed; a leading column of ones
+    features: np.ndarray
     targets: np.ndarray  # shape (N,) or (R, n)
     label: str  # "real", "synthetic" or "simulated"
     train: np.ndarray | None = None  # rows of the training part of each split, shape (R, n)
     test: np.ndarray | None = None  # shape (R, N - n)
 
 
-def load(task: Task, replicates: Sequence[int], streams: Streams, data: Mapping[str, Path]) -> TaskData:
+def load(
+    task: Task, replicates: Sequence[int], streams: Streams, data: Mapping[str, Path]
+) -> TaskData:
     """Return the data of `task` for each seed: the same for all samplers, targets and variants.
 
-    A seed decides the data set, or the split into training and test part (a permutation of all records: the splits that
-    papers use are not kept).
+    A seed decides the data set, or the split into training and test part (a permutation of all
+    records: the splits that papers use are not kept).
     """
     rngs = [streams.data({"dataset": task.name}, r) for r in replicates]
     if task.kind == "linear":
         return TaskData(*linear_datasets(task.n, BETA, rngs), "simulated")
     if task.kind == "mean":
-        return TaskData(np.empty((0, 0)), np.clip(normal_datasets(task.n, rngs), -task.clip, task.clip), "simulated")
+        return TaskData(
+            np.empty((0, 0)),
+            np.clip(normal_datasets(task.n, rngs), -task.clip, task.clip),
+            "simulated",
+        )
     label = "real"
     if task.name == "ijcnn1":
         features, targets, label = ijcnn1.load(data[task.name])
@@ -63,36 +80,61 @@ def load(task: Task, replicates: Sequence[int], streams: Streams, data: Mapping[
 
 
 def batches_of(cell: Cell, replicates: Sequence[int], streams: Streams) -> list[Samples]:
-    """Draw every seed's batches; the key holds the sampler, its sizes and the data set, so targets share batches."""
-    key = {"dataset": cell.dataset, "sampler": cell.batches, "m": cell.m, "b": cell.b, "steps": cell.steps}
+    """Draw every seed's batches; the key holds the sampler, its sizes and the data set, so targets
+    share batches."""
+    key = {
+        "dataset": cell.dataset,
+        "sampler": cell.batches,
+        "m": cell.m,
+        "b": cell.b,
+        "steps": cell.steps,
+    }
     rngs = (streams.sample(key, r) for r in replicates)
     return [cell.drawn.draw_block(Frame(cell.task.n), cell.steps, rng) for rng in rngs]
 
 
-def noise_of(cell: Cell, noise_multiplier: float, replicates: Sequence[int], streams: Streams) -> np.ndarray:
+def noise_of(
+    cell: Cell, noise_multiplier: float, replicates: Sequence[int], streams: Streams
+) -> np.ndarray:
     """Return every seed's noise on sum / m, shape (R, steps, p).
 
-    The key holds what is paired (data set and steps), so that at one seed all samplers add the same standard normal
-    numbers times a scale of their own: paired differences are then as sharp as they can be.
+    The key holds what is paired (data set and steps), so that at one seed all samplers add the same
+    standard normal numbers times a scale of their own: paired differences are then as sharp as they
+    can be.
     """
     rngs = [streams.noise({"dataset": cell.dataset, "steps": cell.steps}, r) for r in replicates]
-    return noise_of_average(noise_multiplier, cell.task.clip, cell.m, cell.steps, cell.task.n_parameters, rngs)
+    return noise_of_average(
+        noise_multiplier, cell.task.clip, cell.m, cell.steps, cell.task.n_parameters, rngs
+    )
 
 
 def train(
     cell: Cell, data: TaskData, noise_multiplier: float, replicates: Sequence[int], streams: Streams
 ) -> list[dict[str, Any]]:
-    """Return for each seed its `MEASURES` (NaN where a task has no such measure) and the observed `gradients` a step.
+    """Return for each seed its `MEASURES` (NaN where a task has no such measure) and the observed
+    `gradients` a step.
 
-    `data` are those of the same seeds. A cell without privacy is clipped all the same, and gets no noise.
+    `data` are those of the same seeds. A cell without privacy is clipped all the same, and gets no
+    noise.
     """
     blocks = batches_of(cell, replicates, streams)
     noise = noise_of(cell, noise_multiplier, replicates, streams) if cell.private else None
     if cell.task.kind == "mean":
-        found = [_mean(cell, data.targets[i], blocks[i], 0.0 if noise is None else noise[i, :, 0], noise_multiplier)
-                 for i in range(len(blocks))]  # fmt: skip
+        found = [
+            _mean(
+                cell,
+                data.targets[i],
+                blocks[i],
+                0.0 if noise is None else noise[i, :, 0],
+                noise_multiplier,
+            )
+            for i in range(len(blocks))
+        ]
     else:
-        found = [_measured(cell, data, i, beta) for i, beta in enumerate(_descended(cell, data, blocks, noise))]
+        found = [
+            _measured(cell, data, i, beta)
+            for i, beta in enumerate(_descended(cell, data, blocks, noise))
+        ]
     empty = dict.fromkeys(MEASURES, float("nan"))
     return [
         {**empty, **measures, "gradients": float(block.distinct.mean())}
@@ -100,15 +142,26 @@ def train(
     ]
 
 
-def _descended(cell: Cell, data: TaskData, blocks: Sequence[Samples], noise: np.ndarray | None) -> np.ndarray:
+def _descended(
+    cell: Cell, data: TaskData, blocks: Sequence[Samples], noise: np.ndarray | None
+) -> np.ndarray:
     task = cell.task
     if data.train is not None:
-        blocks = [replace(block, indices=rows[block.indices]) for block, rows in zip(blocks, data.train, strict=True)]
-    residual = descent.squared_error_residual if task.kind == "linear" else descent.logistic_residual
-    # the divisor is m for every sampler, whatever was drawn: the accountant's condition of a fixed denominator
+        blocks = [
+            replace(block, indices=rows[block.indices])
+            for block, rows in zip(blocks, data.train, strict=True)
+        ]
+    residual = (
+        descent.squared_error_residual if task.kind == "linear" else descent.logistic_residual
+    )
+    # the divisor is m for every sampler, whatever was drawn: the accountant's condition of a fixed
+    # denominator
     steps = descent.Descent(residual, task.learning_rate, clip=task.clip, divisor=float(cell.m))
     start, width = np.zeros(task.n_parameters), descent.batch_width(cell.drawn, task.n)
-    return deque(descent.descend(data.features, data.targets, blocks, noise, start, steps, width=width), maxlen=1)[0]
+    return deque(
+        descent.descend(data.features, data.targets, blocks, noise, start, steps, width=width),
+        maxlen=1,
+    )[0]
 
 
 def _measured(cell: Cell, data: TaskData, i: int, beta: np.ndarray) -> dict[str, float]:
@@ -116,17 +169,27 @@ def _measured(cell: Cell, data: TaskData, i: int, beta: np.ndarray) -> dict[str,
         return {"coefficient_error": float(np.linalg.norm(beta - np.array(BETA)))}
     assert data.test is not None  # every classification task has a split
     z, y = data.features[data.test[i]] @ beta, data.targets[data.test[i]]
-    return {"accuracy": descent.binary_metrics(z > 0, y)["accuracy"], "auc": descent.area_under_curve(z, y),
-            "log_loss": descent.cross_entropy(z, y)}  # fmt: skip
+    return {
+        "accuracy": descent.binary_metrics(z > 0, y)["accuracy"],
+        "auc": descent.area_under_curve(z, y),
+        "log_loss": descent.cross_entropy(z, y),
+    }
 
 
 def _mean(
     cell: Cell, x: np.ndarray, block: Samples, noise: np.ndarray | float, noise_multiplier: float
 ) -> dict[str, float]:
-    """The subsampling bootstrap of MUST's experiment 1 with a fixed denominator: N(0, 1) data, so the truth is 0."""
+    """The subsampling bootstrap of MUST's experiment 1 with a fixed denominator: N(0, 1) data, so
+    the truth is 0."""
     n, m = cell.task.n, cell.m
     assert isinstance(cell.drawn, Sampler)  # as the cell has checked
     releases = block.totals(block.counts * x[block.indices]) / m + noise
     scale = noise_multiplier * cell.task.clip / m
-    centre, lower, upper = mean_interval(releases, cell.drawn.multiplicity_law(n), n, m, scale, LEVEL)
-    return {"estimate_error": abs(centre), "covered": float(lower <= 0 <= upper), "interval_width": upper - lower}
+    centre, lower, upper = mean_interval(
+        releases, cell.drawn.multiplicity_law(n), n, m, scale, LEVEL
+    )
+    return {
+        "estimate_error": abs(centre),
+        "covered": float(lower <= 0 <= upper),
+        "interval_width": upper - lower,
+    }

@@ -1,4 +1,5 @@
-"""What is clustered, and in which cells: data sets, samplers, sizes, targets, and the noise of each."""
+"""What is clustered, and in which cells: data sets, samplers, sizes, targets, and the noise of
+each."""
 
 from __future__ import annotations
 
@@ -26,17 +27,23 @@ TWIN_NUMBERS = 2_500_000
 
 
 def each(settings: Any, data: Mapping[str, Path]) -> Iterator[PointSet]:
-    """Yield the data sets of a run, in the paper's order: prepared, where the settings say so, else a twin."""
+    """Yield the data sets of a run, in the paper's order: prepared, where the settings say so, else
+    a twin."""
     for name, paper in described.EIGHT.items():
         rows = min(settings.sets.twin_rows, TWIN_NUMBERS // paper.d)
         if name in settings.sets.twins:
             yield point_sets.stand_in(name, rows)
         elif name in settings.sets.data:
-            yield point_sets.from_ijcnn1(data[name], rows) if name == "ijcnn1" else point_sets.load(data[name])
+            yield (
+                point_sets.from_ijcnn1(data[name], rows)
+                if name == "ijcnn1"
+                else point_sets.load(data[name])
+            )
 
 
 class OnPointSets(Experiment, ABC):
-    """An experiment whose settings name its data sets, as `OnSets` does; a sweep has cells of one data set each."""
+    """An experiment whose settings name its data sets, as `OnSets` does; a sweep has cells of one
+    data set each."""
 
     def data_of(self, settings: Any) -> tuple[str, ...]:
         return tuple(sorted(settings.sets.data))
@@ -46,13 +53,21 @@ class OnPointSets(Experiment, ABC):
             for kind in ("data", "twins"):
                 for name in getattr(settings.sets, kind):
                     alone = {"data": (), "twins": (), kind: (name,)}
-                    yield narrowed.model_copy(update={"sets": settings.sets.model_copy(update=alone)})
+                    yield narrowed.model_copy(
+                        update={"sets": settings.sets.model_copy(update=alone)}
+                    )
 
     def records(self, settings: Any, run: Run) -> pd.DataFrame:
         rows = [
-            {"replicate": 0, "dataset": data.name, "data_label": getattr(data, "label", "table1"), **row}
-            for data in self.sets(settings, run) for row in self.rows(data, settings, run)
-        ]  # fmt: skip
+            {
+                "replicate": 0,
+                "dataset": data.name,
+                "data_label": getattr(data, "label", "table1"),
+                **row,
+            }
+            for data in self.sets(settings, run)
+            for row in self.rows(data, settings, run)
+        ]
         return self.frame(rows or dict.fromkeys(self.columns, ()))
 
     def sets(self, settings: Any, run: Run) -> Iterable[PointSet | Described]:
@@ -74,17 +89,24 @@ class Cell:
 
     def key(self, dataset: str) -> dict[str, Any]:
         """Return what fixes the noise's stream; a target of 0 stands for no noise."""
-        return {"dataset": dataset, **asdict(self), "epsilon": self.epsilon if math.isfinite(self.epsilon) else 0}
+        return {
+            "dataset": dataset,
+            **asdict(self),
+            "epsilon": self.epsilon if math.isfinite(self.epsilon) else 0,
+        }
 
 
 def grid(settings: OnCells, name: str) -> list[Cell]:
-    """Return the cells of one data set, each once: Figures 3 and 6, then 4 and 7, full data, no noise."""
+    """Return the cells of one data set, each once: Figures 3 and 6, then 4 and 7, full data, no
+    noise."""
     targets, sizes = settings.cells, settings.cells.sizes[name]
     found = [
         Cell(sampler, float(m), float(epsilon))
         for many, epsilons in ((sizes.rows, targets.epsilons), (sizes.curve, targets.size_epsilons))
-        for m in many for epsilon in epsilons for sampler in SAMPLERS
-    ]  # fmt: skip
+        for m in many
+        for epsilon in epsilons
+        for sampler in SAMPLERS
+    ]
     found += [Cell("full", 0.0, float(epsilon)) for epsilon in targets.size_epsilons]
     found += [Cell(sampler, float(m), math.inf) for m in sizes.rows for sampler in ("unif", "core")]
     return list(dict.fromkeys(found))
@@ -98,16 +120,26 @@ def facts_of(data: PointSet | Described) -> DataFacts:
     return DataFacts(n, d, data.bound, data.mean_square)
 
 
-def noise_of(cell: Cell, data: PointSet | Described, settings: Any, variant: str) -> LloydCalibration:
-    """Return the noise of a cell, on a data set or, but for `opt`, which needs all norms, from Table 1 alone.
+def noise_of(
+    cell: Cell, data: PointSet | Described, settings: Any, variant: str
+) -> LloydCalibration:
+    """Return the noise of a cell, on a data set or, but for `opt`, which needs all norms, from
+    Table 1 alone.
 
-    Data of another size than the paper's are sampled at the same rate: noise depends on rates and norms only.
+    Data of another size than the paper's are sampled at the same rate: noise depends on rates and
+    norms only.
     """
     m, norms = cell.m, None
     if isinstance(data, PointSet):
         norms = data.norms if cell.sampler == "opt" else None
         m = m if data.label == "real" else m * len(data.points) / described.of(data.name).n
     return calibrate(
-        cell.sampler, facts_of(data), target=cell.epsilon, m=m or None, mode=MODES[variant], norms=norms,
-        n_iterations=settings.iterations, mixing=settings.mixing,
-    )  # fmt: skip
+        cell.sampler,
+        facts_of(data),
+        target=cell.epsilon,
+        m=m or None,
+        mode=MODES[variant],
+        norms=norms,
+        n_iterations=settings.iterations,
+        mixing=settings.mixing,
+    )

@@ -1,4 +1,5 @@
-"""Record by record: proved losses, what canaries and coresets show of them, and what a delta buys (Fay et al.)."""
+"""Record by record: proved losses, what canaries and coresets show of them, and what a delta buys
+(Fay et al.)."""
 
 from __future__ import annotations
 
@@ -21,34 +22,64 @@ from dpsub.importance.calibrate import calibrate
 from dpsub.importance.losses import loss_when_removed
 from dpsub.importance.samplers import PoissonImportance
 from dpsub.papers.importance import settings as own
-from dpsub.papers.importance.experiments.cells import MODES, SAMPLERS, Cell, OnPointSets, facts_of, noise_of
+from dpsub.papers.importance.experiments.cells import (
+    MODES,
+    SAMPLERS,
+    Cell,
+    OnPointSets,
+    facts_of,
+    noise_of,
+)
 from dpsub.papers.importance.settings import QUANTILES, Clusters, FirstSizes, PointSetName
 from dpsub.reproduce.experiment import Experiment, Run
-from dpsub.reproduce.settings import Delta, ExperimentSettings, Listed, Positive, Replicates, SampleSize, Share, Sizes
+from dpsub.reproduce.settings import (
+    Delta,
+    ExperimentSettings,
+    Listed,
+    Positive,
+    Replicates,
+    SampleSize,
+    Share,
+    Sizes,
+)
 
 NEAR = 0.1  # of the largest loss
 TOLERANCE = 0.05  # of what is proved, relative; smaller means more intervals of norms
 
 
 class ImportanceLosses(OnPointSets):
-    """Topics: "histogram", shares of records by loss; "group", quantiles by group; "sample", the rows of one sample.
+    """Topics: "histogram", shares of records by loss; "group", quantiles by group; "sample", the
+    rows of one sample.
 
-    Losses are those proved for each record at the noise of its cell (target and size of the settings); `full` has no
-    sampling. Samples are drawn on the data set `example` and shown in its first two principal components (Figure 1).
+    Losses are those proved for each record at the noise of its cell (target and size of the
+    settings); `full` has no sampling. Samples are drawn on the data set `example` and shown in its
+    first two principal components (Figure 1).
     """
 
     name = "importance_losses"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "topic": "str", "dataset": "str", "data_label": "str", "group": "str", "sampler": "str",
-        "m": "float64", "epsilon": "float64", "place": "float64", "value": "float64", "second": "float64",
-        "weight": "float64", "loss": "float64",
-    }  # fmt: skip
+        "replicate": "int64",
+        "topic": "str",
+        "dataset": "str",
+        "data_label": "str",
+        "group": "str",
+        "sampler": "str",
+        "m": "float64",
+        "epsilon": "float64",
+        "place": "float64",
+        "value": "float64",
+        "second": "float64",
+        "weight": "float64",
+        "loss": "float64",
+    }
     variants = ("stated", "consistent")
     keys = ("topic", "dataset", "data_label", "group", "sampler", "place")
 
     class Settings(ExperimentSettings, own.OnSets, own.Lloyd, FirstSizes):
         epsilon: Positive = Field(3, description="Target, in nats.")
-        bins: Annotated[int, Field(ge=2, le=1_000)] = Field(40, description="Bins of the histograms.")
+        bins: Annotated[int, Field(ge=2, le=1_000)] = Field(
+            40, description="Bins of the histograms."
+        )
         example: PointSetName = Field("song", description="Data set of the sampled set.")
         example_m: SampleSize = Field(50000, description="Its expected size.")
         example_epsilon: Positive = Field(3, description="Its target, in nats.")
@@ -77,13 +108,28 @@ class ImportanceLosses(OnPointSets):
             for group in np.unique(groups).tolist():
                 here = groups == group
                 chosen = losses[here]
-                base = {"group": group, "sampler": sampler, "m": noise.m, "epsilon": epsilon, "second": math.nan}
-                shares = np.histogram(np.clip(chosen, 0, epsilon * (1 - 1e-12)), edges)[0] / chosen.size
+                base = {
+                    "group": group,
+                    "sampler": sampler,
+                    "m": noise.m,
+                    "epsilon": epsilon,
+                    "second": math.nan,
+                }
+                shares = (
+                    np.histogram(np.clip(chosen, 0, epsilon * (1 - 1e-12)), edges)[0] / chosen.size
+                )
                 for place, share in zip((edges[:-1] + edges[1:]) / 2, shares, strict=True):
                     yield {**base, "topic": "histogram", "place": place, "value": share}
                 near, rate = np.mean(chosen > (1 - NEAR) * losses.max()), np.mean(rates[here])
                 for place, value in zip(QUANTILES, np.quantile(chosen, QUANTILES), strict=True):
-                    yield {**base, "topic": "group", "place": place, "value": value, "weight": rate, "loss": near}
+                    yield {
+                        **base,
+                        "topic": "group",
+                        "place": place,
+                        "value": value,
+                        "weight": rate,
+                        "loss": near,
+                    }
 
     def _sample(self, points: PointSet, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         rows, epsilon = points.points, settings.example_epsilon
@@ -93,35 +139,59 @@ class ImportanceLosses(OnPointSets):
         axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), range(2)])
         uniforms = run.streams.sample({"dataset": points.name}, 0).random(len(rows))
         for sampler in SAMPLERS:
-            noise = noise_of(Cell(sampler, settings.example_m, epsilon), points, settings, run.variant)
+            noise = noise_of(
+                Cell(sampler, settings.example_m, epsilon), points, settings, run.variant
+            )
             if not noise.feasible:
                 continue
             drawn = PoissonImportance(noise.rates(points.norms)).select(uniforms)
             places = rows[drawn.indices].astype(float) @ axes
             losses = noise.slopes(points.norms[drawn.indices])
-            base = {"topic": "sample", "group": MODES[run.variant], "sampler": sampler, "m": noise.m,
-                    "epsilon": epsilon}  # fmt: skip
+            base = {
+                "topic": "sample",
+                "group": MODES[run.variant],
+                "sampler": sampler,
+                "m": noise.m,
+                "epsilon": epsilon,
+            }
             for (first, second), weight, loss in zip(places, drawn.weights, losses, strict=True):
-                yield {**base, "place": first, "value": first, "second": second, "weight": weight, "loss": loss}
+                yield {
+                    **base,
+                    "place": first,
+                    "value": first,
+                    "second": second,
+                    "weight": weight,
+                    "loss": loss,
+                }
 
 
 class ImportanceAudit(Experiment):
-    """One record an attack: the loss that is promised, and the one that the draws prove at the confidence.
+    """One record an attack: the loss that is promised, and the one that the draws prove at the
+    confidence.
 
-    Attacks: noise, a lone canary under the noise on sums and counts; first_centres, an outlier that may become a first
-    centre. Variants are the modes of the clustering.
+    Attacks: noise, a lone canary under the noise on sums and counts; first_centres, an outlier that
+    may become a first centre. Variants are the modes of the clustering.
     """
 
     name = "importance_audit"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "attack": "str", "promised": "float64", "lower": "float64", "event": "str",
-        "hits_with": "int64", "hits_without": "int64", "draws": "int64", "confidence": "float64",
-    }  # fmt: skip
+        "replicate": "int64",
+        "attack": "str",
+        "promised": "float64",
+        "lower": "float64",
+        "event": "str",
+        "hits_with": "int64",
+        "hits_without": "int64",
+        "draws": "int64",
+        "confidence": "float64",
+    }
     variants = tuple(MODES)
     keys = ("attack",)
 
     class Settings(ExperimentSettings):
-        noise_draws: Annotated[int, Field(ge=100)] = Field(40000, description="Runs with and without the canary, each.")
+        noise_draws: Annotated[int, Field(ge=100)] = Field(
+            40000, description="Runs with and without the canary, each."
+        )
         centre_draws: Annotated[int, Field(ge=100)] = Field(
             8000, description="Runs with and without the outlier, each."
         )
@@ -129,26 +199,47 @@ class ImportanceAudit(Experiment):
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         mode, confidence, rows = MODES[run.variant], settings.confidence, []
-        for attack, play, draws in (("noise", audit.audit_noise, settings.noise_draws),
-                                    ("first_centres", audit.audit_first_centres, settings.centre_draws)):  # fmt: skip
+        for attack, play, draws in (
+            ("noise", audit.audit_noise, settings.noise_draws),
+            ("first_centres", audit.audit_first_centres, settings.centre_draws),
+        ):
             rng = run.streams.noise({"attack": attack, "mode": mode}, 0)
             found = play(mode, rng, draws=draws, confidence=confidence)
-            rows.append((0, attack, found.promised, found.lower, found.event, *found.hits, found.draws, confidence))
+            rows.append(
+                (
+                    0,
+                    attack,
+                    found.promised,
+                    found.lower,
+                    found.event,
+                    *found.hits,
+                    found.draws,
+                    confidence,
+                )
+            )
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
 
 
 class ImportanceCoreset(OnPointSets):
-    """One record a repeat: the largest relative deviation over random centres, and over centres fitted to the sample.
+    """One record a repeat: the largest relative deviation over random centres, and over centres
+    fitted to the sample.
 
-    Both are below the supremum over all centres, which Theorem 15 bounds with a constant that it does not name. Kinds:
-    independent draws, of which the theorem speaks, and the Poisson sampler, of which it does not.
+    Both are below the supremum over all centres, which Theorem 15 bounds with a constant that it
+    does not name. Kinds: independent draws, of which the theorem speaks, and the Poisson sampler,
+    of which it does not.
     """
 
     name = "importance_coreset"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "dataset": "str", "data_label": "str", "kind": "str", "m": "int64", "size": "int64",
-        "random": "float64", "fitted": "float64",
-    }  # fmt: skip
+        "replicate": "int64",
+        "dataset": "str",
+        "data_label": "str",
+        "kind": "str",
+        "m": "int64",
+        "size": "int64",
+        "random": "float64",
+        "fitted": "float64",
+    }
     variants = ("stated",)
     axes = ("sizes",)
     keys = ("dataset", "data_label", "kind", "m")
@@ -158,7 +249,9 @@ class ImportanceCoreset(OnPointSets):
         sets: own.PointSets = own.PointSets(twins=("song", "miniboone"))
         sizes: Sizes = Field((200, 400, 800), description="Sample sizes.")
         clusters: Clusters = 25
-        centre_sets: Annotated[int, Field(ge=1, le=1_000)] = Field(5, description="Sets of centres that are tried.")
+        centre_sets: Annotated[int, Field(ge=1, le=1_000)] = Field(
+            5, description="Sets of centres that are tried."
+        )
 
         def check(self) -> None:
             for m in self.sizes:
@@ -166,27 +259,47 @@ class ImportanceCoreset(OnPointSets):
 
     def rows(self, points: PointSet, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         k = settings.clusters
-        for kind, m, replicate in itertools.product(audit.CORESET_KINDS, settings.sizes, run.replicates):
+        for kind, m, replicate in itertools.product(
+            audit.CORESET_KINDS, settings.sizes, run.replicates
+        ):
             rng = run.streams.sample({"dataset": points.name, "kind": kind, "m": m}, replicate)
             sample = audit.coreset_sample(points.points, m, kind, rng)
-            random, fitted = audit.worst_coreset_deviation(points.points, sample, k, rng, sets=settings.centre_sets)
-            yield {"replicate": replicate, "kind": kind, "m": m, "size": sample.size, "random": random,
-                   "fitted": fitted}  # fmt: skip
+            random, fitted = audit.worst_coreset_deviation(
+                points.points, sample, k, rng, sets=settings.centre_sets
+            )
+            yield {
+                "replicate": replicate,
+                "kind": kind,
+                "m": m,
+                "size": sample.size,
+                "random": random,
+                "fitted": fitted,
+            }
 
 
 class ImportanceGain(Experiment):
-    """Proved epsilons at one delta of noise that was set for pure privacy; first centres do not depend on the data.
+    """Proved epsilons at one delta of noise that was set for pure privacy; first centres do not
+    depend on the data.
 
-    Topics: "lloyd", counts and sums at the radius and mean square of Table 1, for full data, uniform and coreset
-    sampling; "sums", sums only, by dimension; "gaussian", the largest weight of a record whose noise is Gaussian, by
-    its shift mu at weight 1 (`proved` is the weight).
+    Topics: "lloyd", counts and sums at the radius and mean square of Table 1, for full data,
+    uniform and coreset sampling; "sums", sums only, by dimension; "gaussian", the largest weight of
+    a record whose noise is Gaussian, by its shift mu at weight 1 (`proved` is the weight).
     """
 
     name = "importance_gain"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "topic": "str", "dataset": "str", "d": "int64", "sampler": "str", "mode": "str",
-        "m": "float64", "pure": "float64", "delta": "float64", "mu": "float64", "proved": "float64",
-    }  # fmt: skip
+        "replicate": "int64",
+        "topic": "str",
+        "dataset": "str",
+        "d": "int64",
+        "sampler": "str",
+        "mode": "str",
+        "m": "float64",
+        "pure": "float64",
+        "delta": "float64",
+        "mu": "float64",
+        "proved": "float64",
+    }
     variants = ("rigorous",)
     keys = ("topic", "dataset", "d", "sampler", "mode", "pure", "mu")
 
@@ -205,21 +318,47 @@ class ImportanceGain(Experiment):
         return self.frame(frame.fillna({"dataset": "", "mode": "", "d": 0}))
 
     def _lloyd(self, settings: Settings) -> Iterator[dict[str, Any]]:
-        cells = itertools.product(settings.sizes, ("stated", "repaired"), ("full", "unif", "core"), settings.epsilons)
+        cells = itertools.product(
+            settings.sizes, ("stated", "repaired"), ("full", "unif", "core"), settings.epsilons
+        )
         for name, mode, sampler, epsilon in cells:
             facts = facts_of(described.of(name))
-            noise = calibrate(sampler, facts, target=epsilon, m=settings.sizes[name], mode=mode,
-                              n_iterations=settings.iterations)  # fmt: skip
-            proved = certified_epsilon(noise, settings.delta, tolerance=TOLERANCE) if noise.feasible else math.nan
-            yield {"topic": "lloyd", "dataset": name, "d": facts.d, "sampler": sampler, "mode": mode, "m": noise.m,
-                   "pure": epsilon, "proved": proved}  # fmt: skip
+            noise = calibrate(
+                sampler,
+                facts,
+                target=epsilon,
+                m=settings.sizes[name],
+                mode=mode,
+                n_iterations=settings.iterations,
+            )
+            proved = (
+                certified_epsilon(noise, settings.delta, tolerance=TOLERANCE)
+                if noise.feasible
+                else math.nan
+            )
+            yield {
+                "topic": "lloyd",
+                "dataset": name,
+                "d": facts.d,
+                "sampler": sampler,
+                "mode": mode,
+                "m": noise.m,
+                "pure": epsilon,
+                "proved": proved,
+            }
 
     def _sums(self, settings: Settings) -> Iterator[dict[str, Any]]:
         for d, epsilon in itertools.product(settings.dimensions, settings.epsilons):
             shift = epsilon / settings.iterations
             law = NormPair(d, shift).upper_law(shift / CELLS)
             proved = ComposedLoss([law], [settings.iterations]).epsilon(settings.delta)
-            yield {"topic": "sums", "d": d, "sampler": "full", "pure": epsilon, "proved": min(epsilon, proved)}
+            yield {
+                "topic": "sums",
+                "d": d,
+                "sampler": "full",
+                "pure": epsilon,
+                "proved": min(epsilon, proved),
+            }
 
     def _gaussian(self, settings: Settings) -> Iterator[dict[str, Any]]:
         for mu in settings.shifts:

@@ -1,4 +1,5 @@
-"""Losses and errors that need no data sets: weighted sums (Section 3.3, Figure 2), and profiles (Appendix A)."""
+"""Losses and errors that need no data sets: weighted sums (Section 3.3, Figure 2), and profiles
+(Appendix A)."""
 
 from __future__ import annotations
 
@@ -14,31 +15,63 @@ from scipy import optimize
 
 from dpsub import checks
 from dpsub.importance.losses import Power, loss_when_added, loss_when_removed
-from dpsub.importance.samplers import WeightedLaplaceSum, filled_rates, optimal_rates, oracle_rates, uniform_rates
+from dpsub.importance.samplers import (
+    WeightedLaplaceSum,
+    filled_rates,
+    optimal_rates,
+    oracle_rates,
+    uniform_rates,
+)
 from dpsub.papers.importance.settings import Dimension, Factor
 from dpsub.reproduce.experiment import Experiment, Run
-from dpsub.reproduce.settings import Epsilons, ExperimentSettings, FrameSize, Listed, Positive, Rates, SampleSize, Share
+from dpsub.reproduce.settings import (
+    Epsilons,
+    ExperimentSettings,
+    FrameSize,
+    Listed,
+    Positive,
+    Rates,
+    SampleSize,
+    Share,
+)
 from dpsub.streams import Streams
 
 
 class ImportanceSums(Experiment):
-    """Topic "weight": the weight of each point at one size. Topic "curve": largest loss and error over noise scales.
+    """Topic "weight": the weight of each point at one size. Topic "curve": largest loss and error
+    over noise scales.
 
-    Topic "pareto": at one noise scale, the least error by target and size (water-filling), next to uniform sampling.
+    Topic "pareto": at one noise scale, the least error by target and size (water-filling), next to
+    uniform sampling.
 
-    The text does not state the target at which privacy-constrained weights are computed. Rules: free, the largest loss
-    without sampling; fixed_eps, one target for all noise scales; b1, weights from the profile as printed, w |x|_1,
-    which is that of the noise scale 1, whatever the noise. Samplers: unif; opt; var, which has the least variance and
-    sees all data; water, the least variance among those with the losses of opt, at twice its size.
+    The text does not state the target at which privacy-constrained weights are computed. Rules:
+    free, the largest loss without sampling; fixed_eps, one target for all noise scales; b1, weights
+    from the profile as printed, w |x|_1, which is that of the noise scale 1, whatever the noise.
+    Samplers: unif; opt; var, which has the least variance and sees all data; water, the least
+    variance among those with the losses of opt, at twice its size.
     """
 
     name = "importance_sums"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "topic": "str", "rule": "str", "sampler": "str", "rank": "int64", "norm": "float64",
-        "weight": "float64", "n": "int64", "d": "int64", "variance_per_dimension": "float64", "scale": "float64",
-        "target": "float64", "m": "float64", "max_loss": "float64", "mse": "float64", "mse_error": "float64",
-        "mse_exact": "float64", "runs": "int64",
-    }  # fmt: skip
+        "replicate": "int64",
+        "topic": "str",
+        "rule": "str",
+        "sampler": "str",
+        "rank": "int64",
+        "norm": "float64",
+        "weight": "float64",
+        "n": "int64",
+        "d": "int64",
+        "variance_per_dimension": "float64",
+        "scale": "float64",
+        "target": "float64",
+        "m": "float64",
+        "max_loss": "float64",
+        "mse": "float64",
+        "mse_error": "float64",
+        "mse_exact": "float64",
+        "runs": "int64",
+    }
     variants = ("stated",)
     keys = ("topic", "rule", "sampler", "rank", "scale", "target", "m")
 
@@ -48,15 +81,22 @@ class ImportanceSums(Experiment):
         m: SampleSize = Field(19, description="Expected size at which weights are shown.")
         scale_min: Positive = Field(3, description="Smallest noise scale.")
         scale_max: Positive = Field(3000, description="Largest noise scale.")
-        points: Annotated[int, Field(ge=2, le=1_000)] = Field(13, description="Noise scales, in equal ratios.")
-        runs: Annotated[int, Field(ge=2)] = Field(1000, description="Releases behind each mean squared error.")
+        points: Annotated[int, Field(ge=2, le=1_000)] = Field(
+            13, description="Noise scales, in equal ratios."
+        )
+        runs: Annotated[int, Field(ge=2)] = Field(
+            1000, description="Releases behind each mean squared error."
+        )
         rules: Listed[Literal["free", "fixed_eps", "b1"]] = Field(
             ("free", "fixed_eps", "b1"),
-            description="Readings of the target that the text does not state - free: the loss without sampling; "
+            description="Readings of the target that the text does not state - free: the loss "
+            "without sampling; "
             "fixed_eps: one target; b1: weights from the profile of noise scale 1.",
         )
         fixed_epsilon: Positive = Field(3, description="Target of fixed_eps, in nats.")
-        pareto_scale: Positive = Field(3, description="Noise scale of the surface of targets and sizes.")
+        pareto_scale: Positive = Field(
+            3, description="Noise scale of the surface of targets and sizes."
+        )
         pareto_targets: Listed[Factor] = Field(
             (1, 1.5, 2, 4, 8), description="Targets over the largest loss without sampling."
         )
@@ -79,34 +119,64 @@ class ImportanceSums(Experiment):
         frame = pd.DataFrame(rows).assign(replicate=0, n=n, d=d, variance_per_dimension=1 / d)
         return self.frame(frame.fillna({"rank": -1, "runs": 0}))
 
-    def _weights(self, rule: str, points: np.ndarray, settings: Settings) -> Iterator[dict[str, Any]]:
+    def _weights(
+        self, rule: str, points: np.ndarray, settings: Settings
+    ) -> Iterator[dict[str, Any]]:
         norms, m = np.abs(points).sum(axis=1), settings.m
         scale, target = _at_size(rule, norms, m, settings.fixed_epsilon)
-        rates = {"unif": uniform_rates(len(points), m), "opt": optimal_rates(norms / scale, target),
-                 "var": oracle_rates(np.linalg.norm(points, axis=1), m)}  # fmt: skip
+        rates = {
+            "unif": uniform_rates(len(points), m),
+            "opt": optimal_rates(norms / scale, target),
+            "var": oracle_rates(np.linalg.norm(points, axis=1), m),
+        }
         for sampler, q in rates.items():
             for rank, place in enumerate(np.argsort(norms)):
-                yield {"topic": "weight", "rule": rule, "sampler": sampler, "rank": rank, "norm": norms[place],
-                       "weight": 1 / q[place], "scale": scale, "target": target, "m": q.sum()}  # fmt: skip
+                yield {
+                    "topic": "weight",
+                    "rule": rule,
+                    "sampler": sampler,
+                    "rank": rank,
+                    "norm": norms[place],
+                    "weight": 1 / q[place],
+                    "scale": scale,
+                    "target": target,
+                    "m": q.sum(),
+                }
 
-    def _curve(self, rule: str, points: np.ndarray, settings: Settings, streams: Streams) -> Iterator[dict[str, Any]]:
+    def _curve(
+        self, rule: str, points: np.ndarray, settings: Settings, streams: Streams
+    ) -> Iterator[dict[str, Any]]:
         norms, lengths = np.abs(points).sum(axis=1), np.linalg.norm(points, axis=1)
         for scale in np.geomspace(settings.scale_min, settings.scale_max, settings.points).tolist():
             planned = 1.0 if rule == "b1" else scale
             target = settings.fixed_epsilon if rule == "fixed_eps" else float(norms.max()) / planned
             private = optimal_rates(norms / planned, target)
             m = float(private.sum())
-            rates = {"unif": uniform_rates(len(points), m), "opt": private, "var": oracle_rates(lengths, m),
-                     "water": filled_rates(private, lengths, min(2 * m, float(len(points))))}  # fmt: skip
+            rates = {
+                "unif": uniform_rates(len(points), m),
+                "opt": private,
+                "var": oracle_rates(lengths, m),
+                "water": filled_rates(private, lengths, min(2 * m, float(len(points)))),
+            }
             for sampler, q in rates.items():
-                rng = streams.sample({"rule": rule, "scale": scale}, 0)  # the same numbers for every sampler
+                # the same numbers for every sampler
+                rng = streams.sample({"rule": rule, "scale": scale}, 0)
                 squares = WeightedLaplaceSum(scale).squared_errors(points, q, settings.runs, rng)
-                yield {"topic": "curve", "rule": rule, "sampler": sampler, "target": target, "m": q.sum(),
-                       "mse": squares.mean(), "mse_error": squares.std(ddof=1) / math.sqrt(settings.runs),
-                       "runs": settings.runs, **_loss_and_error(scale, points, q)}  # fmt: skip
+                yield {
+                    "topic": "curve",
+                    "rule": rule,
+                    "sampler": sampler,
+                    "target": target,
+                    "m": q.sum(),
+                    "mse": squares.mean(),
+                    "mse_error": squares.std(ddof=1) / math.sqrt(settings.runs),
+                    "runs": settings.runs,
+                    **_loss_and_error(scale, points, q),
+                }
 
     def _pareto(self, points: np.ndarray, settings: Settings) -> Iterator[dict[str, Any]]:
-        """Targets and sizes are given as multiples of the least ones; sizes end before all rows are taken."""
+        """Targets and sizes are given as multiples of the least ones; sizes end before all rows are
+        taken."""
         lengths, scale = np.linalg.norm(points, axis=1), settings.pareto_scale
         slopes = WeightedLaplaceSum(scale).slopes(points)
         for factor in settings.pareto_targets:
@@ -116,17 +186,31 @@ class ImportanceSums(Experiment):
                 m = float(floors.sum()) * share
                 if m >= len(points):
                     continue
-                rates = {"water": filled_rates(floors, lengths, m), "unif": uniform_rates(len(points), m)}
+                rates = {
+                    "water": filled_rates(floors, lengths, m),
+                    "unif": uniform_rates(len(points), m),
+                }
                 for sampler, q in rates.items():
-                    yield {"topic": "pareto", "rule": "free", "sampler": sampler, "target": target, "m": m,
-                           **_loss_and_error(scale, points, q)}  # fmt: skip
+                    yield {
+                        "topic": "pareto",
+                        "rule": "free",
+                        "sampler": sampler,
+                        "target": target,
+                        "m": m,
+                        **_loss_and_error(scale, points, q),
+                    }
 
 
 def _loss_and_error(scale: float, points: np.ndarray, q: np.ndarray) -> dict[str, float]:
-    """Return the largest loss and the exact mean squared error of a noisy sum at inclusion probabilities q."""
+    """Return the largest loss and the exact mean squared error of a noisy sum at inclusion
+    probabilities q."""
     mechanism = WeightedLaplaceSum(scale)
     largest = Power(mechanism.slopes(points)).sampled(q).max()
-    return {"scale": scale, "max_loss": largest, "mse_exact": mechanism.mean_squared_error(points, q)}
+    return {
+        "scale": scale,
+        "max_loss": largest,
+        "mse_exact": mechanism.mean_squared_error(points, q),
+    }
 
 
 def _at_size(rule: str, norms: np.ndarray, m: float, fixed: float) -> tuple[float, float]:
@@ -137,36 +221,56 @@ def _at_size(rule: str, norms: np.ndarray, m: float, fixed: float) -> tuple[floa
     if rule == "free":
         scale = _root(lambda b: optimal_rates(norms / b, largest / b).sum() - m, 1e-2, 1e6)
         return scale, largest / scale
-    return _root(lambda b: optimal_rates(norms / b, fixed).sum() - m, largest / fixed * (1 + 1e-9), 1e9), fixed
+    return _root(
+        lambda b: optimal_rates(norms / b, fixed).sum() - m, largest / fixed * (1 + 1e-9), 1e9
+    ), fixed
 
 
 def _root(gap: Callable[[float], float], low: float, high: float) -> float:
-    return float(math.exp(optimize.brentq(lambda log: gap(math.exp(log)), math.log(low), math.log(high), xtol=1e-12)))
+    return float(
+        math.exp(
+            optimize.brentq(
+                lambda log: gap(math.exp(log)), math.log(low), math.log(high), xtol=1e-12
+            )
+        )
+    )
 
 
 class ImportanceProfiles(Experiment):
     """Losses after sampling over inclusion probabilities, on grids.
 
-    Topics: "power", psi(q) of eps(w) = c w^exponent, `helps` says whether Proposition 16 (some q < 1 lowers the loss)
-    applies, `never_helps` whether Proposition 17 does; "uniform", a profile that ignores weights: psi next to the
-    approximation eps - log(1/p) and Proposition 3; "rounds", a loss A over T rounds with a sample drawn once (psi) or
-    in every round (other).
+    Topics: "power", psi(q) of eps(w) = c w^exponent, `helps` says whether Proposition 16 (some q <
+    1 lowers the loss) applies, `never_helps` whether Proposition 17 does; "uniform", a profile that
+    ignores weights: psi next to the approximation eps - log(1/p) and Proposition 3; "rounds", a
+    loss A over T rounds with a sample drawn once (psi) or in every round (other).
     """
 
     name = "importance_profiles"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "topic": "str", "exponent": "float64", "scale": "float64", "q": "float64",
-        "psi": "float64", "added": "float64", "unsampled": "float64", "other": "float64", "helps": "int64",
+        "replicate": "int64",
+        "topic": "str",
+        "exponent": "float64",
+        "scale": "float64",
+        "q": "float64",
+        "psi": "float64",
+        "added": "float64",
+        "unsampled": "float64",
+        "other": "float64",
+        "helps": "int64",
         "never_helps": "int64",
-    }  # fmt: skip
+    }
     variants = ("stated",)
     keys = ("topic", "exponent", "scale", "q")
 
     class Settings(ExperimentSettings):
         exponents: Epsilons = Field((0, 0.5, 1, 2), description="Exponents p of eps(w) = c w^p.")
-        scales: Listed[Positive] = Field((0.1, 1, 3), description="Losses c without sampling, in nats.")
+        scales: Listed[Positive] = Field(
+            (0.1, 1, 3), description="Losses c without sampling, in nats."
+        )
         smallest_rate: Share = Field(0.01, description="Left end of the curves.")
-        points: Annotated[int, Field(ge=3, le=10_000)] = Field(61, description="Probabilities a curve.")
+        points: Annotated[int, Field(ge=3, le=10_000)] = Field(
+            61, description="Probabilities a curve."
+        )
         epsilons: Listed[Positive] = Field(
             (1.1, 2, 5, 10, 30), description="Losses of profiles that ignore weights, in nats."
         )
@@ -174,7 +278,9 @@ class ImportanceProfiles(Experiment):
             (0.1, 0.5, 2, 8, 30, 100), description="Losses of all rounds without sampling, in nats."
         )
         rates: Rates = (0.01, 0.03, 0.1, 0.3)
-        rounds: Annotated[int, Field(ge=2)] = Field(10, description="Rounds of the composed mechanism.")
+        rounds: Annotated[int, Field(ge=2)] = Field(
+            10, description="Rounds of the composed mechanism."
+        )
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         rows = [*self._powers(settings), *self._uniform(settings), *self._rounds(settings)]
@@ -195,7 +301,8 @@ class ImportanceProfiles(Experiment):
         for epsilon, p in itertools.product(settings.epsilons, settings.rates):
             psi = Power(np.array([float(epsilon)]), 0.0).sampled(p)[0]
             about = epsilon + math.log(p)
-            # Proposition 3, written out; the other computation is Theorem 6 with a profile that ignores weights
+            # Proposition 3, written out; the other computation is Theorem 6 with a profile that
+            # ignores weights
             closed = math.log1p(p * math.expm1(epsilon)) if epsilon < 700 else about
             yield "uniform", 0, epsilon, p, psi, closed, about, True, False
 

@@ -1,5 +1,5 @@
-"""Scales of the noise as the paper calibrates one query, and privacy of many compositions by the paper's pair (MUST,
-Tables 4, 6 and 8, Figure S2)."""
+"""Scales of the noise as the paper calibrates one query, and privacy of many compositions by the
+paper's pair (MUST, Tables 4, 6 and 8, Figure S2)."""
 
 from __future__ import annotations
 
@@ -27,37 +27,57 @@ METHODS = {"stated": "printed", "as_done": "as_done", "consistent": "cell_mass"}
 MAX_DOUBLINGS = 4
 
 CHARGED_SHARE = 0.01
-"""Largest share of delta that a bracket may be widened by for losses outside the grid, before the grid is doubled."""
+"""Largest share of delta that a bracket may be widened by for losses outside the grid, before the
+grid is doubled."""
 
-HalfWidth = Annotated[float, Field(gt=0, description="Half width L of the accountant's grid, in nats.")]
-GridSize = Annotated[int, Field(ge=2, le=100_000_000, description="Points r of the accountant's grid, even.")]
+HalfWidth = Annotated[
+    float, Field(gt=0, description="Half width L of the accountant's grid, in nats.")
+]
+GridSize = Annotated[
+    int, Field(ge=2, le=100_000_000, description="Points r of the accountant's grid, even.")
+]
 Bounds = tuple[float, float, float]
 """Lower end, value and upper end of delta."""
 
 
 def noise_plans(
-    sampler: str, drawn: Sampler, n: int, sizes: Experiment1 | Experiment2 | Experiment3, target: float, variant: str
+    sampler: str,
+    drawn: Sampler,
+    n: int,
+    sizes: Experiment1 | Experiment2 | Experiment3,
+    target: float,
+    variant: str,
 ) -> dict[str, Callable[[], NoisePlan]]:
-    """Return statistic -> function that plans the noise of a query on `drawn` samples for the target epsilon'.
+    """Return statistic -> function that plans the noise of a query on `drawn` samples for the
+    target epsilon'.
 
-    `stated` and `as_done` scale it to range / n and C / n (Algorithm 2, step 2) by the classical rule, and report the
-    nominal delta' = (m/n)/n for Poisson and WOR, the exact profile for the others (erratum E5), which `as_done` takes
-    at C / sigma (E3). `consistent` scales it analytically to what one copy of a substituted record moves, range / m and
-    2C / m, for Poisson C / m under add_remove with the fixed divisor m (E4), and takes the exact profile for all.
+    `stated` and `as_done` scale it to range / n and C / n (Algorithm 2, step 2) by the classical
+    rule, and report the nominal delta' = (m/n)/n for Poisson and WOR, the exact profile for the
+    others (erratum E5), which `as_done` takes at C / sigma (E3). `consistent` scales it
+    analytically to what one copy of a substituted record moves, range / m and 2C / m, for Poisson C
+    / m under add_remove with the fixed divisor m (E4), and takes the exact profile for all.
     """
     paper, group = variant != "consistent", None
     if isinstance(sizes, Experiment1):
-        sensitivities = of_statistics(sampler, n=n, m=sizes.m, lower=sizes.lower, upper=sizes.upper, variant=variant)
+        sensitivities = of_statistics(
+            sampler, n=n, m=sizes.m, lower=sizes.lower, upper=sizes.upper, variant=variant
+        )
     else:
-        sensitivities = {"gradient": of_gradient(sampler, n=n, m=sizes.m, clip=sizes.clip, variant=variant)}
+        sensitivities = {
+            "gradient": of_gradient(sampler, n=n, m=sizes.m, clip=sizes.clip, variant=variant)
+        }
         group = sizes.clip if variant == "as_done" else None
 
     def plan(sensitivity: float) -> NoisePlan:
         return plan_noise(
-            drawn.multiplicity_law(n), epsilon_amplified=target, delta=1 / n, sensitivity=sensitivity,
-            calibration="classical" if paper else "analytic", group_sensitivity=group,
+            drawn.multiplicity_law(n),
+            epsilon_amplified=target,
+            delta=1 / n,
+            sensitivity=sensitivity,
+            calibration="classical" if paper else "analytic",
+            group_sensitivity=group,
             nominal_delta=paper and sampler in ("poisson", "wor"),
-        )  # fmt: skip
+        )
 
     return {statistic: partial(plan, size) for statistic, size in sensitivities.items()}
 
@@ -90,18 +110,29 @@ class Tables(s.Closed):
 
 
 class NoiseCalibration(Experiment):
-    """Base epsilon from epsilon', the Gaussian scale for (epsilon, 1/n), and delta', in the variants of `noise_plans`.
+    """Base epsilon from epsilon', the Gaussian scale for (epsilon, 1/n), and delta', in the
+    variants of `noise_plans`.
 
     `as_done` differs for Table 6 only, and has no other table.
     """
 
     name: ClassVar[str] = "noise_calibration"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "table": "str", "sampler": "str", "m": "int64", "b": "int64",
-        "epsilon_amplified": "float64", "statistic": "str", "eta": "float64", "epsilon": "float64",
-        "delta": "float64", "sensitivity": "float64", "sigma": "float64", "delta_amplified": "float64",
+        "replicate": "int64",
+        "table": "str",
+        "sampler": "str",
+        "m": "int64",
+        "b": "int64",
+        "epsilon_amplified": "float64",
+        "statistic": "str",
+        "eta": "float64",
+        "epsilon": "float64",
+        "delta": "float64",
+        "sensitivity": "float64",
+        "sigma": "float64",
+        "delta_amplified": "float64",
         "epsilon_valid": "int64",
-    }  # fmt: skip
+    }
     variants: ClassVar[tuple[str, ...]] = ("stated", "as_done", "consistent")
     keys: ClassVar[tuple[str, ...]] = ("table", "sampler", "b", "epsilon_amplified", "statistic")
 
@@ -113,25 +144,45 @@ class NoiseCalibration(Experiment):
                 list(NoiseCalibration.queries(self, variant))
 
     @staticmethod
-    def queries(settings: Settings, variant: str) -> Iterator[tuple[dict[str, Any], Callable[[], NoisePlan]]]:
-        """Yield the keys of each record and the function that plans its noise, in the order of the tables."""
+    def queries(
+        settings: Settings, variant: str
+    ) -> Iterator[tuple[dict[str, Any], Callable[[], NoisePlan]]]:
+        """Yield the keys of each record and the function that plans its noise, in the order of the
+        tables."""
         for table, sizes in settings.tables:
             if sizes is None or (variant == "as_done" and table != "table6"):
                 continue
-            targets, first = (x if isinstance(x, tuple) else (x,) for x in (sizes.epsilon_amplified, sizes.b))
+            targets, first = (
+                x if isinstance(x, tuple) else (x,) for x in (sizes.epsilon_amplified, sizes.b)
+            )
             for target in targets:
                 for sampler, b in with_first_stages(sizes.samplers, first):
                     drawn = sampling.of_sizes(sampler, n=sizes.n, m=sizes.m, b=b or None)
-                    key = {"table": table, "sampler": sampler, "m": sizes.m, "b": b, "epsilon_amplified": target}
-                    for statistic, plan in noise_plans(sampler, drawn, sizes.n, sizes, target, variant).items():
+                    key = {
+                        "table": table,
+                        "sampler": sampler,
+                        "m": sizes.m,
+                        "b": b,
+                        "epsilon_amplified": target,
+                    }
+                    for statistic, plan in noise_plans(
+                        sampler, drawn, sizes.n, sizes, target, variant
+                    ).items():
                         yield {**key, "statistic": statistic}, plan
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         planned = [(key, plan()) for key, plan in self.queries(settings, run.variant)]
-        return self.frame([
-            {"replicate": 0, **key, **vars(plan), "epsilon_valid": int(plan.epsilon < CLASSICAL_BELOW)}
-            for key, plan in planned
-        ])  # fmt: skip
+        return self.frame(
+            [
+                {
+                    "replicate": 0,
+                    **key,
+                    **vars(plan),
+                    "epsilon_valid": int(plan.epsilon < CLASSICAL_BELOW),
+                }
+                for key, plan in planned
+            ]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +198,8 @@ class Task:
 
 
 def pair_of(sampler: str, sizes: Any, scale: float, rate_digits: int | None = None) -> GaussianPair:
-    """Return the paper's pair at the sizes n, b, m and a scale in units of the shift by one occurrence.
+    """Return the paper's pair at the sizes n, b, m and a scale in units of the shift by one
+    occurrence.
 
     For Poisson and WOR q = m/n is rounded to `rate_digits` decimals, if given (erratum E2).
     """
@@ -160,9 +212,15 @@ def pair_of(sampler: str, sizes: Any, scale: float, rate_digits: int | None = No
 
 
 def noise_of_sum(sampler: str, table: shared.Table8, variant: str) -> float:
-    """Return m sigma of Table 8: the scale of the noise on the sum of a subset's clipped gradients."""
+    """Return m sigma of Table 8: the scale of the noise on the sum of a subset's clipped
+    gradients."""
     drawn = sampling.of_sizes(sampler, n=table.n, m=table.m, b=table.b)
-    return table.m * noise_plans(sampler, drawn, table.n, table, table.epsilon_amplified, variant)["gradient"]().sigma
+    return (
+        table.m
+        * noise_plans(sampler, drawn, table.n, table, table.epsilon_amplified, variant)[
+            "gradient"
+        ]().sigma
+    )
 
 
 class ComposedTable8(shared.Table8):
@@ -183,25 +241,37 @@ class ComposedFigureS2(shared.FigureS2):
 class MustComposition(Experiment):
     """delta(epsilon) after k compositions, per the paper's pair: no guarantee for the samplers.
 
-    Variants, for the noise sigma of Algorithm 2: `stated` runs Algorithm 1 as printed with s = m sigma; `as_done` adds
-    what made the published bounds (q rounded to 0.01 for Poisson and WOR, s to 3 decimals, an error term, clipping);
-    `consistent` brackets the pair by exact cell masses at s = m sigma / C, the scale in units of one gradient's norm
-    bound (erratum E2), on a grid as wide as that takes: once for the noise that the paper states ("table8") and once
-    for the larger noise of the consistent utilities. Figure S2 fixes its scale, so only the method differs there.
+    Variants, for the noise sigma of Algorithm 2: `stated` runs Algorithm 1 as printed with s = m
+    sigma; `as_done` adds what made the published bounds (q rounded to 0.01 for Poisson and WOR, s
+    to 3 decimals, an error term, clipping); `consistent` brackets the pair by exact cell masses at
+    s = m sigma / C, the scale in units of one gradient's norm bound (erratum E2), on a grid as wide
+    as that takes: once for the noise that the paper states ("table8") and once for the larger noise
+    of the consistent utilities. Figure S2 fixes its scale, so only the method differs there.
     """
 
     name: ClassVar[str] = "composition"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "table": "str", "sampler": "str", "method": "str", "n_compositions": "int64",
-        "epsilon": "float64", "scale": "float64", "half_width": "float64", "grid_size": "int64",
-        "delta_lower": "float64", "delta": "float64", "delta_upper": "float64",
-    }  # fmt: skip
+        "replicate": "int64",
+        "table": "str",
+        "sampler": "str",
+        "method": "str",
+        "n_compositions": "int64",
+        "epsilon": "float64",
+        "scale": "float64",
+        "half_width": "float64",
+        "grid_size": "int64",
+        "delta_lower": "float64",
+        "delta": "float64",
+        "delta_upper": "float64",
+    }
     variants: ClassVar[tuple[str, ...]] = ("stated", "as_done", "consistent")
     keys: ClassVar[tuple[str, ...]] = ("table", "sampler", "method", "n_compositions")
 
     class Settings(s.ExperimentSettings):
         table8: ComposedTable8 = Field(ComposedTable8(), description="Settings of Table 8.")
-        figure_s2: ComposedFigureS2 = Field(ComposedFigureS2(), description="Settings of Figure S2.")
+        figure_s2: ComposedFigureS2 = Field(
+            ComposedFigureS2(), description="Settings of Figure S2."
+        )
 
         def check(self) -> None:
             for variant in MustComposition.variants:
@@ -218,21 +288,29 @@ class MustComposition(Experiment):
         if variant == "consistent":
             unit, noises = table.clip, {"table8": "stated", shared.CONSISTENT_NOISE: "consistent"}
         for sampler in table.samplers:
-            grid = LossGrid(table.half_width, table.grid_size_wr if sampler == "wr" else table.grid_size)
+            grid = LossGrid(
+                table.half_width, table.grid_size_wr if sampler == "wr" else table.grid_size
+            )
             for name, noise in noises.items():
                 scale = noise_of_sum(sampler, table, noise) / unit
-                pair = pair_of(sampler, table, round(scale, 3) if as_done else scale, 2 if as_done else None)
+                pair = pair_of(
+                    sampler, table, round(scale, 3) if as_done else scale, 2 if as_done else None
+                )
                 yield Task(name, sampler, pair, [table.n_compositions], table.epsilon, grid)
         grid = LossGrid(figure.half_width, figure.grid_size)
         for sampler in figure.samplers:
             pair = pair_of(sampler, figure, figure.scale)
-            yield Task("figure_s2", sampler, pair, list(figure.n_compositions), figure.epsilon, grid)
+            yield Task(
+                "figure_s2", sampler, pair, list(figure.n_compositions), figure.epsilon, grid
+            )
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         method = METHODS[run.variant]
         rows = []
         for task in self.tasks(settings, run.variant):
-            grid, found = bracket(task) if method == "cell_mass" else (task.grid, by_density(task, method))
+            grid, found = (
+                bracket(task) if method == "cell_mass" else (task.grid, by_density(task, method))
+            )
             used = (task.epsilon, task.pair.scale, grid.half_width, grid.size)
             rows += [
                 (0, task.table, task.sampler, method, k, *used, *bounds)
@@ -242,18 +320,28 @@ class MustComposition(Experiment):
 
 
 def by_density(task: Task, method: str) -> list[Bounds]:
-    """Return the bounds for each k by Algorithm 1; below the floor of round-off 0 and the floor itself."""
-    result = compose(task.pair, steps=task.n_compositions, epsilon=task.epsilon, half_width=task.grid.half_width,
-                     grid_size=task.grid.size, method=method)  # fmt: skip
+    """Return the bounds for each k by Algorithm 1; below the floor of round-off 0 and the floor
+    itself."""
+    result = compose(
+        task.pair,
+        steps=task.n_compositions,
+        epsilon=task.epsilon,
+        half_width=task.grid.half_width,
+        grid_size=task.grid.size,
+        method=method,
+    )
     ends = [result.interval(i) for i in range(len(task.n_compositions))]
-    return [(end.lower, float(value), end.upper) for end, value in zip(ends, result.delta, strict=True)]
+    return [
+        (end.lower, float(value), end.upper) for end, value in zip(ends, result.delta, strict=True)
+    ]
 
 
 def bracket(task: Task) -> tuple[LossGrid, list[Bounds]]:
     """Return the grid that they needed, and the bounds for each k from exact cell masses.
 
-    The grid of the settings is doubled, at the same step, until what is charged for losses that leave it no longer
-    counts: at the consistent scale of MUST.OW and MUST.WW the sum of 1000 losses lies far outside [-6, 6].
+    The grid of the settings is doubled, at the same step, until what is charged for losses that
+    leave it no longer counts: at the consistent scale of MUST.OW and MUST.WW the sum of 1000 losses
+    lies far outside [-6, 6].
     """
     k = np.array(task.n_compositions)
     for doubling in range(MAX_DOUBLINGS + 1):
@@ -262,4 +350,6 @@ def bracket(task: Task) -> tuple[LossGrid, list[Bounds]]:
         charged = bounds.beyond + bounds.aliasing_lower + bounds.aliasing_upper
         if np.all(charged <= CHARGED_SHARE * bounds.middle):
             break
-    return grid, list(zip(bounds.lower.tolist(), bounds.middle.tolist(), bounds.upper.tolist(), strict=True))
+    return grid, list(
+        zip(bounds.lower.tolist(), bounds.middle.tolist(), bounds.upper.tolist(), strict=True)
+    )

@@ -1,5 +1,5 @@
-"""Amplified privacy: along the base epsilon, where curves cross, and over the sizes (MUST, Tables 2 and 3, Section S8,
-Figures 4, 5, S1 and S3)."""
+"""Amplified privacy: along the base epsilon, where curves cross, and over the sizes (MUST, Tables 2
+and 3, Section S8, Figures 4, 5, S1 and S3)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ Curve = Callable[[np.ndarray | float], Amplified]
 Difference = Callable[[np.ndarray], np.ndarray]
 
 _EQUAL = 1e-11
-"""Two logarithms of delta closer than this are equal up to rounding: a sampler compared with its twin never crosses."""
+"""Two logarithms of delta closer than this are equal up to rounding: a sampler compared with its
+twin never crosses."""
 
 
 class Curves(s.ExperimentSettings, Grid):
@@ -40,33 +41,49 @@ class Curves(s.ExperimentSettings, Grid):
 
     @property
     def epsilons(self) -> np.ndarray:
-        """The base epsilons step, 2 step, ..., epsilon_max, as the decimal numbers that they stand for."""
+        """The base epsilons step, 2 step, ..., epsilon_max, as the decimal numbers that they stand
+        for."""
         step = self.epsilon_step
-        top = checks.real("epsilon_max", self.epsilon_max, at_least=step, at_most=MOST_POINTS * step)
+        top = checks.real(
+            "epsilon_max", self.epsilon_max, at_least=step, at_most=MOST_POINTS * step
+        )
         return np.round(np.arange(1, round(top / step) + 1) * step, 10)
 
     @property
     def laws(self) -> dict[str, MultiplicityLaw]:
         """The multiplicity law of each sampler."""
         n, m, b = self.n, self.m, self.b
-        return {name: sampling.of_sizes(name, n=n, m=m, b=b).multiplicity_law(n) for name in self.samplers}
+        return {
+            name: sampling.of_sizes(name, n=n, m=m, b=b).multiplicity_law(n)
+            for name in self.samplers
+        }
 
 
 class AmplificationGrid(Experiment):
-    """(epsilon, delta) of the base mechanism and (epsilon', delta') of the subsampled one, with the category."""
+    """(epsilon, delta) of the base mechanism and (epsilon', delta') of the subsampled one, with the
+    category."""
 
     name: ClassVar[str] = "amplification_grid"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "mechanism": "str", "ratio": "float64", "sampler": "str", "epsilon": "float64",
-        "delta": "float64", "epsilon_amplified": "float64", "delta_amplified": "float64", "eta": "float64",
+        "replicate": "int64",
+        "mechanism": "str",
+        "ratio": "float64",
+        "sampler": "str",
+        "epsilon": "float64",
+        "delta": "float64",
+        "epsilon_amplified": "float64",
+        "delta_amplified": "float64",
+        "eta": "float64",
         "category": "str",
-    }  # fmt: skip
+    }
     variants: ClassVar[tuple[str, ...]] = ("stated",)
     axes: ClassVar[tuple[str, ...]] = ("mechanisms", "ratios", "samplers")
     keys: ClassVar[tuple[str, ...]] = ("mechanism", "ratio", "sampler", "epsilon")
 
     class Settings(Curves):
-        ratios: s.Listed[s.Positive] = Field((0.25, 1), description="Sensitivity over noise scale, one grid each.")
+        ratios: s.Listed[s.Positive] = Field(
+            (0.25, 1), description="Sensitivity over noise scale, one grid each."
+        )
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         epsilons, laws = settings.epsilons, settings.laws
@@ -75,8 +92,19 @@ class AmplificationGrid(Experiment):
             found = amplify(laws[sampler], noise.of(mechanism, ratio), epsilons)
             point = {name: getattr(found, name) for name in POINT}
             kinds = [category(*each) for each in np.column_stack([*point.values()]).tolist()]
-            parts.append(pd.DataFrame({"replicate": 0, "mechanism": mechanism, "ratio": ratio, "sampler": sampler,
-                                       **point, "eta": found.eta, "category": kinds}))  # fmt: skip
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "replicate": 0,
+                        "mechanism": mechanism,
+                        "ratio": ratio,
+                        "sampler": sampler,
+                        **point,
+                        "eta": found.eta,
+                        "category": kinds,
+                    }
+                )
+            )
         return self.frame(pd.concat(parts, ignore_index=True))
 
 
@@ -90,13 +118,22 @@ def crossings(epsilons: np.ndarray, difference: Difference) -> list[float]:
     left, right = clear[:-1], clear[1:]
     changes = np.sign(values[left]) != np.sign(values[right])
     return [
-        float(brentq(lambda epsilon: float(difference(np.array([epsilon]))[0]), low, high, xtol=1e-14, rtol=1e-14))
+        float(
+            brentq(
+                lambda epsilon: float(difference(np.array([epsilon]))[0]),
+                low,
+                high,
+                xtol=1e-14,
+                rtol=1e-14,
+            )
+        )
         for low, high in zip(epsilons[left[changes]], epsilons[right[changes]], strict=True)
     ]
 
 
 def gap(curve: Curve, other: Curve | None, epsilons: np.ndarray) -> np.ndarray:
-    """Return log delta' of a curve over delta' of another one, or over its own delta, within [-1000, 1000].
+    """Return log delta' of a curve over delta' of another one, or over its own delta, within
+    [-1000, 1000].
 
     Where both are 0 it is 0.
     """
@@ -116,17 +153,24 @@ def last_points_below(epsilons: np.ndarray, difference: Difference) -> list[floa
 
 
 class AmplificationCrossings(Experiment):
-    """Thresholds of delta above which delta' < delta, and crossovers of the samplers' delta' curves.
+    """Thresholds of delta above which delta' < delta, and crossovers of the samplers' delta'
+    curves.
 
-    Variants: `stated` finds the exact roots in epsilon; `as_done` reports thresholds as the last point of the grid of
-    epsilon at which delta' < delta (erratum E11).
+    Variants: `stated` finds the exact roots in epsilon; `as_done` reports thresholds as the last
+    point of the grid of epsilon at which delta' < delta (erratum E11).
     """
 
     name: ClassVar[str] = "amplification_crossings"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "mechanism": "str", "kind": "str", "sampler": "str", "other": "str",
-        "epsilon": "float64", "delta": "float64", "delta_amplified": "float64",
-    }  # fmt: skip
+        "replicate": "int64",
+        "mechanism": "str",
+        "kind": "str",
+        "sampler": "str",
+        "other": "str",
+        "epsilon": "float64",
+        "delta": "float64",
+        "delta_amplified": "float64",
+    }
     variants: ClassVar[tuple[str, ...]] = ("stated", "as_done")
     axes: ClassVar[tuple[str, ...]] = ("mechanisms",)
     keys: ClassVar[tuple[str, ...]] = ("mechanism", "kind", "sampler", "other", "epsilon")
@@ -147,23 +191,40 @@ class AmplificationCrossings(Experiment):
             for kind, sampler, other in asked:
                 for epsilon in meet(epsilons, partial(gap, curves[sampler], curves.get(other))):
                     point = curves[sampler](epsilon)
-                    rows.append((0, mechanism, kind, sampler, other, epsilon, float(point.delta),
-                                 float(point.delta_amplified)))  # fmt: skip
+                    rows.append(
+                        (
+                            0,
+                            mechanism,
+                            kind,
+                            sampler,
+                            other,
+                            epsilon,
+                            float(point.delta),
+                            float(point.delta_amplified),
+                        )
+                    )
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
 
 
 class DesignSurface(Experiment):
     """eta, delta and delta' of two-stage samplers at one base epsilon, over a grid of m and b.
 
-    One law a grid point serves all mechanisms: delta' is its product with the vector of group profiles, which depends
-    on neither m nor b.
+    One law a grid point serves all mechanisms: delta' is its product with the vector of group
+    profiles, which depends on neither m nor b.
     """
 
     name: ClassVar[str] = "design_surface"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "sampler": "str", "m": "int64", "b": "int64", "mechanism": "str", "eta": "float64",
-        "delta": "float64", "delta_amplified": "float64", "delta_difference": "float64",
-    }  # fmt: skip
+        "replicate": "int64",
+        "sampler": "str",
+        "m": "int64",
+        "b": "int64",
+        "mechanism": "str",
+        "eta": "float64",
+        "delta": "float64",
+        "delta_amplified": "float64",
+        "delta_difference": "float64",
+    }
     variants: ClassVar[tuple[str, ...]] = ("stated",)
     axes: ClassVar[tuple[str, ...]] = ("samplers",)
     keys: ClassVar[tuple[str, ...]] = ("sampler", "m", "b", "mechanism")
@@ -182,21 +243,30 @@ class DesignSurface(Experiment):
 
         @property
         def m(self) -> range:
-            return range(self.m_min, checks.integer("m_max", self.m_max, at_least=self.m_min) + 1, self.step)
+            return range(
+                self.m_min, checks.integer("m_max", self.m_max, at_least=self.m_min) + 1, self.step
+            )
 
         @property
         def b(self) -> range:
-            return range(self.b_min, checks.integer("b_max", self.b_max, at_least=self.b_min) + 1, self.step)
+            return range(
+                self.b_min, checks.integer("b_max", self.b_max, at_least=self.b_min) + 1, self.step
+            )
 
         def check(self) -> None:
-            for sampler, m, b in product(self.samplers, (self.m[0], self.m[-1]), (self.b[0], self.b[-1])):
+            for sampler, m, b in product(
+                self.samplers, (self.m[0], self.m[-1]), (self.b[0], self.b[-1])
+            ):
                 sampling.of_sizes(sampler, n=self.n, m=m, b=b)
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         n, epsilon, rows = settings.n, settings.epsilon, []
         bases = {name: noise.of(name, settings.ratio) for name in settings.mechanisms}
         copies = np.arange(1, settings.m[-1] + 1)
-        group_deltas = {name: np.exp(profile.group_log_delta(epsilon, copies)) for name, profile in bases.items()}
+        group_deltas = {
+            name: np.exp(profile.group_log_delta(epsilon, copies))
+            for name, profile in bases.items()
+        }
         deltas = {name: float(profile.delta(epsilon)) for name, profile in bases.items()}
         for sampler, m, b in product(settings.samplers, settings.m, settings.b):
             law = sampling.of_sizes(sampler, n=n, m=m, b=b).multiplicity_law(n)

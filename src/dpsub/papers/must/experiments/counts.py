@@ -1,4 +1,5 @@
-"""How many distinct records a subset has, and how long it takes to draw one (MUST, Tables 9 and 10)."""
+"""How many distinct records a subset has, and how long it takes to draw one (MUST, Tables 9 and
+10)."""
 
 from __future__ import annotations
 
@@ -20,16 +21,21 @@ SIDE = 0.001
 """Probability left out on each side of the interval of an extreme: 99.8 % in the middle."""
 
 BLOCK = 100
-"""Subsets drawn at once, as the utility experiments do; every sampler is timed in the same blocks."""
+"""Subsets drawn at once, as the utility experiments do; every sampler is timed in the same
+blocks."""
 
 WARM_UP_BLOCKS = 3
 
 
-def extreme_intervals(law: np.ndarray, draws: int, side: float = SIDE) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return central intervals of the smallest and of the largest of independent draws from a law of 0..d_max, exact.
+def extreme_intervals(
+    law: np.ndarray, draws: int, side: float = SIDE
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return central intervals of the smallest and of the largest of independent draws from a law
+    of 0..d_max, exact.
 
-    With F the distribution function, P(min <= x) = 1 - (1 - F(x))^draws and P(max <= x) = F(x)^draws. The interval
-    holds all x for which neither tail, x included, has a probability below `side`.
+    With F the distribution function, P(min <= x) = 1 - (1 - F(x))^draws and P(max <= x) =
+    F(x)^draws. The interval holds all x for which neither tail, x included, has a probability below
+    `side`.
     """
     at_most = np.minimum(np.cumsum(law), 1.0)
     at_least = np.minimum(np.cumsum(law[::-1])[::-1], 1.0)
@@ -50,7 +56,9 @@ class DrawsExperiment(Experiment):
     class Settings(ExperimentSettings, Draws):
         pass
 
-    def sizes(self, settings: Settings, run: Run) -> Iterator[tuple[dict[str, Any], dict[str, int]]]:
+    def sizes(
+        self, settings: Settings, run: Run
+    ) -> Iterator[tuple[dict[str, Any], dict[str, int]]]:
         """Yield replicate and number of the experiment, as in a record, and its n, b and m."""
         for replicate in run.replicates:
             for experiment, sizes in enumerate(settings.settings, start=1):
@@ -58,14 +66,28 @@ class DrawsExperiment(Experiment):
 
 
 class DistinctCounts(DrawsExperiment):
-    """Smallest, mean and largest number of distinct records over many subsets, with what the exact law expects."""
+    """Smallest, mean and largest number of distinct records over many subsets, with what the exact
+    law expects."""
 
     name: ClassVar[str] = "distinct_counts"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "experiment": "int64", "n": "int64", "b": "int64", "m": "int64", "sampler": "str",
-        "draws": "int64", "distinct_min": "int64", "distinct_mean": "float64", "distinct_max": "int64", "sd": "float64",
-        "law_mean": "float64", "min_lower": "int64", "min_upper": "int64", "max_lower": "int64", "max_upper": "int64",
-    }  # fmt: skip
+        "replicate": "int64",
+        "experiment": "int64",
+        "n": "int64",
+        "b": "int64",
+        "m": "int64",
+        "sampler": "str",
+        "draws": "int64",
+        "distinct_min": "int64",
+        "distinct_mean": "float64",
+        "distinct_max": "int64",
+        "sd": "float64",
+        "law_mean": "float64",
+        "min_lower": "int64",
+        "min_upper": "int64",
+        "max_lower": "int64",
+        "max_upper": "int64",
+    }
     axes: ClassVar[tuple[str, ...]] = ("samplers",)
     keys: ClassVar[tuple[str, ...]] = ("experiment", "sampler")
 
@@ -74,35 +96,58 @@ class DistinctCounts(DrawsExperiment):
         for place, sizes in self.sizes(settings, run):
             for name in settings.samplers:
                 sampler, n = sampling.of_sizes(name, **sizes), sizes["n"]
-                rng = run.streams.sample({SAMPLER_KEY: name, **sizes, "draws": draws}, place["replicate"])
+                rng = run.streams.sample(
+                    {SAMPLER_KEY: name, **sizes, "draws": draws}, place["replicate"]
+                )
                 distinct = sampler.draw_block(Frame(n), draws, rng).distinct
                 smallest, largest = extreme_intervals(sampler.distinct_law(n), draws)
-                rows.append({
-                    **place, **sizes, "sampler": name, "draws": draws, "distinct_min": distinct.min(),
-                    "distinct_mean": distinct.mean(), "distinct_max": distinct.max(), "sd": distinct.std(ddof=1),
-                    "law_mean": sampler.expected_distinct(n), "min_lower": smallest[0], "min_upper": smallest[1],
-                    "max_lower": largest[0], "max_upper": largest[1],
-                })  # fmt: skip
+                rows.append(
+                    {
+                        **place,
+                        **sizes,
+                        "sampler": name,
+                        "draws": draws,
+                        "distinct_min": distinct.min(),
+                        "distinct_mean": distinct.mean(),
+                        "distinct_max": distinct.max(),
+                        "sd": distinct.std(ddof=1),
+                        "law_mean": sampler.expected_distinct(n),
+                        "min_lower": smallest[0],
+                        "min_upper": smallest[1],
+                        "max_lower": largest[0],
+                        "max_upper": largest[1],
+                    }
+                )
         return self.frame(rows)
 
 
-def bernoulli_trials(n: int, rate: float, n_subsets: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Draw Poisson subsets one after the other by n trials each, the way that Table 10's Poisson column was timed."""
+def bernoulli_trials(
+    n: int, rate: float, n_subsets: int, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Draw Poisson subsets one after the other by n trials each, the way that Table 10's Poisson
+    column was timed."""
     return [np.flatnonzero(rng.random(n) < rate) for _ in range(n_subsets)]
 
 
 class SamplingTime(DrawsExperiment):
     """Median time of one subset over blocks of 100, the samplers taking turns block by block.
 
-    Poisson is timed twice: by the sparse draw that the package uses (naive = 0) and by n Bernoulli trials (naive = 1),
-    which is what the printed column compares. Since the samplers take turns, a sweep does not take them apart.
+    Poisson is timed twice: by the sparse draw that the package uses (naive = 0) and by n Bernoulli
+    trials (naive = 1), which is what the printed column compares. Since the samplers take turns, a
+    sweep does not take them apart.
     """
 
     name: ClassVar[str] = "sampling_time"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "experiment": "int64", "n": "int64", "b": "int64", "m": "int64", "sampler": "str",
-        "seconds": "float64", "naive": "int64",
-    }  # fmt: skip
+        "replicate": "int64",
+        "experiment": "int64",
+        "n": "int64",
+        "b": "int64",
+        "m": "int64",
+        "sampler": "str",
+        "seconds": "float64",
+        "naive": "int64",
+    }
     keys: ClassVar[tuple[str, ...]] = ("experiment", "sampler", "naive")
     timed: ClassVar[bool] = True
 
@@ -112,12 +157,16 @@ class SamplingTime(DrawsExperiment):
         n_blocks = -(-settings.draws // block)
         for place, sizes in self.sizes(settings, run):
             n, rate = sizes["n"], sizes["m"] / sizes["n"]
-            draws: dict[tuple[str, int], Callable[..., object]] = {("poisson", 1): partial(bernoulli_trials, n, rate)}
+            draws: dict[tuple[str, int], Callable[..., object]] = {
+                ("poisson", 1): partial(bernoulli_trials, n, rate)
+            }
             for name in settings.samplers:
                 draws[name, 0] = partial(sampling.of_sizes(name, **sizes).draw_block, Frame(n))
             seconds = {key: np.empty(n_blocks) for key in draws}
             rngs = {
-                (name, naive): run.streams.sample({**sizes, SAMPLER_KEY: name, "naive": naive}, place["replicate"])
+                (name, naive): run.streams.sample(
+                    {**sizes, SAMPLER_KEY: name, "naive": naive}, place["replicate"]
+                )
                 for name, naive in draws
             }
             for turn in range(-WARM_UP_BLOCKS, n_blocks):

@@ -1,7 +1,8 @@
-"""What is refuted and proved of many compositions: delta and epsilon, noise for equal privacy, and the bounds of other
-accountants on the same questions.
+"""What is refuted and proved of many compositions: delta and epsilon, noise for equal privacy, and
+the bounds of other accountants on the same questions.
 
-The others, dp-accounting and prv-accountant, are no requirement of this package: they are imported only when asked.
+The others, dp-accounting and prv-accountant, are no requirement of this package: they are imported
+only when asked.
 """
 
 from __future__ import annotations
@@ -30,7 +31,14 @@ from dpsub.accounting.pairs import MIN_SCALE, FillerPair
 from dpsub.accounting.search import calibrate, safe_root
 from dpsub.errors import UnsupportedError
 from dpsub.papers.must.experiments.accounting import noise_of_sum
-from dpsub.papers.must.settings import CONSISTENT_NOISE, FIVE, PRINTED_SCALE, FigureS2, SizesOfFigureS2, Table8
+from dpsub.papers.must.settings import (
+    CONSISTENT_NOISE,
+    FIVE,
+    PRINTED_SCALE,
+    FigureS2,
+    SizesOfFigureS2,
+    Table8,
+)
 from dpsub.relations import Relation
 from dpsub.reproduce import settings as s
 from dpsub.reproduce.experiment import Experiment, Run
@@ -52,11 +60,13 @@ _WIDTH = 5e-3
 
 
 def law_of_shifts(n: int, rate: float) -> tuple[MultiplicityLaw, float]:
-    """Return the law of the shift that the differing record causes (Algorithm 2, step 4), rounded down, and the step.
+    """Return the law of the shift that the differing record causes (Algorithm 2, step 4), rounded
+    down, and the step.
 
-    With D = (+C, -C, ..., -C), D' = (-C, ..., -C) and the record drawn together with J others, the mean of the sample
-    moves by 2 C / (J + 1), J ~ Binomial(n - 1, q).  Where it is not drawn nothing moves.  The tails of J beyond 1e-15
-    count as smaller shifts than they are.  The step is in units of 2 C / m, m = n q: the largest shift over `SHIFTS`.
+    With D = (+C, -C, ..., -C), D' = (-C, ..., -C) and the record drawn together with J others, the
+    mean of the sample moves by 2 C / (J + 1), J ~ Binomial(n - 1, q). Where it is not drawn nothing
+    moves. The tails of J beyond 1e-15 count as smaller shifts than they are. The step is in units
+    of 2 C / m, m = n q: the largest shift over `SHIFTS`.
     """
     from scipy.stats import binom  # here, as its import takes longer than most jobs compute
 
@@ -72,23 +82,28 @@ def law_of_shifts(n: int, rate: float) -> tuple[MultiplicityLaw, float]:
 
 
 def attack_on_realised_batches(release: Release, epsilon: float) -> float:
-    """Return a lower bound of delta(epsilon), both directions, for either adjacency; UnsupportedError but for Poisson.
+    """Return a lower bound of delta(epsilon), both directions, for either adjacency;
+    UnsupportedError but for Poisson.
 
-    Rounding shifts down lowers delta: the loss of the rounded pair increases with the output, so each test by a sum of
-    losses gains from larger shifts and keeps its probability under D'.  An empty sample, whatever it releases, moves
-    the probability of a test by no more than its own, k (1 - q)^(n - 1), which is charged under both data sets. The
-    noise multiplier is that of a sample of the expected size: the noise on the mean is noise_multiplier C / (n rate),
-    whatever the size drawn.
+    Rounding shifts down lowers delta: the loss of the rounded pair increases with the output, so
+    each test by a sum of losses gains from larger shifts and keeps its probability under D'. An
+    empty sample, whatever it releases, moves the probability of a test by no more than its own, k
+    (1 - q)^(n - 1), which is charged under both data sets. The noise multiplier is that of a sample
+    of the expected size: the noise on the mean is noise_multiplier C / (n rate), whatever the size
+    drawn.
     """
     if not isinstance(release.sampler, Poisson) or release.n is None:
         raise UnsupportedError(
-            f"only a Poisson sample has a random size to divide by, got {type(release.sampler).__name__}; "
+            "only a Poisson sample has a random size to divide by, got "
+            f"{type(release.sampler).__name__}; "
             "use the denominator fixed"
         )
     rate, times = release.sampler.rate, release.steps
     law, step = law_of_shifts(release.n, rate)
     pair = FillerPair(law, release.noise_multiplier / 2 / step)
-    found = Composition([(PairEvent(pair), times)]).attack(Target(epsilon=epsilon, width=_WIDTH)).value
+    found = (
+        Composition([(PairEvent(pair), times)]).attack(Target(epsilon=epsilon, width=_WIDTH)).value
+    )
     empty = times * math.exp((release.n - 1) * math.log1p(-rate)) if rate < 1 else 0.0
     return max(0.0, found - empty * (1 + math.exp(epsilon)))
 
@@ -112,12 +127,15 @@ class Questions(Experiment):
 
     def records(self, settings: Any, run: Run) -> pd.DataFrame:
         asked = self.questions(settings)
-        return self.frame([{"replicate": one, **self.answer(settings, asked[one])} for one in run.replicates])
+        return self.frame(
+            [{"replicate": one, **self.answer(settings, asked[one])} for one in run.replicates]
+        )
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A question about releases under `adjacency`: their `quantity`, "delta" or "epsilon", where the other is given."""
+    """A question about releases under `adjacency`: their `quantity`, "delta" or "epsilon", where
+    the other is given."""
 
     table: str
     sampler: str
@@ -128,13 +146,17 @@ class Asked:
 
 
 def adjacencies(sampler: str) -> tuple[Relation, ...]:
-    """Return the relations under which a sampler has a proof: both for Poisson, whose size does not depend on n."""
+    """Return the relations under which a sampler has a proof: both for Poisson, whose size does not
+    depend on n."""
     own = sampling.REGISTRY.get(sampler).relation
     return (own,) if own == Relation.SUBSTITUTE else (own, Relation.SUBSTITUTE)
 
 
-def release_of(sampler: str, sizes: SizesOfFigureS2 | Table8, noise: float, k: int, by: str = "fixed") -> Release:
-    """Return k releases at the sizes n, b, m, sum and noise divided `by` a "fixed" number or the "realised" size."""
+def release_of(
+    sampler: str, sizes: SizesOfFigureS2 | Table8, noise: float, k: int, by: str = "fixed"
+) -> Release:
+    """Return k releases at the sizes n, b, m, sum and noise divided `by` a "fixed" number or the
+    "realised" size."""
     drawn = sampling.of_sizes(sampler, n=sizes.n, m=sizes.m, b=sizes.b)
     return Release(drawn, sizes.n, noise, k, denominator=by)
 
@@ -142,45 +164,80 @@ def release_of(sampler: str, sizes: SizesOfFigureS2 | Table8, noise: float, k: i
 class Accounts(Questions):
     """Answers of the accountant.
 
-    The columns `pair_lower` and `pair_upper` bracket the paper's pair, which is no guarantee; `attack` is attained by
-    explicit data sets, so that no guarantee below it can hold; `proved` is an upper bound for clipped sums under the
-    conditions of `dpsub.accounting.account.CONDITIONS` and `adjacency`.  Where `kind` is "exact" attack and proof
-    bracket one number; where it is "attack" nothing is proved. NaN where there is no such number.
+    The columns `pair_lower` and `pair_upper` bracket the paper's pair, which is no guarantee;
+    `attack` is attained by explicit data sets, so that no guarantee below it can hold; `proved` is
+    an upper bound for clipped sums under the conditions of `dpsub.accounting.account.CONDITIONS`
+    and `adjacency`. Where `kind` is "exact" attack and proof bracket one number; where it is
+    "attack" nothing is proved. NaN where there is no such number.
     """
 
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "table": "str", "sampler": "str", "adjacency": "str", "denominator": "str",
-        "noise_multiplier": "float64", "n_compositions": "int64", "quantity": "str", "given": "float64", "kind": "str",
-        "pair_lower": "float64", "pair_upper": "float64", "attack": "float64", "proved": "float64",
-    }  # fmt: skip
-    keys: ClassVar[tuple[str, ...]] = ("table", "sampler", "adjacency", "denominator", "n_compositions")
+        "replicate": "int64",
+        "table": "str",
+        "sampler": "str",
+        "adjacency": "str",
+        "denominator": "str",
+        "noise_multiplier": "float64",
+        "n_compositions": "int64",
+        "quantity": "str",
+        "given": "float64",
+        "kind": "str",
+        "pair_lower": "float64",
+        "pair_upper": "float64",
+        "attack": "float64",
+        "proved": "float64",
+    }
+    keys: ClassVar[tuple[str, ...]] = (
+        "table",
+        "sampler",
+        "adjacency",
+        "denominator",
+        "n_compositions",
+    )
 
     def answer(self, settings: Any, question: Asked) -> dict[str, Any]:
         release, given = question.release, question.given
         found = {
-            "table": question.table, "sampler": question.sampler, "adjacency": question.adjacency,
-            "denominator": release.denominator, "noise_multiplier": release.noise_multiplier,
-            "n_compositions": release.steps, "quantity": question.quantity, "given": given, "kind": "attack",
-            "pair_lower": np.nan, "pair_upper": np.nan, "proved": np.nan,
-        }  # fmt: skip
+            "table": question.table,
+            "sampler": question.sampler,
+            "adjacency": question.adjacency,
+            "denominator": release.denominator,
+            "noise_multiplier": release.noise_multiplier,
+            "n_compositions": release.steps,
+            "quantity": question.quantity,
+            "given": given,
+            "kind": "attack",
+            "pair_lower": np.nan,
+            "pair_upper": np.nan,
+            "proved": np.nan,
+        }
         if release.denominator == "realised":
             return {**found, "attack": attack_on_realised_batches(release, epsilon=given)}
         known: dict[str, Any] = {"epsilon" if question.quantity == "delta" else "delta": given}
         ends = Ledger([release]).account(adjacency=question.adjacency, **known)
         if question.adjacency == release.sampler.relation:  # the one for which the paper has a pair
-            pair = account(release.sampler, release.n, noise_multiplier=release.noise_multiplier, steps=release.steps,
-                           variant="paper", width=PAIR_WIDTH, **known)  # fmt: skip
+            pair = account(
+                release.sampler,
+                release.n,
+                noise_multiplier=release.noise_multiplier,
+                steps=release.steps,
+                variant="paper",
+                width=PAIR_WIDTH,
+                **known,
+            )
             found |= {"pair_lower": pair.lower, "pair_upper": pair.upper}
         return {**found, "kind": ends.kind, "attack": ends.lower, "proved": ends.upper}
 
 
 class ProvedComposition(Accounts):
-    """delta(epsilon) after k compositions from both sides, next to the paper's pair; epsilon(1/n) where delta is tiny.
+    """delta(epsilon) after k compositions from both sides, next to the paper's pair; epsilon(1/n)
+    where delta is tiny.
 
-    "table8" is experiment 3 as it was run: noise as stated in units of the clipping bound, Poisson divided by the
-    realised size of its samples, and by the fixed m as well; PRINTED_SCALE is the scale that made the printed bounds;
-    CONSISTENT_NOISE is the larger noise of the consistent utilities, for which delta(2) is far below anything of
-    interest and epsilon at delta = 1/n is asked for.
+    "table8" is experiment 3 as it was run: noise as stated in units of the clipping bound, Poisson
+    divided by the realised size of its samples, and by the fixed m as well; PRINTED_SCALE is the
+    scale that made the printed bounds; CONSISTENT_NOISE is the larger noise of the consistent
+    utilities, for which delta(2) is far below anything of interest and epsilon at delta = 1/n is
+    asked for.
     """
 
     name: ClassVar[str] = "proved_composition"
@@ -204,20 +261,34 @@ class ProvedComposition(Accounts):
         ):
             for sampler in table.samplers:
                 scale = noise_of_sum(sampler, table, noise) / unit
-                for by in ("realised", "fixed") if (name, sampler) == ("table8", "poisson") else ("fixed",):
+                for by in (
+                    ("realised", "fixed")
+                    if (name, sampler) == ("table8", "poisson")
+                    else ("fixed",)
+                ):
                     release = release_of(sampler, table, scale, table.n_compositions, by)
                     asked.append(Asked(name, sampler, release, *target, adjacencies(sampler)[0]))
         for k in figure.n_compositions:
             for sampler in figure.samplers:
                 release = release_of(sampler, figure, figure.scale, k)
-                asked.append(Asked("figure_s2", sampler, release, "delta", figure.epsilon, adjacencies(sampler)[0]))
+                asked.append(
+                    Asked(
+                        "figure_s2",
+                        sampler,
+                        release,
+                        "delta",
+                        figure.epsilon,
+                        adjacencies(sampler)[0],
+                    )
+                )
         return asked
 
 
 class ProvedSteps(Accounts):
     """epsilon(delta) after k steps from both sides, at one noise multiplier for all samplers.
 
-    Poisson comes under both relations: adding or removing a record, and substituting one, as the others.
+    Poisson comes under both relations: adding or removing a record, and substituting one, as the
+    others.
     """
 
     name: ClassVar[str] = "proved_steps"
@@ -226,7 +297,9 @@ class ProvedSteps(Accounts):
         parts: s.Parts = 4
         noise_multiplier: s.NoiseMultiplier = 4
         delta: s.Delta = 1e-5
-        n_compositions: s.Sizes = Field((1, 3, 10, 30, 100, 300, 1000), description="Numbers of composed releases.")
+        n_compositions: s.Sizes = Field(
+            (1, 3, 10, 30, 100, 300, 1000), description="Numbers of composed releases."
+        )
         samplers: s.Samplers = FIVE
 
         def check(self) -> None:
@@ -236,7 +309,14 @@ class ProvedSteps(Accounts):
     def questions(settings: Settings) -> list[Asked]:
         noise, delta = settings.noise_multiplier, settings.delta
         return [
-            Asked(ProvedSteps.name, sampler, release_of(sampler, settings, noise, k), "epsilon", delta, relation)
+            Asked(
+                ProvedSteps.name,
+                sampler,
+                release_of(sampler, settings, noise, k),
+                "epsilon",
+                delta,
+                relation,
+            )
             for k in settings.n_compositions
             for sampler in settings.samplers
             for relation in adjacencies(sampler)
@@ -244,25 +324,36 @@ class ProvedSteps(Accounts):
 
 
 class ProvedNoise(Questions):
-    """Noise multipliers that are proved, refuted, and that the paper's pair asks for, at equal (epsilon, delta).
+    """Noise multipliers that are proved, refuted, and that the paper's pair asks for, at equal
+    (epsilon, delta).
 
-    With `proved` or more noise (epsilon, delta) is proved under `adjacency`; with `refuted` or less explicit data sets
-    exceed it; `pair` is where the paper's pair meets it, which is no guarantee (NaN where the paper has no pair).
-    Rounded to four digits, `proved` up and `refuted` down, so that the digits shown are safe.
+    With `proved` or more noise (epsilon, delta) is proved under `adjacency`; with `refuted` or less
+    explicit data sets exceed it; `pair` is where the paper's pair meets it, which is no guarantee
+    (NaN where the paper has no pair). Rounded to four digits, `proved` up and `refuted` down, so
+    that the digits shown are safe.
     """
 
     name: ClassVar[str] = "proved_noise"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "sampler": "str", "adjacency": "str", "n_compositions": "int64", "delta": "float64",
-        "target_epsilon": "float64", "proved": "float64", "refuted": "float64", "pair": "float64",
-    }  # fmt: skip
+        "replicate": "int64",
+        "sampler": "str",
+        "adjacency": "str",
+        "n_compositions": "int64",
+        "delta": "float64",
+        "target_epsilon": "float64",
+        "proved": "float64",
+        "refuted": "float64",
+        "pair": "float64",
+    }
     keys: ClassVar[tuple[str, ...]] = ("sampler", "adjacency", "target_epsilon")
 
     class Settings(s.ExperimentSettings, SizesOfFigureS2):
         parts: s.Parts = 6
         n_compositions: s.Releases = 1000
         delta: s.Delta = 1e-5
-        target_epsilons: s.Listed[s.Positive] = Field((1, 2, 4, 8), description="Targets of epsilon, in nats.")
+        target_epsilons: s.Listed[s.Positive] = Field(
+            (1, 2, 4, 8), description="Targets of epsilon, in nats."
+        )
         accuracy: s.Share = Field(0.01, description="Relative accuracy of the noise.")
         samplers: s.Samplers = FIVE
 
@@ -281,27 +372,60 @@ class ProvedNoise(Questions):
 
     def answer(self, settings: Settings, question: Any) -> dict[str, Any]:
         epsilon, sampler, drawn, adjacency = question
-        n, delta, steps, accuracy = settings.n, settings.delta, settings.n_compositions, settings.accuracy
-        found = calibrate(drawn, n, epsilon=epsilon, delta=delta, steps=steps, adjacency=adjacency, accuracy=accuracy)
+        n, delta, steps, accuracy = (
+            settings.n,
+            settings.delta,
+            settings.n_compositions,
+            settings.accuracy,
+        )
+        found = calibrate(
+            drawn,
+            n,
+            epsilon=epsilon,
+            delta=delta,
+            steps=steps,
+            adjacency=adjacency,
+            accuracy=accuracy,
+        )
 
         def of_pair(scale: float) -> float:
-            return account(drawn, n, noise_multiplier=scale, steps=steps, delta=delta, variant="paper",
-                           width=epsilon * accuracy).upper  # fmt: skip
+            return account(
+                drawn,
+                n,
+                noise_multiplier=scale,
+                steps=steps,
+                delta=delta,
+                variant="paper",
+                width=epsilon * accuracy,
+            ).upper
 
         pair = np.nan
         if adjacency == drawn.relation:  # the one for which the paper has a pair
-            root = safe_root(of_pair, epsilon, "a noise multiplier", start=found.noise_multiplier, least=MIN_SCALE,
-                             most=MOST_NOISE, accuracy=accuracy)  # fmt: skip
+            root = safe_root(
+                of_pair,
+                epsilon,
+                "a noise multiplier",
+                start=found.noise_multiplier,
+                least=MIN_SCALE,
+                most=MOST_NOISE,
+                accuracy=accuracy,
+            )
             pair = rounded(root.safe, ROUND_CEILING)
         return {
-            "sampler": sampler, "adjacency": adjacency, "n_compositions": steps, "delta": delta,
-            "target_epsilon": epsilon, "proved": rounded(found.noise_multiplier, ROUND_CEILING),
-            "refuted": rounded(found.refuted or 0.0, ROUND_FLOOR), "pair": pair,
-        }  # fmt: skip
+            "sampler": sampler,
+            "adjacency": adjacency,
+            "n_compositions": steps,
+            "delta": delta,
+            "target_epsilon": epsilon,
+            "proved": rounded(found.noise_multiplier, ROUND_CEILING),
+            "refuted": rounded(found.refuted or 0.0, ROUND_FLOOR),
+            "pair": pair,
+        }
 
 
 def rounded(value: float, rounding: str) -> float:
-    """Return the decimal number `value` with four digits, rounded by `ROUND_CEILING` or `ROUND_FLOOR`."""
+    """Return the decimal number `value` with four digits, rounded by `ROUND_CEILING` or
+    `ROUND_FLOOR`."""
     return float(Context(prec=4, rounding=rounding).create_decimal(repr(float(value))))
 
 
@@ -310,7 +434,11 @@ def rounded(value: float, rounding: str) -> float:
 Ends = tuple[float, float]
 """Lower and upper answer; NaN for an end that a method does not give."""
 
-EVENTS, RENYI, LOSSES = "dp_accounting", "dp_accounting.rdp", "dp_accounting.pld.privacy_loss_distribution"
+EVENTS, RENYI, LOSSES = (
+    "dp_accounting",
+    "dp_accounting.rdp",
+    "dp_accounting.pld.privacy_loss_distribution",
+)
 PRV, VARIABLES = "prv_accountant", "prv_accountant.privacy_random_variables"
 
 
@@ -326,22 +454,34 @@ def module(name: str) -> ModuleType:
 
 
 def dots(rate: float, noise: float, k: int, delta: float, adjacency: str) -> Ends:
-    """dp-accounting's privacy loss distributions: the upper end connects the dots, the lower one rounds losses down."""
+    """dp-accounting's privacy loss distributions: the upper end connects the dots, the lower one
+    rounds losses down."""
     pld = module(LOSSES)
-    relation = pld.NeighborRel[{"add_remove": "ADD_OR_REMOVE_ONE", "substitute": "REPLACE_ONE"}[adjacency]]
+    relation = pld.NeighborRel[
+        {"add_remove": "ADD_OR_REMOVE_ONE", "substitute": "REPLACE_ONE"}[adjacency]
+    ]
     ends = [
-        pld.from_gaussian_mechanism(noise, pessimistic_estimate=upper, use_connect_dots=upper, sampling_prob=rate,
-                                    neighboring_relation=relation)
+        pld.from_gaussian_mechanism(
+            noise,
+            pessimistic_estimate=upper,
+            use_connect_dots=upper,
+            sampling_prob=rate,
+            neighboring_relation=relation,
+        )
         for upper in (False, True)
-    ]  # fmt: skip
+    ]
     low, high = (float(end.self_compose(k).get_epsilon_for_delta(delta)) for end in ends)
     return low, high
 
 
 def intervals(rate: float, noise: float, k: int, delta: float, error: float) -> Ends:
     """prv-accountant's interval of epsilon, its own error of epsilon being `error`."""
-    variable = module(VARIABLES).PoissonSubsampledGaussianMechanism(sampling_probability=rate, noise_multiplier=noise)
-    accountant = module(PRV).PRVAccountant(variable, max_self_compositions=k, eps_error=error, delta_error=delta / 1000)
+    variable = module(VARIABLES).PoissonSubsampledGaussianMechanism(
+        sampling_probability=rate, noise_multiplier=noise
+    )
+    accountant = module(PRV).PRVAccountant(
+        variable, max_self_compositions=k, eps_error=error, delta_error=delta / 1000
+    )
     low, _, high = accountant.compute_epsilon(delta, k)
     return float(low), float(high)
 
@@ -350,7 +490,9 @@ def moments(n: int, m: int, noise: float, k: int, delta: float) -> Ends:
     """dp-accounting's Rényi accountant for sampling without replacement, one record replaced."""
     events = module(EVENTS)
     step = events.SampledWithoutReplacementDpEvent(n, m, events.GaussianDpEvent(noise))
-    accountant = module(RENYI).RdpAccountant(neighboring_relation=events.NeighboringRelation.REPLACE_ONE)
+    accountant = module(RENYI).RdpAccountant(
+        neighboring_relation=events.NeighboringRelation.REPLACE_ONE
+    )
     return math.nan, float(accountant.compose(step, k).get_epsilon(delta))
 
 
@@ -362,9 +504,15 @@ class Case(s.Closed):
     m: s.SampleSize
     noise_multiplier: s.NoiseMultiplier
     n_compositions: s.Releases = 1000
-    adjacency: Literal["add_remove", "substitute"] = Field("substitute", description="Which data sets are neighbours.")
-    width: s.Positive = Field(0.002, description="Accuracy of each end that this package is asked for.")
-    prv_error: s.Positive = Field(0.01, description="Error of epsilon that prv-accountant is asked for.")
+    adjacency: Literal["add_remove", "substitute"] = Field(
+        "substitute", description="Which data sets are neighbours."
+    )
+    width: s.Positive = Field(
+        0.002, description="Accuracy of each end that this package is asked for."
+    )
+    prv_error: s.Positive = Field(
+        0.01, description="Error of epsilon that prv-accountant is asked for."
+    )
 
     def check(self) -> None:
         if self.sampler != "poisson":
@@ -385,23 +533,41 @@ class Comparison:
 def tools(case: Case, delta: float) -> Iterator[Comparison]:
     """Yield what answers a case: this package, then the others that know its sampler and relation.
 
-    The Rényi accountant is asked twice: with the noise in units of the bound C of one record, and of 2 C, by which
-    replacing a record moves the sum.
+    The Rényi accountant is asked twice: with the noise in units of the bound C of one record, and
+    of 2 C, by which replacing a record moves the sum.
     """
-    n, m, noise, k, adjacency = case.n, case.m, case.noise_multiplier, case.n_compositions, case.adjacency
+    n, m, noise, k, adjacency = (
+        case.n,
+        case.m,
+        case.noise_multiplier,
+        case.n_compositions,
+        case.adjacency,
+    )
     drawn, poisson = sampling.of_sizes(case.sampler, n=n, m=m), case.sampler == "poisson"
 
     def ours() -> Ends:
-        found = account(drawn, n, noise_multiplier=noise, steps=k, delta=delta, adjacency=adjacency, width=case.width)
+        found = account(
+            drawn,
+            n,
+            noise_multiplier=noise,
+            steps=k,
+            delta=delta,
+            adjacency=adjacency,
+            width=case.width,
+        )
         return found.lower, found.upper
 
-    yield Comparison(case, "dpsub", "one number, bracketed" if poisson else "attack and proof", noise, ours)
+    yield Comparison(
+        case, "dpsub", "one number, bracketed" if poisson else "attack and proof", noise, ours
+    )
     if poisson:
         ask = partial(dots, m / n, noise, k, delta, adjacency)
         yield Comparison(case, "dp-accounting, PLD", "lower and upper bound", noise, ask)
         if adjacency == "add_remove":
             ask = partial(intervals, m / n, noise, k, delta, case.prv_error)
-            yield Comparison(case, f"prv-accountant, error {case.prv_error:g}", "interval", noise, ask)
+            yield Comparison(
+                case, f"prv-accountant, error {case.prv_error:g}", "interval", noise, ask
+            )
     elif case.sampler == "wor":
         for unit, scaled in (("C", noise), ("2 C", noise / 2)):
             ask = partial(moments, n, m, scaled, k, delta)
@@ -409,26 +575,59 @@ def tools(case: Case, delta: float) -> Iterator[Comparison]:
 
 
 class PeerBounds(Questions):
-    """epsilon by this package, dp-accounting and prv-accountant; a replicate is one question put to one tool.
+    """epsilon by this package, dp-accounting and prv-accountant; a replicate is one question put to
+    one tool.
 
     Without one of the packages its rows hold no number, and `note` says so.
     """
 
     name: ClassVar[str] = "peer_bounds"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "sampler": "str", "adjacency": "str", "n": "int64", "m": "int64",
-        "noise_multiplier": "float64", "n_compositions": "int64", "delta": "float64", "tool": "str", "kind": "str",
-        "tool_noise": "float64", "lower": "float64", "upper": "float64", "note": "str",
-    }  # fmt: skip
-    keys: ClassVar[tuple[str, ...]] = ("sampler", "adjacency", "n", "m", "noise_multiplier", "n_compositions", "tool")
+        "replicate": "int64",
+        "sampler": "str",
+        "adjacency": "str",
+        "n": "int64",
+        "m": "int64",
+        "noise_multiplier": "float64",
+        "n_compositions": "int64",
+        "delta": "float64",
+        "tool": "str",
+        "kind": "str",
+        "tool_noise": "float64",
+        "lower": "float64",
+        "upper": "float64",
+        "note": "str",
+    }
+    keys: ClassVar[tuple[str, ...]] = (
+        "sampler",
+        "adjacency",
+        "n",
+        "m",
+        "noise_multiplier",
+        "n_compositions",
+        "tool",
+    )
 
     class Settings(s.ExperimentSettings):
         parts: s.Parts = 2
         delta: s.Delta = 1e-5
         cases: s.Several[Case] = Field(
             (
-                Case(sampler="poisson", m=100, noise_multiplier=1, adjacency="add_remove", width=2e-4, prv_error=1e-3),
-                Case(sampler="poisson", m=100, noise_multiplier=1, n_compositions=10_000, adjacency="add_remove"),
+                Case(
+                    sampler="poisson",
+                    m=100,
+                    noise_multiplier=1,
+                    adjacency="add_remove",
+                    width=2e-4,
+                    prv_error=1e-3,
+                ),
+                Case(
+                    sampler="poisson",
+                    m=100,
+                    noise_multiplier=1,
+                    n_compositions=10_000,
+                    adjacency="add_remove",
+                ),
                 Case(sampler="poisson", m=100, noise_multiplier=1, width=2e-4),
                 Case(sampler="wor", m=200, noise_multiplier=4),
                 Case(sampler="wor", n=30969, m=300, noise_multiplier=2.654),
@@ -452,8 +651,17 @@ class PeerBounds(Questions):
         except UnsupportedError as reason:
             note = str(reason)
         seconds = {"seconds": time.process_time() - begin} if self.timed else {}
-        return {**facts, "delta": settings.delta, "tool": question.tool, "kind": question.kind,
-                "tool_noise": question.noise, "lower": lower, "upper": upper, "note": note, **seconds}  # fmt: skip
+        return {
+            **facts,
+            "delta": settings.delta,
+            "tool": question.tool,
+            "kind": question.kind,
+            "tool_noise": question.noise,
+            "lower": lower,
+            "upper": upper,
+            "note": note,
+            **seconds,
+        }
 
 
 class PeerTimes(PeerBounds):

@@ -1,5 +1,5 @@
-"""Private statistics by subsampling bootstrap, and private regression by DP-SGD: experiments 1 to 3 (MUST, Section 4.2,
-Tables 5 to 8, Figures 6 and S4)."""
+"""Private statistics by subsampling bootstrap, and private regression by DP-SGD: experiments 1 to 3
+(MUST, Section 4.2, Tables 5 to 8, Figures 6 and S4)."""
 
 from __future__ import annotations
 
@@ -43,25 +43,35 @@ class StatisticsCell:
 def expected_variance(sampler: StagedSampler, n: int) -> float:
     """Return what the variance of a subset's slots is expected to be where that of the data is 1.
 
-    It is the probability that two slots of a subset hold different records: a stage with replacement from N slots
-    multiplies it by 1 - 1/N, any other stage leaves it.
+    It is the probability that two slots of a subset hold different records: a stage with
+    replacement from N slots multiplies it by 1 - 1/N, any other stage leaves it.
     """
     slots = zip(sampler.slots(n), sampler.stages, strict=True)
-    return math.prod((1 - 1 / before for before, stage in slots if isinstance(stage, WithReplacement)), start=1.0)
+    return math.prod(
+        (1 - 1 / before for before, stage in slots if isinstance(stage, WithReplacement)), start=1.0
+    )
 
 
 class SubsetStatistics(Experiment):
     """Mean and variance of N(0, 1) data from the average of T noisy subset statistics.
 
-    Variants: `stated` does not clip, as the paper says; `consistent` clips the data to [lower, upper], and Poisson
-    divides by the fixed m (erratum E4); see `noise_plans` for the noise. All samplers of a replicate see the same data.
+    Variants: `stated` does not clip, as the paper says; `consistent` clips the data to [lower,
+    upper], and Poisson divides by the fixed m (erratum E4); see `noise_plans` for the noise. All
+    samplers of a replicate see the same data.
     """
 
     name: ClassVar[str] = "subset_statistics"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "sampler": "str", "b": "int64", "sigma_mean": "float64", "sigma_variance": "float64",
-        "mean": "float64", "variance": "float64", "expected_variance": "float64", "distinct": "float64",
-    }  # fmt: skip
+        "replicate": "int64",
+        "sampler": "str",
+        "b": "int64",
+        "sigma_mean": "float64",
+        "sigma_variance": "float64",
+        "mean": "float64",
+        "variance": "float64",
+        "expected_variance": "float64",
+        "distinct": "float64",
+    }
     variants: ClassVar[tuple[str, ...]] = ("stated", "consistent")
     axes: ClassVar[tuple[str, ...]] = ("b", "samplers")
     keys: ClassVar[tuple[str, ...]] = ("sampler", "b")
@@ -69,7 +79,9 @@ class SubsetStatistics(Experiment):
     class Settings(s.ExperimentSettings, Experiment1):
         parts: s.Parts = 2
         replicates: s.Replicates = 200
-        subsets: Annotated[int, Field(ge=1, le=10_000_000, description="Bootstrap subsets T per data set.")] = 500
+        subsets: Annotated[
+            int, Field(ge=1, le=10_000_000, description="Bootstrap subsets T per data set.")
+        ] = 500
         samplers: s.Samplers = FIVE
 
         def check(self) -> None:
@@ -81,9 +93,13 @@ class SubsetStatistics(Experiment):
         """Yield what is run, in the order of Table 5: without privacy, then each sampler."""
         n, m, target = settings.n, settings.m, settings.epsilon_amplified
         for sampler, b in [("nonprivate", 0), *with_first_stages(settings.samplers, settings.b)]:
-            drawn = sampling.of_sizes("poisson" if sampler == "nonprivate" else sampler, n=n, m=m, b=b or None)
+            drawn = sampling.of_sizes(
+                "poisson" if sampler == "nonprivate" else sampler, n=n, m=m, b=b or None
+            )
             if not isinstance(drawn, StagedSampler):
-                raise ArgumentError(f"the samplers of Table 5 must be chains of stages, got {sampler}; name another")
+                raise ArgumentError(
+                    f"the samplers of Table 5 must be chains of stages, got {sampler}; name another"
+                )
             sigmas = [0.0, 0.0]
             if sampler != "nonprivate":
                 plans = noise_plans(sampler, drawn, n, settings, target, variant)
@@ -92,7 +108,9 @@ class SubsetStatistics(Experiment):
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         n, m, subsets = settings.n, settings.m, settings.subsets
-        sets = normal_datasets(n, [run.streams.data({"n": n}, replicate) for replicate in run.replicates])
+        sets = normal_datasets(
+            n, [run.streams.data({"n": n}, replicate) for replicate in run.replicates]
+        )
         if run.variant == "consistent":
             sets = np.clip(sets, settings.lower, settings.upper)
         rows = []
@@ -100,14 +118,24 @@ class SubsetStatistics(Experiment):
             key = {SAMPLER_KEY: cell.sampler, "b": cell.b, "n": n, "m": m, "subsets": subsets}
             fixed = m if run.variant == "consistent" and cell.sampler == "poisson" else None
             for x, replicate in zip(sets, run.replicates, strict=True):
-                samples = cell.drawn.draw_block(Frame(n), subsets, run.streams.sample(key, replicate))
+                samples = cell.drawn.draw_block(
+                    Frame(n), subsets, run.streams.sample(key, replicate)
+                )
                 mean, variance = subset_statistics(x, samples, fixed)
                 noise = run.streams.noise(key, replicate)
-                rows.append((
-                    replicate, cell.sampler, cell.b, cell.sigma_mean, cell.sigma_variance,
-                    release(mean, cell.sigma_mean, noise), release(variance, cell.sigma_variance, noise),
-                    expected_variance(cell.drawn, n), float(samples.distinct.mean()),
-                ))  # fmt: skip
+                rows.append(
+                    (
+                        replicate,
+                        cell.sampler,
+                        cell.b,
+                        cell.sigma_mean,
+                        cell.sigma_variance,
+                        release(mean, cell.sigma_mean, noise),
+                        release(variance, cell.sigma_variance, noise),
+                        expected_variance(cell.drawn, n),
+                        float(samples.distinct.mean()),
+                    )
+                )
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
 
 
@@ -117,7 +145,8 @@ AVERAGED_ITERATIONS = 16
 """How many of the last iterations the published RMSE averages over (as_done)."""
 
 Coefficients = Annotated[
-    tuple[float, ...], Field(min_length=3, max_length=3, strict=False, description="Intercept and two slopes.")
+    tuple[float, ...],
+    Field(min_length=3, max_length=3, strict=False, description="Intercept and two slopes."),
 ]
 
 
@@ -133,33 +162,56 @@ class Cell:
 
     @property
     def key(self) -> dict[str, Any]:
-        return {SAMPLER_KEY: self.sampler, "epsilon_amplified": None if self.sigma == 0 else self.epsilon_amplified}
+        return {
+            SAMPLER_KEY: self.sampler,
+            "epsilon_amplified": None if self.sigma == 0 else self.epsilon_amplified,
+        }
 
     def iterates(
-        self, x: np.ndarray, y: np.ndarray, initial: np.ndarray, iterations: int, key: dict[str, Any], run: Run
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        initial: np.ndarray,
+        iterations: int,
+        key: dict[str, Any],
+        run: Run,
     ) -> tuple[Iterator[np.ndarray], np.ndarray]:
-        """Return the iterates, each of shape (replicates, p), and the gradients evaluated an iteration.
+        """Return the iterates, each of shape (replicates, p), and the gradients evaluated an
+        iteration.
 
-        `x` has the shape (n, p), or (replicates, n, p). The noise and the batches of a sampler are the same in all
-        variants, so that these differ in nothing else; their streams have the fields of `key`.
+        `x` has the shape (n, p), or (replicates, n, p). The noise and the batches of a sampler are
+        the same in all variants, so that these differ in nothing else; their streams have the
+        fields of `key`.
         """
         n, p = x.shape[-2:]
         key = {**self.key, **key, "iterations": iterations}
-        blocks = [self.drawn.draw_block(Frame(n), iterations, run.streams.sample(key, one)) for one in run.replicates]
+        blocks = [
+            self.drawn.draw_block(Frame(n), iterations, run.streams.sample(key, one))
+            for one in run.replicates
+        ]
         noise = None
         if self.sigma:
             rngs = [run.streams.noise(key, one) for one in run.replicates]
             noise = np.stack([self.sigma * rng.standard_normal((iterations, p)) for rng in rngs])
-        betas = sgd.descend(x, y, blocks, noise, initial, self.descent, width=sgd.batch_width(self.drawn, n))
+        betas = sgd.descend(
+            x, y, blocks, noise, initial, self.descent, width=sgd.batch_width(self.drawn, n)
+        )
         return betas, np.array([block.distinct.mean() for block in blocks])
 
 
 def gradient_cells(
-    settings: Any, variant: str, n: int, targets: Iterable[float], residual: sgd.Residual, rate: float
+    settings: Any,
+    variant: str,
+    n: int,
+    targets: Iterable[float],
+    residual: sgd.Residual,
+    rate: float,
 ) -> Iterator[Cell]:
-    """Yield the non-private baseline and each sampler at each ε', with the noise of the variant (see `noise_plans`).
+    """Yield the non-private baseline and each sampler at each ε', with the noise of the variant
+    (see `noise_plans`).
 
-    `as_done` draws MUST.WW with the MUST.OW sampler (erratum E6); `consistent` divides by m for Poisson (E4).
+    `as_done` draws MUST.WW with the MUST.OW sampler (erratum E6); `consistent` divides by m for
+    Poisson (E4).
     """
     m, b = settings.m, settings.b
     poisson = sampling.of_sizes("poisson", n=n, m=m)
@@ -178,15 +230,20 @@ def gradient_cells(
 def curves(name: str, fields: dict[str, Any], losses: list[Any], run: Run) -> pd.DataFrame:
     """Return one trace a replicate from the losses of all replicates after each iteration."""
     every = np.array(losses).T
-    return pd.DataFrame({
-        "replicate": np.repeat(run.replicates, every.shape[1]), **fields,
-        "iteration": np.tile(np.arange(1, every.shape[1] + 1), len(every)), name: every.ravel(),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "replicate": np.repeat(run.replicates, every.shape[1]),
+            **fields,
+            "iteration": np.tile(np.arange(1, every.shape[1] + 1), len(every)),
+            name: every.ravel(),
+        }
+    )
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Second moments of R data sets: the full-data mean squared error of any beta at a cost of p^2."""
+    """Second moments of R data sets: the full-data mean squared error of any beta at a cost of
+    p^2."""
 
     gram: np.ndarray
     cross: np.ndarray
@@ -197,7 +254,12 @@ class Moments:
     def of(cls, x: np.ndarray, y: np.ndarray) -> Moments:
         """`x` of shape (R, n, p), `y` of shape (R, n)."""
         flipped = np.swapaxes(x, 1, 2)
-        return cls(np.matmul(flipped, x), np.matmul(flipped, y[:, :, None]), (y * y).sum(axis=1), x.shape[1])
+        return cls(
+            np.matmul(flipped, x),
+            np.matmul(flipped, y[:, :, None]),
+            (y * y).sum(axis=1),
+            x.shape[1],
+        )
 
     def mean_squared_error(self, beta: np.ndarray) -> np.ndarray:
         """Mean over the n records of (x'beta - y)^2, shape (R,), for `beta` of shape (R, p)."""
@@ -209,18 +271,24 @@ class Moments:
 class LinearRegression(Experiment):
     """DP-SGD for y = x'beta + N(0, 1), x = (1, x1, x2), x1 and x2 independent N(0, 1).
 
-    Variants: `stated` and `consistent` meet all samplers with the same data sets and report the RMSE of the last
-    iterate; `as_done` draws a fresh data set for each sampler, ε' and replicate, and reports the square root of the
-    mean of the mean squared errors after each of the last 16 iterations. See :func:`gradient_cells` for noise and
-    sampler.
+    Variants: `stated` and `consistent` meet all samplers with the same data sets and report the
+    RMSE of the last iterate; `as_done` draws a fresh data set for each sampler, ε' and replicate,
+    and reports the square root of the mean of the mean squared errors after each of the last 16
+    iterations. See :func:`gradient_cells` for noise and sampler.
     """
 
     name: ClassVar[str] = "linear_regression"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "sampler": "str", "epsilon_amplified": "float64", "sigma": "float64",
-        "error_beta0": "float64", "error_beta1": "float64", "error_beta2": "float64", "rmse": "float64",
+        "replicate": "int64",
+        "sampler": "str",
+        "epsilon_amplified": "float64",
+        "sigma": "float64",
+        "error_beta0": "float64",
+        "error_beta1": "float64",
+        "error_beta2": "float64",
+        "rmse": "float64",
         "gradients": "float64",
-    }  # fmt: skip
+    }
     variants: ClassVar[tuple[str, ...]] = ("stated", "as_done", "consistent")
     axes: ClassVar[tuple[str, ...]] = ("epsilon_amplified", "samplers")
     keys: ClassVar[tuple[str, ...]] = ("sampler", "epsilon_amplified")
@@ -242,17 +310,28 @@ class LinearRegression(Experiment):
     def runs(settings: Settings, variant: str) -> Iterator[Cell]:
         """Yield what is run, in the order of Table 6."""
         targets, rate = settings.epsilon_amplified, settings.learning_rate
-        return gradient_cells(settings, variant, settings.n, targets, sgd.squared_error_residual, rate)
+        return gradient_cells(
+            settings, variant, settings.n, targets, sgd.squared_error_residual, rate
+        )
 
-    def paths(self, settings: Settings, run: Run) -> Iterator[tuple[Cell, Moments, Iterator[np.ndarray], np.ndarray]]:
-        """Yield for each cell: the data's moments, the iterates, and the gradients evaluated an iteration."""
-        n, truth, initial = settings.n, np.array(settings.beta, float), np.array(settings.initial, float)
+    def paths(
+        self, settings: Settings, run: Run
+    ) -> Iterator[tuple[Cell, Moments, Iterator[np.ndarray], np.ndarray]]:
+        """Yield for each cell: the data's moments, the iterates, and the gradients evaluated an
+        iteration."""
+        n, truth, initial = (
+            settings.n,
+            np.array(settings.beta, float),
+            np.array(settings.initial, float),
+        )
         sizes = {"n": n, "m": settings.m, "b": settings.b}
         fresh, moments = run.variant == "as_done", None
         for cell in self.runs(settings, run.variant):
             if fresh or moments is None:
                 paired = {"n": n, "beta": truth, **(cell.key if fresh else {})}
-                x, y = linear_datasets(n, truth, [run.streams.data(paired, replicate) for replicate in run.replicates])
+                x, y = linear_datasets(
+                    n, truth, [run.streams.data(paired, replicate) for replicate in run.replicates]
+                )
                 moments = Moments.of(x, y)
             yield cell, moments, *cell.iterates(x, y, initial, settings.iterations, sizes, run)
 
@@ -262,14 +341,27 @@ class LinearRegression(Experiment):
             tail = np.empty((AVERAGED_ITERATIONS, len(run.replicates)))
             for t, beta in enumerate(betas):
                 tail[t % AVERAGED_ITERATIONS] = moments.mean_squared_error(beta)
-            # added one by one: NumPy's order of summation, hence the last digit, depends on the number of replicates
-            last = sum(tail) / AVERAGED_ITERATIONS if run.variant == "as_done" else moments.mean_squared_error(beta)
+            # added one by one: NumPy's order of summation, hence the last digit, depends on the
+            # number of replicates
+            last = (
+                sum(tail) / AVERAGED_ITERATIONS
+                if run.variant == "as_done"
+                else moments.mean_squared_error(beta)
+            )
             error = beta - np.array(settings.beta, float)
-            parts.append(pd.DataFrame({
-                "replicate": run.replicates, "sampler": cell.sampler, "epsilon_amplified": cell.epsilon_amplified,
-                "sigma": cell.sigma, **{f"error_beta{i}": error[:, i] for i in range(3)}, "rmse": np.sqrt(last),
-                "gradients": distinct,
-            }))  # fmt: skip
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "replicate": run.replicates,
+                        "sampler": cell.sampler,
+                        "epsilon_amplified": cell.epsilon_amplified,
+                        "sigma": cell.sigma,
+                        **{f"error_beta{i}": error[:, i] for i in range(3)},
+                        "rmse": np.sqrt(last),
+                        "gradients": distinct,
+                    }
+                )
+            )
         return self.frame(pd.concat(parts, ignore_index=True))
 
 
@@ -278,8 +370,12 @@ class LinearRegressionTrace(LinearRegression):
 
     name: ClassVar[str] = "linear_regression_trace"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "sampler": "str", "epsilon_amplified": "float64", "iteration": "int64", "mse": "float64",
-    }  # fmt: skip
+        "replicate": "int64",
+        "sampler": "str",
+        "epsilon_amplified": "float64",
+        "iteration": "int64",
+        "mse": "float64",
+    }
     keys: ClassVar[tuple[str, ...]] = ("sampler", "epsilon_amplified", "iteration")
     streams_of: ClassVar[str] = LinearRegression.name
 
@@ -291,12 +387,15 @@ class LinearRegressionTrace(LinearRegression):
         parts = []
         for cell, moments, betas, _ in self.paths(settings, run):
             fields = {"sampler": cell.sampler, "epsilon_amplified": cell.epsilon_amplified}
-            parts.append(curves("mse", fields, [moments.mean_squared_error(beta) for beta in betas], run))
+            parts.append(
+                curves("mse", fields, [moments.mean_squared_error(beta) for beta in betas], run)
+            )
         return self.frame(pd.concat(parts, ignore_index=True))
 
 
 def design_matrix(features: np.ndarray, label: np.ndarray, variant: str) -> np.ndarray:
-    """Return the predictors with a leading column of ones; `as_done` leaves the label among them (erratum E1)."""
+    """Return the predictors with a leading column of ones; `as_done` leaves the label among them
+    (erratum E1)."""
     leaked = [label[:, None]] if variant == "as_done" else []
     return np.hstack([np.ones((len(features), 1)), features, *leaked])
 
@@ -304,18 +403,26 @@ def design_matrix(features: np.ndarray, label: np.ndarray, variant: str) -> np.n
 class AdultLogistic(Experiment):
     """DP-SGD for logistic regression on Adult; a record is one seed of one sampler.
 
-    Variants: `stated` predicts income from the 13 features; `as_done` keeps income among the predictors (E1) and draws
-    MUST.WW with the MUST.OW sampler (E6); `consistent` scales the noise to the gradient's sensitivity (E4) and adds a
-    second solver, "converged", with a step size at which the same number of iterations comes close to the optimum.
-    The row of solver "scikit_learn" is the unpenalised maximum likelihood fit, without privacy.
+    Variants: `stated` predicts income from the 13 features; `as_done` keeps income among the
+    predictors (E1) and draws MUST.WW with the MUST.OW sampler (E6); `consistent` scales the noise
+    to the gradient's sensitivity (E4) and adds a second solver, "converged", with a step size at
+    which the same number of iterations comes close to the optimum. The row of solver "scikit_learn"
+    is the unpenalised maximum likelihood fit, without privacy.
     """
 
     name: ClassVar[str] = "adult_logistic"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "sampler": "str", "solver": "str", "sigma": "float64",
-        **dict.fromkeys(METRICS, "float64"), "train_loss": "float64", "gradients": "float64",
-        "n_train": "int64", "n_test": "int64", "n_parameters": "int64",
-    }  # fmt: skip
+        "replicate": "int64",
+        "sampler": "str",
+        "solver": "str",
+        "sigma": "float64",
+        **dict.fromkeys(METRICS, "float64"),
+        "train_loss": "float64",
+        "gradients": "float64",
+        "n_train": "int64",
+        "n_test": "int64",
+        "n_parameters": "int64",
+    }
     variants: ClassVar[tuple[str, ...]] = ("stated", "as_done", "consistent")
     axes: ClassVar[tuple[str, ...]] = ("samplers",)
     needs_data: ClassVar[tuple[str, ...]] = ("adult",)
@@ -326,7 +433,9 @@ class AdultLogistic(Experiment):
         iterations: s.Iterations = 1000
         learning_rate: s.LearningRate = 0.01
         learning_rate_converged: s.LearningRate | None = Field(
-            2, description="Of the second solver in `consistent`, which comes close to the optimum in the same steps."
+            2,
+            description="Of the second solver in `consistent`, which comes close to the optimum "
+            "in the same steps.",
         )
         initial: float = Field(1, description="Initial value of every coefficient.")
         samplers: s.Samplers = SIX
@@ -343,13 +452,16 @@ class AdultLogistic(Experiment):
             solvers["converged"] = settings.learning_rate_converged
         for solver, rate in solvers.items():
             targets = [settings.epsilon_amplified]
-            for cell in gradient_cells(settings, variant, adult.N_TRAIN, targets, sgd.logistic_residual, rate):
+            for cell in gradient_cells(
+                settings, variant, adult.N_TRAIN, targets, sgd.logistic_residual, rate
+            ):
                 yield solver, cell
 
     def paths(
         self, settings: Settings, x: np.ndarray, y: np.ndarray, run: Run
     ) -> Iterator[tuple[str, Cell, Iterator[np.ndarray], np.ndarray]]:
-        """Yield for each cell: its solver, itself, the iterates, and the gradients evaluated an iteration."""
+        """Yield for each cell: its solver, itself, the iterates, and the gradients evaluated an
+        iteration."""
         sizes, initial = {"m": settings.m, "b": settings.b}, np.full(x.shape[1], settings.initial)
         for solver, cell in self.runs(settings, run.variant):
             yield solver, cell, *cell.iterates(x, y, initial, settings.iterations, sizes, run)
@@ -361,21 +473,35 @@ class AdultLogistic(Experiment):
         fits: list[tuple[int, str, str, float, np.ndarray, float]] = []
         for solver, cell, betas, distinct in self.paths(settings, x, table.y_train, run):
             *_, last = betas
-            fits += [(replicate, cell.sampler, solver, cell.sigma, last[i], distinct[i])
-                     for i, replicate in enumerate(run.replicates)]  # fmt: skip
+            fits += [
+                (replicate, cell.sampler, solver, cell.sigma, last[i], distinct[i])
+                for i, replicate in enumerate(run.replicates)
+            ]
         if run.variant == "consistent" and 0 in run.replicates:
             # imported here: it takes a second, and only this row needs it
             from sklearn.linear_model import LogisticRegression
 
-            fit = LogisticRegression(C=np.inf, fit_intercept=False, max_iter=5000, tol=1e-8).fit(x, table.y_train)
+            fit = LogisticRegression(C=np.inf, fit_intercept=False, max_iter=5000, tol=1e-8).fit(
+                x, table.y_train
+            )
             fits.append((0, "nonprivate", "scikit_learn", 0.0, fit.coef_[0], math.nan))
-        return self.frame([
-            {"replicate": replicate, "sampler": sampler, "solver": solver, "sigma": sigma,
-             **sgd.binary_metrics(x_test @ beta > 0, table.y_test),
-             "train_loss": sgd.cross_entropy(x @ beta, table.y_train), "gradients": gradients,
-             "n_train": len(x), "n_test": len(x_test), "n_parameters": x.shape[1]}
-            for replicate, sampler, solver, sigma, beta, gradients in fits
-        ])  # fmt: skip
+        return self.frame(
+            [
+                {
+                    "replicate": replicate,
+                    "sampler": sampler,
+                    "solver": solver,
+                    "sigma": sigma,
+                    **sgd.binary_metrics(x_test @ beta > 0, table.y_test),
+                    "train_loss": sgd.cross_entropy(x @ beta, table.y_train),
+                    "gradients": gradients,
+                    "n_train": len(x),
+                    "n_test": len(x_test),
+                    "n_parameters": x.shape[1],
+                }
+                for replicate, sampler, solver, sigma, beta, gradients in fits
+            ]
+        )
 
 
 class AdultLogisticTrace(AdultLogistic):
@@ -383,8 +509,11 @@ class AdultLogisticTrace(AdultLogistic):
 
     name: ClassVar[str] = "adult_logistic_trace"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "sampler": "str", "iteration": "int64", "loss": "float64",
-    }  # fmt: skip
+        "replicate": "int64",
+        "sampler": "str",
+        "iteration": "int64",
+        "loss": "float64",
+    }
     keys: ClassVar[tuple[str, ...]] = ("sampler", "iteration")
     streams_of: ClassVar[str] = AdultLogistic.name
 

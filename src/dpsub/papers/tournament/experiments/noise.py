@@ -1,4 +1,5 @@
-"""The noise that every scheme needs over sizes, epochs and targets, proved, with what an attack refutes."""
+"""The noise that every scheme needs over sizes, epochs and targets, proved, with what an attack
+refutes."""
 
 from __future__ import annotations
 
@@ -13,10 +14,19 @@ from dpsub.reproduce.experiment import Cost, Experiment, Run
 from dpsub.reproduce.settings import ExperimentSettings, Parts
 
 SECONDS = {
-    "poisson": 0.15, "truncated_poisson": 0.7, "wor": 0.2, "wr": 0.4, "must_ow": 5.0, "must_ww": 6.0,
-    "three_stage": 1.0, "random_allocation": 0.5, "k_of_t": 1.2, "shuffle": 3.5, "cyclic_poisson": 0.1,
+    "poisson": 0.15,
+    "truncated_poisson": 0.7,
+    "wor": 0.2,
+    "wr": 0.4,
+    "must_ow": 5.0,
+    "must_ww": 6.0,
+    "three_stage": 1.0,
+    "random_allocation": 0.5,
+    "k_of_t": 1.2,
+    "shuffle": 3.5,
+    "cyclic_poisson": 0.1,
     "deterministic": 0.05,
-}  # fmt: skip
+}
 """Of one target, on the average over a random part of the grid, for each scheme."""
 SUBSTITUTED = {"random_allocation": 3.0, "k_of_t": 1.5, "shuffle": 0.6, "tight": 2.0}
 """Where a record is replaced, and by the tight bound."""
@@ -38,25 +48,42 @@ def laws(grid: tuple[Entry, ...]) -> tuple[tuple[Cell, ...], ...]:
 def seconds(cell: Cell) -> float:
     """Return what the noise of a cell costs on one core."""
     kind = "tight" if cell.tight else cell.sampler
-    return SUBSTITUTED.get(kind, SECONDS.get(kind, 0.0)) if cell.adjacency == "substitute" else SECONDS[kind]
+    return (
+        SUBSTITUTED.get(kind, SECONDS.get(kind, 0.0))
+        if cell.adjacency == "substitute"
+        else SECONDS[kind]
+    )
 
 
 class TournamentNoise(Experiment):
     """Noise multipliers that are proved to meet a target; a record is one cell of the grid.
 
-    The column `replicate` is the number of the cell's law: all cells that share it are computed together, and once.
+    The column `replicate` is the number of the cell's law: all cells that share it are computed
+    together, and once.
     """
 
     name: ClassVar[str] = "tournament_noise"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "adjacency": "str", "sampler": "str",
+        "replicate": "int64",
+        "adjacency": "str",
+        "sampler": "str",
         **dict.fromkeys(("n", "m", "epochs", "steps"), "int64"),
-        **dict.fromkeys(("target_epsilon", "target_delta"), "float64"), "tight": "int64",
-        **dict.fromkeys(("noise_multiplier", "necessary", "epsilon_lower", "epsilon_upper"), "float64"),
-    }  # fmt: skip
+        **dict.fromkeys(("target_epsilon", "target_delta"), "float64"),
+        "tight": "int64",
+        **dict.fromkeys(
+            ("noise_multiplier", "necessary", "epsilon_lower", "epsilon_upper"), "float64"
+        ),
+    }
     keys: ClassVar[tuple[str, ...]] = (
-        "adjacency", "sampler", "n", "m", "epochs", "target_epsilon", "target_delta", "tight"
-    )  # fmt: skip
+        "adjacency",
+        "sampler",
+        "n",
+        "m",
+        "epochs",
+        "target_epsilon",
+        "target_delta",
+        "tight",
+    )
     variants: ClassVar[tuple[str, ...]] = ("rigorous",)
 
     class Settings(ExperimentSettings, TournamentGrid):
@@ -76,13 +103,17 @@ class TournamentNoise(Experiment):
             yield settings.model_copy(update={"grid": tuple(cell.entry for cell in cells)})
 
     def cost(self, settings: Settings) -> Cost:
-        """Return the sum over laws and targets; the rates were measured on one core, over a random part of the grid."""
+        """Return the sum over laws and targets; the rates were measured on one core, over a random
+        part of the grid."""
         asked = {(cell.law, cell.target_epsilon): cell for cell in expanded(settings.grid)}.values()
         return Cost(sum(map(seconds, asked)), 0.0, MEMORY)
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         found = laws(settings.grid)
-        return self.frame([
-            {"replicate": number, **vars(cell), "steps": cell.steps, **needed(cell)._asdict()}
-            for number in run.replicates for cell in found[number]
-        ])  # fmt: skip
+        return self.frame(
+            [
+                {"replicate": number, **vars(cell), "steps": cell.steps, **needed(cell)._asdict()}
+                for number in run.replicates
+                for cell in found[number]
+            ]
+        )

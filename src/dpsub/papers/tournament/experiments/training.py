@@ -1,4 +1,5 @@
-"""Trainings of the tournament: a model a seed, its clip and step size tuned by one rule for every scheme."""
+"""Trainings of the tournament: a model a seed, its clip and step size tuned by one rule for every
+scheme."""
 
 from __future__ import annotations
 
@@ -37,19 +38,27 @@ from dpsub.sampling.schemes import Plan, scheme
 from dpsub.streams import Streams
 
 DRAWS_AT_ONCE = 5 * 10**6
-"""Bounds the memory of the batches of the seeds that are trained at once; has no influence on results."""
+"""Bounds the memory of the batches of the seeds that are trained at once; has no influence on
+results."""
 CELL: dict[str, str] = {
-    "adjacency": "str", "sampler": "str", "n": "int64", "m": "int64", "epochs": "int64", "steps": "int64",
-    "target_epsilon": "float64", "target_delta": "float64",
-}  # fmt: skip
+    "adjacency": "str",
+    "sampler": "str",
+    "n": "int64",
+    "m": "int64",
+    "epochs": "int64",
+    "steps": "int64",
+    "target_epsilon": "float64",
+    "target_delta": "float64",
+}
 
 
 @dataclass(frozen=True)
 class Group:
-    """Cells of a task that share their batches: one scheme of one size, at several targets under several relations.
+    """Cells of a task that share their batches: one scheme of one size, at several targets under
+    several relations.
 
-    They are trained together, as they would be alone but for the last digit: so what is together is fixed by the entry
-    of the grid, and not by what else a job computes.
+    They are trained together, as they would be alone but for the last digit: so what is together is
+    fixed by the entry of the grid, and not by what else a job computes.
     """
 
     dataset: str
@@ -78,37 +87,57 @@ class Group:
 
     def fields(self, cell: Cell) -> dict[str, Any]:
         """What names a cell in records."""
-        return {"dataset": self.dataset, **{name: getattr(cell, name) for name in CELL if name != "steps"},
-                "steps": self.steps}  # fmt: skip
+        return {
+            "dataset": self.dataset,
+            **{name: getattr(cell, name) for name in CELL if name != "steps"},
+            "steps": self.steps,
+        }
 
 
 def accounted(cell: Cell) -> Cell:
-    """Return the cell whose noise a cell needs: that of whole batches where they are thinned (accounting.md, 3.2)."""
+    """Return the cell whose noise a cell needs: that of whole batches where they are thinned
+    (accounting.md, 3.2)."""
     return replace(cell, sampler="poisson") if cell.sampler == IMPORTANCE else cell
 
 
 def groups_of(entry: TrainingEntry) -> Iterator[tuple[TrainingEntry, Group]]:
-    """Yield the groups of an entry, each with the entry that stands for it alone; what has no proof is left out."""
-    for dataset, m, epochs, sampler in itertools.product(entry.datasets, entry.m, entry.epochs, entry.samplers):
-        alone: dict[str, Any] = {"datasets": (dataset,), "samplers": (sampler,), "m": (m,), "epochs": (epochs,)}
+    """Yield the groups of an entry, each with the entry that stands for it alone; what has no proof
+    is left out."""
+    for dataset, m, epochs, sampler in itertools.product(
+        entry.datasets, entry.m, entry.epochs, entry.samplers
+    ):
+        alone: dict[str, Any] = {
+            "datasets": (dataset,),
+            "samplers": (sampler,),
+            "m": (m,),
+            "epochs": (epochs,),
+        }
         n = tasks.TASKS[dataset].n
         if sampler == NONPRIVATE:
             cells = [Cell("none", NONPRIVATE, n, m, epochs, math.nan, math.nan)]
         else:
             targets = itertools.product(entry.adjacency, entry.target_epsilon, entry.target_delta)
-            tried = (Cell(adjacency, sampler, n, m, epochs, float(epsilon), float(delta))
-                     for adjacency, epsilon, delta in targets)  # fmt: skip
+            tried = (
+                Cell(adjacency, sampler, n, m, epochs, float(epsilon), float(delta))
+                for adjacency, epsilon, delta in targets
+            )
             cells = [cell for cell in tried if not why_not(accounted(cell))]
             if sampler == IMPORTANCE and tasks.TASKS[dataset].least_chance == 1:
                 cells = []  # nothing to thin
-            alone |= {name: getattr(entry, name) for name in ("adjacency", "target_epsilon", "target_delta")}
+            alone |= {
+                name: getattr(entry, name)
+                for name in ("adjacency", "target_epsilon", "target_delta")
+            }
         if cells:
             yield TrainingEntry(**alone), Group(dataset, sampler, m, epochs, tuple(cells))
 
 
 def expanded(settings: TournamentTrainings) -> list[Group]:
-    """Return the groups of all entries, each once: trainings without privacy are the same for several targets."""
-    return list(dict.fromkeys(group for entry in settings.trainings for _, group in groups_of(entry)))
+    """Return the groups of all entries, each once: trainings without privacy are the same for
+    several targets."""
+    return list(
+        dict.fromkeys(group for entry in settings.trainings for _, group in groups_of(entry))
+    )
 
 
 class Fit(NamedTuple):
@@ -122,11 +151,12 @@ class Fit(NamedTuple):
 def trained(
     group: Group, data: tasks.Records, fits: Sequence[Fit], seeds: Sequence[int], streams: Streams
 ) -> Iterator[tuple[np.ndarray, tasks.Parts, int]]:
-    """Train every fit on every seed, and yield for each seed the parameters, shape (fits, p), the parts of its split,
-    and the number of gradients that were evaluated.
+    """Train every fit on every seed, and yield for each seed the parameters, shape (fits, p), the
+    parts of its split, and the number of gradients that were evaluated.
 
-    A seed fixes the split into training and validation part, the initial values and the standard normal numbers of the
-    noise, the same for all schemes; batches are each scheme's own, the same for all targets and relations.
+    A seed fixes the split into training and validation part, the initial values and the standard
+    normal numbers of the noise, the same for all schemes; batches are each scheme's own, the same
+    for all targets and relations.
     """
     task, plan, steps = group.task, group.plan, group.steps
     paired: dict[str, Any] = {"dataset": group.dataset, "steps": steps}
@@ -137,20 +167,38 @@ def trained(
     for start in range(0, len(seeds), at_once):
         some = seeds[start : start + at_once]
         splits = [tasks.split(task, len(data.y), seed, streams) for seed in some]
-        blocks = [plan.draw_block(Frame(task.n), steps, streams.sample(drawn, seed)) for seed in some]
-        blocks = [replace(block, indices=parts.training[block.indices])
-                  for block, parts in zip(blocks, splits, strict=True)]  # fmt: skip
+        blocks = [
+            plan.draw_block(Frame(task.n), steps, streams.sample(drawn, seed)) for seed in some
+        ]
+        blocks = [
+            replace(block, indices=parts.training[block.indices])
+            for block, parts in zip(blocks, splits, strict=True)
+        ]
         if chances is not None:
             rngs_of_thinning = (streams.sample({**drawn, "thinned": 1}, seed) for seed in some)
-            blocks = [block.thinned(chances, rng) for block, rng in zip(blocks, rngs_of_thinning, strict=True)]
-        initial = np.stack([task.model.initial(streams.initial({"dataset": task.name}, seed)) for seed in some])
+            blocks = [
+                block.thinned(chances, rng)
+                for block, rng in zip(blocks, rngs_of_thinning, strict=True)
+            ]
+        initial = np.stack(
+            [task.model.initial(streams.initial({"dataset": task.name}, seed)) for seed in some]
+        )
         rngs = [streams.noise(paired, seed) for seed in some] if multiplier.any() else None
-        with np.errstate(over="ignore", invalid="ignore"):  # a run with too long steps may leave all bounds
+        # a run with too long steps may leave all bounds
+        with np.errstate(over="ignore", invalid="ignore"):
             found = models.train(
-                task.model, data.x, data.y, blocks, initial=np.repeat(initial, len(fits), axis=0),
-                learning_rate=np.tile(learning_rate, len(some)), clip=np.tile(clip, len(some)), divisor=float(group.m),
-                noise_multiplier=np.tile(multiplier, len(some)), rngs=rngs, chances=chances,
-            ).reshape(len(some), len(fits), -1)  # fmt: skip
+                task.model,
+                data.x,
+                data.y,
+                blocks,
+                initial=np.repeat(initial, len(fits), axis=0),
+                learning_rate=np.tile(learning_rate, len(some)),
+                clip=np.tile(clip, len(some)),
+                divisor=float(group.m),
+                noise_multiplier=np.tile(multiplier, len(some)),
+                rngs=rngs,
+                chances=chances,
+            ).reshape(len(some), len(fits), -1)
         for parameters, block, parts in zip(found, blocks, splits, strict=True):
             yield parameters, parts, len(block.indices)
 
@@ -171,36 +219,47 @@ def candidates(tuning: Tuning) -> list[tuple[float, float]]:
 
 
 def on_edge(move: float, tuning: Tuning) -> bool:
-    """Return whether a move is the smallest or largest of the grid: whether a wider one might have had a better one."""
+    """Return whether a move is the smallest or largest of the grid: whether a wider one might have
+    had a better one."""
     return not min(tuning.moves) * (1 + 1e-9) < move < max(tuning.moves) * (1 - 1e-9)
 
 
 def chosen(losses: np.ndarray, tuning: Tuning) -> tuple[int, Chosen]:
     """Return which candidate has the least loss on the validation part, and what it is.
 
-    A run that ends beyond all numbers has infinite loss; of equal losses the one of the smaller step size counts.
+    A run that ends beyond all numbers has infinite loss; of equal losses the one of the smaller
+    step size counts.
     """
     best = int(np.where(np.isnan(losses), np.inf, losses).argmin())
     clip, learning_rate = candidates(tuning)[best]
-    return best, Chosen(clip, learning_rate, float(losses[best]), int(on_edge(clip * learning_rate, tuning)))
+    return best, Chosen(
+        clip, learning_rate, float(losses[best]), int(on_edge(clip * learning_rate, tuning))
+    )
 
 
 class TournamentExperiment(Experiment):
     """An experiment on the trainings of the grid."""
 
     variants: ClassVar[tuple[str, ...]] = ("rigorous",)
-    needs_data: ClassVar[tuple[str, ...]] = tuple(sorted({task.source for task in tasks.TASKS.values()} - {""}))
+    needs_data: ClassVar[tuple[str, ...]] = tuple(
+        sorted({task.source for task in tasks.TASKS.values()} - {""})
+    )
     streams_of: ClassVar[str] = "tournament_training"
 
     class Settings(ExperimentSettings, TournamentTrainings):
         def check(self) -> None:
             for dataset in {name for entry in self.trainings for name in entry.datasets}:
                 checks.one_of("task", dataset, tasks.TASKS)
-            cells = Counter((group.dataset, cell) for group in expanded(self) for cell in group.cells)
+            cells = Counter(
+                (group.dataset, cell) for group in expanded(self) for cell in group.cells
+            )
             if cells and (most := cells.most_common(1)[0])[1] > 1:
                 dataset, cell = most[0]
-                raise ArgumentError(f"trainings must hold each cell once, got {cell.sampler} with m = {cell.m} on "
-                                    f"{dataset} {most[1]} times; drop all but one")  # fmt: skip
+                raise ArgumentError(
+                    f"trainings must hold each cell once, got {cell.sampler} with "
+                    f"m = {cell.m} on "
+                    f"{dataset} {most[1]} times; drop all but one"
+                )
 
     def data_of(self, settings: Any) -> tuple[str, ...]:
         return tuple(sorted({group.task.source for group in expanded(settings)} - {""}))
@@ -218,12 +277,15 @@ def load(dataset: str, run: Run) -> tasks.Records:
 
 
 class TournamentTargets(TournamentExperiment):
-    """The noise of every cell that is trained; a record is a cell, numbered by `replicate`, whatever its task."""
+    """The noise of every cell that is trained; a record is a cell, numbered by `replicate`,
+    whatever its task."""
 
     name: ClassVar[str] = "tournament_targets"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", **CELL, **dict.fromkeys(Needed._fields, "float64"),
-    }  # fmt: skip
+        "replicate": "int64",
+        **CELL,
+        **dict.fromkeys(Needed._fields, "float64"),
+    }
     keys: ClassVar[tuple[str, ...]] = tuple(CELL)
 
     class Settings(TournamentExperiment.Settings):
@@ -238,37 +300,59 @@ class TournamentTargets(TournamentExperiment):
 
     def records(self, settings: Any, run: Run) -> pd.DataFrame:
         cells = _targets(settings)
-        return self.frame([
-            {"replicate": number, **{name: getattr(cell, name) for name in CELL}, **needed(cell)._asdict()}
-            for number in run.replicates for cell in [cells[number]]
-        ])  # fmt: skip
+        return self.frame(
+            [
+                {
+                    "replicate": number,
+                    **{name: getattr(cell, name) for name in CELL},
+                    **needed(cell)._asdict(),
+                }
+                for number in run.replicates
+                for cell in [cells[number]]
+            ]
+        )
 
 
 def _targets(settings: TournamentTrainings) -> list[Cell]:
     """Return the cells whose noise is needed, each once, those of one law together."""
-    private = (cell for group in expanded(settings) for cell in group.cells if group.sampler != NONPRIVATE)
+    private = (
+        cell for group in expanded(settings) for cell in group.cells if group.sampler != NONPRIVATE
+    )
     return sorted(dict.fromkeys(map(accounted, private)), key=lambda cell: str(cell.law))
 
 
 class TournamentTraining(TournamentExperiment):
     """Models of all schemes at one proved privacy; a record is a seed of a cell.
 
-    For each seed every candidate of one grid of norm bounds and step sizes is trained, with the noise that is proved to
-    meet the target, and the one of least loss on the seed's validation part counts: differences between seeds are also
-    those of the choice.  The test part is read for that one alone.  That a choice among trainings costs privacy too is
-    not counted, the same for all schemes.  Schemes are paired: a seed means the same split, initial values and standard
-    normal numbers.  Rows of the scheme "nonprivate" are clipped and tuned like the others, and get no noise.
+    For each seed every candidate of one grid of norm bounds and step sizes is trained, with the
+    noise that is proved to meet the target, and the one of least loss on the seed's validation part
+    counts: differences between seeds are also those of the choice. The test part is read for that
+    one alone. That a choice among trainings costs privacy too is not counted, the same for all
+    schemes. Schemes are paired: a seed means the same split, initial values and standard normal
+    numbers. Rows of the scheme "nonprivate" are clipped and tuned like the others, and get no
+    noise.
     """
 
     name: ClassVar[str] = "tournament_training"
     columns: ClassVar[dict[str, str]] = {
-        "replicate": "int64", "dataset": "str", "data_label": "str", **CELL, "noise_multiplier": "float64",
-        "necessary": "float64", "clip": "float64", "learning_rate": "float64", "validation_loss": "float64",
-        "on_edge": "int64", "test_loss": "float64", "accuracy": "float64", "gradients": "float64",
+        "replicate": "int64",
+        "dataset": "str",
+        "data_label": "str",
+        **CELL,
+        "noise_multiplier": "float64",
+        "necessary": "float64",
+        "clip": "float64",
+        "learning_rate": "float64",
+        "validation_loss": "float64",
+        "on_edge": "int64",
+        "test_loss": "float64",
+        "accuracy": "float64",
+        "gradients": "float64",
         "gradients_expected": "float64",
-    }  # fmt: skip
+    }
     keys: ClassVar[tuple[str, ...]] = ("dataset", "data_label", *CELL)
-    needs_records: ClassVar[tuple[str, ...]] = ("tournament_targets",)  # in a sweep each job calibrates its own cells
+    # in a sweep each job calibrates its own cells
+    needs_records: ClassVar[tuple[str, ...]] = ("tournament_targets",)
 
     class Settings(TournamentExperiment.Settings):
         parts: Parts = 6
@@ -284,7 +368,9 @@ class TournamentTraining(TournamentExperiment):
                 yield settings.model_copy(update={"trainings": (alone,)})
 
     def cost(self, settings: Any) -> Cost:
-        setups, replicates, memory = zip(*(_cost(group, settings.tuning) for group in expanded(settings)), strict=True)
+        setups, replicates, memory = zip(
+            *(_cost(group, settings.tuning) for group in expanded(settings)), strict=True
+        )
         return Cost(sum(setups), sum(replicates), max(memory))
 
     def records(self, settings: Any, run: Run) -> pd.DataFrame:
@@ -299,17 +385,32 @@ class TournamentTraining(TournamentExperiment):
             found = trained(group, data, fits, run.replicates, run.streams)
             for seed, (parameters, parts, gradients) in zip(run.replicates, found, strict=True):
                 with np.errstate(over="ignore", invalid="ignore"):
-                    losses = model.loss(parameters, data.x[parts.validation], data.y[parts.validation])
+                    losses = model.loss(
+                        parameters, data.x[parts.validation], data.y[parts.validation]
+                    )
                     best = [chosen(own, settings.tuning) for own in losses.reshape(len(proved), -1)]
                     kept = parameters[[i * len(tried) + one for i, (one, _) in enumerate(best)]]
-                    loss, accuracy = (measure(kept, data.x[parts.test], data.y[parts.test])
-                                      for measure in (model.loss, model.accuracy))  # fmt: skip
+                    loss, accuracy = (
+                        measure(kept, data.x[parts.test], data.y[parts.test])
+                        for measure in (model.loss, model.accuracy)
+                    )
                 rows += [
-                    {"replicate": seed, **group.fields(cell), "data_label": data.label, **choice._asdict(),
-                     "noise_multiplier": one.noise_multiplier, "necessary": one.necessary, "test_loss": loss[i],
-                     "accuracy": accuracy[i], "gradients": gradients, "gradients_expected": expected}
-                    for i, (cell, one, (_, choice)) in enumerate(zip(group.cells, proved, best, strict=True))
-                ]  # fmt: skip
+                    {
+                        "replicate": seed,
+                        **group.fields(cell),
+                        "data_label": data.label,
+                        **choice._asdict(),
+                        "noise_multiplier": one.noise_multiplier,
+                        "necessary": one.necessary,
+                        "test_loss": loss[i],
+                        "accuracy": accuracy[i],
+                        "gradients": gradients,
+                        "gradients_expected": expected,
+                    }
+                    for i, (cell, one, (_, choice)) in enumerate(
+                        zip(group.cells, proved, best, strict=True)
+                    )
+                ]
         return self.frame(rows)
 
 
@@ -321,22 +422,37 @@ def _proved(group: Group, cell: Cell, recorded: Mapping[Cell, Needed]) -> Needed
 
 
 def _recorded(run: Run) -> dict[Cell, Needed]:
-    """Return what the records of `tournament_targets` say of each cell, nothing if the run has none."""
-    rows = run.records["tournament_targets"].to_dict("records") if "tournament_targets" in run.records else []
+    """Return what the records of `tournament_targets` say of each cell, nothing if the run has
+    none."""
+    rows = (
+        run.records["tournament_targets"].to_dict("records")
+        if "tournament_targets" in run.records
+        else []
+    )
     return {
-        Cell(**{name: row[name] for name in CELL if name != "steps"}): Needed(*(row[name] for name in Needed._fields))
+        Cell(**{name: row[name] for name in CELL if name != "steps"}): Needed(
+            *(row[name] for name in Needed._fields)
+        )
         for row in rows
     }
 
 
 def _cost(group: Group, tuning: Tuning) -> tuple[float, float, float]:
-    """Return seconds once, seconds a replicate, and MiB, as measured on one core; linear in steps x m."""
+    """Return seconds once, seconds a replicate, and MiB, as measured on one core; linear in steps x
+    m."""
     task, steps = group.task, group.steps
     d, p, cells = task.model.d, task.n_parameters, len(group.cells)
-    runs, total = cells * len(tuning.clips) * len(tuning.moves), task.n + task.n_validation + task.n_test
+    runs, total = (
+        cells * len(tuning.clips) * len(tuning.moves),
+        task.n + task.n_validation + task.n_test,
+    )
     each = 4e-8 + 4e-10 * p  # of a gradient; batches are shared
     step = 2e-5 + 5e-9 * runs * p + group.m * (3e-8 + 3e-9 * d + runs * each)
-    replicate = steps * step + 5e-8 * total + (task.n_validation * runs + task.n_test * cells) * each
-    calibrations = sum(noise.seconds(accounted(cell)) for cell in group.cells if group.sampler != NONPRIVATE)
+    replicate = (
+        steps * step + 5e-8 * total + (task.n_validation * runs + task.n_test * cells) * each
+    )
+    calibrations = sum(
+        noise.seconds(accounted(cell)) for cell in group.cells if group.sampler != NONPRIVATE
+    )
     drawn = min(20 * steps * group.m, DRAWS_AT_ONCE)
     return 3e-6 * total + calibrations, replicate, 200 + (6 * d * total + 24 * drawn) / 2**20
