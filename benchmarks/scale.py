@@ -50,8 +50,8 @@ SUMMARISING = MEASURED.format(
     "from dpsub.reproduce import summary",
     work="top = Path(sys.argv[1])\n"
     "summary.write(sorted(top.glob('records/*/*/*.parquet')), list(DistinctDraws.keys), "
-    "['gradients', 'distinct_mean',"
-    " 'distinct_sd'], top / 'summary.parquet', top / 'differences.parquet')",
+    "['gradients', 'distinct_mean', 'distinct_sd'], top / 'summary.parquet', top / "
+    "'differences.parquet')",
 )
 
 
@@ -150,8 +150,7 @@ def efficiency(board: Board, folder: Path, *, seconds: float) -> None:
         jobs = in_jobs(path.parent)
         print(
             f"  {cells} cells in {len(jobs)} jobs on {cores} core(s): {cells / taken[cores]:.2f} "
-            "cells a second, "
-            f"{sum(jobs):.1f} s computed in {taken[cores]:.1f} s",
+            f"cells a second, {sum(jobs):.1f} s computed in {taken[cores]:.1f} s",
             flush=True,
         )
     board.line(

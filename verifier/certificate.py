@@ -119,9 +119,8 @@ def prove_upper(data: dict, question: Question) -> str:
         delta, note = composed(question, parts, direction, upper=True)
         if not delta <= question.delta:
             raise Refuted(
-                f"{direction}: at epsilon {shown(question.epsilon)} the composed profile "
-                f"is {shown(delta)}, "
-                f"above {shown(question.delta)}"
+                f"{direction}: at epsilon {shown(question.epsilon)} the composed profile is "
+                f"{shown(delta)}, above {shown(question.delta)}"
             )
         notes.append(f"{direction}: {note}" if upper["backward"] else note)
     release = question.releases[0]

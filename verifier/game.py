@@ -438,8 +438,7 @@ def prove_game(question, game: dict) -> str:
     if not delta <= question.delta:
         raise Refuted(
             f"game: at epsilon {float(question.epsilon):.10g} its value is "
-            f"{float(delta.upper()):.10g}, "
-            f"above {float(question.delta):.10g}"
+            f"{float(delta.upper()):.10g}, above {float(question.delta):.10g}"
         )
     shown = f"{float(worst):.10g}" if worst > 0 else "0"
     return (

@@ -156,8 +156,7 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
 def test_a_broken_link_is_found() -> None:
     text = (
         "[a](notation.md) [b](nowhere.md) ![c](pictures/none.png) [d](#notation) [e](#none) "
-        "[f](https://x.org/y) "
-        "[g](api/dpsub.rst) [h](../results/comparison.csv)"
+        "[f](https://x.org/y) [g](api/dpsub.rst) [h](../results/comparison.csv)"
     )
     assert broken_links(DOCS / "notation.md", text) == [
         "nowhere.md",

@@ -43,8 +43,8 @@ FAULTS: list[tuple[str, Any, str]] = [
     (
         "experiments.noise_calibration.tables.table5",
         {},
-        "unknown configuration key "
-        "'experiments.noise_calibration.tables.table5'; did you mean 'table8'?",
+        "unknown configuration key 'experiments.noise_calibration.tables.table5'; did you mean "
+        "'table8'?",
     ),
     ("papers", ["musst"], "unknown paper 'musst' in papers[0]; did you mean 'must'?"),
     ("shared.musst", {}, "unknown configuration key 'shared.musst'; did you mean 'must'?"),
@@ -199,9 +199,8 @@ FAULTS: list[tuple[str, Any, str]] = [
     (
         "experiments.linear_regression.parts",
         201,
-        "experiments.linear_regression.parts must be at "
-        "most the number of "
-        "replicates = 200, got parts = 201",
+        "experiments.linear_regression.parts must be at most the number of replicates = 200, got "
+        "parts = 201",
     ),
     ("experiments.linear_regression.b", 5000, "experiments.linear_regression: b must be "),
     ("experiments.linear_regression.m", 5000, "experiments.linear_regression: "),

@@ -68,10 +68,8 @@ def test_key_is_hashed_as_documented() -> None:
 def test_other_processes_agree() -> None:
     """Strings hash differently in every process; keys must not."""
     code = (
-        "from dpsub.streams import stream; "
-        "rng = stream(1, experiment='table', cell={'scheme': 'wr', 'b': 10}, role='sample', "
-        "replicate=3); "
-        "print(rng.integers(2**63))"
+        "from dpsub.streams import stream; rng = stream(1, experiment='table', cell={'scheme': "
+        "'wr', 'b': 10}, role='sample', replicate=3); print(rng.integers(2**63))"
     )
     for seed in ("0", "1"):
         done = subprocess.run(

@@ -78,18 +78,15 @@ CONDITIONS = (
 """Under which every guarantee for Gaussian noise holds."""
 LAPLACE_CONDITIONS = (
     "the query is scalar: each record enters by a number in [-C, C] that depends on that record "
-    "and on past releases "
-    "only",
+    "and on past releases only",
     "the release is the sum over the sample plus Laplace noise of scale s C, or that divided by a "
-    "number fixed in "
-    "advance",
+    "number fixed in advance",
     *_GENERAL,
 )
 """Under which every guarantee for Laplace noise holds."""
 WIDTH_MISSED = (
     "numerical limits stopped the refinement before the width that was asked for: both ends hold, "
-    "but at least one is "
-    "looser"
+    "but at least one is looser"
 )
 """Added to the conditions where `Account.width_met` is false."""
 TIGHT_SECONDS = 30.0
@@ -157,9 +154,8 @@ class Account:
         if self._origin is None:
             raise ArgumentError(
                 "a certificate is of one proved answer, got several values, variant = paper or a "
-                "copy; ask for one "
-                "epsilon or delta, variant rigorous, and for the certificate where the answer was "
-                "computed"
+                "copy; ask for one epsilon or delta, variant rigorous, and for the certificate "
+                "where the answer was computed"
             )
         return certificate_of(self, *self._origin)
 
@@ -235,8 +231,7 @@ class Release:
         if facts[-1].kind == "poisson" and self.denominator == "realised":
             raise UnsupportedError(
                 "no bound covers a Poisson sample divided by its realised size, whose noise then "
-                "tells "
-                "how many records were drawn; divide by a fixed number"
+                "tells how many records were drawn; divide by a fixed number"
             )
         if self.n is None and [fact.kind for fact in facts] != ["poisson"]:
             raise UnsupportedError(
@@ -510,8 +505,8 @@ class Proof:
         if not self.tightens or cells is None:
             raise UnsupportedError(
                 "a tight bound is known under substitute, for samples without replacement and, "
-                "with Gaussian noise, "
-                "with it, and with it after a stage of 2 or more without; leave tight out"
+                "with Gaussian noise, with it, and with it after a stage of 2 or more without; "
+                "leave tight out"
             )
         lower, upper = float(found.lower), float(found.upper)
         if not 0 < upper < np.inf:
@@ -577,8 +572,8 @@ def crossed(lower: float, upper: float) -> NumericalError:
     more."""
     return NumericalError(
         f"bounds must not cross, got lower {lower!r} and upper {upper!r}: one of them is wrong; "
-        "report the arguments, "
-        "and ask with a slightly smaller noise_multiplier, whose upper end holds for this one too"
+        "report the arguments, and ask with a slightly smaller noise_multiplier, whose upper end "
+        "holds for this one too"
     )
 
 
@@ -777,8 +772,8 @@ def _zeroed_case(s: float, chain: SlotChain) -> _Case:
     if chain.kinds != ("without",):
         raise UnsupportedError(
             "under zero_out bounds are proved for Poisson sampling and for one stage without "
-            "replacement, not for "
-            "records that can occur several times; use substitute, which covers it"
+            "replacement, not for records that can occur several times; use substitute, which "
+            "covers it"
         )
     missed, rate = chain.stages[0].count_law(chain.n, 1).tolist()
     if missed == 0:

@@ -197,8 +197,7 @@ def check_size(size: int) -> None:
         better = 2 * int(fft.next_fast_len(size // 2, real=True))
         raise ArgumentError(
             f"the bracket needs a grid_size without prime factors above {_LARGEST_RADIX}, got "
-            f"grid_size = {size}; "
-            f"take {better}"
+            f"grid_size = {size}; take {better}"
         )
 
 

@@ -592,8 +592,7 @@ def allocation_case(t: int, k: int, relation: Relation, scale: float) -> Allocat
     if k == t and scale / math.sqrt(t) < MIN_SCALE:
         raise UnsupportedError(
             f"{t} steps with noise multiplier {scale:g} are to a record in all of them one step "
-            "with "
-            f"{scale / math.sqrt(t):.3g}, below {MIN_SCALE:g}; take fewer steps or more noise"
+            f"with {scale / math.sqrt(t):.3g}, below {MIN_SCALE:g}; take fewer steps or more noise"
         )
     if relation is Relation.SUBSTITUTE:
         return _replaced_case(t, k, scale)

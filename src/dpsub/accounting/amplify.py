@@ -122,8 +122,8 @@ def covered(release: Release) -> tuple[Relation, bool]:
     if kinds == ("with", "with") and chain.stages[0].size > chain.n:
         raise UnsupportedError(
             f"the theorem is proved for a first stage of at most n = {chain.n} draws with "
-            "replacement, "
-            f"got b = {chain.stages[0].size}; dpsub account bounds this sampler in another way"
+            f"replacement, got b = {chain.stages[0].size}; dpsub account bounds this sampler in "
+            "another way"
         )
     if kinds in (("without",), ("with",), ("without", "with"), ("with", "with")):
         return Relation.SUBSTITUTE, kinds == ("without",)

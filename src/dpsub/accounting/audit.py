@@ -363,9 +363,8 @@ def audit(
     if size * whole > _MOST_INDICES or draws * release.steps * size > _MOST_WORK:
         raise ArgumentError(
             f"an audit plays at most {_MOST_INDICES:.0e} indices in a sample and {_MOST_WORK:.0e} "
-            f"in all, got {draws} "
-            f"draws of {release.steps} samples of {size:g}; take fewer draws or steps, or audit a "
-            "smaller case"
+            f"in all, got {draws} draws of {release.steps} samples of {size:g}; take fewer draws "
+            "or steps, or audit a smaller case"
         )
     order = (1, 0) if swapped else (0, 1)
     first, second = (

@@ -15,9 +15,8 @@ from dpsub.sampling.base import Sampler
 
 UNITS = (
     "noise multipliers of events are read as dp-accounting documents them, noise scale over the "
-    "norm bound C of one "
-    "record; where a record is replaced the sum moves by 2 C: double what was meant as noise over "
-    "2 C"
+    "norm bound C of one record; where a record is replaced the sum moves by 2 C: double what was "
+    "meant as noise over 2 C"
 )
 _NOISE = {f"{name.capitalize()}DpEvent": name for name in MECHANISMS}
 _DEEPEST = 100
@@ -120,8 +119,7 @@ def _releases(event: object, times: int, depth: int) -> Iterator[Release]:
     else:
         raise UnsupportedError(
             f"events of class {name} have no meaning here, only those of Gaussian and Laplace "
-            "noise, of samples drawn "
-            "for one of them, and of their composition"
+            "noise, of samples drawn for one of them, and of their composition"
         )
 
 
@@ -131,8 +129,7 @@ def _sampled(name: str, sampler: Sampler, n: int | None, event: object, times: i
     if inner not in _NOISE:
         raise UnsupportedError(
             f"{name} of {inner} has no meaning here: what is released from one sample must be one "
-            "GaussianDpEvent or "
-            "LaplaceDpEvent, as several releases from one sample are not fresh"
+            "GaussianDpEvent or LaplaceDpEvent, as several releases from one sample are not fresh"
         )
     if "noise_multiplier" not in fields:
         raise ArgumentError(

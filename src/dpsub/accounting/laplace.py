@@ -312,8 +312,7 @@ def laplace_case(chain: SlotChain, relation: Relation, scale: float) -> LaplaceC
         if relation is Relation.ZERO_OUT:
             raise UnsupportedError(
                 "no bound is proved for Laplace noise on samples without replacement under "
-                "zero_out; use substitute, "
-                "which covers it"
+                "zero_out; use substitute, which covers it"
             )
         missed, q = chain.stages[0].count_law(chain.n, 1).tolist()
         pair, forward = (
@@ -371,6 +370,5 @@ def laplace_case(chain: SlotChain, relation: Relation, scale: float) -> LaplaceC
         )
     raise UnsupportedError(
         "with Laplace noise only sampling without replacement and Poisson sampling are proved, "
-        "where a record enters "
-        "at most once; use mechanism gaussian"
+        "where a record enters at most once; use mechanism gaussian"
     )

@@ -287,8 +287,8 @@ class Ledger:
 
 _SAME = (
     "every release needs a fresh sample, got {sample!r}, which release {place} names, too; enter "
-    "both queries, if they "
-    "are asked before either is answered, as one release{joint}, or draw anew"
+    "both queries, if they are asked before either is answered, as one release{joint}, or draw "
+    "anew"
 )
 
 

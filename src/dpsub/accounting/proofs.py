@@ -94,8 +94,7 @@ class SlotChain:
             if stage.kind == "poisson" and position < len(self.stages) - 1:
                 raise UnsupportedError(
                     "a Poisson stage leaves a random number of slots and can only be the last "
-                    "stage, "
-                    f"got it as stage {position + 1} of {len(self.stages)}"
+                    f"stage, got it as stage {position + 1} of {len(self.stages)}"
                 )
             if stage.kind == "without":
                 checks.integer(
@@ -111,8 +110,7 @@ class SlotChain:
             if stage.kind == "with" and stage.size > MOST_SLOTS:
                 raise UnsupportedError(
                     f"probabilities of counts are certified up to {MOST_SLOTS} slots drawn with "
-                    "replacement, "
-                    f"got {stage.size}; take fewer"
+                    f"replacement, got {stage.size}; take fewer"
                 )
             slots = stage.size
         object.__setattr__(self, "stages", tuple(normal))
@@ -417,8 +415,8 @@ class ChainProfile:
         ):
             raise UnsupportedError(
                 f"a chain of {len(self.chain.stages)} stages whose counts have more than "
-                f"{MOST_TERMS} likely "
-                "combinations takes minutes a bound; take fewer stages or smaller ones"
+                f"{MOST_TERMS} likely combinations takes minutes a bound; take fewer stages or "
+                "smaller ones"
             )
 
     def _work(

@@ -497,8 +497,8 @@ def _reasons(
         )
         reasons.append(
             f"A shuffled loader is proved with {proved(shuffle)}, as if nothing were random, and "
-            f"{attacked}: the noise "
-            f"of poisson, {proved(poisson)}, is {'refuted' if failing else 'not proved'} for it."
+            f"{attacked}: the noise of poisson, {proved(poisson)}, is "
+            f"{'refuted' if failing else 'not proved'} for it."
         )
     if late := [name for name, reason in left_out.items() if reason == _LATE]:
         reasons.append(

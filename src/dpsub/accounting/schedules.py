@@ -32,18 +32,17 @@ _PLANS: dict[type, str] = {
     Deterministic: "the step of an epoch that a record is in does not depend on the other records; "
     "it may be known",
     CyclicPoisson: "the group of a record does not depend on the other records, and may be known; "
-    "samples from a group "
-    "are fresh, independent and secret at every step",
+    "samples from a "
+    "group are fresh, independent and secret at every step",
     TruncatedPoisson: "samples are fresh, independent and secret at every step; of one above "
-    "max_batch all subsets of "
-    "that size are alike",
+    "max_batch all subsets "
+    "of that size are alike",
 }
 
 
 _PLACES = (
     "the number of steps of an epoch, and who else is in each, is the same in both data sets: the "
-    "record more is the "
-    "last one, or its place stays empty where it is missing"
+    "record more is the last one, or its place stays empty where it is missing"
 )
 """Added where a record's step follows from its place and data sets differ in their number of
 records."""
@@ -73,8 +72,7 @@ def schedule_case(release: Release, relation: Relation) -> PlannedCase:
     if release.mechanism != "gaussian":
         raise UnsupportedError(
             f"no bound is proved for {release.mechanism} noise on {release.sampler.name}, whose "
-            "steps are not "
-            "independent for a record; use gaussian"
+            "steps are not independent for a record; use gaussian"
         )
     sampler, s = release.sampler, release.noise_multiplier
     if isinstance(sampler, RandomAllocation):
@@ -87,8 +85,7 @@ def schedule_case(release: Release, relation: Relation) -> PlannedCase:
         )
     raise UnsupportedError(
         f"only chains of stages and schedules can be accounted for, got {type(sampler).__name__}; "
-        "describe it as "
-        "Multistage"
+        "describe it as Multistage"
     )
 
 
@@ -120,9 +117,8 @@ def check_places(release: Release, relation: Relation) -> None:
     if sampler.steps_per_epoch(n) != sampler.steps_per_epoch(n + 1):
         raise UnsupportedError(
             f"under add_remove an epoch of {sampler.name} must have as many steps with a record "
-            "more, but where m "
-            "divides n it has one more; use zero_out, under which the record's place stays, or "
-            "another m"
+            "more, but where m divides n it has one more; use zero_out, under which the record's "
+            "place stays, or another m"
         )
 
 
@@ -134,6 +130,6 @@ def check_denominator(release: Release, relation: Relation) -> None:
     if release.denominator == "realised" and not public:
         raise UnsupportedError(
             f"no bound covers a step of {release.sampler.name} divided by its realised size under "
-            f"{relation}, whose "
-            "noise then tells how many records were drawn; divide by a fixed number"
+            f"{relation}, whose noise then tells how many records were drawn; divide by a fixed "
+            "number"
         )

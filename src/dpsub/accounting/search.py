@@ -29,8 +29,7 @@ _STEPS_AWAY = 6
 _NEAREST, _NEAR = 0.01, 0.03
 TIGHT_MISSED = (
     "the time limit, or a numerical one, came before noise closer to what an attack refutes was "
-    "proved: this noise is "
-    "proved all the same"
+    "proved: this noise is proved all the same"
 )
 """Added to the conditions where the noise of a tight calibration is more than 3 % above one that is
 refuted."""
@@ -501,8 +500,7 @@ def safe_root(
         if over is not None and over[0] == safest:
             raise UnsupportedError(
                 f"{name} of {safest:g} {'already' if rising else 'still'} has a bound of "
-                f"{value:.4g} above the target "
-                f"{target:g}; {'add noise' if rising else 'raise it'}"
+                f"{value:.4g} above the target {target:g}; {'add noise' if rising else 'raise it'}"
             )
         if safe is not None:
             end = over[0] if over is not None else last

@@ -81,9 +81,8 @@ def shuffle_case(n: int, m: int, relation: Relation, s: float) -> tuple[Event, s
     """
     if relation is Relation.ADD_REMOVE:
         raise UnsupportedError(
-            "no bound is proved for shuffled batches under add_remove, where a record more changes "
-            "the size of a "
-            "batch; use substitute or zero_out"
+            "no bound is proved for shuffled batches under add_remove, where a record more "
+            "changes the size of a batch; use substitute or zero_out"
         )
     steps, substituted = -(-n // m), relation is Relation.SUBSTITUTE
     proved = PairEvent(WorPair(1.0, s) if substituted else PoissonPair(1.0, s))

@@ -43,9 +43,8 @@ class DeclaredProfile:
         kept = frozenset(Relation(name) for name in self.relations)
         if not kept:
             raise ArgumentError(
-                "a base profile must hold for a relation between samples, got "
-                "none; declare add_remove "
-                "or substitute"
+                "a base profile must hold for a relation between samples, got none; declare "
+                "add_remove or substitute"
             )
         object.__setattr__(self, "relations", kept)
 
@@ -261,14 +260,16 @@ BOUNDS: dict[tuple[str, Relation, Relation], tuple[str, Formula]] = {
     ("wr", R, R): (f"Theorem 11 {_PAIRS}", _in_pairs),
 }
 NONE = {
-    ("poisson", S, R): "a mechanism that is private under substitution may release the size of its "
-    "sample, and the "
+    (
+        "poisson",
+        S,
+        R,
+    ): "a mechanism that is private under substitution may release the size of its sample, and the "
     "size of a Poisson sample tells when a record is added; use a base profile for add_remove",
 } | dict.fromkeys(
     [("wor", S, R), ("wor", R, R)],
     "the inclusion probability m/n needs the size n of the data set, which adding a record "
-    "changes; take the target "
-    "substitute",
+    "changes; take the target substitute",
 )
 SAMPLERS = ("poisson", "wor", "wr")
 
@@ -353,8 +354,7 @@ def translate(
         ""
         if share is None
         else (
-            f"the inclusion probability of {drawn} draws with "
-            f"replacement from {total} is "
+            f"the inclusion probability of {drawn} draws with replacement from {total} is "
             f"{eta:.6g}, not the rate {share:g}; the former is used"
         )
     )

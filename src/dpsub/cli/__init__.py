@@ -239,9 +239,8 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
 
     def stop(*_: object) -> None:
         raise NumericalError(
-            f"no answer within --time-limit {seconds:g} s; raise it, or ask for "
-            "fewer steps, records "
-            "or draws"
+            f"no answer within --time-limit {seconds:g} s; raise it, or ask for fewer steps, "
+            "records or draws"
         )
 
     before = signal.signal(signal.SIGALRM, stop)

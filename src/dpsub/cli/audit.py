@@ -134,8 +134,7 @@ def _shown(found: Audit, epsilon: float) -> list[Line]:
     first, second = shown.test_hits
     test = (
         f"delta >= {down(shown.test_lower)}, whatever the densities: the loss exceeds "
-        f"{near(epsilon)} in {first} "
-        f"runs on the first data set and in {second} on the second"
+        f"{near(epsilon)} in {first} runs on the first data set and in {second} on the second"
     )
     verdict = "consistent: the interval meets the attack's value and stays below the proved bound"
     if not found.consistent:

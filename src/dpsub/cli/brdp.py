@@ -172,9 +172,8 @@ def _lines(found: RecyclingAdvice) -> list[Line]:
         law = found.paper.law
         paper = (
             f"scale {near(law.kernel.scale)}, rate {near(law.rate)}, acceptance "
-            f"{near(found.paper.acceptance)}: "
-            f"its formula promises delta {near(found.paper.delta)}, the exact one is "
-            f"{up(found.paper_delta)}"
+            f"{near(found.paper.acceptance)}: its formula promises delta "
+            f"{near(found.paper.delta)}, the exact one is {up(found.paper_delta)}"
         )
     rows: list[Line] = [
         (

@@ -132,8 +132,7 @@ def _of_event(arguments: Namespace, claim: dict[str, Any]) -> tuple[Check, str]:
     }
     parts = [
         f"{plural(one.steps, 'release')} from {described(one.sampler, one.n)}, {one.mechanism} "
-        "noise multiplier "
-        f"{near(one.noise_multiplier)}"
+        f"noise multiplier {near(one.noise_multiplier)}"
         for one in ledger
     ]
     return dpsub.check(ledger, **question, **claim), "; ".join(parts)

@@ -57,8 +57,7 @@ def run(arguments: Namespace) -> Answer:
         (
             "memory",
             f"{totals['memory_mib_per_job']:.0f} MiB for the largest job, "
-            f"{totals['memory_mib']:.0f} MiB on "
-            f"{plural(totals['cores'], 'core')}",
+            f"{totals['memory_mib']:.0f} MiB on {plural(totals['cores'], 'core')}",
         ),
         ("results", totals["results_dir"]),
     ]

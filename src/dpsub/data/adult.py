@@ -136,9 +136,8 @@ def prepare(data_path: Path, test_path: Path) -> pd.DataFrame:
     table = unscaled(records[records["native_country"] == "United-States"])
     if (found := digest(table)) != DIGEST:
         raise DataError(
-            f"the records of {data_path} and {test_path} must have the SHA-256 sum "
-            f"{DIGEST}, got {found}; "
-            "a value or the order of the records differs: restore the original files"
+            f"the records of {data_path} and {test_path} must have the SHA-256 sum {DIGEST}, got "
+            f"{found}; a value or the order of the records differs: restore the original files"
         )
     return scaled(table)
 

@@ -33,9 +33,9 @@ def prepare(data_path: Path, test_path: Path) -> pd.DataFrame:
     found = (len(records), int(records["capital_gain"].sum()))
     if found != (N_RECORDS, TOTAL_GAIN):
         raise DataError(
-            f"adult.data and adult.test must hold {N_RECORDS} complete records with a capital gain "
-            f"of {TOTAL_GAIN} in "
-            f"all, got {found[0]} with {found[1]}; restore the original files"
+            f"adult.data and adult.test must hold {N_RECORDS} complete records with a capital "
+            f"gain of {TOTAL_GAIN} in all, got {found[0]} with {found[1]}; restore the original "
+            "files"
         )
     return pd.DataFrame({VALUE: records["capital_gain"].to_numpy(dtype=float) / UNIT})
 

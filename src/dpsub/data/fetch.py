@@ -126,9 +126,9 @@ def verify(path: Path, source: Source) -> str:
     if source.sha256 and found != source.sha256:
         size = path.stat().st_size
         raise DataError(
-            f"{path} must have the SHA-256 sum {source.sha256} ({source.bytes} bytes), got {found} "
-            f"({size} bytes); "
-            f"replace it by the original{f' from {source.urls[0]}' if source.urls else ''}"
+            f"{path} must have the SHA-256 sum {source.sha256} ({source.bytes} bytes), got "
+            f"{found} ({size} bytes); replace it by the "
+            f"original{f' from {source.urls[0]}' if source.urls else ''}"
         )
     return found
 
@@ -192,10 +192,9 @@ def obtain(
         return found
     if fallback == "error":
         raise DataError(
-            f"the files of {dataset} must be there when the fallback is 'error', got {reason}; put "
-            f"them into {here}, "
-            f"name a folder that holds {dataset}/ in {ENVIRONMENT_VARIABLE}, or allow the fallback "
-            "'synthetic'"
+            f"the files of {dataset} must be there when the fallback is 'error', got {reason}; "
+            f"put them into {here}, name a folder that holds {dataset}/ in "
+            f"{ENVIRONMENT_VARIABLE}, or allow the fallback 'synthetic'"
         )
     return Obtained({}, "synthetic", reason=reason)
 
@@ -277,9 +276,8 @@ def bring(source: Source, folder: Path, *, limits: Limits, down: set[str]) -> No
     if wrong:
         raise DataError(
             f"{source.file} must have the SHA-256 sum {source.sha256} ({source.bytes} bytes), got "
-            f"{wrong}; "
-            f"put the original file into {folder}, or switch downloads off to work with the "
-            "stand-in"
+            f"{wrong}; put the original file into {folder}, or switch downloads off to work with "
+            "the stand-in"
         )
     raise UnavailableError("; ".join(reasons) or f"no address of {source.file} is known")
 

@@ -48,8 +48,7 @@ def prepare(path: Path) -> pd.DataFrame:
     if found != (N_CHECKINS, N_USERS):
         raise DataError(
             f"{path} must hold {N_CHECKINS} check-ins of {N_USERS} users, got {found[0]} of "
-            f"{found[1]}; "
-            "restore the original file"
+            f"{found[1]}; restore the original file"
         )
     times = events.groupby("user")["time"].agg(["min", "max"])
     return pd.DataFrame({VALUE: (times["max"] - times["min"]).dt.total_seconds() / SECONDS_A_DAY})

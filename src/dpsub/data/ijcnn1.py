@@ -50,8 +50,7 @@ def prepare(path: Path) -> pd.DataFrame:
     if found != (N_RECORDS, N_POSITIVE):
         raise DataError(
             f"{path} must hold {N_RECORDS} records, {N_POSITIVE} of them positive, got {found[0]} "
-            f"and {found[1]}; "
-            "restore the original file"
+            f"and {found[1]}; restore the original file"
         )
     return pd.DataFrame(features, columns=list(COLUMNS[:-1])).assign(
         **{TARGET: (labels > 0).astype("int64")}

@@ -30,8 +30,7 @@ def law_array(name: str, value: ArrayLike) -> np.ndarray:
     off = np.abs(totals - 1)
     if (off > 1e-9).any():
         raise ArgumentError(
-            f"{name} must sum to 1 within 1e-9 in every row, got "
-            f"{totals[off.argmax()]:.12g}; "
+            f"{name} must sum to 1 within 1e-9 in every row, got {totals[off.argmax()]:.12g}; "
             "normalise it"
         )
     return array
@@ -260,9 +259,8 @@ def moment_from_profiles(
     last = checks.real("end", end, above=0)
     if not rate > s:
         raise ArgumentError(
-            "the profiles must fall faster than exp(-s epsilon) beyond end for a "
-            "finite moment, got "
-            f"rate = {rate:g} and s = {s:g}; take a later end"
+            "the profiles must fall faster than exp(-s epsilon) beyond end for a finite moment, "
+            f"got rate = {rate:g} and s = {s:g}; take a later end"
         )
     tail = 0.0
     if math.isfinite(rate):
@@ -284,9 +282,8 @@ def moment_from_profiles(
         panels = math.ceil(panels * max(1.5, 1.1 * math.sqrt((high - low) / (width * low))))
         if panels > 2**20:
             raise NumericalError(
-                f"the moment must be known within a relative {width:g}, got "
-                f"{low:.10g} to {high:.10g};"
-                " take a larger width or a smaller order"
+                f"the moment must be known within a relative {width:g}, got {low:.10g} to "
+                f"{high:.10g}; take a larger width or a smaller order"
             )
 
 
@@ -367,8 +364,7 @@ def worst_mechanism(
         pairs.size and not (pairs.min() >= 0 and pairs.max() < one.size)
     ):
         raise ArgumentError(
-            "both laws and all neighbours must be about the same samples, got "
-            f"{one.size} and "
+            f"both laws and all neighbours must be about the same samples, got {one.size} and "
             f"{other.size} samples; give positions below that"
         )
     left, right = pairs.T

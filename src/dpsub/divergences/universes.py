@@ -176,8 +176,7 @@ class KernelProfile(Profile):
         self.distances = np.asarray(distances, dtype=float)
         if self.distances.shape != (len(self.kernel), len(self.kernel)):
             raise ArgumentError(
-                f"distances must be a square matrix over {len(self.kernel)} "
-                "samples, got shape "
+                f"distances must be a square matrix over {len(self.kernel)} samples, got shape "
                 f"{self.distances.shape}"
             )
         # samples with one law (sums that agree) are compared once
@@ -247,16 +246,13 @@ class MembershipLoss:
         """
         if not self.natural:
             raise UnsupportedError(
-                "the lower bound by membership needs a natural sampler, got one "
-                "that leaves out a "
+                "the lower bound by membership needs a natural sampler, got one that leaves out a "
                 "record for good or adds one; check its law"
             )
         if abs(self.inclusion - self.eta) > 1e-12:
             raise UnsupportedError(
-                "the lower bound by membership needs an inclusion probability "
-                "of eta = "
-                f"{self.eta:g}, got {self.inclusion:g}; the printed lemma omits "
-                "this and is false"
+                "the lower bound by membership needs an inclusion probability of eta = "
+                f"{self.eta:g}, got {self.inclusion:g}; the printed lemma omits this and is false"
             )
         return self.claimed
 

@@ -53,9 +53,8 @@ class NormPair:
         object.__setattr__(self, "shift", checks.real("shift", self.shift, above=0))
         if not 1e-300 <= self.shift <= 600:
             raise NumericalError(
-                "losses must be at most 600 nats (at least 1e-300), got "
-                f"{self.shift:g}; "
-                "raise the noise"
+                f"losses must be at most 600 nats (at least 1e-300), got {self.shift:g}; raise "
+                "the noise"
             )
 
     @cached_property
@@ -245,8 +244,7 @@ def _proved_between(
     among them."""
     if calibration.mode == "released":
         raise UnsupportedError(
-            "the noise of mode released has an exponential radius, for which no "
-            "loss is bounded; "
+            "the noise of mode released has an exponential radius, for which no loss is bounded; "
             "use stated or repaired"
         )
     rates = calibration.rates([low, high])

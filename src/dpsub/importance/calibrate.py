@@ -154,8 +154,7 @@ class LloydCalibration:
     def _lengths(self, norms: ArrayLike) -> np.ndarray:
         if not self.feasible:
             raise ArgumentError(
-                f"m must be at most {self.m_max:.6g} at epsilon = {self.target:g} "
-                "for the sampler "
+                f"m must be at most {self.m_max:.6g} at epsilon = {self.target:g} for the sampler "
                 f"{self.sampler}, got m = {self.m:g}; lower m or raise epsilon"
             )
         return _within(norms, self.facts)
@@ -166,9 +165,8 @@ def _within(norms: ArrayLike, facts: DataFacts) -> np.ndarray:
     z = nonnegative("norms", norms)
     if z.size and float(z.max()) > facts.radius * (1 + 1e-9):
         raise ArgumentError(
-            f"norms must be at most the radius {facts.radius:g}, got "
-            f"{float(z.max()):g}; leave out or "
-            "scale down such rows"
+            f"norms must be at most the radius {facts.radius:g}, got {float(z.max()):g}; leave "
+            "out or scale down such rows"
         )
     return np.asarray(np.minimum(z, facts.radius))
 

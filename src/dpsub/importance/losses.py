@@ -53,10 +53,8 @@ def inclusion(q: ArrayLike) -> np.ndarray:
     if chances.size and not (chances.min() >= _RAREST and chances.max() <= 1):
         raise ArgumentError(
             f"inclusion probabilities must be in (0, 1], got {chances.min():g} to "
-            f"{chances.max():g}; "
-            f"leave out records that are sampled never or below {_RAREST:g}, and "
-            "lower m where a "
-            "probability exceeds 1"
+            f"{chances.max():g}; leave out records that are sampled never or below {_RAREST:g}, "
+            "and lower m where a probability exceeds 1"
         )
     return chances
 

@@ -38,15 +38,13 @@ def optimal_weights(slopes: ArrayLike, target: float) -> np.ndarray:
     )
     if a.size and a.min() < _SMALLEST:
         raise ArgumentError(
-            f"slopes must be above 0 (at least {_SMALLEST:g}), got {a.min():g}; a "
-            "record without "
+            f"slopes must be above 0 (at least {_SMALLEST:g}), got {a.min():g}; a record without "
             "influence has no largest weight: cap it"
         )
     # rounding of a limit that the caller has computed is let pass
     if a.size and a.max() > goal * (1 + 1e-12):
         raise ArgumentError(
-            "the target must be at least the largest unsampled loss = "
-            f"{a.max():g}, got {goal:g}; "
+            f"the target must be at least the largest unsampled loss = {a.max():g}, got {goal:g}; "
             "raise the noise"
         )
     weights = np.empty(a.shape)

@@ -360,15 +360,13 @@ def train(
     steps = {len(block) for block in blocks}
     if not seeds or runs % seeds or len(steps) > 1:
         raise ArgumentError(
-            "runs must be a multiple of the seeds, whose blocks have one number "
-            f"of steps, got {runs} "
-            f"runs, {seeds} blocks and steps {sorted(steps)}"
+            "runs must be a multiple of the seeds, whose blocks have one number of steps, got "
+            f"{runs} runs, {seeds} blocks and steps {sorted(steps)}"
         )
     if x.shape != (len(y), model.d) or np.shape(initial)[-1:] != (p,):
         raise ArgumentError(
-            f"x must have the shape (N, {model.d}) for N values y, and initial {p} "
-            "parameters a run, "
-            f"got {x.shape}, {len(y)} and {np.shape(initial)}"
+            f"x must have the shape (N, {model.d}) for N values y, and initial {p} parameters a "
+            f"run, got {x.shape}, {len(y)} and {np.shape(initial)}"
         )
     divisor = checks.real("divisor", divisor, above=0)
     each = runs // seeds
@@ -385,9 +383,8 @@ def train(
     )
     if clips.min() <= 0 or multipliers.min() < 0 or (multipliers.any() and rngs is None):
         raise ArgumentError(
-            "clip must be above 0 and noise_multiplier at least 0, with a "
-            "generator of noise a seed, "
-            f"got {clips.min():g}, {multipliers.min():g} and rngs = {rngs}"
+            "clip must be above 0 and noise_multiplier at least 0, with a generator of noise a "
+            f"seed, got {clips.min():g}, {multipliers.min():g} and rngs = {rngs}"
         )
     if chances is not None and (
         np.shape(chances) != (len(y),) or not 0 < np.min(chances) <= np.max(chances) <= 1

@@ -90,9 +90,8 @@ class AdditiveNoiseProfile(Profile):
         closed form.
         """
         raise UnsupportedError(
-            f"the moments of {self.name} noise must be known in closed form, "
-            "got none; "
-            "take dpsub.divergences.moment_from_profiles"
+            f"the moments of {self.name} noise must be known in closed form, got none; take "
+            "dpsub.divergences.moment_from_profiles"
         )
 
     def group(self, occurrences: int) -> AdditiveNoiseProfile:

@@ -53,9 +53,8 @@ class RandomisedResponseProfile(Profile):
         )
         if not self.any_distance and (distance > 1).any():
             raise UnsupportedError(
-                "randomised response of one bit knows no data sets at a "
-                "distance above 1; "
-                "take the profile of membership for larger data sets"
+                "randomised response of one bit knows no data sets at a distance above 1; take "
+                "the profile of membership for larger data sets"
             )
         rare = 1 - self.likely
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):

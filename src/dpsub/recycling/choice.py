@@ -176,11 +176,9 @@ def largest_rate(
     if found is None:
         check_time()
         raise ArgumentError(
-            f"the budget must allow for the kernel, got delta = {target:g} at "
-            f"epsilon = {order:g} "
-            f"where the kernel alone has {has} and no rate has less than the "
-            "budget; take a larger "
-            "scale or budget"
+            f"the budget must allow for the kernel, got delta = {target:g} at epsilon = {order:g} "
+            f"where the kernel alone has {has} and no rate has less than the budget; take a "
+            "larger scale or budget"
         )
     return Choice(found, order, target, "exact" if times == 1 else "upper", times)
 

@@ -202,8 +202,8 @@ def account(
         lower, upper, width_met = ledger.answer(target)
     pair = (
         f"{law.kernel.name} noise of scale {law.kernel.scale:g}, redrawn with probability "
-        f"{law.rate:g} outside "
-        f"[{law.lower:g}, {law.upper:g}], against itself moved by {law.sensitivity:g}"
+        f"{law.rate:g} outside [{law.lower:g}, {law.upper:g}], against itself moved by "
+        f"{law.sensitivity:g}"
     )
     return Account(
         lower=min(lower, upper),

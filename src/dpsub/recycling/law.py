@@ -63,10 +63,8 @@ class Recycled:
             value, scale = getattr(self, name), self.kernel.scale
             if not 1e-150 <= abs(value) / scale <= 1e150:
                 raise ArgumentError(
-                    f"{name} must lie within 150 orders of magnitude of the "
-                    "kernel's scale = "
-                    f"{scale:g}, got {name} = {value:g}; take numbers that are "
-                    "closer"
+                    f"{name} must lie within 150 orders of magnitude of the kernel's scale = "
+                    f"{scale:g}, got {name} = {value:g}; take numbers that are closer"
                 )
 
     @classmethod

@@ -202,10 +202,8 @@ def algorithm2_composed(
     first, most = math.log(order / times) - 0.1, math.log(order)
     if excess(first) > 0:
         raise NumericalError(
-            "the paper's algorithms must stop at a rate below 1, got rate 1 for "
-            f"epsilon = {order:g} "
-            f"over {times} releases; their composition theorem has no epsilon "
-            "there"
+            "the paper's algorithms must stop at a rate below 1, got rate 1 for epsilon = "
+            f"{order:g} over {times} releases; their composition theorem has no epsilon there"
         )
     # releases that spend all of epsilon each exceed it together, and those with their T-th part do
     # not

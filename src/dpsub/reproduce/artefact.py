@@ -227,8 +227,8 @@ def printed_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame
         if keys != [key for key in artefact.keys if key in keys]:
             raise DataError(
                 f"the keys of {name} must be of {', '.join(artefact.keys) or 'none'}, in that "
-                "order, "
-                f"got {', '.join(keys)}; mend them, or declare them in {artefact.identifier}"
+                f"order, got {', '.join(keys)}; mend them, or declare them in "
+                f"{artefact.identifier}"
             )
         frame = found.reindex(columns=columns, fill_value="")
     known = set(frame[[*artefact.keys, "column"]].itertuples(index=False, name=None))
@@ -236,8 +236,7 @@ def printed_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame
         if place not in known:
             raise DataError(
                 f"what {artefact.identifier} declares must be printed, got no row "
-                f"{', '.join(place)} "
-                f"in {name}; add the row, or correct the declaration"
+                f"{', '.join(place)} in {name}; add the row, or correct the declaration"
             )
     return frame
 

@@ -211,9 +211,9 @@ def _head_fields() -> dict[str, Any]:
             Literal["enforce", "report"],
             Field(
                 "enforce",
-                description="enforce: a verdict at published settings that differs "
-                "from the "
-                "expected one stops the run; report: it is only shown.",
+                description="enforce: a verdict at published settings that differs from the "
+                "expected one "
+                "stops the run; report: it is only shown.",
             ),
         ),
         "papers": (
@@ -228,9 +228,9 @@ def _head_fields() -> dict[str, Any]:
             Literal["published", "smoke"],
             Field(
                 "published",
-                description="smoke: over the published settings stands what the "
-                "smoke.yaml of each "
-                "paper says, then `shared` and `experiments`.",
+                description="smoke: over the published settings stands what the smoke.yaml of each "
+                "paper "
+                "says, then `shared` and `experiments`.",
             ),
         ),
         "artefacts": (

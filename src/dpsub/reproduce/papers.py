@@ -76,8 +76,7 @@ def papers(package: str = PACKAGE) -> dict[str, Paper]:
         if twins := [other for other in found if other < name and found[other].key == paper.key]:
             raise PlanError(
                 f"two papers must not have one key, got {paper.key!r} in papers/{twins[0]} and "
-                f"papers/{name}; "
-                "rename one"
+                f"papers/{name}; rename one"
             )
     for name, paper in found.items():
         if paper.key != name:

@@ -144,16 +144,14 @@ class Plan:
         if self.config["seed"] != configuration.SEED:
             return (
                 f"the verdicts that are known are those of the seed {configuration.SEED}, got "
-                f"{self.config['seed']}: "
-                "verdicts are shown, not enforced; one on random draws may differ by chance."
+                f"{self.config['seed']}: verdicts are shown, not enforced; one on random draws "
+                "may differ by chance."
             )
         more = f" and {len(self.changed) - 3} more" if len(self.changed) > 3 else ""
         return (
             f"{rest} of {len(self.products)} tables, figures and lists of claims are not made at "
-            "published settings "
-            f"({', '.join(self.changed[:3])}{more}): their verdicts are shown, not enforced; "
-            "differs or fails may mean "
-            "no more than that."
+            f"published settings ({', '.join(self.changed[:3])}{more}): their verdicts are shown, "
+            "not enforced; differs or fails may mean no more than that."
         )
 
     @cached_property

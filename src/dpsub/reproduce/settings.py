@@ -383,8 +383,8 @@ _RULES = {
     "too_long": "{path} must have at most {max_length} value(s), got {count}",
     "repeated": "{path} must not repeat a value, got {shown}",
     "string_pattern_mismatch": "{path} must not hold braces, angle brackets or control characters, "
-    "got {shown}; "
-    "choose another name",
+    "got {shown}; choose "
+    "another name",
     "string_too_short": "{path} must not be empty",
     "value_error": "{path}: {error}",
 }

@@ -83,8 +83,7 @@ def write(
             if len(twice := rows[rows.duplicated([*by, "replicate"])]):
                 raise DataError(
                     "a replicate must have one result, got two that differ of cell "
-                    f"{twice['cell'].iloc[0]}; "
-                    "delete the files of one of them"
+                    f"{twice['cell'].iloc[0]}; delete the files of one of them"
                 )
             means.add(_summary(rows, by, measured))
             if "sampler" in keys:

@@ -365,9 +365,8 @@ class SweepPlan:
             facts = records.read_facts(path, schema=SCHEMA)
             if facts["seed"] != self.seed:
                 raise PlanError(
-                    f"a results folder must be of one seed, got seed = {self.seed} and {path} made "
-                    "with "
-                    f"{facts['seed']}; name another results_dir"
+                    f"a results folder must be of one seed, got seed = {self.seed} and {path} "
+                    f"made with {facts['seed']}; name another results_dir"
                 )
             for cell, first, stop in facts.pop("finished"):
                 self.finished.setdefault(cell, []).append(range(first, stop))
@@ -390,9 +389,8 @@ class SweepPlan:
         if BASE_MIB + cost.memory > self.memory_limit:
             raise PlanError(
                 f"a cell must fit into the memory of a job, memory_mib = {self.memory_limit:.0f}, "
-                "got one that needs "
-                f"{BASE_MIB + cost.memory:.0f}; make it smaller, or raise memory_mib if there is "
-                f"more (cell: {cell})"
+                f"got one that needs {BASE_MIB + cost.memory:.0f}; make it smaller, or raise "
+                f"memory_mib if there is more (cell: {cell})"
             )
         return cost
 

@@ -87,8 +87,7 @@ def shared(source: str, **more: Any) -> Column:
         if len(set(values)) > 1:
             raise DataError(
                 f"records of one row must share their {source}, got {min(values)} and "
-                f"{max(values)}; "
-                "add the key that tells them apart, or take a statistic"
+                f"{max(values)}; add the key that tells them apart, or take a statistic"
             )
         return Estimate(float(values[0]), math.nan, 0)
 
@@ -243,8 +242,7 @@ class Table(Artefact):
                         raise DataError(
                             f"each value of an artefact comes once, got {place!r}, {quantity!r} "
                             f"{len(here)} times; look for records of two runs in one folder, or "
-                            "add the "
-                            f"key of {self.identifier} that tells them apart"
+                            f"add the key of {self.identifier} that tells them apart"
                         )
                     note = part.note if column.note is None else column.note
                     text = note.format_map(first) if isinstance(note, str) else note(here)

@@ -401,11 +401,9 @@ def reconciled(papers: Tally, beyond: int) -> str:
     are compared."""
     return (
         f"{papers.judged} judged ({papers.confirmed} confirmed, {papers.as_done} only as done, "
-        f"{papers.failing} "
-        f"differ or fail, {papers.open} open) + {papers.shown} shown + {papers.settings} settings "
-        "+ "
-        f"{papers.not_compared} not compared + {beyond} answers of other accountants = "
-        f"{papers.every + beyond}"
+        f"{papers.failing} differ or fail, {papers.open} open) + {papers.shown} shown + "
+        f"{papers.settings} settings + {papers.not_compared} not compared + {beyond} answers of "
+        f"other accountants = {papers.every + beyond}"
     )
 
 
@@ -528,8 +526,7 @@ def accepted(found: pd.DataFrame, present: pd.DataFrame) -> pd.DataFrame:
     if lost:
         raise DataError(
             f"expected verdicts must come from a run on the real data, got {lost} numbers not "
-            "compared; "
-            "provide the data and run again"
+            "compared; provide the data and run again"
         )
     return found.loc[~excused, [*KEY, "verdict"]].astype(str)
 

@@ -21,8 +21,7 @@ def test_statements_are_counted() -> None:
         Tables({"claims": cells("claim column stated consistent verdict erratum", *rows)})
     ) == (
         "**Statements.** Of 3 statements that were put to a computation 2 fail as printed; 1 of "
-        "the 2 that have a "
-        "corrected form hold with it (BL3, BL5)."
+        "the 2 that have a corrected form hold with it (BL3, BL5)."
     )
 
 

@@ -20,8 +20,7 @@ def test_takeaways_leave_out_what_a_run_lacks() -> None:
     (only,) = TAKEAWAYS.sentences(Tables({"table9": means}))
     assert only == (
         "**Fewer gradients.** At the sizes of experiment 3, a subset drawn by MUST.WW has 225.0 "
-        "distinct records on "
-        "average, compared with 300 for WOR: 25 % fewer gradients to evaluate."
+        "distinct records on average, compared with 300 for WOR: 25 % fewer gradients to evaluate."
     )
 
 

@@ -568,8 +568,7 @@ class _Advisor:
         labels, sizes = self.table.frame.needed("strata"), self.table.frame.stratum_sizes.tolist()
         if (least := float(self.share) * min(sizes)) < 1:
             raise UnsupportedError(
-                "rate times the records of a stratum must be at least 1, got "
-                f"{least:g} in the "
+                f"rate times the records of a stratum must be at least 1, got {least:g} in the "
                 "smallest one; raise the rate or merge strata"
             )
         laws = [rounded_sizes(self.share, size, "randomised") for size in sizes]

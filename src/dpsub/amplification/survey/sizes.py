@@ -107,8 +107,7 @@ def rounding_checked(rate: object, epsilon: float, n: int) -> float:
     if exact * n < 1:
         raise UnsupportedError(
             f"the theorem needs rate * n of at least 1, got {float(exact * n):g} at n = {n}; use "
-            "the form that "
-            f"knows n, which gives {rounding_size_aware(rate, epsilon, n):.6g}"
+            f"the form that knows n, which gives {rounding_size_aware(rate, epsilon, n):.6g}"
         )
     return rounding_printed(rate, epsilon)
 

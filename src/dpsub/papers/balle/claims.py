@@ -79,9 +79,8 @@ def rate_near(frames: Frames) -> Finding:
     frame = pick(frames[PROFILES], check="wr_rate").set_index("reference")["computed"]
     share = (frame - frame.index).abs() / frame.index
     said = (
-        f"relative error {share.min():.3g} at gamma = {share.idxmin():g} to {share.max():.3g} "
-        "at gamma = "
-        f"{share.idxmax():g}"
+        f"relative error {share.min():.3g} at gamma = {share.idxmin():g} to {share.max():.3g} at "
+        f"gamma = {share.idxmax():g}"
     )
     return Finding(bool((share <= share.index / 2).all()), said)
 
@@ -125,8 +124,7 @@ def optimal(number: int) -> Ask:
         exceeded = loss(tried) > EXCEEDED
         note = (
             f"{proved.sum()} of {len(best)} bounds kept by all mechanisms, {above.sum()} exceeded "
-            "by one; "
-            f"{exceeded.sum()} of {len(tried)} exact losses above the bound"
+            f"by one; {exceeded.sum()} of {len(tried)} exact losses above the bound"
         )
         return claims.truth(proved, [*above, *exceeded], note)
 
@@ -285,8 +283,8 @@ class Claims(claims.Claims):
     name = "claims"
     caption = (
         "Statements of the paper, each computed from the records: 1 where it holds, 0 where it "
-        "fails, as stated and "
-        "with the corrections of the deviations; the note gives the numbers that decide."
+        "fails, as stated and with the corrections of the deviations; the note gives the numbers "
+        "that decide."
     )
     claims = (
         Claim("B001", "Theorem 1", agree(COUPLINGS, "events", 1e-10)),

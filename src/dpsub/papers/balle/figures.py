@@ -40,13 +40,10 @@ class Figure1(Artefact):
     kind = "figure"
     caption = (
         "Privacy profiles. (a) Three mechanisms with equal δ at ε = 0. (b) The Gaussian and (c) "
-        "the Laplace "
-        "mechanism on samples with (WR) and without (WOR) replacement. (d) The Laplace mechanism "
-        "under WR, with and "
-        "without the group effect. (e) The same with white-box and black-box groups. The shape of "
-        "the curves is "
-        "reproduced; their parameters are chosen here, since those of the printed figure stand "
-        "only in its images."
+        "the Laplace mechanism on samples with (WR) and without (WOR) replacement. (d) The "
+        "Laplace mechanism under WR, with and without the group effect. (e) The same with "
+        "white-box and black-box groups. The shape of the curves is reproduced; their parameters "
+        "are chosen here, since those of the printed figure stand only in its images."
     )
     experiments = (CURVES,)
     keys = ("panel", "property")
@@ -174,14 +171,10 @@ class NoiseEfficiency(Artefact):
     kind = "figure"
     caption = (
         "What Poisson sampling at rate γ costs at equal ε. (a) Efficiency γλ/ε with λ = log(1 + "
-        "(exp(ε) − 1)/γ): the "
-        "noise of a total of all records, divided by the noise of a total of the sample scaled by "
-        "1/γ. (b) Standard "
-        "deviation of the estimated total of n values spread over [0, 1], from noise, from "
-        "sampling, and in total; "
-        "the sampling error does not depend on ε. Both errors fall as γ rises: sampling never pays "
-        "for itself in "
-        "noise."
+        "(exp(ε) − 1)/γ): the noise of a total of all records, divided by the noise of a total of "
+        "the sample scaled by 1/γ. (b) Standard deviation of the estimated total of n values "
+        "spread over [0, 1], from noise, from sampling, and in total; the sampling error does not "
+        "depend on ε. Both errors fall as γ rises: sampling never pays for itself in noise."
     )
     experiments = ("balle_noise",)
     keys = ("epsilon",)

@@ -30,8 +30,7 @@ def bounds(tables: Tables) -> str:
         text += f"Some mechanism exceeds that of {_theorems(wrong)} as printed. "
     return text and (
         f"**The bounds.** {text}Each holds for one release under the relation stated for it; that "
-        "of Theorem 11 for "
-        "a fixed size n."
+        "of Theorem 11 for a fixed size n."
     )
 
 
@@ -83,10 +82,9 @@ def poisson_substitution(tables: Tables) -> str:
     times = "equals" if ours >= WHOLE else f"is at most {1 / ours:.3g} times"
     return (
         "**Poisson sampling, one record substituted.** The bound that compares samples of each "
-        "size (*Theorem 2 given "
-        f"the size*) {times} the largest loss on these designs, whereas that of Theorem 14 is up "
-        "to "
-        f"{1 / printed:.3g} times as large; `dpsub translate` uses the former."
+        f"size (*Theorem 2 given the size*) {times} the largest loss on these designs, whereas "
+        f"that of Theorem 14 is up to {1 / printed:.3g} times as large; `dpsub translate` uses "
+        "the former."
     )
 
 

@@ -439,12 +439,9 @@ class Claims(claims.Claims):
     name = "claims"
     caption = (
         "Statements and settings of Jiang et al., each computed from the records: yes (1) where a "
-        "statement holds in "
-        "every case that was tried, no (0) where it fails in some; the note gives the numbers that "
-        "decide. Stated: by"
-        " the paper's own accounting and parameters; consistent: with the sensitivity and the "
-        "acceptance that a "
-        "sampled release has; rigorous: by exact accounting. Clock times stand in a table of their "
-        "own."
+        "statement holds in every case that was tried, no (0) where it fails in some; the note "
+        "gives the numbers that decide. Stated: by the paper's own accounting and parameters; "
+        "consistent: with the sensitivity and the acceptance that a sampled release has; "
+        "rigorous: by exact accounting. Clock times stand in a table of their own."
     )
     claims = (*SETTINGS, *DATA, *STATEMENTS)

@@ -98,10 +98,8 @@ class Figure1(PaperFigure):
     name = "figure1"
     caption = (
         "Budget recycling. The kernel draws noise N for the answer y. The recycler tests the "
-        "noise, not the release, "
-        "against a public bound θ: noise within the bound passes, other noise passes with "
-        "probability 1 - q and is "
-        "otherwise drawn again."
+        "noise, not the release, against a public bound θ: noise within the bound passes, other "
+        "noise passes with probability 1 - q and is otherwise drawn again."
     )
 
     def draw(self, records: Records) -> Drawn:
@@ -152,12 +150,10 @@ class Figure2(PaperFigure):
     name = "figure2"
     caption = (
         "(a) Density of the recycled Gaussian noise and of the Gaussian mechanism with the same "
-        "stated budget. (b) "
-        "Histogram of draws from the literal loop (shaded) and the density in each bin (lines). "
-        "The panel gives, for "
-        "each, the probability of lying within the bound θ and the standard deviation, and the "
-        "exact δ of the recycled "
-        f"noise at the stated ε. {OURS}sensitivity 1."
+        "stated budget. (b) Histogram of draws from the literal loop (shaded) and the density in "
+        "each bin (lines). The panel gives, for each, the probability of lying within the bound θ "
+        "and the standard deviation, and the exact δ of the recycled noise at the stated ε. "
+        f"{OURS}sensitivity 1."
     )
     experiments = ("brdp_noise",)
 
@@ -246,12 +242,9 @@ class Figure3(PaperFigure):
     name = "figure3"
     caption = (
         "Top: recycling rate q against the ε that the Gaussian kernel spends, by Theorem 2, by "
-        "Algorithm 1, and the "
-        "largest that the exact privacy profile allows. Bottom: exact δ of the release over the "
-        "stated δ; the "
-        "guarantee fails where a curve enters the shaded region. Ratios below 1e-40 are cut. "
-        f"{OURS}the three values "
-        "of δ."
+        "Algorithm 1, and the largest that the exact privacy profile allows. Bottom: exact δ of "
+        "the release over the stated δ; the guarantee fails where a curve enters the shaded "
+        f"region. Ratios below 1e-40 are cut. {OURS}the three values of δ."
     )
     experiments = ("brdp_rates",)
 
@@ -278,14 +271,10 @@ class Figure4(PaperFigure):
     name = "figure4"
     caption = (
         "Top: probability that the noise lies within the bound 1 (acceptance), for sensitivity 1 "
-        "and 5: plain noise, "
-        "the paper's recyclers, the best recyclers by exact accounting, and the most that any "
-        "symmetric unimodal "
-        "noise can attain (a linear programme, certified from above). Bottom: exact δ of the "
-        "paper's recyclers over "
-        "the stated δ; the guarantee fails in the shaded region. Curves that coincide are nested. "
-        f"{OURS}δ and the "
-        "range of ε."
+        "and 5: plain noise, the paper's recyclers, the best recyclers by exact accounting, and "
+        "the most that any symmetric unimodal noise can attain (a linear programme, certified "
+        "from above). Bottom: exact δ of the paper's recyclers over the stated δ; the guarantee "
+        f"fails in the shaded region. Curves that coincide are nested. {OURS}δ and the range of ε."
     )
     experiments = ("brdp_acceptance",)
 
@@ -312,14 +301,11 @@ class Figure5(PaperFigure):
     name = "figure5"
     caption = (
         "ε at δ after T releases, over that of plain noise with the same kernel (exact): of "
-        "recycled noise by Theorem "
-        "3 and exactly, where each release alone has ε = 1, and of the recycler that spends on one "
-        "release all that "
-        "exact accounting allows. Below 1 recycling leaks less than plain noise. Bands reach from "
-        "the lower to the "
-        "upper end of exact accounting; most are narrower than the line. For Laplace noise "
-        "recycling gains nothing in "
-        f"one release, so that no best recycler is drawn. {OURS}δ and the range of T."
+        "recycled noise by Theorem 3 and exactly, where each release alone has ε = 1, and of the "
+        "recycler that spends on one release all that exact accounting allows. Below 1 recycling "
+        "leaks less than plain noise. Bands reach from the lower to the upper end of exact "
+        "accounting; most are narrower than the line. For Laplace noise recycling gains nothing "
+        f"in one release, so that no best recycler is drawn. {OURS}δ and the range of T."
     )
     experiments = ("brdp_composition",)
 
@@ -367,18 +353,13 @@ class Figure6(PaperFigure):
     name = "figure6"
     caption = (
         "Algorithm 4 for a sum, an average and a count: sampling rate, probability that the error "
-        "of sampling and "
-        "noise together lies within the bound, and exact δ over the stated one (the guarantee "
-        "fails in the shaded "
-        "region). Circles: as in the paper, calibrated to the sensitivity at p = 1 and maximising "
-        "Equation 13, with q "
-        "and 1 - q exchanged, as it must be. Diamonds: calibrated to the sensitivity D / p that "
-        "the statistic has, "
-        "and maximising the true acceptance; sampling then never pays. The paper's standard "
-        "deviation of the values, "
-        f"10, is more than values in a range of 1 can have. {OURS}D = 1 (sum, count) and 22 / |X| "
-        "(average), bounds 3 "
-        "and 0.3, |X|."
+        "of sampling and noise together lies within the bound, and exact δ over the stated one "
+        "(the guarantee fails in the shaded region). Circles: as in the paper, calibrated to the "
+        "sensitivity at p = 1 and maximising Equation 13, with q and 1 - q exchanged, as it must "
+        "be. Diamonds: calibrated to the sensitivity D / p that the statistic has, and maximising "
+        "the true acceptance; sampling then never pays. The paper's standard deviation of the "
+        f"values, 10, is more than values in a range of 1 can have. {OURS}D = 1 (sum, count) and "
+        "22 / |X| (average), bounds 3 and 0.3, |X|."
     )
     experiments = ("brdp_sampling",)
 
@@ -545,17 +526,13 @@ class Figure7(Answers):
     experiments = ("brdp_adult",)
     caption = (
         "Six methods on subsets of 1,000 Adult records (capital gain in 1000 dollars, clipped to "
-        "[0, 22] or [0, 12]; "
-        "count: gain above 0). Left: errors of 1,000 answers for each subset; boxes hold 50 %, "
-        "whiskers 95 %. The "
-        "axis is linear within the bound θ (dashed) and logarithmic beyond. Below: the share of "
-        "the answers within "
-        "the bound and the δ that the release really has at the stated ε. Right: acceptance "
-        "against ε, and the "
-        "largest exact δ along the curve where it exceeds the stated one. Where the acceptance of "
-        "a sampled method "
-        f"collapses, Equation 13 has sent its sampling rate to the lower end. {OURS}the attribute "
-        "and the range of ε."
+        "[0, 22] or [0, 12]; count: gain above 0). Left: errors of 1,000 answers for each subset; "
+        "boxes hold 50 %, whiskers 95 %. The axis is linear within the bound θ (dashed) and "
+        "logarithmic beyond. Below: the share of the answers within the bound and the δ that the "
+        "release really has at the stated ε. Right: acceptance against ε, and the largest exact δ "
+        "along the curve where it exceeds the stated one. Where the acceptance of a sampled "
+        f"method collapses, Equation 13 has sent its sampling rate to the lower end. {OURS}the "
+        "attribute and the range of ε."
     )
 
 
@@ -567,11 +544,9 @@ class Figure8(Answers):
     experiments = ("brdp_gowalla",)
     caption = (
         "As Figure 7, on check-ins of Gowalla (days from a user's first to last check-in, clipped "
-        "to [0, 22] or [0, "
-        "12]; count: more than 150 days). Where the full file cannot be obtained, the users of one "
-        "city stand in for "
-        f"it (seven subsets of 1,000), and the figure says so. {OURS}the attribute and the range "
-        "of ε."
+        "to [0, 22] or [0, 12]; count: more than 150 days). Where the full file cannot be "
+        "obtained, the users of one city stand in for it (seven subsets of 1,000), and the figure "
+        f"says so. {OURS}the attribute and the range of ε."
     )
 
 
@@ -588,14 +563,11 @@ class RecyclingMap(PaperFigure):
     name = "recycling_map"
     caption = (
         "Acceptance of the best recycled noise over that of the best plain noise (Gaussian or "
-        "Laplace) when all T "
-        "releases together satisfy (ε, δ = 1e-5), by proved accounting. Letters name the best: "
-        "Gaussian (G), Laplace "
-        "(L), recycled Gaussian (rG) or recycled Laplace (rL); where recycling gains less than 0.1 "
-        "%, the plain noise. "
-        "The last panel has, for one release, the most that any symmetric unimodal noise can "
-        "attain over the best of "
-        "these four."
+        "Laplace) when all T releases together satisfy (ε, δ = 1e-5), by proved accounting. "
+        "Letters name the best: Gaussian (G), Laplace (L), recycled Gaussian (rG) or recycled "
+        "Laplace (rL); where recycling gains less than 0.1 %, the plain noise. The last panel "
+        "has, for one release, the most that any symmetric unimodal noise can attain over the "
+        "best of these four."
     )
     experiments = ("brdp_map",)
 
@@ -663,10 +635,8 @@ class Frontier(PaperFigure):
     name = "frontier"
     caption = (
         "(a) Largest acceptance of each release when all T together satisfy (ε = 1, δ = 1e-5) and "
-        "the bound equals the "
-        "sensitivity; kernel and recycling rate are chosen for the composed budget by proved "
-        "accounting. (b) Recycled "
-        "over plain noise of the same kernel."
+        "the bound equals the sensitivity; kernel and recycling rate are chosen for the composed "
+        "budget by proved accounting. (b) Recycled over plain noise of the same kernel."
     )
     experiments = ("brdp_map",)
 
@@ -718,12 +688,9 @@ class RecycledAudit(PaperFigure):
     name = "audit"
     caption = (
         "δ of recycled noise with the parameters of Algorithm 1, estimated from draws of the "
-        "literal loop on two "
-        "neighbouring data sets, next to the exact δ and the δ that was asked for. Intervals are "
-        "Clopper-Pearson's; "
-        "each end is missed with probability at most 0.1 %. A lower end above the stated δ refutes "
-        "the guarantee by "
-        "experiment."
+        "literal loop on two neighbouring data sets, next to the exact δ and the δ that was asked "
+        "for. Intervals are Clopper-Pearson's; each end is missed with probability at most 0.1 %. "
+        "A lower end above the stated δ refutes the guarantee by experiment."
     )
     experiments = ("brdp_audit",)
 

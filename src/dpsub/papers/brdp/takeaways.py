@@ -16,8 +16,7 @@ def guarantees(tables: Tables) -> str:
     ratio = cells["rigorous"] / cells["stated"]
     kept = ratio[ratio <= 1 + 1e-9]
     text = (
-        "**Guarantees.** The paper's privacy theorem is not an upper bound: it is exceeded "
-        "for "
+        "**Guarantees.** The paper's privacy theorem is not an upper bound: it is exceeded for "
         f"{len(cells) - len(kept)} of the {len(cells)} budgets tried"
     )
     if len(kept) < len(cells):
@@ -27,9 +26,8 @@ def guarantees(tables: Tables) -> str:
         )
     if len(kept):
         text += (
-            f"; where it holds, the exact delta is down to {kept.min():.2g} of the promised "
-            "one, slack that exact "
-            "accounting recovers"
+            f"; where it holds, the exact delta is down to {kept.min():.2g} of the promised one, "
+            "slack that exact accounting recovers"
         )
     return (
         f"{text}. Every artefact with the paper's parameters shows the exact delta; `dpsub "
@@ -53,11 +51,9 @@ def composition(tables: Tables) -> str:
         return ""
     return (
         "**Many releases.** After all releases of Table I, recycled Gaussian noise has epsilon = "
-        f"{stated:.4g} by the "
-        f"paper's theorem and {exact:.4g} exactly, and plain Gaussian noise {plain:.4g}: "
-        "composition is no reason to "
-        "recycle, and parameters that are best for one release should not be used for many (Figure "
-        "5)."
+        f"{stated:.4g} by the paper's theorem and {exact:.4g} exactly, and plain Gaussian noise "
+        f"{plain:.4g}: composition is no reason to recycle, and parameters that are best for one "
+        "release should not be used for many (Figure 5)."
     )
 
 
@@ -71,8 +67,8 @@ def sampling(tables: Tables) -> str:
         return ""
     return (
         "**Sampling.** Algorithm 4 finds rates below 1 because it uses the sensitivity on all "
-        "records; with that of "
-        "the rescaled statistic, using all records is best in every case tried (Figure 6)."
+        "records; with that of the rescaled statistic, using all records is best in every case "
+        "tried (Figure 6)."
     )
 
 
@@ -111,9 +107,7 @@ def best(tables: Tables) -> Headline | None:
         if printed.empty
         else Headline(
             f"Table I: {int((printed['stated'] == 1).sum())} of {len(printed)} printed ε after "
-            "1000 "
-            "releases follow from "
-            "the paper's theorems.",
+            "1000 releases follow from the paper's theorems.",
             "claims",
             ("BR19",),
         )

@@ -228,9 +228,8 @@ class Claims(claims.Claims):
     name = "claims"
     caption = (
         "Numbers and statements of Bun et al., each computed from the records: yes (1) where a "
-        "statement holds in "
-        "every case that was tried, no (0) where it fails in some; the note gives the numbers that "
-        "decide."
+        "statement holds in every case that was tried, no (0) where it fails in some; the note "
+        "gives the numbers that decide."
     )
     claims = (
         *(Claim(claim, KEPT[claim][0], kept(*KEPT[claim]), (GRID,)) for claim in NUMBERS_ONLY),

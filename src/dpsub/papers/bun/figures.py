@@ -52,11 +52,9 @@ class Figure1(Artefact):
     title = "Figure 1. A data-dependent sampling scheme"
     name = "figure1"
     caption = (
-        "Data-dependent sampling. Auxiliary data H determine the sampling scheme C(H), which draws "
-        "the sample S from "
-        "the population P; an ε-DP mechanism M runs on S. Privacy is measured end to end, for the "
-        "mechanism M_C that "
-        "maps H and P to the release."
+        "Data-dependent sampling. Auxiliary data H determine the sampling scheme C(H), which "
+        "draws the sample S from the population P; an ε-DP mechanism M runs on S. Privacy is "
+        "measured end to end, for the mechanism M_C that maps H and P to the release."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -105,12 +103,9 @@ class Figure2(Artefact):
     name = "figure2"
     caption = (
         "Privacy loss under substitution when the size of the sample is a truncated Gaussian with "
-        "mean n/2 (n = "
-        "10,000) and the mechanism is 0.01-DP when a record is added or removed, with σ on (a) a "
-        "linear and (b) a "
-        "logarithmic axis. The exact loss exceeds the printed upper bound, which holds only for "
-        "mechanisms that are "
-        "0.01-DP under substitution as well."
+        "mean n/2 (n = 10,000) and the mechanism is 0.01-DP when a record is added or removed, "
+        "with σ on (a) a linear and (b) a logarithmic axis. The exact loss exceeds the printed "
+        "upper bound, which holds only for mechanisms that are 0.01-DP under substitution as well."
     )
     experiments = ("bun_random_size",)
 
@@ -150,11 +145,9 @@ class FigureE1(Artefact):
     name = "figureE1"
     caption = (
         "Change of the Neyman allocation (m = 10,000), class by class, when the smallest "
-        "establishment is raised to "
-        "the top code: as printed, and for synthetic populations with made-up class counts and "
-        "four ways of filling "
-        "the classes. Only populations whose top class is piled up at its lower limit come near "
-        "the printed change."
+        "establishment is raised to the top code: as printed, and for synthetic populations with "
+        "made-up class counts and four ways of filling the classes. Only populations whose top "
+        "class is piled up at its lower limit come near the printed change."
     )
     experiments = ("bun_neyman",)
 

@@ -20,8 +20,8 @@ class TableA(Table):
     name = "tableA"
     caption = (
         "Formulas of Bun et al. on a grid, in nats: as stated, as corrected (consistent), and the "
-        "exact worst-case "
-        "loss over all ε-DP mechanisms (rigorous), computed or certified by a linear program."
+        "exact worst-case loss over all ε-DP mechanisms (rigorous), computed or certified by a "
+        "linear program."
     )
     keys = ("statement", "case", "epsilon")
     layout = Layout(panels=("statement",), stub=("case", "epsilon"), heads=("column",))
@@ -88,10 +88,8 @@ class TableB(Table):
     name = "tableB"
     caption = (
         "Ratio of each bound to the exact worst-case loss: the smallest and the largest over all "
-        "cases in which that "
-        "loss is finite and positive. An upper bound with a ratio below 1, or a lower bound with a "
-        "ratio above 1, is "
-        "not a bound."
+        "cases in which that loss is finite and positive. An upper bound with a ratio below 1, or "
+        "a lower bound with a ratio above 1, is not a bound."
     )
     keys = ("statement",)
     layout = Layout(stub=("statement",), heads=("column",))
@@ -107,10 +105,8 @@ class TableE(TableB):
     name = "tableE"
     caption = (
         "Fraction of cases in which each statement is right, and in which it is tight (within 2 × "
-        "10⁻⁶ nats of the "
-        "exact loss). Both 1: the statement is exact. Right 1, tight below 1: the statement holds "
-        "but is loose in "
-        "some cases. Right below 1: the statement is in error."
+        "10⁻⁶ nats of the exact loss). Both 1: the statement is exact. Right 1, tight below 1: "
+        "the statement holds but is loose in some cases. Right below 1: the statement is in error."
     )
     parts = of_cases(right=("right", "mean"), tight=("tight", "mean"))
 
@@ -122,11 +118,9 @@ class TableC(Table):
     name = "tableC"
     caption = (
         "Two sample sizes that differ by a given number: the largest advantage of an ε-DP test of "
-        "the size, the "
-        "advantage of thresholding the size plus Laplace noise, and the limit on any test. The "
-        "limit is exp(loss) - 1 "
-        "as stated, tanh(loss / 2) in the consistent rows, and the largest advantage in the "
-        "rigorous ones."
+        "the size, the advantage of thresholding the size plus Laplace noise, and the limit on "
+        "any test. The limit is exp(loss) - 1 as stated, tanh(loss / 2) in the consistent rows, "
+        "and the largest advantage in the rigorous ones."
     )
     keys = ("difference", "epsilon")
     layout = Layout(panels=("column",), stub=("difference",), heads=("epsilon",))
@@ -156,12 +150,10 @@ class TableD(Table):
     name = "tableD"
     caption = (
         "Neyman allocation by size class before and after the smallest establishment is raised to "
-        "the top code: the "
-        "printed vectors, their reconstruction from a single growth factor, and synthetic "
-        "populations whose classes "
-        "are filled in four ways (made-up class counts, no real establishments). As stated: each "
-        "class is rounded on "
-        "its own. Consistent: integers that sum to m."
+        "the top code: the printed vectors, their reconstruction from a single growth factor, and "
+        "synthetic populations whose classes are filled in four ways (made-up class counts, no "
+        "real establishments). As stated: each class is rounded on its own. Consistent: integers "
+        "that sum to m."
     )
     keys = ("topic", "stratum")
     layout = Layout(panels=("topic",), stub=("stratum",), heads=("column",))
@@ -195,14 +187,11 @@ class TableAdvice(Table):
     name = "advice"
     caption = (
         "Design advisor on a simulated frame. Advice: end-to-end privacy loss of a mechanism that "
-        "is ε-DP on the "
-        "sample (lower, upper, exact); mean and standard deviation of the sample size; variance of "
-        "the estimated "
-        "total without noise (sampling) and with it (total); and, where ε is the target for the "
-        "population, the ε on "
-        "the sample that meets it (base) and the resulting variance. Menu: allocation rules for a "
-        "mean at the same "
-        "target, worst of three populations. Empty: unknown, or none exists."
+        "is ε-DP on the sample (lower, upper, exact); mean and standard deviation of the sample "
+        "size; variance of the estimated total without noise (sampling) and with it (total); and, "
+        "where ε is the target for the population, the ε on the sample that meets it (base) and "
+        "the resulting variance. Menu: allocation rules for a mean at the same target, worst of "
+        "three populations. Empty: unknown, or none exists."
     )
     keys = ("topic", "epsilon", "design")
     layout = Layout(panels=("topic", "epsilon"), stub=("design",), heads=("column",))

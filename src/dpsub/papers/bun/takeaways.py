@@ -27,9 +27,8 @@ def random_sizes(tables: Tables) -> str:
         if printed >= 1
         else (
             f"the printed upper bound of Theorem 3.1 falls to {printed:.2g} of the exact "
-            "worst-case "
-            "loss for mechanisms "
-            "that are private under addition and removal only, so it is not a bound for them"
+            "worst-case loss for mechanisms that are private under addition and removal only, so "
+            "it is not a bound for them"
         )
     )
     second = (
@@ -55,12 +54,8 @@ def loose(tables: Tables) -> str:
     return (
         (
             "**Exact losses.** A bound that holds can be far above the exact worst-case loss: in "
-            "the "
-            "cases tried, by "
-            f"factors of up to {listed(parts)}. `dpsub advise` shows the exact losses, which are "
-            "cheap "
-            "to compute, next to "
-            "the bounds."
+            f"the cases tried, by factors of up to {listed(parts)}. `dpsub advise` shows the "
+            "exact losses, which are cheap to compute, next to the bounds."
         )
         if parts
         else ""
@@ -94,8 +89,7 @@ def designs(tables: Tables) -> str:
     )
     return (
         f"**Designs.** A mechanism with epsilon = {epsilon} on samples of the simulated frame "
-        f"{said} Each statement "
-        "holds under the relation that its row names."
+        f"{said} Each statement holds under the relation that its row names."
     )
 
 
@@ -115,19 +109,15 @@ def allocations(tables: Tables) -> str:
         ]
         if len(private) and best not in private:
             part += (
-                f"; that of the best rule without a public allocation, *{private.idxmin()}*, "
-                "is "
+                f"; that of the best rule without a public allocation, *{private.idxmin()}*, is "
                 f"{private.min() / totals[best]:.2g} times as large"
             )
         parts.append(part)
     return (
         (
             "**Allocations at equal privacy.** Variance of the estimated mean with the noise that "
-            "each "
-            "rule needs, worst "
-            f"of three populations: {'; '.join(parts)}. The relation under which privacy holds "
-            "differs "
-            "between rules."
+            f"each rule needs, worst of three populations: {'; '.join(parts)}. The relation under "
+            "which privacy holds differs between rules."
         )
         if parts
         else ""
@@ -148,8 +138,7 @@ def worst(tables: Tables) -> Headline | None:
         return None
     return Headline(
         f"The upper bound of Theorem 3.1 falls to {least:.2g} of the exact worst loss: it is no "
-        "bound for mechanisms "
-        "that are private under addition and removal.",
+        "bound for mechanisms that are private under addition and removal.",
         "tableB",
         ("BN1",),
         {name: (printed, mended) for name, (printed, mended) in ratios.items()},
@@ -169,9 +158,7 @@ def best(tables: Tables) -> Headline | None:
         if not good or not least >= HELD
         else Headline(
             f"The bound for cluster samples (Theorem 5.2) holds and is at most {most:.3g} times "
-            "the "
-            "exact loss. "
-            f"{good} of {judged} statements and numbers are confirmed.",
+            f"the exact loss. {good} of {judged} statements and numbers are confirmed.",
             "tableB",
             ("BN6",),
         )

@@ -98,12 +98,10 @@ class Pareto(FairFigure):
     name = "figure_pareto"
     caption = (
         "Loss at proved privacy. Samplers are sorted by the expected number of distinct gradients "
-        "per step, which "
-        "follows each name; a line joins the samplers of one target. Bars: 95 % Student intervals "
-        "over seeds. A hollow "
-        "mark is off the front: another sampler, at no more ε and no more gradients, has a smaller "
-        "loss, beyond the "
-        "95 % interval of the paired difference."
+        "per step, which follows each name; a line joins the samplers of one target. Bars: 95 % "
+        "Student intervals over seeds. A hollow mark is off the front: another sampler, at no "
+        "more ε and no more gradients, has a smaller loss, beyond the 95 % interval of the paired "
+        "difference."
     )
     keys = ("dataset", "epsilon", "sampler")
 
@@ -240,13 +238,10 @@ class Rankings(FairFigure):
     name = "figure_rankings"
     caption = (
         "Paired difference of the loss from that of Poisson, in percent of the latter, at each "
-        "data set's smallest "
-        "target, with 95 % Student intervals over seeds; left of the line is better than Poisson. "
-        "Circles: the main "
-        "paper's own comparison, at equal ε′ a query. Crosses: noise for which the papers' pair "
-        "meets the target, no "
-        "guarantee; for Poisson that pair is about adding a record, for the other samplers about a "
-        "shift in both "
+        "data set's smallest target, with 95 % Student intervals over seeds; left of the line is "
+        "better than Poisson. Circles: the main paper's own comparison, at equal ε′ a query. "
+        "Crosses: noise for which the papers' pair meets the target, no guarantee; for Poisson "
+        "that pair is about adding a record, for the other samplers about a shift in both "
         "directions, which takes more noise. Diamonds: noise for which the target is proved."
     )
     experiments = COMPARED
@@ -316,14 +311,11 @@ class NoiseSizes(FairFigure):
     title = "Noise that one privacy target takes, by size of batch and first stage"
     name = "figure_noise"
     caption = (
-        "Noise multiplier that each sampler needs for one target: for several sizes b of the first "
-        "stage at one batch "
-        "size m, then for several m at one b (samplers of one stage have no b). A bar leads from "
-        "the largest noise at "
-        "which an attack exceeds the target up to the noise with which the target is proved under "
-        "substitution; the "
-        "least sufficient noise lies on it. Crosses: noise for which the papers' pair meets the "
-        "target, no guarantee."
+        "Noise multiplier that each sampler needs for one target: for several sizes b of the "
+        "first stage at one batch size m, then for several m at one b (samplers of one stage have "
+        "no b). A bar leads from the largest noise at which an attack exceeds the target up to "
+        "the noise with which the target is proved under substitution; the least sufficient noise "
+        "lies on it. Crosses: noise for which the papers' pair meets the target, no guarantee."
     )
     experiments = ("fair_noise",)
 
@@ -362,14 +354,11 @@ class NoiseRelations(FairFigure):
     name = "figure_relations"
     caption = (
         "Noise multiplier that each sampler needs for one target, a row of panels a batch size m, "
-        "a column a relation: "
-        "a record is added or removed (for samplers of fixed size both data sets are sampled in "
-        "the same way), put to "
-        "0 with the number of records public, or replaced. Compare samplers within a panel: the "
-        "relations promise "
-        "different things. A bar leads from the largest noise at which an attack exceeds the "
-        "target up to the noise "
-        "with which the target is proved. A sampler without a mark has no bound there."
+        "a column a relation: a record is added or removed (for samplers of fixed size both data "
+        "sets are sampled in the same way), put to 0 with the number of records public, or "
+        "replaced. Compare samplers within a panel: the relations promise different things. A bar "
+        "leads from the largest noise at which an attack exceeds the target up to the noise with "
+        "which the target is proved. A sampler without a mark has no bound there."
     )
     experiments = ("fair_noise",)
 

@@ -61,8 +61,7 @@ def groups(frame: pd.DataFrame) -> Iterator[Group]:
         if losses.isna().to_numpy().any():
             raise DataError(
                 f"samplers must have the same seeds to be paired, got others or no {measure} on "
-                f"{dataset}; "
-                "run all parts"
+                f"{dataset}; run all parts"
             )
         yield Group(losses, str(variant), str(dataset), float(str(epsilon)), part)
 

@@ -73,10 +73,9 @@ class Entry(kinds.Closed):
     samplers: Varied[Name] = Field(
         SAMPLERS,
         description="Names of samplers or schedules (cyclic_poisson:10 with its groups, "
-        "truncated_poisson:150 with its "
-        "largest batch); stages such as wor:500,wr:200 whose last one leaves m slots; or "
-        "nonprivate, which has no "
-        "target and is computed once for all of them.",
+        "truncated_poisson:150 "
+        "with its largest batch); stages such as wor:500,wr:200 whose last one leaves m slots; or "
+        "nonprivate, which has no target and is computed once for all of them.",
     )
     m: Varied[kinds.Count] = Field(description="(Expected) batch sizes.")
     b: Annotated[AnyOf[kinds.Count], OneOrMore()] = Field(

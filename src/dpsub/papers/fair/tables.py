@@ -49,17 +49,13 @@ class Winners(Table):
     name = "winners"
     caption = (
         "Samplers at the same target for all steps together, with noise set by the proved bound "
-        "under substitution "
-        "(rigorous) and by the papers' pair, which is not a guarantee (consistent). Loss is the "
-        "test log loss for "
-        "classification and otherwise the Euclidean error of the coefficients or of the mean: "
-        "means over seeds with "
-        "standard errors and 95 % Student intervals. Differences from Poisson are paired by seed; "
-        "the level of 95 % "
-        "holds for each interval on its own. A sampler is among the best (1) unless another is "
-        "shown to be better by "
-        "Holm's procedure over all pairs of samplers in a block at 5 %; more than one 1 in a block "
-        "is a tie."
+        "under substitution (rigorous) and by the papers' pair, which is not a guarantee "
+        "(consistent). Loss is the test log loss for classification and otherwise the Euclidean "
+        "error of the coefficients or of the mean: means over seeds with standard errors and 95 % "
+        "Student intervals. Differences from Poisson are paired by seed; the level of 95 % holds "
+        "for each interval on its own. A sampler is among the best (1) unless another is shown to "
+        "be better by Holm's procedure over all pairs of samplers in a block at 5 %; more than "
+        "one 1 in a block is a tie."
     )
     experiments = COMPARED[:1]
 
@@ -116,18 +112,13 @@ class Measures(Table):
     name = "measures"
     caption = (
         "Utility on the test part of each seed's split (linear model: error of the coefficients; "
-        "bootstrap: error, "
-        "and width and coverage of 95 % intervals for the population mean), distinct gradients per "
-        "step as observed "
-        "and as expected, the noise multiplier (scale of the noise on the sum divided by the norm "
-        "bound), and, for "
-        "this noise, the ε that an attack attains (lower) and the ε that is proved (upper) at the "
-        "target's δ under "
+        "bootstrap: error, and width and coverage of 95 % intervals for the population mean), "
+        "distinct gradients per step as observed and as expected, the noise multiplier (scale of "
+        "the noise on the sum divided by the norm bound), and, for this noise, the ε that an "
+        "attack attains (lower) and the ε that is proved (upper) at the target's δ under "
         "substitution. Means over seeds with standard errors and 95 % intervals (Student; "
-        "Clopper-Pearson for "
-        "coverage). The non-private rows clip but add no noise. The papers' pair (consistent) is "
-        "not a guarantee: the "
-        "upper ε is what is proved for its noise."
+        "Clopper-Pearson for coverage). The non-private rows clip but add no noise. The papers' "
+        "pair (consistent) is not a guarantee: the upper ε is what is proved for its noise."
     )
     keys = ("dataset", "sampler", "epsilon")
     parts = (
@@ -169,18 +160,14 @@ class Noise(Table):
     name = "noise"
     caption = (
         "Noise multipliers (scale of the noise on the sum divided by the norm bound C of one "
-        "record) for one target "
-        "over all steps. Rigorous: the upper bound under substitution meets the target; at the "
-        "necessary noise or "
-        "less, an attack exceeds it. Consistent: the papers' pair meets the target, which is not a "
-        "guarantee; the two "
-        "ε columns give what is attained and what is proved with this noise. For samplers of one "
-        "stage, the ε add "
-        "remove column gives what is proved for the same noise when a record is added or removed; "
-        "the last columns "
-        "give the noise that the target needs under this weaker relation, which of samplers of "
-        "several stages is "
-        "computed for some sizes, and where a record is replaced by one that contributes 0."
+        "record) for one target over all steps. Rigorous: the upper bound under substitution "
+        "meets the target; at the necessary noise or less, an attack exceeds it. Consistent: the "
+        "papers' pair meets the target, which is not a guarantee; the two ε columns give what is "
+        "attained and what is proved with this noise. For samplers of one stage, the ε add remove "
+        "column gives what is proved for the same noise when a record is added or removed; the "
+        "last columns give the noise that the target needs under this weaker relation, which of "
+        "samplers of several stages is computed for some sizes, and where a record is replaced by "
+        "one that contributes 0."
     )
     keys = ("dataset", "epsilon", "steps", "sampler", "m", "b")
     layout = Layout(
@@ -217,15 +204,12 @@ class Rankings(Table):
     name = "rankings"
     caption = (
         "Rank of each sampler: 1 plus the number of samplers shown to be better by Holm's "
-        "procedure over all pairs at "
-        "5 %, so that samplers not told apart can share a rank. As stated: the main paper's "
-        "experiment, equal ε′ per "
-        "query (the same for all targets; linear model and Adult). Consistent: noise for which the "
-        "papers' pair meets "
-        "the target. Rigorous: noise for which the target is proved. Pairs separated: pairs of "
-        "samplers that are told "
-        "apart. Pairs reversed: those of them that the rigorous comparison tells apart in the "
-        "opposite order."
+        "procedure over all pairs at 5 %, so that samplers not told apart can share a rank. As "
+        "stated: the main paper's experiment, equal ε′ per query (the same for all targets; "
+        "linear model and Adult). Consistent: noise for which the papers' pair meets the target. "
+        "Rigorous: noise for which the target is proved. Pairs separated: pairs of samplers that "
+        "are told apart. Pairs reversed: those of them that the rigorous comparison tells apart "
+        "in the opposite order."
     )
     experiments = COMPARED
 
@@ -277,8 +261,8 @@ class Times(Table):
     name = "times"
     caption = (
         "Clock time of one training step (batch, gradients and noise) on this machine, in "
-        "microseconds for one seed "
-        "at a time, median of several runs, next to the number of distinct gradients evaluated."
+        "microseconds for one seed at a time, median of several runs, next to the number of "
+        "distinct gradients evaluated."
     )
     keys = ("dataset", "sampler")
     layout = Layout(panels=("dataset",), stub=("sampler",), heads=("column",))

@@ -130,12 +130,10 @@ def size_of_the_difference(tables: Tables) -> Said:
     most = far.iloc[0]
     text = (
         f"Of {len(found)} paired 95 % intervals against Poisson, {worse} lie wholly above zero "
-        "(Poisson better), "
-        f"{better} wholly below, {len(found) - worse - better} include zero: no difference is "
-        "shown there. The "
-        f"largest difference is {100 * most['ratio']:+.2g} % of Poisson's loss "
-        f"({label_of(most['sampler'])}, "
-        f"{most['dataset']}, epsilon = {most['epsilon']})."
+        f"(Poisson better), {better} wholly below, {len(found) - worse - better} include zero: no "
+        f"difference is shown there. The largest difference is {100 * most['ratio']:+.2g} % of "
+        f"Poisson's loss ({label_of(most['sampler'])}, {most['dataset']}, epsilon = "
+        f"{most['epsilon']})."
     )
     base = losses[losses["sampler"] == REFERENCE].merge(far[BLOCK])
     return text, [shown(far, (*VALUE, *ENDS)), shown(base)]
@@ -150,8 +148,7 @@ def noise_at_equal_privacy(tables: Tables) -> Said:
     text = (
         "For the same target, proved under substitution, Poisson needs the least noise in "
         f"{(found['ratio'] >= 1).sum()} of {len(found)} comparisons with another sampler. Noise "
-        "over Poisson's: "
-        f"{', '.join(ranges)}."
+        f"over Poisson's: {', '.join(ranges)}."
     )
     used = [shown(noise)]
     with suppress(LackingError):
@@ -164,8 +161,7 @@ def noise_at_equal_privacy(tables: Tables) -> Said:
         held = (known["necessary"] >= known["noise_multiplier"]).sum()
         text += (
             f" No better proof can change that in {held} of {len(known)} settings with another "
-            "sampler: there an "
-            "attack exceeds the target at the noise that is enough for Poisson."
+            "sampler: there an attack exceeds the target at the noise that is enough for Poisson."
         )
     return text, used
 
@@ -195,11 +191,9 @@ def cost(tables: Tables) -> Said:
     kept = own[PLACE].merge(paired)
     text = (
         f"{label_of(best['sampler'])} evaluates the fewest distinct gradients: "
-        f"{100 * (1 - best['ratio']):.0f} % fewer "
-        f"than Poisson at best ({best['dataset']}). At equal proved privacy the 95 % interval of "
-        "its difference from "
-        f"Poisson's loss lies above zero in {(kept['lower'] > 0).sum()} of {len(own)} comparisons "
-        "and below zero in "
+        f"{100 * (1 - best['ratio']):.0f} % fewer than Poisson at best ({best['dataset']}). At "
+        "equal proved privacy the 95 % interval of its difference from Poisson's loss lies above "
+        f"zero in {(kept['lower'] > 0).sum()} of {len(own)} comparisons and below zero in "
         f"{(kept['upper'] < 0).sum()}."
     )
     here = gradients[(gradients[BLOCK] == best[BLOCK]).all(axis=1)]
@@ -218,11 +212,10 @@ def papers_pair(tables: Tables) -> Said:
     most, proof = worst.iloc[0], proved.merge(worst[PLACE])
     text = (
         "Noise for which the papers' pair meets the target exceeds it by an explicit attack in "
-        f"{broken} of "
-        f"{len(attained)} cases (Poisson apart, whose pair is about adding a record): at worst "
-        f"{label_of(most['sampler'])} on {most['dataset']} for a target of {most['epsilon']} lets "
-        "an attack attain "
-        f"epsilon = {most['value']:.3g}, and {proof['value'].iloc[0]:.3g} is what is proved. "
+        f"{broken} of {len(attained)} cases (Poisson apart, whose pair is about adding a record): "
+        f"at worst {label_of(most['sampler'])} on {most['dataset']} for a target of "
+        f"{most['epsilon']} lets an attack attain epsilon = {most['value']:.3g}, and "
+        f"{proof['value'].iloc[0]:.3g} is what is proved. "
     )
     text += (
         "Do not calibrate noise by that pair."
@@ -278,14 +271,11 @@ def adjacency(tables: Tables) -> Said:
                 )
     text = (
         "The samplers are compared here under substitution. If it is enough to hide that a record "
-        "was added or "
-        f"removed, the noise of Poisson falls to {share[REFERENCE]} of that, the noise of sampling "
-        "without "
-        f"replacement only to {share['wor']}, since there a record that is drawn takes another "
-        "one's place. So at that "
-        "relation samplers are further from Poisson: noise over Poisson's is "
-        f"{', '.join(over['noise_add_remove'])}. "
-        "Where a record is put to 0 and the number of records is public, it is "
+        f"was added or removed, the noise of Poisson falls to {share[REFERENCE]} of that, the "
+        f"noise of sampling without replacement only to {share['wor']}, since there a record that "
+        "is drawn takes another one's place. So at that relation samplers are further from "
+        f"Poisson: noise over Poisson's is {', '.join(over['noise_add_remove'])}. Where a record "
+        "is put to 0 and the number of records is public, it is "
         f"{', '.join(over['noise_zero_out'])}. Two relations must not be mixed in one comparison."
     )
     return text, used
@@ -362,8 +352,8 @@ def worst(tables: Tables) -> Headline | None:
         ]
         return Headline(
             f"Noise calibrated by the papers' pair breaks its promise in {(excess > 1).sum()} of "
-            f"{len(attained)} "
-            f"cases: an attack attains up to {excess.max():.3g} times the target ε.",
+            f"{len(attained)} cases: an attack attains up to {excess.max():.3g} times the target "
+            "ε.",
             "measures",
             (),
             {
@@ -393,11 +383,9 @@ TAKEAWAYS = Takeaways(
     parts=(lambda tables: list(evidence(tables)),),
     introduction=(
         "Every sampler at the same target for all steps together, with noise that is proved to "
-        "meet it when a record "
-        "is replaced. The words of each statement follow from the numbers below it. They hold for "
-        "the tasks, sizes, "
-        "step sizes and seeds of this run, and say nothing beyond them; step sizes are the same "
-        "for all samplers."
+        "meet it when a record is replaced. The words of each statement follow from the numbers "
+        "below it. They hold for the tasks, sizes, step sizes and seeds of this run, and say "
+        "nothing beyond them; step sizes are the same for all samplers."
     ),
     evidence=evidence,
     worst=worst,

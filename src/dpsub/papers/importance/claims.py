@@ -48,8 +48,8 @@ def approximation(frames: Frames) -> Finding:
     growth = frame["q"] * np.expm1(np.minimum(frame["scale"], 700))
     note = (
         f"worst at p {far['q']:g}, epsilon {far['scale']:g}: {far['psi']:.3g} against "
-        f"{far['other']:.3g}; within "
-        f"{error[growth > 30].max():.2g} where p (exp(epsilon) - 1) is above 30"
+        f"{far['other']:.3g}; within {error[growth > 30].max():.2g} where p (exp(epsilon) - 1) is "
+        "above 30"
     )
     return Finding(bool((error <= CLOSE).all()), note)
 
@@ -83,9 +83,8 @@ def error_and_loss(frames: Frames) -> Finding:
     loss, error = (wide[name, "opt"] / wide[name, "unif"] for name in ("max_loss", "mse_exact"))
     note = (
         f"largest loss {loss.min():.2f} to {loss.max():.2f} of uniform's, error {error.min():.3f} "
-        f"to {error.max():.3f} "
-        f"of it at equal size; loss at most {SUBSTANTIAL:g} of it at {(loss <= SUBSTANTIAL).sum()} "
-        f"of {len(loss)}"
+        f"to {error.max():.3f} of it at equal size; loss at most {SUBSTANTIAL:g} of it at "
+        f"{(loss <= SUBSTANTIAL).sum()} of {len(loss)}"
     )
     return Finding(bool((loss <= SUBSTANTIAL).mean() > 0.5 and (error <= 1 + CLOSE).all()), note)
 
@@ -229,9 +228,8 @@ def worse_at(m: float, frames: Frames) -> Finding:
     gap = above_the_best(frames, m)
     return Finding(
         gap > 0,
-        f"above the best other by {gap:.2%} of its cost on average; "
-        "significantly above core "
-        f"in {found['worse'].sum()} of {len(found)} cells",
+        f"above the best other by {gap:.2%} of its cost on average; significantly above core in "
+        f"{found['worse'].sum()} of {len(found)} cells",
     )
 
 
@@ -318,10 +316,9 @@ class Claims(claims.Claims):
     name = "claims"
     caption = (
         "Numbers and statements of Fay et al., each computed from the records: yes (1) where a "
-        "statement holds, no "
-        "(0) where it fails; the note gives the numbers that decide. As done: the released code; "
-        "consistent: the "
-        "repaired algorithm. Statements on data are judged on the paper's data only."
+        "statement holds, no (0) where it fails; the note gives the numbers that decide. As done: "
+        "the released code; consistent: the repaired algorithm. Statements on data are judged on "
+        "the paper's data only."
     )
     claims = (*FIXED, *NUMBERS, *STATEMENTS)
 

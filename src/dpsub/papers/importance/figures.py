@@ -52,11 +52,9 @@ class Figure1(OnData, _Figure):
     title = "Figure 1. Three sampling strategies for k-means on Song"
     name = "figure1"
     caption = (
-        "One sample of each sampler in the first two principal components of all rows; the area of "
-        "a marker grows "
-        "with the weight of its row, the colour is the loss of the row at weight 1. Size and "
-        "target, which the text "
-        "does not state, are those of the configuration."
+        "One sample of each sampler in the first two principal components of all rows; the area "
+        "of a marker grows with the weight of its row, the colour is the loss of the row at "
+        "weight 1. Size and target, which the text does not state, are those of the configuration."
     )
     experiments = ("importance_losses",)
     keys = ("panel",)
@@ -129,16 +127,13 @@ class Figure2(Table):
     name = "figure2"
     kind = "figure"
     caption = (
-        "Sums of 1,000 normal points with Laplace noise, under three readings of the target of the "
-        "privacy-constrained weights, which the text does not state (rows). Left: importance "
-        "weight of each point, in "
-        "order of its ℓ₁ norm, at an expected size of 19. Right: mean squared error of the sum "
-        "against the largest "
-        "loss after sampling, one mark for each noise scale (bars: 95 % intervals over runs, "
-        "mostly within the "
-        "marks), and the exact error (lines). Water-filling is not in the paper: it has the least "
-        "variance at losses "
-        "no larger than the privacy-optimal ones, at twice their size."
+        "Sums of 1,000 normal points with Laplace noise, under three readings of the target of "
+        "the privacy-constrained weights, which the text does not state (rows). Left: importance "
+        "weight of each point, in order of its ℓ₁ norm, at an expected size of 19. Right: mean "
+        "squared error of the sum against the largest loss after sampling, one mark for each "
+        "noise scale (bars: 95 % intervals over runs, mostly within the marks), and the exact "
+        "error (lines). Water-filling is not in the paper: it has the least variance at losses no "
+        "larger than the privacy-optimal ones, at twice their size."
     )
     keys = ("rule", "sampler", "scale", "panel")
     parts = (
@@ -245,11 +240,10 @@ def _bars_of_runs(axes: Axes, part: pd.DataFrame) -> None:
 
 
 BEYOND = (
-    "Rows in blocks: the released code, the text as stated, the repaired algorithm. Lines: medians "
-    "over repeats; "
-    "bands: quartiles. A logarithmic axis where costs span more than a factor of eight. A data set "
-    "whose name has a "
-    "label is not the paper's: a stand-in has fewer rows, and samples of the same rates."
+    "Rows in blocks: the released code, the text as stated, the repaired algorithm. Lines: "
+    "medians over repeats; bands: quartiles. A logarithmic axis where costs span more than a "
+    "factor of eight. A data set whose name has a label is not the paper's: a stand-in has fewer "
+    "rows, and samples of the same rates."
 )
 
 
@@ -453,12 +447,10 @@ class Figure5(OnData, _Figure):
     keys = ("panel",)
     caption = (
         "Time of weights, sampling and DP-Lloyd over that of full data (medians over turns) "
-        "against the expected "
-        "sample size, by data set and sampler, and the share of the records that is drawn. Last "
-        "panel: parts of the "
-        "relative time at one size. Processor time on this machine; a vectorised DP-Lloyd is "
-        "faster than the paper's, "
-        "so that the relative cost of weights and sampling is larger."
+        "against the expected sample size, by data set and sampler, and the share of the records "
+        "that is drawn. Last panel: parts of the relative time at one size. Processor time on "
+        "this machine; a vectorised DP-Lloyd is faster than the paper's, so that the relative "
+        "cost of weights and sampling is larger."
     )
     shown: ClassVar[tuple[str, ...]] = ("covertype", "ijcnn1", "pose", "kdd_protein", "fma")
     bar_size: ClassVar[float] = 20000.0
@@ -521,12 +513,10 @@ class Losses(OnData, _Figure):
     name = "losses"
     caption = (
         "Share of the records whose loss is at most a value, at one target, by sampler, for two "
-        "groups of records: the "
-        "classes of the data set, or large and small clusters of a stand-in. The privacy-optimal "
-        "sampler gives every "
-        "record the target, except records that are always taken; the others protect records near "
-        "the mean far better "
-        "than the target. Calibrated as in the text."
+        "groups of records: the classes of the data set, or large and small clusters of a "
+        "stand-in. The privacy-optimal sampler gives every record the target, except records that "
+        "are always taken; the others protect records near the mean far better than the target. "
+        "Calibrated as in the text."
     )
     experiments = ("importance_losses",)
 
@@ -600,12 +590,10 @@ class Profiles(_Figure):
     name = "profiles"
     caption = (
         "(a) to (d) Loss after sampling over the loss without, for losses c wᵖ at weight w, "
-        "against the inclusion "
-        "probability q. A ring marks curves to which Proposition 16 applies (some probability "
-        "lowers the loss), a "
-        "cross those of Proposition 17 (none does). (e) Loss of one sample kept for all of 10 "
-        "rounds over that of a "
-        "new sample in each round, at equal noise, against the loss without sampling."
+        "against the inclusion probability q. A ring marks curves to which Proposition 16 applies "
+        "(some probability lowers the loss), a cross those of Proposition 17 (none does). (e) "
+        "Loss of one sample kept for all of 10 rounds over that of a new sample in each round, at "
+        "equal noise, against the loss without sampling."
     )
     experiments = ("importance_profiles",)
 
@@ -684,12 +672,10 @@ class Pareto(_Figure):
     title = "Loss and error of the best inclusion probabilities"
     name = "pareto"
     caption = (
-        "Sums with Laplace noise of one scale, against the expected sample size: (a) largest loss, "
-        "(b) mean squared "
-        "error over that of uniform sampling of the same size, for the inclusion probabilities of "
-        "least error among "
-        "those that keep a target (water-filling). Each line begins at the privacy-optimal sampler "
-        "of its target."
+        "Sums with Laplace noise of one scale, against the expected sample size: (a) largest "
+        "loss, (b) mean squared error over that of uniform sampling of the same size, for the "
+        "inclusion probabilities of least error among those that keep a target (water-filling). "
+        "Each line begins at the privacy-optimal sampler of its target."
     )
     experiments = ("importance_sums",)
 
@@ -769,12 +755,10 @@ class NoiseAtlas(OnData, _Figure):
     name = "noise_atlas"
     caption = (
         "Scale of the noise on sums over the radius, calibrated as in the text, by data set and "
-        "expected sample size "
-        "(rows) and target ε (columns); right: the scale of uniform over that of coreset sampling. "
-        "Uniform and coreset "
-        "follow from Table 1 alone; privacy-optimal takes the norms of the data in this run, which "
-        "need not be the "
-        "paper's. White: no noise meets the target at this size."
+        "expected sample size (rows) and target ε (columns); right: the scale of uniform over "
+        "that of coreset sampling. Uniform and coreset follow from Table 1 alone; privacy-optimal "
+        "takes the norms of the data in this run, which need not be the paper's. White: no noise "
+        "meets the target at this size."
     )
     experiments = ("importance_noise",)
 

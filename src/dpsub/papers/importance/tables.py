@@ -49,12 +49,10 @@ class Table1(_OfDataSets):
     name = "table1"
     caption = (
         "Data sets: rows before and after removing the outermost 2.5 %, columns, and largest and "
-        "mean squared norm of "
-        "the centred rows. Data other than the paper's are shown and not compared: synthetic means "
-        "a stand-in of at "
-        "most the configured number of rows, scaled to the printed radius and mean square; "
-        "subsample and partial mean "
-        "a part of the original file."
+        "mean squared norm of the centred rows. Data other than the paper's are shown and not "
+        "compared: synthetic means a stand-in of at most the configured number of rows, scaled to "
+        "the printed radius and mean square; subsample and partial mean a part of the original "
+        "file."
     )
     keys = ("dataset",)
     layout = Layout(stub=("dataset",))
@@ -100,14 +98,11 @@ class _Times(_OfDataSets):
     experiments = (TIMES,)
     caption = (
         "Processor time in seconds of evaluating the weights once, of drawing the sample, and of "
-        "DP-Lloyd on the "
-        "sample at ε = 3 (medians over repetitions), with their total, the total relative to full "
-        "data, and the share "
-        "of records drawn, both in percent. t_calibration is the search for the noise scale, which "
-        "the paper's totals "
-        "do not include. Loop: a plain loop over rows instead of matrix products over blocks of "
-        "rows. Stand-ins have "
-        "fewer rows than the paper's data."
+        "DP-Lloyd on the sample at ε = 3 (medians over repetitions), with their total, the total "
+        "relative to full data, and the share of records drawn, both in percent. t_calibration is "
+        "the search for the noise scale, which the paper's totals do not include. Loop: a plain "
+        "loop over rows instead of matrix products over blocks of rows. Stand-ins have fewer rows "
+        "than the paper's data."
     )
     timed = True
     keys = ("dataset", "sampler", "m", "backend")
@@ -153,14 +148,11 @@ class NoiseScales(_OfDataSets):
     name = "noise_scales"
     caption = (
         "Noise of weighted DP-Lloyd at a target ε and an expected sample size m: scale of the "
-        "noise on sums and on "
-        "counts, the resulting loss ψ (as done: with the weights and the grid of the released "
-        "code, which may exceed "
-        "the target), and the largest size that meets the target. Full data, uniform and coreset "
-        "sampling need only "
-        "the radius and mean square of Table 1; the privacy-optimal sampler needs all norms, taken "
-        "from the data "
-        "named. Empty: no such size meets the target."
+        "noise on sums and on counts, the resulting loss ψ (as done: with the weights and the "
+        "grid of the released code, which may exceed the target), and the largest size that meets "
+        "the target. Full data, uniform and coreset sampling need only the radius and mean square "
+        "of Table 1; the privacy-optimal sampler needs all norms, taken from the data named. "
+        "Empty: no such size meets the target."
     )
     keys = ("dataset", "sampler", "m", "epsilon")
     layout = Layout(panels=("dataset",), stub=("sampler", "m", "epsilon"))
@@ -213,12 +205,10 @@ class Costs(_OfDataSets):
     name = "costs"
     caption = (
         "Mean squared distance of all rows to the centres that weighted DP-Lloyd finds on a "
-        "sample: median over "
-        "repeats with quartiles (lower, upper), by data set, expected size m (as in the paper; "
-        "stand-ins are sampled "
-        "at the same rates), target ε and sampler. As done: the released code. As stated: the "
-        "text. Consistent: the "
-        "repaired algorithm. Rows without ε have no noise. Empty: no such size meets the target."
+        "sample: median over repeats with quartiles (lower, upper), by data set, expected size m "
+        "(as in the paper; stand-ins are sampled at the same rates), target ε and sampler. As "
+        "done: the released code. As stated: the text. Consistent: the repaired algorithm. Rows "
+        "without ε have no noise. Empty: no such size meets the target."
     )
     keys = ("dataset", "sampler", "m", "epsilon")
     layout = Layout(panels=("dataset", "m"), stub=("epsilon",), heads=("sampler",))
@@ -242,14 +232,11 @@ class Coreset(_OfDataSets):
     name = "coreset"
     caption = (
         "Largest value of 2 |cost of all - cost of sample| / (cost of all + cost of all at the "
-        "mean) over sets of 25 "
-        "centres, either random rows or centres fitted to the sample (mean over repeats, with "
-        "standard error). Each "
-        "is a lower bound on the ε of a lightweight coreset. Independent: draws as in the theorem. "
-        "Poisson: the "
-        "sampler that is used, which the theorem does not cover. deviation_times_root is "
-        "multiplied by the square "
-        "root of the size; by the theorem it is constant."
+        "mean) over sets of 25 centres, either random rows or centres fitted to the sample (mean "
+        "over repeats, with standard error). Each is a lower bound on the ε of a lightweight "
+        "coreset. Independent: draws as in the theorem. Poisson: the sampler that is used, which "
+        "the theorem does not cover. deviation_times_root is multiplied by the square root of the "
+        "size; by the theorem it is constant."
     )
     keys = ("dataset", "kind", "m")
     layout = Layout(panels=("dataset",), stub=("kind", "m"))
@@ -277,8 +264,8 @@ class GroupLosses(_OfDataSets):
     name = "group_losses"
     caption = (
         "Privacy loss after sampling by group of records, at one target: quantiles (nats), mean "
-        "inclusion "
-        "probability, and the share of the group within 10 % of the largest loss of any record."
+        "inclusion probability, and the share of the group within 10 % of the largest loss of any "
+        "record."
     )
     keys = ("dataset", "sampler", "group")
     layout = Layout(panels=("dataset",), stub=("sampler", "group"))
@@ -300,12 +287,10 @@ class Gain(_OfDataSets):
     name = "gain"
     caption = (
         "Proved ε at the configured δ for noise calibrated to pure DP (upper bounds; initial "
-        "centres are chosen "
-        "independently of the data), and the pure target divided by it. Lloyd: counts and sums of "
-        "10 rounds at the "
-        "radius and mean square of Table 1. Sums: sums alone, by dimension. Gaussian: the largest "
-        "weight at ε = 1 of "
-        "a record whose Gaussian noise has shift μ at weight 1."
+        "centres are chosen independently of the data), and the pure target divided by it. Lloyd: "
+        "counts and sums of 10 rounds at the radius and mean square of Table 1. Sums: sums alone, "
+        "by dimension. Gaussian: the largest weight at ε = 1 of a record whose Gaussian noise has "
+        "shift μ at weight 1."
     )
     keys = ("topic", "dataset", "mode", "sampler", "d", "epsilon", "mu")
     layout = Layout(panels=("topic", "dataset", "mode"), stub=("sampler", "d", "mu", "epsilon"))
@@ -342,12 +327,10 @@ class CanaryAuditTable(Table):
     name = "audit"
     caption = (
         "Canaries against weighted DP-Lloyd: the promised loss, and a lower bound on the true one "
-        "from runs of the "
-        "code (exact intervals at the configured confidence). As done: noise radius and initial "
-        "centres of the "
-        "released code. As stated: the noise density of the text, initial centres drawn from the "
-        "data. Consistent: "
-        "initial centres that do not depend on the data. Flagged 1: the runs refute the promise."
+        "from runs of the code (exact intervals at the configured confidence). As done: noise "
+        "radius and initial centres of the released code. As stated: the noise density of the "
+        "text, initial centres drawn from the data. Consistent: initial centres that do not "
+        "depend on the data. Flagged 1: the runs refute the promise."
     )
     keys = ("attack",)
     layout = Layout(stub=("attack",))

@@ -45,11 +45,8 @@ def savings(tables: Tables) -> str:
         if ratio.empty
         else (
             "**Noise.** At equal target and expected size, uniform sampling needs "
-            f"{ratio.min():.3g} "
-            f"to {ratio.max():.3g} "
-            f"times the noise of coreset sampling, over {len(ratio)} cells that follow from Table "
-            "1 "
-            "alone."
+            f"{ratio.min():.3g} to {ratio.max():.3g} times the noise of coreset sampling, over "
+            f"{len(ratio)} cells that follow from Table 1 alone."
         )
     )
 
@@ -64,11 +61,8 @@ def modes(tables: Tables) -> str:
     return (
         (
             "**Budget split.** The repaired algorithm scales the split between sums and counts "
-            "with "
-            "the data, and keeps "
-            "centres in the ball. Its median cost on full data at epsilon = 100, relative to that "
-            "of "
-            "the text: "
+            "with the data, and keeps centres in the ball. Its median cost on full data at "
+            "epsilon = 100, relative to that of the text: "
             f"{', '.join(f'{name} {ratio:.2f}' for name, ratio in ratios.items())}."
         )
         if len(ratios)
@@ -87,8 +81,7 @@ def delta(tables: Tables) -> str:
         return ""
     return (
         "**Delta.** At the configured delta, the proved epsilon of noisy sums of 10 rounds is "
-        "smaller than the pure "
-        f"one by factors of {listed(parts)}."
+        f"smaller than the pure one by factors of {listed(parts)}."
     )
 
 
@@ -122,9 +115,7 @@ def best(tables: Tables) -> Headline | None:
         if ratio.empty
         else Headline(
             "Importance sampling saves noise: uniform samples of the same size need "
-            f"{ratio.min():.3g} "
-            "to "
-            f"{ratio.max():.3g} times the noise of coreset samples.",
+            f"{ratio.min():.3g} to {ratio.max():.3g} times the noise of coreset samples.",
             "noise_scales",
         )
     )

@@ -70,10 +70,8 @@ class Figure1(MustFigure):
     name = "figure1"
     caption = (
         "Multistage sampling: every subset is sampled again, with replacement (WR) or without "
-        "(WOR), into s₁ subsets "
-        "at stage I, s₂ subsets of each of these at stage II, and so on. The number in a box is "
-        "the size of the data "
-        "set."
+        "(WOR), into s₁ subsets at stage I, s₂ subsets of each of these at stage II, and so on. "
+        "The number in a box is the size of the data set."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -106,9 +104,8 @@ class Figure2(MustFigure):
     name = "figure2"
     caption = (
         "Two-stage sampling. (a) s subsets of size b are drawn from n records, and r subsets of "
-        "size m from each of "
-        "these. (b) The special case r = 1, as used for s queries: each query has its own subset "
-        "at both stages."
+        "size m from each of these. (b) The special case r = 1, as used for s queries: each query "
+        "has its own subset at both stages."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -181,8 +178,8 @@ class Figure3(MustFigure):
     name = "figure3"
     caption = (
         "Kinds of amplification: strong amplification lowers both ε and δ, weak amplification of "
-        "type I lowers ε "
-        "only, weak amplification of type II lowers δ only, and dilution lowers neither."
+        "type I lowers ε only, weak amplification of type II lowers δ only, and dilution lowers "
+        "neither."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -218,10 +215,9 @@ class Figure4(MustFigure):
     name = "figure4"
     caption = (
         "δ′ − δ against the ratio ε′ / ε as the base ε grows, for the Laplace and Gaussian "
-        "mechanisms at two "
-        "ratios of sensitivity to scale. Amplification is strong below the horizontal line and "
-        "weak above it. The "
-        "curve of Poisson is that of WOR, and the curve of MUST.WO is that of WR."
+        "mechanisms at two ratios of sensitivity to scale. Amplification is strong below the "
+        "horizontal line and weak above it. The curve of Poisson is that of WOR, and the curve of "
+        "MUST.WO is that of WR."
     )
     keys = ("ratio", "mechanism", "sampler")
     parts = (
@@ -286,10 +282,9 @@ class FigureS3(MustFigure):
     name = "figureS3"
     caption = (
         "Amplified against base privacy parameters: (a) ε in nats, for any mechanism; (b) to (e) "
-        "δ, for the Laplace "
-        "and Gaussian mechanisms at two ratios of sensitivity to scale. On the black line there is "
-        "no amplification. "
-        "The curve of Poisson is that of WOR, and the curve of MUST.WO is that of WR."
+        "δ, for the Laplace and Gaussian mechanisms at two ratios of sensitivity to scale. On the "
+        "black line there is no amplification. The curve of Poisson is that of WOR, and the curve "
+        "of MUST.WO is that of WR."
     )
     keys = ("mechanism", "ratio", "sampler")
     parts = (
@@ -391,10 +386,9 @@ class Figure5(MustFigure):
     name = "figure5"
     caption = (
         "Inclusion probability η and δ′ − δ at ε = 1 (sensitivity equal to scale) as functions of "
-        "the sizes m "
-        "and b of the second and the first stage, one row of panels for each sampler. The numbers "
-        "on the contours "
-        "give the value; the shading, from dark to light, shows it rising."
+        "the sizes m and b of the second and the first stage, one row of panels for each sampler. "
+        "The numbers on the contours give the value; the shading, from dark to light, shows it "
+        "rising."
     )
     keys: ClassVar[tuple[str, ...]] = ("sampler", "quantity", "mechanism")
     together = ("sampler",)
@@ -485,8 +479,7 @@ class FigureS1(Figure5):
     name = "figureS1"
     caption = (
         "The functions of Figure 5 as surfaces: inclusion probability η and δ′ − δ at ε = 1 over "
-        "the sizes m "
-        "and b of the second and the first stage, one row of panels for each sampler."
+        "the sizes m and b of the second and the first stage, one row of panels for each sampler."
     )
     experiments = Figure5.experiments
     keys = ()
@@ -576,11 +569,9 @@ class Figure6(MustFigure):
     title = "Figure 6. Experiment 2: training loss of linear regression"
     name = "figure6"
     caption = (
-        "Mean squared error on the full data after each iteration of experiment 2, one run, at two "
-        "values of ε′ and "
-        "in every variant. The vertical axis is that of the printed figure; some curves leave it. "
-        "Bands, where there "
-        "are several runs, are 95 % Student intervals."
+        "Mean squared error on the full data after each iteration of experiment 2, one run, at "
+        "two values of ε′ and in every variant. The vertical axis is that of the printed figure; "
+        "some curves leave it. Bands, where there are several runs, are 95 % Student intervals."
     )
     keys = ("sampler", "epsilon_amplified")
     order = ()
@@ -633,10 +624,8 @@ class FigureS4(MustFigure):
     name = "figureS4"
     caption = (
         "Cross-entropy on the training data (nats) after each iteration of experiment 3, one run "
-        "for each sampler, "
-        "in every variant. The vertical axis is that of the printed figure. Bands, where there are "
-        "several runs, are "
-        "95 % Student intervals."
+        "for each sampler, in every variant. The vertical axis is that of the printed figure. "
+        "Bands, where there are several runs, are 95 % Student intervals."
     )
     keys = ("sampler", "quantity")
     order = ()
@@ -725,14 +714,11 @@ class FigureS2(MustFigure):
     name = "figureS2"
     caption = (
         "δ at ε = 1 after k compositions of the subsampled Gaussian mechanism with noise "
-        "multiplier 4. Lines with "
-        "bars: bounds from the paper's Fourier accountant, as printed and as done; the bar reaches "
-        "down to the lower "
-        "bound, or to the foot of the axis where that bound is below the round-off of 1e-12. Black "
-        "line: the exact "
-        "value for the paper's pair, which is no guarantee. Coloured band: from what explicit data "
-        "sets attain "
-        "(attack) to what is proved for clipped sums when one record is substituted."
+        "multiplier 4. Lines with bars: bounds from the paper's Fourier accountant, as printed "
+        "and as done; the bar reaches down to the lower bound, or to the foot of the axis where "
+        "that bound is below the round-off of 1e-12. Black line: the exact value for the paper's "
+        "pair, which is no guarantee. Coloured band: from what explicit data sets attain (attack) "
+        "to what is proved for clipped sums when one record is substituted."
     )
     experiments = ("composition", "proved_composition")
     keys = ("sampler", "method", "n_compositions")
@@ -884,15 +870,12 @@ class PrivacyBySteps(BandFigure):
     title = "Privacy of each sampler at equal noise, by number of steps"
     name = "privacy_by_steps"
     caption = (
-        "ε at δ = 1e-5 after k steps, in the sizes of Figure S2 and with the same noise on the sum "
-        "for every "
-        "sampler. Each band reaches from what explicit data sets attain (thin line, attack) to "
-        "what is proved for "
-        "clipped sums (line with markers). One record is substituted; Poisson is also shown for "
-        "one record added or "
-        "removed. Dotted, in the colour of the sampler: the value for the paper's pair, which is "
-        "no guarantee and "
-        "hardly differs between samplers."
+        "ε at δ = 1e-5 after k steps, in the sizes of Figure S2 and with the same noise on the "
+        "sum for every sampler. Each band reaches from what explicit data sets attain (thin line, "
+        "attack) to what is proved for clipped sums (line with markers). One record is "
+        "substituted; Poisson is also shown for one record added or removed. Dotted, in the "
+        "colour of the sampler: the value for the paper's pair, which is no guarantee and hardly "
+        "differs between samplers."
     )
     keys = BandFigure.order
     parts = (Part("proved_steps", sides("epsilon"), prepare=both_sides),)
@@ -913,13 +896,11 @@ class NoiseByTarget(BandFigure):
     title = "Noise of each sampler against the privacy target"
     name = "noise_by_target"
     caption = (
-        f"{NoiseAtEqualPrivacy.setting}. Each band reaches from the noise at which an attack still "
-        "exceeds the target "
-        "(thin line) to the noise for which the target is proved (line with markers). One record "
-        "is substituted; "
-        "Poisson is also shown for one record added or removed. Dotted, in the colour of the "
-        "sampler: the noise for "
-        "which the paper's pair meets the target, which is no guarantee."
+        f"{NoiseAtEqualPrivacy.setting}. Each band reaches from the noise at which an attack "
+        "still exceeds the target (thin line) to the noise for which the target is proved (line "
+        "with markers). One record is substituted; Poisson is also shown for one record added or "
+        "removed. Dotted, in the colour of the sampler: the noise for which the paper's pair "
+        "meets the target, which is no guarantee."
     )
     keys = NoiseAtEqualPrivacy.keys
     order = NoiseAtEqualPrivacy.order

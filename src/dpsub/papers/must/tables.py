@@ -76,12 +76,10 @@ class Table2(MustTable):
     name = "table2"
     caption = (
         "Inclusion probability η and amplified δ′ of each sampler; ε′ = log(1 + η (exp(ε) - 1)) "
-        "for all of them. P_j "
-        "is the Binomial(b, 1/n) probability that a record has j copies after the first stage, and "
-        "δ_u is the group "
-        "profile of u copies. η is evaluated at the configured sizes; the departure is the largest "
-        "|ε′ - formula| "
-        "over the recorded grid, in nats."
+        "for all of them. P_j is the Binomial(b, 1/n) probability that a record has j copies "
+        "after the first stage, and δ_u is the group profile of u copies. η is evaluated at the "
+        "configured sizes; the departure is the largest |ε′ - formula| over the recorded grid, in "
+        "nats."
     )
     keys = ("sampler",)
     parts = (Part("amplification_grid", {"eta": shared("eta"), "departure": departure}),)
@@ -101,8 +99,7 @@ class Table3(MustTable):
     name = "table3"
     caption = (
         "Privacy parameters of the Laplace and Gaussian mechanisms before and after subsampling, "
-        "by sampler and base "
-        "ε (in nats). The values are exact and have no intervals."
+        "by sampler and base ε (in nats). The values are exact and have no intervals."
     )
     keys = ("ratio", "mechanism", "sampler", "epsilon")
     layout = Layout(panels=("ratio", "mechanism"), stub=("sampler", "column"), heads=("epsilon",))
@@ -137,9 +134,8 @@ class Table4(MustTable):
     name = "table4"
     caption = (
         "Scale of the Gaussian noise on the mean and on the variance (in the units of each "
-        "statistic) and δ′ of one "
-        "query in experiment 1, by sampler and first-stage size b. The values are exact and have "
-        "no intervals."
+        "statistic) and δ′ of one query in experiment 1, by sampler and first-stage size b. The "
+        "values are exact and have no intervals."
     )
     keys = ("sampler", "b")
     layout = Layout(panels=("column",), stub=("sampler",), heads=("b",))
@@ -169,9 +165,8 @@ class Table5(MustTable):
     name = "table5"
     caption = (
         "Mean and standard deviation, over repeated data sets, of the released mean and variance "
-        "in experiment 1 "
-        "(true values 0 and 1), with standard errors, and the exact expectation of the variance "
-        "estimate."
+        "in experiment 1 (true values 0 and 1), with standard errors, and the exact expectation "
+        "of the variance estimate."
     )
     keys = ("parameter", "sampler", "b")
     layout = Layout(panels=("parameter",), stub=("sampler", "b"), heads=("column",))
@@ -190,8 +185,8 @@ class Table6(MustTable):
     name = "table6"
     caption = (
         "Scale of the Gaussian noise on the mean gradient, δ′ of one query, and root mean squared "
-        "prediction error in "
-        "experiment 2: mean and standard deviation over repeated data sets, with standard errors."
+        "prediction error in experiment 2: mean and standard deviation over repeated data sets, "
+        "with standard errors."
     )
     keys = ("epsilon_amplified", "sampler")
     layout = Layout(panels=("epsilon_amplified",), stub=("sampler",), heads=("column",))
@@ -210,8 +205,7 @@ class Table7(MustTable):
     name = "table7"
     caption = (
         "Bias and root mean squared error of the three regression coefficients in experiment 2, "
-        "over repeated data "
-        "sets, with standard errors."
+        "over repeated data sets, with standard errors."
     )
     keys = ("epsilon_amplified", "sampler", "coefficient")
     layout = Layout(
@@ -291,20 +285,15 @@ class Table8(MustTable):
     name = "table8"
     caption = (
         "Scale of the noise on the summed gradient, metrics on the test set, and δ after all "
-        "iterations at ε = 2 in "
-        "experiment 3. Metrics are means over seeds with standard errors; differences from Poisson "
-        "are paired by "
-        "seed, with 95 % Student intervals. In the consistent rows, the first bounds on δ are for "
-        "the noise as "
-        "stated, in units of the clipping bound; those for the larger, consistent noise are given "
-        "separately. In the "
-        "rigorous rows, the lower number is attained by explicit data sets (attack), and the upper "
-        "one is proved for "
-        "clipped sums when one record is substituted (for Poisson: added or removed), for "
-        "experiment 3 as it was run. "
-        "Nothing is proved for Poisson when its sums are divided by the realised sample size. The "
-        "bracket of the "
-        "paper's pair is not a guarantee."
+        "iterations at ε = 2 in experiment 3. Metrics are means over seeds with standard errors; "
+        "differences from Poisson are paired by seed, with 95 % Student intervals. In the "
+        "consistent rows, the first bounds on δ are for the noise as stated, in units of the "
+        "clipping bound; those for the larger, consistent noise are given separately. In the "
+        "rigorous rows, the lower number is attained by explicit data sets (attack), and the "
+        "upper one is proved for clipped sums when one record is substituted (for Poisson: added "
+        "or removed), for experiment 3 as it was run. Nothing is proved for Poisson when its sums "
+        "are divided by the realised sample size. The bracket of the paper's pair is not a "
+        "guarantee."
     )
     keys = ("sampler", "solver", "statistic")
     layout = Layout(
@@ -365,10 +354,8 @@ class Table9(MustTable):
     name = "table9"
     caption = (
         "Smallest, mean and largest number of distinct records over the subsets drawn, at the "
-        "sizes of the three "
-        "experiments. The intervals of the smallest and the largest hold 99.8 % of their exact "
-        "distribution; the law "
-        "mean is the exact expectation."
+        "sizes of the three experiments. The intervals of the smallest and the largest hold 99.8 "
+        "% of their exact distribution; the law mean is the exact expectation."
     )
     keys = ("experiment", "sampler")
     layout = Layout(panels=("experiment",), stub=("column",), heads=("sampler",))
@@ -403,9 +390,8 @@ def over_wor(frame: pd.DataFrame) -> pd.DataFrame:
     base, loop = both["wor"].transform("max"), both["naive"].transform("max") == 1
     for experiment in means.loc[~(base > 0), "experiment"].head(1):
         raise DataError(
-            f"times relative to 'wor' need its time above 0 s, got experiment {experiment} without "
-            "one; "
-            "time it with more draws"
+            f"times relative to 'wor' need its time above 0 s, got experiment {experiment} "
+            "without one; time it with more draws"
         )
     sparse = (means["sampler"] == "poisson") & loop & (means["naive"] == 0)
     return means.assign(
@@ -420,10 +406,8 @@ class Table10(MustTable):
     name = "table10"
     caption = (
         "Increase in the time to draw one subset, relative to sampling without replacement, in "
-        "percent, on this "
-        "machine. Poisson samples are drawn by n Bernoulli trials, as the paper says; a sparse "
-        "draw generates only "
-        "the records selected."
+        "percent, on this machine. Poisson samples are drawn by n Bernoulli trials, as the paper "
+        "says; a sparse draw generates only the records selected."
     )
     timed = True
     keys = ("experiment", "sampler", "draw")
@@ -447,9 +431,9 @@ class ThresholdsS8(MustTable):
     title = "Section S8. Thresholds and crossovers of δ′"
     name = "thresholds_s8"
     caption = (
-        "Thresholds: the δ above which δ′ < δ. Crossovers: the point (δ, δ′) at which two samplers "
-        "have the same δ′, "
-        "for every pair. As stated: exact roots. As done: the last points of a grid of ε."
+        "Thresholds: the δ above which δ′ < δ. Crossovers: the point (δ, δ′) at which two "
+        "samplers have the same δ′, for every pair. As stated: exact roots. As done: the last "
+        "points of a grid of ε."
     )
     keys = ("mechanism", "kind", "sampler", "other")
     layout = Layout(panels=("kind", "mechanism"), stub=("sampler", "other"), heads=("column",))
@@ -501,15 +485,12 @@ class NoiseAtEqualPrivacy(MustTable):
     name = "noise_at_equal_privacy"
     setting = (
         "Noise multiplier (scale of the noise on the sum divided by the norm bound C of one "
-        "record) for a target ε at "
-        "δ = 10⁻⁵ after 1000 steps, at the sizes of Figure S2"
+        "record) for a target ε at δ = 10⁻⁵ after 1000 steps, at the sizes of Figure S2"
     )
     caption = (
         f"{setting}. The proved noise, or more, guarantees the target for clipped sums under the "
-        "relation named; at "
-        "the refuted noise, or less, explicit data sets exceed it. The noise of the paper's pair "
-        "is not a guarantee. "
-        "Proved numbers are rounded up, refuted ones down."
+        "relation named; at the refuted noise, or less, explicit data sets exceed it. The noise "
+        "of the paper's pair is not a guarantee. Proved numbers are rounded up, refuted ones down."
     )
     keys = ("target_epsilon", "sampler", "adjacency")
     layout = Layout(panels=("target_epsilon",), stub=("sampler", "adjacency"), heads=("column",))
@@ -551,14 +532,11 @@ class PeerBoundsTable(MustTable):
     name = "peer_bounds"
     caption = (
         "ε at δ = 10⁻⁵ as computed by this package and by other accountants. For Poisson, the two "
-        "ends bracket one "
-        "exact value; for samplers whose exact privacy is not known, they are an attack and a "
-        "proof. The Rényi "
-        "accountant of dp-accounting for sampling without replacement is given the noise in units "
-        "of C, the norm "
-        "bound of one record, and of 2 C, the most by which replacing a record moves the sum. An "
-        "upper value below "
-        "the attack is not a bound for this release, and its note says so."
+        "ends bracket one exact value; for samplers whose exact privacy is not known, they are an "
+        "attack and a proof. The Rényi accountant of dp-accounting for sampling without "
+        "replacement is given the noise in units of C, the norm bound of one record, and of 2 C, "
+        "the most by which replacing a record moves the sum. An upper value below the attack is "
+        "not a bound for this release, and its note says so."
     )
     keys = (*QUESTION, "tool")
     layout = Layout(panels=QUESTION, stub=("tool",), heads=("column",))
@@ -578,8 +556,7 @@ class PeerTimesTable(MustTable):
     name = "peer_times"
     caption = (
         "Processor time of each answer on this machine, in seconds and as a multiple of the time "
-        "that this package "
-        "takes for both ends of the same question."
+        "that this package takes for both ends of the same question."
     )
     timed = True
     keys = PeerBoundsTable.keys

@@ -47,12 +47,10 @@ def composed_privacy(tables: Tables) -> str:
     spans = ", ".join(f"{label(name)} {lower[name]:.2g} to {upper[name]:.2g}" for name in noise)
     text = (
         f"**Noise and composed privacy.** In experiment 3 {label(least)} adds {saved:.0f} % less "
-        "noise than Poisson "
-        "for the same stated epsilon' of one query. Over all iterations, with the noise as stated "
-        "and the sensitivity "
-        "to one occurrence in the same units, delta at epsilon = 2 of the paper's own pair lies "
-        "in these ranges: "
-        f"{spans}. They bracket the pair and are not guarantees for the samplers. "
+        "noise than Poisson for the same stated epsilon' of one query. Over all iterations, with "
+        "the noise as stated and the sensitivity to one occurrence in the same units, delta at "
+        f"epsilon = 2 of the paper's own pair lies in these ranges: {spans}. They bracket the "
+        "pair and are not guarantees for the samplers. "
     )
     text += (
         f"Even by this measure {label(least)} pays for the smaller noise with privacy."
@@ -79,12 +77,10 @@ def proved_privacy(tables: Tables) -> str:
         ends.append(f"{label(name)} {f'{low} to {high}' if proved < 1 else nothing}")
     return (
         "**What can be proved.** The paper's pair is not the worst case. For experiment 3 as it "
-        "was run, delta at "
-        "epsilon = 2 lies between what explicit data sets attain and what is proved for clipped "
-        "sums when one record "
-        f"is substituted (Poisson: added or removed): {', '.join(ends)}. No guarantee below the "
-        "first numbers can hold "
-        f"for these samplers with this noise and clipping; a particular data set may leak less."
+        "was run, delta at epsilon = 2 lies between what explicit data sets attain and what is "
+        "proved for clipped sums when one record is substituted (Poisson: added or removed): "
+        f"{', '.join(ends)}. No guarantee below the first numbers can hold for these samplers "
+        "with this noise and clipping; a particular data set may leak less."
     )
 
 
@@ -121,9 +117,8 @@ def prediction(tables: Tables) -> str:
         return ""
     text = (
         f"**Accuracy on Adult.** With income left among the predictors, accuracy is {as_done:.3f} "
-        "(Poisson; printed "
-        f"{printed:.3f}); without it, as the text describes the study, it is {stated:.3f} with an "
-        f"F1 score of {f1:.2f}."
+        f"(Poisson; printed {printed:.3f}); without it, as the text describes the study, it is "
+        f"{stated:.3f} with an F1 score of {f1:.2f}."
     )
     reference = tables.number(
         "table8", "accuracy", "consistent", sampler="nonprivate", solver="scikit_learn"
@@ -131,9 +126,8 @@ def prediction(tables: Tables) -> str:
     if reference > stated:
         text += (
             " With the same features, logistic regression fitted to convergence without privacy "
-            "reaches "
-            f"{reference:.3f}: the stated run is limited by the number and size of its steps, not "
-            "by its sampler."
+            f"reaches {reference:.3f}: the stated run is limited by the number and size of its "
+            "steps, not by its sampler."
         )
     elif math.isfinite(reference):
         text += (
@@ -146,10 +140,9 @@ def prediction(tables: Tables) -> str:
     if private and math.isfinite(without):
         text += (
             f" Longer steps come close to convergence without noise ({without:.3f}), but with "
-            "noise calibrated to the "
-            f"released mean (*consistent*) they give {min(private):.3f} to {max(private):.3f}: the "
-            "noise, hidden by "
-            f"the short steps, then determines the accuracy."
+            f"noise calibrated to the released mean (*consistent*) they give {min(private):.3f} "
+            f"to {max(private):.3f}: the noise, hidden by the short steps, then determines the "
+            "accuracy."
         )
     return text
 
@@ -171,16 +164,12 @@ def equal_epsilon(tables: Tables) -> str:
     )
     text = (
         "**Samplers at equal epsilon' per query.** With noise calibrated to the sensitivity of "
-        "the released mean "
-        "(*consistent*), the root mean squared error of experiment 2 at epsilon' = "
-        f"{at['epsilon_amplified']} is, "
-        f"with its standard error, {listed}. Among those calibrated for substituting a record "
-        f"{label(best)} has the "
-        "smallest error. Poisson is calibrated for adding or removing one, which moves a gradient "
-        "sum by at most C "
-        "instead of 2C per copy, so it gets half the noise by definition. Nor is this a ranking "
-        "at equal privacy: "
-        f"delta' and the privacy of all steps together differ between samplers."
+        "the released mean (*consistent*), the root mean squared error of experiment 2 at "
+        f"epsilon' = {at['epsilon_amplified']} is, with its standard error, {listed}. Among those "
+        f"calibrated for substituting a record {label(best)} has the smallest error. Poisson is "
+        "calibrated for adding or removing one, which moves a gradient sum by at most C instead "
+        "of 2C per copy, so it gets half the noise by definition. Nor is this a ranking at equal "
+        "privacy: delta' and the privacy of all steps together differ between samplers."
     )
     found = []
     for name in FIVE:
@@ -200,9 +189,9 @@ def equal_epsilon(tables: Tables) -> str:
         text
         if not found
         else (
-            f"{text} On Adult, with the same caveat and the steps as stated, accuracy differs from "
-            "Poisson's by "
-            f"{', '.join(found)} (paired by seed; 95 % intervals, each on its own)."
+            f"{text} On Adult, with the same caveat and the steps as stated, accuracy differs "
+            f"from Poisson's by {', '.join(found)} (paired by seed; 95 % intervals, each on its "
+            "own)."
         )
     )
 
@@ -222,10 +211,9 @@ def per_query_delta(tables: Tables) -> str:
         if not shrink
         else (
             f"**delta' of one query.** {len(cells)} printed values of Table 6 divide the clipping "
-            "bound by a noise that "
-            "was scaled for C/n; compared with C/n throughout (as stated, though not what is "
-            "released: E4), they are too "
-            f"large by factors of {min(shrink):.2g} to {max(shrink):.2g}."
+            "bound by a noise that was scaled for C/n; compared with C/n throughout (as stated, "
+            "though not what is released: E4), they are too large by factors of "
+            f"{min(shrink):.2g} to {max(shrink):.2g}."
         )
     )
 
@@ -240,11 +228,8 @@ def cost(tables: Tables) -> str:
         if unknown(wor, must)
         else (
             "**Fewer gradients.** At the sizes of experiment 3, a subset drawn by "
-            f"{label('must_ww')} "
-            f"has {must:.1f} "
-            f"distinct records on average, compared with {wor:.0f} for WOR: "
-            f"{100 * (1 - must / wor):.0f} % fewer gradients "
-            f"to evaluate."
+            f"{label('must_ww')} has {must:.1f} distinct records on average, compared with "
+            f"{wor:.0f} for WOR: {100 * (1 - must / wor):.0f} % fewer gradients to evaluate."
         )
     )
 
@@ -267,13 +252,9 @@ def bias(tables: Tables) -> str:
         if unknown(exact, got, error)
         else (
             "**Bias of the variance.** Sampling with replacement from b records lowers the "
-            "expected "
-            "sample variance by "
-            f"the factor 1 - 1/b: at b = {b} it is {exact:.4g} for {label('must_ow')} where the "
-            "true "
-            "variance is 1, and "
-            f"{written(got, error=error)} was obtained. Multiplying by b / (b - 1) removes the "
-            "bias."
+            f"expected sample variance by the factor 1 - 1/b: at b = {b} it is {exact:.4g} for "
+            f"{label('must_ow')} where the true variance is 1, and {written(got, error=error)} "
+            "was obtained. Multiplying by b / (b - 1) removes the bias."
         )
     )
 
@@ -286,9 +267,8 @@ def worst(tables: Tables) -> Headline | None:
     if not (printed and attained) or unknown(limit):
         return None
     return Headline(
-        f"Table 8 states δ below 1/n = {limit:.2g} for all steps together; with the noise that was "
-        "used an attack "
-        f"attains {min(attained.values()):.2g} to {max(attained.values()):.2g}.",
+        f"Table 8 states δ below 1/n = {limit:.2g} for all steps together; with the noise that "
+        f"was used an attack attains {min(attained.values()):.2g} to {max(attained.values()):.2g}.",
         "table8",
         ("E2",),
         {label(name): (printed[name], attained[name]) for name in printed},
@@ -304,8 +284,7 @@ def best(tables: Tables) -> Headline | None:
         if not good
         else Headline(
             f"Table 3: {good} of {judged} printed parameters of an amplified query come out in "
-            "every "
-            "digit.",
+            "every digit.",
             "table3",
             ("E9",),
         )

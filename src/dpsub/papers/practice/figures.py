@@ -38,10 +38,8 @@ class Answers(Artefact):
     name, kind, experiments = "figure_answers", "figure", ("practice_answers",)
     caption = (
         "ε that accountants answer, divided by the ε that an attack on explicit data sets attains "
-        "for the same "
-        "releases, each at 60 settings where it has a method. An upper bound left of the line is "
-        "refuted; hollow marks "
-        "lie between what is attained and what is proved."
+        "for the same releases, each at 60 settings where it has a method. An upper bound left of "
+        "the line is refuted; hollow marks lie between what is attained and what is proved."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -79,14 +77,11 @@ class ShufflingFigure(Artefact):
     title = "Shuffled batches and Poisson's ε at the same noise"
     name, kind, experiments = "figure_shuffling", "figure", ("practice_shuffling",)
     caption = (
-        "ε over the noise multiplier, for records in batches of m; a record is put to 0 (zero-out) "
-        "or replaced "
-        "(substitute). Band: shuffled batches, from what an attack on explicit data sets attains "
-        "to what is "
-        "proved (dashed: no amplification at all). Line with marks: Poisson sampling with as many "
-        "steps of expected "
-        "size m, under the same adjacency. Where it lies below the band, Poisson's ε is refuted "
-        "for shuffled batches."
+        "ε over the noise multiplier, for records in batches of m; a record is put to 0 "
+        "(zero-out) or replaced (substitute). Band: shuffled batches, from what an attack on "
+        "explicit data sets attains to what is proved (dashed: no amplification at all). Line "
+        "with marks: Poisson sampling with as many steps of expected size m, under the same "
+        "adjacency. Where it lies below the band, Poisson's ε is refuted for shuffled batches."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:

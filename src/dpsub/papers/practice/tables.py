@@ -30,18 +30,13 @@ class Accountants(Table):
     name = "accountants"
     caption = (
         "ε that other accountants answer for 60 kinds of releases, recorded with their versions, "
-        "and whether it is "
-        "right: an upper bound or an estimate is proved (yes) where our upper end is at most the "
-        "answer, and refuted "
-        "(no) where an attack on explicit data sets attains more; a lower bound the other way "
-        "round; where nothing "
-        "stands the answer lies between the ends. Answers are rounded in the accountant's favour "
-        "in the seventh digit. "
+        "and whether it is right: an upper bound or an estimate is proved (yes) where our upper "
+        "end is at most the answer, and refuted (no) where an attack on explicit data sets "
+        "attains more; a lower bound the other way round; where nothing stands the answer lies "
+        "between the ends. Answers are rounded in the accountant's favour in the seventh digit. "
         "The noise multiplier is the scale of the noise over the norm bound C of one record, as "
-        "the documentation of "
-        "dp-accounting's events has it; 'noise over 2 C' was asked with half of it. ε, lower: "
-        "attained; ε, upper: "
-        "proved."
+        "the documentation of dp-accounting's events has it; 'noise over 2 C' was asked with half "
+        "of it. ε, lower: attained; ε, upper: proved."
     )
     keys = (
         "mechanism",
@@ -80,12 +75,10 @@ class Shuffling(Table):
     name = "shuffling"
     caption = (
         "ε at δ = 1e-5 for 60,000 records in batches of m. ε of Poisson sampling: of samples of "
-        "expected size m, as "
-        "many as batches, under the same adjacency, which is what is often reported for shuffled "
-        "batches and no "
-        "guarantee for them; ε, lower: what an attack attains on shuffled batches, an order drawn "
-        "afresh for every "
-        "epoch; ε, upper: what is proved for them, without any amplification."
+        "expected size m, as many as batches, under the same adjacency, which is what is often "
+        "reported for shuffled batches and no guarantee for them; ε, lower: what an attack "
+        "attains on shuffled batches, an order drawn afresh for every epoch; ε, upper: what is "
+        "proved for them, without any amplification."
     )
     keys = ("adjacency", "m", "epochs", "noise_multiplier")
     layout = Layout(

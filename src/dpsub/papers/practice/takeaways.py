@@ -61,8 +61,7 @@ def counted(tables: Tables, accountant: str) -> str:
     off = 100 * (found["claimed"] / found["attained"] - 1)
     return (
         f"**{accountant}.** Meant as {ACCOUNTANTS[accountant]}s: {said}; {off.min():+.2f} % to "
-        f"{off.max():+.2f} % "
-        "from what an attack attains."
+        f"{off.max():+.2f} % from what an attack attains."
     )
 
 
@@ -94,11 +93,9 @@ def shuffled(tables: Tables) -> list[str]:
     factor, most = found["factor"], found.sort_values("factor").iloc[-1]
     lines = [
         "**Shuffled batches.** At the same noise and adjacency an attack attains more than "
-        "Poisson's ε in "
-        f"{(factor > 1).sum()} of {len(found)} settings, up to {factor.max():.3g} times as much: "
-        f"{most['attained']:.3g} where Poisson sampling has {most['poisson']:.3g} (m = "
-        f"{most['m']}, "
-        f"epochs: {most['epochs']}, noise multiplier {most['noise']:g}, "
+        f"Poisson's ε in {(factor > 1).sum()} of {len(found)} settings, up to {factor.max():.3g} "
+        f"times as much: {most['attained']:.3g} where Poisson sampling has {most['poisson']:.3g} "
+        f"(m = {most['m']}, epochs: {most['epochs']}, noise multiplier {most['noise']:g}, "
         f"{WORDS[most['adjacency']]})."
     ]
     share = found["attained"] / found["proved"]
@@ -108,20 +105,17 @@ def shuffled(tables: Tables) -> list[str]:
         own &= found["noise"] == found.loc[own, "noise"].min()
         lines.append(
             f"**Small noise, {WORDS[adjacency]}.** At a noise multiplier of "
-            f"{found.loc[own, 'noise'].min():g} the "
-            f"attack attains {100 * share[own].min():.3g} to {100 * share[own].max():.3g} % of "
-            "what is proved without "
-            f"any amplification; it falls short by {short[own].min():.2g} to "
-            f"{short[own].max():.2g} for each epoch."
+            f"{found.loc[own, 'noise'].min():g} the attack attains {100 * share[own].min():.3g} "
+            f"to {100 * share[own].max():.3g} % of what is proved without any amplification; it "
+            f"falls short by {short[own].min():.2g} to {short[own].max():.2g} for each epoch."
         )
     largest = found["noise"].max()
     high, apart = found["noise"] == largest, found["proved"] / found["attained"]
     lines.append(
         f"**Large noise, shuffled.** At a noise multiplier of {largest:g} the proof lies "
-        f"{apart[high].min():.3g} to "
-        f"{apart[high].max():.3g} times above the attack, which attains {factor[high].min():.3g} "
-        "to "
-        f"{factor[high].max():.3g} times Poisson's ε: how much shuffling amplifies there is open."
+        f"{apart[high].min():.3g} to {apart[high].max():.3g} times above the attack, which "
+        f"attains {factor[high].min():.3g} to {factor[high].max():.3g} times Poisson's ε: how "
+        "much shuffling amplifies there is open."
     )
     return lines
 
@@ -136,8 +130,8 @@ def worst(tables: Tables) -> Headline | None:
     )
     return Headline(
         "Poisson's ε is not that of shuffled batches: an attack exceeds it in "
-        f"{(found['factor'] > 1).sum()} of "
-        f"{len(found)} settings, by a factor of up to {found['factor'].max():.3g}.",
+        f"{(found['factor'] > 1).sum()} of {len(found)} settings, by a factor of up to "
+        f"{found['factor'].max():.3g}.",
         "shuffling",
         shown={
             f"m = {m}, epochs: {epochs}": (float(poisson), float(attained))
@@ -177,10 +171,8 @@ TAKEAWAYS = Takeaways(
     parts=(shuffled, *(partial(counted, accountant=name) for name in ACCOUNTANTS)),
     introduction=(
         "Shuffled batches at the noise of Poisson samples, and answers of other accountants at 60 "
-        "kinds of releases, "
-        "as recorded with their versions. An answer is proved or refuted by our two ends; what "
-        "lies between them is "
-        "open."
+        "kinds of releases, as recorded with their versions. An answer is proved or refuted by "
+        "our two ends; what lies between them is open."
     ),
     worst=worst,
     best=accountants,

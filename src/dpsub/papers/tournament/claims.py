@@ -49,8 +49,7 @@ def at_most(frames: Frames) -> Finding:
     most = found.nsmallest(1, "ratio").to_dict("records")[0]
     note = (
         f"the most that is proved is {saved['ratio'].max():.1f} % less ({said(most)}; the bracket "
-        "is "
-        f"{100 - 100 * most['upper']:.1f} to {100 - 100 * most['lower']:.1f} %), the median is "
+        f"is {100 - 100 * most['upper']:.1f} to {100 - 100 * most['lower']:.1f} %), the median is "
         f"{saved['ratio'].median():.1f} %, in {len(found)} settings with small noise"
     )
     return truth(
@@ -65,10 +64,9 @@ def similar(frames: Frames) -> Finding:
     found = beside_poisson(frames, "random_allocation")
     good, bad = found["upper"] <= SIMILAR, found["lower"] > SIMILAR
     note = (
-        f"at most {100 * (SIMILAR - 1):.0f} % more noise in {good.sum()} of {len(found)} settings, "
-        "more than that in "
-        f"{bad.sum()}, else open; proved ratios {found['ratio'].min():.3f} to "
-        f"{found['ratio'].max():.3f}"
+        f"at most {100 * (SIMILAR - 1):.0f} % more noise in {good.sum()} of {len(found)} "
+        f"settings, more than that in {bad.sum()}, else open; proved ratios "
+        f"{found['ratio'].min():.3f} to {found['ratio'].max():.3f}"
     )
     return truth(good, bad, note)
 
@@ -80,8 +78,7 @@ def understated(frames: Frames) -> Finding:
     above = found["lower"] > 1
     note = (
         f"an attack exceeds the target with Poisson's noise in {above.sum()} of {len(found)} "
-        "settings, and with up to "
-        f"{found['lower'].max():.2f} times that noise"
+        f"settings, and with up to {found['lower'].max():.2f} times that noise"
     )
     return truth([bool(above.any())], [bool((found["upper"] <= 1).all())], note)
 
@@ -104,9 +101,9 @@ def near_fixed(frames: Frames) -> Finding:
         both["noise_multiplier"] / both["fixed_necessary"],
     )
     note = (
-        f"an attack shows at least {100 * low.min():.0f} % of a fixed order's noise in {len(both)} "
-        "settings in which "
-        f"that is below 1, and {100 * low.median():.0f} % at the median"
+        f"an attack shows at least {100 * low.min():.0f} % of a fixed order's noise in "
+        f"{len(both)} settings in which that is below 1, and {100 * low.median():.0f} % at the "
+        "median"
     )
     return truth(low >= NEAR, high < NEAR, note)
 
@@ -128,13 +125,11 @@ class Claims(claims.Claims):
     name = "claims"
     title = "What others publish about single comparisons"
     caption = (
-        "Published statements about schemes of the tournament, put to its brackets in the settings "
-        "of its grid where "
-        "a record is put to 0: proved where what is proved and refuted of the noise gives the "
-        "statement in all "
-        "settings, refuted where it contradicts it in one, open otherwise. Small noise: a proved "
-        "multiplier below 1, "
-        "of Poisson sampling or, for the last statement, of a fixed order."
+        "Published statements about schemes of the tournament, put to its brackets in the "
+        "settings of its grid where a record is put to 0: proved where what is proved and refuted "
+        "of the noise gives the statement in all settings, refuted where it contradicts it in "
+        "one, open otherwise. Small noise: a proved multiplier below 1, of Poisson sampling or, "
+        "for the last statement, of a fixed order."
     )
     claims = (
         *put("k_of_t_saves", "arXiv 2605.07072, abstract", saves),

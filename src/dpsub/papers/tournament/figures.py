@@ -78,12 +78,10 @@ class NoiseRatios(TournamentFigure):
     name = "figure_noise"
     caption = (
         "Noise multiplier that is proved to meet the target, divided by Poisson's; below the line "
-        "a scheme needs less. "
-        "Upper row: over the target ε; lower row: over n / m, the steps of an epoch; a column a "
-        "relation. Bands: "
-        "between what an attack refutes over what is proved for Poisson, and what is proved over "
-        "what an attack "
-        "refutes for Poisson; curves without a band have no attack."
+        "a scheme needs less. Upper row: over the target ε; lower row: over n / m, the steps of "
+        "an epoch; a column a relation. Bands: between what an attack refutes over what is proved "
+        "for Poisson, and what is proved over what an attack refutes for Poisson; curves without "
+        "a band have no attack."
     )
     experiments = (NOISE,)
 
@@ -126,12 +124,10 @@ class PartsFigure(TournamentFigure):
     name = "figure_parts"
     caption = (
         "Difference of the proved noise multiplier from Poisson's in percent (100 times the "
-        "natural logarithm of the "
-        "ratio), means over settings (mark). Narrow bar: the part that an attack shows, which no "
-        "better proof can "
-        "take away; wide bar: what is left to a better attack or a better proof. Rows of panels: "
-        "Poisson's proved "
-        "noise multiplier below 1, and 1 or more."
+        "natural logarithm of the ratio), means over settings (mark). Narrow bar: the part that "
+        "an attack shows, which no better proof can take away; wide bar: what is left to a better "
+        "attack or a better proof. Rows of panels: Poisson's proved noise multiplier below 1, and "
+        "1 or more."
     )
     experiments = (NOISE,)
 
@@ -234,11 +230,9 @@ class Losses(TournamentFigure):
     title = "Test loss over ε"
     name = "figure_loss"
     caption = (
-        "Test loss over the target ε with noise that is proved to meet it, by scheme, at one batch "
-        "size and number of "
-        "epochs for each task. Bars: 95 % Student intervals over seeds. Dotted: without privacy, "
-        "tuned by the same "
-        "rule."
+        "Test loss over the target ε with noise that is proved to meet it, by scheme, at one "
+        "batch size and number of epochs for each task. Bars: 95 % Student intervals over seeds. "
+        "Dotted: without privacy, tuned by the same rule."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -268,11 +262,10 @@ class Gradients(TournamentFigure):
     title = "Test loss over gradient evaluations"
     name = "figure_gradients"
     caption = (
-        "Test loss over the number of distinct gradients that the whole training evaluates, at one "
-        "target for each "
-        "task; a mark a scheme, batch size and number of epochs, with 95 % Student intervals over "
-        "seeds. Stairs: the "
-        "front, the least mean loss for so many gradients. Dotted: without privacy."
+        "Test loss over the number of distinct gradients that the whole training evaluates, at "
+        "one target for each task; a mark a scheme, batch size and number of epochs, with 95 % "
+        "Student intervals over seeds. Stairs: the front, the least mean loss for so many "
+        "gradients. Dotted: without privacy."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -328,12 +321,10 @@ class Differences(TournamentFigure):
     name = "figure_differences"
     caption = (
         "Paired difference of the test loss from Poisson's in percent of the latter, at the "
-        "smallest target, one batch "
-        "size and number of epochs for each task, with 95 % Student intervals over seeds; left of "
-        "the line is better "
-        "than Poisson. Full marks: the difference is shown by Holm's procedure over the schemes at "
-        "5 %; hollow marks: "
-        "no difference can be shown."
+        "smallest target, one batch size and number of epochs for each task, with 95 % Student "
+        "intervals over seeds; left of the line is better than Poisson. Full marks: the "
+        "difference is shown by Holm's procedure over the schemes at 5 %; hollow marks: no "
+        "difference can be shown."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:

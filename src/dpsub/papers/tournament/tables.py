@@ -107,19 +107,15 @@ class Noise(Table):
     title = "Noise that each scheme needs at one privacy target, over Poisson's"
     name = "noise"
     caption = (
-        "Noise multiplier with which a scheme is proved to meet the target for all steps together, "
-        "divided by "
-        "Poisson's for the same relation, n, m, epochs, ε and δ: the least, median and greatest "
-        "over all settings of "
-        "the grid, each with the interval in which the ratio of the least sufficient multipliers "
-        "lies (what an attack "
-        "refutes over what is proved for Poisson, up to what is proved over what an attack refutes "
-        "for Poisson; no "
+        "Noise multiplier with which a scheme is proved to meet the target for all steps "
+        "together, divided by Poisson's for the same relation, n, m, epochs, ε and δ: the least, "
+        "median and greatest over all settings of the grid, each with the interval in which the "
+        "ratio of the least sufficient multipliers lies (what an attack refutes over what is "
+        "proved for Poisson, up to what is proved over what an attack refutes for Poisson; no "
         "interval where no attack is known). Needs more: settings in which an attack exceeds the "
-        "target with Poisson's "
-        "noise. Needs less: settings in which the scheme is proved with noise that an attack "
-        "refutes for Poisson. "
-        "Left out: settings of the grid in which the scheme cannot be, or has no bound."
+        "target with Poisson's noise. Needs less: settings in which the scheme is proved with "
+        "noise that an attack refutes for Poisson. Left out: settings of the grid in which the "
+        "scheme cannot be, or has no bound."
     )
     keys = ("adjacency", "sampler")
     layout = Layout(panels=("adjacency",), stub=("sampler",), heads=("column",))
@@ -190,17 +186,12 @@ class Parts(Table):
     name = "parts"
     caption = (
         "log(proved / Poisson's) = log(refuted / Poisson's) + log(proved / refuted), where "
-        "Poisson's noise multiplier "
-        "is the proved one and refuted the largest at which an attack exceeds the target: in "
-        "percent (100 times the "
-        "natural logarithm), means over the settings that all schemes share, where an attack is "
-        "known. The first part "
-        "is the scheme's at "
-        "the least, the second our proof's at the most: better attacks and proofs can only move "
-        "noise from the second "
-        "part to the first, or make the whole smaller. Settings apart in which Poisson's proved "
-        "noise multiplier is "
-        "below 1, or 1 or more."
+        "Poisson's noise multiplier is the proved one and refuted the largest at which an attack "
+        "exceeds the target: in percent (100 times the natural logarithm), means over the "
+        "settings that all schemes share, where an attack is known. The first part is the "
+        "scheme's at the least, the second our proof's at the most: better attacks and proofs can "
+        "only move noise from the second part to the first, or make the whole smaller. Settings "
+        "apart in which Poisson's proved noise multiplier is below 1, or 1 or more."
     )
     keys = ("adjacency", "regime", "sampler")
     layout = Layout(panels=("adjacency", "regime"), stub=("sampler",), heads=("column",))
@@ -310,16 +301,13 @@ class Losses(Table):
     name = "losses"
     caption = (
         "Test loss of models trained with noise that is proved to meet the target; step size and "
-        "norm bound chosen for "
-        "each scheme and seed by one rule on the seed's validation part. Means over seeds with "
-        "standard errors and "
-        "95 % Student intervals; differences from Poisson are paired by seed. Told apart (1): the "
-        "difference is shown "
-        "by Holm's procedure over the schemes of a block at 5 %; else (0) no difference can be "
-        "shown. Rank: 1 plus the "
-        "number of schemes shown to be better by Holm's procedure over all pairs of a block at 5 "
-        "%. Gradients: of "
-        "distinct records, in the whole training. The non-private rows clip but add no noise."
+        "norm bound chosen for each scheme and seed by one rule on the seed's validation part. "
+        "Means over seeds with standard errors and 95 % Student intervals; differences from "
+        "Poisson are paired by seed. Told apart (1): the difference is shown by Holm's procedure "
+        "over the schemes of a block at 5 %; else (0) no difference can be shown. Rank: 1 plus "
+        "the number of schemes shown to be better by Holm's procedure over all pairs of a block "
+        "at 5 %. Gradients: of distinct records, in the whole training. The non-private rows clip "
+        "but add no noise."
     )
     keys = ("dataset", "adjacency", "epsilon", "m", "epochs", "sampler")
     layout = Layout(
@@ -373,17 +361,13 @@ class When(Table):
     name = "when"
     caption = (
         "By relation, by Poisson's proved noise multiplier, and by what a training loop can draw: "
-        "fresh batches of any "
-        "size, fresh batches of one size, or batches in which each record comes about once an "
-        "epoch. Noise over "
-        "Poisson's: median of the proved ratios over the settings that all schemes share, with the "
-        "least and the "
-        "greatest. Refuted: percent of settings in "
-        "which an attack exceeds the target with Poisson's noise. Loss: number of comparisons of "
-        "the test loss with "
-        "Poisson's at the same target in which the scheme is shown to be better, worse, or no "
-        "difference can be shown "
-        "(Holm's procedure over the schemes of a task and target at 5 %)."
+        "fresh batches of any size, fresh batches of one size, or batches in which each record "
+        "comes about once an epoch. Noise over Poisson's: median of the proved ratios over the "
+        "settings that all schemes share, with the least and the greatest. Refuted: percent of "
+        "settings in which an attack exceeds the target with Poisson's noise. Loss: number of "
+        "comparisons of the test loss with Poisson's at the same target in which the scheme is "
+        "shown to be better, worse, or no difference can be shown (Holm's procedure over the "
+        "schemes of a task and target at 5 %)."
     )
     keys = ("adjacency", "regime", "batches", "sampler")
     layout = Layout(panels=("adjacency", "regime"), stub=("batches", "sampler"), heads=("column",))

@@ -98,11 +98,9 @@ def noise(tables: Tables, adjacency: str) -> str:
     )
     return (
         "Noise over Poisson's, median (least to greatest) of each scheme's settings in the grid: "
-        f"{spans}. "
-        "An attack exceeds the target with Poisson's noise: "
-        f"{counted(frame['needs_more'], frame['settings'])}. Noise "
-        "that an attack refutes for Poisson is proved to be enough: "
-        f"{counted(frame['needs_less'], frame['settings'])}."
+        f"{spans}. An attack exceeds the target with Poisson's noise: "
+        f"{counted(frame['needs_more'], frame['settings'])}. Noise that an attack refutes for "
+        f"Poisson is proved to be enough: {counted(frame['needs_less'], frame['settings'])}."
     )
 
 
@@ -127,8 +125,7 @@ def scheme_or_proof(tables: Tables) -> str:
         )
     return (
         "What an attack shows of the mean difference from Poisson, in percent of noise (100 times "
-        "its logarithm): "
-        f"{'. '.join(said)}."
+        f"its logarithm): {'. '.join(said)}."
     )
 
 
@@ -153,17 +150,14 @@ def losses(tables: Tables) -> str:
     alike = (found["noise_used"] / found["noise_used_poisson"] - 1).abs() <= ALIKE
     most = found.assign(change=change).sort_values("change", key=abs).to_dict("records")[-1]
     return (
-        f"Of {len(found)} comparisons with Poisson at one proved target, the scheme is shown to be "
-        "worse in "
-        f"{worse.sum()} and better in {better.sum()}; in {(~shown).sum()} no difference can be "
-        "shown. Worse: "
-        f"{counted(by['worse'], by['all'])}. Better: {counted(by['better'], by['all'])}. The "
-        "largest difference is "
-        f"{percent(most['change'])} of Poisson's loss ({sampler_label(most['sampler'])}, "
+        f"Of {len(found)} comparisons with Poisson at one proved target, the scheme is shown to "
+        f"be worse in {worse.sum()} and better in {better.sum()}; in {(~shown).sum()} no "
+        f"difference can be shown. Worse: {counted(by['worse'], by['all'])}. Better: "
+        f"{counted(by['better'], by['all'])}. The largest difference is {percent(most['change'])} "
+        f"of Poisson's loss ({sampler_label(most['sampler'])}, "
         f"{display('dataset', most['dataset'], plain=True)}, epsilon = {most['epsilon']}). Where "
-        "the noise is within "
-        f"{100 * ALIKE:.0f} % of Poisson's a difference is shown in {(shown & alike).sum()} of "
-        f"{alike.sum()}."
+        f"the noise is within {100 * ALIKE:.0f} % of Poisson's a difference is shown in "
+        f"{(shown & alike).sum()} of {alike.sum()}."
     )
 
 
@@ -191,8 +185,7 @@ def price(tables: Tables) -> str:
     ]
     return (
         "Poisson's test loss over that without privacy, tuned by the same rule, median (least to "
-        "greatest) of the "
-        f"tasks and sizes: {'; '.join(said)}."
+        f"greatest) of the tasks and sizes: {'; '.join(said)}."
     )
 
 
@@ -231,8 +224,7 @@ def which(tables: Tables, adjacency: str) -> str:
                 one = part.to_dict("records")[0]
                 said.append(
                     f"{sampler_label(one['sampler'])} for {kind}, {one[column]:.3g} times "
-                    "Poisson's at the "
-                    f"median ({one['lower']:.3g} to {one['upper']:.3g})"
+                    f"Poisson's at the median ({one['lower']:.3g} to {one['upper']:.3g})"
                 )
         lines.append(f"{size[0].upper()}{size[1:]}: the least is needed by {'; '.join(said)}.")
     return " ".join(lines)
@@ -284,10 +276,9 @@ TAKEAWAYS = Takeaways(
         told("Left out", left_out),
     ),
     introduction=(
-        "Schemes at one target for all steps together, with noise that is proved to meet it, under "
-        "one relation at a "
-        "time. The words follow from the tables of the run, and hold for its grid, tasks, sizes "
-        "and seeds."
+        "Schemes at one target for all steps together, with noise that is proved to meet it, "
+        "under one relation at a time. The words follow from the tables of the run, and hold for "
+        "its grid, tasks, sizes and seeds."
     ),
     best=least,
 )

@@ -158,8 +158,7 @@ class Prose:
                 return float(choose(found)), mark
         raise DataError(
             f"a page of {self.paper.key} asks for a number that must be there once, got "
-            f"{found.size} "
-            f"in {table}: {column}, {source}, {dict(fields)}; mend the placeholder"
+            f"{found.size} in {table}: {column}, {source}, {dict(fields)}; mend the placeholder"
         )
 
 

@@ -45,8 +45,7 @@ class BalleBounds(Grid):
 
     name = "balle_bounds"
     columns = schema(
-        "theorem sampler base_relation relation n sampling_rate mechanism ratio "
-        "groups eta "
+        "theorem sampler base_relation relation n sampling_rate mechanism ratio groups eta "
         "epsilon_amplified epsilon delta_amplified"
     )
     variants = ("stated",)
@@ -137,9 +136,8 @@ class BalleEnumeration(Grid):
 
     name = "balle_enumeration"
     columns = schema(
-        "theorem kernel n size grows epsilon epsilon_amplified eta formula distance "
-        "bound exact reverse "
-        "reverse_bound"
+        "theorem kernel n size grows epsilon epsilon_amplified eta formula distance bound exact "
+        "reverse reverse_bound"
     )
     variants = ("stated", "consistent")
     keys = ("theorem", "kernel", "n", "size", "grows", "epsilon")

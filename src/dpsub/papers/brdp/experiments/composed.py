@@ -105,8 +105,7 @@ class BrdpTable1(Grid):
     name = "brdp_table1"
     columns = schema(
         "method delta conversion n_compositions epsilon query_delta sensitivity bound "
-        "sampling_rate scale rate "
-        "acceptance composed lower upper"
+        "sampling_rate scale rate acceptance composed lower upper"
     )
     variants = ("stated", "rigorous")
     axes = ("deltas",)

@@ -213,10 +213,8 @@ class Answers(Grid):
 
     columns = schema(
         f"panel view query stated_epsilon {BUDGET} {RELEASE} sampling_rate drawn low_whisker "
-        "low_box median "
-        "high_box high_whisker spread n_individuals n_subsets n_repeats box_mass_pct "
-        "whisker_mass_pct n_records "
-        "n_events n_attributes"
+        "low_box median high_box high_whisker spread n_individuals n_subsets n_repeats "
+        "box_mass_pct whisker_mass_pct n_records n_events n_attributes"
     )
     variants = ("stated",)
     axes = ("panels",)

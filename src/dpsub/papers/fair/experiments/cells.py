@@ -161,10 +161,9 @@ class Cell:
             return
         raise UnsupportedError(
             f"the target epsilon = {self.target_epsilon:g} at delta = {self.target_delta:g} must "
-            "be within reach of a "
-            f"noise multiplier of {MOST_NOISE:g}, got {self.sampler} with m = {self.m} and "
-            f"{self.steps} steps on "
-            f"{self.dataset}, which is not; raise the target or take fewer steps"
+            f"be within reach of a noise multiplier of {MOST_NOISE:g}, got {self.sampler} with m "
+            f"= {self.m} and {self.steps} steps on {self.dataset}, which is not; raise the target "
+            "or take fewer steps"
         )
 
 

@@ -267,9 +267,8 @@ def recorded(
         row = rows.get(cell)
         if row is None or row["n"] != len(points.points):
             raise DataError(
-                f"the noise of {cell} on {points.name} must be on record, got none; "
-                "run importance_noise "
-                "with the settings of importance_clustering"
+                f"the noise of {cell} on {points.name} must be on record, got none; run "
+                "importance_noise with the settings of importance_clustering"
             )
         found[cell] = LloydCalibration(
             cell.sampler,

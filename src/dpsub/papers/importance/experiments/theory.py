@@ -90,8 +90,8 @@ class ImportanceSums(Experiment):
         rules: Listed[Literal["free", "fixed_eps", "b1"]] = Field(
             ("free", "fixed_eps", "b1"),
             description="Readings of the target that the text does not state - free: the loss "
-            "without sampling; "
-            "fixed_eps: one target; b1: weights from the profile of noise scale 1.",
+            "without "
+            "sampling; fixed_eps: one target; b1: weights from the profile of noise scale 1.",
         )
         fixed_epsilon: Positive = Field(3, description="Target of fixed_eps, in nats.")
         pareto_scale: Positive = Field(

@@ -95,8 +95,7 @@ def attack_on_realised_batches(release: Release, epsilon: float) -> float:
     if not isinstance(release.sampler, Poisson) or release.n is None:
         raise UnsupportedError(
             "only a Poisson sample has a random size to divide by, got "
-            f"{type(release.sampler).__name__}; "
-            "use the denominator fixed"
+            f"{type(release.sampler).__name__}; use the denominator fixed"
         )
     rate, times = release.sampler.rate, release.steps
     law, step = law_of_shifts(release.n, rate)

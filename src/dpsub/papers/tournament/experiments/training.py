@@ -256,8 +256,7 @@ class TournamentExperiment(Experiment):
             if cells and (most := cells.most_common(1)[0])[1] > 1:
                 dataset, cell = most[0]
                 raise ArgumentError(
-                    f"trainings must hold each cell once, got {cell.sampler} with "
-                    f"m = {cell.m} on "
+                    f"trainings must hold each cell once, got {cell.sampler} with m = {cell.m} on "
                     f"{dataset} {most[1]} times; drop all but one"
                 )
 
