@@ -90,7 +90,7 @@ def included(sampler: Sampler | Schedule, n: int, relation: Relation, release: R
 def attained(proof: Proof, steps: int) -> float:
     """The lower end before it is set beside the upper one."""
     target, composition = Target(epsilon=0.0, width=0.1), proof.composition
-    if composition.one_number:
+    if composition.is_exact:
         return composition.brackets([target])[0].lower
     flipped = proof.cases[0].flipped
     flip = 0.0 if flipped is None else AdaptiveAttack(flipped, steps).answer(target)

@@ -16,7 +16,7 @@ import pytest
 import dpsub
 from dpsub.accounting.account import Account
 from dpsub.accounting.bracket import Target
-from dpsub.accounting.check import Ends
+from dpsub.accounting.check import ClaimJudge
 from dpsub.cli import main
 from dpsub.errors import ArgumentError, DpsubError, UnsupportedError
 from dpsub.relations import Relation
@@ -63,7 +63,7 @@ def judged(
     proof: Planted, claimed: float, *, deadline: float | None = None, at: str = "delta"
 ) -> str:
     where = {"epsilon": None, "delta": None, at: 1e-5 if at == "delta" else 1.0}
-    return Ends(proof, **where, deadline=deadline).judge(claimed)  # type: ignore[arg-type]
+    return ClaimJudge(proof, **where, deadline=deadline).judge(claimed)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("at", ["delta", "epsilon"])
@@ -121,7 +121,7 @@ def test_what_comes_no_closer_or_too_late_is_open() -> None:
 
 
 def test_ends_only_get_better_from_claim_to_claim() -> None:
-    ends = Ends(Planted(1.0, 1.0), None, 1e-5)  # type: ignore[arg-type]
+    ends = ClaimJudge(Planted(1.0, 1.0), None, 1e-5)  # type: ignore[arg-type]
     assert ends.judge(1 + 1e-6) == "proved"
     before = ends.account
     assert ends.judge(3.0) == "proved" and ends.judge(0.3) == "refuted"

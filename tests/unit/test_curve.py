@@ -15,14 +15,14 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.stats import norm
 
 import dpsub
-from dpsub.accounting.curve import Curve, Ends
+from dpsub.accounting.curve import Curve, Interval
 from dpsub.cli import main
 from dpsub.sampling import Schedule
 
 RATES = np.concatenate([[0.0, 1.0], np.geomspace(1e-7, 0.999, 60)])
 
 
-def inside(ends: Ends, truth: np.ndarray, width: float) -> bool:
+def inside(ends: Interval, truth: np.ndarray, width: float) -> bool:
     return bool(
         np.all((ends.lower <= truth) & (truth <= ends.upper) & (ends.upper - ends.lower <= width))
     )

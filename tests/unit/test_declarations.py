@@ -11,7 +11,7 @@ import pytest
 from dpsub.errors import DataError, PlanError
 from dpsub.reproduce import artefacts, claims, plan
 from dpsub.reproduce.artefact import all_values, setting_values
-from dpsub.reproduce.claims import Claim, Finding, LackingError, Numbers, Setting
+from dpsub.reproduce.claims import Claim, Finding, MissingRecordsError, Numbers, Setting
 from dpsub.reproduce.tables import Column, Part, Table, deviation, difference, mean, shared
 
 COLUMNS = {
@@ -236,7 +236,7 @@ def test_a_range_is_given_where_asked() -> None:
     ],
 )
 def test_what_a_run_lacks_is_said(question: claims.Ask, reason: str) -> None:
-    with pytest.raises(LackingError, match=reason):
+    with pytest.raises(MissingRecordsError, match=reason):
         question(records())
 
 

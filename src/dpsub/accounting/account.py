@@ -391,7 +391,7 @@ def answers(
         accounts = source.accounts(targets)
         if isinstance(source, _PaperPair):
             return accounts
-        if width is None and source.planned and source.composition.one_number:
+        if width is None and source.planned and source.composition.is_exact:
             accounts = [
                 source.account(replace(target, width=_SHARE * found.upper))
                 if target.epsilon is None and found.upper - found.lower > _SHARE * found.upper
@@ -455,12 +455,12 @@ class Proof:
     @property
     def width(self) -> float:
         """Default accuracy: finer where both ends bracket one number, and on schedules."""
-        return 1e-3 if self.planned or self.composition.one_number else 5e-3
+        return 1e-3 if self.planned or self.composition.is_exact else 5e-3
 
     def accounts(self, targets: Sequence[Target]) -> list[Account]:
         """Both ends for each of several targets, which share privacy loss distributions."""
         attack = "; ".join(dict.fromkeys(case.attack for case in self.cases))
-        if self.composition.one_number:
+        if self.composition.is_exact:
             found = self.composition.brackets(targets)
             return [
                 self._account(target, *ends, attack)
@@ -491,7 +491,7 @@ class Proof:
     def tightens(self) -> bool:
         """Whether `tightened` brings the upper end closer to the lower one."""
         return (
-            not self.composition.one_number
+            not self.composition.is_exact
             and len(self.releases) == 1
             and self.cases[0].cells is not None
         )
@@ -499,7 +499,7 @@ class Proof:
     def tightened(self, found: Account, target: Target, width: float | None) -> Account:
         """An account with an upper end from the game of the adaptive adversary, until both ends are
         `width` apart."""
-        if self.composition.one_number:
+        if self.composition.is_exact:
             return found
         cells = self.cases[0].cells
         if not self.tightens or cells is None:
@@ -536,7 +536,7 @@ class Proof:
 
     def upper(self, target: Target) -> Account:
         """The upper end alone, of kind upper; both where they are computed together."""
-        if self.composition.one_number:
+        if self.composition.is_exact:
             return self.account(target)
         upper, width_met = self.composition.bound(target)
         return self._account(target, 0.0, upper, width_met, "")
@@ -555,7 +555,7 @@ class Proof:
         return Account(
             min(lower, upper),
             upper,
-            kind="exact" if self.composition.one_number else "bounds" if attack else "upper",
+            kind="exact" if self.composition.is_exact else "bounds" if attack else "upper",
             pair="; ".join(dict.fromkeys(case.pair for case in self.cases)),
             lower_pair=attack,
             adjacency=self.relation,

@@ -527,7 +527,7 @@ class ReplacedEvent(Event):
         return True
 
     @property
-    def plays(self) -> tuple[Event, ...]:
+    def attack_choices(self) -> tuple[Event, ...]:
         return self.removed, *self.opposite  # what is quickly told comes first
 
     @property

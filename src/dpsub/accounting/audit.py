@@ -389,7 +389,7 @@ def _worth(
     """Bracket of the delta that an attack attains in one direction, where it cannot exceed what is
     proved."""
     target = Target(epsilon=epsilon)
-    if composition.one_number:
+    if composition.is_exact:
         return composition.brackets([target], [way])[0][:2]
     return composition.attacks([target], directions=[way])[0].value, proved
 

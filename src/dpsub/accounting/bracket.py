@@ -94,12 +94,12 @@ class Event(ABC):
         return True
 
     @property
-    def attained_once(self) -> bool:
+    def tight_for_one_step(self) -> bool:
         """Whether both bound the same loss if the step happens once, and alone."""
         return self.exact
 
     @property
-    def plays(self) -> tuple[Event, ...]:
+    def attack_choices(self) -> tuple[Event, ...]:
         """What several choices of data sets attain, of which the best counts; of one, the event
         itself."""
         return (self,)
@@ -193,7 +193,7 @@ class DominatedEvent(Event):
         return self.attack is not None
 
     @property
-    def attained_once(self) -> bool:
+    def tight_for_one_step(self) -> bool:
         return self.attained
 
     def spread(self) -> float:
@@ -253,7 +253,7 @@ class EnclosedEvent(Event):
         return self.proved.upper_symmetric
 
     @property
-    def plays(self) -> tuple[Event, ...]:
+    def attack_choices(self) -> tuple[Event, ...]:
         return self.attacks
 
     def spread(self) -> float:
@@ -293,7 +293,7 @@ _MOST_ROUNDS = 12
 _UNSEEN = 1e-2  # of the width: what may be charged for a transform at the tilt of another target
 _FALL = 3.0  # by how much errors of upper answers fall, at least, where the step is halved
 
-Asked = Callable[[float, float, bool, Sequence["Target"]], np.ndarray]
+SingleGridBound = Callable[[float, float, bool, Sequence["Target"]], np.ndarray]
 """(step, tail, swapped, targets) -> the answers of one side in one direction, on one grid; of all
 directions the largest counts."""
 
@@ -381,8 +381,8 @@ class Evaluation(NamedTuple):
 
 def bracket(
     targets: Sequence[Target],
-    lower: Asked,
-    upper: Asked,
+    lower: SingleGridBound,
+    upper: SingleGridBound,
     directions: Sequence[bool],
     step: float,
     tail: float,
@@ -450,7 +450,7 @@ def bracket(
 
 
 def _of(
-    ask: Asked,
+    ask: SingleGridBound,
     step: float,
     tail: float,
     swapped: bool,
@@ -488,7 +488,7 @@ def _refined(
 
 def sharpened(
     targets: Sequence[Target],
-    ask: Asked,
+    ask: SingleGridBound,
     directions: Sequence[bool],
     step: float,
     side: str,
@@ -642,12 +642,12 @@ class Composition:
         )
 
     @property
-    def one_number(self) -> bool:
+    def is_exact(self) -> bool:
         """Whether both ends are about one number: exact events, or a single step whose attack
         attains its profile."""
         event, times = self.entries[0]
         return all(each.exact for each, _ in self.entries) or (
-            len(self.entries) == 1 and times == 1 and event.attained_once
+            len(self.entries) == 1 and times == 1 and event.tight_for_one_step
         )
 
     def upper(self, step: float, tail: float, swapped: bool) -> ComposedLoss:
@@ -692,9 +692,9 @@ class Composition:
     def forget(self) -> None:
         """Drop composed PLDs, which are large; what was evaluated stays known."""
         self._built.clear()
-        if self.plays != [self]:
-            for play in self.plays:
-                play.forget()
+        if self.attack_choices != [self]:
+            for choice in self.attack_choices:
+                choice.forget()
 
     def attained(
         self, step: float, tail: float, swapped: bool
@@ -711,7 +711,7 @@ class Composition:
             for event, k in self.entries
         ]
 
-    def _asked(self, side: str) -> Asked:
+    def _single_grid_bound(self, side: str) -> SingleGridBound:
         build = self.upper if side == "upper" else self.lower
 
         def ask(step: float, tail: float, swapped: bool, targets: Sequence[Target]) -> np.ndarray:
@@ -731,7 +731,7 @@ class Composition:
         return self.answers([target])[0]
 
     def answers(self, targets: Sequence[Target]) -> list[Bracket]:
-        if self.one_number:
+        if self.is_exact:
             return self.brackets(targets)
         ends = zip(self.bounds(targets), self.attacks(targets), strict=True)
         return [
@@ -748,10 +748,10 @@ class Composition:
     def rough(self, target: Target, side: str, step: float) -> float:
         """An answer of one side from a single grid, which is coarser than `step` only if that is
         too fine."""
-        if side == "lower" and self.plays != [self]:
-            return max(play.rough(target, side, step) for play in self.plays)
+        if side == "lower" and self.attack_choices != [self]:
+            return max(choice.rough(target, side, step) for choice in self.attack_choices)
         ask, directions = (
-            self._asked(side),
+            self._single_grid_bound(side),
             self.proved_directions if side == "upper" else self.directions,
         )
         with time_limited(target.deadline):
@@ -772,7 +772,7 @@ class Composition:
     ) -> list[Bracket]:
         """Both ends for each target where they are about one number, in all directions or in
         these."""
-        lower, upper = self._asked("lower"), self._asked("upper")
+        lower, upper = self._single_grid_bound("lower"), self._single_grid_bound("upper")
         with time_limited(targets[0].deadline):
             try:
                 step, tail = self.spread / 12, min(target.tail for target in targets)
@@ -782,7 +782,7 @@ class Composition:
 
     def bounds(self, targets: Sequence[Target]) -> list[End]:
         """The upper answer for each target."""
-        ask, tail = self._asked("upper"), min(target.tail for target in targets)
+        ask, tail = self._single_grid_bound("upper"), min(target.tail for target in targets)
         rough = np.array([target.ceiling for target in targets])
         with time_limited(targets[0].deadline):
             try:
@@ -811,7 +811,7 @@ class Composition:
         """The better one of an upper answer and of that with a tail which suits this target alone:
         the one that the smallest answer needs keeps rare losses of many nats, at whose tilt
         round-off is seen beside larger answers."""
-        ask = self._asked("upper")
+        ask = self._single_grid_bound("upper")
         try:
             own = self._invisible(ask, start, target.tail, [target], np.array([target.ceiling]))
             if own <= tail:
@@ -838,10 +838,10 @@ class Composition:
         """The lower answer for each target, in all directions or in these, refined only while it
         may overtake the one already known, of an attack of another kind, which is not part of what
         is returned. Data sets are chosen once, for all steps."""
-        if self.plays != [self]:
+        if self.attack_choices != [self]:
             best, known = [End(0.0, True)] * len(targets), list(known_lower or [0.0] * len(targets))
-            for play in self.plays:
-                ends = play.attacks(targets, known, directions)
+            for choice in self.attack_choices:
+                ends = choice.attacks(targets, known, directions)
                 best = [
                     max(pair, key=lambda end: end.value) for pair in zip(best, ends, strict=True)
                 ]
@@ -853,27 +853,42 @@ class Composition:
                 ways = directions or self.directions
                 smallest = self._smallest / 12
                 return sharpened(
-                    targets, self._asked("lower"), ways, start, "lower", tail, known_lower, smallest
+                    targets,
+                    self._single_grid_bound("lower"),
+                    ways,
+                    start,
+                    "lower",
+                    tail,
+                    known_lower,
+                    smallest,
                 )
             except OutOfTimeError:
                 return [End(0.0, False)] * len(targets)
 
     @cached_property
-    def plays(self) -> list[Composition]:
+    def attack_choices(self) -> list[Composition]:
         """The composition that each choice of data sets attains, events with fewer choices
         repeating their last one; of one choice, the composition itself."""
-        if all(event.plays == (event,) for event, _ in self.entries):
+        if all(event.attack_choices == (event,) for event, _ in self.entries):
             return [self]
-        most = max(len(event.plays) for event, _ in self.entries)
+        most = max(len(event.attack_choices) for event, _ in self.entries)
         return [
             Composition(
-                [(event.plays[min(i, len(event.plays) - 1)], k) for event, k in self.entries]
+                [
+                    (event.attack_choices[min(i, len(event.attack_choices) - 1)], k)
+                    for event, k in self.entries
+                ]
             )
             for i in range(most)
         ]
 
     def _invisible(
-        self, ask: Asked, step: float, tail: float, targets: Sequence[Target], rough: np.ndarray
+        self,
+        ask: SingleGridBound,
+        step: float,
+        tail: float,
+        targets: Sequence[Target],
+        rough: np.ndarray,
     ) -> float:
         """A tail so small that what is cut off is not seen beside any answer, by `rough` answers,
         which it lowers; or the last one that still made them smaller, as longer laws lose more to

@@ -116,7 +116,7 @@ def _lower(
     for played in proof.policies:
         if _same(played.target, target) and played.answer >= claim:
             return _policy(proof, played), claim
-    for place, composition in enumerate(proof.composition.plays):
+    for place, composition in enumerate(proof.composition.attack_choices):
         reaching = [
             one
             for one in _evaluated(composition.evaluations, "lower", target)

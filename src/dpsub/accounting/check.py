@@ -127,8 +127,8 @@ def check(
         steps = steps_of(source, n, steps, epochs)
         releases = [Release(source, n, noise_multiplier, steps, mechanism, denominator)]
     with time_limited(deadline):
-        ends = Ends(Proof.of(releases, adjacency), epsilon, delta, deadline)
-        return Check(ends.judge(claimed), claimed, ends.account)
+        judge = ClaimJudge(Proof.of(releases, adjacency), epsilon, delta, deadline)
+        return Check(judge.judge(claimed), claimed, judge.account)
 
 
 def verdict_of(claimed: float, lower: float, upper: float) -> str:
@@ -137,7 +137,7 @@ def verdict_of(claimed: float, lower: float, upper: float) -> str:
 
 
 @dataclass(eq=False)
-class Ends:
+class ClaimJudge:
     """Both ends of delta at `epsilon`, or of epsilon at `delta`, refined no further than claims
     about it take."""
 

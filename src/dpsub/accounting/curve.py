@@ -33,7 +33,7 @@ _ROUNDING = 32 * _EPS  # of a few operations on numbers of at most 1
 _BISECTIONS, _ACCURACY = 70, 1e-9  # of mu, relative
 
 
-class Ends(NamedTuple):
+class Interval(NamedTuple):
     """Both ends of one number, or of several."""
 
     lower: Any
@@ -50,31 +50,31 @@ class Curve:
         Increasing from 0, nats.
     account : Account
         delta at these epsilons: its ends have shape (e,).
-    mu : Ends
+    mu : Interval
         The smallest mu with mu-Gaussian DP. No sampling lowers it (docs/accounting.md, section
         4.5), as it is about the rarest outputs, too. The upper end is infinite where none is
         proved.
-    mu_within : Ends
+    mu_within : Interval
         The smallest mu of which delta is nowhere below this one, from 0 to the last epsilon.
     """
 
     epsilon: np.ndarray
     account: Account
-    mu: Ends
-    mu_within: Ends
+    mu: Interval
+    mu_within: Interval
 
     @property
-    def delta(self) -> Ends:
+    def delta(self) -> Interval:
         """Both ends of delta, shape (e,)."""
-        return Ends(self.account.lower, self.account.upper)
+        return Interval(self.account.lower, self.account.upper)
 
     @property
-    def advantage(self) -> Ends:
+    def advantage(self) -> Interval:
         """The largest difference of the probabilities that an event has on neighbouring data sets
         (total variation)."""
-        return Ends(float(self.account.lower[0]), float(self.account.upper[0]))
+        return Interval(float(self.account.lower[0]), float(self.account.upper[0]))
 
-    def trade_off(self, false_positive: ArrayLike) -> Ends:
+    def trade_off(self, false_positive: ArrayLike) -> Interval:
         """Both ends of the smallest false negative rate of tests which neighbouring data set was
         there, for false positive rates in [0, 1]; shape of the argument.
 
@@ -94,7 +94,7 @@ class Curve:
         upper = np.minimum(np.max(tops[:, None] - places[:, None] * x, axis=0) + _ROUNDING, 1 - x)
         upper = np.maximum(upper, 0.0)
         lower = np.clip(lower, 0.0, upper)
-        return Ends(lower.reshape(rates.shape), upper.reshape(rates.shape))
+        return Interval(lower.reshape(rates.shape), upper.reshape(rates.shape))
 
     def _lines(self, delta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """a and c(a) for a = e^-epsilon and e^epsilon, increasing; by the mirror c(1/a) = c(a) /
@@ -206,8 +206,8 @@ def _curve(proof: Proof, epsilon: ArrayLike | None, width: float | None) -> Curv
         if asked.size > 1
         else math.inf
     )
-    within = Ends(float(_mu(asked, np.asarray(found.lower))[0].max()), min(float(upper), most))
-    return Curve(asked, found, Ends(max(least, within.lower), most), within)
+    within = Interval(float(_mu(asked, np.asarray(found.lower))[0].max()), min(float(upper), most))
+    return Curve(asked, found, Interval(max(least, within.lower), most), within)
 
 
 def _mu(epsilon: np.ndarray, delta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

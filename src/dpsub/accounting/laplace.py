@@ -276,7 +276,7 @@ class LaplaceEvent(Event):
         return self.attained
 
     @property
-    def attained_once(self) -> bool:
+    def tight_for_one_step(self) -> bool:
         return True
 
     @property

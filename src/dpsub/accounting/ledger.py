@@ -304,13 +304,16 @@ def _joint(one: Release, other: Release) -> str:
 def written(release: Release) -> dict[str, Any]:
     """A release as JSON holds it: its fields, the sampler's under its name."""
     fields = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
-    of = {
+    parameters = {
         field.name: getattr(release.sampler, field.name)
-        for field in dataclasses.fields(release.sampler)
-    }  # type: ignore[arg-type]
-    if "chain" in of:
-        of["chain"] = [{"kind": stage.kind, **dataclasses.asdict(stage)} for stage in of["chain"]]
-    return {**fields, "sampler": {"name": release.sampler.name, **of}}
+        for field in dataclasses.fields(release.sampler)  # type: ignore[arg-type]
+    }
+    if "chain" in parameters:
+        stages = parameters["chain"]
+        parameters["chain"] = [
+            {"kind": stage.kind, **dataclasses.asdict(stage)} for stage in stages
+        ]
+    return {**fields, "sampler": {"name": release.sampler.name, **parameters}}
 
 
 def _read(entry: Any) -> Release:

@@ -179,37 +179,39 @@ class _Search:
     def refuted(self, found: SafeRoot) -> tuple[float, float]:
         """The most noise at which an attack was seen to exceed the target, 0 if none was, and what
         that attack attains at the noise found."""
-        best, lower, plays = 0.0, 0.0, self._proof(found.safe).plays
-        accuracy = self.accuracy if len(plays) == 1 else max(self.accuracy, _SEVERAL)
+        best, lower, choices = 0.0, 0.0, self._proof(found.safe).attack_choices
+        accuracy = self.accuracy if len(choices) == 1 else max(self.accuracy, _SEVERAL)
         start = (found.safe if found.unsafe is None else found.unsafe) * (1 - self.accuracy)
         # at the best noise, if it is to be overtaken
         more = self.epsilon * (1 + accuracy * found.steepness)
         with suppress(NumericalError):  # what is not found in the time
-            for play, composition in enumerate(plays):
-                if composition.attacked and (not best or self.value(best, _ATTACKED, play) > more):
-                    unsafe, finer = self._attacked(play, best or start, found.steepness, accuracy)
-                    if unsafe > best or not play:
-                        best, lower = unsafe, self.value(found.safe, finer, play)
+            for choice, composition in enumerate(choices):
+                if composition.attacked and (
+                    not best or self.value(best, _ATTACKED, choice) > more
+                ):
+                    unsafe, finer = self._attacked(choice, best or start, found.steepness, accuracy)
+                    if unsafe > best or not choice:
+                        best, lower = unsafe, self.value(found.safe, finer, choice)
         return best, lower
 
     def _attacked(
-        self, play: int, start: float, steepness: float, accuracy: float
+        self, choice: int, start: float, steepness: float, accuracy: float
     ) -> tuple[float, float]:
         """The most noise at which one choice of data sets was seen to exceed the target, 0 if none,
         and the grid."""
         finer, best = _ATTACKED, 0.0
         with suppress(NumericalError):
-            if self._played(start, play).one_number:
+            if self._played(start, choice).is_exact:
                 # so near what is proved it attains something, if the grid can show it
-                while not self.value(start, finer, play):
+                while not self.value(start, finer, choice):
                     if finer >= _FINEST:
                         return best, finer
                     finer *= 2
             while (
-                unsafe := self._root(finer, play, start, steepness, accuracy).unsafe
+                unsafe := self._root(finer, choice, start, steepness, accuracy).unsafe
             ) is not None:
                 best = max(best, unsafe)
-                better, charged = self._charged(unsafe, finer, play, steepness)
+                better, charged = self._charged(unsafe, finer, choice, steepness)
                 if charged <= 1 or finer >= _FINEST:
                     break
                 start, finer = (
@@ -219,33 +221,37 @@ class _Search:
         return best, finer
 
     def _charged(
-        self, noise: float, finer: float, play: int | None, steepness: float
+        self, noise: float, finer: float, choice: int | None, steepness: float
     ) -> tuple[float, float]:
         """The end on a grid of half the step, and what the grid charges to the noise, over what it
         may."""
-        value, better = (self.value(noise, finer * half, play) for half in (1, 2))
+        value, better = (self.value(noise, finer * half, choice) for half in (1, 2))
         return better, abs(value - better) / (self.epsilon * steepness * self.accuracy * _CHARGED)
 
     def _root(
-        self, finer: float, play: int | None, start: float, steepness: float, accuracy: float
+        self, finer: float, choice: int | None, start: float, steepness: float, accuracy: float
     ) -> SafeRoot:
         limits = {"start": start, "steepness": steepness, "accuracy": accuracy, **_LIMITS}
-        return safe_root(lambda noise: self.value(noise, finer, play), self.epsilon, **limits)
+        return safe_root(lambda noise: self.value(noise, finer, choice), self.epsilon, **limits)
 
-    def _value(self, noise: float, finer: float, play: int | None) -> float:
-        """The upper end (`play` None), or what a choice of data sets attains, by a grid of `finer`
-        steps in a standard deviation of the loss. That falls about as 1 / noise, and is asked for
-        once an octave."""
-        composition, octave = self._played(noise, play), round(math.log2(noise))
-        if (octave, play) not in self._units:
-            self._units[octave, play] = noise * composition.spread
-        step = self._units[octave, play] / (noise * finer)
-        return composition.rough(self.target, "upper" if play is None else "lower", step)
+    def _value(self, noise: float, finer: float, choice: int | None) -> float:
+        """The upper end (`choice` None), or what a choice of data sets attains, by a grid of
+        `finer` steps in a standard deviation of the loss. That falls about as 1 / noise, and is
+        asked for once an octave."""
+        composition, octave = self._played(noise, choice), round(math.log2(noise))
+        if (octave, choice) not in self._units:
+            self._units[octave, choice] = noise * composition.spread
+        step = self._units[octave, choice] / (noise * finer)
+        return composition.rough(self.target, "upper" if choice is None else "lower", step)
 
-    def _played(self, noise: float, play: int | None) -> Composition:
+    def _played(self, noise: float, choice: int | None) -> Composition:
         proof = self._proof(noise)
         # less noise may leave fewer choices of data sets: any of them is an attack
-        return proof if play is None else proof.plays[min(play, len(proof.plays) - 1)]
+        return (
+            proof
+            if choice is None
+            else proof.attack_choices[min(choice, len(proof.attack_choices) - 1)]
+        )
 
 
 def _refined(charged: float) -> float:

@@ -355,7 +355,7 @@ class _Family:
     def account(self, found: SafeRoot) -> Account:
         """Both ends at the safe number, of which the search may have needed the upper one only."""
         account = self.accounts[found.safe]
-        if not self.at(found.safe).composition.one_number:
+        if not self.at(found.safe).composition.is_exact:
             # the upper end is computed again, which may not have had the time that it had in the
             # search
             both, upper = self.at(found.safe).account(self.target), account.upper
@@ -368,7 +368,7 @@ class _Family:
         """Less noise, proved by tight bounds, which are asked for no more than to meet the target:
         a few percent above the noise where the attack, whose epsilon falls with about this
         steepness, meets it."""
-        if quick.refuted is None or self.at(quick.noise_multiplier).composition.one_number:
+        if quick.refuted is None or self.at(quick.noise_multiplier).composition.is_exact:
             return quick
         best, aim, share = quick, quick.refuted, _NEAREST
         try:
@@ -408,7 +408,7 @@ class _Family:
         def attack(x: float) -> float:
             return self.rough(x, "lower", composition.spread / 24)
 
-        if not composition.one_number:
+        if not composition.is_exact:
             start = found.unsafe * (1 + self.accuracy if rising else 1 - self.accuracy)
             limits |= {
                 "rising": rising,

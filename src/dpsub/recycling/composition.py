@@ -117,7 +117,7 @@ class RecycledEvent(Event):
 
     law: Recycled
 
-    attained_once = True
+    tight_for_one_step = True
     upper_symmetric = True
 
     @cached_property
@@ -208,7 +208,7 @@ def account(
     return Account(
         lower=min(lower, upper),
         upper=upper,
-        kind="exact" if ledger.one_number else "bounds",
+        kind="exact" if ledger.is_exact else "bounds",
         pair=pair,
         adjacency=relation,
         sensitivity=f"neighbours move the value by up to {law.sensitivity:g}",

@@ -32,7 +32,7 @@ RIGOROUS = ("rigorous",)
 EQUAL = 1e-9  # relative: two formulas of one number, evaluated in different ways
 
 
-class LackingError(Exception):
+class MissingRecordsError(Exception):
     """The records of this run lack what a claim is about; the message is the reason."""
 
 
@@ -71,11 +71,11 @@ Ask = Callable[[Frames], Answer]
 
 
 def of_variant(records: Frames, experiment: str, variant: str) -> pd.DataFrame:
-    """Return the records of an experiment in one variant; none is a `LackingError`."""
+    """Return the records of an experiment in one variant; none is a `MissingRecordsError`."""
     frame = records.get(experiment, pd.DataFrame({"variant": []}))
     frame = frame[frame["variant"] == variant]
     if frame.empty:
-        raise LackingError(f"this run has no {variant} records of {experiment}")
+        raise MissingRecordsError(f"this run has no {variant} records of {experiment}")
     return frame
 
 
@@ -83,17 +83,17 @@ def pick(frame: pd.DataFrame, **fields: object) -> pd.DataFrame:
     """Return the rows in which every field has the given value, is one of a tuple, or fulfils a
     predicate.
 
-    No such row, or a value of a tuple that none has, is a `LackingError`.
+    No such row, or a value of a tuple that none has, is a `MissingRecordsError`.
     """
     for name, wanted in fields.items():
         frame = chosen(frame, {name: wanted})
         if callable(wanted):
             if frame.empty:
-                raise LackingError(f"this run has no records of the {name} asked for")
+                raise MissingRecordsError(f"this run has no records of the {name} asked for")
             continue
         values = wanted if isinstance(wanted, tuple) else (wanted,)
         if absent := [str(value) for value in values if not (frame[name] == value).any()]:
-            raise LackingError(f"this run has no records of {name} {', '.join(absent)}")
+            raise MissingRecordsError(f"this run has no records of {name} {', '.join(absent)}")
     return frame
 
 
@@ -157,7 +157,7 @@ class Numbers:
             columns
         ]
         if wide.isna().to_numpy().any():
-            raise LackingError(
+            raise MissingRecordsError(
                 f"this run lacks {self.value} of a sampler at some {', '.join(self.by)}"
             )
         return wide
@@ -165,7 +165,7 @@ class Numbers:
     def _summary(self, frame: pd.DataFrame, by: tuple[str, ...]) -> pd.Series:
         found = frame.groupby(list(by))["number"].agg(self.statistic)
         if self.statistic in ("std", "sem") and bool(found.isna().any()):
-            raise LackingError("this run has one replicate only")
+            raise MissingRecordsError("this run has one replicate only")
         return found if self.then is None else self.then(found)
 
 
@@ -254,7 +254,7 @@ def increasing(
     groups = found.groupby(level=others) if others else found.groupby(lambda _: 0)
     changes = groups.diff()[groups.cumcount() > 0]
     if changes.empty:
-        raise LackingError(f"this run has one value of {along} only")
+        raise MissingRecordsError(f"this run has one value of {along} only")
     said = note.format(
         least=changes.min(), largest=changes.max(), first=found.iloc[0], last=found.iloc[-1]
     )
@@ -426,7 +426,7 @@ class Claim:
                 frames = {name: of_variant(records, name, variant) for name in self.needs}
                 frames |= {name: of_variant(records, *place) for name, place in self.shared.items()}
                 answer = self.ask(frames)
-            except LackingError as reason:
+            except MissingRecordsError as reason:
                 if variant == "stated":
                     yield {**base, "note": str(reason)}
                 continue

@@ -187,7 +187,7 @@ class Table(Artefact):
     absent: ClassVar[Mapping[str, object]] = {}
     """Key field -> the value that says that a row has no such field ({"b": 0}); "" and NaN always
     say so."""
-    of_the_paper: ClassVar[tuple[str, ...]] = ("", "real", "simulated")
+    genuine_labels: ClassVar[tuple[str, ...]] = ("", "real", "simulated")
     """Labels of data, of a record or else of its file, that do not stand in for the paper's."""
     words: ClassVar[Mapping[str, Mapping[object, object]]] = {}
     """Key field -> {value in the records: value in the rows}."""
@@ -223,7 +223,7 @@ class Table(Artefact):
             for more, columns in _each(part.each):
                 here = group.assign(**{field: group[source] for field, source in columns.items()})
                 first = {str(key): value for key, value in here.iloc[0].items()}
-                source = not_real(_labels(here) - {*self.of_the_paper})
+                source = not_real(_labels(here) - {*self.genuine_labels})
                 for quantity, column in part.quantities:
                     partner = None
                     if column.reference:

@@ -51,7 +51,7 @@ def ends(cell: Cell) -> tuple[float, float]:
         None,
     )
     return search.value(2.0, 1.0, None), max(
-        search.value(2.0, 1.0, i) for i in range(len(search._proof(2.0).plays))
+        search.value(2.0, 1.0, i) for i in range(len(search._proof(2.0).attack_choices))
     )
 
 

@@ -17,7 +17,7 @@ from dpsub.reproduce.claims import (
     Claim,
     Finding,
     Frames,
-    LackingError,
+    MissingRecordsError,
     Numbers,
     Question,
     below,
@@ -240,7 +240,7 @@ def by_size(frames: Frames, panel: str, name: str) -> pd.DataFrame:
     column a size m."""
     sizes = sorted(int(m) for m in pick(frames[CURVES], panel=panel)["m"].unique())
     if len(sizes) < 2:
-        raise LackingError("this run has one size of groups only")
+        raise MissingRecordsError("this run has one size of groups only")
     return pd.DataFrame(
         {m: curve(frames, panel, "wr", m=m) - curve(frames, panel, name, m=m) for m in sizes}
     )

@@ -15,7 +15,7 @@ from dpsub.reproduce.claims import (
     Claim,
     Finding,
     Frames,
-    LackingError,
+    MissingRecordsError,
     Numbers,
     Question,
     Setting,
@@ -142,7 +142,7 @@ def recycling_accepts_more(frames: Frames) -> Finding:
     gap = acceptance(frames)["gau_br"] - acceptance(frames)["gau_dp"]
     largest = gap.groupby("sensitivity").max()
     if len(largest) < 2:
-        raise LackingError("this run has one sensitivity")
+        raise MissingRecordsError("this run has one sensitivity")
     holds = bool((gap >= -1e-9).all() and largest.iloc[-1] > largest.iloc[0])
     gaps = ", ".join(f"{gap:.3f} at D {span:g}" for span, gap in largest.items())
     return Finding(holds, f"smallest gap {gap.min():.2g}; largest {gaps}")
@@ -153,7 +153,7 @@ def crosses_ninety(frames: Frames) -> Finding:
     curve = acceptance(frames)["gau_br"].xs(1.0, level="sensitivity")
     above = curve[curve >= 0.9]
     if above.empty or curve.index[0] == above.index[0]:
-        raise LackingError("this run does not cross 0.9")
+        raise MissingRecordsError("this run does not cross 0.9")
     high = float(above.index[0])
     low = float(curve.index[curve.index < high][-1])
     at = low + (0.9 - curve[low]) / (curve[high] - curve[low]) * (high - low)
@@ -292,7 +292,7 @@ def linear_cost(frames: Frames) -> Finding:
     """Terms grow linearly with T; fewer have a weight that counts."""
     frame = pick(frames[CHECKS], statement="R5")
     if len(frame) < 3:
-        raise LackingError("a linear fit needs three numbers of releases")
+        raise MissingRecordsError("a linear fit needs three numbers of releases")
     times = frame["case"].str.removeprefix("T ").astype(float)
     fit = float(np.corrcoef(times, frame["claimed"])[0, 1] ** 2)
     enough, last = bool((frame["true"] <= frame["claimed"]).all()), frame.iloc[-1]
@@ -411,7 +411,7 @@ SETTINGS = (
 def size(frames: Frames, experiment: str, column: str) -> float:
     """Return a size of a data set; that of a synthetic stand-in is nobody's."""
     if (frames[experiment]["data"] == "synthetic").any():
-        raise LackingError(not_real(["synthetic"]))
+        raise MissingRecordsError(not_real(["synthetic"]))
     return float(frames[experiment][column].iloc[0])
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 import pandas as pd
 
 from dpsub.papers.fair.paired import label_of
-from dpsub.reproduce.claims import LackingError
+from dpsub.reproduce.claims import MissingRecordsError
 from dpsub.reproduce.labels import escape_markdown
 from dpsub.reproduce.paired import REFERENCE
 from dpsub.reproduce.report.findings import Headline
@@ -41,9 +41,9 @@ def cells(
 
 
 def there(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame; raise LackingError where it is empty."""
+    """Return the frame; raise MissingRecordsError where it is empty."""
     if frame.empty:
-        raise LackingError("this run lacks the numbers of a statement")
+        raise MissingRecordsError("this run lacks the numbers of a statement")
     return frame
 
 
@@ -144,14 +144,14 @@ def noise_at_equal_privacy(tables: Tables) -> Said:
     noise = cells(tables, "measures", "noise_multiplier")
     found = over_poisson(noise, noise)
     spans = found.groupby("sampler", sort=False)["ratio"].agg(["min", "max"])
-    ranges = [f"{label_of(row.Index)} {row.min:.2f} to {row.max:.2f}" for row in spans.itertuples()]
+    ranges = [f"{label_of(name)} {low:.2f} to {high:.2f}" for name, low, high in spans.itertuples()]
     text = (
         "For the same target, proved under substitution, Poisson needs the least noise in "
         f"{(found['ratio'] >= 1).sum()} of {len(found)} comparisons with another sampler. Noise "
         f"over Poisson's: {', '.join(ranges)}."
     )
     used = [shown(noise)]
-    with suppress(LackingError):
+    with suppress(MissingRecordsError):
         refuted, base = (
             by_size(tables, column, sampler, used)
             for column, sampler in (("necessary", "*"), ("noise_multiplier", REFERENCE))
@@ -172,13 +172,13 @@ def by_size(tables: Tables, column: str, sampler: str, used: list[pd.DataFrame])
     found = []
     for b in ("", "*"):
         at = {"steps": "*", "sampler": sampler, "m": "*", "b": b}
-        with suppress(LackingError):
+        with suppress(MissingRecordsError):
             numbers = cells(tables, "noise", column, **at)
             used.append(shown(numbers))
             sizes = tables.rows("noise", column, dataset="*", epsilon="*", **at)[["steps", "m"]]
             found.append(numbers.join(sizes).set_index([*BLOCK, "steps", "m", "sampler"])["value"])
     if not found:
-        raise LackingError(f"this run lacks the column {column} of the table of noise")
+        raise MissingRecordsError(f"this run lacks the column {column} of the table of noise")
     return pd.concat(found).rename(column)
 
 
@@ -232,7 +232,7 @@ def reversals(tables: Tables) -> Said:
         ("stated", "the main paper's own comparison, equal epsilon' a query"),
         ("consistent", "noise by the papers' pair"),
     ):
-        with suppress(LackingError):
+        with suppress(MissingRecordsError):
             turned, apart = (
                 cells(tables, "rankings", f"pairs_{what}", variant, sampler="")
                 for what in ("reversed", "separated")
@@ -244,7 +244,7 @@ def reversals(tables: Tables) -> Said:
             )
             used += [shown(turned), shown(apart)]
     if not lines:
-        raise LackingError("this run ranks samplers in one way only")
+        raise MissingRecordsError("this run ranks samplers in one way only")
     return f"At equal proved privacy, {'; '.join(lines)}.", used
 
 
@@ -265,7 +265,7 @@ def adjacency(tables: Tables) -> Said:
     ):
         base = noise(column, REFERENCE)
         for sampler in samplers:
-            with suppress(LackingError):
+            with suppress(MissingRecordsError):
                 over.setdefault(column, []).append(
                     f"{label_of(sampler)} {_span(noise(column, sampler) / base)}"
                 )
@@ -334,7 +334,7 @@ def evidence(tables: Tables) -> Mapping[str, pd.DataFrame]:
     """Return what the tables say, paragraph by paragraph, with the cells that each rests on."""
     found: dict[str, pd.DataFrame] = {}
     for heading, part in PARTS.items():
-        with suppress(LackingError):
+        with suppress(MissingRecordsError):
             text, used = part(tables)
             found[f"**{heading}.** {escape_markdown(text)}"] = pd.concat(used)
     return found
@@ -342,7 +342,7 @@ def evidence(tables: Tables) -> Mapping[str, pd.DataFrame]:
 
 def worst(tables: Tables) -> Headline | None:
     """What noise by the papers' pair is worth."""
-    with suppress(LackingError):
+    with suppress(MissingRecordsError):
         attained = cells(tables, "measures", "epsilon_lower", "consistent")
         attained = there(attained[attained["sampler"] != REFERENCE])
         targets = attained["epsilon"].astype(float)
@@ -370,7 +370,7 @@ def worst(tables: Tables) -> Headline | None:
 
 def best(tables: Tables) -> Headline | None:
     """What to use."""
-    with suppress(LackingError):
+    with suppress(MissingRecordsError):
         return Headline(
             recommendation(tables)[0].partition(" Among the best in:")[0],
             "winners",

@@ -23,7 +23,7 @@ from dpsub.reproduce.claims import (
     Claim,
     Finding,
     Frames,
-    LackingError,
+    MissingRecordsError,
     Numbers,
     Setting,
     number,
@@ -67,7 +67,7 @@ def weights_agree(frames: Frames) -> Finding:
         wide = part.pivot(index="rank", columns="sampler", values="weight")
         found[str(rule)] = float((wide["opt"] / wide["var"] - 1).abs().median())
     if "b1" not in found:
-        raise LackingError("this run has no records of rule b1")
+        raise MissingRecordsError("this run has no records of rule b1")
     note = ", ".join(f"{rule} {value:.1%}" for rule, value in found.items())
     return Finding(
         found["b1"] <= CLOSE, f"median relative difference by reading of the unstated rule: {note}"
@@ -109,7 +109,7 @@ def grid(frames: Frames) -> Finding:
     have = set(frames[COSTS]["epsilon"])
     lacking = [value for value in GRID if value not in have]
     if lacking:
-        raise LackingError(
+        raise MissingRecordsError(
             f"this run has no epsilon {', '.join(f'{value:g}' for value in lacking)}"
         )
     return Finding(
@@ -124,8 +124,8 @@ def grid(frames: Frames) -> Finding:
 
 
 def real(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Return the records of these data sets; LackingError if one of them is not the paper's in this
-    run."""
+    """Return the records of these data sets; MissingRecordsError if one of them is not the paper's
+    in this run."""
     labels = frame.groupby("dataset")["data_label"].agg(lambda found: ", ".join(sorted(set(found))))
     lacking = [
         f"{TITLES[name]} is {labels.get(name, 'missing')}"
@@ -133,7 +133,7 @@ def real(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
         if labels.get(name) != "real"
     ]
     if lacking:
-        raise LackingError(f"not the real data: {'; '.join(lacking)}")
+        raise MissingRecordsError(f"not the real data: {'; '.join(lacking)}")
     return frame[frame["dataset"].isin(names)]
 
 

@@ -51,7 +51,7 @@ MODES = {"as_done": "released code", "stated": "as stated", "consistent": "repai
 MAIN = ("kdd_protein", "rna", "song", "covertype")
 APPENDIX = ("ijcnn1", "pose", "miniboone", "fma")
 TITLES = {name: described.title for name, described in EIGHT.items()}
-OF_THE_PAPER = ("real", "table1")
+GENUINE_LABELS = ("real", "table1")
 """Labels of its data, and of what needs its Table 1 only."""
 
 
@@ -69,13 +69,13 @@ class OnData(Artefact):
 
 def not_real(label: str) -> str:
     """Return the note of a number from other data than the paper's; "" for the paper's."""
-    return "" if label in OF_THE_PAPER else f"{NOT_REAL} but {label}"
+    return "" if label in GENUINE_LABELS else f"{NOT_REAL} but {label}"
 
 
 def title_of(part: pd.DataFrame) -> str:
     """Return the name of the data set of these records, with its label where the data are not the
     paper's."""
-    odd = sorted({*part["data_label"]} - {*OF_THE_PAPER})
+    odd = sorted({*part["data_label"]} - {*GENUINE_LABELS})
     title = TITLES[part["dataset"].iloc[0]]
     return f"{title} ({', '.join(odd)})" if odd else title
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpsub.papers.importance.labels import APPENDIX, MAIN, OF_THE_PAPER, TITLES
+from dpsub.papers.importance.labels import APPENDIX, GENUINE_LABELS, MAIN, TITLES
 from dpsub.papers.importance.settings import QUANTILES
 from dpsub.reproduce.artefact import Records
 from dpsub.reproduce.layout import Layout
@@ -31,7 +31,7 @@ def of_the_file(name: str) -> Column:
 class _OfDataSets(Table):
     """A table of data sets."""
 
-    of_the_paper = ("", *OF_THE_PAPER)
+    genuine_labels = ("", *GENUINE_LABELS)
     words: ClassVar[Mapping[str, Mapping[Any, object]]] = {"dataset": TITLES}
     absent: ClassVar[Mapping[str, object]] = {
         "m": 0,

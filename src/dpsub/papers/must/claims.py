@@ -19,7 +19,7 @@ from dpsub.reproduce.claims import (
     Claim,
     Finding,
     Frames,
-    LackingError,
+    MissingRecordsError,
     Numbers,
     Setting,
     pick,
@@ -98,7 +98,7 @@ def converges_faster(frames: Frames) -> Finding:
     )
     wide = gap.first().unstack("ratio")
     if wide.shape[1] < 2:
-        raise LackingError("this run has one ratio only")
+        raise MissingRecordsError("this run has one ratio only")
     low, high = wide.iloc[:, 0], wide.iloc[:, -1]
     return Finding(bool((low <= high).all()), f"largest {low.max():.2g} against {high.max():.2g}")
 
@@ -171,7 +171,7 @@ def sigma_gap(frames: Frames) -> Finding:
     levels = pick(frames[NOISE], table="table6").groupby("epsilon_amplified")["sigma"]
     spread = levels.agg(lambda sigma: sigma.max() - sigma.min())
     if len(spread) < 2:
-        raise LackingError("this run has one eps' only")
+        raise MissingRecordsError("this run has one eps' only")
     note = ", ".join(f"{gap:.3g} at eps' = {level:g}" for level, gap in spread.items())
     return Finding(bool(spread.iloc[0] > spread.iloc[-1]), note)
 
@@ -195,7 +195,7 @@ def of_both(frames: Frames, one: str, other: str) -> pd.DataFrame:
         curve(frames, other, "must_ow"), on="n_compositions", suffixes=("", "_other")
     )
     if both.empty:
-        raise LackingError("this run has no number of compositions in both variants")
+        raise MissingRecordsError("this run has no number of compositions in both variants")
     return both
 
 
@@ -249,7 +249,7 @@ def proved_increases(frames: Frames) -> Finding:
     """
     band = curve(frames, PROVED, "must_ow")[["attack", "proved"]]
     if len(band) < 2:
-        raise LackingError("this run has one number of compositions only")
+        raise MissingRecordsError("this run has one number of compositions only")
     first, later = band.iloc[0], band.iloc[1:]
     note = ("attack to proof from [{:.3g}, {:.3g}] to [{:.3g}, {:.3g}]").format(
         *first, *band.iloc[-1]
@@ -270,7 +270,7 @@ def biased_for_small_b(frames: Frames) -> Finding:
         groups["expected_variance"].first(),
     )
     if bool(error.isna().any()):
-        raise LackingError("this run has one replicate only")
+        raise MissingRecordsError("this run has one replicate only")
     note = (
         f"means {estimate.min():.3f} to {estimate.max():.3f}, expected {exact.min():.3f} to "
         f"{exact.max():.3f}"
@@ -285,7 +285,7 @@ def steadier_at_small_b(frames: Frames) -> Finding:
     )
     ends = {sampler: spread[sampler].sort_index().iloc[[0, -1]] for sampler in MUST}
     if any(len(spread[sampler]) < 2 for sampler in MUST):
-        raise LackingError("this run has one value of b only")
+        raise MissingRecordsError("this run has one value of b only")
     note = ", ".join(
         f"{sampler} {end.iloc[0]:.4f} to {end.iloc[1]:.4f}" for sampler, end in ends.items()
     )
@@ -297,7 +297,7 @@ def error_above_baseline(frames: Frames) -> Finding:
     private = pick(frames[REGRESSION], sampler=PRIVATE)
     summary = private.groupby(["epsilon_amplified", "sampler"])["rmse"].agg(["mean", "std"])
     if bool(summary.isna().any(axis=None)):
-        raise LackingError("this run has one replicate only")
+        raise MissingRecordsError("this run has one replicate only")
     limits = pick(frames[REGRESSION], sampler="nonprivate")["rmse"].agg(["mean", "std"])
     above = (summary > limits).sum()
     note = (
@@ -333,9 +333,9 @@ def must_coefficients_smaller(frames: Frames) -> Finding:
 
 
 def real(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return records of Adult; LackingError if they are not made from the paper's data."""
+    """Return records of Adult; MissingRecordsError if they are not made from the paper's data."""
     if labels := sorted(set(frame["data"]) - {"real"}):
-        raise LackingError(f"{NOT_REAL} but {', '.join(labels)}")
+        raise MissingRecordsError(f"{NOT_REAL} but {', '.join(labels)}")
     return frame
 
 
@@ -344,7 +344,7 @@ def ow_best(frames: Frames) -> Finding:
     frame = real(pick(frames[ADULT], solver="dp_sgd", sampler=PRIVATE))
     mean = frame.groupby("sampler")[list(METRICS)].mean()
     if mean.isna().any(axis=None):
-        raise LackingError(
+        raise MissingRecordsError(
             "a metric is undefined, because a classifier never predicts one of the classes"
         )
     best, spread = mean.idxmax(), frame[frame["sampler"] == "must_ow"]["accuracy"].std()

@@ -11,7 +11,7 @@ from pydantic import Field
 
 import dpsub
 from dpsub.accounting.account import Proof
-from dpsub.accounting.check import Ends, verdict_of
+from dpsub.accounting.check import ClaimJudge, verdict_of
 from dpsub.papers.practice.settings import (
     ACCOUNTANTS,
     GRID,
@@ -131,13 +131,13 @@ class PracticeShuffling(Grid):
                 }
 
 
-def ends_of(setting: Setting) -> Ends:
+def ends_of(setting: Setting) -> ClaimJudge:
     """Return the epsilon of a setting, to be refined from both sides as far as claims take it."""
     sampler = dpsub.Wor(setting.m) if setting.sampler == "wor" else dpsub.Poisson(setting.rate)
     release = dpsub.Release(
         sampler, setting.n or None, setting.noise_multiplier, setting.steps, setting.mechanism
     )
-    return Ends(Proof.of([release], setting.adjacency), None, setting.delta)
+    return ClaimJudge(Proof.of([release], setting.adjacency), None, setting.delta)
 
 
 def judged(claimed: float, lower: float, upper: float, *, below: bool = True) -> float:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from dpsub.papers.tournament.tables import NOISE, PLACE, REGIMES, over_poisson, said
 from dpsub.reproduce import claims
-from dpsub.reproduce.claims import Claim, Finding, Frames, LackingError, pick, truth
+from dpsub.reproduce.claims import Claim, Finding, Frames, MissingRecordsError, pick, truth
 from dpsub.reproduce.paired import REFERENCE
 
 SMALL = REGIMES[0]
@@ -27,7 +27,7 @@ def beside_poisson(frames: Frames, sampler: str) -> pd.DataFrame:
     found = over_poisson(pick(frames[NOISE], adjacency="zero_out", sampler=(REFERENCE, sampler)))
     found = found.dropna(subset=["lower", "upper"])
     if found.empty:
-        raise LackingError(f"this run has no setting of {sampler} with an attack")
+        raise MissingRecordsError(f"this run has no setting of {sampler} with an attack")
     return found
 
 
@@ -93,7 +93,7 @@ def near_fixed(frames: Frames) -> Finding:
     fixed = fixed.set_index(PLACE)[["noise_multiplier", "necessary"]].add_prefix("fixed_")
     both = shuffled.join(fixed, how="inner").query("fixed_noise_multiplier < 1")
     if both.empty:
-        raise LackingError(
+        raise MissingRecordsError(
             "this run has no setting of both shuffled and fixed batches with small noise"
         )
     low, high = (

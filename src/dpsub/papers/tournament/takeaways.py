@@ -10,7 +10,7 @@ import pandas as pd
 
 from dpsub.papers.tournament.settings import NONPRIVATE, RELATIONS
 from dpsub.papers.tournament.tables import BATCHES, REGIMES
-from dpsub.reproduce.claims import LackingError
+from dpsub.reproduce.claims import MissingRecordsError
 from dpsub.reproduce.labels import WORDS, display, escape_markdown, sampler_label
 from dpsub.reproduce.paired import REFERENCE
 from dpsub.reproduce.report.findings import Headline
@@ -45,7 +45,7 @@ def numbers(
         )
     frame = pd.concat(found, axis=1)
     if frame.empty:
-        raise LackingError("this run lacks the numbers of a statement")
+        raise MissingRecordsError("this run lacks the numbers of a statement")
     return frame.reset_index(names=list(by))
 
 
@@ -53,7 +53,7 @@ def told(heading: str, part: Callable[[Tables], str]) -> Callable[[Tables], str]
     """Return a paragraph under its heading, nothing where the run lacks its numbers."""
 
     def paragraph(tables: Tables) -> str:
-        with suppress(LackingError):
+        with suppress(MissingRecordsError):
             return f"**{heading}.** {escape_markdown(part(tables))}"
         return ""
 
@@ -235,7 +235,7 @@ def published(tables: Tables, claim: str) -> str:
     rows = tables.rows("claims", "holds", claim=claim)
     words = {"proved": "confirmed", "refuted": "corrected", "open": "neither confirmed nor refuted"}
     if rows.empty or rows["verdict"].iloc[0] not in words:
-        raise LackingError("this run lacks the settings of a statement")
+        raise MissingRecordsError("this run lacks the settings of a statement")
     one = rows.iloc[0]
     # so does what is published, always
     note = one["note"].partition("; holds by the paper's formula")[0]
@@ -257,7 +257,7 @@ def left_out(tables: Tables) -> str:
 def least(tables: Tables) -> Headline | None:
     """Which scheme to use, under the first relation that the run has."""
     for adjacency in RELATIONS:
-        with suppress(LackingError):
+        with suppress(MissingRecordsError):
             text = f"{WORDS[adjacency].capitalize()}: {which(tables, adjacency)}"
             return Headline(text, "when", heading="Which scheme")
     return None

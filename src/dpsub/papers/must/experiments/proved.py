@@ -430,7 +430,7 @@ def rounded(value: float, rounding: str) -> float:
 
 # Other accountants
 
-Ends = tuple[float, float]
+Interval = tuple[float, float]
 """Lower and upper answer; NaN for an end that a method does not give."""
 
 EVENTS, RENYI, LOSSES = (
@@ -452,7 +452,7 @@ def module(name: str) -> ModuleType:
         ) from None
 
 
-def dots(rate: float, noise: float, k: int, delta: float, adjacency: str) -> Ends:
+def dots(rate: float, noise: float, k: int, delta: float, adjacency: str) -> Interval:
     """dp-accounting's privacy loss distributions: the upper end connects the dots, the lower one
     rounds losses down."""
     pld = module(LOSSES)
@@ -473,7 +473,7 @@ def dots(rate: float, noise: float, k: int, delta: float, adjacency: str) -> End
     return low, high
 
 
-def intervals(rate: float, noise: float, k: int, delta: float, error: float) -> Ends:
+def intervals(rate: float, noise: float, k: int, delta: float, error: float) -> Interval:
     """prv-accountant's interval of epsilon, its own error of epsilon being `error`."""
     variable = module(VARIABLES).PoissonSubsampledGaussianMechanism(
         sampling_probability=rate, noise_multiplier=noise
@@ -485,7 +485,7 @@ def intervals(rate: float, noise: float, k: int, delta: float, error: float) -> 
     return float(low), float(high)
 
 
-def moments(n: int, m: int, noise: float, k: int, delta: float) -> Ends:
+def moments(n: int, m: int, noise: float, k: int, delta: float) -> Interval:
     """dp-accounting's Rényi accountant for sampling without replacement, one record replaced."""
     events = module(EVENTS)
     step = events.SampledWithoutReplacementDpEvent(n, m, events.GaussianDpEvent(noise))
@@ -526,7 +526,7 @@ class Comparison:
     tool: str
     kind: str
     noise: float
-    ask: Callable[[], Ends]
+    ask: Callable[[], Interval]
 
 
 def tools(case: Case, delta: float) -> Iterator[Comparison]:
@@ -544,7 +544,7 @@ def tools(case: Case, delta: float) -> Iterator[Comparison]:
     )
     drawn, poisson = sampling.of_sizes(case.sampler, n=n, m=m), case.sampler == "poisson"
 
-    def ours() -> Ends:
+    def ours() -> Interval:
         found = account(
             drawn,
             n,
