@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtr
 
-from dpsub.accounting import account
 from dpsub.accounting.pld import Profile
 from dpsub.accounting.proofs import SlotChain
+from dpsub.accounting.release import Release
 from dpsub.sampling import Multistage
 from dpsub.sampling.base import Stage
 from tests.statistical import forward
@@ -36,7 +36,7 @@ def stages(text: str) -> tuple[Stage, ...]:
 
 def slot_chain(n: int, stages: Sequence[Stage]) -> SlotChain:
     """The chain as the accountant's proofs take it."""
-    return SlotChain(n, [account._fact(stage) for stage in stages])
+    return Release(Multistage(stages), n, 1.0).chain()
 
 
 def divergences(

@@ -15,7 +15,7 @@ from __future__ import annotations
 # as type checkers know it; to import `typing` would take longer than all else here
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dpsub.accounting.account import Account, Release, account
+    from dpsub.accounting.account import Account, account
     from dpsub.accounting.amplify import amplify, law
     from dpsub.accounting.audit import audit
     from dpsub.accounting.check import Check, check
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dpsub.accounting.events import ledger_of
     from dpsub.accounting.ledger import Ledger
     from dpsub.accounting.recommend import recommend
+    from dpsub.accounting.release import Release
     from dpsub.accounting.search import calibrate
     from dpsub.amplification.bounds import translate
     from dpsub.errors import (
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOMES = {
-    "accounting.account": ("Account", "Release", "account"),
+    "accounting.account": ("Account", "account"),
     "accounting.amplify": ("amplify", "law"),
     "accounting.audit": ("audit",),
     "accounting.check": ("Check", "check"),
@@ -54,6 +55,7 @@ _HOMES = {
     "accounting.curve": ("Curve", "curve"),
     "accounting.ledger": ("Ledger",),
     "accounting.recommend": ("recommend",),
+    "accounting.release": ("Release",),
     "accounting.search": ("calibrate",),
     "amplification.bounds": ("translate",),
     "errors": (

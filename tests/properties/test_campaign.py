@@ -25,8 +25,9 @@ import pytest
 
 import dpsub
 from dpsub.accounting import export, ledger, recommend
-from dpsub.accounting.account import Account, Proof, Release
+from dpsub.accounting.account import Account, Proof
 from dpsub.accounting.recommend import Needed
+from dpsub.accounting.release import Release
 from dpsub.accounting.search import Calibration
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.sampling import CyclicPoisson, Poisson, RandomAllocation, Schedule

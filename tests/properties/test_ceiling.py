@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from dpsub.accounting.account import Proof, Release
+from dpsub.accounting.account import Proof
 from dpsub.accounting.attacks import AdaptiveAttack
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.proofs import SlotStage
+from dpsub.accounting.release import Release
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling import (

@@ -11,8 +11,9 @@ import pytest
 from mpmath import mp, mpf
 
 from dpsub.accounting import pld
-from dpsub.accounting.account import Account, Proof, Release
+from dpsub.accounting.account import Account, Proof
 from dpsub.accounting.bracket import Target
+from dpsub.accounting.release import Release
 from dpsub.errors import NumericalError
 from dpsub.sampling import Poisson, Sampler, Wor
 from dpsub.streams import stream

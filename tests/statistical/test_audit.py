@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binom
 
 from dpsub.accounting import audit as auditing
-from dpsub.accounting.account import Release
 from dpsub.accounting.audit import Audit, audit
+from dpsub.accounting.release import Release
 from dpsub.relations import Relation
 from dpsub.sampling import (
     CyclicPoisson,

@@ -18,11 +18,12 @@ import pytest
 
 import dpsub
 from dpsub import threads
-from dpsub.accounting.account import WIDTH_MISSED, Account, Release
+from dpsub.accounting.account import WIDTH_MISSED, Account
 from dpsub.accounting.attacks import AdaptiveAttack, AdaptiveGame
 from dpsub.accounting.bracket import DominatedEvent, Target
 from dpsub.accounting.game import Copies
 from dpsub.accounting.proofs import ChainProfile, SlotChain, SlotStage
+from dpsub.accounting.release import Release
 from dpsub.accounting.search import largest_steps
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation

@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 import dpsub
 from dpsub.accounting import bracket, compose, discretise
-from dpsub.accounting.account import CONDITIONS, LAPLACE_CONDITIONS, WIDTH_MISSED, Proof, Release
+from dpsub.accounting.account import CONDITIONS, LAPLACE_CONDITIONS, WIDTH_MISSED, Proof
 from dpsub.accounting.attacks import AdaptiveAttack
 from dpsub.accounting.bracket import Composition, PairEvent, Target
 from dpsub.accounting.compose import ComposedLoss, Cumulants
@@ -46,6 +46,7 @@ from dpsub.accounting.pld import (
     two_sided_pld,
 )
 from dpsub.accounting.proofs import GroupLemma, SlotChain, SlotStage
+from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import GaussianProfile
 from dpsub.sampling import Multistage, MustWW, Poisson, Sampler, Wor, Wr, base, of_sizes

@@ -17,13 +17,14 @@ from scipy.stats import binom
 
 import dpsub
 from dpsub.accounting import account, bracket, pld, proofs
-from dpsub.accounting.account import WIDTH_MISSED, Account, Proof, Release
+from dpsub.accounting.account import WIDTH_MISSED, Account, Proof
 from dpsub.accounting.bracket import Composition, PairEvent, Target, answers_of, sharpened
 from dpsub.accounting.compose import ComposedLoss, TiltedSum, minimum
 from dpsub.accounting.game import FillerGame
 from dpsub.accounting.pairs import PoissonPair
 from dpsub.accounting.pld import PrivacyLossDistribution, time_limited
 from dpsub.accounting.proofs import GroupLemma, SlotChain, SlotStage
+from dpsub.accounting.release import Release
 from dpsub.accounting.search import (
     TIGHT_MISSED,
     Calibration,

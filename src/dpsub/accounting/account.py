@@ -19,8 +19,6 @@ from dpsub.accounting.bracket import Composition, DominatedEvent, Event, PairEve
 from dpsub.accounting.game import Cells, Copies, FillerGame, GamePlayed, GaussianCells
 from dpsub.accounting.laplace import laplace_case
 from dpsub.accounting.pairs import (
-    MAX_SCALE,
-    MIN_SCALE,
     FillerPair,
     MixturePair,
     PoissonPair,
@@ -29,6 +27,7 @@ from dpsub.accounting.pairs import (
 )
 from dpsub.accounting.pld import OutOfTimeError, RememberedProfile, deadline_after, time_limited
 from dpsub.accounting.proofs import ChainProfile, SlotChain, SlotStage
+from dpsub.accounting.release import Release, steps_of
 from dpsub.accounting.schedules import (
     check_denominator,
     check_places,
@@ -38,7 +37,6 @@ from dpsub.accounting.schedules import (
 )
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.relations import Relation
-from dpsub.sampling import base
 from dpsub.sampling.base import Sampler, StagedSampler
 from dpsub.sampling.laws import MultiplicityLaw
 from dpsub.sampling.schedules import Schedule
@@ -49,10 +47,6 @@ is proved, the lower one attained by explicit data sets, perhaps adaptively, so 
 below it can hold.  upper, lower: one of these ends, the other being trivial.  paper: brackets what
 the papers' pair gives, and is not a guarantee."""
 VARIANTS = ("rigorous", "paper")
-MECHANISMS = ("gaussian", "laplace")
-DENOMINATORS = ("fixed", "realised")
-MOST_STEPS = 10**9
-"""Largest number of releases of one kind: what rounding adds to a composition grows with it."""
 _FRESH = "samples are fresh, independent and secret at every step, with all stages drawn anew"
 _PUBLIC = "the number of records and all sizes or rates are public"
 _GENERAL = (
@@ -173,92 +167,6 @@ class Account:
         for name in ("lower", "upper"):
             end = np.asarray(getattr(self, name), dtype=float)
             object.__setattr__(self, name, end if end.ndim else float(end))
-
-
-@dataclass(frozen=True)
-class Release:
-    """`steps` releases of one kind, with attributes as the parameters of `account`; checked here,
-    once.
-
-    `sample`: the name of what was drawn for them, if that is kept and might be released from again,
-    which a `Ledger` refuses; None where every step draws afresh.
-    """
-
-    sampler: Sampler | Schedule
-    n: int | None
-    noise_multiplier: float
-    steps: int = 1
-    mechanism: str = "gaussian"
-    denominator: str = "fixed"
-    sample: str | None = None
-
-    def __post_init__(self) -> None:
-        noise = checks.real(
-            "noise_multiplier", self.noise_multiplier, at_least=MIN_SCALE, at_most=MAX_SCALE
-        )
-        object.__setattr__(self, "noise_multiplier", noise)
-        if self.n is not None:
-            object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1))
-        planned, whole = isinstance(self.sampler, Schedule), self._epoch
-        most = None if planned else MOST_STEPS
-        object.__setattr__(
-            self, "steps", checks.integer("steps", self.steps, at_least=1, at_most=most)
-        )
-        if self.steps % whole:
-            rule = f"steps of {self.sampler.name} must make whole epochs of {whole}"
-            raise ArgumentError(f"{rule}, got {self.steps}; give epochs")
-        if planned:
-            checks.integer("epochs", self.times, at_most=MOST_STEPS)
-        checks.one_of("mechanism", self.mechanism, MECHANISMS)
-        checks.one_of("denominator", self.denominator, DENOMINATORS)
-
-    @property
-    def _epoch(self) -> int:
-        return self.sampler.steps_per_epoch(self.n) if isinstance(self.sampler, Schedule) else 1
-
-    @property
-    def times(self) -> int:
-        """How many independent events are composed: epochs of a schedule, steps of a sampler."""
-        return self.steps // self._epoch
-
-    def chain(self) -> SlotChain:
-        """The sampler's stages as facts; UnsupportedError where no bound covers them."""
-        if not isinstance(self.sampler, StagedSampler):
-            raise UnsupportedError(
-                f"this is known of chains of stages alone, got {type(self.sampler).__name__}"
-            )
-        facts = [_fact(stage) for stage in self.sampler.stages]
-        if facts[-1].kind == "poisson" and self.denominator == "realised":
-            raise UnsupportedError(
-                "no bound covers a Poisson sample divided by its realised size, whose noise then "
-                "tells how many records were drawn; divide by a fixed number"
-            )
-        if self.n is None and [fact.kind for fact in facts] != ["poisson"]:
-            raise UnsupportedError(
-                "the number of records n is needed for samplers of fixed size, got none; give n"
-            )
-        return SlotChain(self.n if self.n is not None else 1, facts)
-
-
-def steps_of(
-    sampler: Sampler | Schedule, n: int | None, steps: int | None, epochs: int | None
-) -> int:
-    """The number of steps of which a caller gives this or that of a schedule's epochs; by default
-    one, or one epoch."""
-    if not isinstance(sampler, Schedule):
-        if epochs is not None:
-            raise ArgumentError(
-                f"epochs are those of a schedule, got them for {sampler.name}; give steps"
-            )
-        return 1 if steps is None else steps
-    if steps is None:
-        whole = checks.integer(
-            "epochs", 1 if epochs is None else epochs, at_least=1, at_most=MOST_STEPS
-        )
-        return whole * sampler.steps_per_epoch(n)
-    if epochs is not None:
-        raise ArgumentError("steps and epochs are two ways to say the same, got both; drop one")
-    return steps
 
 
 def account(
@@ -645,18 +553,6 @@ class _Case:
     # made where a tight bound is asked for alone: it takes long
     cells: Callable[[], Cells] | None = None
     conditions: tuple[str, ...] = CONDITIONS
-
-
-def _fact(stage: base.Stage) -> SlotStage:
-    if isinstance(stage, base.PoissonStage):
-        return SlotStage("poisson", rate=stage.rate)
-    if isinstance(stage, base.WithoutReplacement):
-        return SlotStage("without", stage.size)
-    if isinstance(stage, base.WithReplacement):
-        return SlotStage("with", stage.size)
-    raise UnsupportedError(
-        f"no bound is proved for stages of kind {type(stage).__name__}, only for known ones"
-    )
 
 
 def law_of(chain: SlotChain) -> MultiplicityLaw:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from numpy.typing import ArrayLike
 
 from dpsub import noise
-from dpsub.accounting.account import Release
+from dpsub.accounting.release import Release
 from dpsub.amplification import theorem
 from dpsub.amplification.theorem import Amplified
 from dpsub.errors import ArgumentError, UnsupportedError

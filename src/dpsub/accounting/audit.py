@@ -14,7 +14,7 @@ from scipy.special import gammaln
 
 from dpsub import checks
 from dpsub.accounting import pairs
-from dpsub.accounting.account import TIGHT_SECONDS, Account, Proof, Release, law_of, steps_of
+from dpsub.accounting.account import TIGHT_SECONDS, Account, Proof, law_of
 from dpsub.accounting.bracket import Composition, PairEvent, Target
 from dpsub.accounting.pairs import (
     FillerPair,
@@ -25,6 +25,7 @@ from dpsub.accounting.pairs import (
     ZeroedPair,
 )
 from dpsub.accounting.pld import deadline_after
+from dpsub.accounting.release import Release, steps_of
 from dpsub.errors import ArgumentError
 from dpsub.relations import Relation
 from dpsub.sampling.base import Sampler

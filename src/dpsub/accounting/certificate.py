@@ -41,7 +41,8 @@ from dpsub.sampling.schedules import (
 )
 
 if TYPE_CHECKING:
-    from dpsub.accounting.account import Account, Proof, Release
+    from dpsub.accounting.account import Account, Proof
+    from dpsub.accounting.release import Release
 
 SCHEMA = 1
 """Version of the JSON that is written; docs/certificates.md describes it."""

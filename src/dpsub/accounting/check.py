@@ -7,10 +7,11 @@ import time
 from dataclasses import dataclass, field, replace
 
 from dpsub import checks
-from dpsub.accounting.account import TIGHT_SECONDS, Account, Proof, Release, steps_of
+from dpsub.accounting.account import TIGHT_SECONDS, Account, Proof
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.ledger import Ledger
 from dpsub.accounting.pld import deadline_after, time_limited
+from dpsub.accounting.release import Release, steps_of
 from dpsub.errors import ArgumentError
 from dpsub.sampling import Schedule
 from dpsub.sampling.base import Sampler

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from dpsub import checks
-from dpsub.accounting.account import MECHANISMS, MOST_STEPS, Release
 from dpsub.accounting.ledger import Ledger
+from dpsub.accounting.release import MECHANISMS, MOST_STEPS, Release
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling import Poisson, Schedule, TruncatedPoisson, Wor, Wr
 from dpsub.sampling.base import Sampler

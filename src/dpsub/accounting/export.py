@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from dpsub import checks
-from dpsub.accounting.account import Proof, Release
+from dpsub.accounting.account import Proof
 from dpsub.accounting.compose import MAX_GRID
+from dpsub.accounting.release import Release
 from dpsub.errors import NumericalError, UnsupportedError
 from dpsub.files import replace_file
 

@@ -13,11 +13,12 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from dpsub import checks
-from dpsub.accounting.account import Account, Proof, Release, answers, steps_of
+from dpsub.accounting.account import Account, Proof, answers
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.curve import Curve, curve_of
 from dpsub.accounting.export import Export, export_of
 from dpsub.accounting.pld import OutOfTimeError, check_time, deadline_after, time_limited
+from dpsub.accounting.release import Release, steps_of
 from dpsub.accounting.search import Calibration, least_noise, most_steps
 from dpsub.errors import ArgumentError, DataError, DpsubError, UnsupportedError
 from dpsub.files import replace_file

@@ -10,10 +10,11 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from dpsub import checks
-from dpsub.accounting.account import Proof, Release, crossed
+from dpsub.accounting.account import Proof, crossed
 from dpsub.accounting.bracket import Composition, Target
 from dpsub.accounting.pairs import MIN_SCALE
 from dpsub.accounting.pld import deadline_after, time_limited
+from dpsub.accounting.release import Release
 from dpsub.accounting.search import MOST_NOISE, SafeRoot, safe_root
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import Gaussian

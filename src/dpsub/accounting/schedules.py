@@ -3,10 +3,11 @@ data sets differ."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from dpsub.accounting.allocation import allocation_case
 from dpsub.accounting.bracket import Event
+from dpsub.accounting.release import Release
 from dpsub.accounting.shuffling import shuffle_case
 from dpsub.accounting.truncated import truncated_case
 from dpsub.errors import ArgumentError, UnsupportedError
@@ -20,9 +21,6 @@ from dpsub.sampling.schedules import (
     Shuffle,
     TruncatedPoisson,
 )
-
-if TYPE_CHECKING:
-    from dpsub.accounting.account import Release
 
 _PLANS: dict[type, str] = {
     RandomAllocation: "each record's k steps of an epoch are drawn afresh, uniformly, "

@@ -10,10 +10,11 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from dpsub import checks
-from dpsub.accounting.account import TIGHT_SECONDS, WIDTH_MISSED, Account, Proof, Release, steps_of
+from dpsub.accounting.account import TIGHT_SECONDS, WIDTH_MISSED, Account, Proof
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.pairs import MIN_SCALE
 from dpsub.accounting.pld import OutOfTimeError, check_time, deadline_after, time_limited
+from dpsub.accounting.release import Release, steps_of
 from dpsub.errors import NumericalError, UnsupportedError
 from dpsub.noise import Gaussian
 from dpsub.sampling.base import Sampler

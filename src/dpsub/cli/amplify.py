@@ -10,8 +10,8 @@ from __future__ import annotations
 from argparse import Namespace
 
 from dpsub import checks, noise
-from dpsub.accounting.account import Release
 from dpsub.accounting.amplify import covered, law
+from dpsub.accounting.release import Release
 from dpsub.amplification import amplify, category
 from dpsub.cli.answers import Answer, Line, near, up
 from dpsub.cli.parsing import Parser, number, numbers

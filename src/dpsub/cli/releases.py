@@ -8,8 +8,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
 
-from dpsub.accounting.account import DENOMINATORS, MECHANISMS
 from dpsub.accounting.amplify import law
+from dpsub.accounting.release import DENOMINATORS, MECHANISMS
 from dpsub.cli.answers import near, plural
 from dpsub.cli.parsing import Parser, add_choice, number, whole
 from dpsub.cli.samplers import described

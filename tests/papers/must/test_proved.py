@@ -12,7 +12,7 @@ from scipy.stats import binom, norm
 
 import dpsub
 from dpsub import sampling
-from dpsub.accounting.account import Release
+from dpsub.accounting.release import Release
 from dpsub.errors import PlanError, UnsupportedError
 from dpsub.papers.must.experiments import proved
 from dpsub.reproduce.artefact import Records

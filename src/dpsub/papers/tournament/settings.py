@@ -14,8 +14,9 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field
 
 from dpsub.accounting import recommend, search
-from dpsub.accounting.account import Proof, Release
+from dpsub.accounting.account import Proof
 from dpsub.accounting.recommend import Needed
+from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.reproduce import settings as kinds
 from dpsub.reproduce.settings import AnyOf, Name, OneOrMore, Varied, known

@@ -12,9 +12,10 @@ from typing import Any
 
 from dpsub import checks, sampling
 from dpsub.accounting import search
-from dpsub.accounting.account import Account, Proof, Release, account
+from dpsub.accounting.account import Account, Proof, account
 from dpsub.accounting.pairs import MIN_SCALE
 from dpsub.accounting.proofs import ChainProfile
+from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.papers.fair.settings import NONPRIVATE, TASKS, Entry, Task
 from dpsub.relations import Relation

@@ -24,10 +24,11 @@ import pandas as pd
 from pydantic import Field
 
 from dpsub import checks, sampling
-from dpsub.accounting.account import Release, account
+from dpsub.accounting.account import account
 from dpsub.accounting.bracket import Composition, PairEvent, Target
 from dpsub.accounting.ledger import Ledger
 from dpsub.accounting.pairs import MIN_SCALE, FillerPair
+from dpsub.accounting.release import Release
 from dpsub.accounting.search import calibrate, safe_root
 from dpsub.errors import UnsupportedError
 from dpsub.papers.must.experiments.accounting import noise_of_sum

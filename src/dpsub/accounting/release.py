@@ -1,0 +1,147 @@
+"""The question of an account: how often, and from which samples, noisy sums are released.
+
+A `Release` is checked once, when it is made; everything after it takes it as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpsub import checks
+from dpsub.accounting.pairs import MAX_SCALE, MIN_SCALE
+from dpsub.accounting.proofs import SlotChain, SlotStage
+from dpsub.errors import ArgumentError, UnsupportedError
+from dpsub.sampling import base
+from dpsub.sampling.base import Sampler, StagedSampler
+from dpsub.sampling.schedules import Schedule
+
+MECHANISMS = ("gaussian", "laplace")
+DENOMINATORS = ("fixed", "realised")
+MOST_STEPS = 10**9
+"""Largest number of releases of one kind: what rounding adds to a composition grows with it."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """A number of releases of one kind, with attributes as the parameters of `account`.
+
+    Attributes
+    ----------
+    sampler : Sampler or Schedule
+    n : int or None
+        Number of records; of the smaller data set under add_remove.
+    noise_multiplier : float
+    steps : int
+        Of a schedule a multiple of the steps of an epoch.
+    mechanism, denominator : str
+        One of `MECHANISMS`, and of `DENOMINATORS`.
+    sample : str or None
+        Name of what was drawn, if that is kept and might be released from again, which a `Ledger`
+        refuses; None where every step draws afresh.
+
+    Raises
+    ------
+    ArgumentError
+        If an attribute is out of range, or the steps of a schedule are no whole epochs.
+    """
+
+    sampler: Sampler | Schedule
+    n: int | None
+    noise_multiplier: float
+    steps: int = 1
+    mechanism: str = "gaussian"
+    denominator: str = "fixed"
+    sample: str | None = None
+
+    def __post_init__(self) -> None:
+        noise_multiplier = checks.real(
+            "noise_multiplier", self.noise_multiplier, at_least=MIN_SCALE, at_most=MAX_SCALE
+        )
+        object.__setattr__(self, "noise_multiplier", noise_multiplier)
+        if self.n is not None:
+            object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1))
+        self._check_steps()
+        checks.one_of("mechanism", self.mechanism, MECHANISMS)
+        checks.one_of("denominator", self.denominator, DENOMINATORS)
+
+    def _check_steps(self) -> None:
+        # of a schedule the events that are composed are epochs: their number is what is limited
+        is_schedule = isinstance(self.sampler, Schedule)
+        most_steps = None if is_schedule else MOST_STEPS
+        epoch = self._steps_per_event
+        steps = checks.integer("steps", self.steps, at_least=1, at_most=most_steps)
+        object.__setattr__(self, "steps", steps)
+        if steps % epoch:
+            raise ArgumentError(
+                f"steps of {self.sampler.name} must make whole epochs of {epoch}, got {steps}; "
+                "give epochs"
+            )
+        if is_schedule:
+            checks.integer("epochs", self.times, at_most=MOST_STEPS)
+
+    @property
+    def _steps_per_event(self) -> int:
+        return self.sampler.steps_per_epoch(self.n) if isinstance(self.sampler, Schedule) else 1
+
+    @property
+    def times(self) -> int:
+        """Number of independent events that are composed: epochs of a schedule, steps of a
+        sampler."""
+        return self.steps // self._steps_per_event
+
+    def chain(self) -> SlotChain:
+        """The sampler's stages on n records; UnsupportedError where no bound covers them."""
+        if not isinstance(self.sampler, StagedSampler):
+            raise UnsupportedError(
+                f"this is known of chains of stages alone, got {type(self.sampler).__name__}"
+            )
+        stages = [_slot_stage(stage) for stage in self.sampler.stages]
+        if stages[-1].kind == "poisson" and self.denominator == "realised":
+            raise UnsupportedError(
+                "no bound covers a Poisson sample divided by its realised size, whose noise then "
+                "tells how many records were drawn; divide by a fixed number"
+            )
+        if self.n is None and [stage.kind for stage in stages] != ["poisson"]:
+            raise UnsupportedError(
+                "the number of records n is needed for samplers of fixed size, got none; give n"
+            )
+        # what a Poisson sample tells of a record does not depend on the number of the others
+        return SlotChain(self.n if self.n is not None else 1, stages)
+
+
+def _slot_stage(stage: base.Stage) -> SlotStage:
+    if isinstance(stage, base.PoissonStage):
+        return SlotStage("poisson", rate=stage.rate)
+    if isinstance(stage, base.WithoutReplacement):
+        return SlotStage("without", stage.size)
+    if isinstance(stage, base.WithReplacement):
+        return SlotStage("with", stage.size)
+    raise UnsupportedError(
+        f"no bound is proved for stages of kind {type(stage).__name__}, only for known ones"
+    )
+
+
+def steps_of(
+    sampler: Sampler | Schedule, n: int | None, steps: int | None, epochs: int | None
+) -> int:
+    """Number of steps that a caller gives as `steps`, or as `epochs` of a schedule; by default one
+    step, or one epoch.
+
+    Raises
+    ------
+    ArgumentError
+        If epochs are given of a sampler, both are given, or epochs are out of range.
+    """
+    if not isinstance(sampler, Schedule):
+        if epochs is not None:
+            raise ArgumentError(
+                f"epochs are those of a schedule, got them for {sampler.name}; give steps"
+            )
+        return 1 if steps is None else steps
+    if steps is None:
+        number = 1 if epochs is None else epochs
+        epochs = checks.integer("epochs", number, at_least=1, at_most=MOST_STEPS)
+        return epochs * sampler.steps_per_epoch(n)
+    if epochs is not None:
+        raise ArgumentError("steps and epochs are two ways to say the same, got both; drop one")
+    return steps
