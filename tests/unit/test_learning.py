@@ -1,4 +1,4 @@
-"""DP-SGD and the bootstrap against plain loops over the same draws, and their algebra."""
+"""DP-SGD against plain loops over the same draws, and their algebra."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from dpsub import sampling
 from dpsub.errors import ArgumentError, NumericalError
 from dpsub.learning import descent as dp_sgd
 from dpsub.learning.descent import binary_metrics, cross_entropy
-from dpsub.learning.subsets import release, subset_statistics
 from dpsub.sampling.frame import Frame, Samples
 
 SAMPLERS = ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww")
@@ -130,46 +129,6 @@ def test_batch_width_covers_every_step_of_a_schedule(name: str) -> None:
     for t, (indices, counts) in enumerate(dp_sgd.batches([block], width)):
         present = counts[0] > 0
         assert indices[0][present].tolist() == block[t].indices.tolist()
-
-
-@pytest.mark.parametrize("sampler", ("poisson", "wor", "wr", "must_ow", "must_ww"))
-def test_subset_statistics_equal_the_written_out_records(sampler: str) -> None:
-    x = np.random.default_rng(2).normal(3, 2, 300)
-    samples = sampling.of_sizes(sampler, n=300, m=30, b=40).draw_block(
-        Frame(300), 50, np.random.default_rng(3)
-    )
-    for ours, plain in zip(
-        subset_statistics(x, samples), plain_loops.subset_statistics(x, samples), strict=True
-    ):
-        np.testing.assert_allclose(ours, plain, rtol=1e-11)
-
-
-def test_subsets_too_small_for_a_statistic_are_left_out() -> None:
-    samples = Samples(np.array([0, 1, 2]), np.array([1, 1, 1]), np.array([0, 0, 1, 3]))
-    mean, variance = subset_statistics(np.array([1.0, 2.0, 6.0]), samples)
-    np.testing.assert_allclose(mean, [np.nan, 1.0, 4.0])
-    np.testing.assert_allclose(variance, [np.nan, np.nan, 8.0])
-    assert release(mean, 0.0, np.random.default_rng(0)) == 2.5
-
-
-def test_fixed_divisors_have_the_stated_sensitivity() -> None:
-    # adding one record in [-4, 4] moves the fixed-size mean by at most 4/m and the variance by at
-    # most 64/(m - 1)
-    m, worst = 30, np.array([-4.0] * 11 + [4.0])
-    random = np.random.default_rng(8).uniform(-4, 4, (200, 12))
-    indices, largest = np.arange(12), np.zeros(2)
-    for x in (worst, *random):
-        with_all = subset_statistics(
-            x, Samples(indices, np.ones(12, dtype=int), np.array([0, 12])), m
-        )
-        without = subset_statistics(
-            x, Samples(indices[:-1], np.ones(11, dtype=int), np.array([0, 11])), m
-        )
-        moved = [
-            abs(float(one[0] - other[0])) for one, other in zip(with_all, without, strict=True)
-        ]
-        largest = np.maximum(largest, moved)
-    np.testing.assert_allclose(largest, [4 / m, 11 / 12 * 64 / (m - 1)])
 
 
 def test_binary_metrics_by_hand() -> None:

@@ -25,7 +25,6 @@ from dpsub.amplification.survey import (
     laws,
     rates,
     sizes,
-    strata,
     unequal,
 )
 from dpsub.amplification.survey.advisor import FrameTable, read_frame
@@ -203,11 +202,8 @@ def test_insertion_bounds_bracket_the_programme(n: int) -> None:
 
 def test_allocations_are_optimal() -> None:
     counts, deviations = (400, 300, 200, 100), (1.0, 2.0, 5.0, 20.0)
-    scenario = strata.Scenario(counts, deviations)
     neyman, plain = allocation.neyman(counts, deviations, 100), allocation.proportional(counts, 100)
     assert neyman == (10, 15, 25, 50) and plain == (40, 30, 20, 10)
-    assert scenario.sampling_variance(neyman) == pytest.approx(0.1134, abs=5e-5)
-    assert scenario.sampling_variance(plain) == pytest.approx(0.4194, abs=5e-5)
     rng = np.random.default_rng(1)
     for _ in range(30):
         small = tuple(int(n) for n in rng.integers(1, 7, 3))
@@ -226,18 +222,6 @@ def test_allocations_are_optimal() -> None:
     large = allocation.allocate((10**6,) * 5, np.array([1e-9, 1.0, 2.0, 3.0, 4.0]), 10_000)
     assert sum(large) == 10_000 and large[0] == 1 and large[4] == pytest.approx(4000, abs=2)
     assert allocation.neyman(counts, deviations, 100, costs=(1, 1, 1, 100))[3] < 50
-
-
-def test_certificate_by_hand_its_inverse_and_public_base() -> None:
-    # one of one record drawn per stratum: log(1 + (exp(2 base) - 1)/2), and base for each unit of
-    # change
-    for change in (0, 3):
-        expected = math.log((1 + math.e) / 2) + 0.5 * change
-        assert strata.certificate((1, 0), (1, 3), change, 0.5) == pytest.approx(expected, rel=1e-12)
-    base = strata.base_for_certificate((5, 8), (50, 40), 2, 1.0)
-    assert strata.certificate((5, 8), (50, 40), 2, base) == pytest.approx(1.0, abs=1e-9)
-    assert base >= 1.0 / 4
-    assert rates.amplified(0.2, strata.base_for_public((5, 8), (50, 40), 1.0)) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
@@ -331,40 +315,6 @@ def test_auditor_tells_disjoint_samples_apart_and_refuses_what_it_cannot_resolve
     assert auditor.audit({(1,): 1.0}, {(2,): 1.0}, 1.0, relation="substitute").loss == math.inf
     with pytest.raises(NumericalError, match="certified to 1e-06"):
         auditor.audit({(0,): 1.0}, {(60,): 1.0}, 1.0)
-
-
-def test_the_sensitivity_of_private_weights_is_attained_and_never_exceeded() -> None:
-    """N S moves by at most B sqrt(N) when one value in [0, B] is substituted; from all equal to one
-    at B it does."""
-
-    def weight(values: np.ndarray) -> float:
-        return len(values) * float(values.std(ddof=1))
-
-    rng = np.random.default_rng(5)
-    largest = 0.0
-    for n in (2, 3, 10):
-        for _ in range(300):
-            values = rng.choice([0.0, 1.0, 3.0, rng.uniform(0, 3)], size=n)
-            other = values.copy()
-            other[0] = 3.0 - values[0]
-            largest = max(largest, abs(weight(values) - weight(other)) / (3 * math.sqrt(n)))
-    assert largest == pytest.approx(1.0, rel=1e-12)
-
-
-def test_private_weights_have_the_noise_of_that_sensitivity() -> None:
-    counts, deviations = (400, 100), (50.0, 2000.0)
-    rng = np.random.default_rng(7)
-    drawn = np.array(
-        [strata.private_weights(counts, deviations, 3.0, 0.5, rng) for _ in range(4000)]
-    )
-    scale = np.array([120.0, 60.0])  # B sqrt(N) / epsilon
-    assert (drawn >= scale).all()
-    # mean absolute deviation of Laplace noise is its scale; standard error 1/sqrt(4000)
-    assert np.abs(drawn - [20_000.0, 200_000.0]).mean(axis=0) / scale == pytest.approx(
-        1.0, abs=0.08
-    )
-    starved = strata.private_weights((400,), (0.0,), 3.0, 0.5, np.random.default_rng(1))
-    assert starved[0] >= 120.0
 
 
 GOOD = "stratum,cluster,size\n" + "".join(f"{'ab'[i % 2]},{i % 4},{i + 1}\n" for i in range(40))

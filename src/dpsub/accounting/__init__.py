@@ -2,6 +2,5 @@
 
 `account` says what an answer is and which theorems apply; `search`, `audit` and `amplify` use it.
 Below: `proofs`, `laplace`, `pairs` (dominating pairs), `attacks`, `bracket` (events and answers on
-finer and finer grids), `discretise`, `pld` and `compose` (privacy loss distributions); `algorithm1`
-is that of MUST.
+finer and finer grids), `discretise`, `pld` and `compose` (privacy loss distributions).
 """

@@ -16,10 +16,10 @@ from dpsub.amplification import (
     theorem_14,
     translate,
 )
-from dpsub.amplification.small_universes import BoundRow
 from dpsub.divergences import hockey_stick, maximal_coupling, moment_from_profiles, tail_rate
-from dpsub.divergences.universes import membership_loss, multinomial, sample_law
 from dpsub.noise import RandomisedResponseProfile
+from dpsub.papers.balle.small_universes import BoundRow
+from dpsub.papers.balle.universes import membership_loss, multinomial, sample_law
 from dpsub.relations import Relation
 
 S = Relation.SUBSTITUTE

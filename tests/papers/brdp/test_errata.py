@@ -10,11 +10,12 @@ import pytest
 from scipy import integrate
 
 from dpsub.data import adult_gains, gowalla
-from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, paper, sampled
+from dpsub.papers.brdp import queries
+from dpsub.papers.brdp.queries import Average, Count, Query, Total
+from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, paper
 from dpsub.recycling.ceiling import ceiling
 from dpsub.recycling.choice import Choice, best_recycler, plain_noise, true_delta
 from dpsub.recycling.composition import account
-from dpsub.recycling.sampled import Average, Count, Query, Total
 from tests.experiment_runs import settings_of
 from tests.unit.recycled_laws import laplace_split
 
@@ -159,30 +160,30 @@ def test_br8_algorithm_3_drops_a_term(gaussian: dict[float, Choice]) -> None:
     "query", [Count.of_share(1000, 0.1), Average(1000, 1000.0, 100.0), Total(1000, 1.0, 0.5)]
 )
 def test_br9_sampling_gains_by_a_sensitivity_that_is_too_small(query: Query) -> None:
-    found = sampled.algorithm4(
+    found = queries.algorithm4(
         query, 0.1, DELTA, 3.0, 1.0, sensitivity="scaled", objective="convolution"
     )
     assert found.sampling_rate == 1
     if query.name == "cnt":
-        stated = sampled.algorithm4(query, 0.1, DELTA, 3.0, 1.0)
+        stated = queries.algorithm4(query, 0.1, DELTA, 3.0, 1.0)
         assert stated.sampling_rate == pytest.approx(0.323, abs=1e-3)
         assert (
-            sampled.sampled_delta(stated.law, stated.sampling_rate, 1 / stated.sampling_rate, 0.1)
+            queries.sampled_delta(stated.law, stated.sampling_rate, 1 / stated.sampling_rate, 0.1)
             > 5e-3
         )
 
 
 def test_br10_the_recycler_sees_the_noise_alone() -> None:
     error = Count.of_share(1000, 0.1).sampling_sd(0.2)
-    law = paper.algorithm2(GaussianKernel, *sampled.inner_budget(0.1, DELTA, 0.2), 3.0, 1.0).law
+    law = paper.algorithm2(GaussianKernel, *queries.inner_budget(0.1, DELTA, 0.2), 3.0, 1.0).law
 
     def printed(rate: float, sd: float, *, swapped: bool) -> float:
-        return float(sampled.printed_acceptance(law.kernel.scale, rate, sd, 3.0, swapped=swapped))
+        return float(queries.printed_acceptance(law.kernel.scale, rate, sd, 3.0, swapped=swapped))
 
     assert [printed(law.rate, error, swapped=flag) for flag in (False, True)] == pytest.approx(
         [0.588, 0.127], abs=5e-4
     )
-    assert sampled.total_acceptance(law, error, 3.0) == pytest.approx(0.1171, abs=1e-4)
+    assert queries.total_acceptance(law, error, 3.0) == pytest.approx(0.1171, abs=1e-4)
     assert printed(1.0, 1e6, swapped=True) == 1
     # without sampling error the mended form is right
     assert printed(law.rate, 0.0, swapped=True) == pytest.approx(law.acceptance)
@@ -210,9 +211,9 @@ def test_br12_the_second_set_is_outside_first() -> None:
 
 @pytest.mark.parametrize("rate", [0.05, 0.2, 0.5, 1.0])
 def test_br13_step_6_needs_the_inverse(rate: float) -> None:
-    inner = sampled.inner_budget(0.1, DELTA, rate)
-    assert inner[0] >= 0.1 >= sampled.amplified(0.1, DELTA, rate)[0]
-    assert sampled.amplified(*inner, rate) == pytest.approx((0.1, DELTA), rel=1e-13)
+    inner = queries.inner_budget(0.1, DELTA, rate)
+    assert inner[0] >= 0.1 >= queries.amplified(0.1, DELTA, rate)[0]
+    assert queries.amplified(*inner, rate) == pytest.approx((0.1, DELTA), rel=1e-13)
 
 
 def test_br14_an_optimum_without_privacy() -> None:

@@ -13,18 +13,19 @@ import pytest
 
 import dpsub
 from dpsub import noise, sampling
-from dpsub.accounting import algorithm1, pairs
+from dpsub.accounting import pairs
 from dpsub.amplification import amplified_epsilon, amplify, base_epsilon, category
 from dpsub.data import adult
 from dpsub.errors import ArgumentError
 from dpsub.learning import descent
 from dpsub.learning.descent import binary_metrics
-from dpsub.learning.subsets import plan_noise, subset_statistics
 from dpsub.noise import Gaussian
+from dpsub.papers.must import algorithm1
 from dpsub.papers.must.experiments.counts import bernoulli_trials
 from dpsub.papers.must.experiments.proved import Asked, ProvedComposition
 from dpsub.papers.must.experiments.utility import LinearRegression, design_matrix
 from dpsub.papers.must.settings import PRINTED_SCALE
+from dpsub.papers.must.subsets import plan_noise, subset_statistics
 from dpsub.reproduce import published
 from dpsub.reproduce.digits import written
 from dpsub.reproduce.papers import papers

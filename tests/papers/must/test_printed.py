@@ -13,11 +13,11 @@ from scipy.special import erfc
 from dpsub import noise, sampling
 from dpsub.amplification import amplify
 from dpsub.errors import ArgumentError
-from dpsub.learning.subsets import plan_noise
 from dpsub.papers.must import PAPER
 from dpsub.papers.must.experiments.accounting import pair_of
 from dpsub.papers.must.experiments.counts import extreme_intervals
 from dpsub.papers.must.settings import SizesOfFigureS2
+from dpsub.papers.must.subsets import plan_noise
 from dpsub.reproduce.artefact import Records, all_values, printed_rows
 from dpsub.reproduce.artefacts import REGISTRY
 from dpsub.reproduce.verdicts import compare

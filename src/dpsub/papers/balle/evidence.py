@@ -10,8 +10,8 @@ import numpy as np
 from dpsub import noise
 from dpsub.amplification import amplify, base_epsilon, translate
 from dpsub.divergences import hockey_stick, moment_from_profiles, tail_rate
-from dpsub.divergences.universes import Design, MembershipLoss, membership_loss, sample_law
 from dpsub.noise import ConstantGroups
+from dpsub.papers.balle.universes import Design, MembershipLoss, membership_loss, sample_law
 from dpsub.reproduce.report.cited import LookUp
 
 N, M = 4, 3

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from dpsub.amplification.small_universes import ROWS
+from dpsub.papers.balle.small_universes import ROWS
 from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.tables import Column, Part, Table
 

@@ -11,11 +11,12 @@ from functools import cache
 import numpy as np
 from scipy.optimize import brentq
 
-from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, paper, sampled
+from dpsub.papers.brdp import queries
+from dpsub.papers.brdp.queries import Count
+from dpsub.recycling import GaussianKernel, LaplaceKernel, Recycled, paper
 from dpsub.recycling.ceiling import ceiling
 from dpsub.recycling.choice import Choice, best_recycler, plain_noise, true_delta
 from dpsub.recycling.composition import account
-from dpsub.recycling.sampled import Count
 from dpsub.reproduce import experiments
 from dpsub.reproduce.report.cited import LookUp
 
@@ -161,24 +162,24 @@ def delta_of_the_count() -> float:
     """Return the exact delta at that rate, with the sensitivity that the rescaled count has."""
     found = _count()
     return float(
-        sampled.sampled_delta(found.law, found.sampling_rate, 1 / found.sampling_rate, 0.1)
+        queries.sampled_delta(found.law, found.sampling_rate, 1 / found.sampling_rate, 0.1)
     )
 
 
 @cache
-def _count() -> sampled.SampledChoice:
-    return sampled.algorithm4(Count.of_share(1000, 0.1), 0.1, DELTA, 3.0, 1.0)
+def _count() -> queries.SampledChoice:
+    return queries.algorithm4(Count.of_share(1000, 0.1), 0.1, DELTA, 3.0, 1.0)
 
 
 def acceptance_on_a_sample(form: str) -> float:
     """Return the acceptance of a count at p = 0.2: by (13) as "printed", "swapped", or by the
     "convolution"."""
-    law = paper.algorithm2(GaussianKernel, *sampled.inner_budget(0.1, DELTA, 0.2), 3.0, 1.0).law
+    law = paper.algorithm2(GaussianKernel, *queries.inner_budget(0.1, DELTA, 0.2), 3.0, 1.0).law
     error = Count.of_share(1000, 0.1).sampling_sd(0.2)
     if form == "convolution":
-        return float(sampled.total_acceptance(law, error, 3.0))
+        return float(queries.total_acceptance(law, error, 3.0))
     return float(
-        sampled.printed_acceptance(
+        queries.printed_acceptance(
             law.kernel.scale, law.rate, error, 3.0, swapped=form == "swapped"
         )
     )

@@ -5,12 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpsub.papers.brdp.settings import Amount
-from dpsub.recycling import GaussianKernel, LaplaceKernel, paper
-from dpsub.recycling.ceiling import ceiling
-from dpsub.recycling.choice import Choice, best_recycler, plain_noise
-from dpsub.recycling.law import Recycled
-from dpsub.recycling.sampled import (
+from dpsub.papers.brdp.queries import (
     Query,
     SampledChoice,
     algorithm4,
@@ -18,6 +13,11 @@ from dpsub.recycling.sampled import (
     sampled_delta,
     total_acceptance,
 )
+from dpsub.papers.brdp.settings import Amount
+from dpsub.recycling import GaussianKernel, LaplaceKernel, paper
+from dpsub.recycling.ceiling import ceiling
+from dpsub.recycling.choice import Choice, best_recycler, plain_noise
+from dpsub.recycling.law import Recycled
 from dpsub.reproduce.settings import Closed, Delta
 
 FAMILIES: dict[str, type[GaussianKernel] | type[LaplaceKernel]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dpsub import sampling
 from dpsub.amplification import base_epsilon
-from dpsub.learning.subsets import NoisePlan, plan_noise
+from dpsub.papers.must.subsets import NoisePlan, plan_noise
 from dpsub.reproduce.report.cited import LookUp
 from dpsub.sampling.laws import MultiplicityLaw
 

@@ -15,10 +15,11 @@ from pydantic import Field
 
 from dpsub import checks, noise
 from dpsub.amplification import DeclaredProfile
-from dpsub.amplification.small_universes import BY_SIZE, ROWS, TRIPLES, BoundRow, bound_of, compare
-from dpsub.divergences import universes, worst_mechanism
+from dpsub.divergences import worst_mechanism
 from dpsub.noise import BlackBoxGroups, PointGuarantee, Profile
+from dpsub.papers.balle import universes
 from dpsub.papers.balle.settings import KeepProbability, Tiny, TinyM, TinyN, schema
+from dpsub.papers.balle.small_universes import BY_SIZE, ROWS, TRIPLES, BoundRow, bound_of, compare
 from dpsub.relations import Relation
 from dpsub.reproduce.experiment import Grid, Run
 from dpsub.reproduce.settings import (

@@ -15,8 +15,7 @@ from scipy.integrate import quad
 
 from dpsub import divergences, noise
 from dpsub.amplification import DeclaredProfile, amplified_epsilon, translate
-from dpsub.divergences import hockey_stick, maximal_coupling, universes
-from dpsub.divergences.universes import KernelProfile, sample_law
+from dpsub.divergences import hockey_stick, maximal_coupling
 from dpsub.noise import (
     AdditiveNoiseProfile,
     BlackBoxGroups,
@@ -24,8 +23,10 @@ from dpsub.noise import (
     Profile,
     RandomisedResponseProfile,
 )
+from dpsub.papers.balle import universes
 from dpsub.papers.balle.experiments.bounds import rows_of
 from dpsub.papers.balle.settings import Examples, KeepProbability, Tiny, schema
+from dpsub.papers.balle.universes import KernelProfile, sample_law
 from dpsub.relations import Relation
 from dpsub.reproduce.experiment import Grid, Run
 from dpsub.reproduce.settings import Epsilons, ExperimentSettings, Listed, Positive, Probability

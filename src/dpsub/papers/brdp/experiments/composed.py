@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from dpsub.papers.brdp.queries import Count, amplified
 from dpsub.papers.brdp.releases import STATED, Budget
 from dpsub.papers.brdp.settings import BUDGET, Amount, Table1, Times, schema
 from dpsub.recycling import Recycled, paper
 from dpsub.recycling.composition import Account, account
-from dpsub.recycling.sampled import Count, amplified
 from dpsub.reproduce.experiment import Grid, Run
 from dpsub.reproduce.settings import Closed, Delta, ExperimentSettings, Listed
 

@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from dpsub.data import individuals
+from dpsub.papers.brdp.queries import KINDS, Count, Query
 from dpsub.papers.brdp.releases import METHODS, Budget, row, sampled_row
 from dpsub.papers.brdp.settings import (
     BUDGET,
@@ -25,7 +26,6 @@ from dpsub.papers.brdp.settings import (
 )
 from dpsub.recycling import GaussianKernel, Recycled
 from dpsub.recycling.choice import Choice, best_recycler
-from dpsub.recycling.sampled import KINDS, Count, Query
 from dpsub.reproduce.experiment import Grid, Run
 from dpsub.reproduce.settings import (
     Closed,

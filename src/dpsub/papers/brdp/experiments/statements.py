@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from dpsub.papers.brdp.queries import Count, Total, printed_acceptance, total_acceptance
 from dpsub.papers.brdp.releases import FAMILIES, Budget
 from dpsub.papers.brdp.settings import Amount, Draws, KernelName, RecyclingRate, Times, schema
 from dpsub.recycling import paper
 from dpsub.recycling.choice import true_delta
-from dpsub.recycling.sampled import Count, Total, printed_acceptance, total_acceptance
 from dpsub.reproduce.experiment import Grid, Run
 from dpsub.reproduce.settings import Closed, Delta, ExperimentSettings, Listed, Several, Share
 from dpsub.streams import Streams

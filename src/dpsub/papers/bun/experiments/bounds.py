@@ -13,10 +13,11 @@ from pydantic import Field
 from scipy.integrate import quad
 from scipy.optimize import linprog
 
-from dpsub.amplification.survey import clusters, laws, rates, strata, unequal
+from dpsub.amplification.survey import clusters, laws, rates, unequal
 from dpsub.amplification.survey import sizes as of_sizes
 from dpsub.amplification.survey.auditor import audit, hockey_stick, worst_ratio
 from dpsub.errors import NumericalError
+from dpsub.papers.bun import strata
 from dpsub.papers.bun.experiments.sizes import RandomLaws
 from dpsub.reproduce.experiment import Experiment, Run
 from dpsub.reproduce.settings import ExperimentSettings, Listed

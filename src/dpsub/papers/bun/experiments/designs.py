@@ -12,9 +12,9 @@ import pandas as pd
 from pydantic import Field
 
 from dpsub import checks
-from dpsub.amplification.survey import strata
 from dpsub.amplification.survey.advisor import FrameTable, advise, neyman_change
 from dpsub.amplification.survey.sizes import rounding_base
+from dpsub.papers.bun import strata
 from dpsub.papers.bun.experiments.bounds import BaseEpsilons
 from dpsub.reproduce.experiment import Experiment, Run
 from dpsub.reproduce.settings import ExperimentSettings, Share

@@ -13,12 +13,12 @@ import pandas as pd
 from pydantic import Field
 
 from dpsub import checks, sampling
-from dpsub.accounting.algorithm1 import LossGrid, cell_mass_bounds, check_size, compose
 from dpsub.accounting.pairs import GaussianPair, MixturePair, PoissonPair, WorPair
-from dpsub.learning.subsets import NoisePlan, of_gradient, of_statistics, plan_noise
 from dpsub.noise.gaussian import CLASSICAL_BELOW
 from dpsub.papers.must import settings as shared
+from dpsub.papers.must.algorithm1 import LossGrid, cell_mass_bounds, check_size, compose
 from dpsub.papers.must.settings import Experiment1, Experiment2, Experiment3
+from dpsub.papers.must.subsets import NoisePlan, of_gradient, of_statistics, plan_noise
 from dpsub.reproduce import settings as s
 from dpsub.reproduce.experiment import Experiment, Run, with_first_stages
 from dpsub.sampling import Sampler

@@ -17,9 +17,9 @@ from dpsub.data import adult
 from dpsub.data.simulated import linear_datasets, normal_datasets
 from dpsub.errors import ArgumentError
 from dpsub.learning import descent as sgd
-from dpsub.learning.subsets import release, subset_statistics
 from dpsub.papers.must.experiments.accounting import noise_plans
 from dpsub.papers.must.settings import FIVE, METRICS, SIX, Experiment1, Experiment2, Experiment3
+from dpsub.papers.must.subsets import release, subset_statistics
 from dpsub.reproduce import settings as s
 from dpsub.reproduce.experiment import SAMPLER_KEY, Experiment, Run, with_first_stages
 from dpsub.sampling import Sampler

@@ -14,11 +14,11 @@ from scipy.integrate import quad
 
 import dpsub
 from dpsub import sampling
-from dpsub.accounting import algorithm1
-from dpsub.accounting.algorithm1 import compose
 from dpsub.accounting.pairs import GaussianPair, MixturePair, PoissonPair, WorPair
 from dpsub.errors import ArgumentError, NumericalError
 from dpsub.noise import GaussianProfile
+from dpsub.papers.must import algorithm1
+from dpsub.papers.must.algorithm1 import compose
 from dpsub.relations import Relation
 from dpsub.sampling.laws import MultiplicityLaw
 

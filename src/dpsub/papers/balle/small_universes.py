@@ -12,7 +12,7 @@ import numpy as np
 
 from dpsub.amplification.bounds import Bound, DeclaredProfile, theorem_14, translate
 from dpsub.divergences.hockey_stick import positive_part, total_variation
-from dpsub.divergences.universes import Dataset, KernelProfile, Space, sample_law
+from dpsub.papers.balle.universes import Dataset, KernelProfile, Space, sample_law
 from dpsub.relations import Relation
 
 UNIVERSE = 5

@@ -12,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsub.amplification import DeclaredProfile
-from dpsub.amplification.small_universes import BY_SIZE, ROWS, TRIPLES, BoundRow, compare
 from dpsub.divergences import worst_mechanism
 from dpsub.divergences.hockey_stick import positive_part
-from dpsub.divergences.universes import (
+from dpsub.errors import ArgumentError, UnsupportedError
+from dpsub.noise import PointGuarantee
+from dpsub.papers.balle.small_universes import BY_SIZE, ROWS, TRIPLES, BoundRow, compare
+from dpsub.papers.balle.universes import (
     KernelProfile,
     Space,
     dirichlet_kernel,
@@ -24,8 +26,6 @@ from dpsub.divergences.universes import (
     sample_law,
     size_and_membership_kernel,
 )
-from dpsub.errors import ArgumentError, UnsupportedError
-from dpsub.noise import PointGuarantee
 from dpsub.relations import Relation
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0)
