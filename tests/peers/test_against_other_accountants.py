@@ -17,8 +17,10 @@ from scipy.stats import binom
 import dpsub
 from benchmarks import peers
 from dpsub import sampling
-from dpsub.accounting.bracket import Composition, PairEvent, Target
+from dpsub.accounting.bracket import Target
+from dpsub.accounting.composition import Composition
 from dpsub.accounting.pairs import FillerPair
+from dpsub.accounting.privacy_events import PairEvent
 from dpsub.accounting.recommend import needed
 from dpsub.sampling.laws import MultiplicityLaw
 from dpsub.sampling.schemes import scheme

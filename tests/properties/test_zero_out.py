@@ -12,9 +12,11 @@ from scipy.stats import norm
 
 import dpsub
 from dpsub.accounting.attacks import AdaptiveAttack
-from dpsub.accounting.bracket import Composition, PairEvent, Target
+from dpsub.accounting.bracket import Target
+from dpsub.accounting.composition import Composition
 from dpsub.accounting.game import replaced_profile
 from dpsub.accounting.pairs import PoissonPair, ZeroedPair
+from dpsub.accounting.privacy_events import PairEvent
 from dpsub.errors import UnsupportedError
 from dpsub.sampling import MustOW, Poisson, Wor, Wr
 from dpsub.streams import stream

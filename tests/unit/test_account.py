@@ -20,8 +20,9 @@ import dpsub
 from dpsub import threads
 from dpsub.accounting.account import WIDTH_MISSED, Account
 from dpsub.accounting.attacks import AdaptiveAttack, AdaptiveGame
-from dpsub.accounting.bracket import DominatedEvent, Target
+from dpsub.accounting.bracket import Target
 from dpsub.accounting.game import Copies
+from dpsub.accounting.privacy_events import DominatedEvent
 from dpsub.accounting.proofs import ChainProfile, SlotChain, SlotStage
 from dpsub.accounting.release import Release
 from dpsub.accounting.search import largest_steps

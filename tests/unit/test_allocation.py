@@ -21,9 +21,11 @@ from dpsub.accounting.allocation import (
     mean_law,
     upper_pld,
 )
-from dpsub.accounting.bracket import Bracket, Composition, Event, Target
+from dpsub.accounting.bracket import Bracket, Target
 from dpsub.accounting.compose import ComposedLoss, TiltedSum
+from dpsub.accounting.composition import Composition
 from dpsub.accounting.discretise import exchanged
+from dpsub.accounting.privacy_events import Event
 from dpsub.errors import UnsupportedError
 from dpsub.noise import GaussianProfile
 from dpsub.streams import stream

@@ -12,11 +12,13 @@ from scipy.stats import norm
 
 import dpsub
 from dpsub.accounting.attacks import AdaptiveAttack, AdaptiveGame, Fillers, choices
-from dpsub.accounting.bracket import Composition, PairEvent, Target
+from dpsub.accounting.bracket import Target
 from dpsub.accounting.compose import ComposedLoss
+from dpsub.accounting.composition import Composition
 from dpsub.accounting.discretise import upper_pld
 from dpsub.accounting.pairs import FillerPair
 from dpsub.accounting.pld import PrivacyLossDistribution
+from dpsub.accounting.privacy_events import PairEvent
 from dpsub.noise import GaussianProfile
 from dpsub.sampling import MustOW, Wor
 from dpsub.sampling.laws import MultiplicityLaw

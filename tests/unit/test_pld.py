@@ -16,11 +16,12 @@ from mpmath import mp, mpf
 from scipy.special import ndtr
 
 import dpsub
-from dpsub.accounting import bracket, compose, discretise
+from dpsub.accounting import compose, discretise, privacy_events
 from dpsub.accounting.account import CONDITIONS, LAPLACE_CONDITIONS, WIDTH_MISSED, Proof
 from dpsub.accounting.attacks import AdaptiveAttack
-from dpsub.accounting.bracket import Composition, PairEvent, Target
+from dpsub.accounting.bracket import Target
 from dpsub.accounting.compose import ComposedLoss, Cumulants
+from dpsub.accounting.composition import Composition
 from dpsub.accounting.discretise import (
     LAW_ERROR,
     DirectedPair,
@@ -45,6 +46,7 @@ from dpsub.accounting.pld import (
     symmetric_pld,
     two_sided_pld,
 )
+from dpsub.accounting.privacy_events import PairEvent
 from dpsub.accounting.proofs import GroupLemma, SlotChain, SlotStage
 from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
@@ -272,14 +274,14 @@ def test_shares_of_one_law_alone_are_no_processing(monkeypatch: pytest.MonkeyPat
 def test_long_runs_are_answered_on_coarse_grids(monkeypatch: pytest.MonkeyPatch) -> None:
     """A law of a single loss holds few points, however many steps there are."""
     sizes: list[int] = []
-    make = bracket.lower_pld_of_many
+    make = privacy_events.lower_pld_of_many
 
     def counted(*args: Any, **named: Any) -> PrivacyLossDistribution:
         law = make(*args, **named)
         sizes.append(law.masses.size)
         return law
 
-    monkeypatch.setattr(bracket, "lower_pld_of_many", counted)
+    monkeypatch.setattr(privacy_events, "lower_pld_of_many", counted)
     found = dpsub.account(dpsub.Poisson(0.001), noise_multiplier=0.6, steps=100_000, delta=1e-6)
     assert found.width_met and found.lower <= 6.9610 <= found.upper + 1e-3
     assert sizes and max(sizes) < 20_000

@@ -16,13 +16,15 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import dpsub
-from dpsub.accounting import account, bracket, pld, proofs
+from dpsub.accounting import account, pld, proofs
 from dpsub.accounting.account import WIDTH_MISSED, Account, Proof
-from dpsub.accounting.bracket import Composition, PairEvent, Target, answers_of, sharpened
+from dpsub.accounting.bracket import Target, sharpened
 from dpsub.accounting.compose import ComposedLoss, TiltedSum, minimum
+from dpsub.accounting.composition import Composition, answers_of
 from dpsub.accounting.game import FillerGame
 from dpsub.accounting.pairs import PoissonPair
 from dpsub.accounting.pld import PrivacyLossDistribution, time_limited
+from dpsub.accounting.privacy_events import PairEvent
 from dpsub.accounting.proofs import GroupLemma, SlotChain, SlotStage
 from dpsub.accounting.release import Release
 from dpsub.accounting.search import (
@@ -177,7 +179,7 @@ def test_the_upper_end_alone_computes_no_attack(monkeypatch: pytest.MonkeyPatch)
     def never(*arguments: object) -> float:
         raise AssertionError("an attack was computed")
 
-    monkeypatch.setattr(bracket.Composition, "lower", never)
+    monkeypatch.setattr(Composition, "lower", never)
     monkeypatch.setattr(account.AdaptiveAttack, "answers", never)
     assert proved(Wor(200), S7, noise_multiplier=4.0, steps=50, epsilon=1.0).upper < 1e-3
     with pytest.raises(AssertionError, match="attack"):

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dpsub.accounting.bracket import Composition, StatisticEvent, Target
+from dpsub.accounting.bracket import Target
+from dpsub.accounting.composition import Composition
 from dpsub.accounting.discretise import Bounds
+from dpsub.accounting.privacy_events import StatisticEvent
 from dpsub.accounting.shuffling import LargestStep, shuffle_case
 from dpsub.errors import UnsupportedError
 from dpsub.noise import GaussianProfile

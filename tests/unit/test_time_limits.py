@@ -15,7 +15,7 @@ import pytest
 
 import dpsub
 from dpsub.accounting import account, allocation, shuffling
-from dpsub.accounting import bracket as source
+from dpsub.accounting import composition as source
 from dpsub.accounting.bracket import End, Target, bracket, sharpened
 from dpsub.accounting.compose import ComposedLoss, damped_sums
 from dpsub.accounting.discretise import lower_pld, mixture_masses, upper_pld

@@ -12,7 +12,8 @@ from mpmath import mp, mpf
 from scipy.stats import norm
 
 import dpsub
-from dpsub.accounting.bracket import Composition, Target
+from dpsub.accounting.bracket import Target
+from dpsub.accounting.composition import Composition
 from dpsub.accounting.truncated import CutSample, FilledSample, truncated_case
 from dpsub.noise import GaussianProfile
 from dpsub.relations import Relation

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 from dpsub import checks
 from dpsub.accounting import zeroed
 from dpsub.accounting.attacks import AdaptiveAttack, Attacked, Played
-from dpsub.accounting.bracket import Composition, DominatedEvent, Event, PairEvent, Target
+from dpsub.accounting.bracket import Target
+from dpsub.accounting.composition import Composition
 from dpsub.accounting.game import Cells, Copies, FillerGame, GamePlayed, GaussianCells
 from dpsub.accounting.laplace import laplace_case
 from dpsub.accounting.pairs import (
@@ -26,6 +27,7 @@ from dpsub.accounting.pairs import (
     ZeroedPair,
 )
 from dpsub.accounting.pld import OutOfTimeError, RememberedProfile, deadline_after, time_limited
+from dpsub.accounting.privacy_events import DominatedEvent, Event, PairEvent
 from dpsub.accounting.proofs import ChainProfile, SlotChain, SlotStage
 from dpsub.accounting.release import Release, steps_of
 from dpsub.accounting.schedules import (

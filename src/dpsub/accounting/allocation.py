@@ -20,7 +20,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from dpsub.accounting.bracket import Event, PairEvent, order_grid
 from dpsub.accounting.compose import ComposedLoss, TiltedSum
 from dpsub.accounting.discretise import Bounds, grouped_pld
 from dpsub.accounting.pairs import MIN_SCALE, PoissonPair, WorPair
@@ -32,6 +31,7 @@ from dpsub.accounting.pld import (
     check_time,
     symmetric_pld,
 )
+from dpsub.accounting.privacy_events import Event, PairEvent, order_grid
 from dpsub.errors import UnsupportedError
 from dpsub.noise import GaussianProfile
 from dpsub.relations import Relation

@@ -15,7 +15,8 @@ from scipy.special import gammaln
 from dpsub import checks
 from dpsub.accounting import pairs
 from dpsub.accounting.account import TIGHT_SECONDS, Account, Proof, law_of
-from dpsub.accounting.bracket import Composition, PairEvent, Target
+from dpsub.accounting.bracket import Target
+from dpsub.accounting.composition import Composition
 from dpsub.accounting.pairs import (
     FillerPair,
     GaussianPair,
@@ -25,6 +26,7 @@ from dpsub.accounting.pairs import (
     ZeroedPair,
 )
 from dpsub.accounting.pld import deadline_after
+from dpsub.accounting.privacy_events import PairEvent
 from dpsub.accounting.release import Release, steps_of
 from dpsub.errors import ArgumentError
 from dpsub.relations import Relation

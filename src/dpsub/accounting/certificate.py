@@ -23,10 +23,12 @@ from dpsub.accounting.allocation import (
     SumEvent,
 )
 from dpsub.accounting.attacks import Played
-from dpsub.accounting.bracket import Composition, Evaluation, Event, StatisticEvent, Target
+from dpsub.accounting.bracket import Evaluation, Target
+from dpsub.accounting.composition import Composition
 from dpsub.accounting.game import GamePlayed
 from dpsub.accounting.ledger import written
 from dpsub.accounting.pld import PrivacyLossDistribution
+from dpsub.accounting.privacy_events import Event, StatisticEvent
 from dpsub.accounting.shuffling import LargestStep
 from dpsub.accounting.truncated import FilledSample
 from dpsub.errors import UnsupportedError

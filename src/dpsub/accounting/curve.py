@@ -15,9 +15,9 @@ from scipy.special import ndtri_exp
 
 from dpsub import checks
 from dpsub.accounting.account import Account, Proof, answers
-from dpsub.accounting.bracket import DominatedEvent, Event, PairEvent
 from dpsub.accounting.pairs import FillerPair, PoissonPair
 from dpsub.accounting.pld import deadline_after, time_limited
+from dpsub.accounting.privacy_events import DominatedEvent, Event, PairEvent
 from dpsub.accounting.release import Release, steps_of
 from dpsub.errors import ArgumentError
 from dpsub.noise import GaussianProfile

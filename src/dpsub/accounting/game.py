@@ -22,7 +22,7 @@ import numpy as np
 from scipy import fft
 from scipy.special import logsumexp, ndtr
 
-from dpsub.accounting.bracket import Target, order_grid
+from dpsub.accounting.bracket import Target
 from dpsub.accounting.compose import ComposedLoss, check_step
 from dpsub.accounting.pairs import complement, log_complement
 from dpsub.accounting.pld import (
@@ -34,6 +34,7 @@ from dpsub.accounting.pld import (
     time_limited,
     two_sided_pld,
 )
+from dpsub.accounting.privacy_events import order_grid
 from dpsub.accounting.proofs import PROFILE_ERROR
 from dpsub.errors import NumericalError
 

@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dpsub import checks
-from dpsub.accounting.bracket import DominatedEvent, Event
 from dpsub.accounting.discretise import CellMasses
 from dpsub.accounting.laplace_game import LaplaceCells
 from dpsub.accounting.pairs import complement, log_complement
 from dpsub.accounting.pld import PrivacyLossDistribution, Profile
+from dpsub.accounting.privacy_events import DominatedEvent, Event
 from dpsub.accounting.proofs import PROFILE_ERROR, SlotChain
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from dpsub import checks
 from dpsub.accounting.account import Proof, crossed
-from dpsub.accounting.bracket import Composition, Target
+from dpsub.accounting.bracket import Target
+from dpsub.accounting.composition import Composition
 from dpsub.accounting.pairs import MIN_SCALE
 from dpsub.accounting.pld import deadline_after, time_limited
 from dpsub.accounting.release import Release

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dpsub.accounting.allocation import allocation_case
-from dpsub.accounting.bracket import Event
+from dpsub.accounting.privacy_events import Event
 from dpsub.accounting.release import Release
 from dpsub.accounting.shuffling import shuffle_case
 from dpsub.accounting.truncated import truncated_case

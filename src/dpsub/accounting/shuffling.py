@@ -15,9 +15,9 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from dpsub.accounting.allocation import AllocationEvent, SumEvent
-from dpsub.accounting.bracket import EnclosedEvent, Event, PairEvent, StatisticEvent
 from dpsub.accounting.discretise import Bounds, Statistic
 from dpsub.accounting.pairs import PoissonPair, WorPair
+from dpsub.accounting.privacy_events import EnclosedEvent, Event, PairEvent, StatisticEvent
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
 

@@ -16,11 +16,17 @@ import numpy as np
 from scipy.special import betainc, betaincc, ndtr
 
 from dpsub import checks
-from dpsub.accounting.bracket import DominatedEvent, EnclosedEvent, Event, PairEvent, StatisticEvent
 from dpsub.accounting.discretise import Bounds, Statistic, mixture_masses
 from dpsub.accounting.game import replaced_profile
 from dpsub.accounting.pairs import PoissonPair, WorPair
 from dpsub.accounting.pld import Profile, RememberedProfile
+from dpsub.accounting.privacy_events import (
+    DominatedEvent,
+    EnclosedEvent,
+    Event,
+    PairEvent,
+    StatisticEvent,
+)
 from dpsub.accounting.proofs import MOST_SLOTS, gaussian_profile, log_lift
 from dpsub.relations import Relation
 from dpsub.sampling.laws import log_binomial

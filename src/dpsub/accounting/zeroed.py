@@ -10,10 +10,10 @@ step.
 
 from __future__ import annotations
 
-from dpsub.accounting.bracket import DominatedEvent
 from dpsub.accounting.game import replaced_profile
 from dpsub.accounting.pairs import ZeroedPair
 from dpsub.accounting.pld import RememberedProfile
+from dpsub.accounting.privacy_events import DominatedEvent
 
 PROFILE = (
     "the larger of two pairs at each order: shifts 2 C against C, with the record; C "

@@ -18,7 +18,8 @@ import numpy as np
 
 from dpsub import checks
 from dpsub.accounting.account import WIDTH_MISSED, Account
-from dpsub.accounting.bracket import Composition, DominatedEvent, Event, Target, order_grid
+from dpsub.accounting.bracket import Target
+from dpsub.accounting.composition import Composition
 from dpsub.accounting.pld import (
     SLOPE_UNIT,
     OutOfTimeError,
@@ -27,6 +28,7 @@ from dpsub.accounting.pld import (
     hull_slopes,
     symmetric_pld,
 )
+from dpsub.accounting.privacy_events import DominatedEvent, Event, order_grid
 from dpsub.recycling.divergence import HockeyStickPieces
 from dpsub.recycling.kernels import EPS, GaussianKernel, LaplaceKernel
 from dpsub.recycling.law import Recycled, RecycledProfile

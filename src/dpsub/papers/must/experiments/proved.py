@@ -25,9 +25,11 @@ from pydantic import Field
 
 from dpsub import checks, sampling
 from dpsub.accounting.account import account
-from dpsub.accounting.bracket import Composition, PairEvent, Target
+from dpsub.accounting.bracket import Target
+from dpsub.accounting.composition import Composition
 from dpsub.accounting.ledger import Ledger
 from dpsub.accounting.pairs import MIN_SCALE, FillerPair
+from dpsub.accounting.privacy_events import PairEvent
 from dpsub.accounting.release import Release
 from dpsub.accounting.search import calibrate, safe_root
 from dpsub.errors import UnsupportedError
