@@ -22,7 +22,7 @@ flock --nonblock --conflict-exit-code 75 .snakemake/$@.lock $(1) --nolock $$prog
   exit $$status; }
 endef
 
-.PHONY: reproduce tournament smoke sweep test test-slow bench lint docs schema environment clean
+.PHONY: reproduce tournament smoke sweep test test-rest test-all test-slow bench lint docs schema environment clean
 
 reproduce: environment  ## every table and figure at published size, into results/
 	$(call alone,$(BIN)/snakemake)
@@ -39,8 +39,13 @@ smoke: environment  ## the same chain at its smallest, into results-smoke/
 sweep: environment  ## the cells of $(SWEEP) that are not finished, into its own results folder
 	$(call alone,$(BIN)/python workflow/scripts/run_sweep.py $(SWEEP) --)
 
-test: environment  ## the tests
+test: environment  ## the tests: every promise once
 	@$(BIN)/python -m pytest -q -n auto
+
+test-rest: environment  ## what `make test` leaves out: a cluster, a browser, the drills, all cases of what it tries in one or two
+	@$(BIN)/python -m pytest -q -n auto -m 'thorough and not slow'
+
+test-all: test test-rest  ## both, as CI does
 
 test-slow: environment  ## what takes minutes or the network: oldest and newest dependencies, wheel, links, fresh seeds, long series
 	@$(BIN)/python -m pytest -q -m slow

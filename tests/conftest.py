@@ -18,22 +18,35 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 settings.register_profile("dpsub", deadline=None, derandomize=True, database=None, max_examples=60)
 settings.load_profile("dpsub")
 
-_FIRST = ("tests/cluster/", "tests/workflow/")
+_FIRST = ("tests/cluster/", "tests/workflow/", "tests/browser/", "tests/packaging/")
 """What takes longest and mostly waits for other programs."""
-_WHOLE_FILES = ("tests/browser/", "tests/papers/", "tests/unit/", "tests/workflow/")
+_WHOLE_FILES = (
+    "tests/browser/",
+    "tests/packaging/",
+    "tests/papers/",
+    "tests/unit/",
+    "tests/workflow/",
+)
 """Their files share what is expensive to make; another worker would make it again."""
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return two more than there are processors: some workers mostly wait for a cluster or a
-    run."""
-    return (os.cpu_count() or 1) + 2
+    """Return the number of processors, and two more for the thorough tests: some of their workers
+    mostly wait for a cluster or a browser."""
+    processors = os.cpu_count() or 1
+    return processors if "not thorough" in config.option.markexpr else processors + 2
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest, so that no worker is left alone with it at the end."""
-    items.sort(key=lambda item: not item.nodeid.startswith(_FIRST))
+    """Begin with what takes longest and end with single tests, so that no worker is left alone at
+    the end."""
+    items.sort(
+        key=lambda item: (
+            not item.nodeid.startswith(_FIRST),
+            not item.nodeid.startswith(_WHOLE_FILES),
+        )
+    )
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -44,6 +57,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
     The mark `xdist_group` of pytest-xdist 3.8 has no effect with pytest 9.2, where names of tests
     cannot be changed.
     """
+    # pytest-xdist would begin with the files that have most tests, which are not those that last
+    config.option.loadscopereorder = False
     return FilesAndTests(config, log)
 
 

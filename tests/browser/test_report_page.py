@@ -20,9 +20,12 @@ from tests import report_run
 from tests.report_run import Made
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="there is no Chromium; on Debian: apt-get install chromium"
-)
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="there is no Chromium; on Debian: apt-get install chromium"
+    ),
+]
 CHOSEN = (
     "must/table3",
     "must/table8",

@@ -45,6 +45,8 @@ LOOK = """() => {
           document.documentElement.scrollWidth]
 }"""
 
+pytestmark = pytest.mark.thorough
+
 
 @dataclass
 class Seen:

@@ -15,7 +15,7 @@ import pytest
 from tests.cluster import jobs, slurm_on_loopback
 from tests.cluster.jobs import RESULTS
 
-pytestmark = pytest.mark.usefixtures("slurm")
+pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("slurm")]
 DELAY = 6.0  # seconds between the news that a job has ended and the sight of what it has written
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.cluster import jobs
 from tests.unit.test_sweep import DRAWS, written
 
-pytestmark = pytest.mark.usefixtures("slurm")
+pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("slurm")]
 MANY = DRAWS | {"vary": {"steps": [90000, 90001], "b": [20]}, "replicates": 20}
 SHORT = 0.1  # minutes a job, at the expected speed
 

@@ -84,6 +84,7 @@ def test_the_report_shows_all_of_it(results: Path) -> None:
         assert words in page, words
 
 
+@pytest.mark.thorough
 def test_its_verdicts_are_accepted_and_its_experiment_is_swept(top: Path, results: Path) -> None:
     scripts = ("--comparison", str(results / "comparison.csv"), "--papers", "src/dpsub/papers")
     ran(top, "workflow/scripts/accept_verdicts.py", *scripts)
@@ -192,7 +193,12 @@ PLANTED = [
 
 
 @pytest.mark.parametrize(
-    ("name", "right", "wrong", "said"), PLANTED, ids=[said[:50] for *_, said in PLANTED]
+    ("name", "right", "wrong", "said"),
+    [
+        # each is a start of Snakemake
+        pytest.param(*case, id=case[-1][:50], marks=pytest.mark.thorough if place else ())
+        for place, case in enumerate(PLANTED)
+    ],
 )
 def test_a_mistake_is_told_in_one_sentence_before_any_work(
     top: Path, name: str, right: str, wrong: str, said: str
