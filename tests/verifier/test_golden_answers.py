@@ -117,8 +117,12 @@ def test_every_theorem_and_attack_is_proved_again(name: str, tmp_path: Path) -> 
 
 GAMES = [(setting, delta) for setting in game.SETTINGS for delta in game.DELTAS]
 SAMPLERS = [(setting, delta) for setting in samplers.SETTINGS for delta in game.DELTAS]
-FEW = [(setting, 1e-5) for setting in game.SETTINGS if setting[0] <= 1000]
-"""What `make test` proves again; all of them are `slow`."""
+FEW = [
+    pytest.param(setting, 1e-5, marks=pytest.mark.thorough if setting[0] > 100 else ())
+    for setting in game.SETTINGS
+    if setting[0] <= 1000
+]
+"""What is proved again within seconds; all of them are `slow`."""
 
 
 def check_wor(setting: tuple[int, int, float, int], delta: float, folder: Path) -> None:

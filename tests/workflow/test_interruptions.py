@@ -112,7 +112,14 @@ def go_on_to_the_end(
     return done
 
 
-@pytest.mark.parametrize("count", [8, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "count",
+    [
+        2,
+        pytest.param(8, marks=pytest.mark.thorough),
+        pytest.param(60, marks=pytest.mark.slow),
+    ],
+)
 def test_stopped_at_random_moments(count: int, measured: Measured, tmp_path: Path) -> None:
     whole, dealt = runs.compared(measured.folder), blows(count)
     with ThreadPoolExecutor(SERIES) as pool:
@@ -130,6 +137,7 @@ def test_stopped_at_random_moments(count: int, measured: Measured, tmp_path: Pat
     assert len(done) >= count // 2
 
 
+@pytest.mark.thorough
 def test_a_job_that_outlives_a_killed_run_does_no_harm(measured: Measured, tmp_path: Path) -> None:
     """It is stopped while it computes, the run is killed and started again, and then the old job
     goes on to its end."""

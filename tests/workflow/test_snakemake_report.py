@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from dpsub.reproduce import artefacts, configuration
 from dpsub.reproduce.plan import Plan
 from tests.workflow import runs
@@ -20,6 +22,7 @@ def variable(page: str, name: str) -> dict:
     return json.JSONDecoder().raw_decode(page[start:])[0]
 
 
+@pytest.mark.thorough
 def test_every_artefact_stands_in_it_with_category_and_caption(
     finished: Path, tmp_path: Path
 ) -> None:

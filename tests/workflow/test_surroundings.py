@@ -113,6 +113,7 @@ def test_nothing_in_a_name_is_executed(abroad: Abroad) -> None:
     assert "Erg \"ebnis\" 'x' &lt;" not in page
 
 
+@pytest.mark.thorough
 def test_changed_code_makes_what_depends_on_it_again_and_nothing_else(abroad: Abroad) -> None:
     table, must = (
         abroad.results / "tables/must/table5.csv",

@@ -86,6 +86,7 @@ def test_a_second_run_does_nothing(finished: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in (finished / RESULTS).rglob("*")} == before
 
 
+@pytest.mark.thorough
 def test_two_results_folders_may_be_made_at_once(finished: Path, tmp_path: Path) -> None:
     other = runs.config(
         tmp_path / "other.yaml", results_dir="results with spaces", artefacts=["table5"]
@@ -168,6 +169,7 @@ rule mine:
 """
 
 
+@pytest.mark.thorough
 def test_it_is_a_module_of_another_workflow(finished: Path, tmp_path: Path) -> None:
     """With a prefix, and a configuration of its own, from a folder in which nothing else is."""
     own = {
@@ -271,6 +273,7 @@ def made_by(folder: Path, *words: str) -> subprocess.Popen[str]:
 @pytest.mark.skipif(
     shutil.which("flock") is None, reason="make keeps runs apart by flock of util-linux"
 )
+@pytest.mark.thorough
 def test_of_two_runs_of_one_target_one_works(tmp_path: Path) -> None:
     (tmp_path / "workflow").mkdir()
     shutil.copy(runs.TINY, tmp_path / "workflow/smoke.yaml")
