@@ -29,6 +29,8 @@ from dpsub.reproduce.sweep import BASE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNNER = ROOT / "workflow/scripts/run_sweep.py"
+EXPERIMENT = "distinct_draws"
+"""What is swept: cheap, and as large as its sizes say."""
 SAMPLERS = ["poisson", "wor", "wr", "must_ow", "must_ww"]
 LONG = 60.0  # seconds, the length of a job at which the overhead is judged
 
@@ -46,10 +48,10 @@ PLANNING = MEASURED.format(
     work="plan = SweepPlan(load([Path(sys.argv[1])]))\nif len(sys.argv) > 2: plan.write()",
 )
 SUMMARISING = MEASURED.format(
-    imports="from dpsub.papers.fair.experiments.distinct_draws import DistinctDraws\n"
-    "from dpsub.reproduce import summary",
+    imports="from dpsub.reproduce import summary\nfrom dpsub.reproduce.experiments import REGISTRY",
     work="top = Path(sys.argv[1])\n"
-    "summary.write(sorted(top.glob('records/*/*/*.parquet')), list(DistinctDraws.keys), "
+    f"keys = list(REGISTRY.get({EXPERIMENT!r}).keys)\n"
+    "summary.write(sorted(top.glob('records/*/*/*.parquet')), keys, "
     "['gradients', 'distinct_mean', 'distinct_sd'], top / 'summary.parquet', top / "
     "'differences.parquet')",
 )
@@ -60,7 +62,7 @@ def block(
 ) -> dict[str, Any]:
     """Return a block of len(`samplers`) x `sizes` x len(`steps`) cells."""
     vary = {"m": [50 + number for number in range(sizes)], "steps": steps}
-    fixed = {"experiment": "distinct_draws", "n": 1000, "b": 200}
+    fixed = {"experiment": EXPERIMENT, "n": 1000, "b": 200}
     return {**fixed, "samplers": list(samplers), "replicates": seeds, "vary": vary}
 
 
@@ -178,17 +180,17 @@ def efficiency(board: Board, folder: Path, *, seconds: float) -> None:
 def made_up(folder: Path, cells: int, replicates: int, files: int) -> Path:
     """Write a store of `cells` made-up cells in `files` record files, and return its results
     folder."""
-    from dpsub.papers.fair.experiments.distinct_draws import DistinctDraws
     from dpsub.reproduce import records, sweep
+    from dpsub.reproduce.experiments import REGISTRY
 
-    experiment, results = DistinctDraws(), folder / "results"
+    experiment, results = REGISTRY.get(EXPERIMENT)(), folder / "results"
     published = experiment.settings({"n": 10**7, "samplers": ["wor"], "b": None, "steps": 10})
     numbers = np.random.default_rng(0)
     for number in range(files):
         found = []
         for place in range(cells * number // files, cells * (number + 1) // files):
             chosen = published.model_copy(update={"m": place + 1})
-            cell = sweep.Cell.of("distinct_draws", "consistent", chosen, {})
+            cell = sweep.Cell.of(EXPERIMENT, "consistent", chosen, {})
             values = {
                 "sampler": "wor",
                 "n": 10**7,
@@ -203,13 +205,13 @@ def made_up(folder: Path, cells: int, replicates: int, files: int) -> Path:
         rows = pa.Table.from_pandas(sweep.table(experiment, found, ""), preserve_index=False)
         facts = {
             "schema": sweep.SCHEMA,
-            "experiment": "distinct_draws",
+            "experiment": EXPERIMENT,
             "seed": 1,
             "code": "",
             "declared_seconds": 1.0,
             "finished": [[work.cell.digest, work.first, work.stop] for work, _ in found],
         }
-        path = results / "records/distinct_draws/consistent" / f"{number:032x}.parquet"
+        path = results / f"records/{EXPERIMENT}/consistent" / f"{number:032x}.parquet"
         records.write_table(path, rows.replace_schema_metadata(), facts)
     return results
 

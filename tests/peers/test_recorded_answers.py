@@ -4,30 +4,18 @@ answer."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from importlib.metadata import version
-from pathlib import Path
-from types import ModuleType
 
 import pandas as pd
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
 settings = pytest.importorskip("dpsub.papers.practice.settings")
+script = pytest.importorskip("dpsub.papers.practice.ask_accountants")
 LAST_PLACE = 2e-6
 """Of seven digits, relative: numerical libraries of other versions round otherwise."""
 
 
-@pytest.fixture(scope="module")
-def script() -> Iterator[ModuleType]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "workflow/scripts"))
-        import ask_accountants
-
-        yield ask_accountants
-
-
-def recorded(script: ModuleType) -> pd.DataFrame:
+def recorded() -> pd.DataFrame:
     return pd.read_csv(script.PUBLISHED, dtype=str, keep_default_na=False)
 
 
@@ -37,8 +25,8 @@ def recorded(script: ModuleType) -> pd.DataFrame:
     [settings.GRID[::13], pytest.param(settings.GRID, marks=pytest.mark.slow)],
     ids=["some", "all"],
 )
-def test_accountants_answer_what_is_recorded(grid: tuple, script: ModuleType) -> None:
-    found, known = pd.DataFrame(script.rows(grid)), recorded(script)
+def test_accountants_answer_what_is_recorded(grid: tuple) -> None:
+    found, known = pd.DataFrame(script.rows(grid)), recorded()
     both = found.merge(known, "left", list(script.KEYS), suffixes=("", "_recorded"))
     assert both["printed"].astype(float).to_numpy() == pytest.approx(
         both["printed_recorded"].astype(float).to_numpy(), rel=LAST_PLACE
@@ -48,10 +36,10 @@ def test_accountants_answer_what_is_recorded(grid: tuple, script: ModuleType) ->
     assert len(found) == sum(of_these) > len(grid)  # what is refused there is refused here
 
 
-def test_the_versions_are_those_that_are_installed(script: ModuleType) -> None:
+def test_the_versions_are_those_that_are_installed() -> None:
     packages = {
         match[1]: match[2]
-        for note in recorded(script)["note"]
+        for note in recorded()["note"]
         if (match := re.match(r"(\S+) (\S+),", note))
     }
     assert packages == {

@@ -11,10 +11,7 @@ from dpsub.errors import PlanError
 from dpsub.reproduce import artefacts
 from dpsub.reproduce.papers import of_module, papers
 
-GOOD = (
-    "from dpsub.reproduce.papers import Paper\nPAPER = Paper({key!r}, 'A paper', rank={rank}, "
-    "reads={reads})\n"
-)
+GOOD = "from dpsub.reproduce.papers import Paper\nPAPER = Paper({key!r}, 'A paper', rank={rank})\n"
 
 
 def test_papers_come_by_rank_and_say_who_wrote_them() -> None:
@@ -41,8 +38,8 @@ def made(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, **texts: str)
     return name
 
 
-def text(key: str, rank: int = 1, reads: tuple[str, ...] = ()) -> str:
-    return GOOD.format(key=key, rank=rank, reads=reads)
+def text(key: str, rank: int = 1) -> str:
+    return GOOD.format(key=key, rank=rank)
 
 
 def test_a_folder_is_a_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,10 +69,6 @@ def test_a_folder_is_a_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             {"one": ""},
             r"the folder of a paper must define PAPER in its __init__.py, got none in "
             r"papers/one",
-        ),
-        (
-            {"one": text("one", reads=("gone",))},
-            "the paper 'one' reads 'gone', which is not there; ",
         ),
     ],
 )

@@ -102,7 +102,9 @@ class Experiment(abc.ABC):
     random streams it draws from; its own by default. axes : settings that are lists, along which a
     sweep takes the experiment apart into cells. keys : columns of the records that name a row
     within a replicate; those of text by default. timed : True if the records hold clock times,
-    which are kept apart from compared results. paper : key of the paper in whose folder it stands.
+    which are kept apart from compared results. compares : data set on which it compares samplers
+    at one stated epsilon' a query, by the losses that `compared_losses` returns; "" if it does not.
+    paper : key of the paper in whose folder it stands.
     """
 
     name: ClassVar[str]
@@ -115,6 +117,7 @@ class Experiment(abc.ABC):
     axes: ClassVar[tuple[str, ...]] = ()
     keys: ClassVar[tuple[str, ...]] = ()
     timed: ClassVar[bool] = False
+    compares: ClassVar[str] = ""
     paper: ClassVar[str] = ""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -203,6 +206,19 @@ class Experiment(abc.ABC):
             records or {},
         )
         return self.records(self.settings(over or {}), run)
+
+    @classmethod
+    def compared_losses(cls, records: pd.DataFrame) -> pd.DataFrame:
+        """Return the losses by which an experiment that `compares` samplers ranks them.
+
+        Studies at one proved privacy show next to theirs the order that the experiment gives.
+
+        Returns
+        -------
+        DataFrame
+            A row a replicate, a column a sampler.
+        """
+        raise NotImplementedError(f"{cls.name} compares no samplers")
 
     def frame(self, rows: Any) -> pd.DataFrame:
         """Return `rows` (a mapping of columns or a list of records) as a frame with the declared

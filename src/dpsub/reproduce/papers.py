@@ -37,8 +37,6 @@ class Paper:
     rank: int = 1
     """Papers are shown in the order of their ranks, those of one rank in the order of their
     keys."""
-    reads: tuple[str, ...] = ()
-    """Keys of other papers whose code or records it uses, and without which it cannot be."""
     apart: bool = False
     """Whether at its published size it is made only where a configuration names it: it takes long,
     and the rest of the report does without it."""
@@ -83,11 +81,6 @@ def papers(package: str = PACKAGE) -> dict[str, Paper]:
             raise PlanError(
                 f"the key of a paper must be the name of its folder, got {paper.key!r} in "
                 f"papers/{name}; rename one"
-            )
-        if missing := [key for key in paper.reads if key not in found]:
-            raise PlanError(
-                f"the paper {paper.key!r} reads {missing[0]!r}, which is not there; "
-                "remove both or none"
             )
     return dict(sorted(found.items(), key=lambda item: item[1].order))
 

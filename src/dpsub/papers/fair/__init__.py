@@ -6,5 +6,4 @@ PAPER = Paper(
     key="fair",
     title="Beyond the papers: every sampler at one proved privacy",
     rank=2,
-    reads=("must",),  # records of its experiments, which the table of rankings compares
 )

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 from dpsub.errors import DataError
-from dpsub.papers.fair.paired import Group, groups, in_variants
+from dpsub.papers.fair.paired import Group, groups
 from dpsub.papers.fair.settings import NONPRIVATE, TASKS
-from dpsub.papers.fair.tables import COMPARED
+from dpsub.papers.fair.tables import COMPARISON, WITH_STATED, ranked
 from dpsub.reproduce import statistics
 from dpsub.reproduce.artefact import Artefact, Records
 from dpsub.reproduce.figures import Panel, draw_panels, line, sampler_style, where
@@ -88,7 +88,7 @@ class FairFigure(Artefact):
     numbers."""
 
     kind = "figure"
-    experiments: ClassVar[tuple[str, ...]] = COMPARED[:1]
+    experiments: ClassVar[tuple[str, ...]] = (COMPARISON,)
 
 
 class Pareto(FairFigure):
@@ -106,7 +106,7 @@ class Pareto(FairFigure):
     keys = ("dataset", "epsilon", "sampler")
 
     def rows(self, records: Records) -> list[dict[str, Any]]:
-        found = points(self.needed(records, COMPARED[0], variants=("rigorous",))).rename(
+        found = points(self.needed(records, COMPARISON, variants=("rigorous",))).rename(
             columns={"on_front": "value"}
         )
         rows = (
@@ -117,7 +117,7 @@ class Pareto(FairFigure):
         return [{str(name): value for name, value in row.items()} for row in rows]
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        frame = self.needed(records, COMPARED[0], variants=("rigorous",))
+        frame = self.needed(records, COMPARISON, variants=("rigorous",))
         found = points(frame)
         dashes = {
             epsilon: {
@@ -244,11 +244,11 @@ class Rankings(FairFigure):
         "that pair is about adding a record, for the other samplers about a shift in both "
         "directions, which takes more noise. Diamonds: noise for which the target is proved."
     )
-    experiments = COMPARED
+    experiments = WITH_STATED
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        frames = [self.needed(records, name) for name in COMPARED]
-        found = [group for group in in_variants(*frames) if REFERENCE in group.samplers]
+        frame = self.needed(records, COMPARISON)
+        found = [group for group in ranked(self, records) if REFERENCE in group.samplers]
         names = dict.fromkeys(group.dataset for group in found)
         least = {
             name: min(group.epsilon for group in found if group.dataset == name) for name in names
@@ -258,7 +258,7 @@ class Rankings(FairFigure):
         )
         panels = [
             Panel(
-                f"{title(dataset, frames[0])}, ε = {epsilon:g}",
+                f"{title(dataset, frame)}, ε = {epsilon:g}",
                 [partial(_differences, part=where(numbers, dataset=dataset))],
             )
             for dataset, epsilon in least.items()

@@ -3,10 +3,9 @@ with ties."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pandas as pd
 
 from dpsub.errors import DataError
@@ -66,31 +65,20 @@ def groups(frame: pd.DataFrame) -> Iterator[Group]:
         yield Group(losses, str(variant), str(dataset), float(str(epsilon)), part)
 
 
-def in_variants(fair: pd.DataFrame, linear: pd.DataFrame, adult: pd.DataFrame) -> list[Group]:
-    """Return the groups of the fair comparison, and for each of its targets the main paper's own as
-    variant `stated`.
+def in_variants(fair: pd.DataFrame, stated: Mapping[str, pd.DataFrame]) -> list[Group]:
+    """Return the groups at equal stated epsilon', then those of the fair comparison.
 
-    The paper compares at equal epsilon' a query: the linear model at the smallest epsilon', where
-    noise counts most (error of all coefficients together), and Adult (training log loss, the one
-    that the paper shows), from the records of their experiments.
+    Parameters
+    ----------
+    fair : records of `fair_comparison`.
+    stated : losses of samplers at one stated epsilon' a query, by data set; they stand next to each
+        proved target of that data set, as variant `stated`.
     """
-    found = list(groups(fair))
-    linear, adult = (
-        frame.query(f"variant == 'stated' and sampler != '{NONPRIVATE}'")
-        for frame in (linear, adult)
-    )
-    linear = linear[linear["epsilon_amplified"] == linear["epsilon_amplified"].min()]
-    errors = linear[[f"error_beta{i}" for i in range(3)]]
-    papers = {
-        "linear": linear.assign(loss=np.sqrt((errors.to_numpy() ** 2).sum(axis=1))),
-        "adult": adult[adult["solver"] == "dp_sgd"].rename(columns={"train_loss": "loss"}),
-    }
-    stated = []
-    for group in found:
-        if group.variant == "rigorous" and group.dataset in papers:
-            losses = papers[group.dataset].pivot(
-                index="replicate", columns="sampler", values="loss"
-            )
-            losses = losses[[name for name in group.samplers if name in losses.columns]]
-            stated.append(replace(group, variant="stated", losses=losses))
-    return stated + found
+    compared = list(groups(fair))
+    as_stated = []
+    for group in compared:
+        if group.variant == "rigorous" and group.dataset in stated:
+            losses = stated[group.dataset]
+            shared = [name for name in group.samplers if name in losses.columns]
+            as_stated.append(replace(group, variant="stated", losses=losses[shared]))
+    return as_stated + compared

@@ -1,8 +1,7 @@
-"""Ask other accountants about the settings of the study `practice`, and record what they answer,
-with their versions.
+"""Ask other accountants about the settings of this study, and record their answers and versions.
 
 By hand, where dp-accounting, prv-accountant and autodp are installed (the extra `test` has them):
-    python workflow/scripts/ask_accountants.py
+    python -m dpsub.papers.practice.ask_accountants
 
 An answer is written with seven digits, rounded so that it claims no more than the accountant does:
 upper bounds and estimates up, lower bounds down. What an accountant has no method for, refuses, or
@@ -18,18 +17,16 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 
+from dpsub.files import replace_file
 from dpsub.papers.practice.settings import ACCOUNTANTS, GRID, LOWER, Setting
 from dpsub.reproduce.job import in_one_sentence
 from dpsub.reproduce.published import FIELDS, key_text
-from dpsub.reproduce.records import replace_file
 
-PUBLISHED = (
-    Path(__file__).resolve().parents[2] / "src/dpsub/papers/practice/published/accountants.csv"
-)
+PUBLISHED = Path(__file__).parent / "published/accountants.csv"
 DIGITS = 7
 KEYS = (
     "mechanism",
@@ -50,30 +47,33 @@ ERRATA = {
 """Entry of the study's errata.md by accountant, adjacency and mechanism."""
 
 
-def asked(setting: Setting) -> Iterator[tuple[str, Callable[[], float]]]:
-    """Yield the accountants that have a method for a setting, each with what asks it."""
-    s, k, delta = setting.noise_multiplier, setting.steps, setting.delta
+def questions(setting: Setting) -> Iterator[tuple[str, Callable[[], float]]]:
+    """Yield the accountants that have a method for a setting, each with the call that asks it."""
+    noise, steps, delta = setting.noise_multiplier, setting.steps, setting.delta
     if setting.sampler == "wor":
-        q = setting.m / setting.n
-        yield "dp-accounting RDP", lambda: _dp_accounting(setting, "rdp", s)
-        yield "dp-accounting RDP, noise over 2 C", lambda: _dp_accounting(setting, "rdp", s / 2)
-        yield "autodp RDP", lambda: _autodp(s / 2, q, k, delta, replace=True)
+        rate = setting.m / setting.n
+        yield "dp-accounting RDP", lambda: _dp_accounting(setting, "rdp", noise)
+        # a reader may take the noise relative to 2 C, by which a replaced record moves the sum
+        yield "dp-accounting RDP, noise over 2 C", lambda: _dp_accounting(setting, "rdp", noise / 2)
+        yield "autodp RDP", lambda: _autodp(noise / 2, rate, steps, delta, replace=True)
         return
-    if setting.mechanism == "gaussian" or setting.rate == 1:
-        yield "dp-accounting RDP", lambda: _dp_accounting(setting, "rdp", s)
-    yield "dp-accounting PLD", lambda: _dp_accounting(setting, "pld", s)
-    if setting.adjacency == "add_remove" and (setting.mechanism == "gaussian" or setting.rate == 1):
+    in_rdp = setting.mechanism == "gaussian" or setting.rate == 1
+    if in_rdp:
+        yield "dp-accounting RDP", lambda: _dp_accounting(setting, "rdp", noise)
+    yield "dp-accounting PLD", lambda: _dp_accounting(setting, "pld", noise)
+    if setting.adjacency == "add_remove" and in_rdp:
         for place, end in enumerate(("lower", "estimate", "upper")):
-            yield f"prv-accountant {end}", lambda place=place: _prv_accountant(setting)[place]  # type: ignore[misc]
+            yield f"prv-accountant {end}", partial(_prv_accountant_end, setting, place)
     # autodp takes the noise over the sensitivity
-    shift = 1 if setting.adjacency == "add_remove" else 2
+    sensitivity = 1 if setting.adjacency == "add_remove" else 2
     if setting.mechanism == "laplace":
         if setting.rate == 1:
-            yield "autodp RDP", lambda: _autodp_laplace(s, k, delta)
+            yield "autodp RDP", lambda: _autodp_laplace(noise, steps, delta)
     else:
-        yield "autodp RDP", lambda: _autodp(s / shift, setting.rate, k, delta)
+        scale = noise / sensitivity
+        yield "autodp RDP", lambda: _autodp(scale, setting.rate, steps, delta)
         if setting.rate == 1:
-            yield "autodp Gaussian", lambda: _autodp_gaussian(s / shift, k, delta)
+            yield "autodp Gaussian", lambda: _autodp_gaussian(scale, steps, delta)
 
 
 def _dp_accounting(setting: Setting, kind: str, noise: float) -> float:
@@ -94,6 +94,10 @@ def _dp_accounting(setting: Setting, kind: str, noise: float) -> float:
     accountant = make(neighboring_relation=relations[setting.adjacency])
     accountant.compose(dp.SelfComposedDpEvent(event, setting.steps))
     return float(accountant.get_epsilon(setting.delta))
+
+
+def _prv_accountant_end(setting: Setting, place: int) -> float:
+    return _prv_accountant(setting)[place]
 
 
 @cache
@@ -146,11 +150,8 @@ def _autodp_gaussian(noise: float, steps: int, delta: float) -> float:
 def _autodp_laplace(noise: float, steps: int, delta: float) -> float:
     from autodp import mechanism_zoo, transformer_zoo
 
-    return float(
-        transformer_zoo.Composition()(
-            [mechanism_zoo.LaplaceMechanism(noise)], [steps]
-        ).get_approxDP(delta)
-    )
+    composed = transformer_zoo.Composition()([mechanism_zoo.LaplaceMechanism(noise)], [steps])
+    return float(composed.get_approxDP(delta))
 
 
 def rounded(answer: float, accountant: str) -> str:
@@ -160,12 +161,11 @@ def rounded(answer: float, accountant: str) -> str:
 
 
 def rows(grid: Sequence[Setting] = GRID) -> Iterator[dict[str, str]]:
-    """Yield what is recorded, a row an answer."""
+    """Yield the rows that are recorded, one an answer."""
     for setting in grid:
-        place = {
-            name: key_text(value) for name, value in setting.model_dump().items() if value != 0
-        }
-        for accountant, ask in asked(setting):
+        settings = setting.model_dump().items()
+        keys = {name: key_text(value) for name, value in settings if value != 0}
+        for accountant, ask in questions(setting):
             answer = ask()
             if not math.isfinite(answer):
                 continue
@@ -174,7 +174,7 @@ def rows(grid: Sequence[Setting] = GRID) -> Iterator[dict[str, str]]:
             erratum = ERRATA.get((accountant, setting.adjacency, setting.mechanism), "")
             yield {
                 **dict.fromkeys((*KEYS, *FIELDS), ""),
-                **place,
+                **keys,
                 "accountant": accountant,
                 "column": "holds",
                 "printed": rounded(answer, accountant),
@@ -192,12 +192,12 @@ def main() -> None:
     text = io.StringIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = list(rows())
+        answers = list(rows())
     writer = csv.DictWriter(text, (*KEYS, *FIELDS), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(found)
+    writer.writerows(answers)
     replace_file(PUBLISHED, text.getvalue().encode())
-    print(f"{len(found)} answers in {PUBLISHED}")
+    print(f"{len(answers)} answers in {PUBLISHED}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Settings that contradict themselves are refused before any work, in one sentence."""
+"""Settings of the paper that contradict themselves are refused before any work, in one sentence."""
 
 from __future__ import annotations
 
