@@ -1,5 +1,4 @@
-"""Budget recycling: noise that is drawn again while it is too large, with what its privacy really
-is."""
+"""Budget recycling: noise that is redrawn while it is too large, with its exact privacy profile."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What recycling offers for one budget: plain noise, the paper's parameters, the best recycler, the
-ceiling."""
+"""Advice on recycling for one budget: plain noise, the paper's parameters, the best recycler, and
+the ceiling."""
 
 from __future__ import annotations
 
@@ -17,10 +17,24 @@ from dpsub.recycling.kernels import Family, LaplaceKernel
 
 @dataclass(frozen=True)
 class RecyclingAdvice:
-    """What one budget allows. Where the paper's algorithms have no answer `paper` is None, for the
-    reason in `no_paper`; `paper_delta` is what all releases with their parameters really have at
-    epsilon, rounded up; the `ceiling` is for one release; `complete` says whether the search for
-    the `optimum` ended before the time limit."""
+    """The choices that one budget allows.
+
+    Attributes
+    ----------
+    plain : Choice
+        The kernel without recycling.
+    paper : Choice or None
+        The parameters of the paper's algorithms; None where they have no answer, for the reason in
+        `no_paper`.
+    optimum : Choice
+        The best recycler that was found.
+    paper_delta : float or None
+        Upper bound on the delta at epsilon of all releases with the paper's parameters.
+    ceiling : Ceiling or None
+        Bounds on the acceptance of any noise; for one release only.
+    complete : bool
+        Whether the search for the optimum ended before the time limit.
+    """
 
     plain: Choice
     paper: Choice | None
@@ -32,13 +46,12 @@ class RecyclingAdvice:
 
     @property
     def gain(self) -> float:
-        """By how much the best recycler's acceptance exceeds that of plain noise, at least 0."""
+        """Gain in acceptance of the best recycler over plain noise, at least 0."""
         return max(0.0, self.optimum.acceptance - self.plain.acceptance)
 
     @property
     def as_good(self) -> bool:
-        """Whether plain noise is as good: smaller relative gains of acceptance than 0.1 % are of no
-        use."""
+        """Whether plain noise is as good: a relative gain in acceptance below 0.1 % is no use."""
         return self.gain <= 1e-3 * self.plain.acceptance
 
     @property
@@ -48,12 +61,10 @@ class RecyclingAdvice:
         if not self.as_good:
             moved = f"the standard deviation goes from {law.sd:.4g} to {self.optimum.law.sd:.4g}"
             return f"recycling raises acceptance by {self.gain:.3g}; {moved}"
+        # The two cases of docs/recycling.md, section 5, in which a proof says so.
         wide = law.upper >= law.sensitivity
-        if (
-            isinstance(law.kernel, LaplaceKernel)
-            and self.plain.steps == 1
-            and (wide or self.plain.epsilon <= 1)
-        ):
+        proved = wide or self.plain.epsilon <= 1
+        if isinstance(law.kernel, LaplaceKernel) and self.plain.steps == 1 and proved:
             case = "bound >= sensitivity" if wide else "epsilon <= 1"
             return (
                 f"plain Laplace noise is as good: with {case} recycling gains nothing but "
@@ -73,18 +84,24 @@ def advise(
     steps: int = 1,
     deadline: float | None = None,
 ) -> RecyclingAdvice:
-    """All of it for `steps` releases that share the budget, up to `deadline`, a reading of
-    `time.monotonic`."""
-    budgeted = (family, epsilon, delta, bound, sensitivity, steps)
-    with time_limited(None if deadline is None else (time.monotonic() + deadline) / 2):
-        plain, found = plain_noise(*budgeted), best_recycler(*budgeted)
+    """Compare the recyclers for `steps` releases that share the budget.
+
+    `deadline`, a reading of `time.monotonic`, limits the searches.
+    """
+    budget = (family, epsilon, delta, bound, sensitivity, steps)
+    # Half of the time that is left goes to the search, the other half to the paper's parameters.
+    halfway = None if deadline is None else (time.monotonic() + deadline) / 2
+    with time_limited(halfway):
+        plain = plain_noise(*budget)
+        recycler = best_recycler(*budget)
         complete = steps == 1 or not out_of_time()
-    optimum = found if found.acceptance > plain.acceptance else plain
+    optimum = recycler if recycler.acceptance > plain.acceptance else plain
     with time_limited(deadline):
-        most = ceiling(epsilon, delta, bound, sensitivity) if steps == 1 else None
+        highest = ceiling(epsilon, delta, bound, sensitivity) if steps == 1 else None
         try:
-            claimed = paper.algorithm2_composed(*budgeted)
+            claimed = paper.algorithm2_composed(*budget)
         except NumericalError as error:
-            return RecyclingAdvice(plain, None, optimum, None, most, str(error), complete)
-        true = account(claimed.law, steps, epsilon=plain.epsilon).upper
-    return RecyclingAdvice(plain, claimed, optimum, true, most, complete=complete)
+            return RecyclingAdvice(plain, None, optimum, None, highest, str(error), complete)
+        # What the paper's parameters really have, whatever its theorems say.
+        paper_delta = account(claimed.law, steps, epsilon=plain.epsilon).upper
+    return RecyclingAdvice(plain, claimed, optimum, paper_delta, highest, complete=complete)

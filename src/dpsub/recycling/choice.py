@@ -1,9 +1,9 @@
-"""Recyclers for a budget, chosen by exact accounting: plain noise, the largest rate of a kernel,
-the best kernel.
+"""Recyclers for a budget, chosen by exact accounting: plain noise, the largest rate for a kernel,
+and the best kernel with its rate.
 
-One release is judged by its exact profile, several that share the budget by the proved delta of
-their composition: spending all slack on one release is paid for many times (docs/recycling.md,
-section 5).
+A single release is judged by its exact profile. Releases that share a budget are judged by the
+proved delta of their composition: slack that one release spends is missing from all of them
+(docs/recycling.md, section 5).
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ from dpsub.recycling.law import Recycled, RecycledProfile
 
 @dataclass(frozen=True)
 class Choice:
-    """A recycler for (epsilon, delta), the budget of `steps` releases together: kept by the exact
-    profile, by a proved bound (upper), or by a published formula (paper), which is no guarantee:
-    `true_delta` says what is."""
+    """A recycler for the budget (epsilon, delta) of `steps` releases together.
+
+    `kind` says by what the budget is kept: by the exact profile, by a proved upper bound, or by a
+    formula of the paper, which is no guarantee; `true_delta` is one.
+    """
 
     law: Recycled
     epsilon: float
@@ -45,7 +47,7 @@ class Choice:
 
     @property
     def kernel_epsilon(self) -> float:
-        """epsilon_y: what the kernel alone has at the same delta."""
+        """epsilon_y: the epsilon of the kernel without recycling at the same delta."""
         return float(self.law.kernel.profile(self.law.sensitivity).epsilon(self.delta))
 
     @property
@@ -55,13 +57,12 @@ class Choice:
 
 
 def true_delta(law: Recycled, epsilon: float) -> float:
-    """The exact delta of one release, rounded up."""
+    """Exact delta(epsilon) of one release, rounded up."""
     return float(RecycledProfile(law).bounds(epsilon)[1])
 
 
 def checked_budget(epsilon: Any, delta: Any) -> tuple[float, float]:
-    """The two numbers of a budget, epsilon above 0 and delta between 0 and 1, else
-    ArgumentError."""
+    """Return epsilon above 0 and delta between 0 and 1, else raise ArgumentError."""
     order = checks.real("epsilon", epsilon, above=0, at_least=1e-100, at_most=1e100)
     return order, checks.real("delta", delta, above=0, below=1)
 
@@ -75,18 +76,21 @@ def out_of_time() -> bool:
     return False
 
 
-def best_place(value: Callable[[float], float], low: float, high: float, steps: int) -> float:
-    """Where a function with one peak between low and high is largest, by golden sections."""
-    return minimum(
-        lambda place: -value(place), low, high, (high - low) * ((5**0.5 - 1) / 2) ** steps
-    )[0]
+def argmax_unimodal(value: Callable[[float], float], low: float, high: float, steps: int) -> float:
+    """Maximiser of a function with one peak between `low` and `high`, by golden sections."""
+    # Each section leaves the golden ratio of the interval.
+    width = (high - low) * ((5**0.5 - 1) / 2) ** steps
+    place, _ = minimum(lambda place: -value(place), low, high, width)
+    return place
 
 
 def bracketed(
     excess: Callable[[float], float], low: float, high: float, steps: int, width: float
 ) -> tuple[float, float]:
-    """Ends of a bracket of the change of sign of a monotone function, by the Illinois rule; either
-    may be taken."""
+    """Bracket the change of sign of a monotone function, by the Illinois rule.
+
+    Each evaluation is an accounting, so that false position pays; either end may be taken.
+    """
     at_low, at_high = excess(low), excess(high)
     if at_low * at_high > 0:
         raise NumericalError(
@@ -100,32 +104,40 @@ def bracketed(
         if not low < middle < high:
             middle = (low + high) / 2
         value = excess(middle)
+        # An end that stays twice in a row has its value halved: else false position would move
+        # the other end alone.
         if value * at_low > 0:
             low, at_low = middle, value
-            at_high, side = (at_high / 2 if side == 1 else at_high), 1
+            if side == 1:
+                at_high /= 2
+            side = 1
         else:
             high, at_high = middle, value
-            at_low, side = (at_low / 2 if side == -1 else at_low), -1
+            if side == -1:
+                at_low /= 2
+            side = -1
     return low, high
 
 
 def plain_noise(
     family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1
 ) -> Choice:
-    """The kernel alone whose `steps` releases together keep the budget: what recycling has to
-    beat."""
+    """The kernel without recycling whose `steps` releases together keep the budget.
+
+    This is what recycling has to beat.
+    """
     order, target = checked_budget(epsilon, delta)
     times = checked_steps(steps)
     single = checks.real("sensitivity", sensitivity, above=0, at_least=1e-150, at_most=1e150)
     if times == 1 or family is GaussianKernel:
-        # many releases with Gaussian noise are one of a larger sensitivity
-        span = single * math.sqrt(times)
-        scale = calibrated = family.calibrated(order, target, span).scale
-        more = 1e-14
-        while true_delta(Recycled.within(family(scale), 0.0, bound, span), order) > target:
-            # the calibration of the kernel rounds its delta to the nearest number, the certified
-            # end upwards
-            scale, more = calibrated * (1 + more), 2 * more
+        # T releases with Gaussian noise are one with sqrt(T) times the sensitivity.
+        composed = single * math.sqrt(times)
+        scale = calibrated = family.calibrated(order, target, composed).scale
+        # The calibration may be short by a rounding, which the certified upper end shows.
+        excess = 1e-14
+        while true_delta(Recycled.within(family(scale), 0.0, bound, composed), order) > target:
+            scale = calibrated * (1 + excess)
+            excess = 2 * excess
     else:
         scale = _composed_scale(family, order, target, bound, single, times)
     law = Recycled.within(family(scale), 0.0, bound, single)
@@ -133,22 +145,26 @@ def plain_noise(
 
 
 def _composed_scale(
-    family: Family, epsilon: float, delta: float, bound: float, span: float, times: int
+    family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int
 ) -> float:
+    """The scale at which `steps` releases of the kernel together use up the budget, rounded up."""
+
     @cache
     def excess(log_scale: float) -> float:
-        return _log_excess(
-            Recycled.within(family(math.exp(log_scale)), 0.0, bound, span), times, epsilon, delta
-        )
+        kernel = family(math.exp(log_scale))
+        alone = Recycled.within(kernel, 0.0, bound, sensitivity)
+        return _log_excess(alone, steps, epsilon, delta)
 
-    # with so much noise the loss of all releases together hardly ever exceeds epsilon, however
-    # coarse the grid
-    high = math.log(span * times / epsilon) + 0.1
+    # With so much noise the losses of all releases hardly ever sum to more than epsilon, however
+    # coarse the grid is.
+    high = math.log(sensitivity * steps / epsilon) + 0.1
     while excess(high) > 0:
         check_time()
         high += 0.5
-    low = math.log(family.calibrated(epsilon, delta, span).scale) - 1e-3
-    return math.exp(bracketed(excess, low, high, 24, 1e-5)[1])
+    # The scale for one release, less its rounding, is too small for several.
+    low = math.log(family.calibrated(epsilon, delta, sensitivity).scale) - 1e-3
+    _, log_scale = bracketed(excess, low, high, 24, 1e-5)
+    return math.exp(log_scale)
 
 
 def largest_rate(
@@ -160,154 +176,174 @@ def largest_rate(
     sensitivity: float,
     steps: int = 1,
 ) -> Choice:
-    """The recycler with the largest rate, hence acceptance, of which `steps` releases together keep
-    (epsilon, delta): brdp, Algorithm 1, with the exact profile in place of (8). ArgumentError if no
-    rate keeps the budget."""
+    """The recycler with the largest rate, hence acceptance, that keeps the budget.
+
+    This is brdp, Algorithm 1, with the exact profile in place of (8), and for the budget
+    (epsilon, delta) of `steps` releases together.
+
+    Raises
+    ------
+    ArgumentError
+        If no rate keeps the budget.
+    """
     order, target = checked_budget(epsilon, delta)
     times = checked_steps(steps)
     alone = Recycled(kernel, 0.0, lower, upper, sensitivity)
     if times == 1:
-        found, has = (
-            _largest_once(alone, order, target),
-            f"{float(RecycledProfile(alone).delta(order)):.3g}",
-        )
+        law = _largest_single(alone, order, target)
+        kernel_delta = f"{float(RecycledProfile(alone).delta(order)):.3g}"
     else:
-        found, has = _largest_composed(alone, order, target, times), f"more in {times} releases"
-    if found is None:
+        law = _largest_composed(alone, order, target, times)
+        kernel_delta = f"more in {times} releases"
+    if law is None:
         check_time()
         raise ArgumentError(
             f"the budget must allow for the kernel, got delta = {target:g} at epsilon = {order:g} "
-            f"where the kernel alone has {has} and no rate has less than the budget; take a "
-            "larger scale or budget"
+            f"where the kernel alone has {kernel_delta} and no rate has less than the budget; take "
+            "a larger scale or budget"
         )
-    return Choice(found, order, target, "exact" if times == 1 else "upper", times)
+    return Choice(law, order, target, "exact" if times == 1 else "upper", times)
 
 
 def _at_rate(law: Recycled, log_keep: float) -> Recycled:
     return replace(law, rate=-math.expm1(log_keep))
 
 
-def _largest_once(alone: Recycled, epsilon: float, delta: float) -> Recycled | None:
+def _largest_single(alone: Recycled, epsilon: float, delta: float) -> Recycled | None:
     """The largest rate for one release; None if no rate keeps the budget."""
-    sides = {(alone.lower, alone.upper), (-alone.upper, -alone.lower)}
+    directions = {(alone.lower, alone.upper), (-alone.upper, -alone.lower)}
 
     def keeps(log_keep: np.ndarray) -> np.ndarray:
-        found = [
-            hockey_stick(alone.kernel, log_keep, *side, alone.sensitivity, epsilon).end(1)
-            for side in sides
+        upper_ends = [
+            hockey_stick(alone.kernel, log_keep, *bounds, alone.sensitivity, epsilon).end(1)
+            for bounds in directions
         ]
-        return np.asarray(np.max(found, axis=0) <= delta)
+        return np.asarray(np.max(upper_ends, axis=0) <= delta)
 
-    if keeps(np.array([-np.inf]))[0]:
+    hard_bounds = np.array([-np.inf])
+    if keeps(hard_bounds)[0]:
         return _at_rate(alone, -math.inf)
-    # where the kernel alone has more than delta, delta falls before it rises with -log(1 - q): look
-    # at its whole range
-    points = np.linspace(0.0, 20.0, 400)
+    # delta need not increase with L = -log(1 - q): where the kernel alone misses the budget it
+    # falls before it rises. So the whole range is scanned, and the last rate that keeps the
+    # budget is refined.
+    losses = np.linspace(0.0, 20.0, 400)
     for _ in range(6):
-        kept = np.flatnonzero(keeps(-points))
+        kept = np.flatnonzero(keeps(-losses))
         if not kept.size:
             return None
         last = int(kept[-1])
-        low, high = points[last], points[min(last + 1, points.size - 1)]
-        points = np.linspace(low, high, 65)
-    back = 1e-13  # the rate is rounded once more when it leaves log space
+        low, high = losses[last], losses[min(last + 1, losses.size - 1)]
+        losses = np.linspace(low, high, 65)
+    # The rate is rounded once more when it leaves log space: step back until it is proved.
+    step_back = 1e-13
     while not true_delta(_at_rate(alone, -low), epsilon) <= delta:
         if low <= 0:
             return None
-        low, back = max(0.0, low - back * (1 + low)), 2 * back
+        low = max(0.0, low - step_back * (1 + low))
+        step_back = 2 * step_back
     return _at_rate(alone, -float(low))
 
 
-def _largest_composed(alone: Recycled, epsilon: float, delta: float, times: int) -> Recycled | None:
+def _largest_composed(alone: Recycled, epsilon: float, delta: float, steps: int) -> Recycled | None:
     """The largest rate for several releases; None if the kernel alone does not keep the budget."""
 
     @cache
     def excess(loss: float) -> float:
-        return _log_excess(_at_rate(alone, -loss), times, epsilon, delta)
+        return _log_excess(_at_rate(alone, -loss), steps, epsilon, delta)
 
     if excess(0.0) > 0:
         return None
     high = 0.25
     while excess(high) <= 0:
+        # At L > 12 hardly any noise outside is released: a larger rate gains nothing.
         if high > 12:
             return _at_rate(alone, -high)
         high *= 2
-    return _at_rate(alone, -bracketed(excess, 0.0, high, 8, 1e-5)[0])
+    # The end of the bracket where the budget is kept.
+    loss, _ = bracketed(excess, 0.0, high, 8, 1e-5)
+    return _at_rate(alone, -loss)
 
 
-def _log_excess(law: Recycled, times: int, epsilon: float, delta: float) -> float:
-    """log of delta(epsilon) over the target, cut where only its sign counts; never 0: a target just
-    met is kept."""
-    found = upper_delta(law, times, epsilon)
-    excess = math.log(found / delta) if found > 0 else -math.inf
+def _log_excess(law: Recycled, steps: int, epsilon: float, delta: float) -> float:
+    """log of delta(epsilon) over the target, clipped to [-3, 3] and never 0.
+
+    The search interpolates; far from the root only the sign is of use. A target that is just met is
+    kept, hence not an excess.
+    """
+    composed = upper_delta(law, steps, epsilon)
+    excess = math.log(composed / delta) if composed > 0 else -math.inf
     return max(-3.0, min(3.0, excess)) or -1e-12
 
 
 def best_recycler(
     family: Family, epsilon: float, delta: float, bound: float, sensitivity: float, steps: int = 1
 ) -> Choice:
-    """The kernel and rate with the largest acceptance whose `steps` releases together keep
-    (epsilon, delta): brdp, Algorithm 2, exact and without epsilon_y <= epsilon; of several releases
-    the best one proved within a time limit."""
+    """The kernel and rate with the largest acceptance that keep the budget.
+
+    This is brdp, Algorithm 2, with exact accounting, without the restriction epsilon_y <= epsilon,
+    and for the budget (epsilon, delta) of `steps` releases together. Of several releases it is the
+    best one that was proved within the time limit.
+    """
     order, target = checked_budget(epsilon, delta)
     times = checked_steps(steps)
     if times == 1:
-        return _best_once(family, order, target, bound, sensitivity)
-    start = plain_noise(family, order, target, bound, sensitivity, times)
+        return _best_single(family, order, target, bound, sensitivity)
+    plain = plain_noise(family, order, target, bound, sensitivity, times)
     tried: dict[float, Recycled] = {}
 
     def acceptance(log_factor: float) -> float:
-        alone = Recycled.within(
-            family(start.law.kernel.scale * math.exp(log_factor)), 0.0, bound, sensitivity
-        )
-        tried[log_factor] = _largest_composed(alone, order, target, times) or start.law
+        kernel = family(plain.law.kernel.scale * math.exp(log_factor))
+        alone = Recycled.within(kernel, 0.0, bound, sensitivity)
+        tried[log_factor] = _largest_composed(alone, order, target, times) or plain.law
         return tried[log_factor].acceptance
 
-    place = best_place(acceptance, 0.0, math.log(2 + 2 * order / times), 12)
-    # after the time limit no recycler counts as private: the best one was found before
-    found = max(tried.values(), key=lambda law: law.acceptance) if out_of_time() else tried[place]
-    return (
-        Choice(found, order, target, "upper", times)
-        if found.acceptance > start.acceptance
-        else start
-    )
+    best_factor = argmax_unimodal(acceptance, 0.0, math.log(2 + 2 * order / times), 12)
+    # After the time limit no recycler counts as private: take the best one before it.
+    if out_of_time():
+        best = max(tried.values(), key=lambda law: law.acceptance)
+    else:
+        best = tried[best_factor]
+    if best.acceptance > plain.acceptance:
+        return Choice(best, order, target, "upper", times)
+    return plain
 
 
-def _best_once(
+def _best_single(
     family: Family, epsilon: float, delta: float, bound: float, sensitivity: float
 ) -> Choice:
-    """A scan over scales, also of kernels that alone spend more than epsilon, then golden sections
-    at its best one. Hard bounds accept all wherever they are private: the smallest scale has the
-    smallest standard deviation."""
-    start = math.log(family.calibrated(epsilon, delta, sensitivity).scale)
+    """The best recycler for one release: a scan over scales, then golden sections at its best."""
+    calibrated = math.log(family.calibrated(epsilon, delta, sensitivity).scale)
 
     @cache
     def law(log_scale: float) -> Recycled | None:
-        return _largest_once(
-            Recycled.within(family(math.exp(log_scale)), 0.0, bound, sensitivity), epsilon, delta
-        )
+        alone = Recycled.within(family(math.exp(log_scale)), 0.0, bound, sensitivity)
+        return _largest_single(alone, epsilon, delta)
 
     def acceptance(log_scale: float) -> float:
-        found = law(log_scale)
-        return -1.0 if found is None else found.acceptance
+        recycler = law(log_scale)
+        return -1.0 if recycler is None else recycler.acceptance
 
     def has_hard_bounds(log_scale: float) -> bool:
-        found = law(log_scale)
-        return found is not None and found.rate == 1
+        recycler = law(log_scale)
+        return recycler is not None and recycler.rate == 1
 
-    # a kernel with less noise than the one that spends the whole budget may still be private once
-    # recycled; that one, whose rate may be 0, is among them
-    grid = np.linspace(start + math.log(0.5), start + math.log(2 + 2 * epsilon), 40)
-    scales = np.unique(np.append(grid, start + 1e-12)).tolist()
-    found = [acceptance(place) for place in scales]
-    best = int(np.argmax(found))
-    low, high = scales[max(best - 1, 0)], scales[min(best + 1, len(scales) - 1)]
-    place = best_place(acceptance, low, high, 22)
-    if acceptance(place) < found[best]:
-        place = scales[best]
-    if has_hard_bounds(place):
-        place = halved(has_hard_bounds, low, place, 40)[1]
-    chosen = law(place)
+    # A kernel with less noise than the one that spends the whole budget may be private once it is
+    # recycled, so that the scan begins below that one. It is itself among them, with a rate that
+    # may be 0.
+    grid = np.linspace(calibrated + math.log(0.5), calibrated + math.log(2 + 2 * epsilon), 40)
+    log_scales = np.unique(np.append(grid, calibrated + 1e-12)).tolist()
+    acceptances = [acceptance(log_scale) for log_scale in log_scales]
+    best = int(np.argmax(acceptances))
+    low = log_scales[max(best - 1, 0)]
+    high = log_scales[min(best + 1, len(log_scales) - 1)]
+    log_scale = argmax_unimodal(acceptance, low, high, 22)
+    if acceptance(log_scale) < acceptances[best]:
+        log_scale = log_scales[best]
+    # Hard bounds accept everything wherever they are private: of all such scales the smallest has
+    # the smallest standard deviation.
+    if has_hard_bounds(log_scale):
+        _, log_scale = halved(has_hard_bounds, low, log_scale, 40)
+    chosen = law(log_scale)
     if chosen is None:
         raise ArgumentError(
             f"the budget must allow for a kernel, got delta = {delta:g}; take a larger delta"

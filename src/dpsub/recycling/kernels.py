@@ -1,5 +1,5 @@
-"""Kernels of budget recycling: Gaussian and Laplace noise with masses that keep their digits in
-both tails."""
+"""Kernels of budget recycling: Gaussian and Laplace noise whose masses keep their digits in both
+tails."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ EPS = float(np.finfo(float).eps)
 
 
 class Kernel(Mechanism):
-    """Noise N of a `scale` > 0, its density k symmetric and log-concave: z(n) = log k(n) - log k(n
-    - D) never rises."""
+    """Noise N with a symmetric, log-concave density k.
+
+    The loss z(n) = log k(n) - log k(n - D) against the noise shifted by D > 0 is therefore
+    nonincreasing in n, and {z > epsilon} is a half-line.
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.real("scale", self.scale, at_least=1e-150, at_most=1e150)  # its square is a double
+        # Within this range the square of the scale is a finite double.
+        checks.real("scale", self.scale, at_least=1e-150, at_most=1e150)
 
     @abstractmethod
     def log_tail(self, n: np.ndarray) -> np.ndarray:
@@ -30,15 +34,15 @@ class Kernel(Mechanism):
 
     @abstractmethod
     def tail_rounding(self, n: np.ndarray) -> np.ndarray:
-        """Bound of the relative error of the tail at n >= 0, the rounding of n itself included."""
+        """Bound on the relative error of the tail at n >= 0, with that of rounding n itself."""
 
     @abstractmethod
     def log_half(self, n: np.ndarray) -> np.ndarray:
-        """log P(0 < N <= n) for n >= 0, to 16 roundings."""
+        """log P(0 < N <= n) for n >= 0, accurate to 16 roundings."""
 
     @abstractmethod
     def threshold(self, epsilon: np.ndarray, sensitivity: float) -> np.ndarray:
-        """n* with z(n) > epsilon iff n < n*; infinite epsilon allowed."""
+        """The end n* of {z > epsilon}: z(n) > epsilon iff n < n*; infinite epsilon allowed."""
 
     @abstractmethod
     def quantile(self, probability: np.ndarray) -> np.ndarray:
@@ -49,45 +53,59 @@ class Kernel(Mechanism):
         """E[N; N > n] and E[N^2; N > n] for n >= 0."""
 
     def log_mass(self, low: float, high: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """log P(low < N <= high), ends perhaps infinite, and a bound of the mass's relative error.
-        Of two tails the smaller one is differenced; an interval around 0 is the sum of its
-        halves."""
+        """log P(low < N <= high), and a bound on the relative error of the mass.
+
+        The ends may be infinite. An interval on one side of 0 is the difference of two tails; one
+        around 0 is the sum of its halves, which does not cancel.
+        """
         ends = np.asarray(high, dtype=float)
+        # By symmetry an interval left of 0 has the mass of its mirror image. `inner` is how far
+        # its nearer end is from 0, where the tail is larger, and `outer` how far the other end is.
         if low >= 0:
-            inner, outer, around = np.asarray(low), ends, np.zeros(ends.shape, dtype=bool)
+            inner, outer = np.asarray(low), ends
+            around_zero = np.zeros(ends.shape, dtype=bool)
         else:
-            inner, outer, around = np.abs(ends), np.asarray(-low), ends > 0
-        log_inner, log_outer = self.log_tail(inner), self.log_tail(outer)
+            inner, outer = np.abs(ends), np.asarray(-low)
+            around_zero = ends > 0
+        log_inner = self.log_tail(inner)
+        log_outer = self.log_tail(outer)
         with np.errstate(divide="ignore", invalid="ignore"):
-            # where rounding leaves nothing of an interval, it is put at what rounding can hide,
-            # with an error above it
-            drop = np.maximum(-np.expm1(np.minimum(log_outer - log_inner, 0.0)), EPS)
-            log = np.where(log_inner == -np.inf, -np.inf, log_inner + np.log(drop))
-        base = np.where(np.isfinite(log), log, 0.0)  # relative to the tails where both underflow
-        relative = np.exp(np.minimum(log_inner - base, 700.0)) * self.tail_rounding(inner)
-        relative = relative + np.exp(np.minimum(log_outer - base, 700.0)) * self.tail_rounding(
-            outer
-        )
-        if around.any():
-            log = np.where(around, np.logaddexp(self.log_half(inner), self.log_half(outer)), log)
-            relative = np.where(around, 16 * EPS, relative)
-        return log, np.where(np.isfinite(log), relative + 4 * EPS * (1 + np.abs(log)), 0.0)
+            # A mass that cancels completely is set to the largest one that rounding can hide. The
+            # error charged below then exceeds it, so that the bounds still enclose the truth.
+            share = np.maximum(-np.expm1(np.minimum(log_outer - log_inner, 0.0)), EPS)
+            log_mass = np.where(log_inner == -np.inf, -np.inf, log_inner + np.log(share))
+        # The absolute errors of both tails are charged relative to the mass; where it underflows,
+        # relative to 1.
+        base = np.where(np.isfinite(log_mass), log_mass, 0.0)
+        inner_to_mass = np.exp(np.minimum(log_inner - base, 700.0))
+        outer_to_mass = np.exp(np.minimum(log_outer - base, 700.0))
+        error = inner_to_mass * self.tail_rounding(inner)
+        error = error + outer_to_mass * self.tail_rounding(outer)
+        if around_zero.any():
+            both_halves = np.logaddexp(self.log_half(inner), self.log_half(outer))
+            log_mass = np.where(around_zero, both_halves, log_mass)
+            error = np.where(around_zero, 16 * EPS, error)
+        # The rounding of the logarithm itself is a relative error of the mass.
+        error = error + 4 * EPS * (1 + np.abs(log_mass))
+        return log_mass, np.where(np.isfinite(log_mass), error, 0.0)
 
     def mass(self, low: float, high: float) -> float:
         """P(low < N <= high)."""
-        return float(np.exp(self.log_mass(low, high)[0])) if high > low else 0.0
+        if high <= low:
+            return 0.0
+        log_mass, _ = self.log_mass(low, high)
+        return float(np.exp(log_mass))
 
     def delta(self, epsilon: ArrayLike, sensitivity: float) -> np.ndarray:
-        """The kernel's own delta(epsilon), at any real or infinite epsilon: the half-line where the
-        loss exceeds it."""
+        """delta(epsilon) of the kernel without recycling, at any real or infinite epsilon."""
         order = np.asarray(epsilon, dtype=float)
+        # The loss exceeds epsilon on a half-line, which has these masses under the two laws.
         end = self.threshold(order, sensitivity)
         first = np.exp(self.log_mass(-math.inf, end)[0])
         with np.errstate(invalid="ignore"):
             second = np.exp(order + self.log_mass(-math.inf, end - sensitivity)[0])
-        return np.where(
-            np.isinf(order), np.where(order < 0, 1.0, 0.0), np.maximum(first - second, 0.0)
-        )[()]
+        at_infinity = np.where(order < 0, 1.0, 0.0)
+        return np.where(np.isinf(order), at_infinity, np.maximum(first - second, 0.0))[()]
 
 
 class GaussianKernel(Kernel, Gaussian):
@@ -97,7 +115,8 @@ class GaussianKernel(Kernel, Gaussian):
         return np.asarray(log_ndtr(-np.asarray(n) / self.scale))
 
     def tail_rounding(self, n: np.ndarray) -> np.ndarray:
-        # an error of z enters as z dz; beyond 1e3 deviations nothing is left to be off
+        # An error dz of z is a relative error z dz of the tail. Beyond 1e3 standard deviations the
+        # tail is 0 in double precision, and so is its error.
         z = np.minimum(np.asarray(n) / self.scale, 1e3)
         return EPS * (8 + 4 * z * z)
 
@@ -107,9 +126,9 @@ class GaussianKernel(Kernel, Gaussian):
 
     def threshold(self, epsilon: np.ndarray, sensitivity: float) -> np.ndarray:
         """D / 2 - epsilon sigma^2 / D."""
-        return np.asarray(
-            sensitivity / 2 - np.asarray(epsilon) * (self.scale / sensitivity) * self.scale
-        )
+        # sigma^2 / D as (sigma / D) sigma: the square could overflow where the quotient does not.
+        offset = np.asarray(epsilon) * (self.scale / sensitivity) * self.scale
+        return np.asarray(sensitivity / 2 - offset)
 
     def quantile(self, probability: np.ndarray) -> np.ndarray:
         return np.asarray(self.scale * ndtri(probability))
@@ -117,9 +136,12 @@ class GaussianKernel(Kernel, Gaussian):
     def tail_moments(self, n: float) -> tuple[float, float]:
         with np.errstate(over="ignore"):
             density = math.exp(float(self.log_density(n))) if math.isfinite(n) else 0.0
+        tail = math.exp(float(self.log_tail(np.asarray(n))))
+        # sigma^2 k(n), and by parts sigma^2 P(N > n) + n sigma^2 k(n)
         first = self.scale**2 * density
-        beyond = self.scale**2 * math.exp(float(self.log_tail(np.asarray(n))))
-        return first, beyond + (n * first if first > 0 else 0.0)
+        second = self.scale**2 * tail
+        # An infinite n times a vanished density is 0, not NaN.
+        return first, second + (n * first if first > 0 else 0.0)
 
 
 class LaplaceKernel(Kernel, Laplace):
@@ -129,6 +151,7 @@ class LaplaceKernel(Kernel, Laplace):
         return np.asarray(-np.asarray(n) / self.scale - math.log(2))
 
     def tail_rounding(self, n: np.ndarray) -> np.ndarray:
+        # The log-tail is linear: an absolute error of n / b is a relative error of the tail.
         return EPS * (4 + 4 * np.minimum(np.asarray(n) / self.scale, 1e6))
 
     def log_half(self, n: np.ndarray) -> np.ndarray:
@@ -136,23 +159,34 @@ class LaplaceKernel(Kernel, Laplace):
             return np.asarray(np.log(-0.5 * np.expm1(-np.asarray(n) / self.scale)))
 
     def threshold(self, epsilon: np.ndarray, sensitivity: float) -> np.ndarray:
-        """(D - b epsilon) / 2 between -D / b and D / b, infinite beyond."""
-        order, span = np.asarray(epsilon, dtype=float), sensitivity / self.scale
-        inside = (sensitivity - self.scale * np.clip(order, -span, span)) / 2
-        return np.where(order >= span, -np.inf, np.where(order < -span, np.inf, inside))
+        """(D - b epsilon) / 2 for epsilon between -D / b and D / b, infinite beyond."""
+        order = np.asarray(epsilon, dtype=float)
+        largest_loss = sensitivity / self.scale
+        clipped = np.clip(order, -largest_loss, largest_loss)
+        inside = (sensitivity - self.scale * clipped) / 2
+        # The loss is constant beyond both centres: at the largest loss the set {z > epsilon} is
+        # empty, and below the smallest one it is the whole line.
+        finite_or_all = np.where(order < -largest_loss, np.inf, inside)
+        return np.where(order >= largest_loss, -np.inf, finite_or_all)
 
     def quantile(self, probability: np.ndarray) -> np.ndarray:
         p = np.asarray(probability)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.copysign(self.scale * np.log(2 * np.minimum(p, 1 - p)), p - 0.5))
+            size = self.scale * np.log(2 * np.minimum(p, 1 - p))
+        return np.asarray(np.copysign(size, p - 0.5))
 
     def tail_moments(self, n: float) -> tuple[float, float]:
-        b, half = self.scale, 0.5 * math.exp(-n / self.scale)
-        if half == 0:
+        b = self.scale
+        tail = 0.5 * math.exp(-n / b)
+        # An infinite n times a vanished tail is 0, not NaN.
+        if tail == 0:
             return 0.0, 0.0
-        return (n + b) * half, (n * n + 2 * b * n + 2 * b * b) * half
+        first = (n + b) * tail
+        second = (n * n + 2 * b * n + 2 * b * b) * tail
+        return first, second
 
 
 Family = type[GaussianKernel] | type[LaplaceKernel]
+"""A kernel whose scale is still open."""
 
 FAMILIES: dict[str, Family] = {"gaussian": GaussianKernel, "laplace": LaplaceKernel}

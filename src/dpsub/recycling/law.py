@@ -1,9 +1,10 @@
 """Recycled noise: its law, draws from it, and its exact privacy profile (docs/recycling.md,
 sections 1 and 2).
 
-A kernel k draws n, released if it lies in [lower, upper] or else with probability 1 - q, otherwise
-drawn again. The density is c k(n) inside, c (1 - q) k(n) outside; c = 1 / (1 - q (1 - p)), p the
-kernel's mass inside.
+Noise n is drawn from a kernel with density k. It is released if it lies in [lower, upper];
+otherwise it is released with probability 1 - q, and redrawn with probability q. The released noise
+has the density c k(n) inside the bounds and c (1 - q) k(n) outside, where c = 1 / (1 - q (1 - p))
+and p is the kernel's mass inside.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from dpsub.recycling.kernels import Kernel
 
 
 class LoopedRelease(NamedTuple):
-    """What the loop released, and how many draws each entry took (never to be published with
-    it)."""
+    """Released values, and the number of draws that each entry took.
+
+    The number of draws must not be published with the values.
+    """
 
     released: np.ndarray
     draws: np.ndarray
@@ -33,16 +36,28 @@ class LoopedRelease(NamedTuple):
 
 @dataclass(frozen=True)
 class Recycled:
-    """A recycler around a kernel (brdp, Section 3, Proposition 1); ArgumentError if an argument is
-    out of range.
+    """A recycler around a kernel.
 
     Parameters
     ----------
     kernel : Kernel
-    rate : q in [0, 1], the chance that noise outside is drawn anew: 0 is the kernel alone, 1 noise
-    with hard bounds. lower, upper : bounds of the noise, lower < 0 < upper, in the query's units:
-    public, chosen without the value. sensitivity : D > 0, the farthest that the values of two
-    neighbouring data sets are apart.
+    rate : float
+        Recycling rate q in [0, 1], the probability that noise outside the bounds is redrawn: 0 is
+        the kernel alone, 1 is noise with hard bounds.
+    lower, upper : float
+        Bounds of the noise, lower < 0 < upper, in the units of the query. They are public and must
+        not depend on the value.
+    sensitivity : float
+        D > 0, the largest distance between the values of two neighbouring data sets.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of range.
+
+    References
+    ----------
+    brdp, Section 3, Proposition 1.
     """
 
     kernel: Kernel
@@ -58,9 +73,10 @@ class Recycled:
         object.__setattr__(
             self, "sensitivity", checks.real("sensitivity", self.sensitivity, above=0)
         )
+        scale = self.kernel.scale
         for name in ("lower", "upper", "sensitivity"):
-            # what is computed from their ratios to the scale, and their squares, is a double
-            value, scale = getattr(self, name), self.kernel.scale
+            value = getattr(self, name)
+            # Within this range the ratios to the scale and their squares are finite doubles.
             if not 1e-150 <= abs(value) / scale <= 1e150:
                 raise ArgumentError(
                     f"{name} must lie within 150 orders of magnitude of the kernel's scale = "
@@ -69,13 +85,13 @@ class Recycled:
 
     @classmethod
     def within(cls, kernel: Kernel, rate: float, bound: float, sensitivity: float) -> Recycled:
-        """Bounds [-bound, bound]."""
+        """Return the recycler with the symmetric bounds [-bound, bound]."""
         theta = checks.real("bound", bound, above=0)
         return cls(kernel, rate, -theta, theta, sensitivity)
 
     @property
     def symmetric(self) -> bool:
-        """Whether the noise is."""
+        """Whether the density of the released noise is symmetric around 0."""
         return self.rate == 0 or self.lower == -self.upper
 
     @property
@@ -85,8 +101,11 @@ class Recycled:
 
     @property
     def directions(self) -> list[Recycled]:
-        """The laws whose divergences upwards are those of a neighbour above and, where it differs,
-        of one below."""
+        """The recyclers whose upward divergences cover both directions.
+
+        One recycler if the noise is symmetric; otherwise this one, for a neighbour whose value is
+        larger, and the mirrored one, for a neighbour whose value is smaller.
+        """
         return [self] if self.symmetric else [self, self.mirrored]
 
     @cached_property
@@ -101,7 +120,7 @@ class Recycled:
 
     @property
     def normaliser(self) -> float:
-        """c, the mean number of draws."""
+        """c, which is also the mean number of draws."""
         return 1 / (self.inside + (1 - self.rate) * self.outside)
 
     @property
@@ -110,55 +129,62 @@ class Recycled:
         return self.inside * self.normaliser
 
     def log_density(self, n: ArrayLike) -> np.ndarray:
-        """log of the released noise's density; -inf outside at q = 1."""
-        place = np.asarray(n, dtype=float)
-        within = (place >= self.lower) & (place <= self.upper)
+        """Log-density of the released noise; -inf outside the bounds at q = 1."""
+        noise = np.asarray(n, dtype=float)
+        inside = (noise >= self.lower) & (noise <= self.upper)
         with np.errstate(divide="ignore"):
-            factor = np.where(within, 0.0, np.log(1 - self.rate))
-        return (math.log(self.normaliser) + factor + self.kernel.log_density(place))[()]
+            log_factor = np.where(inside, 0.0, np.log(1 - self.rate))
+        log_density = math.log(self.normaliser) + log_factor + self.kernel.log_density(noise)
+        return log_density[()]
 
     def cdf(self, n: ArrayLike) -> np.ndarray:
         """P(released noise <= n)."""
-        place = np.asarray(n, dtype=float)
-        kernel = self.kernel.cdf
-        clipped = np.clip(place, self.lower, self.upper)
-        tail = (
-            kernel(np.minimum(place, self.lower))
-            + kernel(-self.upper)
-            - kernel(-np.maximum(place, self.upper))
+        noise = np.asarray(n, dtype=float)
+        kernel_cdf = self.kernel.cdf
+        # P(upper < N <= n) is a difference of right tails, which are cdfs of -N by symmetry: near 1
+        # the cdf itself has no digits left for it.
+        tails = (
+            kernel_cdf(np.minimum(noise, self.lower))
+            + kernel_cdf(-self.upper)
+            - kernel_cdf(-np.maximum(noise, self.upper))
         )
-        return (self.normaliser * ((1 - self.rate) * tail + kernel(clipped) - kernel(self.lower)))[
-            ()
-        ]
+        clipped = np.clip(noise, self.lower, self.upper)
+        mass = (1 - self.rate) * tails + kernel_cdf(clipped) - kernel_cdf(self.lower)
+        return (self.normaliser * mass)[()]
 
     def hockey_stick(self, epsilon: ArrayLike, occurrences: int = 1) -> HockeyStickPieces:
-        """Divergences of the output from the one on a data set whose value is larger by the
-        sensitivity."""
+        """Hockey-stick divergence from the output on a value that is larger by the sensitivity.
+
+        Parameters
+        ----------
+        epsilon : array_like
+            Logarithms of the orders, any real numbers.
+        occurrences : int
+            Size of the group of records: the value moves by `occurrences` times the sensitivity.
+        """
         with np.errstate(divide="ignore"):
             log_keep = np.log1p(-np.asarray(self.rate))
-        return hockey_stick(
-            self.kernel, log_keep, self.lower, self.upper, occurrences * self.sensitivity, epsilon
-        )
+        shift = occurrences * self.sensitivity
+        return hockey_stick(self.kernel, log_keep, self.lower, self.upper, shift, epsilon)
 
     @cached_property
-    def _tails(self) -> tuple[tuple[float, float], tuple[float, float]]:
+    def _tail_moments(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """First and second moments of the kernel's |noise| below the bounds, and above."""
         return self.kernel.tail_moments(-self.lower), self.kernel.tail_moments(self.upper)
 
     @property
     def mean(self) -> float:
         """Mean of the released noise: 0 for symmetric bounds."""
-        below, above = self._tails
+        below, above = self._tail_moments
         return self.normaliser * self.rate * (below[0] - above[0])
 
     @property
     def variance(self) -> float:
         """Variance of the released noise."""
-        below, above = self._tails
-        return (
-            self.normaliser * (self.kernel.variance - self.rate * (below[1] + above[1]))
-            - self.mean**2
-        )
+        below, above = self._tail_moments
+        # Recycling removes the share q of the kernel's second moment outside the bounds.
+        second_moment = self.normaliser * (self.kernel.variance - self.rate * (below[1] + above[1]))
+        return second_moment - self.mean**2
 
     @property
     def sd(self) -> float:
@@ -167,65 +193,92 @@ class Recycled:
 
     @property
     def mean_size_outside(self) -> float:
-        """E(|noise| given that it lies outside of the bounds), which recycling does not change."""
-        below, above = self._tails
-        return (below[0] + above[0]) / self.outside if self.outside > 0 else math.nan
+        """Mean of |noise| given that it is outside the bounds; recycling does not change it."""
+        below, above = self._tail_moments
+        if self.outside == 0:
+            return math.nan
+        return (below[0] + above[0]) / self.outside
 
-    def capped(self, most: int) -> Recycled:
-        """The law of a loop that releases draw `most` >= 1 whatever it is (docs/recycling.md,
-        section 1)."""
-        last = (self.rate * self.outside) ** (checks.integer("most", most, at_least=1) - 1)
-        earlier = (1 - last) * self.normaliser  # 1 - r is positive, as p is
-        return replace(self, rate=self.rate * earlier / (earlier + last))
+    def capped(self, max_draws: int) -> Recycled:
+        """Return the law of a loop that releases draw number `max_draws` wherever it lies.
+
+        It is a recycler with a smaller rate (docs/recycling.md, section 1).
+        """
+        exponent = checks.integer("max_draws", max_draws, at_least=1) - 1
+        # r^(J - 1), with r = q (1 - p) the probability that one draw is rejected
+        reach_last = (self.rate * self.outside) ** exponent
+        # 1 - r, the divisor inside the normaliser, is positive because p is.
+        released_before = (1 - reach_last) * self.normaliser
+        rate = self.rate * released_before / (released_before + reach_last)
+        return replace(self, rate=rate)
 
     def release(self, value: ArrayLike, rng: np.random.Generator) -> np.ndarray:
-        """Release `value`, finite numbers of any shape, without a loop: constant time, whatever is
-        drawn."""
+        """Release `value`, finite numbers of any shape, without a loop.
+
+        The time that it takes does not depend on the noise.
+        """
         exact = checks.finite_array("value", value)
-        return (exact + self.draw(exact.size, rng).reshape(exact.shape))[()]
+        noise = self.draw(exact.size, rng).reshape(exact.shape)
+        return (exact + noise)[()]
 
     def draw(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Recycled noise without a loop, shape (size,): first inside or outside, then the kernel by
-        inversion."""
-        choice, place = rng.random(size), 1 - rng.random(size)
+        """Draw recycled noise of shape (size,) without a loop.
+
+        The side is drawn first: below, inside or above the bounds. Given the side, the kernel is
+        drawn by inversion.
+        """
+        side = rng.random(size)
+        probability = 1 - rng.random(size)
         kernel = self.kernel
-        below, above = float(kernel.cdf(self.lower)), float(kernel.cdf(-self.upper))
-        keep = (1 - self.rate) * self.normaliser
-        left, right = choice < keep * below, choice >= 1 - keep * above
-        drawn = np.clip(kernel.quantile(below + place * self.inside), self.lower, self.upper)
-        # the tails from their own small probabilities, so that they keep their digits
-        drawn = np.where(left, np.minimum(kernel.quantile(place * below), self.lower), drawn)
-        return np.where(right, np.maximum(-kernel.quantile(place * above), self.upper), drawn)
+        mass_below = float(kernel.cdf(self.lower))
+        mass_above = float(kernel.cdf(-self.upper))
+        kept = (1 - self.rate) * self.normaliser
+        is_below = side < kept * mass_below
+        is_above = side >= 1 - kept * mass_above
+        inside = kernel.quantile(mass_below + probability * self.inside)
+        # Each tail is inverted from its own small probability, so that it keeps its digits.
+        below = kernel.quantile(probability * mass_below)
+        above = -kernel.quantile(probability * mass_above)
+        # A quantile may be rounded across the bound that it must not cross.
+        noise = np.clip(inside, self.lower, self.upper)
+        noise = np.where(is_below, np.minimum(below, self.lower), noise)
+        return np.where(is_above, np.maximum(above, self.upper), noise)
 
     def release_by_loop(
-        self, value: ArrayLike, rng: np.random.Generator, most: int | None = None
+        self, value: ArrayLike, rng: np.random.Generator, max_draws: int | None = None
     ) -> LoopedRelease:
-        """Release `value`, finite numbers of any shape, by drawing until noise passes, or at draw
-        number `most` >= 1 (`capped` is that law). The noise is tested, never release minus value,
-        whose rounding depends on the data."""
+        """Release `value`, finite numbers of any shape, by redrawing noise until it is accepted.
+
+        Draw number `max_draws` is released wherever it lies; `capped` is the law with this limit.
+        """
         exact = checks.finite_array("value", value)
-        last = None if most is None else checks.integer("most", most, at_least=1)
-        noise, draws = np.empty(exact.size), np.zeros(exact.size, dtype=np.int64)
+        limit = None if max_draws is None else checks.integer("max_draws", max_draws, at_least=1)
+        noise = np.empty(exact.size)
+        draws = np.zeros(exact.size, dtype=np.int64)
         waiting = np.arange(exact.size)
         while waiting.size:
             drawn = np.atleast_1d(self.kernel.release(np.zeros(waiting.size), rng))
-            passed = (drawn >= self.lower) & (drawn <= self.upper)
-            passed |= rng.random(waiting.size) >= self.rate
+            # The noise itself is tested (condition 3 of docs/recycling.md): release minus value is
+            # rounded in a way that depends on the data.
+            accepted = (drawn >= self.lower) & (drawn <= self.upper)
+            accepted |= rng.random(waiting.size) >= self.rate
             draws[waiting] += 1
-            if last is not None:
-                passed |= draws[waiting] >= last
-            noise[waiting[passed]] = drawn[passed]
-            waiting = waiting[~passed]
-        return LoopedRelease(
-            (exact + noise.reshape(exact.shape))[()], draws.reshape(exact.shape)[()]
-        )
+            if limit is not None:
+                accepted |= draws[waiting] >= limit
+            noise[waiting[accepted]] = drawn[accepted]
+            waiting = waiting[~accepted]
+        released = exact + noise.reshape(exact.shape)
+        return LoopedRelease(released[()], draws.reshape(exact.shape)[()])
 
 
 @dataclass(frozen=True)
 class RecycledProfile(Profile):
-    """Exact profile: the larger one of both directions at the full sensitivity, the worst shift
-    (docs/recycling.md, section 2). At q = 1 it does not fall to 0. The paper's formulas:
-    `dpsub.recycling.paper`."""
+    """Exact privacy profile of one release with recycled noise.
+
+    It is the larger divergence of the two directions at the full sensitivity, which is the worst
+    shift (docs/recycling.md, section 2). At q = 1 it does not fall to 0. `dpsub.recycling.paper`
+    has the paper's formulas, which differ.
+    """
 
     law: Recycled
 
@@ -233,17 +286,23 @@ class RecycledProfile(Profile):
         order, distance = np.broadcast_arrays(
             np.asarray(epsilon, dtype=float), np.asarray(occurrences)
         )
-        log = np.empty(order.shape)
+        log_delta = np.empty(order.shape)
         for value in np.unique(distance).tolist():
-            here, times = distance == value, checks.integer("occurrences", value, at_least=1)
-            found = [law.hockey_stick(np.abs(order[here]), times) for law in self.law.directions]
-            log[here] = np.max([one.log for one in found], axis=0)
-        return mirrored(order, np.minimum(log, 0.0))
+            here = distance == value
+            group = checks.integer("occurrences", value, at_least=1)
+            divergences = [
+                law.hockey_stick(np.abs(order[here]), group) for law in self.law.directions
+            ]
+            log_delta[here] = np.max([divergence.log for divergence in divergences], axis=0)
+        return mirrored(order, np.minimum(log_delta, 0.0))
 
     def bounds(self, epsilon: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Certified ends of delta(epsilon) at epsilon >= 0, of its shape: rounding and its
-        propagation are charged."""
+        """Certified lower and upper end of delta(epsilon) for epsilon >= 0, of its shape.
+
+        All rounding errors and their propagation are charged.
+        """
         order = checks.finite_array("epsilon", epsilon)
-        found = [law.hockey_stick(order) for law in self.law.directions]
-        low, high = (np.max([one.end(sign) for one in found], axis=0)[()] for sign in (-1, 1))
-        return low, high
+        divergences = [law.hockey_stick(order) for law in self.law.directions]
+        lower = np.max([divergence.end(-1) for divergence in divergences], axis=0)
+        upper = np.max([divergence.end(1) for divergence in divergences], axis=0)
+        return lower[()], upper[()]
