@@ -139,7 +139,7 @@ class Query:
 
     @property
     def per_record(self) -> float:
-        """Weight of a record's value in the statistic on all records: 1, or 1 / n for an average."""
+        """Weight of a value in the statistic on all records: 1, or 1 / n in an average."""
         return 1.0
 
     def answer(self, values: np.ndarray) -> float:
