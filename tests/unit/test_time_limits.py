@@ -15,8 +15,7 @@ import pytest
 
 import dpsub
 from dpsub.accounting import account, allocation, shuffling
-from dpsub.accounting import composition as source
-from dpsub.accounting.bracket import End, Target, bracket, sharpened
+from dpsub.accounting.bracket import BothEnds, End, Grid, OneEnd, Target
 from dpsub.accounting.compose import ComposedLoss, damped_sums
 from dpsub.accounting.discretise import lower_pld, mixture_masses, upper_pld
 from dpsub.accounting.game import Copies, best_half_line
@@ -224,23 +223,23 @@ class TestInfiniteEnds:
     def setup_method(self) -> None:
         self.steps: list[float] = []
 
-    def infinite(
-        self, step: float, tail: float, swapped: bool, targets: Sequence[Target]
-    ) -> np.ndarray:
-        self.steps.append(step)
+    def infinite(self, grid: Grid, swapped: bool, targets: Sequence[Target]) -> np.ndarray:
+        self.steps.append(grid.step)
         return np.full(len(targets), np.inf)
 
-    def one(self, step: float, tail: float, swapped: bool, targets: Sequence[Target]) -> np.ndarray:
+    def one(self, grid: Grid, swapped: bool, targets: Sequence[Target]) -> np.ndarray:
         return np.ones(len(targets))
 
     def test_a_second_grid_shows_that_it_stays(self) -> None:
-        (found,) = bracket([Target(delta=1e-290)], self.one, self.infinite, (False,), 1.0, 1e-300)
+        refinement = BothEnds([Target(delta=1e-290)], self.one, self.infinite, (False,))
+        (found,) = refinement.refined(Grid(1.0, 1e-300))
         assert (found.lower, found.upper, found.width_met) == (1.0, np.inf, False)
         assert len(self.steps) == 2
 
     @pytest.mark.parametrize(("delta", "grids"), [(1e-300, 1), (1e-290, 2)])
     def test_no_second_one_is_asked_for_what_underflows(self, delta: float, grids: int) -> None:
-        (found,) = sharpened([Target(delta=delta)], self.infinite, (False,), 1.0, "upper", 1e-300)
+        refinement = OneEnd([Target(delta=delta)], self.infinite, (False,), "upper")
+        (found,) = refinement.refined(Grid(1.0, 1e-300))
         assert (found.value, found.width_met) == (np.inf, False)
         assert len(self.steps) == grids
 
@@ -249,12 +248,12 @@ def test_a_rough_upper_end_holds_when_the_time_is_up(monkeypatch: pytest.MonkeyP
     """Of a small delta, rough answers tell what may be cut off: they are what was reached before
     the first grid."""
 
-    def late(targets: Sequence[Target], *arguments: Any, **_: Any) -> list[End]:
-        return [End(target.ceiling if "upper" in arguments else 0.0, False) for target in targets]
+    def late(self: OneEnd, *_: Any) -> list[End]:
+        return [End(target.ceiling if self.is_upper else 0.0, False) for target in self.targets]
 
     asked: dict[str, Any] = {"noise_multiplier": 4.0, "steps": 10, "epsilon": [1.0, 2.0]}
     whole = dpsub.account(dpsub.Wor(20), 1000, **asked)
-    monkeypatch.setattr(source, "sharpened", late)
+    monkeypatch.setattr(OneEnd, "refined", late)
     found = dpsub.account(dpsub.Wor(20), 1000, **asked)
     assert not found.width_met
     assert np.all((whole.lower <= found.upper) & (found.upper < 1e-3))

@@ -241,7 +241,7 @@ def _attained_parts(
     out."""
     parts = []
     # the grid of the answer is the one that suits all events
-    step = min(event.fitting(grid.step) for event, _ in composition.entries)
+    step = composition.fitting_step(grid.step)
     attained = composition.attained(step, grid.tail, grid.swapped)
     for number, ((event, _), (pld, times)) in enumerate(
         zip(composition.entries, attained, strict=True)

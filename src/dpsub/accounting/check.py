@@ -3,14 +3,15 @@ open."""
 
 from __future__ import annotations
 
+import math
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from dpsub import checks
 from dpsub.accounting.account import TIGHT_SECONDS, Account, Proof
-from dpsub.accounting.bracket import Target
+from dpsub.accounting.bracket import Refinement, Target
 from dpsub.accounting.ledger import Ledger
-from dpsub.accounting.pld import deadline_after, time_limited
+from dpsub.accounting.pld import OutOfTimeError, deadline_after, time_limited
 from dpsub.accounting.release import Release, steps_of
 from dpsub.errors import ArgumentError
 from dpsub.sampling import Schedule
@@ -137,79 +138,98 @@ def verdict_of(claimed: float, lower: float, upper: float) -> str:
     return "refuted" if lower > claimed else "proved" if upper <= claimed else "open"
 
 
-@dataclass(eq=False)
-class ClaimJudge:
-    """Both ends of delta at `epsilon`, or of epsilon at `delta`, refined no further than claims
-    about it take."""
+class ClaimJudge(Refinement[float]):
+    """Both ends of one number, refined no further than claims about it take.
 
-    proof: Proof
-    epsilon: float | None
-    delta: float | None
-    deadline: float | None = None
-    _found: Account | None = None
-    _width: float = field(default=float("inf"), init=False)  # of the ends found so far
-    _tight: bool = field(default=False, init=False)
+    Several claims can be judged one after the other: the best ends are kept.
+
+    Parameters
+    ----------
+    proof : Proof
+        Of the releases that the claims are about.
+    epsilon, delta : float or None
+        Exactly one: claims are about delta at this epsilon, or about epsilon at this delta.
+    deadline : float, optional
+        Of `time.monotonic`; what is not decided by then is open.
+    """
+
+    def __init__(
+        self,
+        proof: Proof,
+        epsilon: float | None,
+        delta: float | None,
+        deadline: float | None = None,
+    ) -> None:
+        self.proof = proof
+        self.epsilon, self.delta, self.deadline = epsilon, delta, deadline
+        self._account: Account | None = None
+        self._claimed = math.nan
+        self._width = math.inf  # of the ends so far
+        self._is_tight = False
 
     @property
     def account(self) -> Account:
-        """The ends found so far."""
-        assert self._found is not None
-        return self._found
+        """The ends so far."""
+        if self._account is None:
+            raise OutOfTimeError("the time limit came before any bound; allow more time")
+        return self._account
 
     def judge(self, claimed: float) -> str:
         """Say whether the number is at most what is claimed: one of `VERDICTS`."""
-        while (verdict := self._verdict(claimed)) == "open" and self._finer(claimed):
-            pass
-        return verdict
+        self._claimed = claimed
+        first = _COARSEST * self._unit if self._account is None else self.finer(self._width)
+        self.run(first)
+        if self._is_open and claimed > 0 and not self._is_over and self.proof.tightens:
+            self._tighten()
+        account = self.account
+        return verdict_of(claimed, account.lower, account.upper)
 
-    def _verdict(self, claimed: float) -> str:
-        return (
-            "open"
-            if self._found is None
-            else verdict_of(claimed, self._found.lower, self._found.upper)
-        )
+    @property
+    def _unit(self) -> float:
+        """What widths are shares of: the claim, except for delta, whose width is relative."""
+        return 1.0 if self.delta is None else max(self._claimed, 1e-3)
 
-    def _finer(self, claimed: float) -> bool:
-        """Refine the ends, if that can decide the claim."""
-        relative = self.delta is None  # as widths of deltas are
-        least = 1.0 if relative else max(claimed, 1e-3)
-        if self._found is None:
-            self._ask(_COARSEST * least)
-            return True
-        if self._tight or (self.deadline is not None and time.monotonic() >= self.deadline):
+    @property
+    def _is_open(self) -> bool:
+        account = self._account
+        if account is None:
             return False
-        margin = self._width * (self.account.upper if relative else 1.0)
-        near = claimed - self.account.lower <= margin or self.account.upper - claimed <= margin
-        if near and self.account.width_met and self._width > _FINEST * least:
-            self._ask(self._width * _FINER)
-            return True
-        if claimed > 0 and self.proof.tightens:
-            self._tighten(claimed)
-            return True
-        return False
+        return verdict_of(self._claimed, account.lower, account.upper) == "open"
 
-    def _ask(self, width: float) -> None:
-        self._keep(self.proof.account(Target(self.epsilon, self.delta, width, self.deadline)))
+    @property
+    def _is_over(self) -> bool:
+        """Whether no better ends are sought: the tight one is there, or the time is up."""
+        late = self.deadline is not None and time.monotonic() >= self.deadline
+        return self._is_tight or late
+
+    def evaluate(self, width: float) -> None:
+        target = Target(self.epsilon, self.delta, width, self.deadline)
+        self._keep(self.proof.account(target))
         self._width = width
 
-    def _tighten(self, claimed: float) -> None:
+    def finer(self, width: float) -> float | None:
+        """A tenth of the width, if the claim is so near one of the ends that this can decide it."""
+        account = self.account
+        if not self._is_open or self._is_over or not account.width_met:
+            return None
+        margin = width * (account.upper if self.delta is None else 1.0)
+        near = self._claimed - account.lower <= margin or account.upper - self._claimed <= margin
+        return width * _FINER if near and width > _FINEST * self._unit else None
+
+    def _tighten(self) -> None:
         """Ask for the tight upper end, as close to the lower one as the claim is."""
-        apart = max(claimed - self.account.lower, _TIGHTEST * claimed)
+        account, claimed = self.account, self._claimed
+        distance = max(claimed - account.lower, _TIGHTEST * claimed)
+        width = distance / (claimed if self.delta is None else 1.0)
         limit = deadline_after(TIGHT_SECONDS) if self.deadline is None else self.deadline
         target = Target(self.epsilon, self.delta, deadline=limit)
-        self._keep(
-            self.proof.tightened(
-                self.account, target, apart / (claimed if self.delta is None else 1.0)
-            )
-        )
-        self._tight = True
+        self._keep(self.proof.tightened(account, target, width))
+        self._is_tight = True
 
-    def _keep(self, found: Account) -> None:
-        """Keep the better of old and new ends."""
-        if self._found is not None:
-            found = replace(
-                found,
-                lower=max(found.lower, self._found.lower),
-                upper=min(found.upper, self._found.upper),
-            )
-        self._found = found
+    def _keep(self, account: Account) -> None:
+        """Keep the better ones of old and new ends: all of them hold."""
+        if self._account is not None:
+            lower = max(account.lower, self._account.lower)
+            upper = min(account.upper, self._account.upper)
+            account = replace(account, lower=lower, upper=upper)
+        self._account = account

@@ -1,4 +1,15 @@
-"""Privacy events: what bounds the privacy loss of one step from above and below."""
+"""Privacy events: what bounds the privacy loss of one step, or of one epoch, from both sides.
+
+An event gives privacy loss distributions (PLDs) on a grid: one that dominates the step (`upper`),
+and one that explicit data sets attain (`lower`). Both hold on any grid and for any tail that is cut
+off. A direction is that of X against X', or `swapped`. Which theorem gives an event stands with the
+scheme; this module knows the kinds:
+
+- `PairEvent`: the worst data sets are known, so both bounds are about one loss;
+- `DominatedEvent`: a proved profile, and an attack that may fall short of it;
+- `StatisticEvent`: an attack that looks at one number of the output, and no proof;
+- `EnclosedEvent`: one of these as the proof, others as attacks.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +42,10 @@ from dpsub.accounting.pld import (
 ProfileMaker = Callable[[float], tuple[Profile, Profile | None]]
 """tail -> (H_a(P || Q), H_a(Q || P)) for a >= 1; None for the second where it equals the first."""
 
+# log orders at which a profile is looked at to see how far it reaches
+_PROBES = np.concatenate([[0.0], np.geomspace(1e-5, MAX_LOSS, 90)])
+# value of a profile below which its losses are too rare to set the unit of grid steps
 _RARE = 1e-6
-_SEARCH = np.concatenate([[0.0], np.geomspace(1e-5, MAX_LOSS, 90)])
 
 
 class Event(ABC):
@@ -40,29 +53,26 @@ class Event(ABC):
 
     @abstractmethod
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        """A PLD that dominates the step, in one direction."""
+        """PLD that dominates the step, in one direction."""
 
     def uppers(
         self, step: float, tail: float, swapped: bool
     ) -> list[tuple[PrivacyLossDistribution, int]]:
-        """PLDs, each with how often it is composed, that dominate the step together, in one
-        direction."""
+        """PLDs, each with how often it is composed, that dominate the step together."""
         return [(self.upper(step, tail, swapped), 1)]
 
     @abstractmethod
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
-        """A PLD that an explicit pair of data sets attains, in one direction; None if none is
-        known."""
+        """PLD that an explicit pair of data sets attains; None if none is known."""
 
     def lower_of_many(
         self, step: float, tail: float, swapped: bool
     ) -> PrivacyLossDistribution | None:
-        """As `lower`, for a step that happens very often: what rounding takes from each loss then
-        adds up."""
+        """As `lower`, for a step that happens so often that rounding of each loss adds up."""
         return self.lower(step, tail, swapped)
 
     def fitting(self, step: float) -> float:
-        """A step, at most the one given, that suits the lower PLD: any is valid."""
+        """Step, at most the one given, that suits the lower PLD; any is valid."""
         return step
 
     @property
@@ -77,7 +87,7 @@ class Event(ABC):
 
     @property
     def exact(self) -> bool:
-        """Whether both bound the same loss."""
+        """Whether both bounds are about the same loss."""
         return False
 
     @property
@@ -87,18 +97,17 @@ class Event(ABC):
 
     @property
     def tight_for_one_step(self) -> bool:
-        """Whether both bound the same loss if the step happens once, and alone."""
+        """Whether both bounds are about the same loss if the step happens once, and alone."""
         return self.exact
 
     @property
     def attack_choices(self) -> tuple[Event, ...]:
-        """What several choices of data sets attain, of which the best counts; of one, the event
-        itself."""
+        """What each of several choices of data sets attains; of one choice, the event itself."""
         return (self,)
 
     @property
     def largest_loss(self) -> float:
-        """Which no loss exceeds, in either direction; infinite where losses are not bounded."""
+        """Largest loss in either direction; infinite where losses are not bounded."""
         return math.inf
 
     @abstractmethod
@@ -108,15 +117,24 @@ class Event(ABC):
 
 @dataclass(frozen=True)
 class PairEvent(Event):
-    """A step whose worst data sets are known; `one_direction`: X against X' only, as in the
-    papers."""
+    """A step whose worst data sets are known.
+
+    Parameters
+    ----------
+    pair : GaussianPair
+        The outputs on these data sets.
+    one_direction : bool
+        X against X' only, as in the papers.
+    """
 
     pair: GaussianPair
     one_direction: bool = False
 
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        kept, lost = _dropped(self.pair, tail)
-        return upper_pld(kept, step, tail=tail, swapped=swapped, lost=lost)
+        # counts of total probability at most the tail are dropped, and charged as infinite loss:
+        # P(A) - a Q(A) grows by no more ("Trimming")
+        kept, dropped = _dropped(self.pair, tail)
+        return upper_pld(kept, step, tail=tail, swapped=swapped, lost=dropped)
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         return lower_pld(_capped(self.pair, tail), step, tail=tail, swapped=swapped)
@@ -138,15 +156,25 @@ class PairEvent(Event):
         below, above = DirectedPair(pair).range(1e-3)
         lowest, highest = np.clip(DirectedPair(pair).range(1e-9), -MAX_LOSS, MAX_LOSS)
         # where an inclusion is rarer than 1e-3, nearly all losses lie close together, and a few far
-        # away
+        # away: a grid for the bulk, unless the few then need a million points
         step = max(max(above - below, 1e-9) / 400, (highest - lowest) / 1e6)
-        return float(np.sqrt(upper_pld(pair, step, tail=1e-9).moments(0.0)[1]))
+        _, variance = upper_pld(pair, step, tail=1e-9).moments(0.0)
+        return float(np.sqrt(variance))
 
 
 @dataclass(frozen=True)
 class DominatedEvent(Event):
-    """A step with a proved profile, and an attack that may fall short of it; `attained`: it attains
-    it in one step."""
+    """A step with a proved profile, and an attack that may fall short of it.
+
+    Parameters
+    ----------
+    profile : callable
+        See `ProfileMaker`.
+    attack : GaussianPair or None
+        What known data sets attain.
+    attained : bool
+        Whether the attack attains the profile in one step.
+    """
 
     profile: ProfileMaker
     attack: GaussianPair | None
@@ -161,16 +189,16 @@ class DominatedEvent(Event):
         return two_sided_pld(first, second, step, indices)
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
-        return None if self.attack is None else PairEvent(self.attack).lower(step, tail, swapped)
+        if self.attack is None:
+            return None
+        return PairEvent(self.attack).lower(step, tail, swapped)
 
     def lower_of_many(
         self, step: float, tail: float, swapped: bool
     ) -> PrivacyLossDistribution | None:
-        return (
-            None
-            if self.attack is None
-            else PairEvent(self.attack).lower_of_many(step, tail, swapped)
-        )
+        if self.attack is None:
+            return None
+        return PairEvent(self.attack).lower_of_many(step, tail, swapped)
 
     @property
     def symmetric(self) -> bool:
@@ -178,7 +206,8 @@ class DominatedEvent(Event):
 
     @property
     def upper_symmetric(self) -> bool:
-        return self.profile(1e-9)[1] is None
+        _, backward = self.profile(1e-9)
+        return backward is None
 
     @property
     def attacked(self) -> bool:
@@ -190,16 +219,21 @@ class DominatedEvent(Event):
 
     def spread(self) -> float:
         forward, backward = self.profile(1e-9)
-        values = forward(_SEARCH)
+        values = forward(_PROBES)
         if values[0] <= _RARE:
             # most steps have no loss: what counts is the loss of the others
-            values = self.profile(values[0] * 1e-9)[0](_SEARCH)
-            return float(_SEARCH[int(np.argmax(values <= values[0] * 1e-2))]) or MAX_LOSS
-        rough = float(_SEARCH[int(np.argmax(values <= max(_RARE, values[0] * 1e-4)))]) or MAX_LOSS
-        indices = np.concatenate([[0], np.unique(np.round(np.geomspace(1, 2e4, 150)).astype(int))])
-        pld = two_sided_pld(forward, backward or forward, min(10 * rough, MAX_LOSS) / 2e4, indices)
+            rare, _ = self.profile(values[0] * 1e-9)
+            values = rare(_PROBES)
+            return _first_below(values, values[0] * 1e-2) or MAX_LOSS
+        reach = _first_below(values, max(_RARE, values[0] * 1e-4)) or MAX_LOSS
+        # any orders give a dominating PLD: a few tell its deviation well enough
+        step = min(10 * reach, MAX_LOSS) / 2e4
+        indices = np.unique(np.round(np.geomspace(1, 2e4, 150)).astype(int))
+        indices = np.concatenate([[0], indices])
+        pld = two_sided_pld(forward, backward or forward, step, indices)
+        _, variance = pld.moments(0.0)
         # where all losses are so large that they count as infinite, none are left that could differ
-        return float(np.sqrt(pld.moments(0.0)[1])) or rough
+        return float(np.sqrt(variance)) or reach
 
 
 @dataclass(frozen=True)
@@ -219,7 +253,7 @@ class StatisticEvent(Event):
         return False
 
     def spread(self) -> float:
-        # what its cells are rounded by adds up, and they cost little
+        # what its cells are rounded by adds up, and they cost little: a finer unit
         return self.statistic.spread() / 8
 
 
@@ -253,17 +287,27 @@ class EnclosedEvent(Event):
 
 
 def order_grid(profile: Profile, step: float, tail: float, floor: float = 0.0) -> np.ndarray:
-    """Indices of the orders that suit a profile which falls to `floor`, up to where less than
-    `tail` is left."""
-    values = profile(_SEARCH) - floor
-    below, bulk = values <= tail, values <= values[0] * 1e-3
-    last = float(_SEARCH[int(np.argmax(below))]) if below.any() else MAX_LOSS
-    fine = float(_SEARCH[int(np.argmax(bulk))]) if bulk.any() else last
+    """Indices of the orders that suit a profile, up to where less than `tail` is left of it.
+
+    Every order of the grid is taken up to where a thousandth of the profile is left, ever sparser
+    ones from there on; `floor` is what it falls to.
+    """
+    values = profile(_PROBES) - floor
+    # what is left beyond the last order is charged as infinite loss ("Profiles")
+    last = _first_below(values, tail) if (values <= tail).any() else MAX_LOSS
+    bulk = values[0] * 1e-3
+    fine = _first_below(values, bulk) if (values <= bulk).any() else last
     return order_indices(step, min(fine, last), last)
+
+
+def _first_below(values: np.ndarray, level: float) -> float:
+    """First log order at which a profile is at most this level; 0 if it is so nowhere."""
+    return float(_PROBES[int(np.argmax(values <= level))])
 
 
 @lru_cache(maxsize=32)
 def _dropped(pair: GaussianPair, tail: float) -> tuple[GaussianPair, float]:
+    """The pair without counts of total probability at most `tail`, and that probability."""
     if isinstance(pair, FillerPair | MixturePair):
         law, lost = pairs.dropped(pair.law, tail)
         return replace(pair, law=law), lost
@@ -272,8 +316,7 @@ def _dropped(pair: GaussianPair, tail: float) -> tuple[GaussianPair, float]:
 
 @lru_cache(maxsize=32)
 def _capped(pair: GaussianPair, tail: float) -> GaussianPair:
-    return (
-        replace(pair, law=pairs.capped(pair.law, tail))
-        if isinstance(pair, FillerPair | MixturePair)
-        else pair
-    )
+    """A pair with capped counts, which the pair dominates (docs/accounting.md, section 5)."""
+    if isinstance(pair, FillerPair | MixturePair):
+        return replace(pair, law=pairs.capped(pair.law, tail))
+    return pair
