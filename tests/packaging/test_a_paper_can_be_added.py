@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tests.few import few
 from tests.packaging.scratch import ROOT, copied, ran, tried
 
 PAGE = (ROOT / "docs/adding.md").read_text(encoding="utf-8")
@@ -192,14 +193,7 @@ PLANTED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "right", "wrong", "said"),
-    [
-        # each is a start of Snakemake
-        pytest.param(*case, id=case[-1][:50], marks=pytest.mark.thorough if place else ())
-        for place, case in enumerate(PLANTED)
-    ],
-)
+@pytest.mark.parametrize(("name", "right", "wrong", "said"), few(PLANTED, most=2))
 def test_a_mistake_is_told_in_one_sentence_before_any_work(
     top: Path, name: str, right: str, wrong: str, said: str
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.few import few
 from tests.packaging.scratch import ROOT, copied, ran, tried
 
 PAGE = (ROOT / "docs/adding.md").read_text(encoding="utf-8")
@@ -21,9 +22,8 @@ SAMPLERS = dict(
         flags=re.M | re.S,
     )
 )
-SIZES = {"blb": "--n 100 --b 10", "wow": "--n 60 --a 12 --b 8 --m 4"}
-SOLVED = {"blb": "--n 100", "wow": "--n 60 --a 12 --b 8"}
-NAMES = ["wow", pytest.param("blb", marks=pytest.mark.thorough)]
+SIZES = {"wow": "--n 60 --a 12 --b 8 --m 4", "blb": "--n 100 --b 10"}
+SOLVED = {"wow": "--n 60 --a 12 --b 8", "blb": "--n 100"}
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_the_page_shows_samplers() -> None:
     assert {"sampling/little_bootstraps.py", "sampling/three_stages.py"} <= set(SAMPLERS)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few(SIZES))
 def test_the_command_line_answers(scratch: Path, name: str) -> None:
     law = answer(scratch, f"law {name} {SIZES[name]}")
     assert 0 < float(str(law["eta"])) < 0.1 + 1e-9
@@ -62,7 +62,7 @@ def test_the_command_line_answers(scratch: Path, name: str) -> None:
     assert int(str(largest["size"])) >= 1
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few(SIZES))
 def test_a_missing_size_is_named_with_what_it_is_for(scratch: Path, name: str) -> None:
     first = SIZES[name].split()[2]
     done = tried(scratch, "-m", "dpsub", "law", name, "--n", "100")

@@ -1,5 +1,5 @@
-"""Random command lines over all commands: 1500 in `make test-slow`, the first of them in `make
-test`.
+"""Random command lines over all commands: 1500 in `make test-slow`, the first 112 of them in `make
+test-all`, the first 28 in `make test`.
 
 About half of them make sense, the others are spoilt: words are dropped, said twice or exchanged,
 values replaced. In any case a command answers, or says in one sentence why not, within two seconds
@@ -30,11 +30,12 @@ from dpsub.cli import answers
 from dpsub.cli import law as law_command
 from dpsub.sampling import Schedule
 from dpsub.streams import stream
+from tests.few import few
 from tests.fresh_seeds import replay, seed
 from tests.properties.questions import Question, random_question
 
 LINES, SOME = 1500, 112
-"""How many are tried in `make test-slow` and in `make test`."""
+"""How many are tried in `make test-slow` and in `make test-all`."""
 BLOCK = 50
 BEYOND = 2.0
 """Seconds that a command may take beyond its time limit."""
@@ -440,7 +441,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("event.json").write_text(json.dumps(event), encoding="utf-8")
 
 
-@pytest.mark.parametrize("first", range(0, SOME, 28))
+@pytest.mark.parametrize("first", few(range(0, SOME, 28)))
 def test_random_command_lines(first: int) -> None:
     hold(range(first, first + 28))
 
