@@ -11,7 +11,8 @@ from board import Board
 from sklearn.linear_model import SGDClassifier
 
 from dpsub import sampling
-from dpsub.learning.models import KMeans, Linear, Logistic, Model, Perceptron, Softmax, train
+from dpsub.learning.descent import train
+from dpsub.learning.models import KMeans, Linear, Logistic, Model, Perceptron, Softmax
 from dpsub.sampling.frame import Frame, Samples
 
 N, D, CLASSES = 20_000, 64, 10

@@ -165,7 +165,7 @@ def experiments(board: Board, config: dict) -> None:
                 block,
                 noise,
                 np.asarray(two["initial"], dtype=float),
-                clip=cell.descent.clip,
+                clip=cell.clip,
                 learning_rate=two["learning_rate"],
             )
 

@@ -1,179 +1,233 @@
-"""Differentially private stochastic gradient descent on linear predictors, vectorised over
-replicates; binary metrics.
+"""Differentially private stochastic gradient descent (DP-SGD), many runs at once.
 
-The loss of a record depends on its features x only through z = x'beta, so its gradient is r(z, y) x
-with a scalar residual r: clipping needs |r| ||x|| alone, and a batch needs one matrix product, each
-distinct record once, by count.
+Runs that share a seed share their batches, so that one pass over the records of a batch serves all
+of them; runs of different seeds are computed side by side. Norms of the gradients of single records
+follow from the layers of `dpsub.learning.models` without the gradients themselves.
+
+References
+----------
+Abadi et al., arXiv 1607.00133 (clipped and noisy descent); MUST, Algorithm 2.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import expit
 
 from dpsub import checks
-from dpsub.errors import ArgumentError, NumericalError
-from dpsub.sampling import Sampler, Schedule
+from dpsub.errors import ArgumentError
+from dpsub.learning.models import NUMBERS_AT_ONCE, Model, slices, squared_norms, weighted_sum
 from dpsub.sampling.frame import Samples
 
-Residual = Callable[[np.ndarray, np.ndarray], np.ndarray]
-ITERATIONS_AT_ONCE = 50  # bounds the memory of the padded batches; has no influence on results
+ROWS = 32
+"""Records of one matrix product: batches are padded to a multiple of it, so that the bytes of a
+result (of two parameters or more) do not depend on how wide the batches of other seeds are. The
+last digit may depend on the number of runs of a seed."""
 
 
-def squared_error_residual(z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return d/dz (z - y)^2 = 2 (z - y)."""
-    return 2 * (z - y)
-
-
-def logistic_residual(z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return d/dz of the cross-entropy of P(y = 1) = 1 / (1 + exp(-z)), for y in {0, 1}."""
-    return expit(z) - y
-
-
-@dataclass(frozen=True)
-class Descent:
-    """How the gradients of a batch become a step."""
-
-    # derivative of a record's loss with respect to z = x'beta, a function of (z, y)
-    residual: Residual
-    learning_rate: float
-    clip: float | None  # largest norm of a record's gradient; None for the non-private baseline
-    # of the sum of gradients; None for the realised batch size, as in MUST's Algorithm 2
-    divisor: float | None = None
-
-    def __post_init__(self) -> None:
-        checks.real("learning_rate", self.learning_rate, above=0)
-        if self.clip is not None:
-            checks.real("clip", self.clip, above=0)
-
-
-def batch_width(sampler: Sampler | Schedule, n: int) -> int:
-    """Return a number of distinct records that a batch exceeds with probability below 1e-30.
-
-    Padding all batches to it keeps the last digit free of which replicates are computed together.
-    """
-    upper_tail = np.cumsum(sampler.distinct_law(n)[::-1])[::-1]
-    return max(1, int(np.flatnonzero(upper_tail > 1e-30)[-1]))
-
-
-def batches(blocks: Sequence[Samples], width: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield (indices, counts), each of shape (replicates, width), by iteration; NumericalError if a
-    batch is wider."""
-    largest = max(int(block.distinct.max(initial=0)) for block in blocks)
-    if largest > width:
-        raise NumericalError(
-            f"a batch must have at most {width} distinct records, got {largest}; use another seed"
-        )
-    for start in range(0, blocks[0].n_subsets, ITERATIONS_AT_ONCE):
-        stop = min(start + ITERATIONS_AT_ONCE, blocks[0].n_subsets)
-        padded = [block[start:stop].padded(width) for block in blocks]
-        indices, counts = (np.stack(parts, axis=1) for parts in zip(*padded, strict=True))
-        yield from zip(indices, counts, strict=True)
-
-
-def descend(
-    features: np.ndarray,
-    targets: np.ndarray,
+def train(
+    model: Model,
+    x: np.ndarray,
+    y: np.ndarray,
     blocks: Sequence[Samples],
-    noise: np.ndarray | None,
-    initial: np.ndarray,
-    descent: Descent,
     *,
-    width: int,
-) -> Iterator[np.ndarray]:
-    """Run DP-SGD (MUST, Algorithm 2) on R replicates at once and yield beta, shape (R, p), after
-    each iteration.
+    initial: np.ndarray,
+    learning_rate: float | np.ndarray,
+    clip: float | np.ndarray | None,
+    divisor: float | None,
+    noise_multiplier: float | np.ndarray = 0.0,
+    rngs: Sequence[np.random.Generator] | None = None,
+    chances: np.ndarray | None = None,
+    after_step: Callable[[np.ndarray], None] | None = None,
+) -> np.ndarray:
+    """Run DP-SGD and return the last parameters of each of R runs, shape (R, p).
 
-    A step subtracts learning_rate times (the sum of the counted, clipped gradients / divisor +
-    noise); an empty batch moves by the noise alone.
+    A step takes learning_rate times (the sum of counted, clipped gradients + noise) / divisor from
+    the parameters. Each record's gradient is clipped before it is counted: a record that fills l
+    slots enters with at most l clip. With a fixed divisor, whatever was drawn, an empty batch moves
+    by the noise alone: the accountant's conditions.
 
     Parameters
     ----------
-    features : shape (R, n, p), or (n, p) if shared by all replicates, with a column of ones for an
-    intercept. targets : shape (R, n) or (n,). blocks : the batches of each replicate, one subset an
-    iteration. noise : added to the average gradient, already scaled, shape (R, T, p), or None.
-    initial : shape (p,). width : see `batch_width`.
+    model : loss of a record.
+    x, y : shape (N, d), float32 or float64, and (N,); sums are in float64.
+    blocks : batches of each of S seeds, one subset a step; indices are rows of `x`. S divides R:
+        the runs s R / S to (s + 1) R / S - 1 share the batches of seed s and its standard normal
+        numbers, and may differ in what follows.
+    initial : shape (R, p), or (S, p) or (p,) to be shared.
+    learning_rate, clip, noise_multiplier : scalar or shape (R,); the noise on the *sum* has the
+        standard deviation noise_multiplier * clip. `clip` None leaves gradients as they are and
+        allows no noise.
+    divisor : the (expected) batch size; None for the size of each batch as drawn, at least 1. Noise
+        is then on the *average*, as in MUST's Algorithm 2, and no account covers it.
+    rngs : a generator of noise for each seed, drawn from step by step; None for no noise.
+    chances : shape (N,), of records in `blocks` that were thinned by them: a gradient is clipped to
+        clip * chance and divided by the chance, so that means are those of all records and no
+        contribution is longer than the clip.
+    after_step : called with the parameters after each step, shape (R, p), which the next step
+        overwrites.
     """
-    n_replicates, (n, p) = len(blocks), features.shape[-2:]
-    if initial.shape != (p,):
+    seeds, p = len(blocks), model.n_parameters
+    runs = len(initial) if np.ndim(initial) == 2 else seeds
+    steps = {len(block) for block in blocks}
+    if not seeds or runs % seeds or len(steps) > 1:
         raise ArgumentError(
-            f"initial must have one entry for each of the {p} features, got shape {initial.shape}"
+            "runs must be a multiple of the seeds, whose blocks have one number of steps, got "
+            f"{runs} runs, {seeds} blocks and steps {sorted(steps)}"
         )
-    table = np.ascontiguousarray(features).reshape(-1, p)
-    values = np.ascontiguousarray(targets).reshape(-1)
-    norms = np.sqrt(np.einsum("ij,ij->i", table, table))
-    shared = features.ndim == 2
-    origin = (
-        np.zeros((n_replicates, 1), dtype=np.intp)
-        if shared
-        else n * np.arange(n_replicates)[:, None]
-    )
-    beta = np.repeat(initial[None, :].astype(float), n_replicates, axis=0)
-    for t, (indices, counts) in enumerate(batches(blocks, width)):
-        where = indices + origin
-        x = table.take(where, axis=0)
-        r = descent.residual(np.matmul(x, beta[:, :, None])[:, :, 0], values.take(where))
-        weights = counts * r
-        if descent.clip is not None:
-            size = np.abs(r) * norms.take(where)
-            weights *= descent.clip / np.maximum(size, descent.clip)
-        gradient = np.matmul(weights[:, None, :], x)[:, 0, :]
-        gradient /= (
-            np.maximum(counts.sum(axis=1), 1.0)[:, None]
-            if descent.divisor is None
-            else descent.divisor
+    if x.shape != (len(y), model.d) or np.shape(initial)[-1:] != (p,):
+        raise ArgumentError(
+            f"x must have the shape (N, {model.d}) for N values y, and initial {p} parameters a "
+            f"run, got {x.shape}, {len(y)} and {np.shape(initial)}"
         )
-        if noise is not None:
-            gradient += noise[:, t, :]
-        beta = beta - descent.learning_rate * gradient
-        yield beta
+    if divisor is not None:
+        divisor = checks.real("divisor", divisor, above=0)
+    if chances is not None and (
+        np.shape(chances) != (len(y),) or not 0 < np.min(chances) <= np.max(chances) <= 1
+    ):
+        raise ArgumentError(
+            f"chances must be one in (0, 1] for each of the {len(y)} rows, got others"
+        )
+    shape = (seeds, runs // seeds)
 
+    def of_runs(name: str, value: float | np.ndarray) -> np.ndarray:
+        values = checks.finite_array(name, value)
+        return np.broadcast_to(values, (runs,)).reshape(shape)
 
-def binary_metrics(predicted: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-    """Return accuracy, sensitivity, specificity, positive and negative predictive value, and F1; 0
-    / 0 is NaN. `predicted` is a boolean array, `truth` holds 0 and 1; both have shape (n,).
-    """
-    actual = truth > 0.5
-    tp = float(np.count_nonzero(predicted & actual))
-    fp = float(np.count_nonzero(predicted & ~actual))
-    fn = float(np.count_nonzero(~predicted & actual))
-    tn = len(actual) - tp - fp - fn
-
-    def ratio(part: float, whole: float) -> float:
-        return part / whole if whole else float("nan")
-
-    return {
-        "accuracy": ratio(tp + tn, len(actual)),
-        "sensitivity": ratio(tp, tp + fn),
-        "specificity": ratio(tn, tn + fp),
-        "ppv": ratio(tp, tp + fp),
-        "npv": ratio(tn, tn + fn),
-        "f1": ratio(2 * tp, 2 * tp + fp + fn),
-    }
-
-
-def cross_entropy(z: np.ndarray, y: np.ndarray) -> float:
-    """Mean of log(1 + exp(z)) - y z: the logistic loss of the linear predictor z (nats; MUST,
-    Section S9)."""
-    # log(1 + exp(z)) = max(z, 0) + log1p(exp(-|z|)): no overflow, one pass
-    return float(np.mean(np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z))) - y * z))
-
-
-def area_under_curve(z: np.ndarray, y: np.ndarray) -> float:
-    """Return the area under the ROC curve: the chance that a positive record gets a larger linear
-    predictor z than a negative one, ties counting one half; NaN if one class of y in {0, 1} is
-    absent.
-    """
-    from scipy.stats import rankdata  # here, as its import takes longer than most jobs compute
-
-    actual = y > 0.5
-    positive = int(np.count_nonzero(actual))
-    negative = len(actual) - positive
-    if not positive or not negative:
-        return float("nan")
-    return (float(rankdata(z)[actual].sum()) - positive * (positive + 1) / 2) / (
-        positive * negative
+    rates = of_runs("learning_rate", learning_rate)
+    multipliers = of_runs("noise_multiplier", noise_multiplier)
+    clips = None if clip is None else of_runs("clip", clip)
+    if clips is not None and clips.min() <= 0:
+        raise ArgumentError(f"clip must be above 0, got {clips.min():g}")
+    if multipliers.min() < 0 or (multipliers.any() and (rngs is None or clips is None)):
+        raise ArgumentError(
+            "noise_multiplier must be at least 0, and noise needs a clip and a generator of noise "
+            f"a seed, got {multipliers.min():g} to {multipliers.max():g}, clip = {clip} and rngs = "
+            f"{rngs}"
+        )
+    start = np.broadcast_to(np.asarray(initial, dtype=float), (runs, p))
+    under_way = _Runs(
+        model=model,
+        x=x,
+        y=y,
+        blocks=blocks,
+        parameters=start.reshape(*shape, p).copy(),
+        rates=rates,
+        clips=clips,
+        spreads=multipliers if clips is None else multipliers * clips,
+        divisor=divisor,
+        rngs=rngs,
+        chances=chances,
     )
+    parameters = under_way.parameters.reshape(runs, p)  # a view: steps change it
+    portions = under_way.portions()
+    if after_step is None:
+        # one portion of the seeds after the other: what it works on stays in a cache
+        for portion in portions:
+            deque(portion, maxlen=0)
+    else:
+        for _ in zip(*portions, strict=True):
+            after_step(parameters)
+    return parameters
+
+
+def on_own_records(blocks: Sequence[Samples], n: int) -> list[Samples]:
+    """Return batches of data sets of n records each, one a seed, that stand one after the other as
+    rows of one table."""
+    return [
+        replace(block, indices=block.indices + n * position)
+        for position, block in enumerate(blocks)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Runs:
+    """Runs under way: K for each of S seeds."""
+
+    model: Model
+    x: np.ndarray
+    y: np.ndarray
+    blocks: Sequence[Samples]
+    parameters: np.ndarray  # shape (S, K, p), changed in place by each step
+    rates: np.ndarray  # shape (S, K)
+    clips: np.ndarray | None  # shape (S, K)
+    spreads: np.ndarray  # shape (S, K): standard deviations of the noise
+    divisor: float | None
+    rngs: Sequence[np.random.Generator] | None
+    chances: np.ndarray | None
+
+    def portions(self) -> list[Iterator[None]]:
+        """Return the steps of portions of the seeds: each turn of an iterator is one step."""
+        widest = max(int(block.distinct.max(initial=0)) for block in self.blocks)
+        groups = max(1, -(-widest // ROWS))
+        seeds_at_once = NUMBERS_AT_ONCE // (self._numbers_a_group * groups)
+        return [self._steps(seeds) for seeds in slices(len(self.blocks), seeds_at_once)]
+
+    @property
+    def _numbers_a_group(self) -> int:
+        """Numbers of the arrays that a group of rows needs, for all runs of a seed."""
+        _, runs, p = self.parameters.shape
+        return ROWS * (self.model.d + runs * self.model.width) + runs * p
+
+    def _steps(self, seeds: slice) -> Iterator[None]:
+        """Take the steps of some seeds, one a turn."""
+        parameters = self.parameters[seeds]  # a view: steps change what `train` returns
+        spread = self.spreads[seeds][..., None]
+        slope = self.rates[seeds][..., None]
+        if self.divisor is not None:
+            slope = slope / self.divisor
+        groups_at_once = max(1, NUMBERS_AT_ONCE // (self._numbers_a_group * len(parameters)))
+        for indices, counts, normal in self._prepared(seeds):
+            total = np.zeros_like(parameters)
+            for groups in slices(indices.shape[1], groups_at_once):
+                sums = self._clipped_sums(seeds, indices[:, groups], counts[:, groups])
+                # one after the other, wherever chunks begin: the same bytes for all sizes of them
+                sums[:, 0] += total
+                total = sums.sum(axis=1)
+            if self.divisor is None:
+                drawn = counts.sum(axis=(1, 2))
+                total /= np.maximum(drawn, 1.0)[:, None, None]
+            if normal is not None:
+                total += spread * normal[:, None, :]
+            parameters -= slope * total
+            yield
+
+    def _clipped_sums(self, seeds: slice, rows: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Return the sums of the counted, clipped gradients of each group of rows, shape (S, G, K,
+        p); `rows` and `counts` have the shape (S, G, ROWS)."""
+        records = self.x.take(rows, axis=0).astype(float, copy=False)
+        layers = self.model.backward(self.parameters[seeds][:, None], records, self.y.take(rows))
+        times = counts[:, :, None]
+        if self.clips is None:
+            return weighted_sum(layers, times)
+        bound = self.clips[seeds][:, None, :, None]
+        # gradients shorter than this are divided by their chance and not clipped
+        shortest = bound
+        if self.chances is not None:
+            shortest = bound * self.chances.take(rows)[:, :, None]
+        norms = np.sqrt(squared_norms(layers))
+        return weighted_sum(layers, times * (bound / np.maximum(norms, shortest)))
+
+    def _prepared(self, seeds: slice) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
+        """Yield a step's indices and counts, (S, G, ROWS), padded with 0, and standard normal
+        numbers, (S, p)."""
+        blocks, p = self.blocks[seeds], self.model.n_parameters
+        rngs = None if self.rngs is None else self.rngs[seeds]
+        widths = -(-np.max([block.distinct for block in blocks], axis=0) // ROWS) * ROWS
+        numbers_a_step = len(blocks) * (2 * int(widths.max(initial=1)) + p)
+        for steps in slices(len(widths), NUMBERS_AT_ONCE // numbers_a_step):
+            width = int(widths[steps].max())
+            shape = (len(blocks), len(widths[steps]), -1, ROWS)
+            padded = [block[steps].padded(width) for block in blocks]
+            indices = np.stack([rows for rows, _ in padded]).reshape(shape)
+            counts = np.stack([times for _, times in padded]).reshape(shape)
+            normal = None
+            if rngs is not None:
+                drawn = [rng.standard_normal((len(widths[steps]), p)) for rng in rngs]
+                normal = np.stack(drawn)
+            for t, groups in enumerate(widths[steps] // ROWS):
+                noise = None if normal is None else normal[:, t]
+                yield indices[:, t, :groups], counts[:, t, :groups], noise

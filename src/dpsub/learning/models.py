@@ -1,5 +1,5 @@
-"""DP-SGD on sums over layers of outer products, whose per-example norms need no per-example
-gradients.
+"""Models whose gradients are sums over layers of outer products, so that the norm of a record's
+gradient needs no gradient of its own.
 
 A layer that maps inputs u to W u has the gradient (delta u') in W, of norm |delta| |u|: the norm of
 a record's gradient is the root of the sum of |delta|^2 |u|^2 over layers, and a sum of clipped
@@ -9,8 +9,7 @@ In shapes, ... stands for leading axes that broadcast, K for runs that share rec
 
 References
 ----------
-Goodfellow, arXiv 1510.01799 (norms without gradients); Abadi et al., arXiv 1607.00133 (clipped and
-noisy descent).
+Goodfellow, arXiv 1510.01799 (norms without gradients).
 """
 
 from __future__ import annotations
@@ -22,17 +21,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from dpsub import checks
-from dpsub.errors import ArgumentError
-from dpsub.sampling.frame import Samples
+from dpsub.learning.metrics import log_loss
 
 Layer = tuple[np.ndarray, np.ndarray]
 """delta, shape (..., K, a, B), and inputs, (..., B, c) if all runs share them, else (..., K, B,
 c)."""
-ROWS = 32
-"""Records of one matrix product: batches are padded to a multiple of it, so that the bytes of a
-result (of two parameters or more) do not depend on how wide the batches of other seeds are. Its
-last digit may depend on K."""
 NUMBERS_AT_ONCE = 1 << 18
 """Bounds the memory, and keeps work in a cache: numbers of the arrays of a product, or of steps
 that are prepared together. It has no influence on results."""
@@ -74,8 +67,8 @@ class Model(abc.ABC):
         return np.full((*parameters.shape[:-1], x.shape[-2]), np.nan)
 
     def initial(self, rng: np.random.Generator) -> np.ndarray:
-        """Return parameters to start from, shape (p,), chosen without a look at data: 0 where that
-        is no saddle."""
+        """Return parameters to start from, shape (p,), chosen without looking at the data: 0
+        unless that is a saddle point."""
         return np.zeros(self.n_parameters)
 
     def loss(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -84,7 +77,7 @@ class Model(abc.ABC):
         return self._mean(self.losses, parameters, x, y)
 
     def accuracy(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return each run's share of records that are classified rightly, as `loss`; NaN if there
+        """Return each run's share of records that are classified correctly, as `loss`; NaN if there
         are no classes."""
         return self._mean(self.hits, parameters, x, y)
 
@@ -92,9 +85,9 @@ class Model(abc.ABC):
         self, what: Callable[..., np.ndarray], parameters: np.ndarray, x: np.ndarray, y: np.ndarray
     ) -> np.ndarray:
         total = np.zeros(len(parameters))
-        for rows in _slices(len(x), _MEASURED):
+        for rows in slices(len(x), _MEASURED):
             records, values = x[None, rows].astype(float, copy=False), y[None, rows]
-            for runs in _slices(len(total), NUMBERS_AT_ONCE // (_MEASURED * self.width)):
+            for runs in slices(len(total), NUMBERS_AT_ONCE // (_MEASURED * self.width)):
                 total[runs] += what(parameters[runs, None], records, values)[:, 0].sum(axis=-1)
         return total / len(x)
 
@@ -126,10 +119,12 @@ class Linear(_Predictor):
     d: int
 
     def backward(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Layer]:
-        return [(2 * (_linear(parameters[..., None, :], x) - y[..., None, None, :]), x)]
+        errors = _linear(parameters[..., None, :], x) - y[..., None, None, :]
+        return [(2 * errors, x)]
 
     def losses(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return np.asarray((np.matmul(parameters, x.swapaxes(-1, -2)) - y[..., None, :]) ** 2)
+        predicted = np.matmul(parameters, x.swapaxes(-1, -2))
+        return np.asarray((predicted - y[..., None, :]) ** 2)
 
 
 @dataclass(frozen=True)
@@ -139,16 +134,15 @@ class Logistic(_Predictor):
     d: int
 
     def backward(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Layer]:
-        return [(expit(_linear(parameters[..., None, :], x)) - y[..., None, None, :], x)]
+        chances = expit(_linear(parameters[..., None, :], x))
+        return [(chances - y[..., None, None, :], x)]
 
     def losses(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        z = np.matmul(parameters, x.swapaxes(-1, -2))
-        return np.asarray(np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z))) - y[..., None, :] * z)
+        return log_loss(np.matmul(parameters, x.swapaxes(-1, -2)), y[..., None, :])
 
     def hits(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return np.asarray(
-            (np.matmul(parameters, x.swapaxes(-1, -2)) > 0) == (y[..., None, :] > 0.5)
-        )
+        predicted = np.matmul(parameters, x.swapaxes(-1, -2)) > 0
+        return np.asarray(predicted == (y[..., None, :] > 0.5))
 
 
 class _Classes(Model):
@@ -171,8 +165,8 @@ class _Classes(Model):
 
 
 def _excess(z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Turn scores z into the cross-entropy's derivative in them: chances, less 1 at the class of
-    the record."""
+    """Return the derivative of the cross-entropy in the scores z: the chances, less 1 at the class
+    of the record; z is overwritten."""
     z -= z.max(axis=-2, keepdims=True)
     np.exp(z, out=z)
     z /= z.sum(axis=-2, keepdims=True)
@@ -308,159 +302,15 @@ def weighted_sum(layers: Sequence[Layer], weights: np.ndarray) -> np.ndarray:
     for delta, inputs in layers:
         *leading, k, a, b = delta.shape
         scaled = delta * weights[..., None, :]
-        # shared inputs: one product for all runs
-        found = np.matmul(
-            scaled.reshape(*leading, k * a, b) if inputs.ndim < delta.ndim else scaled, inputs
-        )
-        sums.append(found.reshape(*leading, k, a * inputs.shape[-1]))
+        if inputs.ndim < delta.ndim:
+            # inputs that all runs share: one product for all of them
+            scaled = scaled.reshape(*leading, k * a, b)
+        gradients = np.matmul(scaled, inputs)
+        sums.append(gradients.reshape(*leading, k, a * inputs.shape[-1]))
     return np.concatenate(sums, axis=-1) if len(sums) > 1 else sums[0]
 
 
-def train(
-    model: Model,
-    x: np.ndarray,
-    y: np.ndarray,
-    blocks: Sequence[Samples],
-    *,
-    initial: np.ndarray,
-    learning_rate: float | np.ndarray,
-    clip: float | np.ndarray,
-    divisor: float,
-    noise_multiplier: float | np.ndarray = 0.0,
-    rngs: Sequence[np.random.Generator] | None = None,
-    chances: np.ndarray | None = None,
-) -> np.ndarray:
-    """Run DP-SGD and return the last parameters of each of R runs, shape (R, p).
-
-    A step takes learning_rate times (the sum of counted, clipped gradients + noise) / divisor from
-    the parameters. Each record's gradient is clipped before it is counted: a record that fills l
-    slots enters with at most l clip. The divisor is fixed, whatever was drawn, and an empty batch
-    moves by the noise alone: the accountant's conditions.
-
-    Parameters
-    ----------
-    x, y : shape (N, d), float32 or float64, and (N,); sums are in float64.
-    blocks : batches of each of S seeds, one subset a step; indices are rows of `x`. S divides R:
-    the runs
-        s R / S to (s + 1) R / S - 1 share the batches of seed s and its standard normal numbers,
-        and may differ in what follows.
-    initial : shape (R, p), or (S, p) or (p,) to be shared.
-    learning_rate, clip, noise_multiplier : scalar or shape (R,); the noise on the *sum* has the
-    standard deviation
-        noise_multiplier * clip.
-    divisor : the (expected) batch size.
-    rngs : a generator of noise for each seed, drawn from step by step; None for no noise.
-    chances : shape (N,), of records in `blocks` that were thinned by them: a gradient is clipped to
-    clip * chance and
-        divided by the chance, so that means are those of all records and no contribution is longer
-        than the clip.
-    """
-    seeds, p = len(blocks), model.n_parameters
-    runs = len(initial) if np.ndim(initial) == 2 else seeds
-    steps = {len(block) for block in blocks}
-    if not seeds or runs % seeds or len(steps) > 1:
-        raise ArgumentError(
-            "runs must be a multiple of the seeds, whose blocks have one number of steps, got "
-            f"{runs} runs, {seeds} blocks and steps {sorted(steps)}"
-        )
-    if x.shape != (len(y), model.d) or np.shape(initial)[-1:] != (p,):
-        raise ArgumentError(
-            f"x must have the shape (N, {model.d}) for N values y, and initial {p} parameters a "
-            f"run, got {x.shape}, {len(y)} and {np.shape(initial)}"
-        )
-    divisor = checks.real("divisor", divisor, above=0)
-    each = runs // seeds
-    parameters = (
-        np.broadcast_to(np.asarray(initial, dtype=float), (runs, p)).reshape(seeds, each, p).copy()
-    )
-    rates, clips, multipliers = (
-        np.broadcast_to(checks.finite_array(name, value), (runs,)).reshape(seeds, each)
-        for name, value in (
-            ("learning_rate", learning_rate),
-            ("clip", clip),
-            ("noise_multiplier", noise_multiplier),
-        )
-    )
-    if clips.min() <= 0 or multipliers.min() < 0 or (multipliers.any() and rngs is None):
-        raise ArgumentError(
-            "clip must be above 0 and noise_multiplier at least 0, with a generator of noise a "
-            f"seed, got {clips.min():g}, {multipliers.min():g} and rngs = {rngs}"
-        )
-    if chances is not None and (
-        np.shape(chances) != (len(y),) or not 0 < np.min(chances) <= np.max(chances) <= 1
-    ):
-        raise ArgumentError(
-            f"chances must be one in (0, 1] for each of the {len(y)} rows, got others"
-        )
-    widest = max(int(block.distinct.max(initial=0)) for block in blocks)
-    a_group = ROWS * (model.d + each * model.width) + each * p  # numbers
-    for part in _slices(seeds, NUMBERS_AT_ONCE // (a_group * max(1, -(-widest // ROWS)))):
-        found = parameters[part]
-        slope = (rates[part] / divisor)[..., None]
-        spread = (multipliers[part] * clips[part])[..., None]
-        at_once = max(1, NUMBERS_AT_ONCE // (a_group * len(found)))
-        for indices, counts, normal in _steps(
-            blocks[part], None if rngs is None else rngs[part], p
-        ):
-            total = np.zeros_like(found)
-            for groups in _slices(indices.shape[1], at_once):
-                where = indices[:, groups]
-                sums = _clipped_sums(
-                    model, found, x, y, where, counts[:, groups], clips[part], chances
-                )
-                sums[:, 0] += total  # one after the other, wherever chunks begin
-                total = sums.sum(axis=1)
-            if normal is not None:
-                total += spread * normal[:, None, :]
-            found -= slope * total
-    return parameters.reshape(runs, p)
-
-
-def _clipped_sums(
-    model: Model,
-    parameters: np.ndarray,
-    x: np.ndarray,
-    y: np.ndarray,
-    where: np.ndarray,
-    counts: np.ndarray,
-    clips: np.ndarray,
-    chances: np.ndarray | None,
-) -> np.ndarray:
-    """Sums of the counted, clipped gradients of each group of rows, shape (S, G, K, p); where,
-    counts: (S, G, ROWS)."""
-    layers = model.backward(
-        parameters[:, None], x.take(where, axis=0).astype(float, copy=False), y.take(where)
-    )
-    norms = np.sqrt(squared_norms(layers))
-    bound = clips[:, None, :, None]
-    least = bound if chances is None else bound * chances.take(where)[:, :, None]
-    return weighted_sum(layers, counts[:, :, None] * (bound / np.maximum(norms, least)))
-
-
-def _steps(
-    blocks: Sequence[Samples], rngs: Sequence[np.random.Generator] | None, p: int
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
-    """Yield a step's indices and counts, (S, G, ROWS), padded with 0, and standard normal numbers,
-    (S, p)."""
-    widths = -(-np.max([block.distinct for block in blocks], axis=0) // ROWS) * ROWS
-    numbers = len(blocks) * (2 * int(widths.max(initial=1)) + p)
-    for part in _slices(len(widths), NUMBERS_AT_ONCE // numbers):
-        padded = [block[part].padded(int(widths[part].max())) for block in blocks]
-        shape = (len(blocks), len(widths[part]), -1, ROWS)
-        indices, counts = (np.stack(parts).reshape(shape) for parts in zip(*padded, strict=True))
-        normal = (
-            None
-            if rngs is None
-            else np.stack([rng.standard_normal((len(widths[part]), p)) for rng in rngs])
-        )
-        for t, width in enumerate(widths[part] // ROWS):
-            yield (
-                indices[:, t, :width],
-                counts[:, t, :width],
-                None if normal is None else normal[:, t],
-            )
-
-
-def _slices(n: int, at_once: int) -> Iterator[slice]:
+def slices(n: int, at_once: int) -> Iterator[slice]:
+    """Yield 0, ..., n - 1 in portions of `at_once`, at least 1."""
     size = max(1, at_once)
     return (slice(start, min(start + size, n)) for start in range(0, n, size))

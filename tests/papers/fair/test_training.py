@@ -12,7 +12,7 @@ import pytest
 
 from dpsub.data import bundled, ijcnn1
 from dpsub.errors import ArgumentError, DataError
-from dpsub.learning.descent import area_under_curve
+from dpsub.learning.metrics import area_under_curve
 from dpsub.learning.subsets import mean_interval, noise_of_average
 from dpsub.papers.fair.experiments import training
 from dpsub.papers.fair.experiments.cells import Cell

@@ -18,7 +18,8 @@ from dpsub.amplification import amplified_epsilon, amplify, base_epsilon, catego
 from dpsub.data import adult
 from dpsub.errors import ArgumentError
 from dpsub.learning import descent
-from dpsub.learning.descent import binary_metrics
+from dpsub.learning.metrics import binary_metrics
+from dpsub.learning.models import Linear, Logistic
 from dpsub.noise import Gaussian
 from dpsub.papers.must import algorithm1
 from dpsub.papers.must.experiments.counts import bernoulli_trials
@@ -58,10 +59,16 @@ def test_e01_the_label_among_the_predictors_lifts_the_accuracy() -> None:
         assert x.shape[1] == (14 if variant == "stated" else 15)
         sampler = sampling.of_sizes("wor", n=adult.N_TRAIN, m=300)
         blocks = [sampler.draw_block(Frame(adult.N_TRAIN), 1000, np.random.default_rng(0))]
-        steps = descent.Descent(descent.logistic_residual, 0.01, 3.0)
-        train = slice(0, adult.N_TRAIN)
-        *_, beta = descent.descend(
-            x[train], label[train], blocks, None, np.ones(x.shape[1]), steps, width=300
+        p, train = x.shape[1], slice(0, adult.N_TRAIN)
+        beta = descent.train(
+            Logistic(p),
+            x[train],
+            label[train],
+            blocks,
+            initial=np.ones(p),
+            learning_rate=0.01,
+            clip=3.0,
+            divisor=None,
         )
         predicted = x[adult.N_TRAIN :] @ beta[0] > 0
         accuracy[variant] = binary_metrics(predicted, label[adult.N_TRAIN :])["accuracy"]
@@ -174,11 +181,8 @@ def test_e04_one_copy_moves_a_mean_clipped_gradient_by_2c_over_m() -> None:
     targets = np.full((2, n), -1e6)  # every gradient points up and is clipped
     targets[1, 0] = 1e6  # the substituted one points down
     batch = Samples(np.arange(m), np.ones(m, dtype=int), np.array([0, m]))
-    steps = descent.Descent(descent.squared_error_residual, 1.0, clip)
-    ends = [
-        next(descent.descend(x, y, [batch], None, np.zeros(1), steps, width=m))[0, 0]
-        for y in targets
-    ]
+    step = {"initial": np.zeros(1), "learning_rate": 1.0, "clip": clip, "divisor": None}
+    ends = [descent.train(Linear(1), x, y, [batch], **step)[0, 0] for y in targets]
     assert abs(ends[1] - ends[0]) == pytest.approx(2 * clip / m)
     assert abs(ends[1] - ends[0]) == pytest.approx(20 * clip / n)
 

@@ -97,7 +97,7 @@ TRAINED = """
 import json
 from dataclasses import replace
 import numpy as np
-from dpsub.learning.models import train
+from dpsub.learning.descent import train
 from dpsub.papers.tournament.tasks import TASKS, load, split
 from dpsub.reproduce import provenance
 from dpsub.sampling import Wor

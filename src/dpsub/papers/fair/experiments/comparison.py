@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from dpsub.learning.descent import ITERATIONS_AT_ONCE
+from dpsub.learning.models import NUMBERS_AT_ONCE
 from dpsub.papers.fair.experiments.cells import (
     VARIANTS,
     Calibrated,
@@ -234,8 +234,8 @@ def _cost(cell: Cell) -> tuple[float, float, float]:
         + task.n * 2e-7 * classified
         + cell.steps * (6e-6 + 2.2e-9 * cell.m * (task.n_parameters + 12))
     )
-    numbers = seeds * (
-        cell.steps * task.n_parameters + 3 * ITERATIONS_AT_ONCE * cell.m + 2 * cell.steps * cell.m
+    numbers = 4 * NUMBERS_AT_ONCE + seeds * (
+        cell.steps * task.n_parameters + 2 * cell.steps * cell.m
     )
     table = task.n * (task.n_parameters * (2.7 if classified else seeds) + 1.4 * seeds)
     return (

@@ -3,7 +3,6 @@ once, its measures."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 
 from dpsub.data import adult, bundled, ijcnn1
 from dpsub.data.simulated import linear_datasets, normal_datasets
-from dpsub.learning import descent
+from dpsub.learning import descent, metrics, models
 from dpsub.learning.subsets import mean_interval, noise_of_average
 from dpsub.papers.fair.experiments.cells import Cell
 from dpsub.papers.fair.settings import Task
@@ -93,19 +92,28 @@ def batches_of(cell: Cell, replicates: Sequence[int], streams: Streams) -> list[
     return [cell.drawn.draw_block(Frame(cell.task.n), cell.steps, rng) for rng in rngs]
 
 
-def noise_of(
-    cell: Cell, noise_multiplier: float, replicates: Sequence[int], streams: Streams
-) -> np.ndarray:
-    """Return every seed's noise on sum / m, shape (R, steps, p).
+def noise_rngs(
+    cell: Cell, replicates: Sequence[int], streams: Streams
+) -> list[np.random.Generator]:
+    """Return every seed's generator of noise.
 
     The key holds what is paired (data set and steps), so that at one seed all samplers add the same
     standard normal numbers times a scale of their own: paired differences are then as sharp as they
     can be.
     """
-    rngs = [streams.noise({"dataset": cell.dataset, "steps": cell.steps}, r) for r in replicates]
-    return noise_of_average(
-        noise_multiplier, cell.task.clip, cell.m, cell.steps, cell.task.n_parameters, rngs
-    )
+    key = {"dataset": cell.dataset, "steps": cell.steps}
+    return [streams.noise(key, replicate) for replicate in replicates]
+
+
+def noise_of(
+    cell: Cell, noise_multiplier: float, replicates: Sequence[int], streams: Streams
+) -> np.ndarray | list[float]:
+    """Return every seed's noise on sum / m, shape (R, steps); 0 without privacy."""
+    if not cell.private:
+        return [0.0] * len(replicates)
+    rngs = noise_rngs(cell, replicates, streams)
+    noise = noise_of_average(noise_multiplier, cell.task.clip, cell.m, cell.steps, 1, rngs)
+    return noise[:, :, 0]
 
 
 def train(
@@ -118,23 +126,22 @@ def train(
     noise.
     """
     blocks = batches_of(cell, replicates, streams)
-    noise = noise_of(cell, noise_multiplier, replicates, streams) if cell.private else None
     if cell.task.kind == "mean":
+        noise = noise_of(cell, noise_multiplier, replicates, streams)
         found = [
             _mean(
                 cell,
                 data.targets[i],
                 blocks[i],
-                0.0 if noise is None else noise[i, :, 0],
+                noise[i],
                 noise_multiplier,
             )
             for i in range(len(blocks))
         ]
     else:
-        found = [
-            _measured(cell, data, i, beta)
-            for i, beta in enumerate(_descended(cell, data, blocks, noise))
-        ]
+        rngs = noise_rngs(cell, replicates, streams) if cell.private else None
+        betas = _descended(cell, data, blocks, noise_multiplier, rngs)
+        found = [_measured(cell, data, i, beta) for i, beta in enumerate(betas)]
     empty = dict.fromkeys(MEASURES, float("nan"))
     return [
         {**empty, **measures, "gradients": float(block.distinct.mean())}
@@ -143,25 +150,37 @@ def train(
 
 
 def _descended(
-    cell: Cell, data: TaskData, blocks: Sequence[Samples], noise: np.ndarray | None
+    cell: Cell,
+    data: TaskData,
+    blocks: Sequence[Samples],
+    noise_multiplier: float,
+    rngs: Sequence[np.random.Generator] | None,
 ) -> np.ndarray:
     task = cell.task
-    if data.train is not None:
+    features, targets = data.features, data.targets
+    if data.train is None:
+        blocks = descent.on_own_records(blocks, task.n)
+        features, targets = features.reshape(-1, task.n_parameters), targets.reshape(-1)
+    else:
         blocks = [
             replace(block, indices=rows[block.indices])
             for block, rows in zip(blocks, data.train, strict=True)
         ]
-    residual = (
-        descent.squared_error_residual if task.kind == "linear" else descent.logistic_residual
-    )
+    predictor = models.Linear if task.kind == "linear" else models.Logistic
     # the divisor is m for every sampler, whatever was drawn: the accountant's condition of a fixed
     # denominator
-    steps = descent.Descent(residual, task.learning_rate, clip=task.clip, divisor=float(cell.m))
-    start, width = np.zeros(task.n_parameters), descent.batch_width(cell.drawn, task.n)
-    return deque(
-        descent.descend(data.features, data.targets, blocks, noise, start, steps, width=width),
-        maxlen=1,
-    )[0]
+    return descent.train(
+        predictor(task.n_parameters),
+        features,
+        targets,
+        blocks,
+        initial=np.zeros(task.n_parameters),
+        learning_rate=task.learning_rate,
+        clip=task.clip,
+        divisor=float(cell.m),
+        noise_multiplier=0.0 if rngs is None else noise_multiplier,
+        rngs=rngs,
+    )
 
 
 def _measured(cell: Cell, data: TaskData, i: int, beta: np.ndarray) -> dict[str, float]:
@@ -170,9 +189,9 @@ def _measured(cell: Cell, data: TaskData, i: int, beta: np.ndarray) -> dict[str,
     assert data.test is not None  # every classification task has a split
     z, y = data.features[data.test[i]] @ beta, data.targets[data.test[i]]
     return {
-        "accuracy": descent.binary_metrics(z > 0, y)["accuracy"],
-        "auc": descent.area_under_curve(z, y),
-        "log_loss": descent.cross_entropy(z, y),
+        "accuracy": metrics.binary_metrics(z > 0, y)["accuracy"],
+        "auc": metrics.area_under_curve(z, y),
+        "log_loss": float(np.mean(metrics.log_loss(z, y))),
     }
 
 

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,8 @@ from dpsub import sampling
 from dpsub.data import adult
 from dpsub.data.simulated import linear_datasets, normal_datasets
 from dpsub.errors import ArgumentError
-from dpsub.learning import descent as sgd
+from dpsub.learning import descent, metrics
+from dpsub.learning.models import Linear, Logistic
 from dpsub.papers.must.experiments.accounting import noise_plans
 from dpsub.papers.must.settings import FIVE, METRICS, SIX, Experiment1, Experiment2, Experiment3
 from dpsub.papers.must.subsets import release, subset_statistics
@@ -151,23 +152,39 @@ Coefficients = Annotated[
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One sampler at one ε' (NaN: no privacy)."""
+class DescentCell:
+    """DP-SGD with one sampler at one ε' (NaN: no privacy)."""
 
     sampler: str
     epsilon_amplified: float
     drawn: Sampler
+    predictor: type[Linear | Logistic]
+    learning_rate: float
     sigma: float
-    descent: sgd.Descent
+    """Standard deviation of the noise on the average gradient."""
+    clip: float | None
+    """Largest norm of a record's gradient; None for the baseline without privacy."""
+    divisor: float | None
+    """Of the sum of gradients; None for the realised batch size, as in Algorithm 2."""
 
     @property
     def key(self) -> dict[str, Any]:
+        """Fields of the random streams that are the cell's own."""
+        private = self.sigma > 0
         return {
             SAMPLER_KEY: self.sampler,
-            "epsilon_amplified": None if self.sigma == 0 else self.epsilon_amplified,
+            "epsilon_amplified": self.epsilon_amplified if private else None,
         }
 
-    def iterates(
+    @property
+    def noise_multiplier(self) -> float:
+        """Standard deviation of the noise in units of the clip, where the trainer adds it: to the
+        sum if its divisor is fixed, else to the average."""
+        if self.clip is None:
+            return 0.0
+        return self.sigma * (self.divisor or 1.0) / self.clip
+
+    def train(
         self,
         x: np.ndarray,
         y: np.ndarray,
@@ -175,8 +192,9 @@ class Cell:
         iterations: int,
         key: dict[str, Any],
         run: Run,
-    ) -> tuple[Iterator[np.ndarray], np.ndarray]:
-        """Return the iterates, each of shape (replicates, p), and the gradients evaluated an
+        after_step: Callable[[np.ndarray], None] | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the last coefficients, shape (replicates, p), and the gradients evaluated an
         iteration.
 
         `x` has the shape (n, p), or (replicates, n, p). The noise and the batches of a sampler are
@@ -186,27 +204,39 @@ class Cell:
         n, p = x.shape[-2:]
         key = {**self.key, **key, "iterations": iterations}
         blocks = [
-            self.drawn.draw_block(Frame(n), iterations, run.streams.sample(key, one))
-            for one in run.replicates
+            self.drawn.draw_block(Frame(n), iterations, run.streams.sample(key, replicate))
+            for replicate in run.replicates
         ]
-        noise = None
+        gradients = np.array([block.distinct.mean() for block in blocks])
+        if x.ndim == 3:
+            blocks = descent.on_own_records(blocks, n)
+        rngs = None
         if self.sigma:
-            rngs = [run.streams.noise(key, one) for one in run.replicates]
-            noise = np.stack([self.sigma * rng.standard_normal((iterations, p)) for rng in rngs])
-        betas = sgd.descend(
-            x, y, blocks, noise, initial, self.descent, width=sgd.batch_width(self.drawn, n)
+            rngs = [run.streams.noise(key, replicate) for replicate in run.replicates]
+        betas = descent.train(
+            self.predictor(p),
+            x.reshape(-1, p),
+            y.reshape(-1),
+            blocks,
+            initial=initial,
+            learning_rate=self.learning_rate,
+            clip=self.clip,
+            divisor=self.divisor,
+            noise_multiplier=self.noise_multiplier,
+            rngs=rngs,
+            after_step=after_step,
         )
-        return betas, np.array([block.distinct.mean() for block in blocks])
+        return betas, gradients
 
 
-def gradient_cells(
+def descent_cells(
     settings: Any,
     variant: str,
     n: int,
     targets: Iterable[float],
-    residual: sgd.Residual,
+    predictor: type[Linear | Logistic],
     rate: float,
-) -> Iterator[Cell]:
+) -> Iterator[DescentCell]:
     """Yield the non-private baseline and each sampler at each ε', with the noise of the variant
     (see `noise_plans`).
 
@@ -215,16 +245,20 @@ def gradient_cells(
     """
     m, b = settings.m, settings.b
     poisson = sampling.of_sizes("poisson", n=n, m=m)
-    yield Cell("nonprivate", math.nan, poisson, 0.0, sgd.Descent(residual, rate, clip=None))
+    yield DescentCell(
+        "nonprivate", math.nan, poisson, predictor, rate, 0.0, clip=None, divisor=None
+    )
     for target in targets:
         for sampler in settings.samplers:
             drawn = sampling.of_sizes(sampler, n=n, m=m, b=b)
-            sigma = noise_plans(sampler, drawn, n, settings, target, variant)["gradient"]().sigma
+            plans = noise_plans(sampler, drawn, n, settings, target, variant)
+            sigma = plans["gradient"]().sigma
             if variant == "as_done" and sampler == "must_ww":
                 drawn = sampling.of_sizes("must_ow", n=n, m=m, b=b)
             divisor = float(m) if variant == "consistent" and sampler == "poisson" else None
-            steps = sgd.Descent(residual, rate, clip=settings.clip, divisor=divisor)
-            yield Cell(sampler, float(target), drawn, sigma, steps)
+            yield DescentCell(
+                sampler, float(target), drawn, predictor, rate, sigma, settings.clip, divisor
+            )
 
 
 def curves(name: str, fields: dict[str, Any], losses: list[Any], run: Run) -> pd.DataFrame:
@@ -268,13 +302,24 @@ class Moments:
         return (quadratic + self.square) / self.n
 
 
+class LinearTraining(NamedTuple):
+    """What came of training one cell."""
+
+    cell: DescentCell
+    betas: np.ndarray  # last coefficients, shape (replicates, 3)
+    gradients: np.ndarray  # evaluated an iteration, shape (replicates,)
+    errors: list[
+        np.ndarray
+    ]  # mean squared errors after each iteration, each of shape (replicates,)
+
+
 class LinearRegression(Experiment):
     """DP-SGD for y = x'beta + N(0, 1), x = (1, x1, x2), x1 and x2 independent N(0, 1).
 
     Variants: `stated` and `consistent` meet all samplers with the same data sets and report the
     RMSE of the last iterate; `as_done` draws a fresh data set for each sampler, ε' and replicate,
     and reports the square root of the mean of the mean squared errors after each of the last 16
-    iterations. See :func:`gradient_cells` for noise and sampler.
+    iterations. See :func:`descent_cells` for noise and sampler.
     """
 
     name: ClassVar[str] = "linear_regression"
@@ -321,61 +366,52 @@ class LinearRegression(Experiment):
         return losses.pivot(index="replicate", columns="sampler", values="loss")
 
     @staticmethod
-    def runs(settings: Settings, variant: str) -> Iterator[Cell]:
+    def runs(settings: Settings, variant: str) -> Iterator[DescentCell]:
         """Yield what is run, in the order of Table 6."""
         targets, rate = settings.epsilon_amplified, settings.learning_rate
-        return gradient_cells(
-            settings, variant, settings.n, targets, sgd.squared_error_residual, rate
-        )
+        return descent_cells(settings, variant, settings.n, targets, Linear, rate)
 
-    def paths(
-        self, settings: Settings, run: Run
-    ) -> Iterator[tuple[Cell, Moments, Iterator[np.ndarray], np.ndarray]]:
-        """Yield for each cell: the data's moments, the iterates, and the gradients evaluated an
-        iteration."""
-        n, truth, initial = (
-            settings.n,
-            np.array(settings.beta, float),
-            np.array(settings.initial, float),
-        )
+    def trained(self, settings: Settings, run: Run) -> Iterator[LinearTraining]:
+        """Train each cell on all replicates."""
+        n = settings.n
+        truth, initial = np.array(settings.beta, float), np.array(settings.initial, float)
         sizes = {"n": n, "m": settings.m, "b": settings.b}
         fresh, moments = run.variant == "as_done", None
         for cell in self.runs(settings, run.variant):
             if fresh or moments is None:
                 paired = {"n": n, "beta": truth, **(cell.key if fresh else {})}
-                x, y = linear_datasets(
-                    n, truth, [run.streams.data(paired, replicate) for replicate in run.replicates]
-                )
+                rngs = [run.streams.data(paired, replicate) for replicate in run.replicates]
+                x, y = linear_datasets(n, truth, rngs)
                 moments = Moments.of(x, y)
-            yield cell, moments, *cell.iterates(x, y, initial, settings.iterations, sizes, run)
+            errors: list[np.ndarray] = []
+
+            def measure(
+                betas: np.ndarray, moments: Moments = moments, errors: list[np.ndarray] = errors
+            ) -> None:
+                errors.append(moments.mean_squared_error(betas))
+
+            betas, gradients = cell.train(x, y, initial, settings.iterations, sizes, run, measure)
+            yield LinearTraining(cell, betas, gradients, errors)
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
+        truth = np.array(settings.beta, float)
         parts = []
-        for cell, moments, betas, distinct in self.paths(settings, run):
-            tail = np.empty((AVERAGED_ITERATIONS, len(run.replicates)))
-            for t, beta in enumerate(betas):
-                tail[t % AVERAGED_ITERATIONS] = moments.mean_squared_error(beta)
+        for cell, betas, gradients, errors in self.trained(settings, run):
+            averaged = errors[-AVERAGED_ITERATIONS:] if run.variant == "as_done" else errors[-1:]
             # added one by one: NumPy's order of summation, hence the last digit, depends on the
             # number of replicates
-            last = (
-                sum(tail) / AVERAGED_ITERATIONS
-                if run.variant == "as_done"
-                else moments.mean_squared_error(beta)
-            )
-            error = beta - np.array(settings.beta, float)
-            parts.append(
-                pd.DataFrame(
-                    {
-                        "replicate": run.replicates,
-                        "sampler": cell.sampler,
-                        "epsilon_amplified": cell.epsilon_amplified,
-                        "sigma": cell.sigma,
-                        **{f"error_beta{i}": error[:, i] for i in range(3)},
-                        "rmse": np.sqrt(last),
-                        "gradients": distinct,
-                    }
-                )
-            )
+            mean_squared_error = sum(averaged) / len(averaged)
+            error = betas - truth
+            columns = {
+                "replicate": run.replicates,
+                "sampler": cell.sampler,
+                "epsilon_amplified": cell.epsilon_amplified,
+                "sigma": cell.sigma,
+                **{f"error_beta{i}": error[:, i] for i in range(3)},
+                "rmse": np.sqrt(mean_squared_error),
+                "gradients": gradients,
+            }
+            parts.append(pd.DataFrame(columns))
         return self.frame(pd.concat(parts, ignore_index=True))
 
 
@@ -400,11 +436,9 @@ class LinearRegressionTrace(LinearRegression):
 
     def records(self, settings: Any, run: Run) -> pd.DataFrame:
         parts = []
-        for cell, moments, betas, _ in self.paths(settings, run):
+        for cell, _, _, errors in self.trained(settings, run):
             fields = {"sampler": cell.sampler, "epsilon_amplified": cell.epsilon_amplified}
-            parts.append(
-                curves("mse", fields, [moments.mean_squared_error(beta) for beta in betas], run)
-            )
+            parts.append(curves("mse", fields, errors, run))
         return self.frame(pd.concat(parts, ignore_index=True))
 
 
@@ -468,63 +502,57 @@ class AdultLogistic(Experiment):
         return rows.pivot(index="replicate", columns="sampler", values="train_loss")
 
     @staticmethod
-    def runs(settings: Settings, variant: str) -> Iterator[tuple[str, Cell]]:
+    def runs(settings: Settings, variant: str) -> Iterator[tuple[str, DescentCell]]:
         """Yield (solver, cell), in the order of Table 8."""
         solvers = {"dp_sgd": settings.learning_rate}
         if variant == "consistent" and settings.learning_rate_converged is not None:
             solvers["converged"] = settings.learning_rate_converged
         for solver, rate in solvers.items():
             targets = [settings.epsilon_amplified]
-            for cell in gradient_cells(
-                settings, variant, adult.N_TRAIN, targets, sgd.logistic_residual, rate
-            ):
+            for cell in descent_cells(settings, variant, adult.N_TRAIN, targets, Logistic, rate):
                 yield solver, cell
-
-    def paths(
-        self, settings: Settings, x: np.ndarray, y: np.ndarray, run: Run
-    ) -> Iterator[tuple[str, Cell, Iterator[np.ndarray], np.ndarray]]:
-        """Yield for each cell: its solver, itself, the iterates, and the gradients evaluated an
-        iteration."""
-        sizes, initial = {"m": settings.m, "b": settings.b}, np.full(x.shape[1], settings.initial)
-        for solver, cell in self.runs(settings, run.variant):
-            yield solver, cell, *cell.iterates(x, y, initial, settings.iterations, sizes, run)
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         table = adult.load(run.data["adult"])
         x = design_matrix(table.X_train, table.y_train, run.variant)
         x_test = design_matrix(table.X_test, table.y_test, run.variant)
-        fits: list[tuple[int, str, str, float, np.ndarray, float]] = []
-        for solver, cell, betas, distinct in self.paths(settings, x, table.y_train, run):
-            *_, last = betas
-            fits += [
-                (replicate, cell.sampler, solver, cell.sigma, last[i], distinct[i])
-                for i, replicate in enumerate(run.replicates)
-            ]
+        sizes = {"n_train": len(x), "n_test": len(x_test), "n_parameters": x.shape[1]}
+
+        def measures(beta: np.ndarray) -> dict[str, float]:
+            losses = metrics.log_loss(x @ beta, table.y_train)
+            return {
+                **metrics.binary_metrics(x_test @ beta > 0, table.y_test),
+                "train_loss": float(np.mean(losses)),
+            }
+
+        rows = []
+        initial, key = np.full(x.shape[1], settings.initial), {"m": settings.m, "b": settings.b}
+        for solver, cell in self.runs(settings, run.variant):
+            betas, gradients = cell.train(x, table.y_train, initial, settings.iterations, key, run)
+            for i, replicate in enumerate(run.replicates):
+                row = {
+                    "replicate": replicate,
+                    "sampler": cell.sampler,
+                    "solver": solver,
+                    "sigma": cell.sigma,
+                    "gradients": gradients[i],
+                }
+                rows.append({**row, **measures(betas[i]), **sizes})
         if run.variant == "consistent" and 0 in run.replicates:
             # imported here: it takes a second, and only this row needs it
             from sklearn.linear_model import LogisticRegression
 
-            fit = LogisticRegression(C=np.inf, fit_intercept=False, max_iter=5000, tol=1e-8).fit(
-                x, table.y_train
-            )
-            fits.append((0, "nonprivate", "scikit_learn", 0.0, fit.coef_[0], math.nan))
-        return self.frame(
-            [
-                {
-                    "replicate": replicate,
-                    "sampler": sampler,
-                    "solver": solver,
-                    "sigma": sigma,
-                    **sgd.binary_metrics(x_test @ beta > 0, table.y_test),
-                    "train_loss": sgd.cross_entropy(x @ beta, table.y_train),
-                    "gradients": gradients,
-                    "n_train": len(x),
-                    "n_test": len(x_test),
-                    "n_parameters": x.shape[1],
-                }
-                for replicate, sampler, solver, sigma, beta, gradients in fits
-            ]
-        )
+            fit = LogisticRegression(C=np.inf, fit_intercept=False, max_iter=5000, tol=1e-8)
+            beta = fit.fit(x, table.y_train).coef_[0]
+            row = {
+                "replicate": 0,
+                "sampler": "nonprivate",
+                "solver": "scikit_learn",
+                "sigma": 0.0,
+                "gradients": math.nan,
+            }
+            rows.append({**row, **measures(beta), **sizes})
+        return self.frame(rows)
 
 
 class AdultLogisticTrace(AdultLogistic):
@@ -549,8 +577,14 @@ class AdultLogisticTrace(AdultLogistic):
     def records(self, settings: Any, run: Run) -> pd.DataFrame:
         table = adult.load(run.data["adult"])
         x, y = design_matrix(table.X_train, table.y_train, run.variant), table.y_train
+        sizes, initial = {"m": settings.m, "b": settings.b}, np.full(x.shape[1], settings.initial)
         parts = []
-        for _, cell, betas, _ in self.paths(settings, x, y, run):
-            losses = [[sgd.cross_entropy(x @ one, y) for one in beta] for beta in betas]
+        for _, cell in self.runs(settings, run.variant):
+            losses: list[list[float]] = []
+
+            def measure(betas: np.ndarray, losses: list[list[float]] = losses) -> None:
+                losses.append([float(np.mean(metrics.log_loss(x @ beta, y))) for beta in betas])
+
+            cell.train(x, y, initial, settings.iterations, sizes, run, measure)
             parts.append(curves("loss", {"sampler": cell.sampler}, losses, run))
         return self.frame(pd.concat(parts, ignore_index=True))

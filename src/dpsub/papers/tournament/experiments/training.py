@@ -17,7 +17,7 @@ import pandas as pd
 
 from dpsub import checks
 from dpsub.errors import ArgumentError
-from dpsub.learning import models
+from dpsub.learning import descent
 from dpsub.papers.tournament import tasks
 from dpsub.papers.tournament.experiments import noise
 from dpsub.papers.tournament.settings import (
@@ -186,7 +186,7 @@ def trained(
         rngs = [streams.noise(paired, seed) for seed in some] if multiplier.any() else None
         # a run with too long steps may leave all bounds
         with np.errstate(over="ignore", invalid="ignore"):
-            found = models.train(
+            found = descent.train(
                 task.model,
                 data.x,
                 data.y,

@@ -4,6 +4,7 @@ scikit-learn."""
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ import pytest
 from benchmarks import plain_loops
 from dpsub import sampling
 from dpsub.errors import ArgumentError
-from dpsub.learning import models
-from dpsub.learning.models import KMeans, Linear, Logistic, Model, Perceptron, Softmax, train
+from dpsub.learning import descent, models
+from dpsub.learning.descent import train
+from dpsub.learning.models import KMeans, Linear, Logistic, Model, Perceptron, Softmax
 from dpsub.sampling.frame import Frame, Samples
 
 D = 5
@@ -164,6 +166,48 @@ def test_thinned_batches_have_the_mean_of_all_records_and_no_longer_contribution
     assert (np.abs(kept_shares - chances) <= 5 * np.sqrt(chances * (1 - chances) / 4000)).all()
 
 
+@pytest.mark.parametrize("sampler", ("poisson", "wor", "wr", "must_wo", "must_ow", "must_ww"))
+@pytest.mark.parametrize(("clip", "divisor"), [(3.0, None), (None, None), (0.5, 8.0)])
+def test_every_step_equals_that_of_the_loop_over_records(
+    sampler: str, clip: float | None, divisor: float | None
+) -> None:
+    n, steps, seeds, sigma = 60, 12, 3, 0.7
+    rng = np.random.default_rng(5)
+    x = np.concatenate([np.ones((seeds, n, 1)), rng.standard_normal((seeds, n, 2))], axis=2)
+    y = x @ np.array([1.0, 0.5, 0.2]) + rng.standard_normal((seeds, n))
+    drawn = sampling.of_sizes(sampler, n=n, m=8, b=15)
+    blocks = [drawn.draw_block(Frame(n), steps, np.random.default_rng(i)) for i in range(seeds)]
+    path = list[np.ndarray]()
+    found = train(
+        Linear(3),
+        x.reshape(-1, 3),
+        y.reshape(-1),
+        descent.on_own_records(blocks, n),
+        initial=-np.ones(3),
+        learning_rate=0.04,
+        clip=clip,
+        divisor=divisor,
+        # on the sum if its divisor is fixed, else on the average; without a clip there is no noise
+        noise_multiplier=0.0 if clip is None else sigma * (divisor or 1.0) / clip,
+        rngs=None if clip is None else [np.random.default_rng(70 + i) for i in range(seeds)],
+        after_step=lambda betas: path.append(betas.copy()),
+    )
+    assert np.array_equal(found, path[-1]) and len(path) == steps
+    for i in range(seeds):
+        normal = np.random.default_rng(70 + i).standard_normal((steps, 3))
+        loop = plain_loops.linear_regression_path(
+            x[i],
+            y[i],
+            blocks[i],
+            None if clip is None else sigma * normal,
+            -np.ones(3),
+            clip=clip,
+            learning_rate=0.04,
+            divisor=divisor,
+        )
+        np.testing.assert_allclose([betas[i] for betas in path], loop, rtol=1e-12, atol=1e-13)
+
+
 def test_a_clip_that_is_too_large_is_seen() -> None:
     # planted fault: the bound times the count instead of the record's own must not pass the
     # comparison with the loop
@@ -191,7 +235,7 @@ def test_a_run_has_the_same_bytes_however_it_is_computed(
     ]
     start = _start(model, seeds)
 
-    def run(part: slice) -> np.ndarray:
+    def run(part: slice, after_step: Callable[[np.ndarray], None] | None = None) -> np.ndarray:
         rngs = [np.random.default_rng(i) for i in range(seeds)[part]]
         return train(
             model,
@@ -204,14 +248,18 @@ def test_a_run_has_the_same_bytes_however_it_is_computed(
             divisor=30,
             noise_multiplier=1.0,
             rngs=rngs,
+            after_step=after_step,
         )
 
     whole = run(slice(None))
+    assert np.array_equal(run(slice(None), lambda _: None), whole), "whether it is watched or not"
     measured = model.loss(whole, x, y)
     for i in range(seeds):
         assert np.array_equal(run(slice(i, i + 1))[0], whole[i])
         assert model.loss(whole[i : i + 1], x, y)[0] == measured[i]
     monkeypatch.setattr(models, "NUMBERS_AT_ONCE", 1)
+    monkeypatch.setattr(descent, "NUMBERS_AT_ONCE", 1)
+    assert np.array_equal(run(slice(None), lambda _: None), whole)
     assert np.array_equal(run(slice(None)), whole)
     assert np.array_equal(model.loss(whole, x, y), measured)
 
@@ -319,6 +367,7 @@ def test_models_without_classes_have_no_accuracy() -> None:
         ({"clip": np.array([0.0, 1.0])}, "clip must be above 0"),
         ({"clip": np.inf}, "clip must be finite"),
         ({"noise_multiplier": 1.0}, "a generator of noise a seed"),
+        ({"noise_multiplier": 1.0, "clip": None}, "noise needs a clip"),
         ({"divisor": 0}, "divisor must be above 0"),
         ({"chances": np.linspace(0, 1, 20)}, "one in (0, 1] for each of the 20 rows"),
         ({"chances": np.ones(4)}, "one in (0, 1] for each of the 20 rows"),
