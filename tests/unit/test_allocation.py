@@ -24,7 +24,7 @@ from dpsub.accounting.allocation import (
 from dpsub.accounting.bracket import Bracket, Target
 from dpsub.accounting.compose import ComposedLoss, TiltedSum
 from dpsub.accounting.composition import Composition
-from dpsub.accounting.discretise import exchanged
+from dpsub.accounting.lower_law import exchanged
 from dpsub.accounting.privacy_events import Event
 from dpsub.errors import UnsupportedError
 from dpsub.noise import GaussianProfile
@@ -335,7 +335,7 @@ def test_a_first_law_covers_what_masses_of_cells_may_be_off_by(
         truth.update(low=low, high=high, q=q)
         return masses * (1 + error * (sign if mean else -sign)), masses * error * 1.001
 
-    monkeypatch.setattr(allocation, "_normal_masses", told)
+    monkeypatch.setattr(allocation, "normal_masses", told)
     law = allocation._single(1 / sigma, 0.5, 1e-9, True)
     mass, rho = law.mass * (1 + law.mass_error), law.ratio_error
     for a in np.exp(np.linspace(-5, 5, 2001)):

@@ -51,7 +51,7 @@ def losses(pair: GaussianPair) -> np.ndarray:
 def test_inverse_meets_its_tolerance_at_fifty_digits(pair: GaussianPair) -> None:
     counts, log_weights = pair.components
     with mpmath.workdps(50):
-        s2 = mpmath.mpf(pair.scale) ** 2
+        s2 = mpmath.mpf(pair.deviation) ** 2
         # the weights are the doubles that the pair was given; two-component pairs have theirs from
         # the rate
         rate = getattr(pair, "rate", None)
@@ -78,7 +78,7 @@ def test_slopes_agree_with_central_differences(pair: GaussianPair) -> None:
     x = losses(pair)
     x = x[(np.abs(x) > 1e-3) & (x > pair.loss_floor + 1e-3)]
     t = pair.inverse_loss(x)
-    h = 1e-5 * pair.scale
+    h = 1e-5 * pair.deviation
     numeric = (pair.loss(t + h) - pair.loss(t - h)) / (2 * h)
     np.testing.assert_allclose(pair.loss_slope(t), numeric, rtol=2e-6)
     np.testing.assert_allclose(pair.inverse_slope(x) * pair.loss_slope(t), 1.0, rtol=1e-9)
@@ -101,12 +101,12 @@ def test_closed_derivative_for_sampling_without_replacement_as_printed() -> None
 
 def log_density_prime(pair: GaussianPair, t: np.ndarray) -> np.ndarray:
     """log f_X'(t)."""
-    return pair.log_density(-t) if pair.mirrored else np.asarray(norm.logpdf(t, 0, pair.scale))
+    return pair.log_density(-t) if pair.mirrored else np.asarray(norm.logpdf(t, 0, pair.deviation))
 
 
 @ALL
 def test_loss_is_the_difference_of_log_densities(pair: GaussianPair) -> None:
-    t = np.linspace(-8, 8, 97) * pair.scale
+    t = np.linspace(-8, 8, 97) * pair.deviation
     np.testing.assert_allclose(
         pair.loss(t), pair.log_density(t) - log_density_prime(pair, t), rtol=1e-11, atol=1e-11
     )
@@ -128,9 +128,9 @@ def test_loss_is_odd(name: str) -> None:
 @ALL
 def test_densities_integrate_to_the_cdf(pair: GaussianPair) -> None:
     marks = [float(u) for u in pair.components[0][:4]]
-    low = min(marks) - 12 * pair.scale
-    for t in (-pair.scale, 0.3, 1 + 2 * pair.scale):
-        points = [m for m in (*marks, *(-m for m in marks)) if -12 * pair.scale - 2 < m < t]
+    low = min(marks) - 12 * pair.deviation
+    for t in (-pair.deviation, 0.3, 1 + 2 * pair.deviation):
+        points = [m for m in (*marks, *(-m for m in marks)) if -12 * pair.deviation - 2 < m < t]
         for density, cdf in (
             (pair.log_density, pair.cdf),
             (partial(log_density_prime, pair), pair.cdf_prime),
@@ -149,14 +149,14 @@ def test_densities_integrate_to_the_cdf(pair: GaussianPair) -> None:
 
 @ALL
 def test_tails_complement_each_other(pair: GaussianPair) -> None:
-    t = np.linspace(-9, 9, 61) * pair.scale
+    t = np.linspace(-9, 9, 61) * pair.deviation
     np.testing.assert_allclose(pair.cdf(t) + pair.sf(t), 1.0, rtol=1e-12)
     np.testing.assert_allclose(pair.cdf_prime(t) + pair.sf_prime(t), 1.0, rtol=1e-12)
 
 
 @ALL
 def test_interval_masses_are_cdf_differences(pair: GaussianPair) -> None:
-    edges = np.concatenate([[-np.inf], np.linspace(-6, 8, 400) * pair.scale, [np.inf]])
+    edges = np.concatenate([[-np.inf], np.linspace(-6, 8, 400) * pair.deviation, [np.inf]])
     masses = pair.interval_masses(edges)
     middle = edges[1:-1]
     np.testing.assert_allclose(masses[1:-1], np.diff(pair.cdf(middle)), rtol=1e-9, atol=1e-15)
@@ -174,7 +174,7 @@ def test_interval_masses_keep_digits_in_both_tails() -> None:
 @ALL
 def test_loss_density_integrates_to_one(pair: GaussianPair) -> None:
     # in the variable t the same integral is that of f_X, so the check is of the change of variables
-    edges = np.linspace(-12, 14, 60001) * pair.scale
+    edges = np.linspace(-12, 14, 60001) * pair.deviation
     x = pair.loss(edges)
     omega = pair.loss_density(x)
     inside = np.isfinite(omega)
@@ -214,7 +214,7 @@ def test_components_left_out_are_accounted_for() -> None:
     [
         (lambda: PoissonPair(0, 1), "rate must be above 0, got rate = 0"),
         (lambda: WorPair(1.5, 1), "rate must be at most 1, got rate = 1.5"),
-        (lambda: WorPair(0.5, 0.01), "scale must be at least 0.05, got scale = 0.01"),
+        (lambda: WorPair(0.5, 0.01), "deviation must be at least 0.05, got deviation = 0.01"),
         (lambda: MixturePair(MultiplicityLaw(np.zeros(1)), 1), "the law must include the record"),
     ],
 )

@@ -16,7 +16,7 @@ from mpmath import mp, mpf
 from scipy.special import ndtr
 
 import dpsub
-from dpsub.accounting import compose, discretise, privacy_events
+from dpsub.accounting import compose, lower_law, privacy_events
 from dpsub.accounting.account import CONDITIONS, LAPLACE_CONDITIONS, WIDTH_MISSED, Proof
 from dpsub.accounting.attacks import AdaptiveAttack
 from dpsub.accounting.bracket import Target
@@ -28,7 +28,6 @@ from dpsub.accounting.discretise import (
     _inversion,
     loss_indices,
     lower_pld,
-    lower_pld_of_many,
     upper_pld,
 )
 from dpsub.accounting.laplace import LaplacePair
@@ -231,19 +230,16 @@ def test_bins_that_exchange_shares_stay_below_and_come_close(
     pair: GaussianPair, steps: int, delta: float, swapped: bool
 ) -> None:
     step = 3e-4
-    low, high = (
-        ComposedLoss([make(pair, step, tail=1e-18, swapped=swapped)], [steps]).epsilon(delta)
-        for make in (lower_pld_of_many, upper_pld)
-    )
+    lower = lower_pld(pair, step, tail=1e-18, swapped=swapped, exchange=True)
+    upper = upper_pld(pair, step, tail=1e-18, swapped=swapped)
+    low = ComposedLoss([lower], [steps]).epsilon(delta)
+    high = ComposedLoss([upper], [steps]).epsilon(delta)
     assert 0.995 * high < low < high
     # of one step, too, at every order
     points = np.linspace(-2.0, 6.0, 33)
-    below = ComposedLoss([lower_pld_of_many(pair, step, tail=1e-18, swapped=swapped)], [1]).curve(
-        points, 0.0
-    )
-    above = ComposedLoss([upper_pld(pair, 1e-5, tail=1e-18, swapped=swapped)], [1]).curve(
-        points, 0.0
-    )
+    fine = upper_pld(pair, 1e-5, tail=1e-18, swapped=swapped)
+    below = ComposedLoss([lower], [1]).curve(points, 0.0)
+    above = ComposedLoss([fine], [1]).curve(points, 0.0)
     assert np.all(below <= above)
 
 
@@ -258,30 +254,30 @@ def test_bins_that_only_move_may_lose_half_of_a_long_sum() -> None:
 
 
 def test_shares_of_one_law_alone_are_no_processing(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = discretise.exchanged
+    right = lower_law.exchanged
 
     def fault(
         first: np.ndarray, second: np.ndarray, grid: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         return right(first, second, grid)[0], second * (1 - 1e-3)
 
-    monkeypatch.setattr(discretise, "exchanged", fault)
+    monkeypatch.setattr(lower_law, "exchanged", fault)
     pair, steps, delta = MANY[0]
-    low = ComposedLoss([lower_pld_of_many(pair, 3e-4, tail=1e-18)], [steps]).epsilon(delta)
+    low = ComposedLoss([lower_pld(pair, 3e-4, tail=1e-18, exchange=True)], [steps]).epsilon(delta)
     assert low > ComposedLoss([upper_pld(pair, 3.22e-4, tail=1e-18)], [steps]).epsilon(delta)
 
 
 def test_long_runs_are_answered_on_coarse_grids(monkeypatch: pytest.MonkeyPatch) -> None:
     """A law of a single loss holds few points, however many steps there are."""
     sizes: list[int] = []
-    make = privacy_events.lower_pld_of_many
 
-    def counted(*args: Any, **named: Any) -> PrivacyLossDistribution:
-        law = make(*args, **named)
-        sizes.append(law.masses.size)
+    def counted(*args: Any, exchange: bool = False, **named: Any) -> PrivacyLossDistribution:
+        law = lower_pld(*args, exchange=exchange, **named)
+        if exchange:
+            sizes.append(law.masses.size)
         return law
 
-    monkeypatch.setattr(privacy_events, "lower_pld_of_many", counted)
+    monkeypatch.setattr(privacy_events, "lower_pld", counted)
     found = dpsub.account(dpsub.Poisson(0.001), noise_multiplier=0.6, steps=100_000, delta=1e-6)
     assert found.width_met and found.lower <= 6.9610 <= found.upper + 1e-3
     assert sizes and max(sizes) < 20_000

@@ -11,8 +11,8 @@ import pytest
 from scipy.stats import norm
 
 from dpsub.accounting.bracket import Target
+from dpsub.accounting.cell_masses import MassBounds
 from dpsub.accounting.composition import Composition
-from dpsub.accounting.discretise import Bounds
 from dpsub.accounting.privacy_events import StatisticEvent
 from dpsub.accounting.shuffling import LargestStep, shuffle_case
 from dpsub.errors import UnsupportedError
@@ -99,7 +99,7 @@ def test_largest_step_by_quadrature(steps: int, y: float, s: float) -> None:
 class Understated(LargestStep):
     """A fault: some of Q is forgotten."""
 
-    def masses(self, edges: np.ndarray) -> tuple[Bounds, Bounds]:
+    def masses(self, edges: np.ndarray) -> tuple[MassBounds, MassBounds]:
         under_p, (least, most) = super().masses(edges)
         return under_p, (0.99 * least, 0.99 * most)
 
@@ -107,7 +107,7 @@ class Understated(LargestStep):
 class OneTooMany(LargestStep):
     """A fault: the record's step is counted among the others, under Q."""
 
-    def masses(self, edges: np.ndarray) -> tuple[Bounds, Bounds]:
+    def masses(self, edges: np.ndarray) -> tuple[MassBounds, MassBounds]:
         under_p, _ = super().masses(edges)
         _, under_q = LargestStep(self.steps - 1, self.x, self.y, self.scale).masses(edges)
         return under_p, under_q

@@ -16,8 +16,9 @@ import pytest
 import dpsub
 from dpsub.accounting import account, allocation, shuffling
 from dpsub.accounting.bracket import BothEnds, End, Grid, OneEnd, Target
+from dpsub.accounting.cell_masses import mixture_masses
 from dpsub.accounting.compose import ComposedLoss, damped_sums
-from dpsub.accounting.discretise import lower_pld, mixture_masses, upper_pld
+from dpsub.accounting.discretise import lower_pld, upper_pld
 from dpsub.accounting.game import Copies, best_half_line
 from dpsub.accounting.pairs import FillerPair, PoissonPair, WorPair
 from dpsub.accounting.pld import OutOfTimeError, check_time, deadline_after, time_limited

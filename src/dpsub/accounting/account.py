@@ -530,7 +530,7 @@ class _PaperPair:
                 lower,
                 upper,
                 kind="paper",
-                pair=f"{self.pair.label}, s = {self.pair.scale:g}",
+                pair=f"{self.pair.label}, s = {self.pair.deviation:g}",
                 adjacency=self.pair.relation,
                 sensitivity="one occurrence of the record moves the sum by C",
                 quantity=target.quantity,

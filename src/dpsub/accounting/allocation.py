@@ -18,10 +18,11 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
+from dpsub.accounting.cell_masses import MassBounds, normal_masses
 from dpsub.accounting.compose import ComposedLoss, TiltedSum
-from dpsub.accounting.discretise import Bounds, grouped_pld
+from dpsub.accounting.lower_law import exchange_law
 from dpsub.accounting.pairs import MIN_SCALE, PoissonPair, WorPair
 from dpsub.accounting.pld import (
     MAX_LOSS,
@@ -99,8 +100,8 @@ def _single(scale: float, fineness: float, tail: float, upper: bool) -> MeanLaw:
     log_edges = _places(sigma * low - sigma**2 / 2, sigma * high - sigma**2 / 2, 1, scale, fineness)
     # the cells end at these z, whatever was rounded
     z = log_edges / sigma + sigma / 2
-    q, q_error = _normal_masses(z, 0.0)
-    p, p_error = _normal_masses(z, sigma)
+    q, q_error = normal_masses(z, 0.0)
+    p, p_error = normal_masses(z, sigma)
     edges = np.exp(sigma * z - sigma**2 / 2)
     floor = np.append(0.0, edges)
     error = float(np.max(q_error / q) + np.max(p_error / p))
@@ -122,17 +123,6 @@ def _single(scale: float, fineness: float, tail: float, upper: bool) -> MeanLaw:
     charged[0] += q_error[0]
     charged[:2] += doubt[0] / edges[0]
     return replace(law, mass=charged, lost=law.lost + float(doubt[-1]))
-
-
-def _normal_masses(z: np.ndarray, mean: float) -> tuple[np.ndarray, np.ndarray]:
-    """Masses of N(mean, 1) left of, between and right of increasing z, and their errors: a normal
-    tail is off by at most eps (8 + 4 z^2) of itself, its own error and that of z."""
-    ends = np.concatenate([[-np.inf], z - mean, [np.inf]])
-    left, right = ends[:-1], ends[1:]
-    flipped = left > 0
-    tails = ndtr(np.where(flipped, -left, right)), ndtr(np.where(flipped, -right, left))
-    furthest = np.maximum(np.abs(np.append(z, z[-1])), np.abs(np.append(z[0], z))) + abs(mean)
-    return tails[0] - tails[1], _EPS * (8 + 4 * furthest**2) * (tails[0] + tails[1])
 
 
 def _places(low: float, high: float, terms: int, scale: float, fineness: float) -> np.ndarray:
@@ -280,7 +270,7 @@ class AllocationEvent(Event):
         first, second = law.mass * law.ratio * shrunk, law.mass * shrunk
         if swapped:
             first, second = second, first
-        return grouped_pld(first, second, step, 2 * law.ratio_error)
+        return exchange_law(first, second, step, 2 * law.ratio_error)
 
     def laws(
         self, step: float, tail: float, upper: bool
@@ -365,7 +355,9 @@ class SelectionEvent(Event):
 
 
 @lru_cache(maxsize=8)
-def statistic(t: int, k: int, scale: float, c: float, x: float, y: float) -> tuple[Bounds, Bounds]:
+def statistic(
+    t: int, k: int, scale: float, c: float, x: float, y: float
+) -> tuple[MassBounds, MassBounds]:
     """The law, where k < t of t steps have the mean x > 0 and where they have y < x, others 0, of T
     = sum over the steps of the integer nearest to (l(x, z_j) - l(y, z_j)) / h, the second term only
     if y < 0: l(x, z) is ln(1 + c r), r the likelihood ratio of one step of mean x."""
@@ -380,7 +372,7 @@ def statistic(t: int, k: int, scale: float, c: float, x: float, y: float) -> tup
 
 def _laws_of_sums(
     z: np.ndarray, value: np.ndarray, t: int, k: int, shifts: tuple[float, float]
-) -> tuple[Bounds, Bounds]:
+) -> tuple[MassBounds, MassBounds]:
     """For each shift masses of a sum of t values of N(0, 1), k of them shifted; values are
     tabulated at increasing z, rise with it, and are rounded to a grid."""
     (first, apart), (second, _) = (
@@ -400,12 +392,12 @@ def _laws_of_sums(
             return (np.ones(1), np.ones(1)), (np.ones(1), np.ones(1))
         # any edges are right, as long as they are the same for all shifts
         edges = np.interp((integers[:-1] + 0.5) * h, value, z)
-        other = _normal_masses(edges, 0.0)
+        other = normal_masses(edges, 0.0)
         laws = [
             _sums(
                 h,
                 integers,
-                [(_normal_masses(edges, mean), k), (other, t - k)] if mean else [(other, t)],
+                [(normal_masses(edges, mean), k), (other, t - k)] if mean else [(other, t)],
             )
             for mean in shifts
         ]
@@ -485,7 +477,7 @@ class SumEvent(Event):
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         (least, _), (_, most) = self._laws[::-1] if swapped else self._laws
-        return grouped_pld(least, most, step, 0.0)
+        return exchange_law(least, most, step, 0.0)
 
     @property
     def symmetric(self) -> bool:
@@ -493,7 +485,7 @@ class SumEvent(Event):
         return self.y == -self.x
 
     @property
-    def _laws(self) -> tuple[Bounds, Bounds]:
+    def _laws(self) -> tuple[MassBounds, MassBounds]:
         return statistic(self.t, self.k, self.scale, self.c, self.x, self.y)
 
     def spread(self) -> float:

@@ -20,11 +20,12 @@ from scipy import fft
 
 from dpsub.accounting import pairs
 from dpsub.accounting.bracket import Target
+from dpsub.accounting.cell_masses import TINY, rounded_masses
 from dpsub.accounting.compose import ComposedLoss, TiltedSum
-from dpsub.accounting.discretise import LAW_ERROR, MAX_LOSS, DirectedPair
+from dpsub.accounting.discretise import DirectedPair
 from dpsub.accounting.laplace import LaplacePair
 from dpsub.accounting.pairs import FillerPair, GaussianPair, ZeroedPair
-from dpsub.accounting.pld import PrivacyLossDistribution, check_time
+from dpsub.accounting.pld import MAX_LOSS, PrivacyLossDistribution, check_time
 from dpsub.errors import NumericalError
 
 Attacked = FillerPair | LaplacePair | ZeroedPair
@@ -247,7 +248,6 @@ _TAIL, _BULK = 1e-15, 1e-3
 _COARSE, _FINE, _COARSEST = 1 / 14, 1 / 48, 1 / 4
 _MOST_CELLS = 2e5
 _CHEAP_WINDOW, _LARGEST_WINDOW = 12_000, 40_000
-_TINY = 1e-300
 # where the policy accepts at once: from there on no policy gains more than e^-12 of what it has
 _ACCEPTED = -12.0
 _RARE = -14.0
@@ -304,7 +304,7 @@ class AdaptiveAttack:
     def _policy(self, question: Target) -> Policy | None:
         pair = self.pair
         if isinstance(pair, FillerPair):
-            pair = FillerPair(pairs.capped(pair.law, _TAIL), pair.scale)
+            pair = FillerPair(pairs.capped(pair.law, _TAIL), pair.deviation)
         # where inclusions are rare the bulk may be one loss: then a share of the whole range is
         # fine enough
         (below, above), (lowest, highest) = _range(pair, _BULK), _range(pair, _TAIL)
@@ -352,7 +352,7 @@ def _both(pair: GaussianPair | LaplacePair, step: float) -> tuple[Fillers, Fille
     edges = np.concatenate([[-np.inf], np.maximum.accumulate(direction.place(losses)), [np.inf]])
     cells = direction.masses(edges)
     with np.errstate(divide="ignore"):
-        own = np.log(cells.p + _TINY) - np.log(cells.q + _TINY)
+        own = np.log(cells.p + TINY) - np.log(cells.q + TINY)
     # any place is a valid memory; one that is off by more than a cell is not a good one
     own = np.clip(own, losses[0] - step, losses[-1] + step)
     index = np.floor(own / step).astype(int)
@@ -363,7 +363,7 @@ def _both(pair: GaussianPair | LaplacePair, step: float) -> tuple[Fillers, Fille
         masses: np.ndarray, errors: np.ndarray, side: str, sign: int
     ) -> PrivacyLossDistribution:
         return PrivacyLossDistribution(
-            step, sign * places, (shares * _rounded(masses, errors, side)).ravel(), side
+            step, sign * places, (shares * rounded_masses(masses, errors, side, TINY)).ravel(), side
         )
 
     p, q = (cells.p, cells.p_error), (cells.q, cells.q_error)
@@ -371,11 +371,6 @@ def _both(pair: GaussianPair | LaplacePair, step: float) -> tuple[Fillers, Fille
         Fillers(law(*p, "lower", 1), law(*q, "upper", 1)),
         Fillers(law(*q, "lower", -1), law(*p, "upper", -1)),
     )
-
-
-def _rounded(masses: np.ndarray, errors: np.ndarray, side: str) -> np.ndarray:
-    sign = 1 if side == "upper" else -1
-    return np.maximum(masses * (1 + sign * 2 * LAW_ERROR) + sign * (errors + _TINY), 0.0)
 
 
 def _saddle(fillers: Sequence[Fillers], k: int, question: Target) -> tuple[float, float]:

@@ -276,4 +276,4 @@ def _in_tails(event: Event) -> float:
     if not isinstance(pair, FillerPair | PoissonPair):
         return 0.0
     counts, log_weights = pair.components
-    return float(counts[np.isfinite(log_weights)].max()) / pair.scale
+    return float(counts[np.isfinite(log_weights)].max()) / pair.deviation

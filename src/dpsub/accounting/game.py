@@ -23,6 +23,7 @@ from scipy import fft
 from scipy.special import logsumexp, ndtr
 
 from dpsub.accounting.bracket import Target
+from dpsub.accounting.cell_masses import tail_differences
 from dpsub.accounting.compose import ComposedLoss, check_step
 from dpsub.accounting.pairs import complement, log_complement
 from dpsub.accounting.pld import (
@@ -121,9 +122,7 @@ def spread_charges(height: float, reach: float) -> tuple[np.ndarray, np.ndarray]
     z = np.linspace(-reach, reach, math.ceil(2 * reach / width) + 1)
     log_points = h * z - h * h / 2
     # bins right of their centre as differences of the upper tail
-    mass, mean = (
-        np.where(z[1:] <= u, np.diff(ndtr(z - u)), -np.diff(ndtr(u - z))) for u in (0.0, h)
-    )
+    mass, mean = (tail_differences(ndtr(z - u), ndtr(u - z), z[1:] <= u) for u in (0.0, h))
     growth = -np.expm1(-h * np.diff(z))
     up = np.clip((mean / np.exp(log_points[1:]) - mass * (1 - growth)) / growth, 0.0, mass)
     error = (64 + 16 * reach**2) * _EPS * mass / growth

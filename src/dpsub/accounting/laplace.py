@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dpsub import checks
-from dpsub.accounting.discretise import CellMasses
+from dpsub.accounting.cell_masses import CellMasses, laplace_densities, laplace_masses
 from dpsub.accounting.laplace_game import LaplaceCells
+from dpsub.accounting.lower_law import collapsed_losses, lower_law
 from dpsub.accounting.pairs import complement, log_complement
 from dpsub.accounting.pld import PrivacyLossDistribution, Profile
 from dpsub.accounting.privacy_events import DominatedEvent, Event
@@ -161,15 +162,17 @@ class LaplacePair:
         """Masses of the cells between neighbouring places, and bounds of their floating-point
         errors."""
         q, theta, rest = self.rate, self.ratio, complement(self.rate, self.missed)
-        base = _cells(t, 0.0)
-        first = rest * base + q * _cells(t, theta)
-        second = rest * base + q * _cells(t, -theta) if self.mirrored else base
+        base = laplace_masses(t, 0.0)
+        first = rest * base + q * laplace_masses(t, theta)
+        second = rest * base + q * laplace_masses(t, -theta) if self.mirrored else base
         # distances from the centres are off by eps (theta + |t|), and |t| <= theta where cells end:
         # each end of a cell moves by that, beside which a cell may be narrow, and masses by it
         # times the largest density
         moved = 2 * _EPS * theta
-        first_error = moved * _densest(t, q, theta)
-        second_error = moved * _densest(t, q, -theta) if self.mirrored else np.zeros(base.size)
+        first_error = moved * laplace_densities(t, q, theta)
+        second_error = (
+            moved * laplace_densities(t, q, -theta) if self.mirrored else np.zeros(base.size)
+        )
         error = 16 * _EPS * (1 + theta)
         return CellMasses(first, second, error * first + first_error, error * second + second_error)
 
@@ -180,21 +183,14 @@ class LaplacePair:
         (`mirrored`: 0); `fitting` makes the grid end at the largest."""
         edges = self._edges(step)
         cells = self.masses(edges)
-        p, q, p_error, q_error = cells.p, cells.q, cells.p_error, cells.q_error
         if swapped:
-            p, q, p_error, q_error = q, p, q_error, p_error
-        masses = np.maximum(p - p_error, 0.0)
-        keep = (masses > 0) & (q > 0)
-        loss = np.log(masses[keep]) - np.log(q[keep] + q_error[keep])
-        loss -= 8 * _EPS * (1 + np.abs(loss))
+            cells = cells.exchanged()
+        masses = np.maximum(cells.p - cells.p_error, 0.0)
+        kept = (masses > 0) & (cells.q > 0)
+        losses = collapsed_losses(masses[kept], cells.q[kept] + cells.q_error[kept])
         origin = 0.0 if self.mirrored else (-1 if swapped else 1) * self.ends[0]
-        place = np.floor((loss - origin) / step + 1e-6).astype(int)
-        # what the tolerance has lifted is taken back from all
-        lifted = float(np.max(place * step + origin - loss, initial=0.0))
-        rounding = 8 * _EPS * (1 + self.ratio)
-        return PrivacyLossDistribution(
-            step, place, masses[keep], "lower", offset=origin - lifted - rounding
-        )
+        slack = 8 * _EPS * (1 + self.ratio)
+        return lower_law(losses, masses[kept], step, origin=origin, slack=slack, tolerance=1e-6)
 
     def fitting(self, step: float) -> float:
         """The largest step, at most the one given, of a grid that meets both ends of the loss."""
@@ -215,27 +211,6 @@ class LaplacePair:
         rising = falling[::-1]
         inner = np.concatenate([-falling, rising]) if self.mirrored else np.append(0.0, rising)
         return np.concatenate([[-np.inf], inner, [np.inf]])
-
-
-def _densest(edges: np.ndarray, rate: float, centre: float) -> np.ndarray:
-    """Bounds of the density of rate Lap(centre) on the cells between increasing edges, a little
-    beyond them as well."""
-    nearest = np.maximum(np.maximum(edges[:-1] - centre, centre - edges[1:]), 0.0)
-    return np.asarray(0.5 * rate * np.exp(-nearest) * (1 + 1e-9))
-
-
-def _cells(edges: np.ndarray, centre: float) -> np.ndarray:
-    """Masses of Lap(centre) between increasing edges, in sums of positive terms."""
-    left, right = edges[:-1] - centre, edges[1:] - centre
-
-    def side(near: np.ndarray, far: np.ndarray) -> np.ndarray:
-        """Mass between distances near <= far from the centre, on one side."""
-        width = np.where(near < far, far, near + 1) - near
-        return np.where(near < far, 0.5 * np.exp(-near) * -np.expm1(-width), 0.0)
-
-    with np.errstate(invalid="ignore"):
-        first = side(np.maximum(left, 0.0), np.maximum(right, 0.0))
-        return first + side(np.maximum(-right, 0.0), np.maximum(-left, 0.0))
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ class GaussianPair(ABC):
     relation: ClassVar[Relation]
     closed_form: ClassVar[bool]
     mirrored: ClassVar[bool]
-    scale: float
+    deviation: float
 
     @property
     @abstractmethod
@@ -152,12 +152,12 @@ class GaussianPair(ABC):
         """log f_X(t)."""
         t = np.asarray(t, dtype=float)
         counts, log_weights = self.components
-        shifted = log_weights - 0.5 * (counts / self.scale) ** 2
-        log_sum, _ = log_tilted_sum(shifted, counts, np.ravel(t) / self.scale**2)
+        shifted = log_weights - 0.5 * (counts / self.deviation) ** 2
+        log_sum, _ = log_tilted_sum(shifted, counts, np.ravel(t) / self.deviation**2)
         return (
             log_sum.reshape(t.shape)
-            - 0.5 * ((t / self.scale) ** 2 + np.log(2 * np.pi))
-            - np.log(self.scale)
+            - 0.5 * ((t / self.deviation) ** 2 + np.log(2 * np.pi))
+            - np.log(self.deviation)
         )
 
     def cdf(self, t: np.ndarray) -> np.ndarray:
@@ -171,23 +171,23 @@ class GaussianPair(ABC):
     def cdf_prime(self, t: np.ndarray) -> np.ndarray:
         """P(X' <= t)."""
         t = np.asarray(t, dtype=float)
-        return self.sf(-t) if self.mirrored else ndtr(t / self.scale)
+        return self.sf(-t) if self.mirrored else ndtr(t / self.deviation)
 
     def sf_prime(self, t: np.ndarray) -> np.ndarray:
         """P(X' > t)."""
         t = np.asarray(t, dtype=float)
-        return self.cdf(-t) if self.mirrored else ndtr(-t / self.scale)
+        return self.cdf(-t) if self.mirrored else ndtr(-t / self.deviation)
 
     def _mixture_of(self, tail: Callable[[np.ndarray], np.ndarray], t: np.ndarray) -> np.ndarray:
         t = np.asarray(t, dtype=float)
         counts, log_weights = self.components
         if t.size * counts.size <= _FEW:
             return np.einsum(
-                "...j,j", tail(np.subtract.outer(t, counts) / self.scale), np.exp(log_weights)
+                "...j,j", tail(np.subtract.outer(t, counts) / self.deviation), np.exp(log_weights)
             )
         total = np.zeros(t.shape)
         for count, weight in zip(counts[::-1], np.exp(log_weights[::-1]), strict=True):
-            total += weight * tail((t - count) / self.scale)
+            total += weight * tail((t - count) / self.deviation)
         return total
 
     @cached_property
@@ -210,7 +210,7 @@ class GaussianPair(ABC):
         perturbed by a few roundings of min(cdf, sf)."""
         masses = np.zeros(len(edges) - 1)
         for count, weight in zip(*self.bulk[:2], strict=True):
-            z = (edges - count) / self.scale
+            z = (edges - count) / self.deviation
             tail = ndtr(-np.abs(z))
             step = np.diff(np.where(z <= 0, tail, -tail))
             centre = int(np.searchsorted(z, 0.0, side="right")) - 1
@@ -225,14 +225,14 @@ class _LawPair(GaussianPair):
     """A pair of any multiplicity law, which must include the record."""
 
     law: MultiplicityLaw = field(repr=False)
-    scale: float
+    deviation: float
     relation: ClassVar[Relation] = Relation.SUBSTITUTE
     closed_form: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         # only the mirrored pair loses its accuracy at small scales
         limit = {"at_least": MIN_SCALE} if self.mirrored else {"above": 0.0}
-        object.__setattr__(self, "scale", checks.real("scale", self.scale, **limit))
+        object.__setattr__(self, "deviation", checks.real("deviation", self.deviation, **limit))
         if not self.law.eta > 0:
             raise ArgumentError(
                 "the law must include the record with positive probability, got "
@@ -249,7 +249,7 @@ class _LawPair(GaussianPair):
         """log w_u e^{-u^2 / (2 s^2)} and u, of the counts whose terms the loss is inverted with."""
         counts, log_weights = self.components
         taken = counts >= (0 if self.mirrored else 1)
-        return log_weights[taken] - 0.5 * (counts[taken] / self.scale) ** 2, counts[taken]
+        return log_weights[taken] - 0.5 * (counts[taken] / self.deviation) ** 2, counts[taken]
 
 
 class MixturePair(_LawPair):
@@ -263,10 +263,10 @@ class MixturePair(_LawPair):
     mirrored: ClassVar[bool] = True
 
     def _loss_and_slope(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        tau = t / self.scale**2
+        tau = t / self.deviation**2
         up, mean_up = log_tilted_sum(*self._terms, tau)
         down, mean_down = log_tilted_sum(*self._terms, -tau)
-        return up - down, (mean_up + mean_down) / self.scale**2
+        return up - down, (mean_up + mean_down) / self.deviation**2
 
     def loss(self, t: np.ndarray) -> np.ndarray:
         t = np.asarray(t, dtype=float)
@@ -294,7 +294,7 @@ class MixturePair(_LawPair):
     @cached_property
     def _rungs(self) -> tuple[np.ndarray, np.ndarray]:
         """Points that grow by halves, and the loss there."""
-        t = np.multiply.accumulate(np.append(self.scale, np.full(99, 1.5)))
+        t = np.multiply.accumulate(np.append(self.deviation, np.full(99, 1.5)))
         return t, self.loss(t)
 
     @cached_property
@@ -332,8 +332,8 @@ class FillerPair(_LawPair):
 
     def _included(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """R(t) and its slope, for flat t."""
-        value, mean = log_tilted_sum(*self._terms, t / self.scale**2)
-        return value, mean / self.scale**2
+        value, mean = log_tilted_sum(*self._terms, t / self.deviation**2)
+        return value, mean / self.deviation**2
 
     def loss(self, t: np.ndarray) -> np.ndarray:
         t = np.asarray(t, dtype=float)
@@ -359,11 +359,11 @@ class FillerPair(_LawPair):
 
     def _bracket(self, smallest: float, largest: float) -> tuple[float, float]:
         """Where R, convex with a slope of at least 1 / s^2, takes values between the two."""
-        low, high = 0.0, self.scale
+        low, high = 0.0, self.deviation
         while self._included(np.array([low]))[0][0] > smallest:
-            low = 1.5 * low - self.scale
+            low = 1.5 * low - self.deviation
         while self._included(np.array([high]))[0][0] < largest:
-            high = 1.5 * high + self.scale
+            high = 1.5 * high + self.deviation
         return low, high
 
 
@@ -395,8 +395,8 @@ def _inverted(
         t = np.clip(t - residual / slope_at_t, low, high)
     worst = float(np.max(np.abs(residual)))
     raise NumericalError(
-        f"the loss could not be inverted to {LOSS_TOLERANCE:g}, residual {worst:.3g}; use a scale "
-        "nearer 1"
+        f"the loss could not be inverted to {LOSS_TOLERANCE:g}, residual {worst:.3g}; use a "
+        "deviation nearer 1"
     )
 
 
@@ -420,13 +420,15 @@ class _RatePair(GaussianPair):
     (`complement`)."""
 
     rate: float
-    scale: float
+    deviation: float
     missed: float | None = None
     closed_form: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", checks.real("rate", self.rate, above=0, at_most=1))
-        object.__setattr__(self, "scale", checks.real("scale", self.scale, at_least=MIN_SCALE))
+        object.__setattr__(
+            self, "deviation", checks.real("deviation", self.deviation, at_least=MIN_SCALE)
+        )
 
     @property
     def components(self) -> tuple[np.ndarray, np.ndarray]:
@@ -442,7 +444,7 @@ class _RatePair(GaussianPair):
 class PoissonPair(_RatePair):
     """X ~ q N(1, s^2) + (1 - q) N(0, s^2) against X' ~ N(0, s^2): the paper's pair for Poisson
     sampling (MUST, Section S6). L(t) = log(q e^{(2t - 1) / (2 s^2)} + 1 - q) > log(1 - q); q =
-    `rate` in (0, 1], s = `scale` >= 0.05. Under add/remove both directions would have to be
+    `rate` in (0, 1], s = `deviation` >= 0.05. Under add/remove both directions would have to be
     composed; the paper uses this one only."""
 
     label: ClassVar[str] = "q N(1, s^2) + (1 - q) N(0, s^2) against N(0, s^2), one direction"
@@ -454,7 +456,7 @@ class PoissonPair(_RatePair):
         return self._log_missed
 
     def loss(self, t: np.ndarray) -> np.ndarray:
-        z = (2 * np.asarray(t, dtype=float) - 1) / (2 * self.scale**2)
+        z = (2 * np.asarray(t, dtype=float) - 1) / (2 * self.deviation**2)
         change = self.rate * np.expm1(np.minimum(z, 700.0))
         # log1p keeps small losses exact; where the argument nears -1 or grows, the sum of two
         # positive terms does
@@ -465,10 +467,10 @@ class PoissonPair(_RatePair):
         )
 
     def loss_slope(self, t: np.ndarray) -> np.ndarray:
-        z = (2 * np.asarray(t, dtype=float) - 1) / (2 * self.scale**2)
+        z = (2 * np.asarray(t, dtype=float) - 1) / (2 * self.deviation**2)
         return (
             np.exp(np.log(self.rate) + z - np.logaddexp(np.log(self.rate) + z, self.loss_floor))
-            / self.scale**2
+            / self.deviation**2
         )
 
     def inverse_loss(self, x: np.ndarray) -> np.ndarray:
@@ -476,12 +478,12 @@ class PoissonPair(_RatePair):
         height = np.maximum(x - self.loss_floor, 0.0)
         with np.errstate(divide="ignore"):
             # e^x - (1 - q) = e^x (1 - e^{-height}): no difference of nearly equal numbers
-            return self.scale**2 * (x + np.log(-np.expm1(-height)) - np.log(self.rate)) + 0.5
+            return self.deviation**2 * (x + np.log(-np.expm1(-height)) - np.log(self.rate)) + 0.5
 
     def inverse_slope(self, x: np.ndarray) -> np.ndarray:
         height = np.maximum(np.asarray(x, dtype=float) - self.loss_floor, 0.0)
         with np.errstate(divide="ignore"):
-            return self.scale**2 / -np.expm1(-height)
+            return self.deviation**2 / -np.expm1(-height)
 
 
 class WorPair(_RatePair):
@@ -489,8 +491,8 @@ class WorPair(_RatePair):
     Section S6).
 
     L(t) = log((c e^{t/s^2} + p) / (c e^{-t/s^2} + p)), p = 1 - q, c = q e^{-1 / (2 s^2)}, is odd,
-    and its inverse is t = s^2 (x/2 + arcsinh((p/c) sinh(x/2))); q = `rate` in (0, 1], s = `scale`
-    >= 0.05."""
+    and its inverse is t = s^2 (x/2 + arcsinh((p/c) sinh(x/2))); q = `rate` in (0, 1], s =
+    `deviation` >= 0.05."""
 
     label: ClassVar[str] = (
         "q N(1, s^2) + (1 - q) N(0, s^2) against q N(-1, s^2) + (1 - q) N(0, s^2)"
@@ -501,10 +503,10 @@ class WorPair(_RatePair):
     @property
     def _log_ratio(self) -> float:
         """log(c / p); inf at q = 1."""
-        return math.log(self.rate) - self._log_missed - 0.5 / self.scale**2
+        return math.log(self.rate) - self._log_missed - 0.5 / self.deviation**2
 
     def loss(self, t: np.ndarray) -> np.ndarray:
-        tau = np.asarray(t, dtype=float) / self.scale**2
+        tau = np.asarray(t, dtype=float) / self.deviation**2
         a = np.abs(tau)
         if math.isinf(self._log_missed):
             return 2 * tau
@@ -517,30 +519,35 @@ class WorPair(_RatePair):
         return np.copysign(np.where(a <= 1, near, far), tau)
 
     def loss_slope(self, t: np.ndarray) -> np.ndarray:
-        tau = np.asarray(t, dtype=float) / self.scale**2
+        tau = np.asarray(t, dtype=float) / self.deviation**2
         # each term is the posterior weight of one occurrence, seen from t and from -t
-        return (expit(self._log_ratio + tau) + expit(self._log_ratio - tau)) / self.scale**2
+        return (expit(self._log_ratio + tau) + expit(self._log_ratio - tau)) / self.deviation**2
 
     def inverse_loss(self, x: np.ndarray) -> np.ndarray:
         x = np.asarray(x, dtype=float)
         # below -300 (p/c) nears overflow, and arcsinh(y) = log(2 y) for all y that matter
         if self._log_ratio > -300:
-            return self.scale**2 * (x / 2 + np.arcsinh(np.exp(-self._log_ratio) * np.sinh(x / 2)))
+            return self.deviation**2 * (
+                x / 2 + np.arcsinh(np.exp(-self._log_ratio) * np.sinh(x / 2))
+            )
         with np.errstate(divide="ignore"):
             height = np.log(-np.expm1(-np.abs(x))) + np.abs(x) / 2 - self._log_ratio
-        return self.scale**2 * (x / 2 + np.copysign(np.maximum(height, 0.0), x))
+        return self.deviation**2 * (x / 2 + np.copysign(np.maximum(height, 0.0), x))
 
     def inverse_slope(self, x: np.ndarray) -> np.ndarray:
         x = np.asarray(x, dtype=float)
         ratio = np.exp(-self._log_ratio)
         return (
-            self.scale**2 / 2 * (1 + ratio * np.cosh(x / 2) / np.hypot(1.0, ratio * np.sinh(x / 2)))
+            self.deviation**2
+            / 2
+            * (1 + ratio * np.cosh(x / 2) / np.hypot(1.0, ratio * np.sinh(x / 2)))
         )
 
 
 class ZeroedPair(_RatePair):
     """X ~ q N(2, s^2) + (1 - q) N(0, s^2) against X' ~ q N(1, s^2) + (1 - q) N(0, s^2): fillers at
-    -C and a record at C or at 0, without replacement; q = `rate` in (0, 1), s = `scale` >= 0.05.
+    -C and a record at C or at 0, without replacement; q = `rate` in (0, 1), s =
+    `deviation` >= 0.05.
 
     With u = e^{(t - 3/2) / s^2} and r = e^{-1 / s^2} (1 - q) / q, e^L = (u^2 + r) / (u + r): the
     loss falls from 0 to `loss_floor`, at `valley`, and rises from there on, where it is inverted;
@@ -560,7 +567,7 @@ class ZeroedPair(_RatePair):
 
     @property
     def _log_r(self) -> float:
-        return self._log_missed - math.log(self.rate) - 1 / self.scale**2
+        return self._log_missed - math.log(self.rate) - 1 / self.deviation**2
 
     @property
     def loss_floor(self) -> float:
@@ -569,10 +576,10 @@ class ZeroedPair(_RatePair):
 
     @property
     def valley(self) -> float:
-        return self.scale**2 * (self.loss_floor - math.log(2)) + 1.5
+        return self.deviation**2 * (self.loss_floor - math.log(2)) + 1.5
 
     def loss(self, t: np.ndarray) -> np.ndarray:
-        v = (np.asarray(t, dtype=float) - 1.5) / self.scale**2
+        v = (np.asarray(t, dtype=float) - 1.5) / self.deviation**2
         near = np.minimum(v, 1.0)
         change = np.expm1(near) * expit(near - self._log_r)  # (u - 1) u / (u + r)
         # log1p keeps small losses exact; elsewhere two sums of positive terms do
@@ -583,8 +590,8 @@ class ZeroedPair(_RatePair):
         )
 
     def loss_slope(self, t: np.ndarray) -> np.ndarray:
-        v = (np.asarray(t, dtype=float) - 1.5) / self.scale**2
-        return (2 * expit(2 * v - self._log_r) - expit(v - self._log_r)) / self.scale**2
+        v = (np.asarray(t, dtype=float) - 1.5) / self.deviation**2
+        return (2 * expit(2 * v - self._log_r) - expit(v - self._log_r)) / self.deviation**2
 
     def inverse_loss(self, x: np.ndarray) -> np.ndarray:
         x = np.asarray(x, dtype=float)
@@ -597,7 +604,7 @@ class ZeroedPair(_RatePair):
                 inside,
             )
         u = inside + np.log1p(np.sqrt(np.maximum(1 + bend, 0.0))) - math.log(2)
-        return np.where(above, self.scale**2 * u + 1.5, -np.inf)
+        return np.where(above, self.deviation**2 * u + 1.5, -np.inf)
 
     def _twins(self, t: np.ndarray) -> np.ndarray:
         """Points left of the valley with the same losses as those right of it; -inf where the loss
@@ -607,9 +614,9 @@ class ZeroedPair(_RatePair):
             v = (
                 self._log_r
                 + np.log(-np.expm1(np.minimum(self.loss(t), 0.0)))
-                - (t - 1.5) / self.scale**2
+                - (t - 1.5) / self.deviation**2
             )
-        return np.minimum(self.scale**2 * v + 1.5, self.valley)
+        return np.minimum(self.deviation**2 * v + 1.5, self.valley)
 
     def branches(self, edges: np.ndarray) -> list[np.ndarray]:
         right = np.maximum(edges, self.valley)
@@ -633,7 +640,7 @@ class ZeroedPair(_RatePair):
     def without_record(self) -> PoissonPair:
         """The pair whose X is this X': X and its X' are the outputs where fillers and record are at
         -C, the record of X being 0."""
-        return PoissonPair(self.rate, self.scale, self.missed)
+        return PoissonPair(self.rate, self.deviation, self.missed)
 
     def _up_to(self, cdf: Callable[[np.ndarray], np.ndarray], t: np.ndarray) -> np.ndarray:
         right, left = self.branches(np.atleast_1d(t))

@@ -26,7 +26,6 @@ from dpsub.accounting.discretise import (
     DirectedPair,
     Statistic,
     lower_pld,
-    lower_pld_of_many,
     upper_pld,
 )
 from dpsub.accounting.pairs import FillerPair, GaussianPair, MixturePair
@@ -140,7 +139,8 @@ class PairEvent(Event):
         return lower_pld(_capped(self.pair, tail), step, tail=tail, swapped=swapped)
 
     def lower_of_many(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        return lower_pld_of_many(_capped(self.pair, tail), step, tail=tail, swapped=swapped)
+        pair = _capped(self.pair, tail)
+        return lower_pld(pair, step, tail=tail, swapped=swapped, exchange=True)
 
     @property
     def symmetric(self) -> bool:

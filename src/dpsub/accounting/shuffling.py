@@ -15,7 +15,8 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from dpsub.accounting.allocation import AllocationEvent, SumEvent
-from dpsub.accounting.discretise import Bounds, Statistic
+from dpsub.accounting.cell_masses import MassBounds, tail_differences
+from dpsub.accounting.discretise import Statistic
 from dpsub.accounting.pairs import PoissonPair, WorPair
 from dpsub.accounting.privacy_events import EnclosedEvent, Event, PairEvent, StatisticEvent
 from dpsub.errors import UnsupportedError
@@ -43,10 +44,10 @@ class LargestStep(Statistic):
         reach = math.sqrt(-2 * math.log(tail)) * self.scale
         return -reach, self.x + reach + math.sqrt(2 * math.log(self.steps)) * self.scale
 
-    def masses(self, edges: np.ndarray) -> tuple[Bounds, Bounds]:
+    def masses(self, edges: np.ndarray) -> tuple[MassBounds, MassBounds]:
         return self._masses(edges, self.x), self._masses(edges, self.y)
 
-    def _masses(self, edges: np.ndarray, mean: float) -> Bounds:
+    def _masses(self, edges: np.ndarray, mean: float) -> MassBounds:
         """Masses between edges from log P(largest <= t) = log Phi((t - mean) / s) + (T - 1) log
         Phi(t / s), as differences of the smaller tail. Each logarithm is off by at most eps (16 + 8
         z^2) of itself, its own error and that of z = (t - mean) / s."""
@@ -63,7 +64,7 @@ class LargestStep(Statistic):
             2 * error * below + 4 * _EPS * above,
         )
         left = above[:-1] > 0.5
-        masses = np.where(left, np.diff(below), -np.diff(above))
+        masses = tail_differences(below, above, left)
         errors = np.where(
             left, below_error[1:] + below_error[:-1], above_error[1:] + above_error[:-1]
         )

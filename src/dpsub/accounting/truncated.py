@@ -16,7 +16,8 @@ import numpy as np
 from scipy.special import betainc, betaincc, ndtr
 
 from dpsub import checks
-from dpsub.accounting.discretise import Bounds, Statistic, mixture_masses
+from dpsub.accounting.cell_masses import MassBounds, mixture_masses
+from dpsub.accounting.discretise import Statistic
 from dpsub.accounting.game import replaced_profile
 from dpsub.accounting.pairs import PoissonPair, WorPair
 from dpsub.accounting.pld import Profile, RememberedProfile
@@ -208,7 +209,7 @@ class FilledSample(Statistic):
             self.window
         ) if self.window < self.sample.most else self.window + 1 + reach
 
-    def masses(self, edges: np.ndarray) -> tuple[Bounds, Bounds]:
+    def masses(self, edges: np.ndarray) -> tuple[MassBounds, MassBounds]:
         # of sums that are not told apart nothing is certain, and all may be in any cell that they
         # reach
         reached = self.beyond * ndtr((edges[1:] - self.window) / self.scale)
@@ -216,7 +217,7 @@ class FilledSample(Statistic):
         alone, alone_error = mixture_masses(edges, np.zeros(1), np.ones(1), self.scale)
         missing = [alone - alone_error, alone + alone_error]  # where the sum + B is 0
 
-        def bounds(weights: np.ndarray, stays: tuple[float, float]) -> Bounds:
+        def bounds(weights: np.ndarray, stays: tuple[float, float]) -> MassBounds:
             masses, errors = mixture_masses(edges, places, weights, self.scale)
             errors = errors + _PROBABILITY_ERROR * masses
             least, most = (share * part for share, part in zip(stays, missing, strict=True))

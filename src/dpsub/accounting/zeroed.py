@@ -30,7 +30,7 @@ def zeroed_event(pair: ZeroedPair) -> DominatedEvent:
     """One step, of which this is the pair that the attack attains."""
     with_record, without = (
         RememberedProfile(
-            replaced_profile(pair.rate, reach / pair.scale, 1 / pair.scale, pair.missed)
+            replaced_profile(pair.rate, reach / pair.deviation, 1 / pair.deviation, pair.missed)
         )
         for reach in (2.0, 1.0)
     )

@@ -52,7 +52,7 @@ def two_steps(pair: GaussianPair, epsilon: float) -> float:
             pair, epsilon - float(pair.loss(point)[0])
         )
 
-    s = pair.scale
+    s = pair.deviation
     return float(quad(integrand, -9 * s, 12 * s, limit=400, epsabs=1e-12, epsrel=1e-8)[0])
 
 

@@ -269,7 +269,7 @@ class FourierResult:
             0.0 if lower < floor else min(lower, 1.0),
             min(max(upper, floor, lower), 1.0),
             kind="paper",
-            pair=f"{self.pair.label}, s = {self.pair.scale:g}, k = {int(self.steps[index])}",
+            pair=f"{self.pair.label}, s = {self.pair.deviation:g}, k = {int(self.steps[index])}",
             adjacency=self.pair.relation,
             sensitivity="one occurrence of the record moves the mean by 1",
             quantity="delta",

@@ -311,7 +311,7 @@ class MustComposition(Experiment):
             grid, found = (
                 bracket(task) if method == "cell_mass" else (task.grid, by_density(task, method))
             )
-            used = (task.epsilon, task.pair.scale, grid.half_width, grid.size)
+            used = (task.epsilon, task.pair.deviation, grid.half_width, grid.size)
             rows += [
                 (0, task.table, task.sampler, method, k, *used, *bounds)
                 for k, bounds in zip(task.n_compositions, found, strict=True)
