@@ -13,10 +13,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from dpsub.accounting.pld import Profile
-from dpsub.accounting.proofs import SlotChain
 from dpsub.accounting.release import Release
 from dpsub.sampling import Multistage
-from dpsub.sampling.base import Stage
+from dpsub.sampling.base import Chain, Stage
 from tests.statistical import forward
 
 RECORDS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
@@ -34,7 +33,7 @@ def stages(text: str) -> tuple[Stage, ...]:
     return Multistage.of_text(text).stages
 
 
-def slot_chain(n: int, stages: Sequence[Stage]) -> SlotChain:
+def slot_chain(n: int, stages: Sequence[Stage]) -> Chain:
     """The chain as the accountant's proofs take it."""
     return Release(Multistage(stages), n, 1.0).chain()
 

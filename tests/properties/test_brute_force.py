@@ -22,6 +22,7 @@ from scipy.special import ndtr
 import dpsub
 from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.laplace import LaplacePair
+from dpsub.accounting.proofs import law_of
 from dpsub.relations import Relation
 from dpsub.sampling import Multistage, MustOW, MustWW, Poisson, Sampler, Wor, Wr
 from dpsub.streams import stream
@@ -44,7 +45,7 @@ def test_a_law_of_counts_by_two_roads() -> None:
         counts, weights = sample_counts(n, stages(chain))
         law = np.bincount(counts[:, 0], weights)
         np.testing.assert_allclose(
-            slot_chain(n, stages(chain)).multiplicity[: law.size], law, rtol=1e-12, atol=1e-15
+            law_of(slot_chain(n, stages(chain))).pmf[: law.size], law, rtol=1e-12, atol=1e-15
         )
 
 

@@ -14,7 +14,6 @@ from mpmath import mp, mpf
 from dpsub.accounting.account import Proof
 from dpsub.accounting.attacks import AdaptiveAttack
 from dpsub.accounting.bracket import Target
-from dpsub.accounting.proofs import SlotStage
 from dpsub.accounting.release import Release
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
@@ -31,6 +30,7 @@ from dpsub.sampling import (
     Wor,
     Wr,
 )
+from dpsub.sampling.base import Stage
 from dpsub.streams import stream
 from tests.few import few
 from tests.fresh_seeds import replay, seed
@@ -46,7 +46,7 @@ EXAMPLES: list[Case] = [
 CASES = 150  # random ones
 
 
-def missed(slots: int, marked: int, stages: Sequence[SlotStage]) -> mpf:
+def missed(slots: int, marked: int, stages: Sequence[Stage]) -> mpf:
     """Probability that none of the marked slots is drawn in the end."""
     if not stages or marked == 0:
         return mpf(marked == 0)
@@ -54,8 +54,8 @@ def missed(slots: int, marked: int, stages: Sequence[SlotStage]) -> mpf:
     if stage.kind == "poisson":
         return (1 - mpf(stage.rate)) ** marked
     m, total = stage.size, mpf(0)
-    for count in range(min(m, marked if stage.kind == "without" else m) + 1):
-        if stage.kind == "with":
+    for count in range(min(m, marked if stage.kind == "wor" else m) + 1):
+        if stage.kind == "wr":
             share = mpf(marked) / slots
             weight = mp.binomial(m, count) * share**count * (1 - share) ** (m - count)
         elif m - count > slots - marked:

@@ -23,7 +23,7 @@ from dpsub.accounting.attacks import AdaptiveAttack, AdaptiveGame
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.game import Copies
 from dpsub.accounting.privacy_events import DominatedEvent
-from dpsub.accounting.proofs import ChainProfile, SlotChain, SlotStage
+from dpsub.accounting.proofs import ChainProfile
 from dpsub.accounting.release import Release
 from dpsub.accounting.search import largest_steps
 from dpsub.errors import ArgumentError, UnsupportedError
@@ -36,12 +36,12 @@ ADULT = 30_969
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 1e4])
-@pytest.mark.parametrize("last", [SlotStage("with", 9), SlotStage("without", 9)])
+@pytest.mark.parametrize("last", [st.WithReplacement(9), st.WithoutReplacement(9)])
 def test_a_table_of_a_long_chain_is_above_what_it_holds_and_near_it(
-    last: SlotStage, scale: float
+    last: st.Stage, scale: float
 ) -> None:
     profile = ChainProfile(
-        SlotChain(50, [SlotStage("with", 30), SlotStage("with", 20), last]), scale
+        st.Chain(50, (st.WithReplacement(30), st.WithReplacement(20), last)).normal_form(), scale
     )
     x = np.concatenate([np.linspace(0, 20 / scale, 997), np.geomspace(1e-6 / scale, 700, 499)])
     for marked in (1, 4):

@@ -46,11 +46,11 @@ from dpsub.accounting.pld import (
     two_sided_pld,
 )
 from dpsub.accounting.privacy_events import PairEvent
-from dpsub.accounting.proofs import GroupLemma, SlotChain, SlotStage
+from dpsub.accounting.proofs import GroupLemma
 from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import GaussianProfile
-from dpsub.sampling import Multistage, MustWW, Poisson, Sampler, Wor, Wr, base, of_sizes
+from dpsub.sampling import Multistage, MustOW, MustWW, Poisson, Sampler, Wor, Wr, base, of_sizes
 from dpsub.sampling.laws import MultiplicityLaw
 
 GAUSSIANS = [
@@ -505,11 +505,11 @@ def test_the_move_for_inversion_is_charged_where_it_does_not_suffice(
 
 def test_laws_of_counts_are_as_accurate_as_the_allowances_assume() -> None:
     assert LAW_ERROR > 6 * 6e-13  # which tests/unit/test_sampling.py finds for up to 10^6 draws
-    exact = SlotStage("without", 10**8).count_law(3 * 10**8, 1)
+    exact = base.WithoutReplacement(10**8).count_law(3 * 10**8, 1)
     np.testing.assert_allclose(exact, [2 / 3, 1 / 3], rtol=1e-15)
     with pytest.raises(UnsupportedError, match="1000000 slots"):
-        SlotChain(10**8, [SlotStage("with", 10**6 + 1)])
-    SlotChain(10**9, [SlotStage("without", 10**7), SlotStage("with", 1000)])
+        Release(Wr(10**6 + 1), 10**8, 1.0).chain()
+    Release(MustOW(10**7, 1000), 10**9, 1.0).chain()
 
 
 def test_a_chain_that_would_take_minutes_is_refused_at_once() -> None:

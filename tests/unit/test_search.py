@@ -25,7 +25,7 @@ from dpsub.accounting.game import FillerGame
 from dpsub.accounting.pairs import PoissonPair
 from dpsub.accounting.pld import PrivacyLossDistribution, time_limited
 from dpsub.accounting.privacy_events import PairEvent
-from dpsub.accounting.proofs import GroupLemma, SlotChain, SlotStage
+from dpsub.accounting.proofs import GroupLemma, law_of
 from dpsub.accounting.release import Release
 from dpsub.accounting.search import (
     TIGHT_MISSED,
@@ -37,6 +37,7 @@ from dpsub.accounting.search import (
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import GaussianProfile
 from dpsub.sampling import MustOW, MustWW, Poisson, Sampler, Wor, Wr
+from dpsub.sampling.base import Chain, WithReplacement
 
 S7 = 10_000
 
@@ -343,14 +344,12 @@ def test_a_bend_that_is_too_small_is_caught(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_laws_without_their_impossible_ends_are_the_same() -> None:
     for size, rate in ((200, 1 / 118), (5000, 0.5), (3, 1.0), (1000, 1e-9)):
-        law = SlotStage("with", size).count_law(10**9, round(rate * 10**9))
+        law = WithReplacement(size).count_law(10**9, round(rate * 10**9))
         whole = binom.pmf(np.arange(size + 1), size, round(rate * 10**9) / 10**9)
         np.testing.assert_allclose(law, whole[: law.size], rtol=1e-9, atol=1e-300)
         assert np.all(whole[law.size :] < 1e-320)
-    assert SlotStage("with", 10**6).count_law(10**6, 1).size < 300
-    assert SlotChain(10**6, [SlotStage("with", 10**6)]).multiplicity.sum() == pytest.approx(
-        1, abs=1e-11
-    )
+    assert WithReplacement(10**6).count_law(10**6, 1).size < 300
+    assert law_of(Chain(10**6, (WithReplacement(10**6),))).pmf.sum() == pytest.approx(1, abs=1e-11)
 
 
 def test_a_tiny_mass_meets_a_large_tilt() -> None:

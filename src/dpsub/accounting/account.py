@@ -28,7 +28,7 @@ from dpsub.accounting.pairs import (
 )
 from dpsub.accounting.pld import OutOfTimeError, RememberedProfile, deadline_after, time_limited
 from dpsub.accounting.privacy_events import DominatedEvent, Event, PairEvent
-from dpsub.accounting.proofs import ChainProfile, SlotChain, SlotStage
+from dpsub.accounting.proofs import ChainProfile, law_of
 from dpsub.accounting.release import Release, steps_of
 from dpsub.accounting.schedules import (
     check_denominator,
@@ -39,7 +39,7 @@ from dpsub.accounting.schedules import (
 )
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.relations import Relation
-from dpsub.sampling.base import Sampler, StagedSampler
+from dpsub.sampling.base import Chain, PoissonStage, Sampler, StagedSampler
 from dpsub.sampling.laws import MultiplicityLaw
 from dpsub.sampling.schedules import Schedule
 
@@ -512,7 +512,7 @@ class _PaperPair:
         self.pair: PoissonPair | WorPair | MixturePair
         if chain.kinds == ("poisson",):
             self.pair = PoissonPair(chain.stages[0].rate, s)
-        elif chain.kinds == ("without",):
+        elif chain.kinds == ("wor",):
             missed, q = chain.stages[0].count_law(chain.n, 1).tolist()
             self.pair = WorPair(q, s, missed)
         else:
@@ -557,11 +557,6 @@ class _Case:
     conditions: tuple[str, ...] = CONDITIONS
 
 
-def law_of(chain: SlotChain) -> MultiplicityLaw:
-    with np.errstate(divide="ignore"):
-        return MultiplicityLaw(np.log(chain.multiplicity))
-
-
 def _relation(releases: Sequence[Release], adjacency: str | None) -> Relation:
     if adjacency is not None:
         return Relation(checks.one_of("adjacency", adjacency, list(Relation)))
@@ -602,14 +597,14 @@ def _proved_case(release: Release, relation: Relation) -> _Case:
     if once is None:
         case = _Case(*schedule_case(release, relation))
     else:
-        case = _staged_case(release, SlotChain(1, [SlotStage("poisson", rate=once)]), relation)
+        case = _staged_case(release, Chain(1, (PoissonStage(once),)), relation)
         pair = f"once an epoch {case.pair}, q = {once:g}"
         case = replace(case, pair=pair)
     at, plan = case.conditions.index(_FRESH), plan_of(release.sampler, relation)
     return replace(case, conditions=(*case.conditions[:at], *plan, *case.conditions[at + 1 :]))
 
 
-def _staged_case(release: Release, chain: SlotChain, relation: Relation) -> _Case:
+def _staged_case(release: Release, chain: Chain, relation: Relation) -> _Case:
     if relation is Relation.ADD_REMOVE and chain.kinds != ("poisson",):
         chain = replace(chain, n=chain.n + 1)  # of the data set with the record
     if release.mechanism == "laplace":
@@ -619,7 +614,7 @@ def _staged_case(release: Release, chain: SlotChain, relation: Relation) -> _Cas
     return _gaussian_case(release.noise_multiplier, chain, relation)
 
 
-def _gaussian_case(s: float, chain: SlotChain, relation: Relation) -> _Case:
+def _gaussian_case(s: float, chain: Chain, relation: Relation) -> _Case:
     if chain.kinds == ("poisson",):
         q = chain.stages[0].rate
         if relation is not Relation.SUBSTITUTE:
@@ -646,9 +641,9 @@ def _gaussian_case(s: float, chain: SlotChain, relation: Relation) -> _Case:
         return _added_case(s, chain, law)
     sensitivity = "one occurrence replaced moves the sum by up to 2 C, l of them by up to 2 l C"
     profile = cache(lambda tail: (RememberedProfile(ChainProfile(chain, s, tail)), None))
-    if chain.kinds == ("without",):
+    if chain.kinds == ("wor",):
         proved = "profile q G(1 + (a - 1) / q, 2 / s), q = m / n"
-    elif chain.kinds == ("with",):
+    elif chain.kinds == ("wr",):
         proved = "group lemma at Binomial(m, 1/n)"
     else:
         proved = "group lemma at the last stage, the stages before it revealed"
@@ -657,7 +652,7 @@ def _gaussian_case(s: float, chain: SlotChain, relation: Relation) -> _Case:
         return _Case(DominatedEvent(profile, MixturePair(law, s)), proved, attack, sensitivity)
     attack = "data sets (C, -C, ..., -C) against (-C, ..., -C), both directions"
     filler = FillerPair(law, s / 2)
-    once = chain.kinds == ("without",)
+    once = chain.kinds == ("wor",)
     copies = copies_of(chain)
     cells = None if copies is None else lambda: GaussianCells(copies(), s)
     return _Case(
@@ -665,9 +660,9 @@ def _gaussian_case(s: float, chain: SlotChain, relation: Relation) -> _Case:
     )
 
 
-def _zeroed_case(s: float, chain: SlotChain) -> _Case:
+def _zeroed_case(s: float, chain: Chain) -> _Case:
     """A record put to 0 in a sample without replacement (docs/accounting.md, Theorem 16)."""
-    if chain.kinds != ("without",):
+    if chain.kinds != ("wor",):
         raise UnsupportedError(
             "under zero_out bounds are proved for Poisson sampling and for one stage without "
             "replacement, not for records that can occur several times; use substitute, which "
@@ -685,14 +680,14 @@ def _zeroed_case(s: float, chain: SlotChain) -> _Case:
     )
 
 
-def copies_of(chain: SlotChain) -> Callable[[], Copies] | None:
+def copies_of(chain: Chain) -> Callable[[], Copies] | None:
     """What makes what the game needs to know of a chain, for one stage or one with replacement
     after one without; None for the rest."""
     *before, last = chain.stages
     slots = before[0].size if before else chain.n
     counts = tuple(last.count_law(slots, 1).tolist())
     if (
-        [stage.kind for stage in before] not in ([], ["without"])
+        [stage.kind for stage in before] not in ([], ["wor"])
         or last.kind == "poisson"
         or counts[0] <= 0
     ):
@@ -703,7 +698,7 @@ def copies_of(chain: SlotChain) -> Callable[[], Copies] | None:
     return lambda: Copies.of_draws(counts, passed, slots, last.size, missed)
 
 
-def _added_case(s: float, chain: SlotChain, law: MultiplicityLaw) -> _Case:
+def _added_case(s: float, chain: Chain, law: MultiplicityLaw) -> _Case:
     """A record more in `chain`, of the data set that has it: it takes the places of others, so that
     one occurrence moves the sum by up to 2 C (docs/accounting.md, Theorems 9 and 10)."""
     sensitivity = (
@@ -712,7 +707,7 @@ def _added_case(s: float, chain: SlotChain, law: MultiplicityLaw) -> _Case:
     )
     attack = "data sets (C, -C, ..., -C) against (-C, ..., -C) of one record less, both directions"
     if len(chain.kinds) == 1:
-        p = "Bernoulli(m / (n + 1))" if chain.kinds == ("without",) else "Binomial(m, 1 / (n + 1))"
+        p = "Bernoulli(m / (n + 1))" if chain.kinds == ("wor",) else "Binomial(m, 1 / (n + 1))"
         pair = f"sum_l p_l N(2 l, s^2) against N(0, s^2), p = {p}, both directions"
         return _Case(PairEvent(FillerPair(law, s / 2)), pair, attack, sensitivity)
     shift = 2.0

@@ -119,14 +119,14 @@ def covered(release: Release) -> tuple[Relation, bool]:
     kinds = chain.kinds
     if kinds == ("poisson",):
         return Relation.ADD_REMOVE, True
-    if kinds == ("with", "with") and chain.stages[0].size > chain.n:
+    if kinds == ("wr", "wr") and chain.stages[0].size > chain.n:
         raise UnsupportedError(
             f"the theorem is proved for a first stage of at most n = {chain.n} draws with "
             f"replacement, got b = {chain.stages[0].size}; dpsub account bounds this sampler in "
             "another way"
         )
-    if kinds in (("without",), ("with",), ("without", "with"), ("with", "with")):
-        return Relation.SUBSTITUTE, kinds == ("without",)
+    if kinds in (("wor",), ("wr",), ("wor", "wr"), ("wr", "wr")):
+        return Relation.SUBSTITUTE, kinds == ("wor",)
     what = (
         "ends with a Poisson stage"
         if kinds[-1] == "poisson"

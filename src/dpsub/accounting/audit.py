@@ -205,9 +205,8 @@ def attack_of(release: Release, relation: Relation) -> Attack:
         )
     law = pairs.capped(law_of(chain), _TRIMMED)
     if chain.kinds[-1] == "poisson":
-        rate = chain.stages[0].rate
         pair: GaussianPair = (
-            WorPair(rate, s) if chain.kinds == ("poisson",) else MixturePair(law, s)
+            WorPair(chain.stages[0].rate, s) if chain.kinds == ("poisson",) else MixturePair(law, s)
         )
         return Attack((1.0, -1.0), 0.0, (n, n), pair, 0.0, 1.0, s)
     return Attack(

@@ -322,7 +322,7 @@ def _game(proof: Proof, played: GamePlayed) -> dict[str, Any]:
 def _game_theorem(release: Release) -> tuple[str, str]:
     if release.mechanism == "laplace":
         return "30", "4.1"
-    return ("15", "4.1") if release.chain().kinds == ("without",) else ("22", "4.4")
+    return ("15", "4.1") if release.chain().kinds == ("wor",) else ("22", "4.4")
 
 
 _SCHEDULES: Mapping[type, tuple[str, str]] = {
@@ -353,6 +353,6 @@ def theorem_of(release: Release, relation: Relation) -> tuple[str, str]:
         return ("9" if len(kinds) == 1 else "10"), "3.8"
     if relation is Relation.ZERO_OUT:
         return "16", "3.9"
-    if kinds == ("without",):
+    if kinds == ("wor",):
         return "2", "3.7" if laplace else "3.3"
-    return ("4", "3.4") if kinds == ("with",) else ("6", "3.5")
+    return ("4", "3.4") if kinds == ("wr",) else ("6", "3.5")

@@ -244,7 +244,7 @@ def _without_sampling(release: Release, relation: Relation) -> float:
         alone = release.chain().kinds == ("poisson",)
         for stage in release.chain().stages:
             # other stages take each slot once at most
-            most = stage.size if stage.kind == "with" else most
+            most = stage.size if stage.kind == "wr" else most
     elif isinstance(sampler, RandomAllocation):
         most = math.sqrt(sampler.k)
     elif isinstance(sampler, TruncatedPoisson):

@@ -23,9 +23,10 @@ from dpsub.accounting.lower_law import collapsed_losses, lower_law
 from dpsub.accounting.pairs import complement, log_complement
 from dpsub.accounting.pld import PrivacyLossDistribution, Profile
 from dpsub.accounting.privacy_events import DominatedEvent, Event
-from dpsub.accounting.proofs import PROFILE_ERROR, SlotChain
+from dpsub.accounting.proofs import PROFILE_ERROR
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
+from dpsub.sampling.base import Chain
 
 _EPS = float(np.finfo(float).eps)
 
@@ -280,10 +281,10 @@ _MOVED = {
 }
 
 
-def laplace_case(chain: SlotChain, relation: Relation, scale: float) -> LaplaceCase:
+def laplace_case(chain: Chain, relation: Relation, scale: float) -> LaplaceCase:
     """The case of one kind of release, `scale` that of the noise over C; UnsupportedError if a
     record can occur twice, or the chain ends in a Poisson stage."""
-    if chain.kinds == ("without",):
+    if chain.kinds == ("wor",):
         if relation is Relation.ZERO_OUT:
             raise UnsupportedError(
                 "no bound is proved for Laplace noise on samples without replacement under "

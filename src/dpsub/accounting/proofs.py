@@ -17,127 +17,29 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy.special import ndtr
 
-from dpsub import checks
 from dpsub.accounting.pairs import MixturePair
 from dpsub.accounting.pld import check_time
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.noise.gaussian import GaussianProfile
-from dpsub.sampling import laws
+from dpsub.sampling.base import Chain, Stage
 from dpsub.sampling.laws import MultiplicityLaw
 
 MOST_SLOTS = 1_000_000
 """To which `laws.log_binomial` is as accurate as the allowances of the bounds assume."""
 
 
-@dataclass(frozen=True)
-class SlotStage:
-    """One stage: `size` slots without or with replacement, or each slot with probability `rate`
-    ("poisson")."""
-
-    kind: str
-    size: int = 0
-    rate: float = 0.0
-
-    def __post_init__(self) -> None:
-        checks.one_of("kind", self.kind, ("without", "with", "poisson"))
-        if self.kind == "poisson":
-            checks.real("rate", self.rate, above=0, at_most=1)
-        else:
-            checks.integer("size", self.size, at_least=1)
-
-    def count_law(self, n_slots: int, marked: int) -> np.ndarray:
-        """P(l of `marked` among `n_slots` slots are drawn), l = 0, 1, ...; an end that underflows
-        may be missing."""
-        if self.kind == "without" and marked == 1:
-            # exact, so that the number of records is not limited
-            return np.array([(n_slots - self.size) / n_slots, self.size / n_slots])
-        if self.kind == "without":
-            counts = np.arange(min(marked, self.size) + 1)
-            return np.exp(laws.log_hypergeometric(counts, n_slots, marked, self.size))
-        if self.kind == "with":
-            counts = np.arange(_last_likely(self.size, marked / n_slots) + 1)
-            return np.exp(laws.log_binomial(counts, self.size, marked / n_slots))
-        return np.exp(laws.log_binomial(np.arange(marked + 1), marked, self.rate))
-
-
-@lru_cache(maxsize=4096)  # of sizes alone: every noise multiplier of a search asks again
-def _last_likely(size: int, rate: float) -> int:
-    """The largest count of Binomial(size, rate) whose probability is not below the smallest
-    double."""
-    # probabilities fall from the mean on
-    likely, beyond = min(size, int(size * rate) + 1), size + 1
-    while beyond - likely > 1:
-        middle = (likely + beyond) // 2
-        likely, beyond = (
-            (middle, beyond) if laws.log_binomial(middle, size, rate) > -746 else (likely, middle)
-        )
-    return likely
-
-
-@dataclass(frozen=True)
-class SlotChain:
-    """n records through a chain of stages, in normal form; only the last one may be Poisson. A
-    uniform subset of a uniform subset is one, and a uniform subset of independent draws are
-    independent draws: so a stage without replacement that follows another one replaces the size of
-    that."""
-
-    n: int
-    stages: Sequence[SlotStage]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1))
-        if not self.stages:
-            raise ArgumentError("a chain needs at least one stage, got none")
-        slots = self.n
-        normal: list[SlotStage] = []
-        for position, stage in enumerate(self.stages):
-            if stage.kind == "poisson" and position < len(self.stages) - 1:
-                raise UnsupportedError(
-                    "a Poisson stage leaves a random number of slots and can only be the last "
-                    f"stage, got it as stage {position + 1} of {len(self.stages)}"
-                )
-            if stage.kind == "without":
-                checks.integer(
-                    "size of a stage without replacement",
-                    stage.size,
-                    at_most=slots,
-                    at_most_name="slots",
-                )
-            if stage.kind == "without" and normal:
-                normal[-1] = SlotStage(normal[-1].kind, stage.size)
-            else:
-                normal.append(stage)
-            if stage.kind == "with" and stage.size > MOST_SLOTS:
-                raise UnsupportedError(
-                    f"probabilities of counts are certified up to {MOST_SLOTS} slots drawn with "
-                    f"replacement, got {stage.size}; take fewer"
-                )
-            slots = stage.size
-        object.__setattr__(self, "stages", tuple(normal))
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return tuple(stage.kind for stage in self.stages)
-
-    @property
-    def multiplicity(self) -> np.ndarray:
-        """P(L = l), the law of the number of copies of one record in the sample."""
-        return _multiplicity(self)
-
-
-@lru_cache(maxsize=8)
-def _multiplicity(chain: SlotChain) -> np.ndarray:
-    """Kept for chains that are equal, as a search for the noise asks for the same law again and
-    again."""
-    law, slots = np.array([0.0, 1.0]), chain.n
-    for stage in chain.stages:
-        rows = [(weight, stage.count_law(slots, j)) for j, weight in enumerate(law) if weight > 0]
-        moved = np.zeros(max(row.size for _, row in rows))
-        for weight, row in rows:
-            moved[: row.size] += weight * row
-        law, slots = moved, stage.size
-    law.flags.writeable = False
-    return law
+@lru_cache(maxsize=8)  # of chains that are equal: a search for the noise asks again and again
+def law_of(chain: Chain) -> MultiplicityLaw:
+    """Law of the number of copies of one record, without counts whose probability underflows."""
+    chain = chain.normal_form()
+    if len(chain.stages) == 1:
+        # of one stage the probabilities themselves, of which those of samples without replacement
+        # are exact quotients
+        with np.errstate(divide="ignore"):
+            return MultiplicityLaw(np.log(chain.stages[0].count_law(chain.n, 1)))
+    law = chain.multiplicity_law()
+    largest = int(np.flatnonzero(law.pmf)[-1])
+    return MultiplicityLaw(law.log_pmf[: largest + 1])
 
 
 PROFILE_ERROR = 1e-11
@@ -404,7 +306,7 @@ class ChainProfile:
     probability below `tail` are charged as a sure loss. A chain of three or more stages that would
     take minutes is refused."""
 
-    chain: SlotChain
+    chain: Chain
     scale: float
     tail: float = 1e-18
 
@@ -420,7 +322,7 @@ class ChainProfile:
             )
 
     def _work(
-        self, n_slots: int, marked: int, stages: Sequence[SlotStage], weight: float, so_far: int
+        self, n_slots: int, marked: int, stages: Sequence[Stage], weight: float, so_far: int
     ) -> int:
         """Terms of the bound at one order; counting stops above `MOST_TERMS`."""
         law = stages[0].count_law(n_slots, marked)
@@ -437,9 +339,9 @@ class ChainProfile:
         """Upper bounds at the given ln a >= 0, increasing, shape (n,)."""
         x = np.asarray(log_order, dtype=float)
         bound = self._bound(x, self.chain.n, 1, self.chain.stages, 1.0)
-        if self.chain.kinds == ("with", "with") and self.chain.stages[0].size <= self.chain.n:
+        if self.chain.kinds == ("wr", "wr") and self.chain.stages[0].size <= self.chain.n:
             # Theorem 7: the group bound holds for the law of the whole chain as well
-            bound = np.minimum(bound, self._lifted_sum(x, self.chain.multiplicity, 1.0))
+            bound = np.minimum(bound, self._lifted_sum(x, law_of(self.chain).pmf, 1.0))
         return np.minimum(bound * (1 + _LAW_ERROR), 1.0)
 
     def removed(self, log_order: np.ndarray) -> np.ndarray:
@@ -503,7 +405,7 @@ class ChainProfile:
         return {}
 
     def _bound(
-        self, x: np.ndarray, n_slots: int, marked: int, stages: Sequence[SlotStage], weight: float
+        self, x: np.ndarray, n_slots: int, marked: int, stages: Sequence[Stage], weight: float
     ) -> np.ndarray:
         """B(a; n_slots, marked, stages) on a branch of this weight."""
         check_time()
@@ -523,13 +425,13 @@ class ChainProfile:
             total += share * self._bound(lifted, stages[0].size, int(j), stages[1:], weight * share)
         return np.minimum(total, 1.0)
 
-    def _last(self, x: np.ndarray, stage: SlotStage, law: np.ndarray, weight: float) -> np.ndarray:
+    def _last(self, x: np.ndarray, stage: Stage, law: np.ndarray, weight: float) -> np.ndarray:
         if stage.kind == "poisson":
             return self._added(x, law)
         few = len(self.chain.stages) <= 2
         lifted = self._lifted_sum(x, law, weight) if few else self._looked_up(x, law)
         minor = _MINOR if few else _MINOR_OF_MANY
-        if weight < minor or (stage.kind == "without" and law.size == 2):
+        if weight < minor or (stage.kind == "wor" and law.size == 2):
             return lifted
         kept = np.where(law > self.tail / weight, law, 0.0)
         # the normal tail beyond sqrt(2 ln(1 / tail)) deviations is below the tail

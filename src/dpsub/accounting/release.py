@@ -9,10 +9,17 @@ from dataclasses import dataclass
 
 from dpsub import checks
 from dpsub.accounting.pairs import MAX_SCALE, MIN_SCALE
-from dpsub.accounting.proofs import SlotChain, SlotStage
+from dpsub.accounting.proofs import MOST_SLOTS
 from dpsub.errors import ArgumentError, UnsupportedError
-from dpsub.sampling import base
-from dpsub.sampling.base import Sampler, StagedSampler
+from dpsub.sampling.base import (
+    STAGES,
+    Chain,
+    PoissonStage,
+    Sampler,
+    Stage,
+    StagedSampler,
+    WithReplacement,
+)
 from dpsub.sampling.schedules import Schedule
 
 MECHANISMS = ("gaussian", "laplace")
@@ -89,36 +96,41 @@ class Release:
         sampler."""
         return self.steps // self._steps_per_event
 
-    def chain(self) -> SlotChain:
-        """The sampler's stages on n records; UnsupportedError where no bound covers them."""
+    def chain(self) -> Chain:
+        """The sampler's stages on n records, in normal form; UnsupportedError where no bound covers
+        them."""
         if not isinstance(self.sampler, StagedSampler):
             raise UnsupportedError(
                 f"this is known of chains of stages alone, got {type(self.sampler).__name__}"
             )
-        stages = [_slot_stage(stage) for stage in self.sampler.stages]
-        if stages[-1].kind == "poisson" and self.denominator == "realised":
-            raise UnsupportedError(
-                "no bound covers a Poisson sample divided by its realised size, whose noise then "
-                "tells how many records were drawn; divide by a fixed number"
-            )
-        if self.n is None and [stage.kind for stage in stages] != ["poisson"]:
+        stages = self.sampler.stages
+        for stage in stages:
+            self._check_stage(stage)
+        if self.n is None and stages[0].kind != "poisson":
             raise UnsupportedError(
                 "the number of records n is needed for samplers of fixed size, got none; give n"
             )
         # what a Poisson sample tells of a record does not depend on the number of the others
-        return SlotChain(self.n if self.n is not None else 1, stages)
+        n = 1 if self.n is None else self.n
+        return self.sampler.chain_on(n).normal_form()
 
-
-def _slot_stage(stage: base.Stage) -> SlotStage:
-    if isinstance(stage, base.PoissonStage):
-        return SlotStage("poisson", rate=stage.rate)
-    if isinstance(stage, base.WithoutReplacement):
-        return SlotStage("without", stage.size)
-    if isinstance(stage, base.WithReplacement):
-        return SlotStage("with", stage.size)
-    raise UnsupportedError(
-        f"no bound is proved for stages of kind {type(stage).__name__}, only for known ones"
-    )
+    def _check_stage(self, stage: Stage) -> None:
+        if type(stage) not in STAGES.values():
+            raise UnsupportedError(
+                f"no bound is proved for stages of kind {type(stage).__name__}, only for known ones"
+            )
+        if isinstance(stage, PoissonStage):
+            checks.real("rate", stage.rate, above=0, at_most=1)
+            if self.denominator == "realised":
+                raise UnsupportedError(
+                    "no bound covers a Poisson sample divided by its realised size, whose noise "
+                    "then tells how many records were drawn; divide by a fixed number"
+                )
+        if isinstance(stage, WithReplacement) and stage.size > MOST_SLOTS:
+            raise UnsupportedError(
+                f"probabilities of counts are certified up to {MOST_SLOTS} slots drawn with "
+                f"replacement, got {stage.size}; take fewer"
+            )
 
 
 def steps_of(

@@ -11,7 +11,7 @@ import abc
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -28,6 +28,8 @@ MOST_DRAWS = 10**7
 them."""
 _MANY_TERMS, _MOST_TERMS = 10**6, 2 * 10**7
 """Of one stage's kernel: from when negligible ones are left out, and when it is refused."""
+_LOG_SMALLEST = -746.0
+"""exp of it, and of anything below, is 0 in doubles."""
 
 
 class Stage(abc.ABC):
@@ -36,6 +38,7 @@ class Stage(abc.ABC):
 
     kind: ClassVar[str]
     size: int
+    rate: float  # of Poisson stages alone
 
     @staticmethod
     @abc.abstractmethod
@@ -51,6 +54,15 @@ class Stage(abc.ABC):
     @abc.abstractmethod
     def log_kernel(self, j: np.ndarray, u: np.ndarray, n_slots: int) -> np.ndarray:
         """Log P(u copies after | j copies before), shape (len(j), len(u))."""
+
+    @abc.abstractmethod
+    def count_law(self, n_slots: int, marked: int) -> np.ndarray:
+        """P(l of `marked` among `n_slots` slots are taken), l = 0, 1, ...; an end that underflows
+        may be missing."""
+
+    def _count_law(self, most: int, n_slots: int, marked: int) -> np.ndarray:
+        counts = np.arange(most + 1)
+        return np.exp(self.log_kernel(np.array([marked]), counts, n_slots)[0])
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,9 @@ class PoissonStage(Stage):
 
     def log_kernel(self, j: np.ndarray, u: np.ndarray, n_slots: int) -> np.ndarray:
         return laws.log_binomial(u, j[:, None], self.rate)
+
+    def count_law(self, n_slots: int, marked: int) -> np.ndarray:
+        return self._count_law(marked, n_slots, marked)
 
 
 @dataclass(frozen=True)
@@ -98,6 +113,12 @@ class WithoutReplacement(_OfSize):
 
     def log_kernel(self, j: np.ndarray, u: np.ndarray, n_slots: int) -> np.ndarray:
         return laws.log_hypergeometric(u, n_slots, j[:, None], self.size)
+
+    def count_law(self, n_slots: int, marked: int) -> np.ndarray:
+        if marked == 1:
+            # quotients of integers are exact up to rounding, so that n_slots has no limit
+            return np.array([(n_slots - self.size) / n_slots, self.size / n_slots])
+        return self._count_law(min(marked, self.size), n_slots, marked)
 
 
 class WithReplacement(_OfSize):
@@ -126,6 +147,77 @@ class WithReplacement(_OfSize):
             part = slice(low - int(u[0]), high + 1 - int(u[0]))
             row[part] = laws.log_binomial(u[part], self.size, chance)
         return rows
+
+    def count_law(self, n_slots: int, marked: int) -> np.ndarray:
+        return self._count_law(_last_likely(self.size, marked / n_slots), n_slots, marked)
+
+
+@lru_cache(maxsize=4096)  # of sizes alone: every noise multiplier of a search asks again
+def _last_likely(size: int, rate: float) -> int:
+    """The largest count of Binomial(size, rate) whose probability is not below the smallest
+    double."""
+    # probabilities fall from the mean on
+    likely, beyond = min(size, int(size * rate) + 1), size + 1
+    while beyond - likely > 1:
+        middle = (likely + beyond) // 2
+        if laws.log_binomial(middle, size, rate) > _LOG_SMALLEST:
+            likely = middle
+        else:
+            beyond = middle
+    return likely
+
+
+@dataclass(frozen=True)
+class Chain:
+    """n records through a chain of stages; only the last one may be Poisson.
+
+    The count of a fixed record is a Markov chain along the stages.
+    """
+
+    n: int
+    stages: tuple[Stage, ...]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Names of the stages in `STAGES`, first one first."""
+        return tuple(stage.kind for stage in self.stages)
+
+    @property
+    def slots(self) -> list[int]:
+        """Number of slots that each stage draws from."""
+        return [self.n, *(stage.size for stage in self.stages[:-1])]
+
+    def normal_form(self) -> Chain:
+        """The chain of the same law with as few stages as possible.
+
+        A uniform subset of a uniform subset is one, and a uniform subset of independent draws are
+        independent draws: a stage without replacement that follows another one replaces its size.
+        """
+        normal: list[Stage] = []
+        for stage in self.stages:
+            if normal and isinstance(stage, WithoutReplacement):
+                normal[-1] = dataclasses.replace(normal[-1], size=stage.size)  # type: ignore[type-var]
+            else:
+                normal.append(stage)
+        return Chain(self.n, tuple(normal))
+
+    def multiplicity_law(self) -> MultiplicityLaw:
+        """Law of the number of copies of one fixed record; ArgumentError if it has too many
+        terms."""
+        counts, log_p = np.array([1]), np.array([0.0])
+        for stage, n_slots in zip(self.stages, self.slots, strict=True):
+            most, low, high = stage.likely(counts, n_slots)
+            if (terms := len(counts) * (high - low + 1)) > _MOST_TERMS:
+                raise ArgumentError(
+                    f"the law of a record's copies may have at most {_MOST_TERMS:g} terms a stage, "
+                    f"got {terms:.3g}; take smaller stages"
+                )
+            moved = np.full(most + 1, -np.inf)
+            u = np.arange(low, high + 1)
+            moved[low : high + 1] = laws.mix_rows(log_p, stage.log_kernel(counts, u, n_slots))
+            counts = np.flatnonzero(moved > laws.LOG_NEGLIGIBLE)
+            log_p = moved[counts]
+        return MultiplicityLaw(moved)
 
 
 Kind = type[WithoutReplacement | WithReplacement | PoissonStage]
@@ -318,9 +410,8 @@ class StagedSampler(Sampler):
     """A sampler that is a chain of stages, each made of one field: `kinds` says which, first stage
     first.
 
-    The count of a fixed record is a Markov chain along the stages, so its law is a product of small
-    matrices; the number of distinct records is one along the stages in reverse. A Poisson stage can
-    only be the last one.
+    The law of a fixed record's count is that of its `Chain`; the number of distinct records is a
+    Markov chain along the stages in reverse. A Poisson stage can only be the last one.
     """
 
     kinds: ClassVar[Mapping[str, Kind]]
@@ -416,21 +507,13 @@ class StagedSampler(Sampler):
         most = slots if cls.kinds[size] is WithoutReplacement else max(n, slots)
         return Family(lambda found: cls.of_sizes(n, **{**given, size: int(found)}), most, "size")
 
+    def chain_on(self, n: int) -> Chain:
+        """The stages on n records; ArgumentError if they do not fit."""
+        self.slots(n)
+        return Chain(n, self.stages)
+
     def multiplicity_law(self, n: int) -> MultiplicityLaw:
-        counts, log_p = np.array([1]), np.array([0.0])
-        for stage, n_slots in zip(self.stages, self.slots(n), strict=True):
-            most, low, high = stage.likely(counts, n_slots)
-            if (terms := len(counts) * (high - low + 1)) > _MOST_TERMS:
-                rule = (
-                    f"the law of a record's copies may have at most {_MOST_TERMS:g} terms a stage"
-                )
-                raise ArgumentError(f"{rule}, got {terms:.3g}; take smaller stages")
-            moved = np.full(most + 1, -np.inf)
-            u = np.arange(low, high + 1)
-            moved[low : high + 1] = laws.mix_rows(log_p, stage.log_kernel(counts, u, n_slots))
-            counts = np.flatnonzero(moved > laws.LOG_NEGLIGIBLE)
-            log_p = moved[counts]
-        return MultiplicityLaw(moved)
+        return self.chain_on(n).multiplicity_law()
 
     def log_distinct_law(self, n: int) -> np.ndarray:
         slots, last = self.slots(n), self.stages[-1]
