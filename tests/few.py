@@ -13,6 +13,6 @@ def few(cases: Iterable[Any], most: int = 1) -> list[Any]:
 
     A tuple holds the values of several arguments.
     """
-    table = [case if isinstance(case, tuple) else (case,) for case in cases]
+    table = [case if type(case) is tuple else (case,) for case in cases]
     marks = [()] * most + [pytest.mark.thorough] * len(table)
     return [pytest.param(*case, marks=mark) for case, mark in zip(table, marks, strict=False)]

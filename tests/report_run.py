@@ -3,7 +3,7 @@ become HTML."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from dpsub.reproduce.report import Run, write_report
 ROOT = Path(__file__).resolve().parents[1]
 HOSTILE = "<script>window.hit=1</script>\"'><img src=x onerror=window.hit=1>|`{{7*7}}`</details>"
 ADULT = {"dataset": "adult", "label": "synthetic", "rows": 41292}
-LEFT_OUT = ("proved_noise", "peer_bounds", "peer_times")  # slow, and of no table that is shown
 
 
 @dataclass(frozen=True)
@@ -45,36 +44,34 @@ class Made:
         }
 
 
-def records(folder: Path) -> dict[str, pd.DataFrame]:
-    """Return records of the main paper, and of the comparison, at the sizes of the smoke run; Adult
-    is a stand-in."""
+def records(folder: Path, experiments: Collection[str]) -> dict[str, pd.DataFrame]:
+    """Return records of experiments at the sizes of the smoke run; Adult is a stand-in."""
     config = configuration.load([ROOT / "config.yaml", ROOT / "workflow/smoke.yaml"])["experiments"]
     data = {"adult": folder / "adult.parquet"}
     adult.write(adult.scaled(adult.stand_in()), data["adult"], label="synthetic", sources={})
-    found = {}
-    for name, kind in REGISTRY.members().items():
-        if (kind.paper == "must" and name not in LEFT_OUT) or name == "fair_comparison":
-            settings = kind.settings(config[name])
-            every, label = (
-                range(kind().replicates(settings)),
-                "synthetic" if kind().data_of(settings) else "",
-            )
-            found[name] = pd.concat(
-                [
-                    kind()
-                    .compute(config[name], variant=variant, replicates=every, data=data)
-                    .assign(variant=variant, data=label)
-                    for variant in kind.variants
-                ],
-                ignore_index=True,
-            )
-    return found
+    return {name: _records_of(name, config[name], data) for name in experiments}
+
+
+def _records_of(name: str, settings: dict[str, Any], data: dict[str, Path]) -> pd.DataFrame:
+    kind = REGISTRY.get(name)
+    experiment, typed = kind(), kind.settings(settings)
+    replicates = range(experiment.replicates(typed))
+    label = "synthetic" if experiment.data_of(typed) else ""
+    frames = [
+        experiment.compute(settings, variant=variant, replicates=replicates, data=data).assign(
+            variant=variant, data=label
+        )
+        for variant in kind.variants
+    ]
+    return pd.concat(frames, ignore_index=True)
 
 
 def make(results: Path, names: Sequence[str]) -> Made:
     """Build artefacts below `results`."""
-    dirs, given = OutputDirs.under(results), records(results)
+    dirs = OutputDirs.under(results)
     chosen = [artefacts.REGISTRY.get(name)() for name in names]
+    read = {experiment for artefact in chosen for experiment in artefact.experiments}
+    given = records(results, sorted(read))
     frames = [
         verdicts.read(build(one, given, printed_rows(one), dirs)["comparison"]) for one in chosen
     ]

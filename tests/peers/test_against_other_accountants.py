@@ -24,6 +24,7 @@ from dpsub.accounting.privacy_events import PairEvent
 from dpsub.accounting.recommend import needed
 from dpsub.sampling.laws import MultiplicityLaw
 from dpsub.sampling.schemes import scheme
+from tests.few import few
 
 WIDTH = 2e-4
 ONE_STEP = 4e-5
@@ -53,19 +54,22 @@ def papers_pair(n: int, b: int, m: int, s: float) -> peers.MirroredMixture:
 
 @pytest.mark.parametrize(
     ("q", "s", "k", "delta", "width"),
-    [
-        (0.01, 1.0, 1000, 1e-5, WIDTH),
-        (0.1, 2.0, 100, 1e-6, WIDTH),
-        (0.001, 0.8, 2000, 1e-8, WIDTH),
-        (0.5, 4.0, 10, 1e-5, WIDTH),
-        (0.02, 0.7, 50, 1e-3, WIDTH),
-        (0.3, 1.5, 1, 1e-5, ONE_STEP),
-        (0.004, 1.0, 5000, 1e-6, WIDTH),
-        (0.05, 3.0, 300, 1e-10, WIDTH),
-        (1.0, 10.0, 100, 1e-6, WIDTH),
-        (1.0, 50.0, 1000, 1e-5, WIDTH),
-        (1.0, 2.0, 1, 1e-4, ONE_STEP),
-    ],
+    few(
+        [
+            (0.01, 1.0, 1000, 1e-5, WIDTH),
+            (0.1, 2.0, 100, 1e-6, WIDTH),
+            (0.001, 0.8, 2000, 1e-8, WIDTH),
+            (0.5, 4.0, 10, 1e-5, WIDTH),
+            (0.02, 0.7, 50, 1e-3, WIDTH),
+            (0.3, 1.5, 1, 1e-5, ONE_STEP),
+            (0.004, 1.0, 5000, 1e-6, WIDTH),
+            (0.05, 3.0, 300, 1e-10, WIDTH),
+            (1.0, 10.0, 100, 1e-6, WIDTH),
+            (1.0, 50.0, 1000, 1e-5, WIDTH),
+            (1.0, 2.0, 1, 1e-4, ONE_STEP),
+        ],
+        most=3,
+    ),
 )
 def test_poisson_sampling_add_remove(
     q: float, s: float, k: int, delta: float, width: float
@@ -86,7 +90,7 @@ def test_poisson_sampling_add_remove(
 
 @pytest.mark.parametrize(
     ("n", "m", "epochs", "epsilon", "delta"),
-    [(5000, 100, 2, 1.0, 1e-6), (1000, 300, 2, 0.3, 1e-9)],
+    few([(1000, 300, 2, 0.3, 1e-9), (5000, 100, 2, 1.0, 1e-6)]),
 )
 def test_recommended_noise_of_poisson_sampling(
     n: int, m: int, epochs: int, epsilon: float, delta: float
@@ -122,7 +126,8 @@ def test_poisson_sampling_zero_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("q", "s", "k", "delta"), [(0.01, 1.0, 1000, 1e-5), (0.05, 2.0, 200, 1e-6), (0.2, 1.0, 3, 1e-4)]
+    ("q", "s", "k", "delta"),
+    few([(0.01, 1.0, 1000, 1e-5), (0.05, 2.0, 200, 1e-6), (0.2, 1.0, 3, 1e-4)]),
 )
 def test_poisson_sampling_substitute(q: float, s: float, k: int, delta: float) -> None:
     found = dpsub.account(
@@ -188,7 +193,7 @@ def test_proved_bound_of_sampling_without_replacement(
 
 @pytest.mark.parametrize(
     ("n", "b", "m", "s", "k", "epsilon"),
-    [(10000, 118, 200, 4.0, 1000, 1.0), (300, 50, 30, 3.0, 60, 1.5)],
+    few([(10000, 118, 200, 4.0, 1000, 1.0), (300, 50, 30, 3.0, 60, 1.5)]),
 )
 def test_the_papers_pair_of_two_stages(
     n: int, b: int, m: int, s: float, k: int, epsilon: float
@@ -218,7 +223,7 @@ def test_the_papers_pair_of_two_stages(
 
 @pytest.mark.parametrize(
     ("weights", "s", "k", "epsilon"),
-    [([0.97, 0.02, 0.008, 0.002], 2.0, 100, 1.0), ([0.6, 0.3, 0.0, 0.1], 6.0, 10, 0.5)],
+    few([([0.6, 0.3, 0.0, 0.1], 6.0, 10, 0.5), ([0.97, 0.02, 0.008, 0.002], 2.0, 100, 1.0)]),
 )
 def test_one_sided_mixtures(weights: list[float], s: float, k: int, epsilon: float) -> None:
     counts = np.arange(len(weights))
@@ -254,12 +259,14 @@ def test_laplace_noise_under_poisson_sampling(q: float, b: float, k: int, epsilo
 
 @pytest.mark.parametrize(
     ("q", "s", "k", "delta"),
-    [
-        (0.01, 1.0, 1000, 1e-5),
-        (0.05, 1.5, 200, 1e-6),
-        (0.001, 0.7, 500, 1e-7),
-        (0.2, 2.0, 20, 1e-5),
-    ],
+    few(
+        [
+            (0.01, 1.0, 1000, 1e-5),
+            (0.05, 1.5, 200, 1e-6),
+            (0.001, 0.7, 500, 1e-7),
+            (0.2, 2.0, 20, 1e-5),
+        ]
+    ),
 )
 def test_poisson_sampling_in_the_intervals_of_prv_accountant(
     q: float, s: float, k: int, delta: float
@@ -272,11 +279,13 @@ def test_poisson_sampling_in_the_intervals_of_prv_accountant(
 
 @pytest.mark.parametrize(
     ("n", "b", "m", "s", "k", "epsilon", "most"),
-    [
-        (10000, 118, 200, 4.0, 1000, 1.0, 15.0),
-        (10000, 118, 200, 4.0, 200, 0.5, 15.0),
-        (300, 50, 30, 3.0, 60, 1.5, 20.0),
-    ],
+    few(
+        [
+            (10000, 118, 200, 4.0, 1000, 1.0, 15.0),
+            (10000, 118, 200, 4.0, 200, 0.5, 15.0),
+            (300, 50, 30, 3.0, 60, 1.5, 20.0),
+        ]
+    ),
 )
 def test_two_stages_in_the_intervals_of_prv_accountant(
     n: int, b: int, m: int, s: float, k: int, epsilon: float, most: float
@@ -298,7 +307,7 @@ def test_two_stages_in_the_intervals_of_prv_accountant(
 
 
 @pytest.mark.parametrize(
-    ("q", "most", "s", "k"), [(0.05, 90, 1.0, 100), (0.05, 50, 1.0, 10), (0.05, 5, 2.0, 50)]
+    ("q", "most", "s", "k"), few([(0.05, 5, 2.0, 50), (0.05, 90, 1.0, 100), (0.05, 50, 1.0, 10)])
 )
 def test_cut_samples_are_bounded_below_dp_accounting(q: float, most: int, s: float, k: int) -> None:
     """Its bound takes a record that displaces another as one that is substituted; ours does not,

@@ -97,6 +97,7 @@ def body(results: Path) -> str:
     return page[page.index("<main") : page.index("</main>")]
 
 
+@pytest.mark.thorough
 def test_locale_time_zone_home_and_path_change_no_byte(abroad: Abroad, finished: Path) -> None:
     assert runs.compared(abroad.work, RESULTS) == runs.compared(finished)
     ours, theirs = runs.recorded(abroad.work, RESULTS), runs.recorded(finished)
@@ -106,6 +107,7 @@ def test_locale_time_zone_home_and_path_change_no_byte(abroad: Abroad, finished:
     assert body(abroad.results) == body(finished / runs.RESULTS)
 
 
+@pytest.mark.thorough
 def test_nothing_in_a_name_is_executed(abroad: Abroad) -> None:
     assert not list(abroad.work.parent.parent.rglob("executed*"))
     page = (abroad.results / "report/index.html").read_text(encoding="utf-8")

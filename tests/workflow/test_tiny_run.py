@@ -63,6 +63,7 @@ def test_one_core_and_other_parts_give_the_same_bytes(finished: Path, tmp_path: 
     assert runs.compared(tmp_path / "run") == runs.compared(finished)
 
 
+@pytest.mark.thorough
 def test_another_seed_gives_other_bytes(finished: Path, tmp_path: Path) -> None:
     other = runs.config(tmp_path / "seed.yaml", seed=1, artefacts=["table5"])
     status, output = runs.run(tmp_path / "run", "table5", configs=(runs.TINY, other))
