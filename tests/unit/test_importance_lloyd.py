@@ -189,7 +189,7 @@ def test_labels_are_those_of_a_search_row_by_row(n: int, k: int) -> None:
         assert (sets.labels(columns) == expected).all()
         # a planted fault: one row that is another's
         assert not (sets.labels(columns)[:, 1:] == expected[:, :-1]).all() or k == 1
-    least = sets.least(rows.T)
+    least = sets.smallest_scores(rows.T)
     assert np.isnan(least).all(axis=1).tolist() == [False, True, True, False, False, False]
 
 

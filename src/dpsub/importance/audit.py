@@ -1,11 +1,13 @@
-"""What draws show: lower bounds of the loss of weighted DP-Lloyd, and how well samples stand in for
+"""Empirical audits: lower bounds on the loss of weighted DP-Lloyd, and how well coresets represent
 all rows.
 
-*Canaries.*  The code in use is played with and without a canary: an event chosen on one half of the
-draws has exact intervals (Clopper and Pearson) on the other half; the log of lower end with over
-upper end without is below the loss. *Coresets.*  Theorem 15: |cost of all - cost of sample| <=
-(e/2)(cost of all at C + at the mean) for all C of at most k centres at once, for independent draws.
-`coreset_deviation` is the least e for one C, for any weighted sample.
+*Canaries.* The code in use is run with and without a canary. An event is chosen on one half of the
+draws and has exact confidence intervals (Clopper and Pearson) on the other half. The log-ratio of
+the lower end with the canary to the upper end without it is a lower bound on the loss.
+
+*Coresets.* Theorem 15: |cost of all - cost of sample| <= (e/2)(cost of all at C + at the mean) for
+all sets C of at most k centres at once, for independent draws. `coreset_deviation` is the smallest
+e for one C and any weighted sample.
 """
 
 from __future__ import annotations
@@ -29,14 +31,17 @@ from dpsub.importance.samplers import (
 from dpsub.sampling.laws import clopper_pearson
 
 CORESET_KINDS = ("independent", "poisson")
-_BLOCK = 2000  # runs that are played together
+_BLOCK = 2000  # runs that are computed together
 _MOST_NUMBERS = 1 << 28
 
 
 @dataclass(frozen=True)
 class CanaryAudit:
-    """The loss that one attack has shown, `lower` at a confidence, beside the one promised, in
-    nats; `hits`: how often the event came with and without the canary, of `draws` each."""
+    """Loss shown by one attack next to the promised loss, in nats.
+
+    `lower` is a lower bound at the confidence level. `hits` are the numbers of draws, of `draws`
+    each, in which the event occurred with and without the canary.
+    """
 
     attack: str
     mode: str
@@ -60,27 +65,30 @@ def _shown(
     statistics: dict[str, list[np.ndarray]],
     confidence: float,
 ) -> CanaryAudit:
-    """Choose the best threshold on the first halves, judge it on the second ones; `statistics`: by
-    name, one number a draw with and without the canary."""
+    """Choose the best threshold on the first halves of the draws and judge it on the second ones.
+
+    `statistics` has, by name, one number a draw with and without the canary.
+    """
     level = checks.real("confidence", confidence, above=0, below=1)
     best, name, threshold = -math.inf, "", 0.0
-    for tried, (first, second) in statistics.items():
-        half = first.size // 2
-        for place in np.unique(np.quantile(first[:half], np.linspace(0, 1, 64))):
-            bound = _bound(first[:half] >= place, second[:half] >= place, level)
+    for candidate, (present, absent) in statistics.items():
+        half = present.size // 2
+        for quantile in np.unique(np.quantile(present[:half], np.linspace(0, 1, 64))):
+            bound = _loss_bound(present[:half] >= quantile, absent[:half] >= quantile, level)
             if bound > best:
-                best, name, threshold = bound, tried, float(place)
-    first, second = (values[values.size // 2 :] >= threshold for values in statistics[name])
-    hits = int(np.count_nonzero(first)), int(np.count_nonzero(second))
-    lower = max(0.0, _bound(first, second, level))
-    return CanaryAudit(
-        attack, mode, promised, lower, f"{name} >= {threshold:.6g}", hits, first.size, level
-    )
+                best, name, threshold = bound, candidate, float(quantile)
+    # The event was chosen on other draws, so that the intervals are valid for these.
+    present, absent = (values[values.size // 2 :] >= threshold for values in statistics[name])
+    hits = int(np.count_nonzero(present)), int(np.count_nonzero(absent))
+    lower = max(0.0, _loss_bound(present, absent, level))
+    event = f"{name} >= {threshold:.6g}"
+    return CanaryAudit(attack, mode, promised, lower, event, hits, present.size, level)
 
 
-def _bound(first: np.ndarray, second: np.ndarray, confidence: float) -> float:
-    low, _ = clopper_pearson(int(np.count_nonzero(first)), first.size, confidence)
-    _, high = clopper_pearson(int(np.count_nonzero(second)), second.size, confidence)
+def _loss_bound(present: np.ndarray, absent: np.ndarray, confidence: float) -> float:
+    """Lower bound on the loss from the draws in which the event occurred."""
+    low, _ = clopper_pearson(int(np.count_nonzero(present)), present.size, confidence)
+    _, high = clopper_pearson(int(np.count_nonzero(absent)), absent.size, confidence)
     return math.log(low / high) if low > 0 else -math.inf
 
 
@@ -96,35 +104,41 @@ def audit_noise(
     draws: int = 40_000,
     confidence: float = 0.99,
 ) -> CanaryAudit:
-    """Play a canary of length `norm` (noise on sums has scale 1), sampled at rate q, alone in a
-    cluster. Statistics: the log likelihood ratio of all rounds under the printed density, and how
-    near the first noisy sum comes to its place, which finds the pole of a radius that is
-    exponential in d > 1 (R1). Half of the `draws` each judge."""
+    """Audit the noise with a canary that is alone in a cluster.
+
+    The canary has the length `norm`, where the noise on sums has scale 1, and is sampled at rate q.
+    One statistic is the log-likelihood ratio of all rounds under the printed density. The other one
+    is the distance of the first noisy sum from the canary, which finds the pole at 0 of a radius
+    that is exponential in d > 1 (R1). One half of the `draws` chooses the event, the other one
+    judges it.
+    """
     d = checks.integer("d", d, at_least=1, at_most=10**6)
-    norm, chance = moderate("norm", norm), float(inclusion(q))
+    norm = moderate("norm", norm)
+    rate = float(inclusion(q))
     draws = checks.integer("draws", draws, at_least=100, at_most=_MOST_NUMBERS // d)
     plan = Lloyd(draws, 1.0, beta_count, mode, max(norm, 1.0), n_iterations)
-    weight, place = 1 / chance, norm / chance * np.eye(1, d)[0]
-    promised = float(loss_when_removed(weight * float(plan.slopes(np.array(norm))), chance))
-    ratios, distances = [], []
+    weight = 1 / rate
+    canary_sum = norm / rate * np.eye(1, d)[0]
+    promised = float(loss_when_removed(weight * float(plan.slopes(np.array(norm))), rate))
+    log_ratios, closeness = [], []
     for present in (True, False):
-        included = (rng.random(draws) < chance) & present
-        ratio = np.zeros(draws)
+        included = (rng.random(draws) < rate) & present
+        log_ratio = np.zeros(draws)
         for turn in range(plan.n_iterations):
-            # one plan of many clusters draws the noise of as many runs of one cluster
+            # One plan with many clusters draws the noise of as many runs with one cluster.
             counts, sums = plan.noise(d, rng)
             counts += weight * included
-            sums[:, 0] += place[0] * included
-            apart = np.linalg.norm(sums - place, axis=1)
-            ratio += (
+            sums[:, 0] += canary_sum[0] * included
+            distance = np.linalg.norm(sums - canary_sum, axis=1)
+            log_ratio += (
                 (np.abs(counts) - np.abs(counts - weight)) / beta_count
                 + np.linalg.norm(sums, axis=1)
-                - apart
+                - distance
             )
             if turn == 0:
-                distances.append(-apart)
-        ratios.append(ratio)
-    statistics = {"log likelihood ratio": ratios, "minus distance to the canary": distances}
+                closeness.append(-distance)
+        log_ratios.append(log_ratio)
+    statistics = {"log likelihood ratio": log_ratios, "minus distance to the canary": closeness}
     return _shown("noise", mode, promised, statistics, confidence)
 
 
@@ -138,41 +152,47 @@ def audit_first_centres(
     draws: int = 8000,
     confidence: float = 0.99,
 ) -> CanaryAudit:
-    """Play an outlier next to n points on a sphere: two clusters, one round, no sampling, only
-    noisy counts seen. As a first centre it has a cluster for itself; without it any two points
-    divide the others about evenly (E7). With centres independent of the data one count differs by
-    1: Proposition 13 promises `loss` = 1 / beta_count."""
+    """Audit the first centres with an outlier next to n points on a sphere.
+
+    There are two clusters, one round and no sampling, and the attack sees noisy counts alone. As a
+    first centre the outlier has a cluster of its own; without it any two points divide the others
+    about evenly (E7). With centres independent of the data one count differs by 1, and Proposition
+    13 promises `loss` = 1 / beta_count.
+    """
     n = checks.integer("n", n, at_least=2, at_most=10**6)
     d = checks.integer("d", d, at_least=1, at_most=_MOST_NUMBERS // max(n, 2 * _BLOCK))
     draws = checks.integer("draws", draws, at_least=100, at_most=_MOST_NUMBERS)
-    u = rng.standard_normal((n, d))
-    sphere = u / np.linalg.norm(u, axis=1, keepdims=True)
+    directions = rng.standard_normal((n, d))
+    sphere = directions / np.linalg.norm(directions, axis=1, keepdims=True)
     outlier = 10.0 * np.eye(1, d)
     plan = Lloyd(2, 1.0, 1 / moderate("loss", loss), mode, 10.0, 1)
     facts = DataFacts(n, d, 10.0, 1.0)
-    smallest = []
+    smaller_counts = []
     for points in (np.concatenate([sphere, outlier]), sphere):
         sample = WeightedSample(np.arange(points.shape[0]), np.ones(points.shape[0]))
-        values = np.empty(draws)
+        statistic = np.empty(draws)
         for start in range(0, draws, _BLOCK):
             size = min(_BLOCK, draws - start)
-            # centres and noise of many runs at once are those of one run with many clusters
+            # Centres and noise of many runs are those of one run with many clusters.
             if mode == "repaired":
                 centres = fixed_centres(facts, 2 * size, rng).reshape(size, 2, d)
             else:
                 centres = np.stack([drawn_centres(points, sample, 2, rng) for _ in range(size)])
             counts, _ = clusters(points, centres)
-            noisy = counts + replace(plan, n_clusters=2 * size).noise(1, rng)[0].reshape(size, 2)
-            values[start : start + size] = -noisy.min(axis=1)
-        smallest.append(values)
-    return _shown("first_centres", mode, loss, {"minus smaller count": smallest}, confidence)
+            on_counts, _ = replace(plan, n_clusters=2 * size).noise(1, rng)
+            noisy = counts + on_counts.reshape(size, 2)
+            statistic[start : start + size] = -noisy.min(axis=1)
+        smaller_counts.append(statistic)
+    statistics = {"minus smaller count": smaller_counts}
+    return _shown("first_centres", mode, loss, statistics, confidence)
 
 
 def coreset_distribution(points: np.ndarray) -> np.ndarray:
-    """Return 1/(2n) + |x_i - mean|^2 / (2 sum of these), shape (n,): sums to 1; ArgumentError if
-    all rows are alike.
+    """Sampling distribution 1/(2n) + |x_i - mean|^2 / (2 sum of these), shape (n,).
 
-    Theorem 15: lightweight coresets of Bachem et al. 2018, whose distances are squared."""
+    These are the lightweight coresets of Bachem et al. (2018), with squared distances, of Theorem
+    15. ArgumentError if all rows are alike.
+    """
     rows = checked_points(points)
     squares = ((rows - rows.mean(axis=0, dtype=float)) ** 2).sum(axis=1, dtype=float)
     total = float(squares.sum())
@@ -186,32 +206,38 @@ def coreset_distribution(points: np.ndarray) -> np.ndarray:
 def coreset_sample(
     points: np.ndarray, m: int, kind: str, rng: np.random.Generator
 ) -> WeightedSample:
-    """Draw m rows independently with weights 1 / (m p), or each on its own with probability m p and
-    weight 1 / (m p).
+    """Draw a coreset of (expected) size m with weights 1 / (m p).
 
-    Independent draws may repeat a row, whose weights then add up. ArgumentError if m p exceeds 1
-    for the latter."""
+    The kind "independent" draws m rows independently; a row may be repeated, and its weights then
+    add up. The kind "poisson" includes each row with probability m p; ArgumentError if that
+    exceeds 1.
+    """
     checks.one_of("kind", kind, CORESET_KINDS)
-    chances = coreset_distribution(points)
+    distribution = coreset_distribution(points)
+    n = distribution.size
     if kind == "poisson":
-        squares = (chances - 0.5 / chances.size) * 2 * chances.size
-        q = coreset_rates(np.sqrt(np.maximum(squares, 0.0)), m, n=chances.size, mean_square=1.0)
+        # Squared distances in units of their mean, so that `coreset_rates` gives m p.
+        squares = (distribution - 0.5 / n) * 2 * n
+        q = coreset_rates(np.sqrt(np.maximum(squares, 0.0)), m, n=n, mean_square=1.0)
         return PoissonImportance(q).draw(rng)
     size = checks.integer("m", m, at_least=1, at_most=_MOST_NUMBERS)
-    indices, times = np.unique(
-        rng.choice(chances.size, size, p=chances / chances.sum()), return_counts=True
-    )
-    return WeightedSample(indices, times / (size * chances[indices]))
+    draws = rng.choice(n, size, p=distribution / distribution.sum())
+    indices, counts = np.unique(draws, return_counts=True)
+    return WeightedSample(indices, counts / (size * distribution[indices]))
 
 
 def coreset_deviation(
     points: np.ndarray, sample: WeightedSample, centres: np.ndarray
 ) -> np.ndarray:
-    """2 |cost of all - of sample| / (cost of all + cost at the mean), sums of squares, (c,), at
-    centres (c, k, d)."""
-    full = total_costs(points, centres)
-    at_mean = float(total_costs(points, points.mean(axis=0, dtype=float)[None, None, :])[0])
-    return np.asarray(2 * np.abs(full - total_costs(points, centres, sample)) / (full + at_mean))
+    """2 |cost of all - cost of sample| / (cost of all + cost at the mean), shape (c,).
+
+    Costs are sums of squared distances to the nearest of the centres, shape (c, k, d).
+    """
+    cost_of_all = total_costs(points, centres)
+    cost_of_sample = total_costs(points, centres, sample)
+    mean = points.mean(axis=0, dtype=float)[None, None, :]
+    at_mean = float(total_costs(points, mean)[0])
+    return np.asarray(2 * np.abs(cost_of_all - cost_of_sample) / (cost_of_all + at_mean))
 
 
 def worst_coreset_deviation(
@@ -222,18 +248,22 @@ def worst_coreset_deviation(
     *,
     sets: int = 10,
 ) -> tuple[float, float]:
-    """Largest deviation over sets of random rows, and over centres fitted to the sample: below that
-    over all."""
-    everything = WeightedSample(np.arange(points.shape[0]), np.ones(points.shape[0]))
+    """Largest deviation over sets of random rows, and over centres fitted to the sample.
+
+    Both are lower bounds on the largest deviation over all centres.
+    """
+    all_rows = WeightedSample(np.arange(points.shape[0]), np.ones(points.shape[0]))
     count = checks.integer("sets", sets, at_least=1, at_most=10**5)
-    random = np.stack([drawn_centres(points, everything, n_clusters, rng) for _ in range(count)])
-    first = np.stack([drawn_centres(points, sample, n_clusters, rng) for _ in range(count)])
+    random = np.stack([drawn_centres(points, all_rows, n_clusters, rng) for _ in range(count)])
+    initial = np.stack([drawn_centres(points, sample, n_clusters, rng) for _ in range(count)])
+    # Room for the rounding of float32 rows.
     radius = float(np.sqrt(np.einsum("ij,ij->i", points, points, dtype=float).max())) * (1 + 1e-5)
     plan = Lloyd(n_clusters, 0, 0, "repaired", radius)
-    # without noise only the ratios of weights matter; those of independent draws may be below 1
-    scaled = WeightedSample(sample.indices, sample.weights / min(1.0, float(sample.weights.min())))
-    fitted = run(points, scaled, [plan] * count, first, [rng] * count)
-    at_random, at_fitted = (
-        float(coreset_deviation(points, sample, centres).max()) for centres in (random, fitted)
-    )
+    # Without noise only the ratios of weights matter. Weights of independent draws may be below 1,
+    # which the algorithm refuses: they are scaled.
+    smallest = min(1.0, float(sample.weights.min()))
+    scaled = WeightedSample(sample.indices, sample.weights / smallest)
+    fitted = run(points, scaled, [plan] * count, initial, [rng] * count)
+    at_random = float(coreset_deviation(points, sample, random).max())
+    at_fitted = float(coreset_deviation(points, sample, fitted).max())
     return at_random, at_fitted

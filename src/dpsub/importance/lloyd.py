@@ -1,10 +1,10 @@
-"""Weighted DP-Lloyd on samples, for many runs at once, its noise, and the cost of many sets of
+"""Weighted DP-Lloyd on samples for many runs at once, its noise, and the cost of many sets of
 centres on all rows.
 
-Rows are float32, read in chunks; one matrix product a chunk serves many sets of centres, rows on
-the last axis, so that comparisons run along thousands of numbers in the cache. Sums and counts are
-added up in float64: what a record adds is its own share and not the rounding of others. Runs that
-share a sample are computed together.
+Rows are float32 and read in chunks. One matrix product a chunk serves many sets of centres, with
+rows on the last axis, so that comparisons run along thousands of numbers in the cache. Sums and
+counts are accumulated in float64: a record contributes its own share and not the rounding of
+others. Runs that share a sample are computed together.
 """
 
 from __future__ import annotations
@@ -23,25 +23,26 @@ from dpsub.importance.losses import MOST, moderate
 from dpsub.importance.samplers import FLOATS, WeightedSample
 
 _CHUNK = 8192  # rows of one matrix product
-_SCORES = 1 << 20  # of one matrix product, if one set has no more
-_KEPT = 1_500_000  # numbers of a sample that is kept in every form that rounds need
+_SCORES = 1 << 20  # largest number of scores of one matrix product, but at least one set's
+_KEPT = 1_500_000  # largest number of entries of a sample that is kept in all forms rounds need
 
 
 def _norm_order(value: float) -> float:
-    """The order p of a norm; below 1, |.|_p is none and does not bound the loss."""
+    """Return the order p of a norm; below 1, |.|_p is no norm and does not bound the loss."""
     return math.inf if value == math.inf else checks.real("the norm order", value, at_least=1)
 
 
 def row_norms(vectors: np.ndarray, order: float) -> np.ndarray:
-    """|v|_order along the last axis, in float64, without overflow at large orders."""
+    """|v|_order along the last axis, in float64."""
     if order == 2:
         return np.asarray(np.sqrt(np.einsum("...j,...j->...", vectors, vectors, dtype=float)))
     sizes = np.abs(vectors, dtype=float)
     largest = sizes.max(axis=-1)
     if order == math.inf:
         return np.asarray(largest)
-    shares = sizes / np.where(largest > 0, largest, 1.0)[..., None]
-    return np.asarray(largest * (shares**order).sum(axis=-1) ** (1 / order))
+    # Relative to the largest entry, no power overflows at a large order.
+    relative = sizes / np.where(largest > 0, largest, 1.0)[..., None]
+    return np.asarray(largest * (relative**order).sum(axis=-1) ** (1 / order))
 
 
 def norm_noise(
@@ -52,19 +53,22 @@ def norm_noise(
     order: float = 2.0,
     radius: str = "gamma",
 ) -> np.ndarray:
-    """Draw vectors of density proportional to exp(-|z|_order / scale): direction u / |u|_p, radius
-    Gamma(d, scale).
+    """Draw vectors with a density proportional to exp(-|z|_p / scale).
 
-    The coordinates of u are independent with a density proportional to exp(-|u|^p), and independent
-    of the radius.
+    The direction is u / |u|_p, where the coordinates of u are independent with a density
+    proportional to exp(-|u|^p). The radius is Gamma(d, scale), independent of u.
 
     Parameters
     ----------
-    shape : the last entry is d
-    scale : at least 0; 0 gives zeros
-    order : p in [1, inf]
-    radius : {"gamma", "exponential"}; the latter, of the released code, bounds no loss in d > 1: a
-    pole at 0 (R1)
+    shape : tuple of int
+        The last entry is d.
+    scale : float
+        At least 0; 0 gives zeros.
+    order : float
+        p in [1, inf].
+    radius : {"gamma", "exponential"}
+        The exponential radius is that of the released code. In d > 1 its density has a pole at 0,
+        and no loss is bounded (R1).
     """
     p = _norm_order(order)
     law = checks.one_of("radius", radius, ("gamma", "exponential"))
@@ -76,34 +80,39 @@ def norm_noise(
     elif p == math.inf:
         u = rng.uniform(-1.0, 1.0, shape)
     else:
-        # Gamma(1/p) is Gamma(1 + 1/p) times the p-th power of a uniform number, and would underflow
-        # at large p
+        # |u|^p is Gamma(1/p), which is Gamma(1 + 1/p) times the p-th power of a uniform number;
+        # drawn directly it would underflow at large p.
         u = rng.gamma(1 + 1 / p, 1.0, shape) ** (1 / p) * rng.uniform(-1.0, 1.0, shape)
-    size = (
-        rng.gamma(shape[-1], beta, shape[:-1])
-        if law == "gamma"
-        else rng.exponential(beta, shape[:-1])
-    )
-    return np.asarray(u * (size / row_norms(u, p))[..., None])
+    if law == "gamma":
+        lengths = rng.gamma(shape[-1], beta, shape[:-1])
+    else:
+        lengths = rng.exponential(beta, shape[:-1])
+    return np.asarray(u * (lengths / row_norms(u, p))[..., None])
 
 
 @dataclass(frozen=True)
 class Lloyd:
-    """Algorithm 2: T rounds of noisy weighted sums and counts of the points nearest to each of k
-    centres (Prop. 13).
+    """Algorithm 2: T rounds of noisy weighted sums and counts of the points nearest to k centres.
+
+    See importance, Proposition 13.
 
     Attributes
     ----------
-    n_clusters : k
-    beta_sum, beta_count : scales of the noise; both 0 for Lloyd's algorithm, never just one
+    n_clusters : int
+        k.
+    beta_sum, beta_count : float
+        Scales of the noise; both are 0 for Lloyd's algorithm without noise, never just one.
     mode : {"released", "stated", "repaired"}
-        The radius of the noise is exponential in `released`, else Gamma. Counts are used as they
-        are and an empty cluster without noise gives NaN that spreads, but in `repaired` noisy
-        counts are at least 1, centres are moved into the ball of radius `radius`, and such a
-        cluster keeps its centre.
-    radius : r, the largest norm of a row, in the norm of `order`
-    n_iterations : T
-    order : p of the norm, at least 1
+        In `released` and `stated` counts are used as they are, and an empty cluster without noise
+        gives NaN, which spreads; the radius of the noise is exponential in `released`, else Gamma.
+        In `repaired` noisy counts are at least 1, centres are moved into the ball of radius
+        `radius`, and an empty cluster without noise keeps its centre.
+    radius : float
+        r, the largest norm of a row, in the norm of `order`.
+    n_iterations : int
+        T.
+    order : float
+        p of the norm, at least 1.
     """
 
     n_clusters: int
@@ -130,8 +139,10 @@ class Lloyd:
         return self.beta_sum == 0
 
     def slopes(self, lengths: np.ndarray) -> np.ndarray:
-        """T (1/beta_count + |x|_p/beta_sum), infinite without noise: the loss at weight 1, first
-        centres fixed."""
+        """Loss at weight 1, T (1/beta_count + |x|_p/beta_sum); infinite without noise.
+
+        The first centres must not depend on the data.
+        """
         if self.noiseless:
             return np.full(np.shape(lengths), math.inf)
         return np.asarray(self.n_iterations * (1 / self.beta_count + lengths / self.beta_sum))
@@ -142,32 +153,33 @@ class Lloyd:
             return np.zeros(self.n_clusters), np.zeros((self.n_clusters, d))
         counts = rng.laplace(0.0, self.beta_count, self.n_clusters)
         radius = "exponential" if self.mode == "released" else "gamma"
-        return counts, norm_noise(
-            (self.n_clusters, d), self.beta_sum, rng, order=self.order, radius=radius
-        )
+        shape = (self.n_clusters, d)
+        sums = norm_noise(shape, self.beta_sum, rng, order=self.order, radius=radius)
+        return counts, sums
 
     def update(self, sums: np.ndarray, counts: np.ndarray, centres: np.ndarray) -> np.ndarray:
-        """New centres from noisy sums, shape (k, d), and noisy counts, shape (k,): what is done
-        after the release."""
+        """New centres from noisy sums, shape (k, d), and noisy counts, shape (k,).
+
+        This is post-processing of the release.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.mode != "repaired":
                 return sums / counts[:, None]
             if self.noiseless:
                 return np.where((counts > 0)[:, None], sums / counts[:, None], centres)
         moved = sums / np.maximum(counts, 1.0)[:, None]
-        return (
-            moved
-            * np.minimum(1.0, self.radius / np.maximum(row_norms(moved, self.order), 1e-300))[
-                :, None
-            ]
-        )
+        norms = np.maximum(row_norms(moved, self.order), 1e-300)
+        into_ball = np.minimum(1.0, self.radius / norms)
+        return moved * into_ball[:, None]
 
 
 def drawn_centres(
     points: np.ndarray, sample: WeightedSample, n_clusters: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return k sampled rows, without replacement: centres that depend on the data, for which
-    nothing is proved (E7)."""
+    """Return k rows of the sample, drawn without replacement.
+
+    Such first centres depend on the data, and nothing is proved for them (E7).
+    """
     k = checks.integer(
         "n_clusters", n_clusters, at_least=1, at_most=sample.size, at_most_name="the sample size"
     )
@@ -176,16 +188,16 @@ def drawn_centres(
 
 
 def fixed_centres(facts: DataFacts, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """Return k uniform directions of length sqrt(mean square), from public numbers alone, shape (k,
-    d)."""
-    # numbers drawn
+    """Return k uniform directions of length sqrt(mean_square), from public facts alone, (k, d)."""
+    # At most 2^28 numbers are drawn.
     k = checks.integer("n_clusters", n_clusters, at_least=1, at_most=(1 << 28) // facts.d)
-    u = rng.standard_normal((k, facts.d))
-    return np.asarray(u * (math.sqrt(facts.mean_square) / np.linalg.norm(u, axis=1, keepdims=True)))
+    directions = rng.standard_normal((k, facts.d))
+    lengths = np.linalg.norm(directions, axis=1, keepdims=True)
+    return np.asarray(directions * (math.sqrt(facts.mean_square) / lengths))
 
 
 class CentreSets:
-    """c sets of k centres, shape (c, k, d), ready for rows of one precision, float32 or float64."""
+    """c sets of k centres, shape (c, k, d), for rows of one precision, float32 or float64."""
 
     def __init__(self, centres: np.ndarray, dtype: np.dtype) -> None:
         if dtype not in FLOATS:
@@ -193,119 +205,130 @@ class CentreSets:
                 f"rows must be float32 or float64, got {dtype}; convert them with checked_points"
             )
         self.n_sets, self.k, d = centres.shape
-        self._blocks, self._room = [], np.empty(0, dtype=dtype)
-        at_once = max(1, _SCORES // (self.k * _CHUNK))
+        self._blocks, self._buffer = [], np.empty(0, dtype=dtype)
+        sets_per_block = max(1, _SCORES // (self.k * _CHUNK))
+        # Centres of a run that has failed are NaN or infinite.
         with np.errstate(over="ignore", invalid="ignore"):
-            for start in range(0, self.n_sets, at_once):
-                block = slice(start, min(start + at_once, self.n_sets))
+            for start in range(0, self.n_sets, sets_per_block):
+                block = slice(start, min(start + sets_per_block, self.n_sets))
                 flat = centres[block].transpose(1, 0, 2).reshape(-1, d)
                 squares = np.einsum("ij,ij->i", flat, flat).astype(dtype)[:, None]
-                self._blocks.append(
-                    (block, np.ascontiguousarray((2 * flat).astype(dtype)), squares)
-                )
+                doubled = np.ascontiguousarray((2 * flat).astype(dtype))
+                self._blocks.append((block, doubled, squares))
 
     def _scores(self, columns: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield |c|^2 - 2 x c, which orders centres as distances do, shape (k, sets of the block,
-        rows)."""
+        """Yield |c|^2 - 2 x c, shape (k, sets of the block, rows).
+
+        It orders centres as squared distances do, which exceed it by |x|^2.
+        """
         n = columns.shape[1]
         needed = max(doubled.shape[0] for _, doubled, _ in self._blocks) * n
-        if self._room.size < needed:  # else the room of the last chunk, which is in the cache
-            self._room = np.empty(needed, dtype=columns.dtype)
+        # The buffer of the last chunk is in the cache.
+        if self._buffer.size < needed:
+            self._buffer = np.empty(needed, dtype=columns.dtype)
         for block, doubled, squares in self._blocks:
-            scores = self._room[: doubled.shape[0] * n].reshape(doubled.shape[0], n)
+            scores = self._buffer[: doubled.shape[0] * n].reshape(doubled.shape[0], n)
             with np.errstate(over="ignore", invalid="ignore"):
                 np.matmul(doubled, columns, out=scores)
                 np.subtract(squares, scores, out=scores)
             yield block, scores.reshape(self.k, -1, n)
 
     def labels(self, columns: np.ndarray) -> np.ndarray:
-        """Index of the nearest centre, shape (c, n): the lowest on ties, the first with a NaN if
-        there is one. `columns` are rows, transposed, shape (d, n); the product is fastest if this
-        is how they lie in memory."""
+        """Index of the nearest centre, shape (c, n).
+
+        On ties it is the lowest index, and the first centre with a NaN if there is one. `columns`
+        are the transposed rows, shape (d, n); the product is fastest if they are stored like this.
+        """
         labels = np.empty((self.n_sets, columns.shape[1]), dtype=np.min_scalar_type(self.k))
         for block, scores in self._scores(columns):
-            labels[block] = _lowest(scores, labels.dtype)
+            labels[block] = _argmin(scores, labels.dtype)
         return labels
 
-    def least(self, columns: np.ndarray) -> np.ndarray:
-        """Squared distance to the nearest centre less |x|^2, shape (c, n), `columns` as above; NaN
-        if a centre is."""
-        least = np.empty((self.n_sets, columns.shape[1]), dtype=columns.dtype)
+    def smallest_scores(self, columns: np.ndarray) -> np.ndarray:
+        """Squared distance to the nearest centre less |x|^2, shape (c, n); NaN if a centre is NaN.
+
+        `columns` are as in :meth:`labels`.
+        """
+        smallest = np.empty((self.n_sets, columns.shape[1]), dtype=columns.dtype)
         for block, scores in self._scores(columns):
-            scores.min(axis=0, out=least[block])
-        return least
+            scores.min(axis=0, out=smallest[block])
+        return smallest
 
 
-def _lowest(scores: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """scores.argmin(axis=0), by one comparison of all numbers a centre."""
-    best = scores[0].copy()
-    if best.size < 2048:  # then a search one by one is faster
+def _argmin(scores: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """scores.argmin(axis=0), by comparisons of whole arrays."""
+    smallest = scores[0].copy()
+    # NumPy's own loop over single numbers is faster on small arrays.
+    if smallest.size < 2048:
         return np.asarray(scores.argmin(axis=0))
-    labels, lower = np.zeros(best.shape, dtype), np.empty(best.shape, dtype)
+    labels, lower = np.zeros(smallest.shape, dtype), np.empty(smallest.shape, dtype)
     for j in range(1, scores.shape[0]):
-        np.less(scores[j], best, out=lower)
-        np.minimum(best, scores[j], out=best)
-        # the last centre that lowers the best is the largest index among those that do
+        np.less(scores[j], smallest, out=lower)
+        np.minimum(smallest, scores[j], out=smallest)
+        # The last centre that lowers the smallest score has the largest index of those that do.
         np.multiply(lower, dtype.type(j), out=lower)
         np.maximum(labels, lower, out=labels)
-    lost = np.isnan(best)
-    if lost.any():
-        labels[lost] = np.isnan(scores[:, lost]).argmax(axis=0)
+    has_nan = np.isnan(smallest)
+    if has_nan.any():
+        labels[has_nan] = np.isnan(scores[:, has_nan]).argmax(axis=0)
     return labels
 
 
 def clusters(
     points: np.ndarray, centres: np.ndarray, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted counts, shape (c, k), and sums, shape (c, k, d), of the rows nearest to each of c
-    sets of k centres.
+    """Weighted counts, shape (c, k), and sums, shape (c, k, d), of the rows of each cluster.
 
-    Ties go to the lowest index. A centre with a NaN takes all rows, as argmin finds it first. Sums
-    are in float64."""
-    return _tally(_pieces(points, weights), centres, points.dtype)
+    `centres` are c sets of k centres. Ties go to the lowest index. A centre with a NaN takes all
+    rows, because argmin finds it first. Sums are in float64.
+    """
+    return _tally(_chunks(points, weights), centres, points.dtype)
 
 
-class _Piece:
-    """A chunk of rows, also in float64, and who belongs where: a weight a row and set, at the row's
-    cluster."""
+class _Chunk:
+    """A chunk of rows, also in float64, with the sparse matrix that assigns them to clusters.
 
-    def __init__(self, rows: np.ndarray, share: np.ndarray) -> None:
-        self.columns, self.share, self._doubles = rows.T, share, rows.astype(float)
-        self._members: sparse.csc_array | None = None
+    The matrix has one entry a row and set of centres, the row's weight at its cluster.
+    """
 
-    def tally(self, near: CentreSets) -> tuple[np.ndarray, np.ndarray]:
+    def __init__(self, rows: np.ndarray, weights: np.ndarray) -> None:
+        self.columns, self.weights, self._doubles = rows.T, weights, rows.astype(float)
+        self._assignment: sparse.csc_array | None = None
+
+    def tally(self, centre_sets: CentreSets) -> tuple[np.ndarray, np.ndarray]:
         """Weighted counts, shape (c k,), and sums, shape (c k, d)."""
-        n, width = self.share.size, near.n_sets * near.k
-        places = (near.labels(self.columns).T + np.arange(0, width, near.k, dtype=np.int32)).ravel()
-        if self._members is None or self._members.shape[0] != width:
-            parts, starts = (
-                np.repeat(self.share, near.n_sets),
-                np.arange(n + 1, dtype=np.int32) * near.n_sets,
-            )
-            self._members = sparse.csc_array((parts, places, starts), shape=(width, n))
-        self._members.indices = places  # from round to round only the clusters change
-        return np.bincount(
-            places, self._members.data, minlength=width
-        ), self._members @ self._doubles
+        n, width = self.weights.size, centre_sets.n_sets * centre_sets.k
+        first_clusters = np.arange(0, width, centre_sets.k, dtype=np.int32)
+        assigned = (centre_sets.labels(self.columns).T + first_clusters).ravel()
+        if self._assignment is None or self._assignment.shape[0] != width:
+            entries = np.repeat(self.weights, centre_sets.n_sets)
+            starts = np.arange(n + 1, dtype=np.int32) * centre_sets.n_sets
+            self._assignment = sparse.csc_array((entries, assigned, starts), shape=(width, n))
+        # From round to round only the clusters of the rows change.
+        self._assignment.indices = assigned
+        counts = np.bincount(assigned, self._assignment.data, minlength=width)
+        return counts, self._assignment @ self._doubles
 
 
-def _pieces(rows: np.ndarray, weights: np.ndarray | None = None) -> Iterator[_Piece]:
+def _chunks(rows: np.ndarray, weights: np.ndarray | None = None) -> Iterator[_Chunk]:
     for start in range(0, rows.shape[0], _CHUNK):
         chunk = rows[start : start + _CHUNK]
-        yield _Piece(
-            chunk, np.ones(chunk.shape[0]) if weights is None else weights[start : start + _CHUNK]
-        )
+        if weights is None:
+            yield _Chunk(chunk, np.ones(chunk.shape[0]))
+        else:
+            yield _Chunk(chunk, weights[start : start + _CHUNK])
 
 
 def _tally(
-    pieces: Iterable[_Piece], centres: np.ndarray, dtype: np.dtype
+    chunks: Iterable[_Chunk], centres: np.ndarray, dtype: np.dtype
 ) -> tuple[np.ndarray, np.ndarray]:
-    near = CentreSets(centres, dtype)
+    """Sum of the tallies of all chunks."""
+    centre_sets = CentreSets(centres, dtype)
     counts, sums = np.zeros(centres.shape[:2]), np.zeros(centres.shape)
-    for piece in pieces:
-        part_counts, part_sums = piece.tally(near)
-        counts += part_counts.reshape(counts.shape)
-        sums += part_sums.reshape(sums.shape)
+    for chunk in chunks:
+        chunk_counts, chunk_sums = chunk.tally(centre_sets)
+        counts += chunk_counts.reshape(counts.shape)
+        sums += chunk_sums.reshape(sums.shape)
     return counts, sums
 
 
@@ -316,18 +339,31 @@ def run(
     initial: np.ndarray,
     rngs: list[np.random.Generator],
 ) -> np.ndarray:
-    """Run several plans on one sample, each with its own noise and its own first centres; their
-    last centres.
-
-    The result has the shape (c, k, d), with NaN where a run has failed; ArgumentError if a row
-    exceeds a plan's radius.
+    """Run several plans on one sample, each with its own noise and first centres.
 
     Parameters
     ----------
-    points : all rows, preferably float32, shape (n, d); see :func:`checked_points`
-    sample : those that are drawn, weights of at least 1; None for all rows with weight 1, without a
-    copy of them plans : c of them, alike in n_clusters and n_iterations initial : first centres,
-    shape (c, k, d) rngs : one a plan; each round draws k Laplace numbers, then the vectors
+    points : ndarray, shape (n, d)
+        All rows, preferably float32; see :func:`checked_points`.
+    sample : WeightedSample or None
+        The sampled rows, with weights of at least 1. None stands for all rows with weight 1, which
+        are then not copied.
+    plans : list of Lloyd
+        c plans with the same n_clusters and n_iterations.
+    initial : ndarray, shape (c, k, d)
+        First centres.
+    rngs : list of Generator
+        One a plan. Each round draws k Laplace numbers, then the vectors.
+
+    Returns
+    -------
+    ndarray, shape (c, k, d)
+        Last centres, with NaN where a run has failed.
+
+    Raises
+    ------
+    ArgumentError
+        If the norm of a row exceeds the radius of a plan.
     """
     shapes = {(plan.n_clusters, plan.n_iterations) for plan in plans}
     if len(shapes) != 1 or len(plans) != len(rngs):
@@ -338,19 +374,19 @@ def run(
     if sample is not None:
         sample.refuse_light_weights()
         rows, weights = points[sample.indices], sample.weights
-        kept = list(_pieces(rows, weights)) if rows.size <= _KEPT else None
-        for piece in kept or ():
-            piece.columns = np.ascontiguousarray(piece.columns)
+        kept = list(_chunks(rows, weights)) if rows.size <= _KEPT else None
+        for chunk in kept or ():
+            chunk.columns = np.ascontiguousarray(chunk.columns)
     centres = checks.finite_array("initial centres", initial).copy()
     shape = (len(plans), plans[0].n_clusters, rows.shape[1])
     if centres.shape != shape:
         raise ArgumentError(f"initial centres must have the shape {shape}, got {centres.shape}")
     _check_norms(rows, plans)
     for turn in range(plans[0].n_iterations):
-        # often all plans start alike: their first clusters are those of one
-        seen = centres[:1] if turn == 0 and (centres == centres[0]).all() else centres
-        tallied = _tally(kept or _pieces(rows, weights), seen, rows.dtype)
-        counts, sums = (np.broadcast_to(a, (len(plans), *a.shape[1:])) for a in tallied)
+        # Plans often start from the same centres: their first clusters are computed once.
+        distinct = centres[:1] if turn == 0 and (centres == centres[0]).all() else centres
+        tallies = _tally(kept or _chunks(rows, weights), distinct, rows.dtype)
+        counts, sums = (np.broadcast_to(a, (len(plans), *a.shape[1:])) for a in tallies)
         for c, (plan, rng) in enumerate(zip(plans, rngs, strict=True)):
             on_counts, on_sums = plan.noise(rows.shape[1], rng)
             centres[c] = plan.update(sums[c] + on_sums, counts[c] + on_counts, centres[c])
@@ -360,7 +396,7 @@ def run(
 def run_full(
     points: np.ndarray, plan: Lloyd, initial: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Run one plan on all rows with weight 1; shape (k, d)."""
+    """Run one plan on all rows with weight 1; the last centres have the shape (k, d)."""
     return run(points, None, [plan], np.asarray(initial)[None], [rng])[0]
 
 
@@ -371,7 +407,7 @@ def _check_norms(points: np.ndarray, plans: list[Lloyd]) -> None:
         radius = min(plan.radius for plan in plans if plan.order == order)
         for start in range(0, points.shape[0], _CHUNK):
             largest = float(row_norms(points[start : start + _CHUNK], order).max())
-            # not the other way round: NaN is refused as well
+            # Negated, so that NaN is refused as well.
             if not largest <= radius * (1 + slack):
                 raise ArgumentError(
                     f"rows must have norms of at most {radius:g}, got {largest:g}; "
@@ -380,30 +416,40 @@ def _check_norms(points: np.ndarray, plans: list[Lloyd]) -> None:
 
 
 def costs(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    """Mean over all rows of the squared distance to the nearest centre, for c sets, shape (c,); NaN
-    if a centre is."""
+    """Mean over all rows of the squared distance to the nearest centre, shape (c,).
+
+    `centres` are c sets of centres; the cost is NaN if a centre is.
+    """
     return total_costs(points, centres) / points.shape[0]
 
 
 def total_costs(
     points: np.ndarray, centres: np.ndarray, sample: WeightedSample | None = None
 ) -> np.ndarray:
-    """Sum over all rows, or weighted over a sample, of squared distances to the nearest centre,
-    shape (c,)."""
-    near = CentreSets(centres, points.dtype)
+    """Sum of the squared distances to the nearest centre, shape (c,).
+
+    The sum is over all rows, or over a sample with its weights.
+    """
+    centre_sets = CentreSets(centres, points.dtype)
     n = points.shape[0] if sample is None else sample.size
-    total, sizes = np.zeros(near.n_sets), 0.0
+    # The scores leave out |x|^2, which is the same for all centres: it is added once, in float64.
+    scores, squares = np.zeros(centre_sets.n_sets), 0.0
     for start in range(0, n, _CHUNK):
         block = slice(start, min(start + _CHUNK, n))
-        rows = points[block] if sample is None else points[sample.indices[block]]
-        share = np.ones(rows.shape[0]) if sample is None else sample.weights[block]
-        total += near.least(np.ascontiguousarray(rows.T)).astype(float) @ share
-        sizes += float(share @ np.einsum("ij,ij->i", rows, rows, dtype=float))
-    if not math.isfinite(sizes):
+        if sample is None:
+            rows = points[block]
+            weights = np.ones(rows.shape[0])
+        else:
+            rows = points[sample.indices[block]]
+            weights = sample.weights[block]
+        smallest = centre_sets.smallest_scores(np.ascontiguousarray(rows.T))
+        scores += smallest.astype(float) @ weights
+        squares += float(weights @ np.einsum("ij,ij->i", rows, rows, dtype=float))
+    if not math.isfinite(squares):
         raise ArgumentError(
-            f"points must have finite squares, got a sum of {sizes:g}; see checked_points"
+            f"points must have finite squares, got a sum of {squares:g}; see checked_points"
         )
-    return np.asarray(total + sizes)
+    return np.asarray(scores + squares)
 
 
 def run_by_rows(
@@ -413,8 +459,7 @@ def run_by_rows(
     initial: np.ndarray,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Run one plan on weighted rows by a plain loop; the same numbers as `run` up to rounding,
-    shape (k, d)."""
+    """Run one plan on weighted rows by a plain loop, with the result of `run` up to rounding."""
     centres = np.array(initial, dtype=float)
     for _ in range(plan.n_iterations):
         counts, sums = np.zeros(centres.shape[0]), np.zeros(centres.shape)

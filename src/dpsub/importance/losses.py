@@ -1,9 +1,9 @@
 """Losses of records under Poisson importance sampling, in both directions and in the log domain.
 
 A mechanism has the profile eps(w, x) if adding (w, x) changes no probability by more than a factor
-e^eps. A record x of probability q and weight 1/q has the loss log(1 + q (e^eps - 1)), present over
-absent, and -log(1 - q + q e^-eps), absent over present, eps = eps(1/q, x); the first is never the
-smaller one (docs/importance.md, Theorem 1).
+e^eps. A record x with probability q and weight 1/q has, with eps = eps(1/q, x), the loss
+log(1 + q (e^eps - 1)) of present over absent, and -log(1 - q + q e^-eps) of absent over present.
+The first is never smaller than the second (docs/importance.md, Theorem 1).
 """
 
 from __future__ import annotations
@@ -17,20 +17,23 @@ from dpsub import checks
 from dpsub.errors import ArgumentError
 from dpsub.noise.base import nonnegative
 
-MOST = 10**9  # of rows, columns, rounds and clusters
-_LARGE = 30.0  # e^-x is below the rounding of 1 + ... from here on
+MOST = 10**9
+"""Largest number of rows, columns, rounds and clusters."""
+_LARGE = 30.0  # nats; larger losses are computed in logarithms, where nothing overflows
 _UNITS = 1e30
 _RAREST = 1e-100
 
 
 def moderate(name: str, value: object) -> float:
-    """Return a target, length or noise scale above 0, from 1e-30 to 1e30: powers and quotients of
-    them are doubles."""
+    """Return a target, length or noise scale from 1e-30 to 1e30, else raise ArgumentError.
+
+    Their powers and quotients are finite doubles.
+    """
     return checks.real(name, checks.real(name, value, above=0), at_least=1 / _UNITS, at_most=_UNITS)
 
 
 def checked_lengths(name: str, value: ArrayLike) -> np.ndarray:
-    """Return lengths of records as an array: at least 0, at most 1e30."""
+    """Return lengths of records from 0 to 1e30 as an array, else raise ArgumentError."""
     array = nonnegative(name, value)
     checks.real(name, array.max(initial=0.0), at_most=_UNITS)
     return array
@@ -41,57 +44,67 @@ def log_expm1(x: ArrayLike) -> np.ndarray:
     value = np.asarray(x, dtype=float)
     with np.errstate(divide="ignore"):
         small = np.log(np.expm1(np.minimum(value, _LARGE)))
-    return np.where(value > _LARGE, value + np.log1p(-np.exp(-np.maximum(value, _LARGE))), small)[
-        ()
-    ]
+    # x + log(1 - e^-x), which never overflows
+    large = value + np.log1p(-np.exp(-np.maximum(value, _LARGE)))
+    return np.where(value > _LARGE, large, small)[()]
 
 
 def inclusion(q: ArrayLike) -> np.ndarray:
-    """Return inclusion probabilities as an array; ArgumentError outside (0, 1]: what is never drawn
-    has no weight."""
-    chances = checks.finite_array("inclusion probabilities", q)
-    if chances.size and not (chances.min() >= _RAREST and chances.max() <= 1):
+    """Return inclusion probabilities in (0, 1] as an array, else raise ArgumentError.
+
+    A record that is never drawn has no weight.
+    """
+    rates = checks.finite_array("inclusion probabilities", q)
+    if rates.size and not (rates.min() >= _RAREST and rates.max() <= 1):
         raise ArgumentError(
-            f"inclusion probabilities must be in (0, 1], got {chances.min():g} to "
-            f"{chances.max():g}; leave out records that are sampled never or below {_RAREST:g}, "
+            f"inclusion probabilities must be in (0, 1], got {rates.min():g} to "
+            f"{rates.max():g}; leave out records that are sampled never or below {_RAREST:g}, "
             "and lower m where a probability exceeds 1"
         )
-    return chances
+    return rates
 
 
 def loss_when_removed(epsilon: ArrayLike, q: ArrayLike) -> np.ndarray:
-    """Return log(1 + q (e^eps - 1)): how much likelier an output is with the record than without
-    it, at most. `epsilon` is eps(1/q, x) >= 0 in nats, q in (0, 1]; they broadcast (importance,
-    Theorem 6 and Proposition 3)."""
-    loss, chance = np.broadcast_arrays(nonnegative("epsilon", epsilon), inclusion(q))
-    small = np.log1p(chance * np.expm1(np.minimum(loss, _LARGE)))
+    """Return log(1 + q (e^eps - 1)), the largest log-ratio of present to absent.
+
+    `epsilon` is eps(1/q, x) >= 0 in nats, and q is in (0, 1]; they broadcast (importance, Theorem 6
+    and Proposition 3).
+    """
+    loss, rate = np.broadcast_arrays(nonnegative("epsilon", epsilon), inclusion(q))
+    small = np.log1p(rate * np.expm1(np.minimum(loss, _LARGE)))
     with np.errstate(divide="ignore"):
-        large = np.logaddexp(np.log1p(-chance), np.log(chance) + loss)
+        large = np.logaddexp(np.log1p(-rate), np.log(rate) + loss)
     return np.where(loss > _LARGE, large, small)[()]
 
 
 def loss_when_added(epsilon: ArrayLike, q: ArrayLike) -> np.ndarray:
-    """Return -log(1 - q + q e^-eps): how much likelier an output is without the record than with
-    it, at most."""
-    loss, chance = np.broadcast_arrays(nonnegative("epsilon", epsilon), inclusion(q))
-    small = -np.log1p(chance * np.expm1(-np.minimum(loss, 1.0)))
-    # at large losses 1 - q and q e^-eps are what is left of numbers near 1
+    """Return -log(1 - q + q e^-eps), the largest log-ratio of absent to present."""
+    loss, rate = np.broadcast_arrays(nonnegative("epsilon", epsilon), inclusion(q))
+    small = -np.log1p(rate * np.expm1(-np.minimum(loss, 1.0)))
+    # At large losses the argument of the logarithm above would be a difference of numbers near 1;
+    # 1 - q and q e^-eps keep their digits in a sum of logarithms.
     with np.errstate(divide="ignore"):
-        large = -np.logaddexp(np.log1p(-chance), np.log(chance) - loss)
+        large = -np.logaddexp(np.log1p(-rate), np.log(rate) - loss)
     return np.where(loss > 1, large, small)[()]
 
 
 def base_order(epsilon: np.ndarray, q: float | np.ndarray) -> np.ndarray:
-    """log(1 + (e^eps - 1) / q), eps >= 0 of any size: delta after sampling is q times that of the
-    mechanism there."""
-    usual = np.log1p(np.expm1(np.minimum(epsilon, _LARGE)) / q)
-    return np.where(epsilon > _LARGE, np.logaddexp(0.0, log_expm1(epsilon) - np.log(q)), usual)
+    """log(1 + (e^eps - 1) / q) for eps >= 0 of any size.
+
+    delta after sampling at eps is q times that of the mechanism at this order.
+    """
+    small = np.log1p(np.expm1(np.minimum(epsilon, _LARGE)) / q)
+    large = np.logaddexp(0.0, log_expm1(epsilon) - np.log(q))
+    return np.where(epsilon > _LARGE, large, small)
 
 
 @dataclass(frozen=True, eq=False)
 class Power:
-    """eps(w, x) = c(x) w^exponent, the profile of n records of `scales` c(x) = eps(1, x) >= 0,
-    nats, shape (n,); exponent 1 is additive noise on sums, 0 ignores weights."""
+    """Profile eps(w, x) = c(x) w^exponent of n records.
+
+    `scales` are c(x) = eps(1, x) >= 0 in nats, shape (n,). The exponent is 1 for additive noise on
+    sums, and 0 for a mechanism that ignores weights.
+    """
 
     scales: np.ndarray
     exponent: float = 1.0
@@ -102,21 +115,25 @@ class Power:
 
     def loss(self, weights: np.ndarray) -> np.ndarray:
         """eps(w_i, x_i) in nats, shape (n,), at weights of shape (n,)."""
-        # what is no number is refused where it is used
+        # NaN and infinity are refused where the loss is used.
         with np.errstate(over="ignore", invalid="ignore"):
             return self.scales * weights**self.exponent
 
     def sampled(self, q: ArrayLike) -> np.ndarray:
         """psi(x_i): the profile after sampling with probabilities q and weights 1/q, shape (n,)."""
-        chance = np.broadcast_to(inclusion(q), self.scales.shape)
-        return loss_when_removed(self.loss(1 / chance), chance)
+        rates = np.broadcast_to(inclusion(q), self.scales.shape)
+        return loss_when_removed(self.loss(1 / rates), rates)
 
     def sampling_helps(self) -> np.ndarray:
-        """Whether eps'(1) < 1 - e^-eps(1), so that some q < 1 lowers the loss, shape (n,)
-        (Proposition 16)."""
+        """Whether some q < 1 lowers the loss, eps'(1) < 1 - e^-eps(1), shape (n,).
+
+        See importance, Proposition 16.
+        """
         return np.asarray(self.exponent * self.scales < -np.expm1(-self.scales))
 
     def sampling_never_helps(self) -> bool:
-        """Whether eps(w) <= w eps'(w) for all w, so that no sampling lowers any loss (Proposition
-        17)."""
+        """Whether no sampling lowers any loss, eps(w) <= w eps'(w) for all w.
+
+        See importance, Proposition 17.
+        """
         return self.exponent >= 1

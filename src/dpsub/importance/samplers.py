@@ -1,8 +1,9 @@
-"""Inclusion probabilities of the samplers that are compared, the Poisson importance sampler that
-draws, weighted sums.
+"""Inclusion probabilities of the samplers that are compared, the Poisson importance sampler, and
+weighted sums.
 
-Rates are inclusion probabilities, one a record. The sum with Laplace noise is the simplest weighted
-mechanism: its losses are linear in the weights, and its error is known exactly under any rates.
+Rates are inclusion probabilities, one a record. The weighted sum with Laplace noise is the simplest
+weighted mechanism: its losses are linear in the weights, and its mean squared error is known
+exactly for any rates.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def checked_points(points: ArrayLike) -> np.ndarray:
-    """Return rows as a float array, without a copy where they are float32 or float64 already; else
-    ArgumentError."""
+    """Return rows as a float array, else raise ArgumentError.
+
+    Rows that are float32 or float64 already are not copied.
+    """
     rows = np.asarray(points)
     if rows.ndim != 2 or rows.shape[0] == 0 or rows.shape[1] == 0:
         raise ArgumentError(
@@ -35,7 +38,8 @@ def checked_points(points: ArrayLike) -> np.ndarray:
         raise ArgumentError(f"columns must be numeric, got {rows.dtype}; encode or drop the others")
     if rows.dtype not in FLOATS:
         rows = rows.astype(np.float64)
-    for start in range(0, rows.shape[0], 8192):  # no copy of all rows
+    # In blocks, so that no mask of all rows is needed.
+    for start in range(0, rows.shape[0], 8192):
         if not np.isfinite(rows[start : start + 8192]).all():
             raise ArgumentError(
                 f"points must be finite, got NaN or infinity from row {start} on; remove such rows"
@@ -45,7 +49,7 @@ def checked_points(points: ArrayLike) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class WeightedSample:
-    """Increasing indices of the records that were drawn, shape (s,), and their weights 1/q >= 1."""
+    """Increasing indices of the sampled records, shape (s,), and their weights 1/q >= 1."""
 
     indices: np.ndarray
     weights: np.ndarray
@@ -55,8 +59,7 @@ class WeightedSample:
         return int(self.indices.size)
 
     def refuse_light_weights(self) -> None:
-        """Raise an ArgumentError if a weight is below 1 or no number: profiles speak of weights
-        from 1 on."""
+        """Raise ArgumentError if a weight is below 1 or NaN: no loss is proved for it."""
         if self.size and not self.weights.min() >= 1:
             raise ArgumentError(
                 f"weights must be at least 1, got {self.weights.min():g}; use 1/q with q <= 1"
@@ -65,12 +68,12 @@ class WeightedSample:
 
 @dataclass(frozen=True, eq=False)
 class PoissonImportance:
-    """Include record i with probability q_i in (0, 1], independently, and give it the weight 1/q_i;
-    q of shape (n,).
+    """Include record i independently with probability q_i in (0, 1] and the weight 1/q_i.
 
-    Sums of weight times value are unbiased; for values l_i their variance is sum (1/q_i - 1) l_i^2.
-    The guarantee needs q_i to be a function of record i and public numbers; neither q nor the
-    sample may be released."""
+    `q` has the shape (n,). Weighted sums of values l_i are unbiased, with the variance
+    sum (1/q_i - 1) l_i^2. The guarantee needs q_i to be a function of record i and public numbers;
+    neither q nor the sample may be released.
+    """
 
     q: np.ndarray
 
@@ -85,17 +88,18 @@ class PoissonImportance:
         return self.select(rng.random(self.q.size))
 
     def select(self, uniforms: np.ndarray) -> WeightedSample:
-        """Return the sample that these numbers in [0, 1) make: common ones give several samplers
-        common luck."""
+        """Return the sample that these uniform numbers in [0, 1) give.
+
+        Samplers that share the numbers can be compared on common randomness.
+        """
         indices = np.flatnonzero(uniforms < self.q)
         return WeightedSample(indices, 1 / self.q[indices])
 
 
 def expected_size(m: float, n: int) -> float:
-    """Return m if it can be the expected size of a sample of n records: from 1e-6 to n."""
-    return checks.real(
-        "m", m, above=0, at_least=1e-6, at_most=checks.integer("n", n, at_least=1, at_most=MOST)
-    )
+    """Return m, an expected sample size from 1e-6 to n, else raise ArgumentError."""
+    records = checks.integer("n", n, at_least=1, at_most=MOST)
+    return checks.real("m", m, above=0, at_least=1e-6, at_most=records)
 
 
 def uniform_rates(n: int, m: float) -> np.ndarray:
@@ -112,24 +116,35 @@ def coreset_rates(
 
     Parameters
     ----------
-    m : expected sample size over all n records; refused, not clipped, where a probability would
-    exceed 1 mean_square : mean of z^2 over the n records, above 0 mixing : in [0, 1]; 1 is uniform.
-    importance, Section 4, after the coresets of Bachem et al. 2018
+    norms : array_like
+        z >= 0, of any shape.
+    m : float
+        Expected sample size over all n records. It is refused, and no probability is clipped, if a
+        probability would exceed 1.
+    n : int
+    mean_square : float
+        Mean of z^2 over the n records, above 0.
+    mixing : float
+        Share of uniform sampling in [0, 1].
+
+    References
+    ----------
+    importance, Section 4, after the coresets of Bachem et al. (2018).
     """
-    z, moment = (
-        checked_lengths("norms", norms),
-        checks.real("mean_square", mean_square, above=0, at_least=1e-60),
-    )
-    size, share = expected_size(m, n), checks.real("mixing", mixing, at_least=0, at_most=1)
+    z = checked_lengths("norms", norms)
+    moment = checks.real("mean_square", mean_square, above=0, at_least=1e-60)
+    size = expected_size(m, n)
+    share = checks.real("mixing", mixing, at_least=0, at_most=1)
     if share == 0 and z.size and z.min() == 0:
         raise ArgumentError(
             "a record of norm 0 is never drawn with mixing = 0, got such a record; raise mixing"
         )
     q = size / n * (share + (1 - share) * z * z / moment)
-    if q.size and q.max() > 1 + 1e-12:  # rounding at the largest size
-        most = n / (share + (1 - share) * float(z.max()) ** 2 / moment)
+    # The largest feasible size, as computed by a caller, may give 1 plus a rounding.
+    if q.size and q.max() > 1 + 1e-12:
+        largest = n / (share + (1 - share) * float(z.max()) ** 2 / moment)
         raise ArgumentError(
-            f"m must be at most {most:.6g} for q <= 1 at the largest norm, got m = {size:g}"
+            f"m must be at most {largest:.6g} for q <= 1 at the largest norm, got m = {size:g}"
         )
     return np.minimum(q, 1.0)
 
@@ -140,73 +155,88 @@ def optimal_rates(slopes: ArrayLike, target: float) -> np.ndarray:
 
 
 def oracle_rates(sizes: ArrayLike, m: float) -> np.ndarray:
-    """Return q = min(1, c |x|) with sum m, the least variance at size m whatever the loss: a
-    yardstick and no private mechanism, as c depends on all records. Errors as
-    :func:`filled_rates`."""
+    """Return q = min(1, c |x|) with sum m, which has the smallest variance at size m.
+
+    It is a baseline and not private, because c depends on all records. Errors are those of
+    :func:`filled_rates`.
+    """
     z = checked_lengths("sizes", sizes)
     return filled_rates(np.zeros(z.shape), z, m)
 
 
 def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
-    """Return q = min(1, max(floor, c |x|)) with sum m, shape (n,), of least variance
-    (docs/importance.md, section 3).
+    """Return q = min(1, max(floor, c |x|)) with sum m, of smallest variance, shape (n,).
+
+    See docs/importance.md, section 3.
 
     Parameters
     ----------
-    floors : in [0, 1], 0 only where the size is above 0, shape (n,); 1/w* keeps every target of
-    linear profiles sizes : |x| >= 0, shape (n,) m : from sum of floors to n
+    floors : array_like, shape (n,)
+        In [0, 1], and 0 only where the size is above 0. The floors 1/w* keep every target loss that
+        is linear in the weight.
+    sizes : array_like, shape (n,)
+        |x| >= 0.
+    m : float
+        From the sum of the floors to n.
     """
-    least, z = nonnegative("floors", floors), checked_lengths("sizes", sizes)
-    if least.shape != z.shape or least.ndim != 1:
+    lowest = nonnegative("floors", floors)
+    z = checked_lengths("sizes", sizes)
+    if lowest.shape != z.shape or lowest.ndim != 1:
         raise ArgumentError(
-            f"floors and sizes must be one number a record, got shapes {least.shape} and {z.shape}"
+            f"floors and sizes must be one number a record, got shapes {lowest.shape} and {z.shape}"
         )
-    if least.size and least.max() > 1:
+    if lowest.size and lowest.max() > 1:
         raise ArgumentError(
-            f"floors must be at most 1, got {least.max():g}; they are inclusion probabilities"
+            f"floors must be at most 1, got {lowest.max():g}; they are inclusion probabilities"
         )
     goal = expected_size(m, z.size)
-    if (total := float(least.sum())) > goal * (1 + 1e-12):
+    if (total := float(lowest.sum())) > goal * (1 + 1e-12):
         raise ArgumentError(
             f"m must be at least the sum of the floors = {total:.6g}, got m = {goal:g}"
         )
-    if not (least + z > 0).all():
+    if not (lowest + z > 0).all():
         raise ArgumentError(
             "a record of size 0 without a floor is never drawn, got such a record; leave it out"
         )
     positive = z > 0
-    if float(np.where(positive, 1.0, least).sum()) < goal:
+    if float(np.where(positive, 1.0, lowest).sum()) < goal:
         raise ArgumentError(
             f"m must be attainable by the records of size above 0, got m = {goal:g}"
         )
     if positive.any():
         moderate("sizes above 0", z[positive].min())
-    floor, size = least[positive], z[positive]
-    rest = float(least[~positive].sum())
+    floor, size = lowest[positive], z[positive]
+    zero_size_total = float(lowest[~positive].sum())
+    # Rates are linear in c between the corners, at which a record leaves its floor or reaches 1.
+    corners = np.unique(np.concatenate([floor / size, 1 / size]))
 
     def rates(corner: int) -> np.ndarray:
         return np.minimum(1.0, np.maximum(floor, corners[corner] * size))
 
-    # all are linear in c between corners, where a record leaves its floor or reaches 1; summed
-    # again at each corner, as running sums lose their digits where sizes are of many orders
-    corners = np.unique(np.concatenate([floor / size, 1 / size]))
-    place = bisect.bisect_left(
-        range(corners.size), goal, key=lambda i: rest + float(rates(i).sum())
-    )
-    if place == 0:
-        return least
-    left, right = (rates(i) for i in (place - 1, min(place, corners.size - 1)))
+    def total_rate(corner: int) -> float:
+        # Summed again at each corner: running sums lose their digits where sizes differ by many
+        # orders of magnitude.
+        return zero_size_total + float(rates(corner).sum())
+
+    corner = bisect.bisect_left(range(corners.size), goal, key=total_rate)
+    if corner == 0:
+        return lowest
+    left = rates(corner - 1)
+    right = rates(min(corner, corners.size - 1))
     gain = float((right - left).sum())
-    share = min(1.0, (goal - rest - float(left.sum())) / gain) if gain > 0 else 0.0
-    filled = least.copy()
+    missing = goal - zero_size_total - float(left.sum())
+    share = min(1.0, missing / gain) if gain > 0 else 0.0
+    filled = lowest.copy()
     filled[positive] = left + share * (right - left)
     return filled
 
 
 @dataclass(frozen=True)
 class WeightedLaplaceSum:
-    """Release sum of w_i x_i + independent Laplace noise of one scale b > 0 in each coordinate
-    (Section 3.3)."""
+    """Release sum w_i x_i with independent Laplace noise of scale b > 0 in each coordinate.
+
+    See importance, Section 3.3.
+    """
 
     scale: float
 
@@ -214,42 +244,46 @@ class WeightedLaplaceSum:
         object.__setattr__(self, "scale", moderate("scale", self.scale))
 
     def slopes(self, points: ArrayLike) -> np.ndarray:
-        """|x|_1 / b: the loss of each record at weight 1, shape (n,); that at weight w is w times
-        it."""
-        return np.asarray(np.abs(_table(points)[0]).sum(axis=1) / self.scale)
+        """Loss of each record at weight 1, |x|_1 / b, shape (n,); it is linear in the weight."""
+        rows, _ = _rows_and_rates(points)
+        return np.asarray(np.abs(rows).sum(axis=1) / self.scale)
 
     def release(
         self, points: np.ndarray, sample: WeightedSample, rng: np.random.Generator
     ) -> np.ndarray:
-        """Return the noisy weighted sum over a sample, shape (d,); ArgumentError if a weight is
-        below 1."""
+        """Return the noisy weighted sum over a sample, shape (d,).
+
+        ArgumentError if a weight is below 1.
+        """
         sample.refuse_light_weights()
-        return np.asarray(Laplace(self.scale).release(sample.weights @ points[sample.indices], rng))
+        weighted_sum = sample.weights @ points[sample.indices]
+        return np.asarray(Laplace(self.scale).release(weighted_sum, rng))
 
     def mean_squared_error(self, points: ArrayLike, q: ArrayLike) -> float:
         """E |release - sum of all records|^2 = 2 b^2 d + sum (1/q_i - 1) |x_i|^2, exact."""
-        rows, chance = _table(points, q)
-        return float(
-            2 * self.scale**2 * rows.shape[1] + (1 / chance - 1) @ np.einsum("ij,ij->i", rows, rows)
-        )
+        rows, rates = _rows_and_rates(points, q)
+        noise_variance = 2 * self.scale**2 * rows.shape[1]
+        squares = np.einsum("ij,ij->i", rows, rows)
+        return float(noise_variance + (1 / rates - 1) @ squares)
 
     def squared_errors(
         self, points: ArrayLike, q: ArrayLike, runs: int, rng: np.random.Generator
     ) -> np.ndarray:
         """Draw samples and noise, and return the squared error of each run, shape (runs,)."""
-        rows, chance = _table(points, q)
-        weighted, total = rows / chance[:, None], rows.sum(axis=0)
+        rows, rates = _rows_and_rates(points, q)
+        weighted, total = rows / rates[:, None], rows.sum(axis=0)
         errors = np.empty(checks.integer("runs", runs, at_least=1, at_most=10**8))
-        block = max(1, (1 << 22) // rows.shape[0])  # runs of four million numbers together
+        # As many runs together as need four million uniform numbers.
+        block = max(1, (1 << 22) // rows.shape[0])
         for start in range(0, errors.size, block):
             part = errors[start : start + block]
-            drawn = rng.random((part.size, rows.shape[0])) < chance
-            released = Laplace(self.scale).release(drawn.astype(float) @ weighted, rng)
+            included = rng.random((part.size, rows.shape[0])) < rates
+            released = Laplace(self.scale).release(included.astype(float) @ weighted, rng)
             part[:] = ((released - total) ** 2).sum(axis=1)
         return errors
 
 
-def _table(points: ArrayLike, q: ArrayLike = 1.0) -> tuple[np.ndarray, np.ndarray]:
+def _rows_and_rates(points: ArrayLike, q: ArrayLike = 1.0) -> tuple[np.ndarray, np.ndarray]:
     """Rows, and an inclusion probability for each."""
     rows = np.asarray(checked_points(points), dtype=float)
     checked_lengths("entries of points", np.abs(rows))
