@@ -346,7 +346,7 @@ def gaussian_weights(mu: ArrayLike, epsilon: float, delta: float) -> np.ndarray:
             f"{goal:g}; add noise"
         )
     if shifts.size <= 2 * _TABLE:
-        # Weights from 1 / delta on are feasible again, so that bisection alone could end there: small
+        # Weights from 1 / delta on are feasible again, and bisection alone could end there: small
         # steps up from 1 find the end of the first interval.
         climbing = np.ones(shifts.size, dtype=bool)
         while climbing.any():
