@@ -275,6 +275,7 @@ def run_of(place: Path, **data: object) -> tuple[int, str, Path]:
     return status, output, place / "data/interim/results"
 
 
+@pytest.mark.thorough
 def test_the_job_announces_the_stand_in_and_writes_it(tmp_path):
     status, output, folder = run_of(tmp_path)
     assert status == 0, output

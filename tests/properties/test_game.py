@@ -16,6 +16,7 @@ import pytest
 from scipy.special import ndtr
 
 from dpsub.streams import stream
+from tests.few import few
 from tests.golden import game
 from tests.tiny_mechanisms import two_steps
 
@@ -164,7 +165,7 @@ def at(found: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     return np.interp(EPSILONS, *found)
 
 
-@pytest.mark.parametrize(("n", "m", "s"), [(3, 1, 0.5), (3, 1, 1.0), (4, 2, 1.0), (4, 1, 2.0)])
+@pytest.mark.parametrize(("n", "m", "s"), few([(3, 1, 0.5), (3, 1, 1.0), (4, 2, 1.0), (4, 1, 2.0)]))
 def test_two_adaptive_steps_lie_between_the_ends(n: int, m: int, s: float) -> None:
     truth = two_steps(*neighbours(n, m, s), EPSILONS)
     rate, h, reach = m / n, 0.02, 12.0 / s
