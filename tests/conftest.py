@@ -18,10 +18,17 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 settings.register_profile("dpsub", deadline=None, derandomize=True, database=None, max_examples=60)
 settings.load_profile("dpsub")
 
-_FIRST = ("tests/cluster/", "tests/workflow/", "tests/browser/", "tests/packaging/")
-"""What takes longest and mostly waits for other programs."""
+_FIRST = (
+    "tests/cluster/",
+    "tests/workflow/",
+    "tests/browser/",
+    "tests/packaging/",
+    "tests/conformance/test_experiments.py",
+)
+"""What takes longest, or mostly waits for other programs."""
 _WHOLE_FILES = (
     "tests/browser/",
+    "tests/conformance/test_experiments.py",
     "tests/packaging/",
     "tests/papers/",
     "tests/unit/",

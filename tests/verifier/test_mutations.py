@@ -7,6 +7,7 @@ import pytest
 from certificate import verify
 
 from dpsub.cli import main
+from tests.few import few
 from tests.verifier.proving import proved_again
 
 QUESTIONS = {
@@ -21,7 +22,7 @@ QUESTIONS = {
 }
 
 
-@pytest.fixture(scope="module", params=QUESTIONS)
+@pytest.fixture(scope="module", params=few(QUESTIONS, most=2))
 def certificate(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("certificates") / "c.json"
     assert main(["account", *QUESTIONS[request.param].split(), "--certificate", str(path)]) in (
