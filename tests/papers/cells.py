@@ -1,8 +1,13 @@
-"""Tables of cells as the report reads them."""
+"""Tables of cells as the report reads them, and what is said of them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pandas as pd
+
+from dpsub.reproduce.papers import papers
+from dpsub.reproduce.report.prose import Prose
 
 
 def cells(columns: str, *rows: tuple[object, ...]) -> pd.DataFrame:
@@ -12,3 +17,13 @@ def cells(columns: str, *rows: tuple[object, ...]) -> pd.DataFrame:
         if name not in frame:
             frame[name] = default
     return frame
+
+
+def prose(paper: str, tables: Mapping[str, pd.DataFrame]) -> Prose:
+    """Return the prose of a paper with the numbers of these tables."""
+    return Prose(papers()[paper], tables)
+
+
+def takeaways(paper: str, tables: Mapping[str, pd.DataFrame]) -> dict[str, str]:
+    """Return the paragraphs for which these tables have the numbers, by their headings."""
+    return {takeaway.heading: takeaway.text for takeaway in prose(paper, tables).takeaways()}

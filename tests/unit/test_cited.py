@@ -10,11 +10,12 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from dpsub.errors import DataError
+from dpsub.errors import ArgumentError, DataError
 from dpsub.reproduce import published
 from dpsub.reproduce.papers import Paper, papers
 from dpsub.reproduce.report import cited
-from dpsub.reproduce.report.takeaways import Tables
+from dpsub.reproduce.report.cells import NOT_OF_THIS_RUN, CellTables
+from dpsub.reproduce.report.prose import Prose
 from dpsub.reproduce.verdicts import read_expected
 from tests.documentation.console import script
 
@@ -32,7 +33,7 @@ def table(**columns: list[object]) -> pd.DataFrame:
 
 
 @pytest.fixture
-def tables() -> Tables:
+def tables() -> CellTables:
     cells = table(sampler=["wor", "wr"], column=["delta_c_upper"] * 2, rigorous=[0.57012, 0.58775])
     low = table(
         sampler=["wor", "wr"],
@@ -40,7 +41,7 @@ def tables() -> Tables:
         rigorous=[0.40149, 0.42119],
         note=["z = 3.7", ""],
     )
-    return Tables({"table8": pd.concat([cells, low], ignore_index=True)})
+    return {"table8": pd.concat([cells, low], ignore_index=True)}
 
 
 def paper_with_table8() -> Paper:
@@ -49,32 +50,71 @@ def paper_with_table8() -> Paper:
     return papers()["must"]
 
 
-def test_ends_are_rounded_to_the_side_on_which_they_stay_ends(tables: Tables) -> None:
-    prose = cited.Prose(paper_with_table8(), tables)
-    assert prose.number("table8", "delta_c_upper", "rigorous", sampler="wor") == "0.571"
-    assert prose.number("table8", "delta_c_lower", "rigorous", sampler="wor") == "0.401"
-    assert prose.least("table8", "delta_c_lower", "rigorous", 2, sampler="*") == "0.40"
-    assert prose.greatest("table8", "delta_c_upper", "rigorous", 2, sampler="*") == "0.59"
-    assert prose.noted("table8", "delta_c_lower", "z = ([0-9.]+)", sampler="wor") == "3.7"
+def filled(tables: CellTables, placeholder: str, kept: CellTables | None = None) -> str:
+    return Prose(paper_with_table8(), tables, kept).filled("{{ " + placeholder + " }}")
 
 
-def test_a_placeholder_that_finds_no_cell_or_several_is_an_error(tables: Tables) -> None:
-    prose = cited.Prose(paper_with_table8(), tables)
-    for fields in ({"sampler": "must_ow"}, {"sampler": "*"}):
-        with pytest.raises(
-            DataError,
-            match=r"asks for a number that must be there once, got [02] "
-            r"in table8",
-        ):
-            prose.number("table8", "delta_c_upper", "rigorous", **fields)
-    with pytest.raises(DataError, match="a note in table8 must match"):
-        prose.noted("table8", "delta_c_upper", "z = (.+)", sampler="wor")
+@pytest.mark.parametrize(
+    ("placeholder", "text"),
+    [
+        ('number("table8", "delta_c_upper", "rigorous", sampler="wor")', "0.571"),
+        ('number("table8", "delta_c_lower", "rigorous", sampler="wor")', "0.401"),
+        ('least("table8", "delta_c_lower", "rigorous", 2, sampler="*")', "0.40"),
+        ('greatest("table8", "delta_c_upper", "rigorous", 2, sampler="*")', "0.59"),
+        ('value("table8", "delta_c_upper", "rigorous", sampler="wor") | decimals(5)', "0.57012"),
+        ('value("table8", "delta_c_upper", "rigorous", sampler="wor") | upper_end(2)', "0.58"),
+        ('noted("table8", "delta_c_lower", "z = ([0-9.]+)", sampler="wor")', "3.7"),
+    ],
+)
+def test_ends_are_rounded_to_the_side_on_which_they_stay_ends(
+    tables: CellTables, placeholder: str, text: str
+) -> None:
+    assert filled(tables, placeholder) == text
 
 
-def test_a_number_of_another_run_is_marked(tables: Tables) -> None:
-    prose = cited.Prose(paper_with_table8(), Tables({}), tables)
-    shown = prose.filled('{{ number("table8", "delta_c_upper", "rigorous", sampler="wor") }}')
-    assert shown == f"0.571{cited.NOT_OF_THIS_RUN}"
+@pytest.mark.parametrize(
+    ("placeholder", "words"),
+    [
+        (
+            'number("table8", "delta_c_upper", "rigorous", sampler="must_ow")',
+            "asks for a number that must be there, got none: there is no number in table8",
+        ),
+        (
+            'number("table8", "delta_c_upper", "rigorous", sampler="*")',
+            "must stand in one cell, got 2 in table8",
+        ),
+        ('number("table88", "delta_c_upper", "rigorous")', "must/table8"),
+        ('noted("table8", "delta_c_upper", "z = (.+)", sampler="wor")', "no note in table8"),
+        ('computed("nothing")', "a function of its module evidence, got 'nothing'"),
+        ('derived("nothing")', "a function of its module numbers, got 'nothing'"),
+        ("numbers.nothing()", "a function of its module numbers, got 'nothing'"),
+        ('numbr("table8")', "'numbr' is undefined"),
+        ('number("table8"', "unexpected"),
+    ],
+)
+def test_a_wrong_placeholder_is_an_error_in_one_sentence(
+    tables: CellTables, placeholder: str, words: str
+) -> None:
+    with pytest.raises((DataError, ArgumentError), match=re.escape(words)) as raised:
+        filled(tables, placeholder)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_number_of_another_run_is_marked(tables: CellTables) -> None:
+    place = 'number("table8", "delta_c_upper", "rigorous", sampler="wor")'
+    assert filled({}, place, kept=tables) == f"0.571{NOT_OF_THIS_RUN}"
+    assert filled(tables, place, kept=tables) == "0.571"
+
+
+@EVERY
+def test_a_full_run_has_the_numbers_of_every_part(paper: Paper) -> None:
+    """A run may leave a paragraph out; the full one leaves none, else a wrong placeholder would
+    not be found."""
+    kept = cited.kept_of(paper)
+    assert kept is not None
+    template = (paper.folder / "found.md").read_text(encoding="utf-8")
+    headings = re.findall(r'{% call takeaway\("([^"]+)"', template)
+    assert [takeaway.heading for takeaway in Prose(paper, kept).takeaways()] == headings
 
 
 @EVERY
@@ -82,9 +122,10 @@ def test_what_is_kept_is_what_the_pages_cite(paper: Paper) -> None:
     """No row is kept that no page asks for, and it says which run it is of."""
     renew, kept = script("workflow/scripts/renew_pages"), cited.kept_of(paper)
     assert kept is not None
-    renew.whole(paper, kept, read_expected(ROOT / "src/dpsub/papers"))
+    prose = renew.write_found.prose(paper, read_expected(ROOT / "src/dpsub/papers"), kept)
+    renew.whole(prose)
     rows = (paper.folder / cited.KEPT).read_text(encoding="utf-8").splitlines()
-    assert sum(map(len, kept.seen.values())) == len(rows) - 2
+    assert sum(map(len, prose.seen.values())) == len(rows) - 2
     assert re.fullmatch(
         r"dpsub \d+\.\d+\S*, commit [0-9a-f]{40}( with changes)?, configuration "
         r"[0-9a-f]{12}",
@@ -108,7 +149,10 @@ def test_a_cell_that_changes_changes_the_pages(paper: Paper, tmp_path: Path) -> 
     changed = cited.kept_of(SimpleNamespace(folder=tmp_path))  # type: ignore[arg-type]
     kept = cited.kept_of(paper)
     assert changed is not None and kept is not None
-    assert renew.whole(paper, changed, verdicts) != renew.whole(paper, kept, verdicts)
+    nudged_pages, pages = (
+        renew.whole(renew.write_found.prose(paper, verdicts, cells)) for cells in (changed, kept)
+    )
+    assert nudged_pages != pages
 
 
 DECIMAL = re.compile(r"(?<![\w.^/(])\d*\.\d+(?:e-?\d+)?(?!\w)|(?<![\w.])\d(?:\.\d+)?e-\d+")

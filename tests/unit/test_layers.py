@@ -65,7 +65,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("reproduce.figures.style", "dpsub.reproduce.experiment", "figures"),
         ("data.fetch", "dpsub.noise", "data"),
         ("reproduce.records", f"dpsub.papers.{PAPERS[0]}", "papers"),
-        (f"papers.{PAPERS[0]}.takeaways", f"dpsub.papers.{PAPERS[1]}.takeaways", "apart"),
+        (f"papers.{PAPERS[0]}.numbers", f"dpsub.papers.{PAPERS[1]}.numbers", "apart"),
     ],
 )
 def test_a_planted_violation_is_found(

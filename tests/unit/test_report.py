@@ -17,12 +17,13 @@ import pytest
 from dpsub.errors import DataError
 from dpsub.reproduce import artefacts
 from dpsub.reproduce.artefacts import OutputDirs
+from dpsub.reproduce.claims import MissingRecordsError
 from dpsub.reproduce.digits import written
 from dpsub.reproduce.labels import KINDS, number_kind
 from dpsub.reproduce.papers import papers
-from dpsub.reproduce.report import Run, cited, numbers, page, prose
+from dpsub.reproduce.report import Run, cited, markdown, numbers, page
+from dpsub.reproduce.report.cells import LookUp, read_cells, without_stand_ins
 from dpsub.reproduce.report.numbers import CHECKS, address, cell_verdicts
-from dpsub.reproduce.report.takeaways import Tables, read_cells, without_stand_ins
 from dpsub.reproduce.verdicts import AGREEING, COLUMNS, FAILING, VARIANTS
 from tests import report_run
 from tests.papers.cells import cells
@@ -274,13 +275,14 @@ def test_no_printed_number_stands_next_to_one_of_a_stand_in(made: Made) -> None:
         and "0.976" not in text
         and "| 2.654 |" in text
     )
-    known, kept = Tables({"table8": table}), Tables({"table8": without_stand_ins(table8, table)})
-    for tables, finite in ((known, [True, True]), (kept, [True, False])):
-        found = [
-            tables.number("table8", name, "stated", sampler="poisson")
-            for name in ("sigma_times_m", "accuracy")
-        ]
-        assert [math.isfinite(number) for number in found] == finite
+    with_stand_ins = LookUp({"table8": table})
+    without = LookUp({"table8": without_stand_ins(table8, table)})
+    for cells_of_run in (with_stand_ins, without):
+        noise = cells_of_run.number("table8", "sigma_times_m", "stated", sampler="poisson")
+        assert math.isfinite(noise)
+    assert math.isfinite(with_stand_ins.number("table8", "accuracy", "stated", sampler="poisson"))
+    with pytest.raises(MissingRecordsError):
+        without.number("table8", "accuracy", "stated", sampler="poisson")
     lines = [
         line
         for line in numbers.lines(made.run.comparison, [table8], {})
@@ -355,7 +357,8 @@ def test_errata_mark_numbers_that_the_run_does_not_have(made: Made) -> None:
     kept."""
     kept = cited.kept_of(papers()["must"])
     assert kept is not None
-    attack = kept.number("table8", "delta_c_lower", "rigorous", sampler="wor")
+    look_up = LookUp(kept)
+    attack = look_up.number("table8", "delta_c_lower", "rigorous", sampler="wor")
     reduced = made.write(published=[])["must"]
     assert f"{math.floor(1000 * attack) / 1000:.3f}‡" in section(reduced, "E2")
     assert (
@@ -363,7 +366,7 @@ def test_errata_mark_numbers_that_the_run_does_not_have(made: Made) -> None:
         and ("‡ This run has no such number") in reduced
     )
     whole = made.write(published=["must/table9"])["must"]
-    mean = kept.number("table9", "law_mean", "stated", sampler="must_ow", experiment="2")
+    mean = look_up.number("table9", "law_mean", "stated", sampler="must_ow", experiment="2")
     assert f"{mean:.2f}‡" not in section(whole, "E7") and f"{mean:.2f}‡" in section(reduced, "E7")
     made.write(remarks=["A run of reduced size."])
 
@@ -410,7 +413,7 @@ def test_hostile_names_stay_text(made: Made, pages: dict[str, str]) -> None:
 
 def test_prose_obeys_no_html_and_loads_nothing() -> None:
     shown = str(
-        prose.html(f"**a** {HOSTILE} ![x](http://x/y.png) [z](javascript:w)\n\n<div>b</div>")
+        markdown.html(f"**a** {HOSTILE} ![x](http://x/y.png) [z](javascript:w)\n\n<div>b</div>")
     )
     assert "<strong>a</strong>" in shown
     assert not re.search(r"<(script|img|div|a|details)\b", shown)
@@ -442,7 +445,7 @@ def test_an_empty_run_says_so(tmp_path: Path) -> None:
 
 
 def test_numbers_of_the_takeaways_come_from_the_tables(made: Made, text: str) -> None:
-    found = Tables({"table6": read_cells(made.run.dirs.files(made.run.artefacts[1])["csv"])})
+    found = LookUp({"table6": read_cells(made.run.dirs.files(made.run.artefacts[1])["csv"])})
     where = {"epsilon_amplified": "0.001", "sampler": "must_ow"}
     value = found.number("table6", "rmse_mean", "consistent", **where)
     error = found.number("table6", "rmse_mean", "consistent_standard_error", **where)
@@ -463,17 +466,17 @@ def test_look_up_needs_exactly_one_cell() -> None:
     rows = [
         ("3", sampler, "mean", value) for sampler, value in (("wor", 300.0), ("must_ww", 225.0))
     ]
-    tables, here = (
-        Tables({"table9": cells("experiment sampler column stated", *rows)}),
-        {"experiment": "3"},
-    )
+    tables = LookUp({"table9": cells("experiment sampler column stated", *rows)})
+    here = {"experiment": "3"}
     assert tables.number("table9", "mean", "stated", **here, sampler="wor") == 300
     for source, fields in (
-        ("stated", {}),
         ("rigorous", {"sampler": "wor"}),
         ("stated", {"sampler": "wor", "b": "1"}),
     ):
-        assert math.isnan(tables.number("table9", "mean", source, **here, **fields))
+        with pytest.raises(MissingRecordsError, match="there is no number in table9"):
+            tables.number("table9", "mean", source, **here, **fields)
+    with pytest.raises(DataError, match="must stand in one cell, got 2 in table9"):
+        tables.number("table9", "mean", "stated", **here, sampler="*")
     assert len(tables.rows("table9", "mean", **here, sampler="*")) == 2
     assert tables.rows("table1", "mean").empty
 

@@ -8,7 +8,7 @@ SHOWN_PARTS = (
     "evidence*",
     "figures*",
     "tables*",
-    "takeaways*",
+    "numbers*",
 )
 PACKAGE = Path(provenance.__file__).parents[1]
 SHOWN_BY = [
@@ -81,6 +81,7 @@ rule write_report:
         environment=rules.describe_run.output.environment,
         config=rules.describe_run.output.config,
         errata=shown(errata_files()),
+        prose=shown(path for paper in papers().values() for path in paper.folder.glob("found.md")),
         cited=shown(path for paper in papers().values() for path in paper.folder.glob("cited.csv")),
         page=sorted(shown((PACKAGE / "reproduce/report/templates").iterdir())),
         artefacts=[path for product in PLAN.products for path in shown(product.files.values())],

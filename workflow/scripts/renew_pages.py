@@ -24,9 +24,10 @@ from dpsub.errors import DataError
 from dpsub.files import replace_file
 from dpsub.reproduce import configuration
 from dpsub.reproduce.job import in_one_sentence
-from dpsub.reproduce.papers import Paper, errata_files, papers
+from dpsub.reproduce.papers import errata_files, papers
 from dpsub.reproduce.plan import Plan
 from dpsub.reproduce.report import cited, errata
+from dpsub.reproduce.report.prose import TEMPLATE, Prose
 from dpsub.reproduce.verdicts import read_expected
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,26 +59,23 @@ def renew_cited(results: Path, verdicts: pd.DataFrame) -> None:
     for paper in papers().values():
         if not (results / "tables" / paper.key).is_dir():
             continue
-        tables = cited.tables_of_run(paper, results)
-        from_run = whole(paper, tables, verdicts)
-        cited.keep(paper, results, tables.seen)
+        of_run = write_found.prose(paper, verdicts, cited.tables_of_run(paper, results))
+        text = whole(of_run)
+        cited.keep(paper, results, of_run.seen)
         kept = cited.kept_of(paper)
-        if kept is not None and whole(paper, kept, verdicts) != from_run:
+        if kept is not None and whole(write_found.prose(paper, verdicts, kept)) != text:
             raise DataError(
                 f"kept cells of {paper.key} must give the pages of the run, got "
                 f"others; mend {cited.KEPT}"
             )
 
 
-def whole(paper: Paper, tables: cited.Tables, verdicts: pd.DataFrame) -> str:
-    """Return all that the pages of a paper say with numbers: what was found, and its errata."""
-    prose = write_found.prose(paper, verdicts, tables)
-    texts = [
-        path.read_text(encoding="utf-8")
-        for path in (paper.folder / "found.md", paper.errata)
-        if path.exists()
-    ]
-    return "".join(map(prose.filled, texts))
+def whole(prose: Prose) -> str:
+    """Return all that is said of a paper with numbers: its page, its errata, and what the report
+    takes."""
+    paths = (prose.paper.folder / TEMPLATE, prose.paper.errata)
+    pages = [prose.filled(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
+    return "\n".join([*pages, *(takeaway.paragraph for takeaway in prose.takeaways())])
 
 
 def deviations(verdicts: pd.DataFrame) -> str:

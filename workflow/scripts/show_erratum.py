@@ -13,7 +13,7 @@ from dpsub.reproduce import verdicts
 from dpsub.reproduce.job import in_one_sentence
 from dpsub.reproduce.papers import errata_files, papers
 from dpsub.reproduce.report import cited, errata
-from dpsub.reproduce.report.takeaways import Tables
+from dpsub.reproduce.report.prose import Prose
 
 SHOWN = ["artefact", "row", "column", "printed", "variant", "value", "verdict", "note"]
 
@@ -30,7 +30,7 @@ def main() -> None:
     of_run = (
         cited.tables_of_run(paper, results) if (results / "tables" / paper.key).is_dir() else None
     )
-    prose = cited.Prose(paper, of_run or kept or Tables({}), kept)
+    prose = Prose(paper, of_run or kept or {}, kept)
     print(f"{entry.name}. {entry.title}\n\n{prose.filled(entry.text)}\n")
     if not arguments.comparison.is_file():
         raise DataError(

@@ -1,10 +1,10 @@
 """The pages of docs/found, what was found in each paper: from its found.md, its errata, and the
 cells that it cites.
 
-The found.md in the folder of a paper is a page in Markdown, with places that are filled in (Jinja):
-besides those of `dpsub.reproduce.report.cited`, `takeaway` takes a paragraph of what to conclude,
-`picture` a figure, and `verdicts` counts how the numbers of a table compare. No result is typed by
-hand. `renew_pages.py` writes them.
+The found.md in the folder of a paper is a page in Markdown with placeholders (Jinja). Besides those
+of `dpsub.reproduce.report.prose` there is `picture`, a figure, `verdicts`, which counts how the
+numbers of a table compare, and `cited`, the paper. No result is typed by hand. `renew_pages.py`
+writes them.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from pathlib import Path
 import pandas as pd
 from PIL import Image
 
-from dpsub.errors import DataError
 from dpsub.files import replace_file
 from dpsub.reproduce import published
 from dpsub.reproduce.labels import escape_markdown, in_symbols
 from dpsub.reproduce.papers import Paper, papers
 from dpsub.reproduce.report import errata
-from dpsub.reproduce.report.cited import Prose, kept_of, made_of
+from dpsub.reproduce.report.cells import CellTables
+from dpsub.reproduce.report.cited import kept_of, made_of
 from dpsub.reproduce.report.numbers import of_printed
-from dpsub.reproduce.report.takeaways import Tables, of_paper
+from dpsub.reproduce.report.prose import TEMPLATE, Prose
+from dpsub.reproduce.report.takeaways import of_paper, told
 from dpsub.reproduce.verdicts import FAILING
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,7 +44,7 @@ def renew(verdicts: pd.DataFrame, results: Path | None = None) -> None:
     """Write the pages of all papers and their list, and with `results` the pictures of the papers
     that it holds."""
     listed = []
-    for key, paper in told().items():
+    for key, paper in with_page().items():
         top = body(paper, verdicts)
         if results and (results / "figures" / key).is_dir():
             for name in re.findall(rf"\(pictures/{key}-(\w+)\.png\)", top):
@@ -55,15 +56,15 @@ def renew(verdicts: pd.DataFrame, results: Path | None = None) -> None:
         listed.append(f"- [{paper.title}]({key}.md). {summary(top)}\n")
     index = FOUND / "index.md"
     top = index.read_text(encoding="utf-8").partition(MADE)[0]
-    for gone in {page.stem for page in FOUND.glob("*.md")} - {*told(), "index"}:
+    for gone in {page.stem for page in FOUND.glob("*.md")} - {*with_page(), "index"}:
         (FOUND / f"{gone}.md").unlink()
-    toctree = "\n".join(["```{toctree}", ":hidden:", "", *told(), "```", ""])
+    toctree = "\n".join(["```{toctree}", ":hidden:", "", *with_page(), "```", ""])
     replace_file(index, f"{top}{MADE}\n{''.join(listed)}\n{toctree}".encode())
 
 
-def told() -> dict[str, Paper]:
+def with_page() -> dict[str, Paper]:
     """Return the papers that have a page."""
-    return {key: paper for key, paper in papers().items() if (paper.folder / "found.md").exists()}
+    return {key: paper for key, paper in papers().items() if (paper.folder / TEMPLATE).exists()}
 
 
 def summary(page: str) -> str:
@@ -79,47 +80,33 @@ def body(paper: Paper, verdicts: pd.DataFrame) -> str:
     kept = kept_of(paper)
     if kept is None:
         return (FOUND / f"{paper.key}.md").read_text(encoding="utf-8").partition(MADE)[0]
-    template = (paper.folder / "found.md").read_text(encoding="utf-8")
-    return f"# {paper.title}\n\n" + prose(paper, verdicts, kept).filled(template)
+    template = (paper.folder / TEMPLATE).read_text(encoding="utf-8")
+    page = prose(paper, verdicts, kept).filled(template)
+    # where a part is the report's alone, two empty lines meet
+    return f"# {paper.title}\n\n" + re.sub(r"\n{3,}", "\n\n", page).rstrip("\n") + "\n\n"
 
 
-def prose(paper: Paper, verdicts: pd.DataFrame, tables: Tables) -> Prose:
+def prose(paper: Paper, verdicts: pd.DataFrame, tables: CellTables) -> Prose:
     """Return what fills the placeholders of a paper's pages."""
-    takeaways, said = of_paper(paper), {}
-    for text in takeaways.sentences(tables) if takeaways else ():
-        heading, _, said[heading] = text.removeprefix("**").partition(".** ")
     judged = of_printed([paper.key], verdicts)
-
-    def takeaway(heading: str) -> str:
-        if heading not in said:
-            raise DataError(
-                f"found.md of {paper.key} asks for the takeaway {heading!r}, got {', '.join(said)}"
-            )
-        return said[heading]
 
     def picture(name: str, words: str) -> str:
         return f"![{words}](pictures/{paper.key}-{name}.png)"
 
     def counted(artefact: str) -> str:
-        names = Counter(verdict for (_, name, *_), verdict in judged.items() if name == artefact)
-        return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in names.most_common())
+        counts = Counter(verdict for (_, name, *_), verdict in judged.items() if name == artefact)
+        return ", ".join(
+            f"{count} {verdict.replace('_', ' ')}" for verdict, count in counts.most_common()
+        )
 
-    where = paper.citation
-    citation = (
-        (f"*{', '.join(where.authors)}: {where.title}. {where.venue}, {where.year}.*")
-        if where
-        else ""
-    )
-    return Prose(
-        paper,
-        tables,
-        more={
-            "takeaway": takeaway,
-            "picture": picture,
-            "verdicts": counted,
-            "cited": citation,
-        },
-    )
+    more: dict[str, object] = {"picture": picture, "verdicts": counted, "cited": ""}
+    if paper.citation:
+        authors, place = ", ".join(paper.citation.authors), paper.citation
+        more["cited"] = f"*{authors}: {place.title}. {place.venue}, {place.year}.*"
+    prose = Prose(paper, tables, more=more)
+    if of_paper(paper):
+        more["takeaway"] = {one.heading: one.text for one in told(prose)[1]}.__getitem__
+    return prose
 
 
 def small(figure: Path, target: Path) -> None:

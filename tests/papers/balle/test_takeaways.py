@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dpsub.papers.balle import takeaways as summary
-from dpsub.reproduce.report.takeaways import Tables, counted_claims
-from tests.papers.cells import cells
+from dpsub.papers.balle.numbers import TABLE1
+from tests.papers.cells import cells, takeaways
 
 
 def test_statements_are_counted() -> None:
@@ -17,18 +16,17 @@ def test_statements_are_counted() -> None:
         ("B022", "holds", 0, 1.0, "fails", "BL3"),
         ("B024", "holds", 1, 0.0, "refuted", "BL5"),
     ]
-    assert counted_claims(
-        Tables({"claims": cells("claim column stated consistent verdict erratum", *rows)})
-    ) == (
-        "**Statements.** Of 3 statements that were put to a computation 2 fail as printed; 1 of "
+    claims = cells("claim column stated consistent verdict erratum", *rows)
+    assert takeaways("balle", {"claims": claims})["Statements"] == (
+        "Of 3 statements that were put to a computation 2 fail as printed; 1 of "
         "the 2 that have a corrected form hold with it (BL3, BL5)."
     )
 
 
 def test_a_theorem_that_fails_is_named() -> None:
     def said(*holds: float) -> str:
-        rows = [(row, "holds", value) for row, value in zip(summary.TABLE1, holds, strict=True)]
-        return summary.bounds(Tables({"claims": cells("claim column stated", *rows)}))
+        rows = [(row, "holds", value) for row, value in zip(TABLE1, holds, strict=True)]
+        return takeaways("balle", {"claims": cells("claim column stated", *rows)})["The bounds"]
 
     assert "exceeds the bound of Theorems 8, 9, 10, 11 and 14." in said(1, 1, 1, 1, 1)
     assert (
@@ -46,7 +44,7 @@ def test_attained_bounds(ratio: float, words: str) -> None:
         for theorem, value in (("Theorem 8", 1.0), ("Theorem 14", ratio))
     ]
     table = cells("theorem sampler base_relation relation column rigorous", *rows)
-    assert words in summary.attained(Tables({"table1": table}))
+    assert words in takeaways("balle", {"table1": table})["Attained"]
 
 
 @pytest.mark.parametrize(
@@ -73,17 +71,14 @@ def test_the_optimum_decides_which_bound_is_tight(
             ("Theorem 14", 1.0),
         )
     ]
-    tables = Tables(
-        {"optimum": cells("theorem n rate m epsilon0 delta0 epsilon column rigorous", *rows)}
-    )
-    said = summary.poisson_substitution(tables)
-    assert words in said
-    assert bool(said) == bool(words)
-    assert loose in summary.tight(tables)
-    assert ("everywhere for Theorem 2 given the size; it stays" in summary.tight(tables)) == (
-        by_size == 1
-    )
+    optimum = cells("theorem n rate m epsilon0 delta0 epsilon column rigorous", *rows)
+    paragraphs = takeaways("balle", {"optimum": optimum})
+    assert words in paragraphs.get("Poisson sampling, one record substituted", "")
+    assert ("Poisson sampling, one record substituted" in paragraphs) == bool(words)
+    tight = paragraphs["Tightness by design"]
+    assert loose in tight
+    assert ("everywhere for Theorem 2 given the size; it stays" in tight) == (by_size == 1)
 
 
 def test_a_run_without_tables_says_nothing() -> None:
-    assert summary.TAKEAWAYS.sentences(Tables({})) == []
+    assert takeaways("balle", {}) == {}

@@ -13,14 +13,14 @@ import pytest
 from dpsub.data import adult_gains, individuals
 from dpsub.errors import PlanError
 from dpsub.papers.brdp.claims import STATEMENTS
-from dpsub.papers.brdp.takeaways import TAKEAWAYS
 from dpsub.reproduce import published, settings
 from dpsub.reproduce.artefact import all_values
 from dpsub.reproduce.artefacts import REGISTRY, OutputDirs, build, printed_rows
 from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
-from dpsub.reproduce.report.takeaways import Tables, read_cells
+from dpsub.reproduce.report.cells import read_cells
 from dpsub.reproduce.verdicts import compare
 from tests.experiment_runs import CONFIG, settings_of
+from tests.papers.cells import takeaways
 
 PANELS = [
     {**panel, "epsilons": [panel["epsilon"]]}
@@ -252,7 +252,7 @@ def test_artefacts_are_built_and_the_report_speaks_of_them(records: Frames, tmp_
             read_cells(made["csv"]) if artefact.kind != "figure" else pd.read_csv(made["csv"])
         )
         assert len(cells[artefact.name])
-    text = " ".join(TAKEAWAYS.sentences(Tables(cells)))
+    text = " ".join(takeaways("brdp", cells).values())
     assert (
         "exceeded for 2 of the 2 budgets tried, where the exact δ is up to 4.09 times the "
         "promised one"

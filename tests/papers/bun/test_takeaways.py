@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from dpsub.papers.bun import takeaways as summary
-from dpsub.reproduce.report.takeaways import Tables
-from tests.papers.cells import cells
+from tests.papers.cells import cells, takeaways
+
+Tables = dict[str, pd.DataFrame]
 
 
 def ratios(
@@ -23,64 +23,73 @@ def advice(topic: str, **columns: dict[str, float]) -> Tables:
         for column, given in columns.items()
         for name, value in given.items()
     ]
-    return Tables({"advice": cells("topic epsilon design column rigorous", *rows)})
+    return {"advice": cells("topic epsilon design column rigorous", *rows)}
 
 
-def sizes(least: float, most: float, consistent: tuple[float, float] = (1.0, 1.9)) -> str:
-    return summary.random_sizes(Tables({"tableB": ratios("T3.1 upper", (least, most), consistent)}))
+def sizes(least: float, most: float, consistent: tuple[float, float] = (1.0, 1.9)) -> Tables:
+    return {"tableB": ratios("T3.1 upper", (least, most), consistent)}
+
+
+def loose(*bounds: pd.DataFrame) -> Tables:
+    return {"tableB": pd.concat(bounds)}
 
 
 TOTALS = {"even, public": 2.0, "rounded": 5.0, "Neyman, at best": 1e9}
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("heading", "tables", "words"),
     [
         (
+            "Random sample sizes",
             sizes(0.5, 0.9),
             ["falls to 0.5 of", "covers that loss and is at most 1.9 times as large"],
         ),
         (
+            "Random sample sizes",
             sizes(1.0, 1.2, (0.7, 1.9)),
             ["3.1 covers the exact worst-case loss", "it still falls to 0.7 of that loss"],
         ),
         # a bound that is exceeded is not called loose
         (
-            summary.loose(
-                Tables(
-                    {"tableB": pd.concat([ratios("T4.3", (1.0, 5.7)), ratios("T5.2", (0.9, 1.1))])}
-                )
-            ),
+            "Exact losses",
+            loose(ratios("T4.3", (1.0, 5.7)), ratios("T5.2", (0.9, 1.1))),
             ["by factors of up to 5.7 (T4.3)."],
         ),
         (
-            summary.designs(advice("advice", lower={"PPS": 1.2}, upper={"PPS": 1.3})),
-            ["can lose more than epsilon with: PPS (1.2)."],
+            "Designs",
+            advice("advice", lower={"PPS": 1.2}, upper={"PPS": 1.3}),
+            ["can lose more than ε with: PPS (1.2)."],
         ),
         (
-            summary.designs(advice("advice", lower={"PPS": 0.1}, upper={"PPS": 0.4})),
+            "Designs",
+            advice("advice", lower={"PPS": 0.1}, upper={"PPS": 0.4}),
             ["at most half of it with: PPS."],
         ),
         (
-            summary.designs(advice("advice", lower={"PPS": 0.7}, upper={"PPS": 0.9})),
-            ["at most epsilon as far as is"],
+            "Designs",
+            advice("advice", lower={"PPS": 0.7}, upper={"PPS": 0.9}),
+            ["at most ε as far as is"],
         ),
         (
-            summary.allocations(advice("menu", total_at_target=TOTALS)),
+            "Allocations at equal privacy",
+            advice("menu", total_at_target=TOTALS),
             [
                 "*even, public* has the smallest variance (2);",
                 "public allocation, *rounded*, is 2.5",
             ],
         ),
         (
-            summary.allocations(advice("menu", total_at_target={**TOTALS, "rounded": 1.0})),
+            "Allocations at equal privacy",
+            advice("menu", total_at_target={**TOTALS, "rounded": 1.0}),
             ["*rounded* has the smallest variance (1). The relation"],
         ),
     ],
 )
-def test_sentences_follow_the_tables(text: str, words: list[str]) -> None:
+def test_sentences_follow_the_tables(heading: str, tables: Tables, words: list[str]) -> None:
+    text = takeaways("bun", tables)[heading]
     assert all(word in text for word in words), text
 
 
 def test_a_run_without_tables_says_nothing() -> None:
-    assert summary.TAKEAWAYS.sentences(Tables({})) == []
+    assert takeaways("bun", {}) == {}

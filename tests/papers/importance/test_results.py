@@ -12,14 +12,14 @@ import pytest
 
 from dpsub.errors import DataError, PlanError
 from dpsub.papers.importance.claims import STATEMENTS
-from dpsub.papers.importance.takeaways import TAKEAWAYS
 from dpsub.reproduce import published
 from dpsub.reproduce.artefact import all_values
 from dpsub.reproduce.artefacts import REGISTRY, OutputDirs, build, printed_rows
 from dpsub.reproduce.claims import Claim
 from dpsub.reproduce.experiments import REGISTRY as EXPERIMENTS
-from dpsub.reproduce.report.takeaways import Tables, read_cells
+from dpsub.reproduce.report.cells import read_cells
 from dpsub.reproduce.verdicts import compare
+from tests.papers.cells import prose
 from tests.unit.rows import with_rows
 
 Frames = dict[str, pd.DataFrame]
@@ -255,7 +255,7 @@ def test_the_report_has_a_sentence_from_each_table(records: Frames, tmp_path: Pa
         cells[name] = read_cells(
             build(artefact, records, printed_rows(artefact), OutputDirs.under(tmp_path))["csv"]
         )
-    text = " ".join(TAKEAWAYS.sentences(Tables(cells)))
+    text = " ".join(takeaway.paragraph for takeaway in prose("importance", cells).takeaways())
     for words in (
         "2 fail as printed",
         "Canaries",
@@ -265,7 +265,7 @@ def test_the_report_has_a_sentence_from_each_table(records: Frames, tmp_path: Pa
         "Delta.",
     ):
         assert words in text
-    assert TAKEAWAYS.sentences(Tables({})) == []
+    assert prose("importance", {}).takeaways() == []
 
 
 @pytest.mark.parametrize(

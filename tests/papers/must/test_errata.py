@@ -28,9 +28,11 @@ from dpsub.papers.must.experiments.utility import LinearRegression, design_matri
 from dpsub.papers.must.settings import PRINTED_SCALE
 from dpsub.papers.must.subsets import plan_noise, subset_statistics
 from dpsub.reproduce import published
+from dpsub.reproduce.claims import MissingRecordsError
 from dpsub.reproduce.digits import written
 from dpsub.reproduce.papers import papers
 from dpsub.reproduce.report import cited
+from dpsub.reproduce.report.cells import LookUp
 from dpsub.sampling.frame import Frame, Samples
 from dpsub.sampling.laws import MultiplicityLaw
 from tests.experiment_runs import run, typed
@@ -119,10 +121,13 @@ def test_e02_attacks_and_proofs_of_the_document_are_the_accountants(asked: Asked
     statistic = "delta_with_a_fixed_denominator" if fixed_poisson else STATISTICS[asked.table]
     found = ProvedComposition().answer(None, asked)
     for side, name in (("lower", "attack"), ("upper", "proved")):
-        shown = kept.number(
-            "table8", f"delta_c_{side}", "rigorous", sampler=asked.sampler, statistic=statistic
-        )
-        if not np.isnan(shown) and not np.isnan(found[name]):
+        try:
+            shown = LookUp(kept).number(
+                "table8", f"delta_c_{side}", "rigorous", sampler=asked.sampler, statistic=statistic
+            )
+        except MissingRecordsError:
+            continue  # nothing is proved
+        if not np.isnan(found[name]):
             assert written(found[name], "1.00e0", side=side) == written(shown, "1.00e0", side=side)
     assert (found["attack"] > 1 / 30969) == (
         asked.table == "table8" or asked.sampler in ("must_ow", "must_ww")

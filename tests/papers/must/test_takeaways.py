@@ -6,22 +6,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpsub.papers.must.takeaways import TAKEAWAYS
-from dpsub.reproduce.report.takeaways import Tables
-from tests.papers.cells import cells
+from tests.papers.cells import cells, takeaways
 
 
 def test_takeaways_leave_out_what_a_run_lacks() -> None:
-    assert TAKEAWAYS.sentences(Tables({})) == []
+    assert takeaways("must", {}) == {}
     means = cells(
         "experiment sampler column stated",
         *(("3", *row) for row in (("wor", "law_mean", 300.0), ("must_ww", "law_mean", 225.0))),
     )
-    (only,) = TAKEAWAYS.sentences(Tables({"table9": means}))
-    assert only == (
-        "**Fewer gradients.** At the sizes of experiment 3, a subset drawn by MUST.WW has 225.0 "
+    assert takeaways("must", {"table9": means}) == {
+        "Fewer gradients": "At the sizes of experiment 3, a subset drawn by MUST.WW has 225.0 "
         "distinct records on average, compared with 300 for WOR: 25 % fewer gradients to evaluate."
-    )
+    }
 
 
 @pytest.mark.parametrize(
@@ -47,9 +44,8 @@ def test_composed_privacy_is_judged_by_its_brackets(upper: float, judged: str) -
             ("delta_c_upper", np.nan, high),
         )
     ]
-    (text,) = TAKEAWAYS.sentences(
-        Tables({"table8": cells("sampler column stated consistent printed", *rows)})
-    )
+    table8 = cells("sampler column stated consistent printed", *rows)
+    (text,) = takeaways("must", {"table8": table8}).values()
     assert "MUST.WW adds 23 % less noise than Poisson" in text and judged in text
 
 
@@ -65,9 +61,8 @@ def test_what_is_proved_stands_with_what_is_not() -> None:
         )
         for end, value in zip(("lower", "upper"), bounds, strict=True)
     ]
-    (text,) = TAKEAWAYS.sentences(
-        Tables({"table8": cells("sampler column rigorous printed", *rows)})
-    )
+    table8 = cells("sampler column rigorous printed", *rows)
+    (text,) = takeaways("must", {"table8": table8}).values()
     assert (
         "Poisson at least 0.37 (nothing is proved: its sums are divided by the realised size)"
     ) in text
@@ -85,7 +80,7 @@ def test_noise_is_compared_at_equal_proved_privacy() -> None:
         )
     ]
     table = cells("target_epsilon sampler adjacency column rigorous", *rows)
-    (text,) = TAKEAWAYS.sentences(Tables({"noise_at_equal_privacy": table}))
+    (text,) = takeaways("must", {"noise_at_equal_privacy": table}).values()
     assert (
         "MUST.OW needs 1.4 to 2.9 times and MUST.WW needs 1.7 to 1.7 times the noise of WOR"
     ) in text

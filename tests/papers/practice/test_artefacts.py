@@ -12,12 +12,14 @@ import pytest
 
 from dpsub.errors import ArgumentError
 from dpsub.papers.practice.experiments import PracticeAnswers, judged
+from dpsub.papers.practice.numbers import answers
 from dpsub.papers.practice.settings import ACCOUNTANTS, GRID, Setting
-from dpsub.papers.practice.takeaways import TAKEAWAYS, answers
 from dpsub.reproduce import artefacts, published, verdicts
 from dpsub.reproduce.artefact import OutputDirs, build, printed_rows
-from dpsub.reproduce.report.takeaways import Tables, tables_of
+from dpsub.reproduce.report.cells import LookUp, tables_of
+from tests.papers.cells import prose
 
+Tables = dict[str, pd.DataFrame]
 PAPERS = Path(__file__).resolve().parents[3] / "src/dpsub/papers"
 SAMPLE = [GRID[7], GRID[24], GRID[30], GRID[45], GRID[48], GRID[53]]
 
@@ -87,26 +89,23 @@ def test_every_setting_of_the_grid_has_answers() -> None:
 def test_what_is_said_follows_from_the_verdicts(
     tables: tuple[Tables, pd.DataFrame], records: pd.DataFrame
 ) -> None:
-    found = answers(tables[0])
+    found = answers(LookUp(tables[0]))
     counts = Counter(zip(found["accountant"], found["verdict"], strict=True))
     assert len(found) == len(records)
-    said = "\n".join(TAKEAWAYS.sentences(tables[0]))
+    told = prose("practice", tables[0])
+    said = "\n".join(takeaway.paragraph for takeaway in told.takeaways())
     for name in set(found["accountant"]):
         numbers = ", ".join(
             f"{counts[name, word]} {word}" for word in ("proved", "refuted", "open")
         )
         assert f"**{name}.** Meant as {ACCOUNTANTS[name]}s: {numbers}; " in said
-    assert TAKEAWAYS.worst is not None and TAKEAWAYS.best is not None
-    best = TAKEAWAYS.best(tables[0])
+    best = told.headline("best")
     assert best is not None and "dp-accounting PLD" in best.text.partition(".")[0]
     assert "dp-accounting RDP answers ε = " in best.text
-    assert TAKEAWAYS.worst(tables[0]) is None  # of shuffled batches
-    empty = Tables({})
-    assert (
-        TAKEAWAYS.sentences(empty) == []
-        and TAKEAWAYS.worst(empty) is None
-        and TAKEAWAYS.best(empty) is None
-    )
+    assert told.headline("worst") is None  # of shuffled batches
+    empty = prose("practice", {})
+    assert empty.takeaways() == []
+    assert empty.headline("worst") is None and empty.headline("best") is None
 
 
 @pytest.mark.parametrize(

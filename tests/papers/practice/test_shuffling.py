@@ -8,10 +8,10 @@ import pytest
 
 import dpsub
 from dpsub.papers.practice.experiments import PracticeShuffling
-from dpsub.papers.practice.takeaways import shuffled
 from dpsub.reproduce import artefacts
 from dpsub.reproduce.artefact import OutputDirs, build, printed_rows
-from dpsub.reproduce.report.takeaways import Tables, tables_of
+from dpsub.reproduce.report.cells import LookUp, tables_of
+from tests.papers.cells import takeaways
 
 SETTINGS = {
     "grid": [
@@ -31,7 +31,7 @@ def records() -> pd.DataFrame:
     )
 
 
-def taken(records: pd.DataFrame, dirs: OutputDirs) -> Tables:
+def taken(records: pd.DataFrame, dirs: OutputDirs) -> dict[str, pd.DataFrame]:
     table = artefacts.REGISTRY.get("practice/shuffling")()
     build(table, {"practice_shuffling": records}, printed_rows(table), dirs)
     return tables_of([table], dirs)
@@ -45,15 +45,15 @@ def test_the_table_holds_both_ends_and_poissons(
     found = dpsub.account(dpsub.Shuffle(60), 6000, epochs=10, **asked)  # type: ignore[arg-type]
     place = {"adjacency": "substitute", "m": "60", "epochs": "10", "noise_multiplier": "1"}
     lower, upper, poisson = (
-        tables.number("shuffling", f"epsilon_{name}", "rigorous", **place)
+        LookUp(tables).number("shuffling", f"epsilon_{name}", "rigorous", **place)
         for name in ("lower", "upper", "poisson")
     )
     assert found.lower == pytest.approx(lower, rel=2e-3) and found.upper == pytest.approx(
         upper, rel=2e-3
     )
     assert poisson < lower < upper
-    lines = shuffled(tables)
-    assert "in 4 of 4 settings" in lines[0] and len(lines) == 4
+    paragraphs = takeaways("practice", tables)
+    assert "in 4 of 4 settings" in paragraphs["Shuffled batches"] and len(paragraphs) == 4
 
 
 def test_words_follow_planted_numbers(
@@ -64,7 +64,8 @@ def test_words_follow_planted_numbers(
         epsilon_lower=[5.0, 1.0, 6.0, 4.0],
         epsilon_upper=[10.0, 10.0, 10.0, 10.0],
     )
-    first, *rest = shuffled(taken(planted, OutputDirs.under(tmp_path_factory.mktemp("planted"))))
+    tables = taken(planted, OutputDirs.under(tmp_path_factory.mktemp("planted")))
+    first, *rest = takeaways("practice", tables).values()
     assert "in 2 of 4 settings, up to 5 times as much: 5 where Poisson sampling has 1 " in first
     assert "attains 50 to 50 %" in rest[0] and "attains 60 to 60 %" in rest[1]
     assert "lies 2.5 to 10 times above the attack, which attains 0.5 to 1 times" in rest[2]

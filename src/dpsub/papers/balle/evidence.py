@@ -1,5 +1,5 @@
-"""Numbers of the errata that no table of the run has: what placeholders `computed` and `derived`
-ask for."""
+"""Numbers of the errata that follow from no table of the run: what placeholders `computed` ask
+for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from dpsub.amplification import amplify, base_epsilon, translate
 from dpsub.divergences import hockey_stick, moment_from_profiles, tail_rate
 from dpsub.noise import ConstantGroups
 from dpsub.papers.balle.universes import Design, MembershipLoss, membership_loss, sample_law
-from dpsub.reproduce.report.cited import LookUp
 
 N, M = 4, 3
 """Records and draws of the example of BL3."""
@@ -106,11 +105,3 @@ def group_effect(ratio: float) -> float:
         for each in (profile, ConstantGroups(profile))
     ]
     return float(found[0][0] - found[1][0])
-
-
-def theorem_14_above_optimum(cells: LookUp) -> float:
-    """Return by how much, in percent, Theorem 14 is above the optimum of the linear program."""
-    where = dict.fromkeys(("n", "epsilon0", "delta0", "epsilon", "rate"), "*")
-    return 100 * (
-        1 / cells.least("optimum", "ratio_to_bound", "rigorous", theorem="Theorem 14", **where) - 1
-    )

@@ -1,5 +1,5 @@
-"""Numbers of the errata that no table of the run has: what placeholders `computed` and `derived`
-ask for.
+"""Numbers of the errata that follow from no table of the run: what placeholders `computed` ask
+for.
 
 Unless it is said otherwise, D = theta = 1 and delta = 1e-5.
 """
@@ -18,7 +18,6 @@ from dpsub.recycling.ceiling import ceiling
 from dpsub.recycling.choice import Choice, best_recycler, plain_noise, true_delta
 from dpsub.recycling.composition import account
 from dpsub.reproduce import experiments
-from dpsub.reproduce.report.cited import LookUp
 
 DELTA = 1e-5
 KERNELS: dict[str, type[GaussianKernel] | type[LaplaceKernel]] = {
@@ -131,18 +130,6 @@ def _released(recycled: bool) -> Recycled:
         if recycled
         else plain_noise(GaussianKernel, 1.0, DELTA, 1.0, 1.0).law
     )
-
-
-def smaller_by(cells: LookUp) -> float:
-    """Return by how much, in percent, the exact epsilon of Table I is smaller with recycled
-    Gaussian noise."""
-    one, other = (
-        cells.number(
-            "table1", "epsilon", "rigorous", method=method, accountant="exact", delta="1e-05"
-        )
-        for method in ("Gau-BRDP", "Gau-DP")
-    )
-    return 100 * (1 - one / other)
 
 
 def first_term_left_out() -> float:

@@ -1,44 +1,16 @@
-"""Numbers of the errata that no table of the run has: what placeholders `computed` and `derived`
-ask for."""
+"""Numbers of the errata that follow from no table of the run: what placeholders `computed` ask
+for."""
 
 from __future__ import annotations
 
 from dpsub import sampling
 from dpsub.amplification import base_epsilon
 from dpsub.papers.must.subsets import NoisePlan, plan_noise
-from dpsub.reproduce.report.cited import LookUp
 from dpsub.sampling.laws import MultiplicityLaw
-
-CLIP = 3.0
-"""The bound C of the norm of a gradient in experiment 3."""
 
 
 def law(sampler: str, n: int, m: int, b: int | None = None) -> MultiplicityLaw:
     return sampling.of_sizes(sampler, n=n, m=m, b=b).multiplicity_law(n)
-
-
-def majority_share(cells: LookUp) -> float:
-    """Return the accuracy of always predicting the majority class: that of any other mixes the two
-    rates by it."""
-    metrics = ("accuracy", "sensitivity", "specificity")
-    accuracy, sensitivity, specificity = (
-        cells.number("table8", metric, "stated", sampler="nonprivate") for metric in metrics
-    )
-    return (accuracy - sensitivity) / (specificity - sensitivity)
-
-
-def noise_over_c(cells: LookUp, sampler: str) -> float:
-    """Return the noise of a clipped sum in units of the clipping bound, in experiment 3."""
-    return cells.number("table8", "sigma_times_m", "stated", sampler=sampler) / CLIP
-
-
-def too_large_in_table_6(cells: LookUp) -> float:
-    """Return by how much, in percent, the printed error of MUST.OW is larger than ours."""
-    place = {"epsilon_amplified": "0.001", "sampler": "must_ow"}
-    printed, ours = (
-        cells.number("table6", "rmse_mean", source, **place) for source in ("printed", "stated")
-    )
-    return 100 * (printed / ours - 1)
 
 
 def base_of_experiment_1(sampler: str, b: int) -> float:

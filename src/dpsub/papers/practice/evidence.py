@@ -1,13 +1,11 @@
-"""Numbers of the errata that no table of the run has: what placeholders `computed` and `derived`
-ask for."""
+"""Numbers of the errata that follow from no table of the run: what placeholders `computed` ask
+for."""
 
 from __future__ import annotations
 
 from functools import cache
 
 import dpsub
-from dpsub.papers.practice.takeaways import answers, brackets
-from dpsub.reproduce.report.cited import LookUp
 
 
 @cache
@@ -37,15 +35,3 @@ def proved_for_one_sum() -> float:
     return dpsub.account(
         dpsub.Poisson(1), noise_multiplier=5, steps=1, delta=1e-5, adjacency="substitute"
     ).upper
-
-
-def most_over_poisson(cells: LookUp) -> float:
-    """Return how many times Poisson's epsilon an attack on shuffled batches attains, at most."""
-    return float(brackets(cells.tables)["factor"].max())
-
-
-def most_over_an_answer(cells: LookUp) -> float:
-    """Return how many times the answer of an accountant that is refuted an attack attains, at
-    most."""
-    found = answers(cells.tables, "dp-accounting RDP")
-    return float((found["attained"] / found["claimed"]).max())

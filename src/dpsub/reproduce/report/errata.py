@@ -14,9 +14,9 @@ from dpsub.errors import DataError
 from dpsub.reproduce import published
 from dpsub.reproduce.labels import escape_markdown
 from dpsub.reproduce.papers import Paper, papers
-from dpsub.reproduce.report.cited import Prose, kept_of
+from dpsub.reproduce.report.cited import kept_of
 from dpsub.reproduce.report.numbers import MEANINGS, of_printed
-from dpsub.reproduce.report.takeaways import Tables
+from dpsub.reproduce.report.prose import Prose
 from dpsub.reproduce.verdicts import CELL
 
 _HEADING = re.compile(r"^#{1,3} ", re.MULTILINE)
@@ -94,7 +94,7 @@ def _entries(text: str, paper: str) -> Iterator[Erratum]:
 def filled_from_kept(paper: Paper) -> Callable[[str], str]:
     """Return what fills the placeholders in the errata of a paper with the cells that are kept of a
     run."""
-    return Prose(paper, kept_of(paper) or Tables({})).filled
+    return Prose(paper, kept_of(paper) or {}).filled
 
 
 def document(files: Sequence[Path], verdicts: pd.DataFrame) -> str:

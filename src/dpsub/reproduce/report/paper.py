@@ -6,7 +6,7 @@ import base64
 import io
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,12 @@ from dpsub.reproduce.labels import in_symbols
 from dpsub.reproduce.papers import Paper, papers
 from dpsub.reproduce.published import STATEMENTS
 from dpsub.reproduce.report import cited, errata, findings, numbers
+from dpsub.reproduce.report.cells import NOT_OF_THIS_RUN, read_cells, tables_of
+from dpsub.reproduce.report.markdown import html, inline, linked, plain
 from dpsub.reproduce.report.numbers import Line
-from dpsub.reproduce.report.prose import html, inline, linked, plain
+from dpsub.reproduce.report.prose import Prose, Takeaway
 from dpsub.reproduce.report.run import Run
-from dpsub.reproduce.report.takeaways import of_paper, read_cells, tables_of
+from dpsub.reproduce.report.takeaways import told
 from dpsub.reproduce.verdicts import FAILING
 
 OPEN_LINES = 60  # a longer table is closed until it is asked for
@@ -35,92 +37,108 @@ GROUPS = {"Table": "Tables", "Figure": "Figures", "claims": "Statements", "": "F
 
 def content(run: Run, key: str, folder: Path) -> dict[str, Any]:
     """Return what the template of a paper's page asks for; `folder` is where the page will lie."""
-    paper, made = (
-        papers().get(key),
-        sorted((one for one in run.artefacts if one.paper == key), key=_place),
-    )
-    lines, listed = (
-        [line for line in run.lines if line.paper == key],
-        [one for one in run.listed if one.paper == key],
-    )
-    title = paper.title if paper else key
-    targets = {one.name: f"{one.paper}.html#{one.name}" for one in run.listed}
+    paper = papers().get(key)
+    made = sorted((artefact for artefact in run.artefacts if artefact.paper == key), key=_place)
+    lines = [line for line in run.lines if line.paper == key]
+    listed = [erratum for erratum in run.listed if erratum.paper == key]
+    targets = {erratum.name: f"{erratum.paper}.html#{erratum.name}" for erratum in run.listed}
     targets |= {number_of(one): f"#{one.identifier}" for one in made if number_of(one)}
-    tables = tables_of(made, run.dirs)
-    takeaways = of_paper(paper) if paper and made else None
-    said = takeaways.with_errata(tables) if takeaways else {}
-    evidence = takeaways.grounds(tables) if takeaways else {}
-    sentences: list[dict[str, Any]] = [
-        {
-            "text": linked(inline(text), targets),
-            "plain": plain(text),
-            "evidence": evidence.get(text),
-            "anchor": f"{key}-{number}",
-            "errata": [name for name in names if not re.search(rf"\b{name}\b", text)],
-        }
-        for number, (text, names) in enumerate(said.items(), 1)
+
+    introduction, worst, best = "", None, None
+    takeaways: list[Takeaway] = []
+    if paper and made:
+        introduction, takeaways, worst, best = told(Prose(paper, tables_of(made, run.dirs)))
+    paragraphs = [
+        _paragraph(takeaway, f"{key}-{number}", targets)
+        for number, takeaway in enumerate(takeaways, 1)
     ]
-    worst, best = (find(tables) if find else None for find in _finders(takeaways))
     artefacts = [
         _artefact(
-            run, one, [line for line in lines if line.place == one.identifier], listed, folder
+            run,
+            artefact,
+            [line for line in lines if line.place == artefact.identifier],
+            listed,
+            folder,
         )
-        for one in made
+        for artefact in made
     ]
-    prose = _prose(run, paper, made)
-    entries = [_erratum(one, prose, lines, targets) for one in listed]
+    fill = _filler_of_errata(run, paper, made)
+    entries = [_erratum(erratum, fill, lines, targets) for erratum in listed]
+    headlines = (("Worst finding", worst), ("Best confirmation", best))
     return {
         "key": key,
-        "title": title,
+        "title": paper.title if paper else key,
         "citation": paper.citation if paper else None,
         "totals": numbers.counts(lines),
         "count": len(lines),
         "warnings": warnings(run, made),
         "findings": [
-            {"words": one.heading or words, "one": one, "text": inline(in_symbols(one.text))}
-            for words, one in (("Worst finding", worst), ("Best confirmation", best))
-            if one
+            {
+                "words": headline.heading or words,
+                "one": headline,
+                "text": inline(in_symbols(headline.text)),
+            }
+            for words, headline in headlines
+            if headline
         ],
         "picture": findings.picture(worst) if worst and worst.shown else None,
-        "introduction": takeaways.introduction if takeaways else "",
-        "sentences": sentences,
-        "groups": {
-            name: found
-            for name in GROUPS.values()
-            if (found := [a for a in artefacts if a["group"] == name])
-        },
+        "introduction": introduction,
+        "takeaways": paragraphs,
+        "groups": _grouped(artefacts),
         "errata": entries,
-        "of_another_run": any(cited.NOT_OF_THIS_RUN in one["text"] for one in entries),
+        "of_another_run": any(NOT_OF_THIS_RUN in entry["text"] for entry in entries),
         "kept": cited.origin_of(paper) if paper else "",
         "anchors": {
             anchor for one in artefacts for anchor in (one["made"].identifier, *one["anchors"])
         },
-        "places": [
-            *(
-                [
-                    one["made"].title,
-                    f"{key}.html#{one['made'].identifier}",
-                    key,
-                    _words(one["made"].caption),
-                ]
-                for one in artefacts
-            ),
-            *(
-                [f"{one['name']}. {one['plain']}", f"{key}.html#{one['name']}", key, ""]
-                for one in entries
-            ),
-            *([*_lead(one["plain"], f"{key}.html#{one['anchor']}", key)] for one in sentences),
-            *(
-                [line.printed.text, f"{key}.html#{line.anchor}", key, ""]
-                for one in artefacts
-                for line in one["lines"]
-                if line.kind in STATEMENTS
-            ),
-        ],
+        "places": list(_places(key, artefacts, entries, paragraphs)),
     }
 
 
-def _prose(run: Run, paper: Paper | None, made: Iterable[Artefact]) -> Callable[[str], str]:
+def _paragraph(takeaway: Takeaway, anchor: str, targets: dict[str, str]) -> dict[str, Any]:
+    """Return a takeaway as the page shows it; errata that its text names are not listed again."""
+    paragraph = takeaway.paragraph
+    return {
+        "text": linked(inline(paragraph), targets),
+        "plain": plain(paragraph),
+        "evidence": takeaway.evidence,
+        "anchor": anchor,
+        "errata": [name for name in takeaway.errata if not re.search(rf"\b{name}\b", paragraph)],
+    }
+
+
+def _grouped(artefacts: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Return the artefacts by the part of the page in which they stand."""
+    groups = {
+        name: [artefact for artefact in artefacts if artefact["group"] == name]
+        for name in GROUPS.values()
+    }
+    return {name: members for name, members in groups.items() if members}
+
+
+def _places(
+    key: str,
+    artefacts: Sequence[dict[str, Any]],
+    errata: Sequence[dict[str, Any]],
+    paragraphs: Sequence[dict[str, Any]],
+) -> Iterator[list[str]]:
+    """Yield what the search finds on the page: title, link, paper, and further words."""
+    for one in artefacts:
+        made = one["made"]
+        yield [made.title, f"{key}.html#{made.identifier}", key, _words(made.caption)]
+    for entry in errata:
+        yield [f"{entry['name']}. {entry['plain']}", f"{key}.html#{entry['name']}", key, ""]
+    for paragraph in paragraphs:
+        yield _lead(paragraph["plain"], f"{key}.html#{paragraph['anchor']}", key)
+    for one in artefacts:
+        for line in one["lines"]:
+            if line.kind in STATEMENTS:
+                yield [line.printed.text, f"{key}.html#{line.anchor}", key, ""]
+
+
+def _filler_of_errata(
+    run: Run, paper: Paper | None, made: Iterable[Artefact]
+) -> Callable[[str], str]:
     """Return what fills the placeholders of errata, which are about the published settings and the
     real data.
 
@@ -130,7 +148,7 @@ def _prose(run: Run, paper: Paper | None, made: Iterable[Artefact]) -> Callable[
     if paper is None:
         return str
     whole = [one for one in made if run.published is None or one.identifier in run.published]
-    return cited.Prose(paper, tables_of(whole, run.dirs), cited.kept_of(paper)).filled
+    return Prose(paper, tables_of(whole, run.dirs), cited.kept_of(paper)).filled
 
 
 def warnings(run: Run, artefacts: Iterable[Artefact]) -> list[str]:
@@ -152,10 +170,6 @@ def _place(artefact: Artefact) -> tuple[object, ...]:
     """Return by what the artefacts of a paper are ordered: as printed, then the others by name."""
     title = re.sub(r"\d+", lambda found: found[0].zfill(3), artefact.title)
     return not number_of(artefact), title if number_of(artefact) else artefact.name
-
-
-def _finders(takeaways: Any) -> tuple[Any, Any]:
-    return (takeaways.worst, takeaways.best) if takeaways else (None, None)
 
 
 def _lead(text: str, link: str, key: str) -> list[str]:

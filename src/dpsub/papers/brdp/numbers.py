@@ -1,0 +1,82 @@
+"""Numbers of Jiang et al.'s pages that take several cells of a run: what placeholders `numbers` and
+`derived` ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from dpsub.reproduce.claims import MissingRecordsError
+from dpsub.reproduce.report.cells import LookUp
+
+
+def promised_and_exact(cells: LookUp) -> pd.DataFrame:
+    """Return the delta of each budget, "promised" and "exact", and their "ratio"."""
+    budgets = cells.rows("statements", "value", statement="P3", case="*")
+    if budgets.empty or "rigorous" not in budgets:
+        raise MissingRecordsError("this run has no exact delta")
+    return pd.DataFrame(
+        {
+            "case": budgets["case"],
+            "promised": budgets["stated"],
+            "exact": budgets["rigorous"],
+            "ratio": budgets["rigorous"] / budgets["stated"],
+        }
+    ).reset_index(drop=True)
+
+
+def guarantees(cells: LookUp) -> dict[str, Any]:
+    """Return how many budgets the paper's theorem exceeds, the worst of them, and the slack where
+    it holds."""
+    budgets = promised_and_exact(cells)
+    holds = budgets["ratio"] <= 1 + 1e-9
+    worst = budgets.iloc[int(budgets["ratio"].to_numpy().argmax())]
+    return {
+        "budgets": len(budgets),
+        "exceeded": int((~holds).sum()),
+        "worst": worst["case"],
+        "times": worst["ratio"],
+        "holding": int(holds.sum()),
+        "least": budgets.loc[holds, "ratio"].min(),
+    }
+
+
+def exceeded_budgets(cells: LookUp) -> dict[str, Any]:
+    """Return the budgets that Algorithm 1 exceeds, with delta as promised and as it is."""
+    budgets = promised_and_exact(cells)
+    exceeded = budgets[budgets["exact"] > budgets["promised"] * (1 + 1e-9)]
+    if exceeded.empty:
+        raise MissingRecordsError("no budget of this run is exceeded")
+    kernels = exceeded["case"].str.partition(",")[0]
+    names = kernels.replace({"gau": "Gaussian", "lap": "Laplace"}, regex=True)
+    pairs = zip(exceeded["promised"], exceeded["exact"], strict=True)
+    return {
+        "count": len(exceeded),
+        "of": len(budgets),
+        "times": exceeded["ratio"].max(),
+        "shown": dict(zip(names, pairs, strict=True)),
+    }
+
+
+def printed_epsilons(cells: LookUp) -> dict[str, int]:
+    """Return how many epsilons of Table I follow from the paper's theorems, and how many there
+    are."""
+    statements = cells.rows("claims", "holds", claim="*")
+    if statements.empty:
+        raise MissingRecordsError("this run judges no statement")
+    printed = statements[statements["claim"].str.match(r"T1\..*\.eps\.")]
+    if printed.empty:
+        raise MissingRecordsError("this run judges no epsilon of Table I")
+    return {"following": int((printed["stated"] == 1).sum()), "of": len(printed)}
+
+
+def smaller_by(cells: LookUp) -> float:
+    """Return by how much, in percent, the exact epsilon of Table I is smaller with recycled
+    Gaussian noise."""
+    place = {"accountant": "exact", "delta": "1e-05"}
+    recycled, plain = (
+        cells.number("table1", "epsilon", "rigorous", method=method, **place)
+        for method in ("Gau-BRDP", "Gau-DP")
+    )
+    return 100 * (1 - recycled / plain)

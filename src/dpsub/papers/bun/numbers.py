@@ -1,0 +1,118 @@
+"""Numbers of Bun et al.'s pages that take several cells of a run: what placeholders `numbers` ask
+for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from dpsub.reproduce.claims import MissingRecordsError
+from dpsub.reproduce.report.cells import LookUp
+
+IS_BOUND = 1 - 1e-9
+"""The ratio of a bound to the exact loss is at least 1, up to rounding."""
+NOT_PRIVATE = (", public", ", at best")
+"""How names of allocations end that need public numbers, or whose sensitivity is known from below
+only, so that nothing is promised."""
+
+
+def random_sizes(cells: LookUp) -> dict[str, float]:
+    """Return the upper bound of Theorem 3.1 over the exact worst-case loss, as printed and as
+    corrected."""
+    place = {"statement": "T3.1 upper"}
+    return {
+        "printed": cells.number("tableB", "smallest_ratio", "stated", **place),
+        "corrected": cells.number("tableB", "smallest_ratio", "consistent", **place),
+        "corrected_most": cells.number("tableB", "largest_ratio", "consistent", **place),
+    }
+
+
+def loose_bounds(cells: LookUp) -> list[tuple[str, float]]:
+    """Return how many times the exact loss the bounds that hold are at most, by statement."""
+    loose = []
+    for statement in ("T4.3", "T7.2", "T5.2"):
+        try:
+            least, most = (
+                cells.number("tableB", f"{end}_ratio", "stated", statement=statement)
+                for end in ("smallest", "largest")
+            )
+        except MissingRecordsError:
+            continue
+        if least >= IS_BOUND:
+            loose.append((statement, most))
+    if not loose:
+        raise MissingRecordsError("this run has no bound that holds")
+    return loose
+
+
+def designs(cells: LookUp) -> dict[str, Any]:
+    """Return the designs that can lose more than the largest epsilon, and those that are proved to
+    lose at most half of it."""
+    advice = cells.rows("advice", "lower", topic="advice", epsilon="*", design="*")
+    if advice.empty:
+        raise MissingRecordsError("this run has no advice")
+    epsilon = max(advice["epsilon"], key=float)
+    lower, upper = (
+        cells.rows("advice", end, topic="advice", epsilon=epsilon, design="*").set_index("design")[
+            "rigorous"
+        ]
+        for end in ("lower", "upper")
+    )
+    return {
+        "epsilon": epsilon,
+        "worse": list(lower[lower > float(epsilon)].items()),
+        "better": list(upper.index[upper <= float(epsilon) / 2]),
+    }
+
+
+def allocations(cells: LookUp) -> list[dict[str, Any]]:
+    """Return for each epsilon the allocation with the smallest variance, and the best one that
+    needs no public allocation."""
+    menu = cells.rows("advice", "total_at_target", topic="menu", epsilon="*", design="*")
+    compared = []
+    for epsilon in sorted(set(menu.get("epsilon", ())), key=float):
+        totals = menu[menu["epsilon"] == epsilon].set_index("design")["rigorous"].dropna()
+        if totals.empty:
+            continue
+        best = totals.idxmin()
+        is_private = [not str(name).endswith(NOT_PRIVATE) for name in totals.index]
+        private: pd.Series = totals[is_private]
+        compared.append(
+            {
+                "epsilon": epsilon,
+                "best": best,
+                "variance": totals[best],
+                "private": private.idxmin() if len(private) else best,
+                "times": private.min() / totals[best],
+            }
+        )
+    if not compared:
+        raise MissingRecordsError("this run compares no allocations")
+    return compared
+
+
+def exceeded_bound(cells: LookUp) -> dict[str, tuple[float, float]]:
+    """Return the upper bound of Theorem 3.1 over the exact loss, as printed and as corrected, if
+    the printed one is no bound."""
+    ratios = {}
+    for end in ("smallest", "largest"):
+        printed, corrected = (
+            cells.number("tableB", f"{end}_ratio", variant, statement="T3.1 upper")
+            for variant in ("stated", "consistent")
+        )
+        ratios[f"{end} ratio"] = (printed, corrected)
+    if ratios["smallest ratio"][0] >= IS_BOUND:
+        raise MissingRecordsError("the printed bound is one in this run")
+    return ratios
+
+
+def bound_for_clusters(cells: LookUp) -> float:
+    """Return how many times the exact loss the bound of Theorem 5.2 is at most, if it holds."""
+    least, most = (
+        cells.number("tableB", f"{end}_ratio", "stated", statement="T5.2")
+        for end in ("smallest", "largest")
+    )
+    if least < IS_BOUND:
+        raise MissingRecordsError("the bound for clusters is none in this run")
+    return most

@@ -1,0 +1,95 @@
+"""Numbers of Fay, Mair and Sjölund's pages that take several cells of a run: what placeholders
+`numbers` ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpsub.reproduce.claims import MissingRecordsError
+from dpsub.reproduce.report.cells import LookUp
+
+
+def canaries(cells: LookUp) -> list[dict[str, Any]]:
+    """Return the attacks that refute a promise, each with the loss that draws show, by variant of
+    the code."""
+    flagged = cells.rows("audit", "flagged", attack="*")
+    if flagged.empty:
+        raise MissingRecordsError("this run plays no canaries")
+    refuted = []
+    for _, flags in flagged.iterrows():
+        attack = flags["attack"]
+        shown = cells.rows("audit", "shown", attack=attack).iloc[0]
+        variants = [name for name in ("as_done", "stated", "consistent") if flags.get(name) == 1]
+        promised = cells.number("audit", "promised", "as_done", attack=attack)
+        if variants:
+            refuted.append(
+                {
+                    "attack": attack.replace("_", " "),
+                    "promised": promised,
+                    "shown": {name: shown[name] for name in variants},
+                }
+            )
+    return refuted
+
+
+def promised_and_shown(cells: LookUp) -> dict[str, tuple[float, float]]:
+    """Return the loss that the released code promises, and that draws show, by attack."""
+    attacks = cells.rows("audit", "flagged", attack="*").get("attack", ())
+    pairs = {}
+    for attack in attacks:
+        promised, shown = (
+            cells.number("audit", column, "as_done", attack=attack)
+            for column in ("promised", "shown")
+        )
+        pairs[str(attack).replace("_", " ")] = (promised, shown)
+    if not any(shown > promised for promised, shown in pairs.values()):
+        raise MissingRecordsError("this run refutes no promise")
+    return pairs
+
+
+def most_refuted(cells: LookUp) -> dict[str, float]:
+    """Return the promise that draws refute most."""
+    pairs = promised_and_shown(cells).values()
+    promised, shown = max(pairs, key=lambda pair: pair[1] / pair[0])
+    return {"promised": promised, "shown": shown}
+
+
+def noise_of_uniform_sampling(cells: LookUp) -> dict[str, float]:
+    """Return the noise of uniform sampling over that of coreset sampling at equal target and
+    expected size: the least and the most of all cells."""
+    key = ["dataset", "m", "epsilon"]
+    uniform, coreset = (
+        cells.rows("noise_scales", "beta_sum", sampler=name, **dict.fromkeys(key, "*"))
+        for name in ("unif", "core")
+    )
+    if uniform.empty or coreset.empty:
+        raise MissingRecordsError("this run lacks the noise of uniform or coreset sampling")
+    both = uniform.merge(coreset, on=key, suffixes=("_uniform", "_coreset"))
+    ratios = (both["stated_uniform"] / both["stated_coreset"]).dropna()
+    if ratios.empty:
+        raise MissingRecordsError("this run compares no noise")
+    return {"least": ratios.min(), "most": ratios.max(), "cells": len(ratios)}
+
+
+def budget_split(cells: LookUp) -> list[tuple[str, float]]:
+    """Return the median cost of the repaired algorithm over that of the text, by data set, on full
+    data at the larger target of Figures 4 and 7."""
+    costs = cells.rows("costs", "cost", dataset="*", sampler="full", epsilon="100")
+    if costs.empty or not {"stated", "consistent"} <= {*costs}:
+        raise MissingRecordsError("this run lacks the costs on full data")
+    ratios = (costs["consistent"] / costs["stated"]).set_axis(costs["dataset"]).dropna()
+    if ratios.empty:
+        raise MissingRecordsError("this run compares no costs")
+    return [(str(name), float(ratio)) for name, ratio in ratios.items()]
+
+
+def gains_of_delta(cells: LookUp) -> list[dict[str, Any]]:
+    """Return by which factor a delta makes the proved epsilon of sums smaller, by dimension and
+    pure epsilon."""
+    gains = cells.rows("gain", "gain", topic="sums", sampler="full", d="*", epsilon="*")
+    if gains.empty:
+        raise MissingRecordsError("this run does not say what a delta gains")
+    return [
+        {"factor": gain["rigorous"], "d": gain["d"], "epsilon": gain["epsilon"]}
+        for _, gain in gains.iterrows()
+    ]

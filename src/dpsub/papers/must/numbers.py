@@ -1,0 +1,178 @@
+"""Numbers of the main paper's pages that take several cells of a run: what placeholders `numbers`
+and `derived` ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from dpsub.papers.must.settings import FIVE, MUST
+from dpsub.reproduce.claims import MissingRecordsError
+from dpsub.reproduce.labels import sampler_label
+from dpsub.reproduce.report.cells import LookUp
+
+REFERENCE = "poisson"
+CLIP = 3.0
+"""The bound C of the norm of a gradient in experiment 3."""
+
+
+def by_sampler(
+    cells: LookUp, table: str, column: str, source: str, **fields: str
+) -> dict[str, float]:
+    """Return a quantity of each sampler for which the paper prints one."""
+    return {name: cells.number(table, column, source, sampler=name, **fields) for name in FIVE}
+
+
+def smallest_but_poisson(numbers: Mapping[str, float]) -> str:
+    """Return the sampler with the smallest number, Poisson sampling apart."""
+    others = [name for name in numbers if name != REFERENCE]
+    return min(others, key=numbers.__getitem__)
+
+
+def composed_privacy(cells: LookUp) -> dict[str, Any]:
+    """Return the noise of experiment 3, and delta of the paper's own pair after all its steps."""
+    noise = by_sampler(cells, "table8", "sigma_times_m", "stated")
+    least = smallest_but_poisson(noise)
+    return {
+        "least_noise": least,
+        "saved": 100 * (1 - noise[least] / noise[REFERENCE]),
+        "lower": by_sampler(cells, "table8", "delta_c_lower", "consistent"),
+        "upper": by_sampler(cells, "table8", "delta_c_upper", "consistent"),
+    }
+
+
+def proved_privacy(cells: LookUp) -> dict[str, dict[str, float]]:
+    """Return delta of experiment 3 as an attack attains it, and as it is proved."""
+    return {
+        end: by_sampler(cells, "table8", f"delta_c_{end}", "rigorous") for end in ("lower", "upper")
+    }
+
+
+def noise_over_wor(cells: LookUp) -> list[dict[str, Any]]:
+    """Return how much more noise the multistage samplers need than WOR, over all targets tried."""
+    ratios = cells.rows(
+        "noise_at_equal_privacy", "noise_over_wor", target_epsilon="*", sampler="*", adjacency="*"
+    )
+    spans = []
+    for sampler in MUST:
+        own = ratios.loc[ratios["sampler"] == sampler] if len(ratios) else ratios
+        known = own.get("rigorous", pd.Series(dtype=float)).dropna()
+        if len(known):
+            spans.append({"sampler": sampler, "least": known.min(), "most": known.max()})
+    if not spans:
+        raise MissingRecordsError("this run compares no noise at equal privacy")
+    return spans
+
+
+def errors_at_equal_epsilon(cells: LookUp) -> dict[str, Any]:
+    """Return the errors of experiment 2 at the smallest epsilon' of a query, with their standard
+    errors."""
+    epsilon = smallest_value(cells, "epsilon_amplified", "table6", "rmse_mean", sampler="*")
+    at = {"epsilon_amplified": epsilon}
+    error = by_sampler(cells, "table6", "rmse_mean", "consistent", **at)
+    return {
+        "epsilon": epsilon,
+        "error": error,
+        "standard_error": by_sampler(
+            cells, "table6", "rmse_mean", "consistent_standard_error", **at
+        ),
+        "best": smallest_but_poisson(error),
+    }
+
+
+def smallest_value(cells: LookUp, field: str, table: str, column: str, **fields: str) -> str:
+    """Return the smallest value that a key field has in a table."""
+    values = cells.rows(table, column, **{field: "*"}, **fields).get(field, ())
+    if not len(values):
+        raise MissingRecordsError(f"this run has no {column} in {table}")
+    return str(min(values, key=float))
+
+
+def differences_from_poisson(cells: LookUp) -> list[dict[str, Any]]:
+    """Return the paired differences in accuracy, with 95 % intervals, of the samplers that have
+    one."""
+    differences = []
+    for sampler in FIVE:
+        place = {"sampler": sampler, "statistic": "difference_to_poisson"}
+        try:
+            difference, lower, upper = (
+                cells.number("table8", "accuracy", f"consistent{end}", **place)
+                for end in ("", "_lower", "_upper")
+            )
+        except MissingRecordsError:
+            continue
+        differences.append(
+            {"sampler": sampler, "value": difference, "lower": lower, "upper": upper}
+        )
+    if not differences:
+        raise MissingRecordsError("this run compares no accuracies")
+    return differences
+
+
+def accuracy_of_long_steps(cells: LookUp) -> dict[str, float]:
+    """Return the accuracies of a solver run to convergence, with and without noise."""
+    private = by_sampler(cells, "table8", "accuracy", "consistent", solver="converged").values()
+    return {
+        "least": min(private),
+        "most": max(private),
+        "without_noise": cells.number(
+            "table8", "accuracy", "consistent", sampler="nonprivate", solver="converged"
+        ),
+    }
+
+
+def too_large_deltas(cells: LookUp) -> dict[str, float]:
+    """Return how many printed delta' of Table 6 come out only as done, and by which factors they
+    are above what is stated."""
+    deltas = cells.rows("table6", "delta_amplified", epsilon_amplified="*", sampler="*")
+    as_done = deltas[deltas["verdict"].str.endswith("_as_done") & (deltas["printed"] != "")]
+    stated = as_done.get("stated", pd.Series(dtype=float))
+    factors = pd.to_numeric(as_done["printed"]) / stated.where(stated > 0)
+    if factors.dropna().empty:
+        raise MissingRecordsError("this run has no delta' that comes out only as done")
+    return {"count": len(as_done), "least": factors.min(), "most": factors.max()}
+
+
+def bias_of_the_variance(cells: LookUp) -> dict[str, Any]:
+    """Return the expected and the obtained variance at the smallest b."""
+    b = smallest_value(cells, "b", "table5", "expected", parameter="variance", sampler="must_ow")
+    place = {"parameter": "variance", "sampler": "must_ow", "b": b}
+    return {
+        "b": b,
+        "exact": cells.number("table5", "expected", "stated", **place),
+        "mean": cells.number("table5", "mean", "stated", **place),
+        "standard_error": cells.number("table5", "mean", "stated_standard_error", **place),
+    }
+
+
+def claimed_and_attained(cells: LookUp) -> dict[str, tuple[float, float]]:
+    """Return delta after all steps by sampler: the printed bound, and what an attack attains."""
+    printed = by_sampler(cells, "table8", "delta_c_upper", "printed")
+    attained = by_sampler(cells, "table8", "delta_c_lower", "rigorous")
+    return {sampler_label(name): (printed[name], attained[name]) for name in printed}
+
+
+def majority_share(cells: LookUp) -> float:
+    """Return the accuracy of always predicting the majority class: that of any other mixes the two
+    rates by it."""
+    metrics = ("accuracy", "sensitivity", "specificity")
+    accuracy, sensitivity, specificity = (
+        cells.number("table8", metric, "stated", sampler="nonprivate") for metric in metrics
+    )
+    return (accuracy - sensitivity) / (specificity - sensitivity)
+
+
+def noise_over_c(cells: LookUp, sampler: str) -> float:
+    """Return the noise of a clipped sum in units of the clipping bound, in experiment 3."""
+    return cells.number("table8", "sigma_times_m", "stated", sampler=sampler) / CLIP
+
+
+def too_large_in_table_6(cells: LookUp) -> float:
+    """Return by how much, in percent, the printed error of MUST.OW is larger than ours."""
+    place = {"epsilon_amplified": "0.001", "sampler": "must_ow"}
+    printed, ours = (
+        cells.number("table6", "rmse_mean", source, **place) for source in ("printed", "stated")
+    )
+    return 100 * (printed / ours - 1)
