@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -27,12 +28,12 @@ from dpsub.accounting.pld import PrivacyLossDistribution, time_limited
 from dpsub.accounting.privacy_events import PairEvent
 from dpsub.accounting.proofs import GroupLemma, law_of
 from dpsub.accounting.release import Release
+from dpsub.accounting.roots import Axis, safe_root
 from dpsub.accounting.search import (
     TIGHT_MISSED,
     Calibration,
     largest_sample,
     largest_steps,
-    safe_root,
 )
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import GaussianProfile
@@ -420,7 +421,7 @@ def test_whole_numbers_are_told_apart(
         return bound(x)
 
     found = safe_root(
-        noted, 10.0, "x", start=start, least=1, most=1e7, accuracy=1e-4, rising=True, whole=True
+        noted, 10.0, Axis("x", 1, 1e7, rising=True, whole=True), start=start, accuracy=1e-4
     )
     assert found.safe in tried
     assert bound(found.safe) <= 10
@@ -434,14 +435,14 @@ def test_whole_numbers_are_told_apart(
 @pytest.mark.parametrize("rising", [True, False])
 @pytest.mark.parametrize(("bound", "root"), BOUNDS)
 def test_real_numbers_are_close(bound: Callable[[float], float], root: float, rising: bool) -> None:
-    limits = {"start": 3.0, "least": 0.1, "most": 1e7, "accuracy": 1e-3}
+    axis = Axis("x", 0.1, 1e7, rising=rising)
     tried: list[float] = []
 
     def noted(x: float) -> float:
         tried.append(x)
         return bound(x if rising else root * root / x)
 
-    found = safe_root(noted, 10.0, "x", **limits, rising=rising)
+    found = safe_root(noted, 10.0, axis, start=3.0, accuracy=1e-3)
     assert found.unsafe is not None and found.closed
     assert found.safe in tried and found.unsafe in tried
     low, high = sorted((found.safe, found.unsafe))
@@ -452,38 +453,40 @@ def test_real_numbers_are_close(bound: Callable[[float], float], root: float, ri
 
 
 def test_limits() -> None:
-    found = safe_root(lambda x: 1 / x, 100.0, "x", start=1.0, least=0.05, most=1e4, accuracy=1e-3)
+    falling = Axis("x", 0.05, 1e4)
+    found = safe_root(lambda x: 1 / x, 100.0, falling, start=1.0, accuracy=1e-3)
     assert (found.safe, found.unsafe) == (0.05, None)
-    limits = {"start": 30.0, "least": 1.0, "most": 50.0, "accuracy": 1e-3}
+    start = {"start": 30.0, "accuracy": 1e-3}
     for whole in (True, False):
-        found = safe_root(lambda x: 1.0, 10.0, "x", **limits, rising=True, whole=whole)
+        axis = Axis("x", 1.0, 50.0, rising=True, whole=whole)
+        found = safe_root(lambda x: 1.0, 10.0, axis, **start)
         assert (found.safe, found.unsafe, found.closed) == (50, None, True)
     with pytest.raises(
         UnsupportedError,
         match="a thing of 1 already has a bound of 11 above the target 10; add noise",
     ):
-        safe_root(lambda x: 11.0, 10.0, "a thing", **limits, rising=True)
+        safe_root(lambda x: 11.0, 10.0, Axis("a thing", 1.0, 50.0, rising=True), **start)
     with pytest.raises(
         UnsupportedError,
         match="a thing of 50 still has a bound of 11 above the target 10; raise it",
     ):
-        safe_root(lambda x: 11.0, 10.0, "a thing", **limits)
+        safe_root(lambda x: 11.0, 10.0, Axis("a thing", 1.0, 50.0), **start)
 
 
 def test_what_was_proved_before_the_deadline_is_returned() -> None:
-    limits = {"start": 30.0, "least": 1.0, "most": 50.0, "accuracy": 1e-3}
+    axis, start = Axis("x", 1.0, 50.0, rising=True), {"start": 30.0, "accuracy": 1e-3}
     with time_limited(time.monotonic() + 0.1):
 
         def slow(x: float) -> float:
             time.sleep(0.2)
             return 1.0
 
-        found = safe_root(slow, 10.0, "x", **limits, rising=True)
+        found = safe_root(slow, 10.0, axis, **start)
         assert (found.safe, found.evaluations, found.closed) == (30, 1, False)
         with pytest.raises(
             NumericalError, match="x: nothing was found to meet the target within 0 accounts"
         ):
-            safe_root(slow, 10.0, "x", **limits)
+            safe_root(slow, 10.0, replace(axis, rising=False), **start)
 
 
 def test_a_bound_that_exceeds_the_target_by_one_rounding_is_not_met() -> None:
@@ -492,10 +495,8 @@ def test_a_bound_that_exceeds_the_target_by_one_rounding_is_not_met() -> None:
     found = safe_root(
         lambda x: over if x < 3 else 1.0,
         target,
-        "x",
+        Axis("x", 1.0, 50.0),
         start=2.0,
-        least=1.0,
-        most=50.0,
         accuracy=1e-3,
     )
     assert found.safe >= 3

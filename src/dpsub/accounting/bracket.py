@@ -156,7 +156,8 @@ class Refinement(ABC, Generic[Precision]):
     A precision is a grid of losses, or a width that is asked of somebody who chooses grids.
     """
 
-    out_of_time = False
+    out_of_time: OutOfTimeError | None = None
+    """What ended the refinement, if that was the time."""
 
     @abstractmethod
     def evaluate(self, precision: Precision) -> None:
@@ -177,8 +178,8 @@ class Refinement(ABC, Generic[Precision]):
                 return
             try:
                 self.evaluate(precision)
-            except OutOfTimeError:
-                self.out_of_time = True
+            except OutOfTimeError as error:
+                self.out_of_time = error
                 return
             except NumericalError as error:
                 precision = self.coarser(precision, error)
@@ -360,7 +361,7 @@ class OneEnd(GridRefinement):
         self._finest_step = min(grid.step, smallest_step) * _FINEST_SHARE
         self._last_step = grid.step
         self.run(grid)
-        if self.is_upper and None in self._best and not self.out_of_time:
+        if self.is_upper and None in self._best and self.out_of_time is None:
             raise NumericalError(
                 f"no grid was coarse enough for the composed loss, last step {self._last_step:g}; "
                 "take fewer steps"

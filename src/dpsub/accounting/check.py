@@ -11,7 +11,7 @@ from dpsub import checks
 from dpsub.accounting.account import TIGHT_SECONDS, Account, Proof
 from dpsub.accounting.bracket import Refinement, Target
 from dpsub.accounting.ledger import Ledger
-from dpsub.accounting.pld import OutOfTimeError, deadline_after, time_limited
+from dpsub.accounting.pld import deadline_after, time_limited
 from dpsub.accounting.release import Release, steps_of
 from dpsub.errors import ArgumentError
 from dpsub.sampling import Schedule
@@ -171,7 +171,8 @@ class ClaimJudge(Refinement[float]):
     def account(self) -> Account:
         """The ends so far."""
         if self._account is None:
-            raise OutOfTimeError("the time limit came before any bound; allow more time")
+            assert self.out_of_time is not None
+            raise self.out_of_time
         return self._account
 
     def judge(self, claimed: float) -> str:

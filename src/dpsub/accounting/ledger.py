@@ -19,7 +19,7 @@ from dpsub.accounting.curve import Curve, curve_of
 from dpsub.accounting.export import Export, export_of
 from dpsub.accounting.pld import OutOfTimeError, check_time, deadline_after, time_limited
 from dpsub.accounting.release import Release, steps_of
-from dpsub.accounting.search import Calibration, least_noise, most_steps
+from dpsub.accounting.search import Calibration, Goal, least_noise, most_steps
 from dpsub.errors import ArgumentError, DataError, DpsubError, UnsupportedError
 from dpsub.files import replace_file
 from dpsub.sampling import Schedule, kind_of
@@ -167,7 +167,8 @@ class Ledger:
             if self._upper([release], **asked) > epsilon:
                 return 0
             try:
-                most = most_steps(release, self._releases, accuracy=_ACCURACY, **asked).value
+                goal = Goal(epsilon, delta, adjacency, _ACCURACY, time_limit)
+                most = most_steps(release, self._releases, goal).value
             except OutOfTimeError:
                 most = 1  # no more were proved in the time
         return int(most) * release.steps
@@ -206,9 +207,8 @@ class Ledger:
                     f"what was entered has a bound of {spent:.4g} already, above the target "
                     f"{epsilon:g}; raise it"
                 )
-            return least_noise(
-                release, self._releases, epsilon, delta, adjacency, accuracy, time_limit
-            )
+            goal = Goal(epsilon, delta, adjacency, accuracy, time_limit)
+            return least_noise(release, self._releases, goal)
 
     def save(self, path: str | Path) -> None:
         """Write the ledger as JSON; the name only ever stands for a complete file."""

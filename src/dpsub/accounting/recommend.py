@@ -1,4 +1,10 @@
-"""The noise that subsampling schemes need for a target, and which of them needs least."""
+"""The noise that subsampling schemes need for a target, and which of them needs least.
+
+`recommend` asks `needed` for the noise of every scheme, within its share of the time, and puts the
+answers in words. `needed` is a search (`dpsub.accounting.search`) whose bounds are those of one
+grid each, on any of which they hold: grids are made finer only where they add more to the noise
+than the accuracy allows.
+"""
 
 from __future__ import annotations
 
@@ -10,28 +16,17 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from dpsub import checks
-from dpsub.accounting.account import Proof, crossed
-from dpsub.accounting.bracket import Target
+from dpsub.accounting.account import crossed
 from dpsub.accounting.composition import Composition
 from dpsub.accounting.pairs import MIN_SCALE
-from dpsub.accounting.pld import deadline_after, time_limited
+from dpsub.accounting.pld import time_limited
 from dpsub.accounting.release import Release
-from dpsub.accounting.search import MOST_NOISE, SafeRoot, safe_root
+from dpsub.accounting.roots import SafeRoot
+from dpsub.accounting.search import NOISE, Family, Goal, Level, Search
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
-from dpsub.noise import Gaussian
 from dpsub.relations import Relation
 from dpsub.sampling import Schedule, TruncatedPoisson
 from dpsub.sampling.schemes import CYCLE, FIXED_SIZE, Plan, fresh_steps, scheme
-
-_LIMITS: dict[str, Any] = {"name": "a noise multiplier", "least": MIN_SCALE, "most": MOST_NOISE}
-_FIRST, _FINEST = 4.0, 64.0
-"""Steps of a grid in a standard deviation of the loss: at first, where half a step already tells
-(laws of allocations are never coarser than a sixth), and from where on they are refined no more."""
-_ATTACKED = 8.0  # likewise of attacks, at first
-# least accuracy of attacks where there are several: none of them attains what is proved
-_SEVERAL = 0.01
-# accuracy at first, and what grids may add to the noise, in units of the accuracy
-_ROUGH, _CHARGED = 0.05, 0.25
 
 _ORDER = (
     "poisson",
@@ -53,212 +48,14 @@ _LATE = "nothing was proved of it in its share of the time; allow more"
 _SHARE = 0.5  # of the time that is left, for the next scheme
 _EXCEEDED = 1e-3  # probability that some batch of the training is larger than `likely_batch`
 
-
-class Needed(NamedTuple):
-    """The noise that releases need for a target (epsilon, delta).
-
-    Attributes
-    ----------
-    noise_multiplier : float
-        Proved.
-    necessary : float
-        An attack exceeds the target with this noise multiplier or less; 0 if none is known to.
-    epsilon_lower, epsilon_upper : float
-        What that attack attains, and what is proved, at `noise_multiplier` and the target delta.
-    """
-
-    noise_multiplier: float
-    necessary: float
-    epsilon_lower: float
-    epsilon_upper: float
-
-
-def needed(
-    plan: Plan,
-    n: int,
-    steps: int,
-    *,
-    epsilon: float,
-    delta: float,
-    adjacency: str,
-    accuracy: float = 1e-2,
-    time_limit: float | None = None,
-) -> Needed:
-    """Find noise that is proved for a target, and the most that an attack refutes.
-
-    As `dpsub.calibrate`, several times as fast: each end is that of one grid, on any of which it
-    holds; grids are made finer only where they add more than `accuracy`; and of several attacks
-    only those that overtake the best are sought.
-
-    Parameters
-    ----------
-    plan, n, steps
-        The first and the last as `scheme` returns them for n records.
-    epsilon, delta, adjacency
-        As in `dpsub.calibrate`.
-    accuracy : float
-        Relative distance between the answer and a smaller multiplier that is not proved, and what
-        grids may add to it.
-    time_limit : float, optional
-        Seconds after which the search ends with what was found by then.
-
-    Raises
-    ------
-    ArgumentError, UnsupportedError, NumericalError
-        As `dpsub.calibrate`.
-    """
-    with time_limited(deadline_after(time_limit)):
-        search = _Search(
-            Release(plan, n, 1.0, steps), adjacency, epsilon, delta, accuracy, time_limit
-        )
-        found, upper = search.proved()
-        necessary, lower = search.refuted(found)
-    if lower > upper * (1 + 1e-9):
-        raise crossed(lower, upper)
-    return Needed(found.safe, necessary, min(lower, upper), upper)
-
-
-class _Search:
-    """The ends of single grids, at every noise multiplier, and where they meet a target."""
-
-    def __init__(
-        self,
-        release: Release,
-        adjacency: str,
-        epsilon: float,
-        delta: float,
-        accuracy: float,
-        time_limit: float | None,
-    ) -> None:
-        self.epsilon = checks.real("epsilon", epsilon, above=0)
-        self.accuracy = checks.real("accuracy", accuracy, above=0, below=1)
-        self.target = Target(
-            delta=delta, width=self.epsilon * self.accuracy, deadline=deadline_after(time_limit)
-        )
-        # where all losses were Gaussian, only their variance would matter
-        self.spread = 1 / Gaussian.calibrated(self.epsilon, delta, math.sqrt(release.times)).scale
-        self._proof = cache(
-            lambda noise: (
-                Proof.of([replace(release, noise_multiplier=noise)], adjacency).composition
-            )
-        )
-        self.value = cache(self._value)
-        self._units: dict[tuple[int, int | None], float] = {}
-        self._proof(1.0)  # what no theorem covers is said before the time is up
-
-    def proved(self) -> tuple[SafeRoot, float]:
-        """Where the upper end meets the target, and its value there; on coarse grids first."""
-        steepness, finer, accuracy = 1.0, _FIRST, max(_ROUGH, self.accuracy)
-        try:
-            near = safe_root(
-                lambda s: self._proof(s).spread, self.spread, start=1.0, accuracy=0.5, **_LIMITS
-            )
-        except UnsupportedError:
-            start = MOST_NOISE  # the proof is asked last, and gives the reason
-        else:
-            start, steepness = near.root, near.steepness
-        best: tuple[SafeRoot, float] | None = None
-        while True:
-            try:
-                found = self._root(finer, None, start, steepness, accuracy)
-            except NumericalError:  # not in the time
-                if best is None:
-                    raise
-                return best
-            steepness = found.steepness
-            better, charged = self._charged(found.safe, finer, None, steepness)
-            if best is None or found.safe < best[0].safe:
-                best = found, min(self.value(found.safe, finer, None), better)
-            if (
-                (charged <= 1 and accuracy == self.accuracy)
-                or not 0 < better < math.inf
-                or finer >= _FINEST
-            ):
-                return best
-            start, accuracy = found.safe * (better / self.epsilon) ** (1 / steepness), self.accuracy
-            finer *= _refined(charged)
-
-    def refuted(self, found: SafeRoot) -> tuple[float, float]:
-        """The most noise at which an attack was seen to exceed the target, 0 if none was, and what
-        that attack attains at the noise found."""
-        best, lower, choices = 0.0, 0.0, self._proof(found.safe).attack_choices
-        accuracy = self.accuracy if len(choices) == 1 else max(self.accuracy, _SEVERAL)
-        start = (found.safe if found.unsafe is None else found.unsafe) * (1 - self.accuracy)
-        # at the best noise, if it is to be overtaken
-        more = self.epsilon * (1 + accuracy * found.steepness)
-        with suppress(NumericalError):  # what is not found in the time
-            for choice, composition in enumerate(choices):
-                if composition.attacked and (
-                    not best or self.value(best, _ATTACKED, choice) > more
-                ):
-                    unsafe, finer = self._attacked(choice, best or start, found.steepness, accuracy)
-                    if unsafe > best or not choice:
-                        best, lower = unsafe, self.value(found.safe, finer, choice)
-        return best, lower
-
-    def _attacked(
-        self, choice: int, start: float, steepness: float, accuracy: float
-    ) -> tuple[float, float]:
-        """The most noise at which one choice of data sets was seen to exceed the target, 0 if none,
-        and the grid."""
-        finer, best = _ATTACKED, 0.0
-        with suppress(NumericalError):
-            if self._played(start, choice).is_exact:
-                # so near what is proved it attains something, if the grid can show it
-                while not self.value(start, finer, choice):
-                    if finer >= _FINEST:
-                        return best, finer
-                    finer *= 2
-            while (
-                unsafe := self._root(finer, choice, start, steepness, accuracy).unsafe
-            ) is not None:
-                best = max(best, unsafe)
-                better, charged = self._charged(unsafe, finer, choice, steepness)
-                if charged <= 1 or finer >= _FINEST:
-                    break
-                start, finer = (
-                    unsafe * (better / self.epsilon) ** (1 / steepness),
-                    finer * _refined(charged),
-                )
-        return best, finer
-
-    def _charged(
-        self, noise: float, finer: float, choice: int | None, steepness: float
-    ) -> tuple[float, float]:
-        """The end on a grid of half the step, and what the grid charges to the noise, over what it
-        may."""
-        value, better = (self.value(noise, finer * half, choice) for half in (1, 2))
-        return better, abs(value - better) / (self.epsilon * steepness * self.accuracy * _CHARGED)
-
-    def _root(
-        self, finer: float, choice: int | None, start: float, steepness: float, accuracy: float
-    ) -> SafeRoot:
-        limits = {"start": start, "steepness": steepness, "accuracy": accuracy, **_LIMITS}
-        return safe_root(lambda noise: self.value(noise, finer, choice), self.epsilon, **limits)
-
-    def _value(self, noise: float, finer: float, choice: int | None) -> float:
-        """The upper end (`choice` None), or what a choice of data sets attains, by a grid of
-        `finer` steps in a standard deviation of the loss. That falls about as 1 / noise, and is
-        asked for once an octave."""
-        composition, octave = self._played(noise, choice), round(math.log2(noise))
-        if (octave, choice) not in self._units:
-            self._units[octave, choice] = noise * composition.spread
-        step = self._units[octave, choice] / (noise * finer)
-        return composition.rough(self.target, "upper" if choice is None else "lower", step)
-
-    def _played(self, noise: float, choice: int | None) -> Composition:
-        proof = self._proof(noise)
-        # less noise may leave fewer choices of data sets: any of them is an attack
-        return (
-            proof
-            if choice is None
-            else proof.attack_choices[min(choice, len(proof.attack_choices) - 1)]
-        )
-
-
-def _refined(charged: float) -> float:
-    """By how much a grid must be finer: what it charges falls with the square of its step."""
-    return 2.0 ** math.ceil(math.log2(max(charged, 1.0)) / 2)
+# steps of a grid in a standard deviation of the loss: of proofs and of attacks at first, where half
+# a step already tells (PLDs of allocations are never coarser than a sixth), and from where on they
+# are refined no more
+_FIRST_STEPS, _FIRST_ATTACK_STEPS, _MOST_STEPS = 4.0, 8.0, 64.0
+# accuracy at first, and what grids may add to the noise, in units of the accuracy
+_ROUGH, _CHARGED = 0.05, 0.25
+# least accuracy of attacks where there are several: none of them attains what is proved
+_SEVERAL = 0.01
 
 
 @dataclass(frozen=True)
@@ -517,3 +314,246 @@ def _reasons(
             f"{MIN_SCALE:g} is the least noise that is considered: ratios to it say little."
         )
     return tuple(reasons)
+
+
+class Needed(NamedTuple):
+    """The noise that releases need for a target (epsilon, delta).
+
+    Attributes
+    ----------
+    noise_multiplier : float
+        Proved.
+    necessary : float
+        An attack exceeds the target with this noise multiplier or less; 0 if none is known to.
+    epsilon_lower, epsilon_upper : float
+        What that attack attains, and what is proved, at `noise_multiplier` and the target delta.
+    """
+
+    noise_multiplier: float
+    necessary: float
+    epsilon_lower: float
+    epsilon_upper: float
+
+
+def needed(
+    plan: Plan,
+    n: int,
+    steps: int,
+    *,
+    epsilon: float,
+    delta: float,
+    adjacency: str,
+    accuracy: float = 1e-2,
+    time_limit: float | None = None,
+) -> Needed:
+    """Find noise that is proved for a target, and the most that an attack refutes.
+
+    As `dpsub.calibrate`, several times as fast: each end is that of one grid, on any of which it
+    holds; grids are made finer only where they add more than `accuracy`; and of several attacks
+    only those that overtake the best are sought.
+
+    Parameters
+    ----------
+    plan, n, steps
+        The first and the last as `scheme` returns them for n records.
+    epsilon, delta, adjacency
+        As in `dpsub.calibrate`.
+    accuracy : float
+        Relative distance between the answer and a smaller multiplier that is not proved, and what
+        grids may add to it.
+    time_limit : float, optional
+        Seconds after which the search ends with what was found by then.
+
+    Raises
+    ------
+    ArgumentError, UnsupportedError, NumericalError
+        As `dpsub.calibrate`.
+    """
+    goal = Goal(epsilon, delta, adjacency, accuracy, time_limit)
+    release = Release(plan, n, 1.0, steps)
+    family = Family(lambda noise: [replace(release, noise_multiplier=noise)], NOISE, goal)
+    with time_limited(goal.deadline):
+        family.proof(1.0)  # what no theorem covers is said before the time is up
+        grids = SingleGrids(family)
+        proved, upper = _proved(grids, release.times)
+        necessary, lower = _refuted(grids, proved)
+    if lower > upper * (1 + 1e-9):
+        raise crossed(lower, upper)
+    return Needed(proved.safe, necessary, min(lower, upper), upper)
+
+
+def _proved(grids: SingleGrids, times: int) -> tuple[SafeRoot, float]:
+    """Where the upper end meets the target, and its value there."""
+    family, accuracy = grids.family, grids.family.goal.accuracy
+    search = ProofSearch(grids, *family.start_by_variance(times))
+    proved = search.found(Level(_FIRST_STEPS, max(_ROUGH, accuracy)))
+    return proved, search.upper
+
+
+def _refuted(grids: SingleGrids, proved: SafeRoot) -> tuple[float, float]:
+    """The most noise at which an attack was seen to exceed the target, 0 if none was.
+
+    And what that attack attains at the noise that is proved.
+    """
+    goal, choices = grids.family.goal, grids.family.composition(proved.safe).attack_choices
+    accuracy = goal.accuracy if len(choices) == 1 else max(goal.accuracy, _SEVERAL)
+    nearest = proved.safe if proved.unsafe is None else proved.unsafe
+    start = nearest * (1 - goal.accuracy)
+    # what an attack must attain at the most noise so far, to move it by the accuracy
+    overtaking = goal.epsilon * (1 + accuracy * proved.steepness)
+    refuted, lower = 0.0, 0.0
+    with suppress(NumericalError):  # what is not found in the time
+        for choice, composition in enumerate(choices):
+            if not composition.attacked:
+                continue
+            if refuted and grids.bound(refuted, _FIRST_ATTACK_STEPS, choice) <= overtaking:
+                continue
+            attack = AttackSearch(grids, choice, refuted or start, proved.steepness, accuracy)
+            unsafe = attack.most_noise()
+            if unsafe > refuted or choice == 0:
+                refuted = unsafe
+                lower = grids.bound(proved.safe, attack.steps, choice)
+    return refuted, lower
+
+
+class SingleGrids:
+    """Bounds of a family from one grid each, with as many steps as are asked for."""
+
+    def __init__(self, family: Family) -> None:
+        self.family = family
+        self.bound = cache(self._bound)
+        self._units: dict[tuple[int, int | None], float] = {}
+
+    def _bound(self, noise: float, steps: float, choice: int | None) -> float:
+        """The upper end (`choice` None), or what a choice of data sets attains.
+
+        By a grid of so many `steps` in a standard deviation of the loss. That falls about as
+        1 / noise, and is computed once an octave.
+        """
+        composition, octave = self.composition(noise, choice), round(math.log2(noise))
+        if (octave, choice) not in self._units:
+            self._units[octave, choice] = noise * composition.spread
+        step = self._units[octave, choice] / (noise * steps)
+        side = "upper" if choice is None else "lower"
+        return composition.rough(self.family.goal.target, side, step)
+
+    def composition(self, noise: float, choice: int | None) -> Composition:
+        composition = self.family.composition(noise)
+        if choice is None:
+            return composition
+        # less noise may leave fewer choices of data sets: any of them is an attack
+        choices = composition.attack_choices
+        return choices[min(choice, len(choices) - 1)]
+
+
+class SingleGridSearch(Search):
+    """Search on single grids, which are made finer while they add too much to the noise.
+
+    Parameters
+    ----------
+    grids : SingleGrids
+    choice : int or None
+        Of the data sets of the attack; None: the proof.
+    start, steepness : float
+        Where to look first, and how steep the bound may be there.
+    accuracy : float
+        Relative, of the last root.
+    """
+
+    def __init__(
+        self,
+        grids: SingleGrids,
+        choice: int | None,
+        start: float,
+        steepness: float,
+        accuracy: float,
+    ) -> None:
+        super().__init__(grids.family, start, steepness)
+        self.grids, self.choice, self.accuracy = grids, choice, accuracy
+
+    def bound(self, x: float, level: Level) -> float:
+        return self.grids.bound(x, level.steps, self.choice)
+
+    def next_level(self, noise: float, level: Level) -> Level | None:
+        """Level after one whose root has this noise, and where to start there."""
+        bound = self.bound(noise, level)
+        # errors fall with the square of the step: a grid of half of it has a quarter of them
+        sharper = self.grids.bound(noise, 2 * level.steps, self.choice)
+        # what the grid adds to the noise, over what it may add
+        allowed = self.goal.epsilon * self.steepness * self.goal.accuracy * _CHARGED
+        charged = abs(bound - sharper) / allowed
+        if charged <= 1 and level.accuracy == self.accuracy:
+            return None
+        if level.steps >= _MOST_STEPS or not 0 < sharper < math.inf:
+            return None
+        self.start = noise * (sharper / self.goal.epsilon) ** (1 / self.steepness)
+        finer = 2.0 ** math.ceil(math.log2(max(charged, 1.0)) / 2)
+        return Level(level.steps * finer, self.accuracy)
+
+
+class ProofSearch(SingleGridSearch):
+    """Search for the least noise that is proved; `upper` is what is proved at the best root."""
+
+    def __init__(self, grids: SingleGrids, start: float, steepness: float) -> None:
+        super().__init__(grids, None, start, steepness, grids.family.goal.accuracy)
+        self.upper = math.inf
+        self._last: SafeRoot | None = None
+
+    def accept(self, root: SafeRoot, level: Level) -> None:
+        self.steepness = root.steepness
+        self._last = root
+        bound = self.bound(root.safe, level)
+        sharper = self.grids.bound(root.safe, 2 * level.steps, None)
+        if self.best is None or root.safe < self.best.safe:
+            self.best, self.upper = root, min(bound, sharper)
+
+    def finer(self, level: Level) -> Level | None:
+        assert self._last is not None
+        return self.next_level(self._last.safe, level)
+
+    def coarser(self, level: Level, error: NumericalError) -> Level | None:
+        if self.best is None:
+            raise error
+        return None  # what was proved on a coarser grid holds
+
+
+class AttackSearch(SingleGridSearch):
+    """Search for the most noise at which one choice of data sets is seen to exceed the target."""
+
+    def __init__(
+        self, grids: SingleGrids, choice: int, start: float, steepness: float, accuracy: float
+    ) -> None:
+        super().__init__(grids, choice, start, steepness, accuracy)
+        self.steps = _FIRST_ATTACK_STEPS
+        """Of the last grid."""
+        self.refuted = 0.0
+        self._last: float | None = None
+
+    def most_noise(self) -> float:
+        """That noise, 0 if none is found in the time."""
+        with suppress(NumericalError):
+            if self._is_seen():
+                self.run(Level(self.steps, self.accuracy))
+        return self.refuted
+
+    def _is_seen(self) -> bool:
+        """Whether a grid, `steps`, shows that the attack attains anything where it starts."""
+        if not self.grids.composition(self.start, self.choice).is_exact:
+            return True
+        # so near what is proved it attains something, if the grid can show it
+        while not self.grids.bound(self.start, self.steps, self.choice):
+            if self.steps >= _MOST_STEPS:
+                return False
+            self.steps *= 2
+        return True
+
+    def evaluate(self, level: Level) -> None:
+        self.steps = level.steps
+        super().evaluate(level)
+
+    def accept(self, root: SafeRoot, level: Level) -> None:
+        self._last = root.unsafe
+        self.refuted = max(self.refuted, root.unsafe or 0.0)
+
+    def finer(self, level: Level) -> Level | None:
+        return None if self._last is None else self.next_level(self._last, level)

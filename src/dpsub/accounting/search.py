@@ -1,31 +1,51 @@
-"""The noise, the number of steps or the size of a sample for a target (epsilon, delta), from the
-proved side."""
+"""Noise, number of steps or size of a sample that is proved for a target (epsilon, delta).
+
+What is returned was itself evaluated, and its upper bound of epsilon is at most the target; that
+bounds fall or rise with the number searched for is used to find it, never to certify it
+(docs/accounting.md, section 7, "Calibration").
+
+First come the questions: `calibrate`, `largest_steps`, `largest_sample`. Each states a `Goal` and a
+`Family` of releases that differ in one number, and leaves the rest to a `Search`. There are two
+policies of grids: `FullSearch`, here, refines what decides to the accuracy that is wanted;
+`SingleGridSearch`, of `recommend`, takes each bound from one grid, and is several times as fast.
+"""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dpsub import checks
 from dpsub.accounting.account import TIGHT_SECONDS, WIDTH_MISSED, Account, Proof
-from dpsub.accounting.bracket import Target
+from dpsub.accounting.bracket import Refinement, Target
+from dpsub.accounting.composition import Composition
 from dpsub.accounting.pairs import MIN_SCALE
 from dpsub.accounting.pld import OutOfTimeError, check_time, deadline_after, time_limited
 from dpsub.accounting.release import Release, steps_of
+from dpsub.accounting.roots import Axis, SafeRoot, safe_root
 from dpsub.errors import NumericalError, UnsupportedError
 from dpsub.noise import Gaussian
 from dpsub.sampling.base import Sampler
 from dpsub.sampling.schedules import Schedule
 
 MOST_NOISE = 1e4
+"""Largest noise multiplier that is tried."""
 MOST_STEPS_SEARCHED = 10_000_000
+NOISE = Axis("a noise multiplier", MIN_SCALE, MOST_NOISE)
 _LEAST_RATE = 1e-9
-_MOST_ROUNDS = 60
-_GUESS, _ROUGH = 0.5, 0.15
-_STEPS_AWAY = 6
+_ACCURACY = 1e-3
+# how close roots are of measures that only say where to look: of the variance, of one coarse grid
+# with so many steps in a standard deviation of one loss
+_GUESS, _ROUGH, _ROUGH_STEPS = 0.5, 0.15, 4
+_ATTACK_STEPS = 24  # likewise of grids of attacks
+# steepness at first: epsilon of many steps grows like a power of their number near this one
+_RISING_STEEPNESS = 1 / 1.2
+# how often the distance to a number that is not proved is doubled, until an attack exceeds there
+_MOST_DOUBLINGS = 6
 # how far above what an attack refutes tight noise is tried first, and is near enough
 _NEAREST, _NEAR = 0.01, 0.03
 TIGHT_MISSED = (
@@ -60,7 +80,7 @@ class Calibration:
 
 
 @dataclass(frozen=True)
-class Found:
+class Largest:
     """The largest number of steps or size of a sample that was proved, and what is known above it.
 
     Attributes
@@ -98,7 +118,7 @@ def calibrate(
     adjacency: str | None = None,
     mechanism: str = "gaussian",
     denominator: str = "fixed",
-    accuracy: float = 1e-3,
+    accuracy: float = _ACCURACY,
     time_limit: float | None = None,
     tight: bool = False,
 ) -> Calibration:
@@ -143,59 +163,24 @@ def calibrate(
     """
     release = Release(sampler, n, 1.0, steps_of(sampler, n, steps, epochs), mechanism, denominator)
     limit = TIGHT_SECONDS if tight and time_limit is None else time_limit
-    return least_noise(release, (), epsilon, delta, adjacency, accuracy, limit, tight)
+    goal = Goal(epsilon, delta, adjacency, accuracy, limit)
+    return least_noise(release, (), goal, tight)
 
 
 def least_noise(
-    release: Release,
-    past: Sequence[Release],
-    epsilon: float,
-    delta: float,
-    adjacency: str | None,
-    accuracy: float,
-    time_limit: float | None,
-    tight: bool = False,
+    release: Release, past: Sequence[Release], goal: Goal, tight: bool = False
 ) -> Calibration:
     """As `calibrate`, for what is released after `past`."""
-    family = _Family(
-        lambda s: replace(release, noise_multiplier=s),
-        adjacency,
-        epsilon,
-        delta,
-        accuracy,
-        time_limit,
-        past,
-    )
-    limits: dict[str, Any] = {"least": MIN_SCALE, "most": MOST_NOISE}
-    # where all losses were Gaussian, only their variance would matter
-    spread = 1 / Gaussian.calibrated(family.epsilon, delta, math.sqrt(release.times)).scale
-    start, steepness = 1.0, 1.0
-    searches: tuple[tuple[Callable[[float], float], float, float], ...] = (
-        (lambda noise: family.at(noise).composition.spread, spread, _GUESS),
-        (
-            lambda noise: family.rough(noise, "upper", family.at(noise).composition.spread / 4),
-            family.epsilon,
-            _ROUGH,
-        ),
-    )
-    name = "a noise multiplier"
-    with time_limited(family.target.deadline):
-        for measure, goal, rough in searches[1:] if past else searches:
-            try:
-                near = safe_root(
-                    measure, goal, name, start=start, steepness=steepness, accuracy=rough, **limits
-                )
-            except UnsupportedError:
-                # what is rough may miss by little what is proved: that is asked last, and gives the
-                # reason
-                start = MOST_NOISE
-            else:
-                start, steepness = near.root, near.steepness
-        found = family.search(name, start=start, steepness=steepness, **limits)
-        quick = Calibration(
-            found.safe, family.refuted(found, **limits), found.evaluations, family.account(found)
-        )
-        return family.tightened(quick, found.steepness) if tight else quick
+    family = Family(lambda s: [*past, replace(release, noise_multiplier=s)], NOISE, goal)
+    with time_limited(goal.deadline):
+        # the variance of these releases says nothing of others that come before them
+        start = (1.0, 1.0) if past else family.start_by_variance(release.times)
+        search = FullSearch(family, *start)
+        proved = search.found(Level(_ROUGH_STEPS, _ROUGH))
+        refuted = search.refuted(proved)
+        account = search.account(proved)
+        calibration = Calibration(proved.safe, refuted, proved.evaluations, account)
+        return search.tightened(calibration, proved.steepness) if tight else calibration
 
 
 def largest_steps(
@@ -208,9 +193,9 @@ def largest_steps(
     adjacency: str | None = None,
     mechanism: str = "gaussian",
     denominator: str = "fixed",
-    accuracy: float = 1e-3,
+    accuracy: float = _ACCURACY,
     time_limit: float | None = None,
-) -> Found:
+) -> Largest:
     """Find how many releases, or epochs of a schedule, are proved (epsilon, delta)-DP together.
 
     Parameters
@@ -220,8 +205,8 @@ def largest_steps(
     epsilon, delta, time_limit
         As in `dpsub.calibrate`.
     accuracy : float
-        Relative distance of the answer to a number that is not proved; numbers below 1 / accuracy
-        are told apart.
+        Relative distance of the answer to a number that is not proved; answers below 1 / accuracy
+        are exact integers.
 
     Raises
     ------
@@ -231,40 +216,26 @@ def largest_steps(
     release = Release(
         sampler, n, noise_multiplier, steps_of(sampler, n, None, None), mechanism, denominator
     )
-    return most_steps(release, (), epsilon, delta, adjacency, accuracy, time_limit)
+    goal = Goal(epsilon, delta, adjacency, accuracy, time_limit)
+    return most_steps(release, (), goal)
 
 
-def most_steps(
-    release: Release,
-    past: Sequence[Release],
-    epsilon: float,
-    delta: float,
-    adjacency: str | None,
-    accuracy: float,
-    time_limit: float | None,
-) -> Found:
+def most_steps(release: Release, past: Sequence[Release], goal: Goal) -> Largest:
     """As `largest_steps`, for what is released after `past`, in units of the steps of `release`."""
     sampler = release.sampler
-    family = _Family(
-        lambda k: replace(release, steps=int(k) * release.steps),
-        adjacency,
-        epsilon,
-        delta,
-        accuracy,
-        time_limit,
-        past,
-    )
     # epsilon grows like the root of the number of steps at most and at least linearly in the long
     # run: start low
-    mean = (
-        sampler.occurrences
-        if isinstance(sampler, Schedule)
-        else sampler.multiplicity_law(release.n or 1).mean
-    )
-    per_root = 2 * mean * math.sqrt(2 * math.log(1.25 / delta))
-    start = (family.epsilon * release.noise_multiplier / per_root) ** 2 / 2 if mean > 0 else 1.0
-    name = "epochs" if isinstance(sampler, Schedule) else "steps"
-    return family.largest(name, start=start, least=1, most=MOST_STEPS_SEARCHED, whole=True)
+    if isinstance(sampler, Schedule):
+        name, mean = "epochs", float(sampler.occurrences)
+    else:
+        name, mean = "steps", sampler.multiplicity_law(release.n or 1).mean
+    start = 1.0
+    if mean > 0:
+        per_root = 2 * mean * math.sqrt(2 * math.log(1.25 / goal.delta))
+        start = (goal.epsilon * release.noise_multiplier / per_root) ** 2 / 2
+    axis = Axis(name, 1, MOST_STEPS_SEARCHED, rising=True, whole=True)
+    family = Family(lambda k: [*past, replace(release, steps=int(k) * release.steps)], axis, goal)
+    return _largest(family, start)
 
 
 def largest_sample(
@@ -280,9 +251,9 @@ def largest_sample(
     adjacency: str | None = None,
     mechanism: str = "gaussian",
     denominator: str = "fixed",
-    accuracy: float = 1e-3,
+    accuracy: float = _ACCURACY,
     time_limit: float | None = None,
-) -> Found:
+) -> Largest:
     """Find how large a sample may be for the releases to be proved (epsilon, delta)-DP together.
 
     Parameters
@@ -300,237 +271,288 @@ def largest_sample(
     """
     least = 1.0 if whole else _LEAST_RATE
     release = Release(make(least), n, noise_multiplier, steps, mechanism, denominator)
-    family = _Family(
-        lambda size: replace(release, sampler=make(size)),
-        adjacency,
-        epsilon,
-        delta,
-        accuracy,
-        time_limit,
-    )
-    spread = 2 * math.sqrt(2 * release.steps * math.log(1.25 / delta))
-    share = 0.7 * family.epsilon * release.noise_multiplier / spread
+    goal = Goal(epsilon, delta, adjacency, accuracy, time_limit)
+    # epsilon of Gaussian releases is about rate times this over the noise
+    per_rate = 2 * math.sqrt(2 * release.steps * math.log(1.25 / delta))
+    rate = 0.7 * goal.epsilon * release.noise_multiplier / per_rate
     name = "the size of the sample" if whole else "the rate"
-    return family.largest(
-        name, start=share * (n or 1) if whole else share, least=least, most=most, whole=whole
-    )
+    axis = Axis(name, least, most, rising=True, whole=whole)
+    family = Family(lambda size: [replace(release, sampler=make(size))], axis, goal)
+    return _largest(family, rate * (n or 1) if whole else rate)
 
 
-class _Family:
-    """Releases that differ in one number x, after those of the past, and the one target of all of
-    them."""
+def _largest(family: Family, start: float) -> Largest:
+    with time_limited(family.goal.deadline):
+        search = FullSearch(family, start, _RISING_STEEPNESS)
+        proved = search.found(search.full)
+        refuted = search.refuted(proved)
+        account = search.account(proved)
+        return Largest(proved.safe, proved.unsafe, refuted, proved.evaluations, account)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The privacy that is to be proved, how close to the limit, and by when.
+
+    Attributes
+    ----------
+    epsilon : float
+        Nats, above 0.
+    delta : float
+        In (0, 1).
+    adjacency : str or None
+        As in `dpsub.account`.
+    accuracy : float
+        Relative distance of the answer to a number that is not proved, in (0, 1).
+    time_limit : float or None
+        Seconds from now on.
+    """
+
+    epsilon: float
+    delta: float
+    adjacency: str | None
+    accuracy: float
+    time_limit: float | None
+    target: Target = field(init=False)
+    """Epsilon at this delta, with ends so close that they do not blur the accuracy."""
+
+    def __post_init__(self) -> None:
+        epsilon = checks.real("epsilon", self.epsilon, above=0)
+        accuracy = checks.real("accuracy", self.accuracy, above=0, below=1)
+        width = max(epsilon * accuracy, 1e-9)
+        target = Target(delta=self.delta, width=width, deadline=deadline_after(self.time_limit))
+        for name, value in (("epsilon", epsilon), ("accuracy", accuracy), ("target", target)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def deadline(self) -> float | None:
+        return self.target.deadline
+
+
+class Family:
+    """Releases that differ in one number x, and the goal that all of them have.
+
+    Parameters
+    ----------
+    releases : callable
+        From x to the releases, those of the past included.
+    axis : Axis
+        What x is.
+    goal : Goal
+    """
 
     def __init__(
-        self,
-        release: Callable[[float], Release],
-        adjacency: str | None,
-        epsilon: float,
-        delta: float,
-        accuracy: float,
-        time_limit: float | None,
-        past: Sequence[Release] = (),
+        self, releases: Callable[[float], Sequence[Release]], axis: Axis, goal: Goal
     ) -> None:
-        self.epsilon = checks.real("epsilon", epsilon, above=0)
-        self.accuracy = checks.real("accuracy", accuracy, above=0, below=1)
-        width = max(self.epsilon * self.accuracy, 1e-9)
-        self.target = Target(delta=delta, width=width, deadline=deadline_after(time_limit))
-        self.at = cache(lambda x: Proof.of([*past, release(x)], adjacency))
-        self.accounts: dict[float, Account] = {}
+        self.axis, self.goal = axis, goal
+        self.proof = cache(lambda x: Proof.of(releases(x), goal.adjacency))
 
-    def upper(self, x: float) -> float:
-        self.accounts[x] = self.at(x).upper(self.target)
-        return float(self.accounts[x].upper)
+    def composition(self, x: float) -> Composition:
+        return self.proof(x).composition
 
-    def rough(self, x: float, side: str, step: float) -> float:
-        return self.at(x).composition.rough(self.target, side, step)
+    def start_by_variance(self, times: int) -> tuple[float, float]:
+        """Noise where one of so many losses has the variance that meets the goal, and the steepness
+        there.
 
-    def search(self, name: str, **limits: Any) -> SafeRoot:
-        return safe_root(self.upper, self.epsilon, name, accuracy=self.accuracy, **limits)
+        That is where to look, if losses were Gaussian: only their variance would matter.
+        """
+        gaussian = Gaussian.calibrated(self.goal.epsilon, self.goal.delta, math.sqrt(times))
+        try:
+            root = safe_root(
+                lambda x: self.composition(x).spread,
+                1 / gaussian.scale,
+                self.axis,
+                start=1.0,
+                accuracy=_GUESS,
+            )
+        except UnsupportedError:
+            # a rough measure may miss by little what is proved: that is asked last, and gives the
+            # reason
+            return self.axis.safest, 1.0
+        return root.root, root.steepness
 
-    def largest(self, name: str, *, start: float, **limits: Any) -> Found:
-        with time_limited(self.target.deadline):
-            found = self.search(name, start=start, steepness=1 / 1.2, rising=True, **limits)
-            refuted = self.refuted(found, rising=True, **limits)
-            return Found(found.safe, found.unsafe, refuted, found.evaluations, self.account(found))
 
-    def account(self, found: SafeRoot) -> Account:
+class Level(NamedTuple):
+    """How exactly a search looks.
+
+    Attributes
+    ----------
+    steps : float
+        Of a grid in a standard deviation of one loss; infinite: as many as the width takes.
+    accuracy : float
+        Relative distance of the ends of the root.
+    """
+
+    steps: float
+    accuracy: float
+
+
+class Search(Refinement[Level]):
+    """Where bounds of a family meet its goal: roots of a bound that is computed ever more exactly.
+
+    A subclass is a policy of grids. It gives the bound at a number x, and says which root is kept,
+    and what to look at next.
+    """
+
+    def __init__(self, family: Family, start: float, steepness: float) -> None:
+        self.family, self.goal = family, family.goal
+        self.start, self.steepness = start, steepness
+        self.best: SafeRoot | None = None
+
+    @abstractmethod
+    def bound(self, x: float, level: Level) -> float:
+        """Bound of epsilon at x."""
+
+    @abstractmethod
+    def accept(self, root: SafeRoot, level: Level) -> None:
+        """Keep what is better than before, and where to start next."""
+
+    def evaluate(self, level: Level) -> None:
+        root = safe_root(
+            lambda x: self.bound(x, level),
+            self.goal.epsilon,
+            self.family.axis,
+            start=self.start,
+            steepness=self.steepness,
+            accuracy=level.accuracy,
+        )
+        self.accept(root, level)
+
+    def found(self, first: Level) -> SafeRoot:
+        """The best root, from this level on; NumericalError if there is none in the time."""
+        self.run(first)
+        if self.best is None:
+            assert self.out_of_time is not None
+            raise self.out_of_time
+        return self.best
+
+
+class FullSearch(Search):
+    """Search in which everything that decides is refined to the accuracy of the goal.
+
+    A single coarse grid says where to look, and how steep the bound is. Were it wrong, it would
+    cost time, not safety (docs/accounting.md, section 7, "Calibration").
+    """
+
+    def __init__(self, family: Family, start: float, steepness: float) -> None:
+        super().__init__(family, start, steepness)
+        self.full = Level(math.inf, self.goal.accuracy)
+        self._accounts: dict[float, Account] = {}
+
+    def bound(self, x: float, level: Level) -> float:
+        if level != self.full:
+            return self._rough(x, "upper", self.family.composition(x).spread / level.steps)
+        self._accounts[x] = self.family.proof(x).upper(self.goal.target)
+        return float(self._accounts[x].upper)
+
+    def _rough(self, x: float, side: str, step: float) -> float:
+        return self.family.composition(x).rough(self.goal.target, side, step)
+
+    def evaluate(self, level: Level) -> None:
+        try:
+            super().evaluate(level)
+        except UnsupportedError:
+            if level == self.full:
+                raise
+            self.start = self.family.axis.safest  # as in `start_by_variance`
+
+    def accept(self, root: SafeRoot, level: Level) -> None:
+        self.start, self.steepness = root.root, root.steepness
+        if level == self.full:
+            self.best = root
+
+    def finer(self, level: Level) -> Level | None:
+        return None if level == self.full else self.full
+
+    def account(self, proved: SafeRoot) -> Account:
         """Both ends at the safe number, of which the search may have needed the upper one only."""
-        account = self.accounts[found.safe]
-        if not self.at(found.safe).composition.is_exact:
+        account = self._accounts[proved.safe]
+        if not self.family.composition(proved.safe).is_exact:
+            both = self.family.proof(proved.safe).account(self.goal.target)
             # the upper end is computed again, which may not have had the time that it had in the
             # search
-            both, upper = self.at(found.safe).account(self.target), account.upper
-            account = replace(both, lower=min(both.lower, upper), upper=min(both.upper, upper))
-        if found.closed or not account.width_met:
+            upper = min(both.upper, account.upper)
+            account = replace(both, lower=min(both.lower, account.upper), upper=upper)
+        if proved.closed or not account.width_met:
             return account
         return replace(account, width_met=False, conditions=(*account.conditions, WIDTH_MISSED))
 
+    def refuted(self, proved: SafeRoot) -> float | None:
+        """The number nearest to the safe one that was tried and at which an attack exceeds the
+        target."""
+        composition, axis = self.family.composition(proved.safe), self.family.axis
+        if proved.unsafe is None or not composition.attacked:
+            return None
+        step = composition.spread / _ATTACK_STEPS
+
+        def attack(x: float) -> float:
+            return self._rough(x, "lower", step)
+
+        if composition.is_exact:
+            return self._refuted_beyond(proved.unsafe, attack)
+        away = self.goal.accuracy if axis.rising else -self.goal.accuracy
+        try:
+            root = safe_root(
+                attack,
+                self.goal.epsilon,
+                replace(axis, name="an attack"),
+                start=proved.unsafe * (1 + away),
+                steepness=proved.steepness,
+                accuracy=self.goal.accuracy,
+            )
+        except NumericalError:  # not in the time
+            return None
+        return root.unsafe
+
+    def _refuted_beyond(self, unsafe: float, attack: Callable[[float], float]) -> float | None:
+        """Where an attack exceeds the target if both ends are about one number.
+
+        It succeeds where the proof fails, or a little beyond.
+        """
+        epsilon, axis = self.goal.epsilon, self.family.axis
+        if self._accounts[unsafe].lower > epsilon:
+            return unsafe
+        for doublings in range(_MOST_DOUBLINGS):
+            away = self.goal.accuracy * 2**doublings
+            x = unsafe * (1 + away if axis.rising else 1 - away)
+            x = float(math.ceil(x)) if axis.whole else x
+            if axis.least <= x <= axis.most and attack(x) > epsilon:
+                return x
+        return None
+
     def tightened(self, quick: Calibration, steepness: float) -> Calibration:
-        """Less noise, proved by tight bounds, which are asked for no more than to meet the target:
-        a few percent above the noise where the attack, whose epsilon falls with about this
-        steepness, meets it."""
-        if quick.refuted is None or self.at(quick.noise_multiplier).composition.is_exact:
+        """Less noise, proved by tight bounds.
+
+        They are asked for no more than to meet the target, a few percent above the noise where the
+        attack, whose epsilon falls with about this steepness, meets it.
+        """
+        composition = self.family.composition(quick.noise_multiplier)
+        if quick.refuted is None or composition.is_exact:
             return quick
-        best, aim, share = quick, quick.refuted, _NEAREST
+        epsilon, target = self.goal.epsilon, self.goal.target
+        best, refuted, share = quick, quick.refuted, _NEAREST
+        aim = refuted
         try:
             while (noise := aim * (1 + share)) < quick.noise_multiplier:
                 check_time()
-                proof = self.at(noise)
-                found = proof.account(self.target)
-                if found.lower > self.epsilon:
-                    best, aim = (
-                        replace(best, refuted=noise),
-                        noise * (found.lower / self.epsilon) ** (1 / steepness),
-                    )
+                proof = self.family.proof(noise)
+                account = proof.account(target)
+                if account.lower > epsilon:
+                    # the attack reaches farther than the quick search saw
+                    refuted = noise
+                    aim = noise * (account.lower / epsilon) ** (1 / steepness)
                     continue
                 best = replace(best, evaluations=best.evaluations + 1)
-                found = proof.tightened(found, self.target, self.epsilon - float(found.lower))
-                if found.upper <= self.epsilon:
-                    best = replace(best, noise_multiplier=noise, account=found)
+                account = proof.tightened(account, target, epsilon - float(account.lower))
+                if account.upper <= epsilon:
+                    best = replace(best, noise_multiplier=noise, account=account)
                     break
                 share *= 2
         except OutOfTimeError:
             pass
-        assert best.refuted is not None
-        close = best.noise_multiplier <= best.refuted * (1 + _NEAR)
-        kept = tuple(line for line in best.account.conditions if line != WIDTH_MISSED)
-        conditions = kept if close else (*kept, TIGHT_MISSED)
-        return replace(best, account=replace(best.account, width_met=close, conditions=conditions))
-
-    def refuted(
-        self, found: SafeRoot, *, rising: bool = False, whole: bool = False, **limits: Any
-    ) -> float | None:
-        """The number nearest to the safe one that was tried and at which an attack exceeds the
-        target."""
-        composition = self.at(found.safe).composition
-        if found.unsafe is None or not composition.attacked:
-            return None
-
-        def attack(x: float) -> float:
-            return self.rough(x, "lower", composition.spread / 24)
-
-        if not composition.is_exact:
-            start = found.unsafe * (1 + self.accuracy if rising else 1 - self.accuracy)
-            limits |= {
-                "rising": rising,
-                "whole": whole,
-                "steepness": found.steepness,
-                "start": start,
-            }
-            try:
-                return safe_root(
-                    attack, self.epsilon, "an attack", accuracy=self.accuracy, **limits
-                ).unsafe
-            except NumericalError:  # not in the time
-                return None
-        # both ends bracket one number: the attack succeeds where the proof fails, or a little
-        # beyond
-        if self.accounts[found.unsafe].lower > self.epsilon:
-            return found.unsafe
-        for far in (self.accuracy * 2**i for i in range(_STEPS_AWAY)):
-            x = found.unsafe * (1 + far if rising else 1 - far)
-            x = float(math.ceil(x)) if whole else x
-            if limits["least"] <= x <= limits["most"] and attack(x) > self.epsilon:
-                return x
-        return None
-
-
-class SafeRoot(NamedTuple):
-    """A number `safe` with bound <= target, and the nearest one that misses it (None if there is
-    none); both evaluated. `root` is where the bound may be the target, by interpolation, and
-    `steepness` |d log bound / d log x| between them. `closed`: they are as close as was asked for,
-    or `safe` is the last number; else the deadline came first."""
-
-    safe: float
-    unsafe: float | None
-    root: float
-    steepness: float
-    evaluations: int
-    closed: bool
-
-
-def safe_root(
-    bound: Callable[[float], float],
-    target: float,
-    name: str,
-    *,
-    start: float,
-    least: float,
-    most: float,
-    accuracy: float,
-    steepness: float = 1.0,
-    rising: bool = False,
-    whole: bool = False,
-) -> SafeRoot:
-    """Find the smallest x with bound(x) <= target (`rising`: the largest), by safeguarded secants
-    of logarithms.
-
-    The bound falls (`rising`: rises) with x, 0 and infinity allowed; where it does not, the answer
-    still meets the target. `name`: what x is in messages; `accuracy`: relative distance of the two
-    ends of the answer; `steepness`: a guess of |d log bound / d log x|; `whole`: whole numbers.
-    UnsupportedError if even the limit on the safe side misses the target; NumericalError if nothing
-    met it in 60 rounds or the time (of `time_limited`, after which what was found is returned).
-    """
-    side, safest, last = (-1, least, most) if rising else (1, most, least)
-    # a little beyond where the root should be, so that the bracket closes on it from both sides
-    margin = (0.3 if rising else 0.4) * math.log1p(accuracy)
-    # steps outward grow, so that no bound, however flat, holds them up
-    slack, widest = (accuracy, math.log(16)) if rising else (margin / 2, 1.0)
-    safe: tuple[float, float] | None = None  # x and log(bound / target)
-    over: tuple[float, float] | None = None
-    x = min(max(start, least), most)
-    x = float(math.floor(x)) if whole else x
-    evaluations, closed, late = 0, False, False
-    while not closed and evaluations < _MOST_ROUNDS:
-        try:
-            check_time()
-            value = bound(x)
-        except OutOfTimeError:
-            late = True
-            break
-        evaluations += 1
-        gap = (
-            math.log(value / target)
-            if 0 < value < math.inf
-            else math.copysign(40.0, value - target)
-        )
-        if value <= target:
-            safe = (x, gap)
-        else:
-            over = (x, max(gap, 1e-300))
-        if over is not None and over[0] == safest:
-            raise UnsupportedError(
-                f"{name} of {safest:g} {'already' if rising else 'still'} has a bound of "
-                f"{value:.4g} above the target {target:g}; {'add noise' if rising else 'raise it'}"
-            )
-        if safe is not None:
-            end = over[0] if over is not None else last
-            low, high = min(safe[0], end), max(safe[0], end)
-            near = high <= low * (1 + accuracy) or (whole and high - low <= 1)
-            closed = safe[0] == last or (near and (over is not None or not rising))
-        if safe is None or over is None:
-            reach = min(abs(gap) / steepness + slack * 2**evaluations, widest)
-            moved = x * math.exp(side * math.copysign(reach, gap))
-            if whole:
-                moved = math.floor(min(moved, x - 1)) if moved < x else math.ceil(max(moved, x + 1))
-            x = min(max(moved, least), most)
-        else:
-            (low, gap_low), (high, gap_high) = sorted((safe, over))
-            u = math.log(low) + gap_low / (gap_low - gap_high) * math.log(high / low)
-            u += margin if abs(gap_low) < abs(gap_high) else -margin
-            inner = 0.02 * math.log(high / low)
-            x = math.exp(min(max(u, math.log(low) + inner), math.log(high) - inner))
-            x = min(max(float(round(x)), low + 1), high - 1) if whole else x
-    if safe is None:
-        kind = OutOfTimeError if late else NumericalError
-        raise kind(
-            f"{name}: nothing was found to meet the target within {evaluations} accounts; allow "
-            "more time or raise it"
-        )
-    if over is None:
-        return SafeRoot(safe[0], None, safe[0], steepness, evaluations, closed)
-    (low, gap_low), (high, gap_high) = sorted((safe, over))
-    apart = math.log(high / low)
-    root = low * math.exp(gap_low / (gap_low - gap_high) * apart)
-    slope = min(max(abs(gap_low - gap_high) / apart, 0.2), 20.0)
-    return SafeRoot(safe[0], over[0], root, slope, evaluations, closed)
+        is_close = best.noise_multiplier <= refuted * (1 + _NEAR)
+        conditions = [line for line in best.account.conditions if line != WIDTH_MISSED]
+        if not is_close:
+            conditions.append(TIGHT_MISSED)
+        account = replace(best.account, width_met=is_close, conditions=tuple(conditions))
+        return replace(best, refuted=refuted, account=account)

@@ -9,7 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpsub.accounting import recommend
+from dpsub.accounting.recommend import SingleGrids
+from dpsub.accounting.release import Release
+from dpsub.accounting.search import NOISE, Family, Goal
 from dpsub.papers.tournament import settings
 from dpsub.papers.tournament.experiments import noise, training
 from dpsub.papers.tournament.settings import Cell, Entry, Needed, expanded, left_out, needed
@@ -42,17 +44,11 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ends(cell: Cell) -> tuple[float, float]:
     """Both ends at a noise multiplier of 2, by one grid each."""
-    search = recommend._Search(
-        recommend.Release(cell.plan, cell.n, 1.0, cell.steps),
-        cell.adjacency,
-        1.0,
-        cell.target_delta,
-        0.05,
-        None,
-    )
-    return search.value(2.0, 1.0, None), max(
-        search.value(2.0, 1.0, i) for i in range(len(search._proof(2.0).attack_choices))
-    )
+    goal = Goal(1.0, cell.target_delta, cell.adjacency, 0.05, None)
+    family = Family(lambda noise: [Release(cell.plan, cell.n, noise, cell.steps)], NOISE, goal)
+    grids = SingleGrids(family)
+    choices = range(len(family.composition(2.0).attack_choices))
+    return grids.bound(2.0, 1.0, None), max(grids.bound(2.0, 1.0, i) for i in choices)
 
 
 @pytest.mark.parametrize(("relation", "sampler"), PROVED)

@@ -13,9 +13,9 @@ from typing import Any
 from dpsub import checks, sampling
 from dpsub.accounting import search
 from dpsub.accounting.account import Account, Proof, account
-from dpsub.accounting.pairs import MIN_SCALE
 from dpsub.accounting.proofs import ChainProfile
 from dpsub.accounting.release import Release
+from dpsub.accounting.roots import safe_root
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.papers.fair.settings import NONPRIVATE, TASKS, Entry, Task
 from dpsub.relations import Relation
@@ -324,12 +324,10 @@ def papers_noise(cell: Cell) -> float:
     MUST, Section 3.4 and Sections S5 and S6 of its supplement.
     """
     start = max(1.0, 4 * cell.m / cell.task.n * cell.steps**0.5 / cell.target_epsilon)
-    return search.safe_root(
+    return safe_root(
         lambda scale: cell.bounds(scale, None, variant="paper", width=ACCURACY).upper,
         cell.target_epsilon,
-        "a noise multiplier",
+        search.NOISE,
         start=start,
-        least=MIN_SCALE,
-        most=MOST_NOISE,
         accuracy=ACCURACY,
     ).safe

@@ -28,10 +28,11 @@ from dpsub.accounting.account import account
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.composition import Composition
 from dpsub.accounting.ledger import Ledger
-from dpsub.accounting.pairs import MIN_SCALE, FillerPair
+from dpsub.accounting.pairs import FillerPair
 from dpsub.accounting.privacy_events import PairEvent
 from dpsub.accounting.release import Release
-from dpsub.accounting.search import calibrate, safe_root
+from dpsub.accounting.roots import safe_root
+from dpsub.accounting.search import NOISE, calibrate
 from dpsub.errors import UnsupportedError
 from dpsub.papers.must.experiments.accounting import noise_of_sum
 from dpsub.papers.must.settings import (
@@ -406,10 +407,8 @@ class ProvedNoise(Questions):
             root = safe_root(
                 of_pair,
                 epsilon,
-                "a noise multiplier",
+                NOISE,
                 start=found.noise_multiplier,
-                least=MIN_SCALE,
-                most=MOST_NOISE,
                 accuracy=accuracy,
             )
             pair = rounded(root.safe, ROUND_CEILING)
