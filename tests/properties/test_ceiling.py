@@ -94,7 +94,7 @@ def attained(proof: Proof, steps: int) -> float:
     target, composition = Target(epsilon=0.0, width=0.1), proof.composition
     if composition.is_exact:
         return composition.brackets([target])[0].lower
-    flipped = proof.cases[0].flipped
+    flipped = proof.cases[0].filler_flip
     flip = 0.0 if flipped is None else AdaptiveAttack(flipped, steps).answer(target)
     return max(composition.attack(target).value, flip)
 

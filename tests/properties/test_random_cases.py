@@ -20,10 +20,12 @@ import pytest
 import dpsub
 from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.discretise import upper_pld
-from dpsub.accounting.laplace import laplace_case
+from dpsub.accounting.laplace import LaplaceEvent
 from dpsub.accounting.pairs import PoissonPair, WorPair
 from dpsub.accounting.pld import Profile
 from dpsub.accounting.proofs import ChainProfile
+from dpsub.accounting.release import Release
+from dpsub.accounting.schemes import case_of
 from dpsub.relations import Relation
 from dpsub.sampling import Multistage, Poisson, Sampler
 from dpsub.sampling.base import Stage
@@ -93,7 +95,9 @@ def profiles(family: str, n: int, chain: Sequence[Stage], scale: float) -> tuple
     """Bounds of H_a(P || Q) and H_a(Q || P), a >= 1."""
     if family.startswith("laplace"):
         relation = Relation.ADD_REMOVE if family.endswith("added") else Relation.SUBSTITUTE
-        event = laplace_case(slot_chain(n, chain), relation, scale).event
+        release = Release(Multistage(chain), n, scale, mechanism="laplace")
+        event = case_of(release, relation).event
+        assert isinstance(event, LaplaceEvent)
         return event.forward, event.backward
     if family == "poisson, added":
         ways = [

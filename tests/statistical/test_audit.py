@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import binom
 
 from dpsub.accounting import audit as auditing
+from dpsub.accounting.account import Proof
 from dpsub.accounting.audit import Audit, audit
-from dpsub.accounting.release import Release
-from dpsub.relations import Relation
+from dpsub.accounting.static import EpochAttack, StepAttack
 from dpsub.sampling import (
     CyclicPoisson,
     Deterministic,
@@ -134,13 +134,13 @@ def test_the_tight_bound_stands_beside_the_quick_one() -> None:
 
 
 def test_noise_that_is_too_small_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    loud = auditing.attack_of
+    loud = auditing.static_attack
 
-    def quiet(release: Release, relation: Relation) -> auditing.Attack:
-        attack = loud(release, relation)
+    def quiet(proof: Proof) -> StepAttack | EpochAttack:
+        attack = loud(proof)
         return replace(attack, noise_multiplier=0.95 * attack.noise_multiplier)
 
-    monkeypatch.setattr(auditing, "attack_of", quiet)
+    monkeypatch.setattr(auditing, "static_attack", quiet)
     assert not run((Poisson(0.5), None, 1.0, 10, 2.0, None)).consistent
 
 

@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 import dpsub
 from dpsub.accounting import compose, lower_law, privacy_events
-from dpsub.accounting.account import CONDITIONS, LAPLACE_CONDITIONS, WIDTH_MISSED, Proof
+from dpsub.accounting.account import WIDTH_MISSED, Proof
 from dpsub.accounting.attacks import AdaptiveAttack
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.compose import ComposedLoss, Cumulants
@@ -48,6 +48,7 @@ from dpsub.accounting.pld import (
 from dpsub.accounting.privacy_events import PairEvent
 from dpsub.accounting.proofs import GroupLemma
 from dpsub.accounting.release import Release
+from dpsub.accounting.schemes.conditions import CONDITIONS, LAPLACE_CONDITIONS
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import GaussianProfile
 from dpsub.sampling import Multistage, MustOW, MustWW, Poisson, Sampler, Wor, Wr, base, of_sizes
@@ -557,8 +558,8 @@ def test_a_rare_inclusion_with_little_noise_is_attacked_without_a_crash(
     n: int, m: int, noise: float
 ) -> None:
     proof = Proof.of([Release(of_sizes("wor", n=n, m=m), n, noise, 1000)])
-    assert proof.cases[0].flipped is not None
-    found = AdaptiveAttack(proof.cases[0].flipped, 1000).answer(Target(epsilon=1e6))
+    assert proof.cases[0].filler_flip is not None
+    found = AdaptiveAttack(proof.cases[0].filler_flip, 1000).answer(Target(epsilon=1e6))
     assert 0 <= found <= 1000 * m / n  # the chance that the record is drawn at all
 
 

@@ -13,11 +13,14 @@ from scipy.stats import norm
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.cell_masses import MassBounds
 from dpsub.accounting.composition import Composition
-from dpsub.accounting.privacy_events import StatisticEvent
-from dpsub.accounting.shuffling import LargestStep, shuffle_case
+from dpsub.accounting.privacy_events import Event, StatisticEvent
+from dpsub.accounting.release import Release
+from dpsub.accounting.schemes import case_of
+from dpsub.accounting.shuffling import LargestStep
 from dpsub.errors import UnsupportedError
 from dpsub.noise import GaussianProfile
 from dpsub.relations import Relation
+from dpsub.sampling import Shuffle
 from dpsub.streams import stream
 
 EPSILONS = (0.0, 0.5, 2.0)
@@ -27,10 +30,16 @@ RELATIONS = (Relation.SUBSTITUTE, Relation.ZERO_OUT)
 OTHER = {Relation.SUBSTITUTE: -1.0, Relation.ZERO_OUT: 0.0}
 
 
+def epoch(n: int, m: int, relation: Relation, s: float) -> Event:
+    """One epoch of shuffled batches, as its scheme has it."""
+    release = Release(Shuffle(m), n, s, steps=-(-n // m))
+    return case_of(release, relation).event
+
+
 def ends(
     n: int, m: int, relation: Relation, s: float, epsilon: float, epochs: int = 1
 ) -> tuple[float, float]:
-    event, *_ = shuffle_case(n, m, relation, s)
+    event = epoch(n, m, relation, s)
     return Composition([(event, epochs)]).answer(Target(epsilon=epsilon, width=1e-3))[:2]
 
 
@@ -191,7 +200,7 @@ def test_epochs_compose() -> None:
 
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_one_batch_is_the_gaussian(relation: Relation) -> None:
-    event, *_ = shuffle_case(50, 50, relation, 2.0)
+    event = epoch(50, 50, relation, 2.0)
     lower, upper, _ = Composition([(event, 3)]).answer(Target(epsilon=1.0))
     assert (
         lower
@@ -202,19 +211,19 @@ def test_one_batch_is_the_gaussian(relation: Relation) -> None:
 
 
 def test_small_noise_under_zero_out_leaves_no_amplification() -> None:
-    event, *_ = shuffle_case(100_000, 10, Relation.ZERO_OUT, 0.3)
+    event = epoch(100_000, 10, Relation.ZERO_OUT, 0.3)
     lower, upper, _ = Composition([(event, 10)]).answer(Target(delta=1e-5))
     assert upper - lower < 0.01 < 99 < lower
 
 
 def test_refused_where_sizes_would_differ() -> None:
     with pytest.raises(UnsupportedError, match="substitute or zero_out"):
-        shuffle_case(10, 2, Relation.ADD_REMOVE, 1.0)
+        epoch(10, 2, Relation.ADD_REMOVE, 1.0)
 
 
 @pytest.mark.parametrize("s", [0.05, 1e9])
 def test_extreme_sizes_and_noise(s: float) -> None:
     for relation in RELATIONS:
-        event, *_ = shuffle_case(10**9, 1, relation, s)
+        event = epoch(10**9, 1, relation, s)
         lower, upper, _ = Composition([(event, 2)]).answer(Target(delta=1e-6, width=1.0))
         assert 0 <= lower <= upper < math.inf or (s < 1 and upper > 100)

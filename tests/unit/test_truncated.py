@@ -14,7 +14,10 @@ from scipy.stats import norm
 import dpsub
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.composition import Composition
-from dpsub.accounting.truncated import CutSample, FilledSample, truncated_case
+from dpsub.accounting.privacy_events import Event
+from dpsub.accounting.release import Release
+from dpsub.accounting.schemes import case_of
+from dpsub.accounting.truncated import CutSample, FilledSample
 from dpsub.noise import GaussianProfile
 from dpsub.relations import Relation
 from dpsub.streams import stream
@@ -63,10 +66,15 @@ def neighbours(
     return [v, *others], [*OTHERS[relation], *others]
 
 
+def cut(n: int, rate: float, most: int, relation: Relation, s: float) -> Event:
+    """One sample, as its scheme has it."""
+    return case_of(Release(dpsub.TruncatedPoisson(rate, most), n, s), relation).event
+
+
 def ends(
     n: int, rate: float, most: int, relation: Relation, s: float, epsilon: float
 ) -> tuple[float, float]:
-    event, *_ = truncated_case(n, rate, most, relation, s)
+    event = cut(n, rate, most, relation, s)
     return Composition([(event, 1)]).answer(Target(epsilon=epsilon, width=1e-3))[:2]
 
 
@@ -133,7 +141,7 @@ def test_simulated_samples(relation: Relation) -> None:
 
 @pytest.mark.parametrize("relation", list(Relation))
 def test_room_for_all_is_poisson_sampling(relation: Relation) -> None:
-    event, *_ = truncated_case(50, 0.1, 51, relation, 1.0)
+    event = cut(50, 0.1, 51, relation, 1.0)
     lower, upper, _ = Composition([(event, 20)]).answer(Target(delta=1e-5))
     known = dpsub.account(
         dpsub.Poisson(0.1), noise_multiplier=1.0, steps=20, delta=1e-5, adjacency=str(relation)
@@ -143,7 +151,7 @@ def test_room_for_all_is_poisson_sampling(relation: Relation) -> None:
 
 
 def test_samples_that_are_always_cut_are_those_of_fixed_size() -> None:
-    event, *_ = truncated_case(100, 1.0, 10, Relation.ADD_REMOVE, 1.0)
+    event = cut(100, 1.0, 10, Relation.ADD_REMOVE, 1.0)
     lower, upper, _ = Composition([(event, 10)]).answer(Target(delta=1e-5))
     known = dpsub.account(
         dpsub.Wor(10), 100, noise_multiplier=1.0, steps=10, delta=1e-5, adjacency="add_remove"
@@ -154,7 +162,7 @@ def test_samples_that_are_always_cut_are_those_of_fixed_size() -> None:
 
 def test_seldom_cut_samples_are_nearly_poisson() -> None:
     """Both ends meet Poisson's value where cuts are rarer than delta."""
-    event, *_ = truncated_case(10_000, 0.01, 180, Relation.ADD_REMOVE, 1.0)
+    event = cut(10_000, 0.01, 180, Relation.ADD_REMOVE, 1.0)
     lower, upper, _ = Composition([(event, 100)]).answer(Target(delta=1e-5))
     known = dpsub.account(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=100, delta=1e-5)
     assert known.lower * 0.99 < lower <= known.upper < upper * 1.002 < known.upper * 1.01
@@ -165,7 +173,7 @@ def test_seldom_cut_samples_are_nearly_poisson() -> None:
 )
 def test_extreme_sizes_and_noise(n: int, rate: float, most: int, s: float) -> None:
     for relation in Relation:
-        event, *_ = truncated_case(n, rate, most, relation, s)
+        event = cut(n, rate, most, relation, s)
         lower, upper, _ = Composition([(event, 2)]).answer(Target(delta=1e-6, width=0.1))
         assert 0 <= lower <= upper < math.inf
 
@@ -173,7 +181,7 @@ def test_extreme_sizes_and_noise(n: int, rate: float, most: int, s: float) -> No
 def test_one_step_without_room_has_closed_forms() -> None:
     """All sampled, all but one cut: under zero_out the two directions differ, and the larger one is
     attained."""
-    event, *_ = truncated_case(4, 1.0, 1, Relation.SUBSTITUTE, 1.0)
+    event = cut(4, 1.0, 1, Relation.SUBSTITUTE, 1.0)
     lower, upper, _ = Composition([(event, 1)]).answer(Target(epsilon=1.0))
     exact = 0.25 * float(GaussianProfile(2.0).delta(math.log(1 + (math.e - 1) / 0.25)))
     assert lower == pytest.approx(exact, rel=5e-3)

@@ -3,44 +3,27 @@ papers' pair gives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsub import checks
-from dpsub.accounting import zeroed
-from dpsub.accounting.attacks import AdaptiveAttack, Attacked, Played
+from dpsub.accounting.attacks import AdaptiveAttack, Played
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.composition import Composition
-from dpsub.accounting.game import Cells, Copies, FillerGame, GamePlayed, GaussianCells
-from dpsub.accounting.laplace import laplace_case
-from dpsub.accounting.pairs import (
-    FillerPair,
-    MixturePair,
-    PoissonPair,
-    WorPair,
-    ZeroedPair,
-)
-from dpsub.accounting.pld import OutOfTimeError, RememberedProfile, deadline_after, time_limited
-from dpsub.accounting.privacy_events import DominatedEvent, Event, PairEvent
-from dpsub.accounting.proofs import ChainProfile, law_of
+from dpsub.accounting.game import FillerGame, GamePlayed
+from dpsub.accounting.pld import OutOfTimeError, deadline_after, time_limited
+from dpsub.accounting.privacy_events import PairEvent
 from dpsub.accounting.release import Release, steps_of
-from dpsub.accounting.schedules import (
-    check_denominator,
-    check_places,
-    once_an_epoch,
-    plan_of,
-    schedule_case,
-)
+from dpsub.accounting.schemes import case_of, default_relation
+from dpsub.accounting.schemes.case import Case
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.relations import Relation
-from dpsub.sampling.base import Chain, PoissonStage, Sampler, StagedSampler
-from dpsub.sampling.laws import MultiplicityLaw
+from dpsub.sampling.base import Sampler, StagedSampler
 from dpsub.sampling.schedules import Schedule
 
 KINDS = ("exact", "bounds", "upper", "lower", "paper")
@@ -49,37 +32,6 @@ is proved, the lower one attained by explicit data sets, perhaps adaptively, so 
 below it can hold.  upper, lower: one of these ends, the other being trivial.  paper: brackets what
 the papers' pair gives, and is not a guarantee."""
 VARIANTS = ("rigorous", "paper")
-_FRESH = "samples are fresh, independent and secret at every step, with all stages drawn anew"
-_PUBLIC = "the number of records and all sizes or rates are public"
-_GENERAL = (
-    "the noise does not depend on the sample or its size",
-    _FRESH,
-    _PUBLIC,
-    "real arithmetic and exact sampling are assumed",
-)
-SAME_SIZES = (
-    "all sizes or rates are public, and the same in both data sets, of which one has a record more"
-)
-"""In place of the condition on the number of records where that is what data sets differ in."""
-SIZES = "one data set has n records and the other, with one record more, n + 1"
-"""Under which guarantees for add_remove hold where they depend on the number of records; added to
-the conditions."""
-CONDITIONS = (
-    "each record enters by a vector of norm at most C that depends on that record and on past "
-    "releases only",
-    "the release is the sum over the sample plus N(0, (s C)^2 I), or that divided by a number "
-    "fixed in advance",
-    *_GENERAL,
-)
-"""Under which every guarantee for Gaussian noise holds."""
-LAPLACE_CONDITIONS = (
-    "the query is scalar: each record enters by a number in [-C, C] that depends on that record "
-    "and on past releases only",
-    "the release is the sum over the sample plus Laplace noise of scale s C, or that divided by a "
-    "number fixed in advance",
-    *_GENERAL,
-)
-"""Under which every guarantee for Laplace noise holds."""
 WIDTH_MISSED = (
     "numerical limits stopped the refinement before the width that was asked for: both ends hold, "
     "but at least one is looser"
@@ -341,7 +293,7 @@ class Proof:
     computed."""
 
     releases: tuple[Release, ...]
-    cases: tuple[_Case, ...]
+    cases: tuple[Case, ...]
     relation: Relation
     composition: Composition
     policies: list[Played] = field(default_factory=list)
@@ -350,8 +302,8 @@ class Proof:
     @classmethod
     def of(cls, releases: Sequence[Release], adjacency: str | None = None) -> Proof:
         """Find the theorems that apply; UnsupportedError, with the reason, if none does."""
-        relation = _relation(releases, adjacency)
-        cases = tuple(_case(release, relation) for release in releases)
+        relation = relation_of(releases, adjacency)
+        cases = tuple(case_of(release, relation) for release in releases)
         entries = [
             (case.event, release.times) for case, release in zip(cases, releases, strict=True)
         ]
@@ -369,7 +321,7 @@ class Proof:
 
     def accounts(self, targets: Sequence[Target]) -> list[Account]:
         """Both ends for each of several targets, which share privacy loss distributions."""
-        attack = "; ".join(dict.fromkeys(case.attack for case in self.cases))
+        attack = "; ".join(dict.fromkeys(case.attained for case in self.cases))
         if self.composition.is_exact:
             found = self.composition.brackets(targets)
             return [
@@ -378,7 +330,7 @@ class Proof:
             ]
         # the guarantee first: attacks get what time is left
         uppers, adaptive = self.composition.bounds(targets), [0.0] * len(targets)
-        flipped = self.cases[0].flipped
+        flipped = self.cases[0].filler_flip
         if len(self.releases) == 1 and flipped is not None:
             with time_limited(targets[0].deadline):
                 adaptive = AdaptiveAttack(flipped, self.releases[0].steps, self.policies).answers(
@@ -403,7 +355,7 @@ class Proof:
         return (
             not self.composition.is_exact
             and len(self.releases) == 1
-            and self.cases[0].cells is not None
+            and self.cases[0].game is not None
         )
 
     def tightened(self, found: Account, target: Target, width: float | None) -> Account:
@@ -411,8 +363,8 @@ class Proof:
         `width` apart."""
         if self.composition.is_exact:
             return found
-        cells = self.cases[0].cells
-        if not self.tightens or cells is None:
+        adversary = self.cases[0].game
+        if not self.tightens or adversary is None:
             raise UnsupportedError(
                 "a tight bound is known under substitute, for samples without replacement and, "
                 "with Gaussian noise, with it, and with it after a stage of 2 or more without; "
@@ -427,7 +379,8 @@ class Proof:
         wanted = replace(target, width=apart)
         best = upper
         with time_limited(target.deadline), suppress(OutOfTimeError):
-            game = FillerGame(cells(), self.releases[0].steps, self.composition.spread, self.games)
+            steps, spread = self.releases[0].steps, self.composition.spread
+            game = FillerGame(adversary.cells(), steps, spread, self.games)
             best = max(game.answer(wanted, lower, upper), lower)
         pair = (
             found.pair
@@ -466,7 +419,7 @@ class Proof:
             min(lower, upper),
             upper,
             kind="exact" if self.composition.is_exact else "bounds" if attack else "upper",
-            pair="; ".join(dict.fromkeys(case.pair for case in self.cases)),
+            pair="; ".join(dict.fromkeys(case.proved for case in self.cases)),
             lower_pair=attack,
             adjacency=self.relation,
             sensitivity=self.cases[0].sensitivity,
@@ -508,15 +461,9 @@ class _PaperPair:
                 "the papers' pairs do not know the denominator, got denominator = "
                 f"{release.denominator}; drop it"
             )
-        chain, s = release.chain(), release.noise_multiplier
-        self.pair: PoissonPair | WorPair | MixturePair
-        if chain.kinds == ("poisson",):
-            self.pair = PoissonPair(chain.stages[0].rate, s)
-        elif chain.kinds == ("wor",):
-            missed, q = chain.stages[0].count_law(chain.n, 1).tolist()
-            self.pair = WorPair(q, s, missed)
-        else:
-            self.pair = MixturePair(law_of(chain), s)
+        case = case_of(release, default_relation(release))
+        assert case.papers_pair is not None
+        self.pair = case.papers_pair()
         if adjacency is not None and adjacency != self.pair.relation:
             raise ArgumentError(
                 f"the papers state this pair under {self.pair.relation}, got adjacency = "
@@ -543,183 +490,10 @@ class _PaperPair:
         ]
 
 
-@dataclass(frozen=True)
-class _Case:
-    """What is proved for one kind of release: its event, and words for it."""
-
-    event: Event
-    pair: str
-    attack: str
-    sensitivity: str
-    flipped: Attacked | None = None
-    # made where a tight bound is asked for alone: it takes long
-    cells: Callable[[], Cells] | None = None
-    conditions: tuple[str, ...] = CONDITIONS
-
-
-def _relation(releases: Sequence[Release], adjacency: str | None) -> Relation:
+def relation_of(releases: Sequence[Release], adjacency: str | None) -> Relation:
+    """The relation that is asked for; by default add_remove if it is that of all releases, else
+    substitute."""
     if adjacency is not None:
         return Relation(checks.one_of("adjacency", adjacency, list(Relation)))
-    return (
-        Relation.ADD_REMOVE if all(_adds(release) for release in releases) else Relation.SUBSTITUTE
-    )
-
-
-def _adds(release: Release) -> bool:
-    """Whether the adjacency of releases that name none is add_remove."""
-    if isinstance(release.sampler, StagedSampler):
-        return release.chain().kinds == ("poisson",)
-    return release.sampler.relation is Relation.ADD_REMOVE
-
-
-def _case(release: Release, relation: Relation) -> _Case:
-    case = _proved_case(release, relation)
-    if relation is not Relation.ADD_REMOVE:
-        return case
-    # the number of records is what these data sets differ in
-    conditions = tuple(SAME_SIZES if line == _PUBLIC else line for line in case.conditions)
-    return replace(case, conditions=(*conditions, SIZES) if _goes_by_n(release) else conditions)
-
-
-def _goes_by_n(release: Release) -> bool:
-    """Whether what is proved of a record more depends on how many others there are."""
-    if isinstance(release.sampler, StagedSampler):
-        return release.chain().kinds != ("poisson",)
-    return not isinstance(release.sampler, Schedule)
-
-
-def _proved_case(release: Release, relation: Relation) -> _Case:
-    if isinstance(release.sampler, StagedSampler):
-        return _staged_case(release, release.chain(), relation)
-    check_denominator(release, relation)
-    check_places(release, relation)
-    once = once_an_epoch(release.sampler)
-    if once is None:
-        case = _Case(*schedule_case(release, relation))
-    else:
-        case = _staged_case(release, Chain(1, (PoissonStage(once),)), relation)
-        pair = f"once an epoch {case.pair}, q = {once:g}"
-        case = replace(case, pair=pair)
-    at, plan = case.conditions.index(_FRESH), plan_of(release.sampler, relation)
-    return replace(case, conditions=(*case.conditions[:at], *plan, *case.conditions[at + 1 :]))
-
-
-def _staged_case(release: Release, chain: Chain, relation: Relation) -> _Case:
-    if relation is Relation.ADD_REMOVE and chain.kinds != ("poisson",):
-        chain = replace(chain, n=chain.n + 1)  # of the data set with the record
-    if release.mechanism == "laplace":
-        return _Case(
-            *laplace_case(chain, relation, release.noise_multiplier), conditions=LAPLACE_CONDITIONS
-        )
-    return _gaussian_case(release.noise_multiplier, chain, relation)
-
-
-def _gaussian_case(s: float, chain: Chain, relation: Relation) -> _Case:
-    if chain.kinds == ("poisson",):
-        q = chain.stages[0].rate
-        if relation is not Relation.SUBSTITUTE:
-            pair = "(1 - q) N(0, s^2) + q N(1, s^2) against N(0, s^2), both directions"
-            zeroed = relation is Relation.ZERO_OUT
-            moved = "a record put to 0" if zeroed else "one record more or less"
-            attack = (
-                f"a record +C {'against 0' if zeroed else 'more'} among zero records, both "
-                "directions"
-            )
-            return _Case(PairEvent(PoissonPair(q, s)), pair, attack, f"{moved} moves the sum by C")
-        pair = "(1 - q) N(0, s^2) + q N(1, s^2) against (1 - q) N(0, s^2) + q N(-1, s^2)"
-        attack = "a record +C against -C among zero records"
-        return _Case(
-            PairEvent(WorPair(q, s)),
-            pair,
-            attack,
-            "one occurrence replaced moves the sum by up to 2 C",
-        )
-    if relation is Relation.ZERO_OUT:
-        return _zeroed_case(s, chain)
-    law = law_of(chain)
-    if relation is Relation.ADD_REMOVE:
-        return _added_case(s, chain, law)
-    sensitivity = "one occurrence replaced moves the sum by up to 2 C, l of them by up to 2 l C"
-    profile = cache(lambda tail: (RememberedProfile(ChainProfile(chain, s, tail)), None))
-    if chain.kinds == ("wor",):
-        proved = "profile q G(1 + (a - 1) / q, 2 / s), q = m / n"
-    elif chain.kinds == ("wr",):
-        proved = "group lemma at Binomial(m, 1/n)"
-    else:
-        proved = "group lemma at the last stage, the stages before it revealed"
-    if chain.kinds[-1] == "poisson":
-        attack = "records +C against -C among zero records"
-        return _Case(DominatedEvent(profile, MixturePair(law, s)), proved, attack, sensitivity)
-    attack = "data sets (C, -C, ..., -C) against (-C, ..., -C), both directions"
-    filler = FillerPair(law, s / 2)
-    once = chain.kinds == ("wor",)
-    copies = copies_of(chain)
-    cells = None if copies is None else lambda: GaussianCells(copies(), s)
-    return _Case(
-        DominatedEvent(profile, filler, attained=once), proved, attack, sensitivity, filler, cells
-    )
-
-
-def _zeroed_case(s: float, chain: Chain) -> _Case:
-    """A record put to 0 in a sample without replacement (docs/accounting.md, Theorem 16)."""
-    if chain.kinds != ("wor",):
-        raise UnsupportedError(
-            "under zero_out bounds are proved for Poisson sampling and for one stage without "
-            "replacement, not for records that can occur several times; use substitute, which "
-            "covers it"
-        )
-    missed, rate = chain.stages[0].count_law(chain.n, 1).tolist()
-    if missed == 0:
-        pair = "N(1, s^2) against N(0, s^2)"
-        return _Case(
-            PairEvent(PoissonPair(1.0, s)), pair, pair, "the record put to 0 moves the sum by C"
-        )
-    attack = ZeroedPair(rate, s, missed)
-    return _Case(
-        zeroed.zeroed_event(attack), zeroed.PROFILE, zeroed.ATTACK, zeroed.SENSITIVITY, attack
-    )
-
-
-def copies_of(chain: Chain) -> Callable[[], Copies] | None:
-    """What makes what the game needs to know of a chain, for one stage or one with replacement
-    after one without; None for the rest."""
-    *before, last = chain.stages
-    slots = before[0].size if before else chain.n
-    counts = tuple(last.count_law(slots, 1).tolist())
-    if (
-        [stage.kind for stage in before] not in ([], ["wor"])
-        or last.kind == "poisson"
-        or counts[0] <= 0
-    ):
-        return None
-    if not before:
-        return lambda: Copies(counts)
-    missed, passed = before[0].count_law(chain.n, 1).tolist()
-    return lambda: Copies.of_draws(counts, passed, slots, last.size, missed)
-
-
-def _added_case(s: float, chain: Chain, law: MultiplicityLaw) -> _Case:
-    """A record more in `chain`, of the data set that has it: it takes the places of others, so that
-    one occurrence moves the sum by up to 2 C (docs/accounting.md, Theorems 9 and 10)."""
-    sensitivity = (
-        "one occurrence takes another record's place and moves the sum by up to 2 C, l "
-        "of them by up to 2 l C"
-    )
-    attack = "data sets (C, -C, ..., -C) against (-C, ..., -C) of one record less, both directions"
-    if len(chain.kinds) == 1:
-        p = "Bernoulli(m / (n + 1))" if chain.kinds == ("wor",) else "Binomial(m, 1 / (n + 1))"
-        pair = f"sum_l p_l N(2 l, s^2) against N(0, s^2), p = {p}, both directions"
-        return _Case(PairEvent(FillerPair(law, s / 2)), pair, attack, sensitivity)
-    shift = 2.0
-    if chain.kinds[-1] == "poisson":  # whose random size would blur what fillers at -C add
-        shift, attack = 1.0, "a record +C more among zero records, both directions"
-    profile = cache(
-        lambda tail: (
-            RememberedProfile(ChainProfile(chain, s, tail)),
-            RememberedProfile(ChainProfile(chain, s, tail).removed),
-        )
-    )
-    proved = (
-        "group lemma at the last stage, the stages before it revealed, with and without the record"
-    )
-    return _Case(DominatedEvent(profile, FillerPair(law, s / shift)), proved, attack, sensitivity)
+    defaults = {default_relation(release) for release in releases}
+    return Relation.ADD_REMOVE if defaults <= {Relation.ADD_REMOVE} else Relation.SUBSTITUTE

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -23,7 +22,6 @@ from scipy.special import ndtri
 from dpsub.accounting.cell_masses import MassBounds, normal_masses
 from dpsub.accounting.compose import ComposedLoss, TiltedSum
 from dpsub.accounting.lower_law import exchange_law
-from dpsub.accounting.pairs import MIN_SCALE, PoissonPair, WorPair
 from dpsub.accounting.pld import (
     MAX_LOSS,
     PrivacyLossDistribution,
@@ -32,10 +30,9 @@ from dpsub.accounting.pld import (
     check_time,
     symmetric_pld,
 )
-from dpsub.accounting.privacy_events import Event, PairEvent, order_grid
+from dpsub.accounting.privacy_events import Event, order_grid
 from dpsub.errors import UnsupportedError
 from dpsub.noise import GaussianProfile
-from dpsub.relations import Relation
 
 _EPS = float(np.finfo(float).eps)
 _KEPT, _UNDERFLOW = 1e-290, 1e-300  # smaller masses have lost their digits
@@ -566,61 +563,13 @@ _PROFILE_TAIL, _SPLITS = 1e-18, 33
 _WEIGHTS = (1.0, 8.0, 1 / 8)
 
 
-class AllocationCase(NamedTuple):
-    """An event, and words for what bounds it, what attains its lower end, and what one occurrence
-    does."""
-
-    event: Event
-    pair: str
-    attack: str
-    sensitivity: str
-
-
-def allocation_case(t: int, k: int, relation: Relation, scale: float) -> AllocationCase:
-    """The case of one epoch in which every record is in a uniform k-subset of t steps, `scale` the
-    noise multiplier (docs/accounting.md, Theorems 25 to 27)."""
-    subset = "one step of t" if k == 1 else "k steps of t"
-    moved = "a record put to 0" if relation is Relation.ZERO_OUT else "one record more or less"
-    if k == t and scale / math.sqrt(t) < MIN_SCALE:
-        raise UnsupportedError(
-            f"{t} steps with noise multiplier {scale:g} are to a record in all of them one step "
-            f"with {scale / math.sqrt(t):.3g}, below {MIN_SCALE:g}; take fewer steps or more noise"
-        )
-    if relation is Relation.SUBSTITUTE:
-        return _replaced_case(t, k, scale)
-    sensitivity = f"{moved} moves the sums of {subset} by up to C each"
-    attack = f"a record +C in {subset} among records 0, both directions"
-    if k == t:
-        pair = "N(sqrt(t), s^2) against N(0, s^2)"
-        return AllocationCase(
-            PairEvent(PoissonPair(1.0, scale / math.sqrt(t))), pair, pair, sensitivity
-        )
-    if k == 1:
-        pair = "mean of N(e_j, s^2 I) over the t steps against N(0, s^2 I), both directions"
-        return AllocationCase(AllocationEvent(t, scale), pair, pair, sensitivity)
-    pair = (
-        "one step of each of k random blocks of t / k steps, the blocks revealed, both directions"
-    )
-    attack += ", by a sum of functions of the steps"
-    return AllocationCase(SelectionEvent(t, k, scale), pair, attack, sensitivity)
-
-
-def _replaced_case(t: int, k: int, scale: float) -> AllocationCase:
-    sensitivity = "one record replaced moves the sum of each of its steps by up to 2 C"
-    if k == t:
-        pair = "N(sqrt(t), s^2) against N(-sqrt(t), s^2)"
-        return AllocationCase(
-            PairEvent(WorPair(1.0, scale / math.sqrt(t))), pair, pair, sensitivity
-        )
+def replaced_event(t: int, k: int, scale: float) -> ReplacedEvent:
+    """The event of one epoch in which a record is replaced that is in k of t steps, k < t."""
     removed = AllocationEvent(t, scale) if k == 1 else SelectionEvent(t, k, scale)
-    pair = "the record taken out, then the other put in; or all its steps revealed"
-    attack = (
-        "a record +C replaced by 0, both directions, or by -C, by a sum of functions of the "
-        "steps, among records 0"
-    )
     opposite = tuple(SumEvent(t, k, scale, weight * k / t, 1.0, -1.0) for weight in _WEIGHTS)
-    event = ReplacedEvent(removed, opposite, _replaced(removed, 2 * math.sqrt(k) / scale))
-    return AllocationCase(event, pair, attack, sensitivity)
+    # all steps of the record revealed: Gaussians at this distance
+    distance = 2 * math.sqrt(k) / scale
+    return ReplacedEvent(removed, opposite, _replaced(removed, distance))
 
 
 def upper_pld(law: MeanLaw, step: float, swapped: bool) -> PrivacyLossDistribution:

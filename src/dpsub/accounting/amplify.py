@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from dpsub import noise
 from dpsub.accounting.release import Release
+from dpsub.accounting.schemes import case_of, default_relation
 from dpsub.amplification import theorem
 from dpsub.amplification.theorem import Amplified
 from dpsub.errors import ArgumentError, UnsupportedError
@@ -106,33 +107,25 @@ def amplify(
     (0.017037, 'add_remove')
     """
     multiplicity = law(sampler, n)
-    adjacency, _ = covered(release := Release(sampler, n, noise_multiplier, 1, mechanism))
+    release = Release(sampler, n, noise_multiplier, 1, mechanism)
+    adjacency, _ = covered(sampler, n)
     sensitivity = 1.0 if adjacency is Relation.ADD_REMOVE else 2.0
     profile = noise.of(mechanism, sensitivity / release.noise_multiplier)
     return replace(theorem.amplify(multiplicity, profile, epsilon), adjacency=adjacency)
 
 
-def covered(release: Release) -> tuple[Relation, bool]:
-    """Adjacency under which the theorem is proved for the sampler, and whether a record occurs at
-    most once."""
-    chain = release.chain()
-    kinds = chain.kinds
-    if kinds == ("poisson",):
-        return Relation.ADD_REMOVE, True
-    if kinds == ("wr", "wr") and chain.stages[0].size > chain.n:
+def covered(sampler: Sampler | Schedule, n: int | None) -> tuple[Relation, bool]:
+    """Return the adjacency under which the theorem is proved for the sampler, and whether it is
+    attained, as a record occurs at most once; UnsupportedError if it is not proved."""
+    # the theorem is about any mechanism: what its scheme says of it depends on no noise
+    release = Release(sampler, n, 1.0)
+    release.chain()
+    relation = default_relation(release)
+    theorem = case_of(release, relation).amplification
+    if theorem is None:
         raise UnsupportedError(
-            f"the theorem is proved for a first stage of at most n = {chain.n} draws with "
-            f"replacement, got b = {chain.stages[0].size}; dpsub account bounds this sampler in "
-            "another way"
+            f"no amplification theorem is proved for {sampler.name}; ask for an account"
         )
-    if kinds in (("wor",), ("wr",), ("wor", "wr"), ("wr", "wr")):
-        return Relation.SUBSTITUTE, kinds == ("wor",)
-    what = (
-        "ends with a Poisson stage"
-        if kinds[-1] == "poisson"
-        else ("has more than two stages that matter")
-    )
-    raise UnsupportedError(
-        f"no amplification theorem is proved for a chain that {what}; dpsub account bounds it in "
-        "another way"
-    )
+    if theorem.missing:
+        raise UnsupportedError(theorem.missing)
+    return relation, theorem.attained

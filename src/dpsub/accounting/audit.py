@@ -7,211 +7,47 @@ likelihood ratio test accepts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln
 
 from dpsub import checks
-from dpsub.accounting import pairs
-from dpsub.accounting.account import TIGHT_SECONDS, Account, Proof, law_of
+from dpsub.accounting.account import TIGHT_SECONDS, Account, Proof
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.composition import Composition
-from dpsub.accounting.pairs import (
-    FillerPair,
-    GaussianPair,
-    MixturePair,
-    PoissonPair,
-    WorPair,
-    ZeroedPair,
-)
 from dpsub.accounting.pld import deadline_after
 from dpsub.accounting.privacy_events import PairEvent
 from dpsub.accounting.release import Release, steps_of
-from dpsub.errors import ArgumentError
-from dpsub.relations import Relation
+from dpsub.accounting.static import ANY_N, EpochAttack, StepAttack
+from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling.base import Sampler
 from dpsub.sampling.frame import Frame
 from dpsub.sampling.laws import clopper_pearson
 from dpsub.sampling.schedules import (
-    CyclicPoisson,
-    RandomAllocation,
     Schedule,
-    Shuffle,
-    TruncatedPoisson,
 )
 from dpsub.streams import stream
 
-ANY_N = 100
-"""Number of records where the attack's densities do not depend on it and none is given."""
 MOST_DRAWS = 10**8
 """Runs on each data set, for whose losses there is memory."""
 _MOST_INDICES = 10**8  # in one sample, for the same reason
 _MOST_WORK = 10**12  # indices in all: hours
 _INDICES_A_BLOCK = 2_000_000
-_TRIMMED = 1e-15
 # indices and draws where no number of draws is given
 _WORK, _FEWEST, _MOST = 100_000_000, 100, 100_000
 _WORK_OF_EPOCHS = 2e7  # where the loss of an epoch takes more than its draws
 
 
-@dataclass(frozen=True, eq=False)
-class _DataSets:
-    """Two neighbouring data sets of `n_records` numbers in [-C, C], in units of C. They differ in
-    record 0, `records` (None where it is absent); every other one is `filler`."""
-
-    records: tuple[float, float | None]
-    filler: float
-    n_records: tuple[int, int]
-
-    def values(self, which: int, indices: np.ndarray) -> np.ndarray:
-        """Records of data set 0 or 1, shape of `indices`."""
-        record = self.records[which]
-        return np.where(indices == 0, self.filler if record is None else record, self.filler)
-
-
-@dataclass(frozen=True, eq=False)
-class Attack(_DataSets):
-    """Two data sets and their noisy sums: `pair` stands for the outputs y on the two, as t = (y -
-    origin) / unit."""
-
-    pair: GaussianPair
-    origin: float
-    unit: float
-    noise_multiplier: float
-
-    def density(self, which: int) -> tuple[np.ndarray, np.ndarray]:
-        """Weights and means of the Gaussian mixture of the output, whose standard deviation is the
-        noise multiplier."""
-        counts, log_weights = self.pair.components_prime if which else self.pair.components
-        return np.exp(log_weights), self.origin + self.unit * counts
-
-    def losses(self, outputs: np.ndarray) -> np.ndarray:
-        """log of the density on data set 0 over that on data set 1, shape of `outputs`."""
-        return self.pair.loss((outputs - self.origin) / self.unit)
-
-
-@dataclass(frozen=True, eq=False)
-class EpochAttack(_DataSets):
-    """Two data sets and the noisy sums of an epoch. The record is in `k` of its first steps: in
-    step j with chance `weights[j]` for k = 1, else in any k of them alike; or in none, with what is
-    left. There it moves the sum of fillers by `shifts`."""
-
-    shifts: tuple[float, float]
-    weights: np.ndarray
-    noise_multiplier: float
-    k: int = 1
-
-    def losses(self, moved: np.ndarray) -> np.ndarray:
-        """log of the density of an epoch on data set 0 over that on data set 1; of outputs less
-        what as many fillers add up to, shape (epochs, steps)."""
-        moved = moved[:, : len(self.weights)]
-        return self._log_mixture(moved, self.shifts[0]) - self._log_mixture(moved, self.shifts[1])
-
-    def _log_mixture(self, outputs: np.ndarray, shift: float) -> np.ndarray:
-        """log of the mean over the record's steps, over the density without it."""
-        if shift == 0:
-            return np.zeros(len(outputs))
-        terms = (shift * outputs - 0.5 * shift * shift) / self.noise_multiplier**2
-        if self.k > 1:
-            # logarithms of elementary symmetric polynomials of the first steps
-            found = np.full((self.k + 1, len(outputs)), -np.inf)
-            found[0] = 0.0
-            for term in terms.T:
-                found[1:] = np.logaddexp(found[1:], found[:-1] + term)
-            steps = len(self.weights)
-            return found[self.k] - (
-                gammaln(steps + 1) - gammaln(self.k + 1) - gammaln(steps - self.k + 1)
-            )
-        left = 1 - float(self.weights.sum())
-        left = left if left > 1e-12 else 0.0
-        largest = np.maximum(terms.max(axis=1), 0.0) if left else terms.max(axis=1)
-        terms -= largest[:, None]
-        return largest + np.log(np.exp(terms, out=terms) @ self.weights + left * np.exp(-largest))
-
-
-def epoch_attack(release: Release, relation: Relation) -> EpochAttack:
-    """The static attack on an epoch of a schedule: fillers at 0, but at -C where steps are of fixed
-    size."""
-    schedule, s = release.sampler, release.noise_multiplier
-    n, added = release.n or ANY_N, relation is Relation.ADD_REMOVE
-    other = {Relation.ADD_REMOVE: None, Relation.ZERO_OUT: 0.0, Relation.SUBSTITUTE: -1.0}[relation]
-    if isinstance(schedule, CyclicPoisson):
-        n = max(n, schedule.cycle)
-    assert isinstance(schedule, Schedule)
-    steps = schedule.steps_per_epoch(n)
-    if isinstance(schedule, Shuffle):
-        sizes = np.minimum(schedule.m, n - schedule.m * np.arange(steps))
-        return EpochAttack(
-            (1.0, other), -1.0, (n, n), (2.0, 1.0 if other is None else 1.0 + other), sizes / n, s
+def static_attack(proof: Proof) -> StepAttack | EpochAttack:
+    """The static attack on one kind of release (docs/accounting.md, section 5)."""
+    [case] = proof.cases
+    if case.static is None:
+        name = proof.releases[0].sampler.name
+        raise UnsupportedError(
+            f"an audit plays the static attack of a scheme, and that of {name} has none; ask for "
+            "an account"
         )
-    shifts, sizes_of_both = (1.0, other or 0.0), (n + added, n)
-    if isinstance(schedule, RandomAllocation):
-        weights = np.full(steps, 1 / steps)
-        return EpochAttack((1.0, other), 0.0, sizes_of_both, shifts, weights, s, schedule.k)
-    # record 0 is in the first step, or in none
-    return EpochAttack(
-        (1.0, other), 0.0, sizes_of_both, shifts, np.array([schedule.occurrences]), s
-    )
-
-
-def attack_of(release: Release, relation: Relation) -> Attack:
-    """The static attack on one kind of release (docs/accounting.md, section 5). For a fixed number
-    m of records fillers are at -C: N(-m + 2 l, s^2) with probability P(L = l) against N(-m, s^2).
-    Where that number is random, fillers at 0 keep it from blurring the output."""
-    s, n = release.noise_multiplier, release.n if release.n is not None else ANY_N
-    if isinstance(release.sampler, TruncatedPoisson):
-        # fillers at 0: the size of the sample is not seen, only whether the record is in it
-        other = {Relation.ADD_REMOVE: None, Relation.ZERO_OUT: 0.0, Relation.SUBSTITUTE: -1.0}[
-            relation
-        ]
-        n += relation is Relation.ADD_REMOVE
-        alone = (WorPair if other == -1 else PoissonPair)(
-            release.sampler.multiplicity_law(n).eta, s
-        )
-        return Attack((1.0, other), 0.0, (n, n - (other is None)), alone, 0.0, 1.0, s)
-    chain = release.chain()
-    if chain.kinds == ("poisson",) and relation is Relation.ADD_REMOVE:
-        # where no record is left, one of value 0 in its place adds as little
-        return Attack(
-            (1.0, None), 0.0, (n, max(1, n - 1)), PoissonPair(chain.stages[0].rate, s), 0.0, 1.0, s
-        )
-    if relation is Relation.ZERO_OUT:
-        stage = chain.stages[0]
-        rate = stage.rate if stage.kind == "poisson" else stage.size / n
-        if stage.kind == "poisson" or rate == 1:
-            return Attack((1.0, 0.0), 0.0, (n, n), PoissonPair(rate, s), 0.0, 1.0, s)
-        return Attack(
-            (1.0, 0.0),
-            -1.0,
-            (n, n),
-            ZeroedPair(rate, s, (n - stage.size) / n),
-            -float(stage.size),
-            1.0,
-            s,
-        )
-    if relation is Relation.ADD_REMOVE:
-        law = pairs.capped(law_of(replace(chain, n=n + 1)), _TRIMMED)
-        if chain.kinds[-1] == "poisson":
-            return Attack((1.0, None), 0.0, (n + 1, n), FillerPair(law, s), 0.0, 1.0, s)
-        return Attack(
-            (1.0, None),
-            -1.0,
-            (n + 1, n),
-            FillerPair(law, s / 2),
-            -float(chain.stages[-1].size),
-            2.0,
-            s,
-        )
-    law = pairs.capped(law_of(chain), _TRIMMED)
-    if chain.kinds[-1] == "poisson":
-        pair: GaussianPair = (
-            WorPair(chain.stages[0].rate, s) if chain.kinds == ("poisson",) else MixturePair(law, s)
-        )
-        return Attack((1.0, -1.0), 0.0, (n, n), pair, 0.0, 1.0, s)
-    return Attack(
-        (1.0, -1.0), -1.0, (n, n), FillerPair(law, s / 2), -float(chain.stages[-1].size), 2.0, s
-    )
+    return case.static()
 
 
 @dataclass(frozen=True)
@@ -247,7 +83,7 @@ class Audit:
 
     Attributes
     ----------
-    attack : Attack or EpochAttack
+    attack : StepAttack or EpochAttack
     swapped : bool
         Whether the first data set is the one with the record at -C or absent: then index 1 of
         `attack`.
@@ -264,7 +100,7 @@ class Audit:
         for.
     """
 
-    attack: Attack | EpochAttack
+    attack: StepAttack | EpochAttack
     swapped: bool
     computed: tuple[float, float]
     account: Account
@@ -346,13 +182,14 @@ def audit(
         account = proof.tightened(
             account, Target(epsilon=epsilon, deadline=deadline_after(TIGHT_SECONDS)), None
         )
-    attack: Attack | EpochAttack
-    if isinstance(sampler, Schedule):
-        attack, composition = epoch_attack(release, account.adjacency), proof.composition
+    attack = static_attack(proof)
+    if isinstance(attack, EpochAttack):
+        assert isinstance(sampler, Schedule)
+        composition = proof.composition
         whole = sampler.steps_per_epoch(attack.n_records[0])
         size = max(1.0, sampler.occurrences * attack.n_records[0] / whole)
     else:
-        attack = attack_of(release, account.adjacency)
+        assert isinstance(sampler, Sampler)
         composition, whole = Composition([(PairEvent(attack.pair), release.steps)]), 1
         size = max(1.0, sampler.multiplicity_law(attack.n_records[0]).mean * attack.n_records[0])
     worth = {
@@ -398,7 +235,7 @@ def _worth(
 
 def _losses(
     sampler: Sampler | Schedule,
-    attack: Attack | EpochAttack,
+    attack: StepAttack | EpochAttack,
     which: int,
     draws: int,
     steps: int,
@@ -420,7 +257,7 @@ def _losses(
         sums = samples.totals(attack.values(which, samples.indices) * samples.counts)
         outputs = sums + attack.noise_multiplier * noise.standard_normal(stop - start)
         if isinstance(attack, EpochAttack):
-            outputs = (outputs - attack.filler * samples.sizes).reshape(-1, whole)
+            outputs = (outputs - attack.neighbours.filler * samples.sizes).reshape(-1, whole)
         losses = attack.losses(outputs)
         events = np.arange(start, stop, whole)
         first = start // steps

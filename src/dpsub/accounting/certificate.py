@@ -8,7 +8,7 @@ theorem, or the data sets, that they stand for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,6 @@ from dpsub.accounting.allocation import (
     MeanLaw,
     ReplacedEvent,
     SelectionEvent,
-    SumEvent,
 )
 from dpsub.accounting.attacks import Played
 from dpsub.accounting.bracket import Evaluation, Target
@@ -28,34 +27,16 @@ from dpsub.accounting.composition import Composition
 from dpsub.accounting.game import GamePlayed
 from dpsub.accounting.ledger import written
 from dpsub.accounting.pld import PrivacyLossDistribution
-from dpsub.accounting.privacy_events import Event, StatisticEvent
-from dpsub.accounting.shuffling import LargestStep
-from dpsub.accounting.truncated import FilledSample
+from dpsub.accounting.privacy_events import Event
+from dpsub.accounting.static import Neighbours
 from dpsub.errors import UnsupportedError
-from dpsub.relations import Relation
-from dpsub.sampling.base import StagedSampler
-from dpsub.sampling.schedules import (
-    CyclicPoisson,
-    Deterministic,
-    RandomAllocation,
-    Shuffle,
-    TruncatedPoisson,
-)
 
 if TYPE_CHECKING:
     from dpsub.accounting.account import Account, Proof
-    from dpsub.accounting.release import Release
 
 SCHEMA = 1
 """Version of the JSON that is written; docs/certificates.md describes it."""
 _DIGITS = 9  # of claimed ends: what is rounded away is far more than two programs can differ by
-
-_OTHERS: dict[Relation, int | None] = {
-    Relation.ADD_REMOVE: None,
-    Relation.ZERO_OUT: 0,
-    Relation.SUBSTITUTE: -1,
-}
-"""What the differing record contributes in the other data set; None where it is not there."""
 
 
 def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, Any]:
@@ -174,7 +155,7 @@ def _proved_parts(proof: Proof, grid: Evaluation) -> list[dict[str, Any]]:
     """The laws of one direction, each with its theorem."""
     parts = []
     for place, (event, times) in enumerate(proof.composition.entries):
-        theorem, section = theorem_of(proof.releases[place], proof.relation)
+        theorem, section = proof.cases[place].theorem
         blocks = _blocks(event)
         for number, (pld, repeats) in enumerate(event.uppers(grid.step, grid.tail, grid.swapped)):
             part = {
@@ -248,11 +229,11 @@ def _attained_parts(
     ):
         if pld is None:
             continue
-        data, statistic = _attack(event, proof.releases[number], proof.relation)
+        neighbours, statistic = proof.cases[number].choice(place)
         part = {
             "release": number,
             "times": times,
-            "data": data,
+            "data": _written(neighbours),
             "statistic": statistic,
             "law": _law(pld),
         }
@@ -262,40 +243,22 @@ def _attained_parts(
     return parts
 
 
-def _attack(
-    event: Event, release: Release, relation: Relation
-) -> tuple[dict[str, int | None], str]:
-    """What the records contribute, and which number of the outputs is looked at."""
-    other = _OTHERS[relation]
-    sampler, opposite = release.sampler, {"record": 1, "other": other, "filler": -1}
-    alone = {"record": 1, "other": other, "filler": 0}
-    if isinstance(event, StatisticEvent):
-        if isinstance(event.statistic, LargestStep):
-            return opposite, "largest step"
-        assert isinstance(event.statistic, FilledSample)
-        return opposite, "sum"
-    if isinstance(event, SumEvent):
-        return (opposite if isinstance(sampler, Shuffle) else alone), "step functions"
-    if isinstance(event, SelectionEvent):
-        return alone, "step functions"
-    if isinstance(event, AllocationEvent):
-        if isinstance(sampler, Shuffle):
-            return (opposite if relation is Relation.SUBSTITUTE else alone), "all steps"
-        # where a record is replaced these data sets have one that is put to 0
-        return {**alone, "other": 0 if relation is Relation.SUBSTITUTE else other}, "all steps"
-    if isinstance(event, ReplacedEvent):
-        return {**alone, "other": 0}, "all steps" if isinstance(
-            event.removed, AllocationEvent
-        ) else "step functions"
-    fixed = isinstance(sampler, StagedSampler) and release.chain().kinds[-1] != "poisson"
-    return (opposite if fixed else alone), "sum"
+def _written(neighbours: Neighbours) -> dict[str, int | None]:
+    """What records contribute, in units of C: the certificate's numbers are integers."""
+    other = neighbours.other
+    return {
+        "record": int(neighbours.record),
+        "other": None if other is None else int(other),
+        "filler": int(neighbours.filler),
+    }
 
 
 def _policy(proof: Proof, played: Played) -> dict[str, Any]:
+    data_sets = _written(proof.cases[0].choice(0).neighbours)
     return {
         "direction": "forward",
         "release": 0,
-        "data": {"record": 1, "other": _OTHERS[proof.relation], "filler": "-1 or 1"},
+        "data": {**data_sets, "filler": "-1 or 1"},
         "step": played.step,
         "window": [played.first, played.last],
         "blocks": [list(block) for block in played.blocks],
@@ -303,7 +266,9 @@ def _policy(proof: Proof, played: Played) -> dict[str, Any]:
 
 
 def _game(proof: Proof, played: GamePlayed) -> dict[str, Any]:
-    theorem, section = _game_theorem(proof.releases[0])
+    adversary = proof.cases[0].game
+    assert adversary is not None
+    theorem, section = adversary.theorem
     return {
         "game": {
             "release": 0,
@@ -317,42 +282,3 @@ def _game(proof: Proof, played: GamePlayed) -> dict[str, Any]:
             ],
         }
     }
-
-
-def _game_theorem(release: Release) -> tuple[str, str]:
-    if release.mechanism == "laplace":
-        return "30", "4.1"
-    return ("15", "4.1") if release.chain().kinds == ("wor",) else ("22", "4.4")
-
-
-_SCHEDULES: Mapping[type, tuple[str, str]] = {
-    Deterministic: ("17", "4.2"),
-    CyclicPoisson: ("17", "4.2"),
-    Shuffle: ("19", "4.3"),
-    TruncatedPoisson: ("18", "3.10"),
-}
-
-
-def theorem_of(release: Release, relation: Relation) -> tuple[str, str]:
-    """The theorem that bounds one kind of release, and its section in docs/accounting.md."""
-    sampler = release.sampler
-    if isinstance(sampler, RandomAllocation):
-        if relation is Relation.SUBSTITUTE:
-            return "substitution", "4.6"
-        return ("25", "4.6") if sampler.k == 1 else ("27", "4.6")
-    if not isinstance(sampler, StagedSampler):
-        return _SCHEDULES[type(sampler)]
-    kinds, laplace = release.chain().kinds, release.mechanism == "laplace"
-    if kinds == ("poisson",):
-        return (
-            ("1", "3.7")
-            if laplace
-            else ("1", "3.2" if relation is not Relation.ZERO_OUT else "3.9")
-        )
-    if relation is Relation.ADD_REMOVE:
-        return ("9" if len(kinds) == 1 else "10"), "3.8"
-    if relation is Relation.ZERO_OUT:
-        return "16", "3.9"
-    if kinds == ("wor",):
-        return "2", "3.7" if laplace else "3.3"
-    return ("4", "3.4") if kinds == ("wr",) else ("6", "3.5")

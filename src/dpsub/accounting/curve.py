@@ -21,10 +21,7 @@ from dpsub.accounting.privacy_events import DominatedEvent, Event, PairEvent
 from dpsub.accounting.release import Release, steps_of
 from dpsub.errors import ArgumentError
 from dpsub.noise import GaussianProfile
-from dpsub.relations import Relation
 from dpsub.sampling import Sampler, Schedule
-from dpsub.sampling.base import StagedSampler
-from dpsub.sampling.schedules import RandomAllocation, TruncatedPoisson
 
 _POINTS, _LAST_DELTA = 500, 1e-9  # of the epsilons that are asked where none are given
 # nats: what lies farther is no line of a trade-off function that a double could show
@@ -228,39 +225,23 @@ def _mu(epsilon: np.ndarray, delta: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 def _mu_of(proof: Proof) -> tuple[float, float]:
     """The smallest mu with mu-Gaussian DP: without sampling at most, and in the farthest tails no
     less."""
-    with_all = (
-        _without_sampling(release, proof.relation) * math.sqrt(release.times)
-        for release in proof.releases
+    without_sampling = (
+        _mu_of_shift(case.shift, release) * math.sqrt(release.times)
+        for case, release in zip(proof.cases, proof.releases, strict=True)
     )
     in_tails = (_in_tails(event) * math.sqrt(times) for event, times in proof.composition.entries)
-    return math.hypot(*in_tails) * (1 - _ACCURACY), math.hypot(*with_all) * (1 + _ACCURACY)
+    return math.hypot(*in_tails) * (1 - _ACCURACY), math.hypot(*without_sampling) * (1 + _ACCURACY)
 
 
-def _without_sampling(release: Release, relation: Relation) -> float:
-    """mu of one step, or epoch of a schedule, that holds the record as often as it may, given
-    where."""
-    sampler, most, alone = release.sampler, 1.0, True
-    if isinstance(sampler, StagedSampler):
-        alone = release.chain().kinds == ("poisson",)
-        for stage in release.chain().stages:
-            # other stages take each slot once at most
-            most = stage.size if stage.kind == "wr" else most
-    elif isinstance(sampler, RandomAllocation):
-        most = math.sqrt(sampler.k)
-    elif isinstance(sampler, TruncatedPoisson):
-        alone = False
-    # without others whose place it would take, a record that comes or goes moves the sum by C, not
-    # by 2 C
-    shift = (
-        most
-        * (1 if alone and relation is not Relation.SUBSTITUTE else 2)
-        / release.noise_multiplier
-    )
+def _mu_of_shift(shift: float, release: Release) -> float:
+    """mu of one step, or epoch of a schedule, that holds the record as often as it may, given where
+    (Theorem 24)."""
+    ratio = shift / release.noise_multiplier
     if release.mechanism == "gaussian":
-        return shift
-    # Laplace noise of scale s C is (shift, 0)-DP, whose trade-off function Gaussian DP has below it
+        return ratio
+    # Laplace noise of scale s C is (ratio, 0)-DP, whose trade-off function Gaussian DP has below it
     # from this mu on
-    return -2 * float(ndtri_exp(-np.logaddexp(0.0, shift)))
+    return -2 * float(ndtri_exp(-np.logaddexp(0.0, ratio)))
 
 
 def _in_tails(event: Event) -> float:

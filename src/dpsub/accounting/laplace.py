@@ -10,23 +10,17 @@ there.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from dpsub import checks
 from dpsub.accounting.cell_masses import CellMasses, laplace_densities, laplace_masses
-from dpsub.accounting.laplace_game import LaplaceCells
 from dpsub.accounting.lower_law import collapsed_losses, lower_law
 from dpsub.accounting.pairs import complement, log_complement
 from dpsub.accounting.pld import PrivacyLossDistribution, Profile
 from dpsub.accounting.privacy_events import DominatedEvent, Event
 from dpsub.accounting.proofs import PROFILE_ERROR
-from dpsub.errors import UnsupportedError
-from dpsub.relations import Relation
-from dpsub.sampling.base import Chain
 
 _EPS = float(np.finfo(float).eps)
 
@@ -261,90 +255,3 @@ class LaplaceEvent(Event):
 
     def spread(self) -> float:
         return self._bound.spread()
-
-
-class LaplaceCase(NamedTuple):
-    """An event, words for what bounds and what attains it, the pair that fillers of either sign
-    give, and what makes the cells of the game, if any."""
-
-    event: LaplaceEvent
-    pair: str
-    attack: str
-    sensitivity: str
-    flipped: LaplacePair | None
-    cells: Callable[[], LaplaceCells] | None = None
-
-
-_MOVED = {
-    Relation.ADD_REMOVE: "one record more or less moves the sum by up to C",
-    Relation.ZERO_OUT: "a record put to 0 moves the sum by up to C",
-}
-
-
-def laplace_case(chain: Chain, relation: Relation, scale: float) -> LaplaceCase:
-    """The case of one kind of release, `scale` that of the noise over C; UnsupportedError if a
-    record can occur twice, or the chain ends in a Poisson stage."""
-    if chain.kinds == ("wor",):
-        if relation is Relation.ZERO_OUT:
-            raise UnsupportedError(
-                "no bound is proved for Laplace noise on samples without replacement under "
-                "zero_out; use substitute, which covers it"
-            )
-        missed, q = chain.stages[0].count_law(chain.n, 1).tolist()
-        pair, forward = (
-            LaplacePair(q, 2 / scale, missed=missed),
-            included_once(q, 2 / scale, missed),
-        )
-        if relation is Relation.ADD_REMOVE:
-            return LaplaceCase(
-                LaplaceEvent(pair, forward, removed_once(q, 2 / scale, missed), attained=True),
-                "(1 - q) Lap(0, s) + q Lap(2, s) against Lap(0, s), q = m / (n + 1), both "
-                "directions, scalar query",
-                "data sets (C, -C, ..., -C) against (-C, ..., -C) of one record less, both "
-                "directions",
-                "the record takes another's place and moves the sum by up to 2 C",
-                None,
-            )
-        return LaplaceCase(
-            LaplaceEvent(pair, forward, forward, attained=False),
-            "profile q h(1 + (a - 1) / q) of Laplace noise at distance 2 C, scalar query",
-            "data sets (C, -C, ..., -C) against (-C, ..., -C), both directions",
-            "one record replaced moves the sum by up to 2 C",
-            pair,
-            lambda: LaplaceCells(q, scale, missed),
-        )
-    if chain.kinds == ("poisson",):
-        q, ratio = chain.stages[0].rate, 1 / scale
-        if relation is not Relation.SUBSTITUTE:
-            words = (
-                "(1 - q) Lap(0, s) + q Lap(1, s) against Lap(0, s), both directions, scalar query"
-            )
-            event = LaplaceEvent(
-                LaplacePair(q, ratio),
-                included_once(q, ratio),
-                removed_once(q, ratio),
-                attained=True,
-            )
-            other = "against 0" if relation is Relation.ZERO_OUT else "more"
-            return LaplaceCase(
-                event,
-                words,
-                f"a record +C {other} among zero records, both directions",
-                _MOVED[relation],
-                None,
-            )
-        words = (
-            "(1 - q) Lap(0, s) + q Lap(1, s) against (1 - q) Lap(0, s) + q Lap(-1, s), scalar query"
-        )
-        replaced = replaced_once(q, ratio)
-        event = LaplaceEvent(
-            LaplacePair(q, ratio, mirrored=True), replaced, replaced, attained=True
-        )
-        attack = "a record +C against -C among zero records"
-        return LaplaceCase(
-            event, words, attack, "one occurrence replaced moves the sum by up to 2 C", None
-        )
-    raise UnsupportedError(
-        "with Laplace noise only sampling without replacement and Poisson sampling are proved, "
-        "where a record enters at most once; use mechanism gaussian"
-    )

@@ -14,19 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr
 
-from dpsub.accounting.allocation import AllocationEvent, SumEvent
 from dpsub.accounting.cell_masses import MassBounds, tail_differences
 from dpsub.accounting.discretise import Statistic
-from dpsub.accounting.pairs import PoissonPair, WorPair
-from dpsub.accounting.privacy_events import EnclosedEvent, Event, PairEvent, StatisticEvent
-from dpsub.errors import UnsupportedError
-from dpsub.relations import Relation
 
 _EPS = float(np.finfo(float).eps)
-_LEAST_OF_ALL_STEPS = 0.5
-"""Noise multiplier below which the largest step of an epoch tells all that its steps tell of a
-record."""
-_WEIGHT = 1 / 8  # of a step whose likelihood ratio is 1, times the number of steps: any is valid
 _FARTHEST = 1e3  # deviations: beyond it log Phi is 0, or that of a mass below the smallest double
 
 
@@ -69,46 +60,3 @@ class LargestStep(Statistic):
             left, below_error[1:] + below_error[:-1], above_error[1:] + above_error[:-1]
         )
         return np.maximum(masses - errors, 0.0), np.maximum(masses, 0.0) + errors
-
-
-def shuffle_case(n: int, m: int, relation: Relation, s: float) -> tuple[Event, str, str, str]:
-    """The event of one epoch of ceil(n / m) batches of m records, of which the last may be smaller,
-    and words for what bounds it, what attains it and the sensitivity.
-
-    Raises
-    ------
-    UnsupportedError
-        Under add_remove, where sizes of batches would differ.
-    """
-    if relation is Relation.ADD_REMOVE:
-        raise UnsupportedError(
-            "no bound is proved for shuffled batches under add_remove, where a record more "
-            "changes the size of a batch; use substitute or zero_out"
-        )
-    steps, substituted = -(-n // m), relation is Relation.SUBSTITUTE
-    proved = PairEvent(WorPair(1.0, s) if substituted else PoissonPair(1.0, s))
-    moved = "2 C" if substituted else "C"
-    sensitivity = f"the record is in one step of an epoch and moves its sum by up to {moved}"
-    if steps == 1:
-        pair = "N(1, s^2) against N(-1, s^2)" if substituted else "N(1, s^2) against N(0, s^2)"
-        return proved, f"{pair}, all records in one step", pair, sensitivity
-    pair = (
-        f"the record's step of an epoch revealed: N({moved[0] if substituted else 1}, s^2) "
-        "against N(0, s^2)"
-    )
-    attacks: tuple[Event, ...] = (
-        StatisticEvent(LargestStep(steps, 2.0, 0.0 if substituted else 1.0, s)),
-    )
-    if s >= _LEAST_OF_ALL_STEPS:
-        attacks = (AllocationEvent(steps, s / 2 if substituted else s), *attacks)
-        if not substituted:
-            attacks = (*attacks, SumEvent(steps, 1, s, _WEIGHT / steps, 2.0, 1.0))
-    other = (
-        "(-C, ..., -C)"
-        if substituted
-        else ("(0, -C, ..., -C), or (C, 0, ..., 0) against (0, ..., 0)")
-    )
-    attack = (
-        f"data sets (C, -C, ..., -C) against {other}, by the largest step of an epoch or by all"
-    )
-    return EnclosedEvent(proved, attacks), pair, attack, sensitivity

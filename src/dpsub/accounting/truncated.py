@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 from scipy.special import betainc, betaincc, ndtr
@@ -19,16 +19,8 @@ from dpsub import checks
 from dpsub.accounting.cell_masses import MassBounds, mixture_masses
 from dpsub.accounting.discretise import Statistic
 from dpsub.accounting.game import replaced_profile
-from dpsub.accounting.pairs import PoissonPair, WorPair
 from dpsub.accounting.pld import Profile, RememberedProfile
-from dpsub.accounting.privacy_events import (
-    DominatedEvent,
-    EnclosedEvent,
-    Event,
-    PairEvent,
-    StatisticEvent,
-)
-from dpsub.accounting.proofs import MOST_SLOTS, gaussian_profile, log_lift
+from dpsub.accounting.proofs import gaussian_profile, log_lift
 from dpsub.relations import Relation
 from dpsub.sampling.laws import log_binomial
 
@@ -37,7 +29,6 @@ _SMALLEST = float(np.finfo(float).tiny)
 _DEEP = 1e-270  # incomplete beta functions below about 1e-280 lose their digits
 _LEAST_RATE = 1e-300  # which bounds what smaller rates tell
 _WIDEST = 1000  # sums that are told apart
-_SELDOM = 0.01  # where samples are cut less often, fillers that blur the sum attain less
 _PROBABILITY_ERROR = 1e-10
 """Relative error allowed for a binomial tail, by the regularised incomplete beta function."""
 
@@ -95,6 +86,11 @@ class CutSample:
         """Probability that the record is in the sample."""
         return self.rate * self.room + self.displacing
 
+    @property
+    def included_at_least(self) -> float:
+        """`included`, rounded down: an attack with a smaller probability attains no more."""
+        return self.included * (1 - 4 * _PROBABILITY_ERROR)
+
 
 def _at_least(count: int, n: int, rate: float) -> float:
     """P(Binomial(n, rate) >= count), 1 <= count <= n."""
@@ -123,7 +119,9 @@ def _removed(rate: float, shift: float) -> Profile:
     return profile
 
 
-def _proved(sample: CutSample, relation: Relation, s: float) -> tuple[Profile, Profile | None]:
+def proved_profiles(
+    sample: CutSample, relation: Relation, s: float
+) -> tuple[Profile, Profile | None]:
     """H_a, a >= 1, in both directions, None for the second where it is the first, whether the other
     records fill the sample being revealed: shifts of a record that adds to the sample, and of one
     that displaces a record."""
@@ -228,44 +226,3 @@ class FilledSample(Statistic):
         return bounds(under_p, self.stays), bounds(
             under_q, (0.0, 0.0) if self.other is None else self.stays
         )
-
-
-def truncated_case(
-    n: int, rate: float, max_batch: int, relation: Relation, s: float
-) -> tuple[Event, str, str, str]:
-    """The event of one sample of n records (under add_remove, of the smaller data set), and words
-    for what bounds it, what attains it and the sensitivity."""
-    records = n + 1 if relation is Relation.ADD_REMOVE else n
-    substituted = relation is Relation.SUBSTITUTE
-    pair = (
-        "(1 - q) N(0, s^2) + q N(1, s^2) against "
-        f"{'its mirror image' if substituted else 'N(0, s^2)'}"
-    )
-    added = f"a record moves the sum by up to {'2 C' if substituted else 'C'}"
-    if max_batch >= records:
-        return PairEvent(_alone(rate, substituted, s)), f"{pair}, no sample is cut", pair, added
-    sample = CutSample(records, rate, max_batch)
-    proved = cache(lambda tail: _proved(sample, relation, s))
-    attacks: list[Event] = [
-        PairEvent(_alone(sample.included * (1 - 4 * _PROBABILITY_ERROR), substituted, s))
-    ]
-    others = {Relation.SUBSTITUTE: -1, Relation.ZERO_OUT: 0, Relation.ADD_REMOVE: None}
-    if records <= MOST_SLOTS and sample.full > _SELDOM:
-        attacks.append(StatisticEvent(FilledSample(sample, others[relation], s)))
-    words = (
-        "whether the other records fill the sample revealed: the pair of a record that adds "
-        "to it, and that of one "
-    )
-    words += "which takes another's place"
-    against = {Relation.SUBSTITUTE: "-C", Relation.ZERO_OUT: "0", Relation.ADD_REMOVE: "none"}[
-        relation
-    ]
-    attack = f"a record C against {against} among records 0, or among records -C"
-    sensitivity = (
-        added if substituted else (f"{added}, and by up to 2 C where it takes another's place")
-    )
-    return EnclosedEvent(DominatedEvent(proved, None), tuple(attacks)), words, attack, sensitivity
-
-
-def _alone(rate: float, substituted: bool, s: float) -> PoissonPair | WorPair:
-    return WorPair(rate, s) if substituted else PoissonPair(rate, s)

@@ -11,7 +11,6 @@ from argparse import Namespace
 
 from dpsub import checks, noise
 from dpsub.accounting.amplify import covered, law
-from dpsub.accounting.release import Release
 from dpsub.amplification import amplify, category
 from dpsub.cli.answers import Answer, Line, near, up
 from dpsub.cli.parsing import Parser, number, numbers
@@ -46,7 +45,7 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: Namespace) -> Answer:
     sampler = sampler_of(arguments)
     multiplicity = law(sampler, arguments.n)
-    adjacency, exact = covered(Release(sampler, arguments.n, 1.0))
+    adjacency, exact = covered(sampler, arguments.n)
     ratio = arguments.ratio
     if ratio is None:
         scale = checks.real("noise_multiplier", arguments.noise_multiplier, above=0)

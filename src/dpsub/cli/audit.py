@@ -21,8 +21,9 @@ from time import perf_counter
 from typing import Any
 
 import dpsub
-from dpsub.accounting.audit import Attack, Audit, EpochAttack
+from dpsub.accounting.audit import Audit
 from dpsub.accounting.pld import deadline_after, time_limited
+from dpsub.accounting.static import EpochAttack, StepAttack
 from dpsub.cli.answers import (
     Answer,
     Line,
@@ -102,13 +103,13 @@ def run(arguments: Namespace) -> Answer:
     return Answer(values, title, lines)
 
 
-def _data_set(attack: Attack | EpochAttack, which: int) -> dict[str, Any]:
+def _data_set(attack: StepAttack | EpochAttack, which: int) -> dict[str, Any]:
     record = attack.records[which]
     records = attack.n_records[0] - 1 if record is None else attack.n_records[which]
-    return {"records": records, "record": record, "filler": attack.filler}
+    return {"records": records, "record": record, "filler": attack.neighbours.filler}
 
 
-def _density(attack: Attack | EpochAttack, which: int) -> dict[str, Any]:
+def _density(attack: StepAttack | EpochAttack, which: int) -> dict[str, Any]:
     if isinstance(attack, EpochAttack):
         return {
             "weights": attack.weights,
@@ -158,7 +159,7 @@ def _shown(found: Audit, epsilon: float) -> list[Line]:
     ]
 
 
-def _data_text(attack: Attack | EpochAttack, which: int) -> str:
+def _data_text(attack: StepAttack | EpochAttack, which: int) -> str:
     def in_units(value: float) -> str:
         return "0" if value == 0 else f"{'+' if value > 0 else '-'}C"
 
@@ -171,7 +172,7 @@ def _data_text(attack: Attack | EpochAttack, which: int) -> str:
     )
 
 
-def _density_text(attack: Attack | EpochAttack, which: int) -> str:
+def _density_text(attack: StepAttack | EpochAttack, which: int) -> str:
     if isinstance(attack, EpochAttack):
         shift, steps = attack.shifts[which], len(attack.weights)
         sums = (

@@ -1,0 +1,59 @@
+"""Schemes: what is proved, and attained, of samples of each family, one file a family.
+
+A module of this package that registers a scheme with `covers` is found by itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+
+from dpsub.accounting.release import Release
+from dpsub.accounting.schemes.case import SCHEMES, Case, Covered
+from dpsub.errors import UnsupportedError
+from dpsub.relations import Relation
+from dpsub.sampling.base import StagedSampler
+from dpsub.sampling.schedules import Schedule
+
+
+def case_of(release: Release, relation: Relation) -> Case:
+    """What is known of one kind of release; UnsupportedError, with the reason, if nothing is
+    proved."""
+    return _covered(release).scheme(release, relation)
+
+
+def default_relation(release: Release) -> Relation:
+    """The relation of an account of this release that names none."""
+    return _covered(release).relation or release.sampler.relation
+
+
+@cache
+def _found() -> dict[type | str, Covered]:
+    for module in pkgutil.iter_modules(__path__, prefix=f"{__name__}."):
+        importlib.import_module(module.name)
+    return SCHEMES
+
+
+def _covered(release: Release) -> Covered:
+    schemes = _found()
+    kind = type(release.sampler)
+    for ancestor in kind.__mro__:
+        if ancestor is StagedSampler:
+            # a chain is told by its stages, whatever its class is called
+            kinds = release.chain().kinds
+            if len(kinds) == 1 and kinds[0] in schemes:
+                return schemes[kinds[0]]
+        if ancestor in schemes:
+            return schemes[ancestor]
+    if isinstance(release.sampler, Schedule):
+        raise UnsupportedError(
+            f"no bound is proved for epochs of {kind.__name__}: no scheme of "
+            "dpsub.accounting.schemes covers them; add what is proved of an epoch there, or take "
+            "another schedule"
+        )
+    raise UnsupportedError(
+        f"no bound is proved for samples of {kind.__name__}, which are no chain of stages: no "
+        "scheme of dpsub.accounting.schemes covers them; describe them as Multistage, or add what "
+        "is proved of them there"
+    )

@@ -1,0 +1,132 @@
+"""Random allocation: every record is in k of the t steps of an epoch, all choices alike
+(docs/accounting.md, section 4.6)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpsub.accounting.allocation import AllocationEvent, SelectionEvent, replaced_event
+from dpsub.accounting.pairs import MIN_SCALE, PoissonPair, WorPair
+from dpsub.accounting.privacy_events import Event, PairEvent
+from dpsub.accounting.release import Release
+from dpsub.accounting.schemes.case import (
+    OTHER,
+    AttackChoice,
+    Case,
+    Theorem,
+    covers,
+    needs_fixed_denominator,
+    needs_gaussian_noise,
+)
+from dpsub.accounting.schemes.conditions import conditions_of
+from dpsub.accounting.static import ANY_N, EpochAttack, Neighbours
+from dpsub.errors import UnsupportedError
+from dpsub.relations import Relation
+from dpsub.sampling.schedules import RandomAllocation
+
+_PLAN = (
+    "each record's k steps of an epoch are drawn afresh, uniformly, independently of the other "
+    "records, and secret"
+)
+
+
+@covers(RandomAllocation)
+def random_allocation(release: Release, relation: Relation) -> Case:
+    """One epoch of random allocation."""
+    needs_fixed_denominator(release, relation)
+    needs_gaussian_noise(release)
+    schedule, s = release.sampler, release.noise_multiplier
+    assert isinstance(schedule, RandomAllocation)
+    t, k = schedule.t, schedule.k
+    if k == t and s / math.sqrt(t) < MIN_SCALE:
+        raise UnsupportedError(
+            f"{t} steps with noise multiplier {s:g} are to a record in all of them one step with "
+            f"{s / math.sqrt(t):.3g}, below {MIN_SCALE:g}; take fewer steps or more noise"
+        )
+    is_replaced = relation is Relation.SUBSTITUTE
+    event, proved, attained = (_replaced if is_replaced else _added)(t, k, s)
+    return Case(
+        event=event,
+        theorem=_theorem(k, relation),
+        proved=proved,
+        attained=attained,
+        sensitivity=_sensitivity(k, relation),
+        conditions=conditions_of(release, relation, (_PLAN,)),
+        choices=_choices(event, k, relation),
+        # of Gaussians in k steps at the record's distance each
+        shift=math.sqrt(k) * (2.0 if is_replaced else 1.0),
+        static=lambda: _played(schedule, release, relation),
+    )
+
+
+def _theorem(k: int, relation: Relation) -> Theorem:
+    if relation is Relation.SUBSTITUTE:
+        return Theorem("substitution", "4.6")
+    return Theorem("25" if k == 1 else "27", "4.6")
+
+
+def _sensitivity(k: int, relation: Relation) -> str:
+    if relation is Relation.SUBSTITUTE:
+        return "one record replaced moves the sum of each of its steps by up to 2 C"
+    steps = "one step of t" if k == 1 else "k steps of t"
+    moved = "a record put to 0" if relation is Relation.ZERO_OUT else "one record more or less"
+    return f"{moved} moves the sums of {steps} by up to C each"
+
+
+def _added(t: int, k: int, s: float) -> tuple[Event, str, str]:
+    """The event of a record more, or put to 0, and words for what bounds and what attains it."""
+    if k == t:
+        # a record in all steps: one Gaussian step at sqrt(t) times its distance
+        pair = "N(sqrt(t), s^2) against N(0, s^2)"
+        return PairEvent(PoissonPair(1.0, s / math.sqrt(t))), pair, pair
+    if k == 1:
+        pair = "mean of N(e_j, s^2 I) over the t steps against N(0, s^2 I), both directions"
+        return AllocationEvent(t, s), pair, pair
+    proved = (
+        "one step of each of k random blocks of t / k steps, the blocks revealed, both directions"
+    )
+    attained = (
+        "a record +C in k steps of t among records 0, both directions, by a sum of functions of "
+        "the steps"
+    )
+    return SelectionEvent(t, k, s), proved, attained
+
+
+def _replaced(t: int, k: int, s: float) -> tuple[Event, str, str]:
+    """The same of a record replaced."""
+    if k == t:
+        pair = "N(sqrt(t), s^2) against N(-sqrt(t), s^2)"
+        return PairEvent(WorPair(1.0, s / math.sqrt(t))), pair, pair
+    proved = "the record taken out, then the other put in; or all its steps revealed"
+    attained = (
+        "a record +C replaced by 0, both directions, or by -C, by a sum of functions of the "
+        "steps, among records 0"
+    )
+    return replaced_event(t, k, s), proved, attained
+
+
+def _choices(event: Event, k: int, relation: Relation) -> tuple[AttackChoice, ...]:
+    """Fillers at 0: who else is in a step tells nothing of the record."""
+    neighbours = Neighbours(1.0, OTHER[relation], 0.0)
+    if isinstance(event, PairEvent):
+        return (AttackChoice(neighbours),)
+    statistic = "all steps" if k == 1 else "step functions"
+    if relation is not Relation.SUBSTITUTE:
+        return (AttackChoice(neighbours, statistic),)
+    # what is quickly told comes first, of a record that is put to 0
+    put_to_0 = AttackChoice(Neighbours(1.0, 0.0, 0.0), statistic)
+    return put_to_0, AttackChoice(neighbours, "step functions")
+
+
+def _played(schedule: RandomAllocation, release: Release, relation: Relation) -> EpochAttack:
+    n, other = release.n or ANY_N, OTHER[relation]
+    return EpochAttack(
+        Neighbours(1.0, other, 0.0),
+        (n + (relation is Relation.ADD_REMOVE), n),
+        (1.0, other or 0.0),
+        np.full(schedule.t, 1 / schedule.t),
+        release.noise_multiplier,
+        schedule.k,
+    )

@@ -1,0 +1,175 @@
+"""What is proved, and what is attained, of one kind of release: a `Case`, and who gives it.
+
+A scheme is a function from a release and a relation to its case, registered by `covers`. Nothing
+else in the package decides which theorem covers a sampler or a schedule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dpsub.accounting.attacks import Attacked
+from dpsub.accounting.game import Cells
+from dpsub.accounting.pairs import GaussianPair
+from dpsub.accounting.privacy_events import Event
+from dpsub.accounting.release import Release
+from dpsub.accounting.static import EpochAttack, Neighbours, StepAttack
+from dpsub.errors import ArgumentError, UnsupportedError
+from dpsub.relations import Relation
+
+OTHER: dict[Relation, float | None] = {
+    Relation.ADD_REMOVE: None,
+    Relation.ZERO_OUT: 0.0,
+    Relation.SUBSTITUTE: -1.0,
+}
+"""What an attack puts in the place of a record at C, in units of C; None where it is missing."""
+
+
+class Theorem(NamedTuple):
+    """A theorem of docs/accounting.md, and the section in which it stands."""
+
+    number: str
+    section: str
+
+
+class AttackChoice(NamedTuple):
+    """Data sets of an attack, and the number of their outputs that it looks at."""
+
+    neighbours: Neighbours
+    statistic: str = "sum"
+
+
+class Game(NamedTuple):
+    """The game of the adaptive adversary that bounds many steps, and its theorem."""
+
+    cells: Callable[[], Cells]  # made where a tight bound is asked for: it takes long
+    theorem: Theorem
+
+
+class Amplification(NamedTuple):
+    """The amplification theorem of one release from a sample (`must`, Theorem 5).
+
+    `attained`: whether it is an equality for some mechanism; `missing`: why it is not proved, empty
+    if it is.
+    """
+
+    attained: bool = False
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is known of one kind of release under one relation.
+
+    Attributes
+    ----------
+    event : Event
+        What bounds and what attains the loss of one step, or of one epoch of a schedule.
+    theorem : Theorem
+        What proves the upper bound.
+    proved : str
+        What gives it, in words: two distributions, or the proved profile.
+    attained : str
+        The data sets of the attacks, in words.
+    sensitivity : str
+        What one occurrence of the differing record does to the released value.
+    conditions : tuple of str
+        What the upper bound needs.
+    choices : tuple of AttackChoice
+        Data sets of the attacks, in the order of `event.attack_choices`.
+    shift : float
+        By how much the record moves the outputs of one event at most, in units of C, where the
+        steps that it is in are known (Theorem 24).
+    static : callable, optional
+        The attack that an audit plays; None if it has none.
+    filler_flip : Attacked, optional
+        What fillers of either sign give, where an attack may choose it step by step.
+    game : Game, optional
+        What brings the upper bound of many steps closer to the attack.
+    papers_pair : callable, optional
+        The pair that the papers compose, under the relation for which they state it.
+    amplification : Amplification, optional
+        None for samples that are no chain of stages.
+    """
+
+    event: Event
+    theorem: Theorem
+    proved: str
+    attained: str
+    sensitivity: str
+    conditions: tuple[str, ...]
+    choices: tuple[AttackChoice, ...]
+    shift: float
+    static: Callable[[], StepAttack | EpochAttack] | None = None
+    filler_flip: Attacked | None = None
+    game: Game | None = None
+    papers_pair: Callable[[], GaussianPair] | None = None
+    amplification: Amplification | None = None
+
+    def choice(self, place: int) -> AttackChoice:
+        """Data sets of one of several choices; events with fewer choices repeat their last one."""
+        return self.choices[min(place, len(self.choices) - 1)]
+
+
+Scheme = Callable[[Release, Relation], Case]
+
+
+class Covered(NamedTuple):
+    """A scheme, and the relation of an account that names none (None: that of the sampler)."""
+
+    scheme: Scheme
+    relation: Relation | None
+
+
+SCHEMES: dict[type | str, Covered] = {}
+"""Schemes by the class of sampler or schedule that they cover, or by the kind of the one stage to
+which a chain comes down."""
+
+
+def covers(key: type | str, relation: Relation | None = None) -> Callable[[Scheme], Scheme]:
+    """Register a scheme.
+
+    Parameters
+    ----------
+    key : type or str
+        The class of sampler or schedule that it covers, with its subclasses; or the kind of the
+        only stage of a chain in normal form, such as "wor".
+    relation : Relation, optional
+        Of an account that names none; by default the sampler's own.
+    """
+
+    def registered(scheme: Scheme) -> Scheme:
+        SCHEMES[key] = Covered(scheme, relation)
+        return scheme
+
+    return registered
+
+
+def needs_gaussian_noise(release: Release) -> None:
+    """Refuse other noise on a plan whose steps are not independent for a record."""
+    if release.mechanism != "gaussian":
+        raise UnsupportedError(
+            f"no bound is proved for {release.mechanism} noise on {release.sampler.name}, whose "
+            "steps are not independent for a record; use gaussian"
+        )
+
+
+def needs_fixed_denominator(release: Release, relation: Relation) -> None:
+    """Refuse a sum that is divided by a size which tells of the record, and noise with it."""
+    if release.denominator == "realised":
+        raise UnsupportedError(
+            f"no bound covers a step of {release.sampler.name} divided by its realised size under "
+            f"{relation}, whose noise then tells how many records were drawn; divide by a fixed "
+            "number"
+        )
+
+
+def needed_records(release: Release) -> int:
+    """The number of records; ArgumentError if it is not given."""
+    if release.n is None:
+        raise ArgumentError(
+            f"the number of records n is needed for {release.sampler.name}, got none; give n"
+        )
+    return release.n

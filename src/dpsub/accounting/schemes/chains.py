@@ -1,0 +1,228 @@
+"""Samples with replacement, and chains of several stages: a record may occur several times.
+
+Proved by the group lemma at the last stage, the stages before it revealed (docs/accounting.md,
+sections 3.4 to 3.6), and under add_remove section 3.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+from dpsub.accounting import pairs
+from dpsub.accounting.game import Copies, GaussianCells
+from dpsub.accounting.pairs import FillerPair, MixturePair
+from dpsub.accounting.pld import RememberedProfile
+from dpsub.accounting.privacy_events import DominatedEvent, PairEvent
+from dpsub.accounting.proofs import ChainProfile, law_of
+from dpsub.accounting.release import Release
+from dpsub.accounting.schemes.case import (
+    Amplification,
+    AttackChoice,
+    Case,
+    Game,
+    Theorem,
+    covers,
+)
+from dpsub.accounting.schemes.conditions import conditions_of
+from dpsub.accounting.static import Neighbours, StepAttack
+from dpsub.errors import UnsupportedError
+from dpsub.relations import Relation
+from dpsub.sampling.base import Chain, StagedSampler
+
+REPLACED = "one record replaced moves the sum by up to 2 C"
+_COPIES_REPLACED = "one occurrence replaced moves the sum by up to 2 C, l of them by up to 2 l C"
+_COPIES_ADDED = (
+    "one occurrence takes another record's place and moves the sum by up to 2 C, l of them by up "
+    "to 2 l C"
+)
+FILLERS = {
+    Relation.SUBSTITUTE: Neighbours(1.0, -1.0, -1.0),
+    Relation.ADD_REMOVE: Neighbours(1.0, None, -1.0),
+}
+"""Data sets of the attacks on samples of fixed size: each occurrence of the record takes the place
+of a filler, 2 C away."""
+_AMONG_ZEROS = {
+    Relation.SUBSTITUTE: Neighbours(1.0, -1.0, 0.0),
+    Relation.ADD_REMOVE: Neighbours(1.0, None, 0.0),
+}
+"""Where the size of the sample is random: it would blur what fillers at -C add up to."""
+_TRIMMED = 1e-15  # counts that are left out of the densities of an attack
+
+
+@covers(StagedSampler, relation=Relation.SUBSTITUTE)
+def chains(release: Release, relation: Relation) -> Case:
+    """Independent samples by a chain of stages in which a record can occur several times."""
+    if release.mechanism == "laplace":
+        raise UnsupportedError(
+            "with Laplace noise only sampling without replacement and Poisson sampling are proved, "
+            "where a record enters at most once; use mechanism gaussian"
+        )
+    if relation is Relation.ZERO_OUT:
+        raise UnsupportedError(
+            "under zero_out bounds are proved for Poisson sampling and for one stage without "
+            "replacement, not for records that can occur several times; use substitute, which "
+            "covers it"
+        )
+    chain = release.chain()
+    if relation is Relation.SUBSTITUTE:
+        return _replaced(release, chain)
+    if len(chain.stages) == 1:
+        return one_stage_added(release, chain)
+    return _added(release, chain)
+
+
+def _replaced(release: Release, chain: Chain) -> Case:
+    """A record replaced: Theorem 4 for one stage, Theorem 6 for several."""
+    s, law = release.noise_multiplier, law_of(chain)
+    profile = cache(lambda tail: (RememberedProfile(ChainProfile(chain, s, tail)), None))
+    if chain.kinds == ("wr",):
+        theorem, proved = Theorem("4", "3.4"), "group lemma at Binomial(m, 1/n)"
+    else:
+        theorem = Theorem("6", "3.5")
+        proved = "group lemma at the last stage, the stages before it revealed"
+    ends_poisson = chain.kinds[-1] == "poisson"
+    filler = None if ends_poisson else FillerPair(law, s / 2)
+    attained = "data sets (C, -C, ..., -C) against (-C, ..., -C), both directions"
+    if ends_poisson:
+        attained = "records +C against -C among zero records"
+    return Case(
+        event=DominatedEvent(profile, filler or MixturePair(law, s)),
+        theorem=theorem,
+        proved=proved,
+        attained=attained,
+        sensitivity=_COPIES_REPLACED,
+        conditions=conditions_of(release, Relation.SUBSTITUTE, depends_on_n=True),
+        choices=(AttackChoice(_fillers(chain, Relation.SUBSTITUTE)),),
+        shift=2.0 * _most_copies(chain),
+        static=lambda: played_at_fillers(chain, Relation.SUBSTITUTE, s),
+        filler_flip=filler,
+        game=game_of(chain, s, Theorem("22", "4.4")),
+        papers_pair=lambda: MixturePair(law, s),
+        amplification=_amplification(chain),
+    )
+
+
+def one_stage_added(release: Release, chain: Chain) -> Case:
+    """A record more in a sample of fixed size by one stage, which takes the places of others:
+    Theorem 9, exact for any number of steps."""
+    s, larger = release.noise_multiplier, replace(chain, n=chain.n + 1)
+    law = "Bernoulli(m / (n + 1))" if chain.kinds == ("wor",) else "Binomial(m, 1 / (n + 1))"
+    return Case(
+        event=PairEvent(FillerPair(law_of(larger), s / 2)),
+        theorem=Theorem("9", "3.8"),
+        proved=f"sum_l p_l N(2 l, s^2) against N(0, s^2), p = {law}, both directions",
+        attained=(
+            "data sets (C, -C, ..., -C) against (-C, ..., -C) of one record less, both directions"
+        ),
+        sensitivity=_COPIES_ADDED,
+        conditions=conditions_of(release, Relation.ADD_REMOVE, depends_on_n=True),
+        choices=(AttackChoice(FILLERS[Relation.ADD_REMOVE]),),
+        shift=2.0 * _most_copies(chain),
+        static=lambda: played_at_fillers(chain, Relation.ADD_REMOVE, s),
+    )
+
+
+def _added(release: Release, chain: Chain) -> Case:
+    """A record more in a chain of several stages: Theorem 10, each direction by its own profile."""
+    s, larger = release.noise_multiplier, replace(chain, n=chain.n + 1)
+
+    @cache
+    def profiles(tail: float) -> tuple[RememberedProfile, RememberedProfile]:
+        profile = ChainProfile(larger, s, tail)
+        return RememberedProfile(profile), RememberedProfile(profile.removed)
+
+    ends_poisson = chain.kinds[-1] == "poisson"
+    filler = FillerPair(law_of(larger), s if ends_poisson else s / 2)
+    attained = (
+        "data sets (C, -C, ..., -C) against (-C, ..., -C) of one record less, both directions"
+    )
+    if ends_poisson:
+        attained = "a record +C more among zero records, both directions"
+    return Case(
+        event=DominatedEvent(profiles, filler),
+        theorem=Theorem("10", "3.8"),
+        proved=(
+            "group lemma at the last stage, the stages before it revealed, with and without the "
+            "record"
+        ),
+        attained=attained,
+        sensitivity=_COPIES_ADDED,
+        conditions=conditions_of(release, Relation.ADD_REMOVE, depends_on_n=True),
+        choices=(AttackChoice(_fillers(chain, Relation.ADD_REMOVE)),),
+        shift=2.0 * _most_copies(chain),
+        static=lambda: played_at_fillers(chain, Relation.ADD_REMOVE, s),
+    )
+
+
+def _fillers(chain: Chain, relation: Relation) -> Neighbours:
+    return (_AMONG_ZEROS if chain.kinds[-1] == "poisson" else FILLERS)[relation]
+
+
+def _most_copies(chain: Chain) -> int:
+    """How often one record can be in a sample."""
+    most = 1
+    for stage in chain.stages:
+        # other stages take each slot once at most
+        most = stage.size if stage.kind == "wr" else most
+    return most
+
+
+def played_at_fillers(chain: Chain, relation: Relation, s: float) -> StepAttack:
+    """The static attack on samples by a chain (docs/accounting.md, section 5): fillers at -C where
+    their number m is fixed, so that the output is N(-m + 2 l, s^2) with probability P(L = l)
+    against N(-m, s^2); where it is random, fillers at 0."""
+    n, n_records = chain.n, (chain.n, chain.n)
+    if relation is Relation.ADD_REMOVE:
+        n, n_records = chain.n + 1, (chain.n + 1, chain.n)
+    law = pairs.capped(law_of(replace(chain, n=n)), _TRIMMED)
+    neighbours = _fillers(chain, relation)
+    if chain.kinds[-1] != "poisson":
+        origin = -float(chain.stages[-1].size)
+        return StepAttack(neighbours, n_records, FillerPair(law, s / 2), s, origin, unit=2.0)
+    if relation is Relation.ADD_REMOVE:
+        return StepAttack(neighbours, n_records, FillerPair(law, s), s)
+    return StepAttack(neighbours, n_records, MixturePair(law, s), s)
+
+
+def copies_of(chain: Chain) -> Callable[[], Copies] | None:
+    """What the game needs to know of a chain, made when it is called; None where section 4.4 is not
+    about the chain: it is about one stage, or one with replacement after one without."""
+    *before, last = chain.stages
+    slots = before[0].size if before else chain.n
+    counts = tuple(last.count_law(slots, 1).tolist())
+    starts_without = [stage.kind for stage in before] in ([], ["wor"])
+    # a record that is always drawn leaves no base
+    if not starts_without or last.kind == "poisson" or counts[0] <= 0:
+        return None
+    if not before:
+        return lambda: Copies(counts)
+    missed, passed = before[0].count_law(chain.n, 1).tolist()
+    return lambda: Copies.of_draws(counts, passed, slots, last.size, missed)
+
+
+def game_of(chain: Chain, s: float, theorem: Theorem) -> Game | None:
+    """The game of a chain under substitution, with Gaussian noise; None if it has none."""
+    copies = copies_of(chain)
+    return copies and Game(lambda: GaussianCells(copies(), s), theorem)
+
+
+def _amplification(chain: Chain) -> Amplification:
+    """Theorem 5 of `must`, with the conditions of Theorem 7 on two stages with replacement."""
+    kinds = chain.kinds
+    if kinds == ("wr", "wr") and chain.stages[0].size > chain.n:
+        return Amplification(
+            missing=f"the theorem is proved for a first stage of at most n = {chain.n} draws with "
+            f"replacement, got b = {chain.stages[0].size}; dpsub account bounds this sampler in "
+            "another way"
+        )
+    if kinds in (("wr",), ("wor", "wr"), ("wr", "wr")):
+        return Amplification()
+    what = "has more than two stages that matter"
+    if kinds[-1] == "poisson":
+        what = "ends with a Poisson stage"
+    return Amplification(
+        missing=f"no amplification theorem is proved for a chain that {what}; dpsub account bounds "
+        "it in another way"
+    )

@@ -1,0 +1,70 @@
+"""Under which conditions guarantees hold, in sentences that answers print (docs/accounting.md,
+section 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpsub.accounting.release import Release
+from dpsub.relations import Relation
+
+FRESH = "samples are fresh, independent and secret at every step, with all stages drawn anew"
+"""The condition on how samples are drawn, where steps are independent."""
+_PUBLIC = "the number of records and all sizes or rates are public"
+_SAME_SIZES = (
+    "all sizes or rates are public, and the same in both data sets, of which one has a record more"
+)
+_SIZES = "one data set has n records and the other, with one record more, n + 1"
+_GENERAL = (
+    "the noise does not depend on the sample or its size",
+    FRESH,
+    _PUBLIC,
+    "real arithmetic and exact sampling are assumed",
+)
+CONDITIONS = (
+    "each record enters by a vector of norm at most C that depends on that record and on past "
+    "releases only",
+    "the release is the sum over the sample plus N(0, (s C)^2 I), or that divided by a number "
+    "fixed in advance",
+    *_GENERAL,
+)
+"""Under which every guarantee for Gaussian noise holds."""
+LAPLACE_CONDITIONS = (
+    "the query is scalar: each record enters by a number in [-C, C] that depends on that record "
+    "and on past releases only",
+    "the release is the sum over the sample plus Laplace noise of scale s C, or that divided by a "
+    "number fixed in advance",
+    *_GENERAL,
+)
+"""Under which every guarantee for Laplace noise holds."""
+
+
+def conditions_of(
+    release: Release,
+    relation: Relation,
+    plan: Sequence[str] = (FRESH,),
+    *,
+    depends_on_n: bool = False,
+) -> tuple[str, ...]:
+    """Conditions of a guarantee about one kind of release.
+
+    Parameters
+    ----------
+    release, relation
+    plan : sequence of str
+        How the samples are drawn.
+    depends_on_n : bool
+        Whether what is proved of a record more depends on how many others there are.
+    """
+    conditions: list[str] = []
+    for condition in LAPLACE_CONDITIONS if release.mechanism == "laplace" else CONDITIONS:
+        if condition == FRESH:
+            conditions.extend(plan)
+        elif condition == _PUBLIC and relation is Relation.ADD_REMOVE:
+            # the number of records is what these data sets differ in
+            conditions.append(_SAME_SIZES)
+        else:
+            conditions.append(condition)
+    if depends_on_n and relation is Relation.ADD_REMOVE:
+        conditions.append(_SIZES)
+    return tuple(conditions)

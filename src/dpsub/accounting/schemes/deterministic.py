@@ -1,0 +1,90 @@
+"""Schedules whose steps are public: of an epoch only one step can hold a record, and all others are
+independent of it given the past (docs/accounting.md, Theorem 17)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dpsub.accounting.release import Release
+from dpsub.accounting.schemes.case import (
+    OTHER,
+    Case,
+    Theorem,
+    covers,
+    needs_fixed_denominator,
+)
+from dpsub.accounting.schemes.conditions import conditions_of
+from dpsub.accounting.schemes.poisson import poisson_case
+from dpsub.accounting.static import ANY_N, EpochAttack, Neighbours
+from dpsub.errors import UnsupportedError
+from dpsub.relations import Relation
+from dpsub.sampling.schedules import CyclicPoisson, Deterministic
+
+_PLACES = (
+    "the number of steps of an epoch, and who else is in each, is the same in both data sets: the "
+    "record more is the last one, or its place stays empty where it is missing"
+)
+"""Where a record's step follows from its place, and data sets differ in their number of records."""
+
+
+@covers(Deterministic)
+def deterministic(release: Release, relation: Relation) -> Case:
+    """Batches in the records' own order: a record is in one public step of every epoch."""
+    schedule, n = release.sampler, release.n
+    assert isinstance(schedule, Deterministic)
+    if relation is Relation.ADD_REMOVE:
+        # a size that is public is that of both data sets
+        needs_fixed_denominator(release, relation)
+        if n is not None and schedule.steps_per_epoch(n) != schedule.steps_per_epoch(n + 1):
+            raise UnsupportedError(
+                f"under add_remove an epoch of {schedule.name} must have as many steps with a "
+                "record more, but where m divides n it has one more; use zero_out, under which the "
+                "record's place stays, or another m"
+            )
+    plan = (
+        "the step of an epoch that a record is in does not depend on the other records; it may be "
+        "known"
+    )
+    # a step of all records has no places
+    has_places = schedule.m is not None
+    return _once_an_epoch(release, relation, 1.0, plan, n or ANY_N, has_places)
+
+
+@covers(CyclicPoisson)
+def cyclic_poisson(release: Release, relation: Relation) -> Case:
+    """Public groups in turn: a record is in its group's step of every epoch with one chance."""
+    schedule = release.sampler
+    assert isinstance(schedule, CyclicPoisson)
+    needs_fixed_denominator(release, relation)
+    plan = (
+        "the group of a record does not depend on the other records, and may be known; samples "
+        "from a group are fresh, independent and secret at every step"
+    )
+    n = max(release.n or ANY_N, schedule.cycle)
+    return _once_an_epoch(release, relation, schedule.rate, plan, n, has_places=True)
+
+
+def _once_an_epoch(
+    release: Release, relation: Relation, rate: float, plan: str, n: int, has_places: bool
+) -> Case:
+    """Epochs are to a record what as many steps of Poisson sampling are, for Laplace noise as for
+    Gaussian."""
+    step = poisson_case(release, relation, rate)
+    is_added = relation is Relation.ADD_REMOVE
+    plans = (plan, _PLACES) if has_places and is_added else (plan,)
+    neighbours = Neighbours(1.0, OTHER[relation], 0.0)
+    shifts = (1.0, OTHER[relation] or 0.0)
+    return replace(
+        step,
+        theorem=Theorem("17", "4.2"),
+        proved=f"once an epoch {step.proved}, q = {rate:g}",
+        conditions=conditions_of(release, relation, plans),
+        # an audit's record is the first one, in the first step or in none
+        static=lambda: EpochAttack(
+            neighbours, (n + is_added, n), shifts, np.array([rate]), release.noise_multiplier
+        ),
+        papers_pair=None,
+        amplification=None,
+    )

@@ -1,0 +1,113 @@
+"""Poisson samples: every record is drawn by itself, so that one occurrence moves the sum by C, and
+one replaced by up to 2 C."""
+
+from __future__ import annotations
+
+from dpsub.accounting.laplace import (
+    LaplaceEvent,
+    LaplacePair,
+    included_once,
+    removed_once,
+    replaced_once,
+)
+from dpsub.accounting.pairs import PoissonPair, WorPair
+from dpsub.accounting.privacy_events import Event, PairEvent
+from dpsub.accounting.release import Release
+from dpsub.accounting.schemes.case import (
+    OTHER,
+    Amplification,
+    AttackChoice,
+    Case,
+    Theorem,
+    covers,
+)
+from dpsub.accounting.schemes.conditions import conditions_of
+from dpsub.accounting.static import ANY_N, Neighbours, StepAttack
+from dpsub.relations import Relation
+
+_MOVED = {
+    Relation.ADD_REMOVE: "one record more or less",
+    Relation.ZERO_OUT: "a record put to 0",
+}
+
+
+@covers("poisson", relation=Relation.ADD_REMOVE)
+def poisson(release: Release, relation: Relation) -> Case:
+    """Independent Poisson samples."""
+    return poisson_case(release, relation, release.chain().stages[0].rate)
+
+
+def poisson_case(release: Release, relation: Relation, rate: float) -> Case:
+    """The case of a record that is in one step with probability `rate`, independently of all
+    others: Theorem 1, for Laplace noise by section 3.7, under zero_out by section 3.9."""
+    is_laplace = release.mechanism == "laplace"
+    if is_laplace:
+        event, proved, sensitivity = _laplace(release, relation, rate)
+        section = "3.7"
+    else:
+        event, proved, sensitivity = _gaussian(release, relation, rate)
+        section = "3.9" if relation is Relation.ZERO_OUT else "3.2"
+    neighbours = Neighbours(1.0, OTHER[relation], 0.0)
+    noise_multiplier = release.noise_multiplier
+    return Case(
+        event=event,
+        theorem=Theorem("1", section),
+        proved=proved,
+        attained=_attained(relation),
+        sensitivity=sensitivity,
+        conditions=conditions_of(release, relation),
+        choices=(AttackChoice(neighbours),),
+        shift=2.0 if relation is Relation.SUBSTITUTE else 1.0,
+        static=lambda: _played(release, relation, rate),
+        papers_pair=lambda: PoissonPair(rate, noise_multiplier),
+        amplification=Amplification(attained=True),
+    )
+
+
+def _attained(relation: Relation) -> str:
+    """Fillers at 0 keep the random number of records from blurring the output."""
+    if relation is Relation.SUBSTITUTE:
+        return "a record +C against -C among zero records"
+    other = "against 0" if relation is Relation.ZERO_OUT else "more"
+    return f"a record +C {other} among zero records, both directions"
+
+
+def _pair(relation: Relation, rate: float, s: float) -> PoissonPair | WorPair:
+    """(1 - q) N(0) + q N(1) against N(0), or against its mirror image."""
+    return WorPair(rate, s) if relation is Relation.SUBSTITUTE else PoissonPair(rate, s)
+
+
+def _gaussian(release: Release, relation: Relation, rate: float) -> tuple[Event, str, str]:
+    """The event, words for what bounds it, and the sensitivity."""
+    event = PairEvent(_pair(relation, rate, release.noise_multiplier))
+    if relation is Relation.SUBSTITUTE:
+        proved = "(1 - q) N(0, s^2) + q N(1, s^2) against (1 - q) N(0, s^2) + q N(-1, s^2)"
+        return event, proved, "one occurrence replaced moves the sum by up to 2 C"
+    proved = "(1 - q) N(0, s^2) + q N(1, s^2) against N(0, s^2), both directions"
+    return event, proved, f"{_MOVED[relation]} moves the sum by C"
+
+
+def _laplace(release: Release, relation: Relation, rate: float) -> tuple[Event, str, str]:
+    """The same for scalar Laplace noise, of which Theorem 1 holds too (section 3.7)."""
+    ratio = 1 / release.noise_multiplier
+    if relation is Relation.SUBSTITUTE:
+        profile = replaced_once(rate, ratio)
+        pair = LaplacePair(rate, ratio, mirrored=True)
+        event = LaplaceEvent(pair, profile, profile, attained=True)
+        proved = (
+            "(1 - q) Lap(0, s) + q Lap(1, s) against (1 - q) Lap(0, s) + q Lap(-1, s), scalar query"
+        )
+        return event, proved, "one occurrence replaced moves the sum by up to 2 C"
+    forward, backward = included_once(rate, ratio), removed_once(rate, ratio)
+    event = LaplaceEvent(LaplacePair(rate, ratio), forward, backward, attained=True)
+    proved = "(1 - q) Lap(0, s) + q Lap(1, s) against Lap(0, s), both directions, scalar query"
+    return event, proved, f"{_MOVED[relation]} moves the sum by up to C"
+
+
+def _played(release: Release, relation: Relation, rate: float) -> StepAttack:
+    n = ANY_N if release.n is None else release.n
+    # where no record is left, one of value 0 in its place adds as little
+    others = max(1, n - 1) if relation is Relation.ADD_REMOVE else n
+    neighbours = Neighbours(1.0, OTHER[relation], 0.0)
+    pair = _pair(relation, rate, release.noise_multiplier)
+    return StepAttack(neighbours, (n, others), pair, release.noise_multiplier)

@@ -1,0 +1,118 @@
+"""Shuffled epochs: every record is in one step of an epoch, in an order that is drawn again for
+each (docs/accounting.md, section 4.3).
+
+Proved is what holds when the record's step is revealed; attained is what equal fillers give.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpsub.accounting.allocation import AllocationEvent, SumEvent
+from dpsub.accounting.pairs import PoissonPair, WorPair
+from dpsub.accounting.privacy_events import EnclosedEvent, Event, PairEvent, StatisticEvent
+from dpsub.accounting.release import Release
+from dpsub.accounting.schemes.case import (
+    OTHER,
+    AttackChoice,
+    Case,
+    Theorem,
+    covers,
+    needed_records,
+    needs_fixed_denominator,
+    needs_gaussian_noise,
+)
+from dpsub.accounting.schemes.conditions import conditions_of
+from dpsub.accounting.shuffling import LargestStep
+from dpsub.accounting.static import EpochAttack, Neighbours
+from dpsub.errors import UnsupportedError
+from dpsub.relations import Relation
+from dpsub.sampling.schedules import Shuffle
+
+_PLAN = "the order of an epoch is drawn afresh, uniformly, and secret"
+_LEAST_OF_ALL_STEPS = 0.5
+"""Noise multiplier below which the largest step of an epoch tells all that its steps tell of a
+record."""
+_WEIGHT = 1 / 8  # of a step whose likelihood ratio is 1, times the number of steps: any is valid
+
+
+@covers(Shuffle)
+def shuffle(release: Release, relation: Relation) -> Case:
+    """One epoch of ceil(n / m) batches of m records, of which the last may be smaller."""
+    if relation is Relation.ADD_REMOVE:
+        # sizes of batches are public where data sets agree in n
+        needs_fixed_denominator(release, relation)
+    needs_gaussian_noise(release)
+    n, schedule, s = needed_records(release), release.sampler, release.noise_multiplier
+    assert isinstance(schedule, Shuffle)
+    if relation is Relation.ADD_REMOVE:
+        raise UnsupportedError(
+            "no bound is proved for shuffled batches under add_remove, where a record more "
+            "changes the size of a batch; use substitute or zero_out"
+        )
+    steps = schedule.steps_per_epoch(n)
+    is_replaced = relation is Relation.SUBSTITUTE
+    # Theorem 19: the order revealed, the record is in one Gaussian step, 2 or 1 apart
+    revealed = PairEvent(WorPair(1.0, s) if is_replaced else PoissonPair(1.0, s))
+    distance = 2 if is_replaced else 1
+    moved = "2 C" if is_replaced else "C"
+    if steps == 1:
+        events: tuple[Event, ...] = (revealed,)
+        choices: tuple[AttackChoice, ...] = (AttackChoice(Neighbours(1.0, OTHER[relation], 0.0)),)
+        gaussians = f"N(1, s^2) against N({-1 if is_replaced else 0}, s^2)"
+        proved, attained = f"{gaussians}, all records in one step", gaussians
+    else:
+        events, choices = _attacks(steps, relation, s)
+        proved = f"the record's step of an epoch revealed: N({distance}, s^2) against N(0, s^2)"
+        data_sets = "(0, -C, ..., -C), or (C, 0, ..., 0) against (0, ..., 0)"
+        if is_replaced:
+            data_sets = "(-C, ..., -C)"
+        attained = (
+            f"data sets (C, -C, ..., -C) against {data_sets}, by the largest step of an epoch or "
+            "by all"
+        )
+    return Case(
+        event=revealed if steps == 1 else EnclosedEvent(revealed, events),
+        theorem=Theorem("19", "4.3"),
+        proved=proved,
+        attained=attained,
+        sensitivity=f"the record is in one step of an epoch and moves its sum by up to {moved}",
+        conditions=conditions_of(release, relation, (_PLAN,)),
+        choices=choices,
+        shift=float(distance),
+        static=lambda: _played(schedule, n, relation, s),
+    )
+
+
+def _attacks(
+    steps: int, relation: Relation, s: float
+) -> tuple[tuple[Event, ...], tuple[AttackChoice, ...]]:
+    """Lower ends of section 4.3: events that data sets attain, and these data sets."""
+    at_fillers = Neighbours(1.0, OTHER[relation], -1.0)
+    among_zeros = Neighbours(1.0, OTHER[relation], 0.0)
+    is_replaced = relation is Relation.SUBSTITUTE
+    # fillers at -1 move the record's step by 2 on the one data set, by 0 or 1 on the other
+    largest = StatisticEvent(LargestStep(steps, 2.0, 0.0 if is_replaced else 1.0, s))
+    largest_choice = AttackChoice(at_fillers, "largest step")
+    if s < _LEAST_OF_ALL_STEPS:
+        return (largest,), (largest_choice,)
+    if is_replaced:
+        likelihood = AllocationEvent(steps, s / 2)
+        return (likelihood, largest), (AttackChoice(at_fillers, "all steps"), largest_choice)
+    likelihood = AllocationEvent(steps, s)
+    by_sum = SumEvent(steps, 1, s, _WEIGHT / steps, 2.0, 1.0)
+    return (likelihood, largest, by_sum), (
+        AttackChoice(among_zeros, "all steps"),
+        largest_choice,
+        AttackChoice(at_fillers, "step functions"),
+    )
+
+
+def _played(schedule: Shuffle, n: int, relation: Relation, s: float) -> EpochAttack:
+    """Fillers at -C, as the size of a step is fixed."""
+    other = OTHER[relation]
+    assert other is not None
+    steps = schedule.steps_per_epoch(n)
+    sizes = np.minimum(schedule.m, n - schedule.m * np.arange(steps))
+    neighbours = Neighbours(1.0, other, -1.0)
+    return EpochAttack(neighbours, (n, n), (2.0, 1.0 + other), sizes / n, s)

@@ -1,0 +1,155 @@
+"""Samples of a fixed number of different records: one that is drawn takes another one's place, so
+that it moves the sum by up to 2 C even where it comes or goes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+from dpsub.accounting import zeroed
+from dpsub.accounting.laplace import LaplaceEvent, LaplacePair, included_once, removed_once
+from dpsub.accounting.laplace_game import LaplaceCells
+from dpsub.accounting.pairs import FillerPair, PoissonPair, WorPair, ZeroedPair
+from dpsub.accounting.pld import RememberedProfile
+from dpsub.accounting.privacy_events import DominatedEvent, PairEvent
+from dpsub.accounting.proofs import ChainProfile, law_of
+from dpsub.accounting.release import Release
+from dpsub.accounting.schemes.case import (
+    Amplification,
+    AttackChoice,
+    Case,
+    Game,
+    Theorem,
+    covers,
+)
+from dpsub.accounting.schemes.chains import (
+    FILLERS,
+    REPLACED,
+    game_of,
+    one_stage_added,
+    played_at_fillers,
+)
+from dpsub.accounting.schemes.conditions import conditions_of
+from dpsub.accounting.static import Neighbours, StepAttack
+from dpsub.errors import UnsupportedError
+from dpsub.relations import Relation
+from dpsub.sampling.base import Chain
+
+_PUT_TO_0 = Neighbours(1.0, 0.0, -1.0)
+
+
+@covers("wor", relation=Relation.SUBSTITUTE)
+def without_replacement(release: Release, relation: Relation) -> Case:
+    """Independent samples without replacement."""
+    chain = release.chain()
+    if release.mechanism == "laplace":
+        return _laplace(release, relation, chain)
+    if relation is Relation.ADD_REMOVE:
+        return one_stage_added(release, chain)
+    if relation is Relation.ZERO_OUT:
+        return _zeroed(release, chain)
+    return _replaced(release, chain)
+
+
+def _replaced(release: Release, chain: Chain) -> Case:
+    """Theorem 2: the profile q G(lift(a, q), 2 / s), which fillers at -C attain in one step. At
+    more steps no data sets have it in both directions, so the game of section 4.1 is what brings
+    the ends together."""
+    s, law = release.noise_multiplier, law_of(chain)
+    filler = FillerPair(law, s / 2)
+    profile = cache(lambda tail: (RememberedProfile(ChainProfile(chain, s, tail)), None))
+    missed, rate = chain.stages[0].count_law(chain.n, 1).tolist()
+    return Case(
+        event=DominatedEvent(profile, filler, attained=True),
+        theorem=Theorem("2", "3.3"),
+        proved="profile q G(1 + (a - 1) / q, 2 / s), q = m / n",
+        attained="data sets (C, -C, ..., -C) against (-C, ..., -C), both directions",
+        sensitivity="one occurrence replaced moves the sum by up to 2 C, l of them by up to 2 l C",
+        conditions=conditions_of(release, Relation.SUBSTITUTE, depends_on_n=True),
+        choices=(AttackChoice(FILLERS[Relation.SUBSTITUTE]),),
+        shift=2.0,
+        static=lambda: played_at_fillers(chain, Relation.SUBSTITUTE, s),
+        filler_flip=filler,
+        game=game_of(chain, s, Theorem("15", "4.1")),
+        papers_pair=lambda: WorPair(rate, s, missed),
+        amplification=Amplification(attained=True),
+    )
+
+
+def _zeroed(release: Release, chain: Chain) -> Case:
+    """A record put to 0 takes another one's place in both data sets: Theorem 16."""
+    s = release.noise_multiplier
+    missed, rate = chain.stages[0].count_law(chain.n, 1).tolist()
+    pair = ZeroedPair(rate, s, missed) if missed else None
+    case = Case(
+        event=zeroed.zeroed_event(pair) if pair else PairEvent(PoissonPair(1.0, s)),
+        theorem=Theorem("16", "3.9"),
+        proved=zeroed.PROFILE,
+        attained=zeroed.ATTACK,
+        sensitivity=zeroed.SENSITIVITY,
+        conditions=conditions_of(release, Relation.ZERO_OUT, depends_on_n=True),
+        choices=(AttackChoice(_PUT_TO_0),),
+        shift=2.0,
+        static=lambda: _zeroed_played(chain, s),
+        filler_flip=pair,
+    )
+    if pair:
+        return case
+    # every record is in every sample: nobody's place is taken
+    gaussians = "N(1, s^2) against N(0, s^2)"
+    sensitivity = "the record put to 0 moves the sum by C"
+    return replace(case, proved=gaussians, attained=gaussians, sensitivity=sensitivity)
+
+
+def _zeroed_played(chain: Chain, s: float) -> StepAttack:
+    n, m = chain.n, chain.stages[0].size
+    if m == n:
+        return StepAttack(Neighbours(1.0, 0.0, 0.0), (n, n), PoissonPair(1.0, s), s)
+    pair = ZeroedPair(m / n, s, (n - m) / n)
+    return StepAttack(_PUT_TO_0, (n, n), pair, s, origin=-float(m))
+
+
+def _laplace(release: Release, relation: Relation, chain: Chain) -> Case:
+    """Scalar Laplace noise: Theorems 2 and 9 hold with its profile (section 3.7), and the game of
+    section 4.1 with the cells of Theorem 30."""
+    if relation is Relation.ZERO_OUT:
+        raise UnsupportedError(
+            "no bound is proved for Laplace noise on samples without replacement under "
+            "zero_out; use substitute, which covers it"
+        )
+    s, added = release.noise_multiplier, relation is Relation.ADD_REMOVE
+    if added:
+        chain = replace(chain, n=chain.n + 1)  # of the data set with the record
+    missed, rate = chain.stages[0].count_law(chain.n, 1).tolist()
+    pair = LaplacePair(rate, 2 / s, missed=missed)
+    forward = included_once(rate, 2 / s, missed)
+    conditions = conditions_of(release, relation, depends_on_n=True)
+    if added:
+        return Case(
+            event=LaplaceEvent(pair, forward, removed_once(rate, 2 / s, missed), attained=True),
+            theorem=Theorem("9", "3.8"),
+            proved=(
+                "(1 - q) Lap(0, s) + q Lap(2, s) against Lap(0, s), q = m / (n + 1), both "
+                "directions, scalar query"
+            ),
+            attained=(
+                "data sets (C, -C, ..., -C) against (-C, ..., -C) of one record less, both "
+                "directions"
+            ),
+            sensitivity="the record takes another's place and moves the sum by up to 2 C",
+            conditions=conditions,
+            choices=(AttackChoice(FILLERS[relation]),),
+            shift=2.0,
+        )
+    return Case(
+        event=LaplaceEvent(pair, forward, forward, attained=False),
+        theorem=Theorem("2", "3.7"),
+        proved="profile q h(1 + (a - 1) / q) of Laplace noise at distance 2 C, scalar query",
+        attained="data sets (C, -C, ..., -C) against (-C, ..., -C), both directions",
+        sensitivity=REPLACED,
+        conditions=conditions,
+        choices=(AttackChoice(FILLERS[relation]),),
+        shift=2.0,
+        filler_flip=pair,
+        game=Game(lambda: LaplaceCells(rate, s, missed), Theorem("30", "4.1")),
+    )
