@@ -61,7 +61,10 @@ MORE = {
 ELSEWHERE = {".51662"}
 """Found by quadrature, in tests/unit/test_attacks.py."""
 NUMBER = re.compile(r"(?<![\w.^/])(\d*\.\d{3,}|\d+\.\d{2,})(e-?\d+)?(?![\w^])")
-SLOW = {"C9", "C10", "C11", "C12", "C14"}
+MARKS = {
+    "C1": pytest.mark.thorough,
+    **dict.fromkeys(("C9", "C10", "C11", "C12", "C14"), pytest.mark.slow),
+}
 
 
 def passages(name: str) -> list[str]:
@@ -133,11 +136,7 @@ def test_every_name_has_a_command_and_is_named() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(one, marks=[pytest.mark.slow] if one in SLOW else [])
-        for one in COMMANDS
-        if one not in TESTS
-    ],
+    [pytest.param(one, marks=MARKS.get(one, ())) for one in COMMANDS if one not in TESTS],
 )
 def test_numbers_are_those_that_the_command_prints(name: str) -> None:
     assert unexplained(name) == []

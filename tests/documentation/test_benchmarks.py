@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from dpsub import sampling
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
@@ -22,6 +24,7 @@ def test_the_benches_can_be_imported() -> None:
     assert (run.returncode, run.stderr) == (0, "")
 
 
+@pytest.mark.thorough
 def test_every_line_of_the_benchmark_can_be_made() -> None:
     """`make bench` at small sizes, each line once: what it measures is not judged."""
     run = subprocess.run(

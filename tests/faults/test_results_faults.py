@@ -160,6 +160,7 @@ def test_undeclared_records_are_not_written(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_a_damaged_record_stops_a_run_in_a_sentence(tmp_path: Path) -> None:
     only = runs.config(tmp_path / "only.yaml", artefacts=["table5"])
     status, output = runs.run(tmp_path / "run", "table5", configs=(runs.TINY, only))

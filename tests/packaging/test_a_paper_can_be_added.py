@@ -45,7 +45,7 @@ def results(top: Path) -> Path:
 
 def test_three_files_and_what_is_printed_are_enough() -> None:
     code = [text for name, text in FILES.items() if name.endswith(".py")]
-    assert len(code) == 3 and sum(text.count("\n") for text in code) < 100
+    assert len(code) == 3 and sum(text.count("\n") for text in code) < 120
     assert len(FILES) == 6
 
 

@@ -87,7 +87,7 @@ LONG = {
     "poisson, less noise": Question(dpsub.Poisson(0.01), None, asked(0.4, 1e-8, steps=20)),
     "poisson, tiny delta": Question(dpsub.Poisson(0.01), None, asked(1, 1e-30, steps=100)),
     "must_ow": Question(dpsub.MustOW(500, 200), 10_000, asked(4, steps=1000)),
-    "must_ow, add_remove": Question(
+    "must_ow, add_remove, 1000 steps": Question(
         dpsub.MustOW(500, 200), 10_000, asked(4, steps=1000, adjacency="add_remove")
     ),
     "must_ww, add_remove": Question(
@@ -101,10 +101,18 @@ LONG = {
     "tight, four steps": Question(dpsub.Wor(5), 50, asked(2, 1e-3, steps=4, tight=True)),
 }
 """What takes some ten seconds or more each."""
+MARKS = {
+    # some seconds each; their theorems are proved again for the shorter questions beside them
+    **dict.fromkeys(
+        ("wor, zero_out", "shuffle, all steps", "allocation", "allocation of several"),
+        pytest.mark.thorough,
+    ),
+    **dict.fromkeys(LONG, pytest.mark.slow),
+}
 
 
 @pytest.mark.parametrize(
-    "name", [*KINDS, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)]
+    "name", [pytest.param(name, marks=MARKS.get(name, ())) for name in (*KINDS, *LONG)]
 )
 def test_every_theorem_and_attack_is_proved_again(name: str, tmp_path: Path) -> None:
     question = {**KINDS, **LONG}[name]
@@ -118,7 +126,7 @@ def test_every_theorem_and_attack_is_proved_again(name: str, tmp_path: Path) -> 
 GAMES = [(setting, delta) for setting in game.SETTINGS for delta in game.DELTAS]
 SAMPLERS = [(setting, delta) for setting in samplers.SETTINGS for delta in game.DELTAS]
 FEW = [
-    pytest.param(setting, 1e-5, marks=pytest.mark.thorough if setting[0] > 100 else ())
+    pytest.param(setting, 1e-5, marks=pytest.mark.thorough if setting[3] > 10 else ())
     for setting in game.SETTINGS
     if setting[0] <= 1000
 ]

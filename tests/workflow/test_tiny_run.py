@@ -52,6 +52,7 @@ def test_it_ends_with_what_was_made_and_where_to_look(measured: Measured) -> Non
     assert len(lines) - first < 15 and "Traceback" not in measured.output
 
 
+@pytest.mark.thorough
 def test_one_core_and_other_parts_give_the_same_bytes(finished: Path, tmp_path: Path) -> None:
     parts = {
         name: {"parts": count}
