@@ -22,7 +22,7 @@ from scipy.special import ndtr
 
 import dpsub
 from dpsub.accounting.bracket import Target
-from dpsub.accounting.game import Cell, Game, GaussianCells
+from dpsub.accounting.game import Game, GaussianCell, GaussianCells
 from dpsub.accounting.schemes.chains import copies_of
 from dpsub.sampling import Multistage
 from dpsub.sampling.base import Stage
@@ -173,7 +173,7 @@ def truth(universe: Universe, family: str, step: float, stretch: float = 1.0) ->
 
 
 def game_bound(
-    universe: Universe, steps: int, epsilons: np.ndarray, left_out: Cell | None = None
+    universe: Universe, steps: int, epsilons: np.ndarray, left_out: GaussianCell | None = None
 ) -> np.ndarray:
     """Of the game, with a cover by cells that were cut anywhere."""
     copies = copies_of(slot_chain(universe.n, universe.stages))
@@ -190,7 +190,7 @@ def game_bound(
     return np.array([value.answer(Target(epsilon=float(epsilon))) for epsilon in epsilons])
 
 
-def holds(cell: Cell, part: Cell) -> bool:
+def holds(cell: GaussianCell, part: GaussianCell) -> bool:
     return (
         cell.low <= part.low
         and part.high <= cell.high

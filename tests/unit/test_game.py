@@ -17,7 +17,14 @@ from scipy.stats import binom
 import dpsub
 from dpsub.accounting import game
 from dpsub.accounting.bracket import Target
-from dpsub.accounting.game import Cell, Copies, Game, GaussianCells, best_half_line, spread_charges
+from dpsub.accounting.game import (
+    Copies,
+    Game,
+    GaussianCell,
+    GaussianCells,
+    best_half_line,
+    spread_charges,
+)
 from dpsub.accounting.pld import PrivacyLossDistribution, two_sided_pld
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling import MustOW, MustWW, Sampler, Wor, Wr
@@ -85,7 +92,7 @@ def divergences(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     return np.array([np.maximum(p - a * q, 0.0).sum() for a in np.exp(LOG_ORDERS)])
 
 
-def covers(cells: GaussianCells, draws: np.random.Generator, cuts: int) -> list[Cell]:
+def covers(cells: GaussianCells, draws: np.random.Generator, cuts: int) -> list[GaussianCell]:
     """A cover by cells that were cut anywhere."""
     cover = [cells.whole]
     for _ in range(cuts):
@@ -94,7 +101,10 @@ def covers(cells: GaussianCells, draws: np.random.Generator, cuts: int) -> list[
 
 
 def uncovered(
-    cells: GaussianCells, cover: Sequence[Cell], vectors: np.ndarray, copies: Copies | None = None
+    cells: GaussianCells,
+    cover: Sequence[GaussianCell],
+    vectors: np.ndarray,
+    copies: Copies | None = None,
 ) -> int:
     """How many choices, of samples with the cells' or these copies, no cell dominates in both
     directions."""
@@ -102,7 +112,7 @@ def uncovered(
     forward, backward = (np.array(sides) for sides in zip(*profiles, strict=True))
     missed = 0
     for triple in vectors:
-        p, q = masses(triple, copies or cells.copies, cells.scale)
+        p, q = masses(triple, copies or cells.copies, cells.noise_multiplier)
         above = (divergences(p, q) <= forward + 1e-12) & (divergences(q, p) <= backward + 1e-12)
         missed += not np.any(np.all(above, axis=1))
     return missed
@@ -150,7 +160,7 @@ class TestPlantedFaults:
 
     cells = GaussianCells(once(0.3), 1.0)
 
-    def cover(self) -> list[Cell]:
+    def cover(self) -> list[GaussianCell]:
         return covers(self.cells, rng(50), 25)
 
     def test_a_cell_left_out(self) -> None:
@@ -179,10 +189,13 @@ class TestPlantedFaults:
                 lengths["radius"] = 4.0
             elif field == "radius":
                 lengths["foot"] = 4.0
-            changed = game.CellProfile(self.copies, self.scale, self.tail, **lengths)
+            changed = game.CellProfile(self.copies, self.noise_multiplier, self.tail, **lengths)
             return original(changed, log_order)
 
-        fine = [Cell(math.pi / 2, math.pi / 2, angle, angle) for angle in np.linspace(-1.5, 1.5, 7)]
+        fine = [
+            GaussianCell(math.pi / 2, math.pi / 2, angle, angle)
+            for angle in np.linspace(-1.5, 1.5, 7)
+        ]
         circle = np.array(
             [[[1, 0], [-1, 0], [math.sin(cell.left), math.cos(cell.left)]] for cell in fine]
         )
@@ -253,7 +266,7 @@ def test_the_weight_of_the_base_against_all_draws(slots: int, drawn: int) -> Non
 
 
 def dominating(
-    cells: GaussianCells, cell: Cell, step: float, last: float
+    cells: GaussianCells, cell: GaussianCell, step: float, last: float
 ) -> game.PrivacyLossDistribution:
     return two_sided_pld(*cells.profiles(cell, 1e-15), step, np.arange(round(last / step) + 1))
 

@@ -100,7 +100,7 @@ def uncovered(cells: LaplaceCells, cover: Sequence[LaplaceCell], vectors: np.nda
     profiles = [[profile(LOG_ORDERS) for profile in cells.profiles(cell, 1e-15)] for cell in cover]
     forward, backward = (np.array(sides) for sides in zip(*profiles, strict=True))
     missed = 0
-    for v, other, g in vectors / cells.scale:
+    for v, other, g in vectors / cells.noise_multiplier:
         there, back = (
             divergence(cells.rate, *ends, 300) for ends in ((v - g, other - g), (other - g, v - g))
         )
@@ -229,7 +229,8 @@ class TestAdaptiveSteps:
 
     def test_noise_overstated(self) -> None:
         assert any(
-            self.played(draw, lambda cells: LaplaceCells(cells.rate, 1.06 * cells.scale)) > 0
+            self.played(draw, lambda cells: LaplaceCells(cells.rate, 1.06 * cells.noise_multiplier))
+            > 0
             for draw in range(12)
         )
 

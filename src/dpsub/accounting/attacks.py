@@ -35,6 +35,20 @@ _EPS = float(np.finfo(float).eps)
 # with r steps to come the fillers keep their sign for about r / 12 steps: the last steps matter
 # most
 _PATIENCE = 12
+# P-mass, on each side, that the grid of one loss leaves out, and that lies beyond its bulk
+_TAIL, _BULK = 1e-15, 1e-3
+# grid steps in standard deviations of one loss: wanted, enough, last resort
+_COARSE, _FINE, _COARSEST = 1 / 14, 1 / 48, 1 / 4
+_MOST_CELLS = 2e5
+_CHEAP_WINDOW, _LARGEST_WINDOW = 12_000, 40_000
+# where the policy accepts at once: from there on no policy gains more than e^-12 of what it has
+_ACCEPTED = -12.0
+# log of the probability, under the tilt, of a memory above the window
+_RARE = -14.0
+# games that are played for several targets, at most
+_POLICIES = 3
+# share of the largest A from which on round-off, which is relative to that, matters little
+_SERVED = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +58,28 @@ class Fillers:
 
     accepted: PrivacyLossDistribution
     charged: PrivacyLossDistribution
+
+
+class PolicyGrid(NamedTuple):
+    """The memory of a policy: what another program needs to play it again.
+
+    Points are i `step` (nats) for i from `first` to `last`. `blocks` are pairs of the number of
+    steps in which fillers keep their sign, and of how many such blocks follow one another, from the
+    last step backwards.
+    """
+
+    step: float
+    first: int
+    last: int
+    blocks: tuple[tuple[int, int], ...]
+
+
+class Played(NamedTuple):
+    """What a policy was asked, what it attains, and the grid on which it was played."""
+
+    target: Target
+    answer: float
+    grid: PolicyGrid
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,28 +96,33 @@ class AdaptiveGame:
         step = self.choices[0].accepted.step
         first, last = math.floor(low / step), math.ceil(high / step)
         window = last - first + 1
-        blocks = tuple(self._blocks())
+        grid = PolicyGrid(step, first, last, tuple(self._blocks()))
         x = np.arange(first, last + 1) * step
-        accept, charge = np.where(x < 0, _accepted(np.minimum(x, 0.0), self.tilt, 0.0), 0.0)
+        # after the last step whoever remembers less than 0 accepts
+        at_the_end = _accepted(np.minimum(x, 0.0), self.tilt, 0.0)
+        accept, charge = np.where(x < 0, at_the_end, 0.0)
         log_scale = 0.0
-        for count, repeats in blocks:
+        for count, repeats in grid.blocks:
             block = [_Block.of(fillers, count, window, self.tilt) for fillers in self.choices]
-            reference = max(
-                kernel.log_scale for one in block for kernel in (one.accepted, one.charged)
-            )
-            left = max(0, *(kernel.last for one in block for kernel in (one.accepted, one.charged)))
-            right = max(
-                0, *(-kernel.first for one in block for kernel in (one.accepted, one.charged))
-            )
+            kernels = [
+                kernel for fillers in block for kernel in (fillers.accepted, fillers.charged)
+            ]
+            reference = max(kernel.log_scale for kernel in kernels)
+            left = max(0, *(kernel.last for kernel in kernels))
+            right = max(0, *(-kernel.first for kernel in kernels))
             size = fft.next_fast_len(left + window + right, real=True)
+            # what is accepted is rounded down, what it is charged for up
             spectra = [
                 (
-                    one.accepted.spectrum(size, reference, -1),
-                    one.charged.spectrum(size, reference, 1),
+                    fillers.accepted.spectrum(size, reference, -1),
+                    fillers.charged.spectrum(size, reference, 1),
                 )
-                for one in block
+                for fillers in block
             ]
             beyond = (first - left + np.arange(left)) * step
+            # transforms of size N lose at most 4 eps log2(N) of the product of the norms, each of
+            # three times (section 5, "Rounding")
+            round_off = 16 * _EPS * math.log2(size)
             for _ in range(repeats):
                 check_time()
                 padded = np.zeros((2, size))
@@ -91,28 +132,27 @@ class AdaptiveGame:
                 padded[:, left : left + window] = accept, charge
                 norms, largest = np.linalg.norm(padded, axis=1), padded.max(axis=1)
                 transformed = fft.rfft(padded)
-                # transforms of size N lose at most 4 eps log2(N) of the product of the norms, each
-                # of three times
-                round_off = 16 * _EPS * math.log2(size)
+                # giving up at once is worth 0
                 accept, charge = np.zeros(window), np.zeros(window)
-                for one, (accepted, charged) in zip(block, spectra, strict=True):
-                    moved = fft.irfft(transformed * np.stack([accepted, charged]), n=size)[
-                        :, left : left + window
-                    ]
+                for fillers, spectrum in zip(block, spectra, strict=True):
+                    moved = fft.irfft(transformed * np.stack(spectrum), n=size)
+                    moved = moved[:, left : left + window]
+                    # round-off goes by the norm of what is moved, misplaced mass by its largest
+                    # entry: both are taken off the gain and added to the cost
                     gain = (
                         moved[0]
-                        - norms[0] * (round_off + one.accepted.round_off)
-                        - largest[0] * one.accepted.tail
+                        - norms[0] * (round_off + fillers.accepted.round_off)
+                        - largest[0] * fillers.accepted.tail
                     )
                     cost = (
                         moved[1]
-                        + norms[1] * (round_off + one.charged.round_off)
-                        + largest[1] * one.charged.tail
+                        + norms[1] * (round_off + fillers.charged.round_off)
+                        + largest[1] * fillers.charged.tail
                     )
-                    better = gain - cost > accept - charge  # giving up at once is worth 0
+                    better = gain - cost > accept - charge
                     accept, charge = np.where(better, gain, accept), np.where(better, cost, charge)
                 log_scale += reference
-        return Policy(x, accept, charge, self.tilt, log_scale, step, first, blocks)
+        return Policy(x, accept, charge, self.tilt, log_scale, grid)
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
         """(steps with one sign, number of such blocks) from the last step backwards; the lengths
@@ -128,18 +168,6 @@ class AdaptiveGame:
         yield length, repeats
 
 
-class Played(NamedTuple):
-    """What a policy was asked, what it attains, and the grid and the blocks of steps that another
-    program needs to play it again."""
-
-    target: Target
-    answer: float
-    step: float
-    first: int
-    last: int
-    blocks: tuple[tuple[int, int], ...]
-
-
 @dataclass(frozen=True, eq=False)
 class Policy:
     """Probabilities of accepting from every remembered point x (nats): a lower bound of delta at
@@ -151,26 +179,27 @@ class Policy:
     charge: np.ndarray
     tilt: float
     log_scale: float
-    step: float
-    first: int
-    blocks: tuple[tuple[int, int], ...]
+    grid: PolicyGrid
 
     def delta(self, epsilon: float) -> float:
         """The best alpha - e^epsilon beta of the points nearest to epsilon."""
         place = int(np.searchsorted(self.x, epsilon))
         near = slice(max(0, place - 2), place + 2)
         x, exponent = self.x[near], self.log_scale - self.tilt * self.x[near]
+        # exponents are rounded, by eps of themselves and of their terms, and exponentials with them
         rounding = 8 * _EPS * (4 + abs(epsilon) + abs(self.log_scale) + np.abs(exponent))
-        certain = self.accept[near] * (1 - rounding) - np.exp(epsilon - x) * self.charge[near] * (
-            1 + rounding
-        )
-        values = np.maximum(certain, 0.0) * np.exp(np.minimum(exponent, 700.0)) * (1 - rounding)
-        return float(values.max(initial=0.0))
+        gain = self.accept[near] * (1 - rounding)
+        cost = np.exp(epsilon - x) * self.charge[near] * (1 + rounding)
+        untilted = np.exp(np.minimum(exponent, 700.0))
+        deltas = np.maximum(gain - cost, 0.0) * untilted * (1 - rounding)
+        return float(deltas.max(initial=0.0))
 
     def serves(self, epsilon: float) -> bool:
         """Whether round-off, which is relative to the largest A, matters little at this epsilon."""
         place = int(np.searchsorted(self.x, epsilon))
-        return 0 < place < self.x.size and bool(self.accept[place] > _SERVED * self.accept.max())
+        if not 0 < place < self.x.size:
+            return False
+        return bool(self.accept[place] > _SERVED * self.accept.max())
 
     def epsilon(self, delta: float) -> float:
         """The largest epsilon at which alpha - e^epsilon beta is delta for some point; 0 if there
@@ -178,10 +207,11 @@ class Policy:
         with np.errstate(over="ignore", divide="ignore"):
             wanted = delta * np.exp(self.tilt * self.x - self.log_scale)
             rounding = 8 * _EPS * (4 + np.abs(self.tilt * self.x) + abs(self.log_scale))
+            # A less the delta that is asked for: what the charge may come to
             rest = self.accept * (1 - rounding) - wanted * (1 + rounding)
-            good = (rest > 0) & (self.charge > 0)
-            found = self.x[good] + np.log(rest[good] / self.charge[good])
-        return max(0.0, float(found.max(initial=0.0)) * (1 - 8 * _EPS) - 1e-14)
+            attained = (rest > 0) & (self.charge > 0)
+            epsilons = self.x[attained] + np.log(rest[attained] / self.charge[attained])
+        return max(0.0, float(epsilons.max(initial=0.0)) * (1 - 8 * _EPS) - 1e-14)
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,6 +245,7 @@ class _Block:
     @classmethod
     def of(cls, fillers: Fillers, count: int, window: int, tilt: float) -> _Block:
         accepted = ComposedLoss([fillers.accepted], [count]).masses(tilt)
+        # B has the factor e^x more than A
         charged = ComposedLoss([fillers.charged], [count]).masses(1 + tilt)
         return cls(_inside(accepted, window), _inside(charged, window))
 
@@ -233,6 +264,8 @@ def _inside(total: TiltedSum, window: int) -> _Kernel:
     masses = np.bincount(places - places[0], values)
     # errors of masses that meet add up
     round_off = total.round_off * math.sqrt(1 + np.count_nonzero(outside))
+    # tilted mass beyond either end of the transform's window may be missing, or have come back
+    # (section 7, "Truncation and aliasing")
     return _Kernel(int(places[0]), masses, total.log_scale, round_off, 2 * total.tail)
 
 
@@ -240,19 +273,8 @@ def _accepted(x: np.ndarray, tilt: float, log_scale: float) -> np.ndarray:
     """A, rounded down, and B, rounded up, of a policy that accepts at once; shape (2, n)."""
     exponents = np.stack([tilt * x, (1 + tilt) * x]) - log_scale
     rounding = 4 * _EPS * (1 + abs(log_scale) + np.abs(exponents))
-    return np.asarray(np.exp(exponents) * (1 + np.array([[-1.0], [1.0]]) * rounding))
-
-
-_TAIL, _BULK = 1e-15, 1e-3
-# in standard deviations of one loss: wanted, enough, last resort
-_COARSE, _FINE, _COARSEST = 1 / 14, 1 / 48, 1 / 4
-_MOST_CELLS = 2e5
-_CHEAP_WINDOW, _LARGEST_WINDOW = 12_000, 40_000
-# where the policy accepts at once: from there on no policy gains more than e^-12 of what it has
-_ACCEPTED = -12.0
-_RARE = -14.0
-_POLICIES = 3  # games that are played for several targets, at most
-_SERVED = 1e-6
+    sides = np.array([[-1.0], [1.0]])
+    return np.asarray(np.exp(exponents) * (1 + sides * rounding))
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,6 +298,7 @@ class AdaptiveAttack:
         for _ in range(_POLICIES):
             if not unserved:
                 break
+            # the one in the middle has most neighbours that its policy may serve
             place = unserved.pop(len(unserved) // 2)
             try:
                 check_time()
@@ -286,50 +309,52 @@ class AdaptiveAttack:
                 continue
             for i, target in enumerate(targets):
                 if target.delta is not None:
-                    found = epsilon = policy.epsilon(target.delta)
+                    answer = epsilon = policy.epsilon(target.delta)
                 else:
                     assert target.epsilon is not None
                     epsilon = target.epsilon
                     near = i == place or policy.x[0] <= epsilon <= policy.x[-1]
-                    found = policy.delta(epsilon) if near else 0.0
-                best[i] = max(best[i], found)
-                last = policy.first + policy.x.size - 1
-                self.played.append(
-                    Played(target, found, policy.step, policy.first, last, policy.blocks)
-                )
+                    answer = policy.delta(epsilon) if near else 0.0
+                best[i] = max(best[i], answer)
+                self.played.append(Played(target, answer, policy.grid))
                 if i in unserved and policy.serves(epsilon):
                     unserved.remove(i)
         return best
 
     def _policy(self, question: Target) -> Policy | None:
+        """The policy on a grid that suits the question; None if none of an affordable size does."""
         pair = self.pair
         if isinstance(pair, FillerPair):
+            # a capped law lies below in both directions, in products and in the game (section 5,
+            # "Capping")
             pair = FillerPair(pairs.capped(pair.law, _TAIL), pair.deviation)
         # where inclusions are rare the bulk may be one loss: then a share of the whole range is
         # fine enough
         (below, above), (lowest, highest) = _range(pair, _BULK), _range(pair, _TAIL)
-        least = (highest - lowest) / _MOST_CELLS
-        first = max((above - below) / 400, 2 * least)
+        finest = (highest - lowest) / _MOST_CELLS
+        first = max((above - below) / 400, 2 * finest)
         spread = float(np.sqrt(choices(pair, first)[0].accepted.moments(0.0)[1]))
         if spread * _COARSEST < (1 - _ACCEPTED) / _LARGEST_WINDOW:
             return None  # the shortest window is too long already
-        rough = choices(pair, max(spread / 8, least))
+        rough = choices(pair, max(spread / 8, finest))
         tilt, epsilon = _saddle(rough, self.steps, question)
-        highest = 0.0
-        for one in rough:
-            lowest, _ = ComposedLoss([one.accepted], [self.steps]).cumulants.reach(tilt, _RARE)
-            highest = max(highest, epsilon + max(1.0, -lowest))
-        step = max(spread * _FINE, (highest - _ACCEPTED) / _CHEAP_WINDOW, least)
+        # the window reaches up to what is remembered, rarely, before the epsilon asked for is left
+        top = 0.0
+        for fillers in rough:
+            lowest, _ = ComposedLoss([fillers.accepted], [self.steps]).cumulants.reach(tilt, _RARE)
+            top = max(top, epsilon + max(1.0, -lowest))
+        step = max(spread * _FINE, (top - _ACCEPTED) / _CHEAP_WINDOW, finest)
         if step > spread * _COARSE:
-            step = max(spread * _COARSE, (highest - _ACCEPTED) / _LARGEST_WINDOW)
+            step = max(spread * _COARSE, (top - _ACCEPTED) / _LARGEST_WINDOW)
         if step > spread * _COARSEST:
             return None
-        return AdaptiveGame(choices(pair, step), self.steps, tilt).played(_ACCEPTED, highest)
+        return AdaptiveGame(choices(pair, step), self.steps, tilt).played(_ACCEPTED, top)
 
 
 def _range(pair: GaussianPair | LaplacePair, tail: float) -> tuple[float, float]:
     """Losses between which the grid of a pair lies."""
-    below, above = (pair if isinstance(pair, LaplacePair) else DirectedPair(pair)).range(tail)
+    direction = pair if isinstance(pair, LaplacePair) else DirectedPair(pair)
+    below, above = direction.range(tail)
     return max(below, -MAX_LOSS), min(above, MAX_LOSS)
 
 
@@ -337,20 +362,23 @@ def choices(pair: Attacked, step: float) -> tuple[Fillers, Fillers]:
     """Outcomes of one step with fillers at -C and at +C, on the grid of this step. Under
     substitution the two data sets change places; where the record is put to 0, the outputs are
     those of fillers and record at -C, mirrored."""
-    first, exchanged = _both(pair, step)
-    return first, _both(pair.without_record, step)[1] if isinstance(pair, ZeroedPair) else exchanged
+    at_minus, exchanged = _both(pair, step)
+    if isinstance(pair, ZeroedPair):
+        return at_minus, _both(pair.without_record, step)[1]
+    return at_minus, exchanged
 
 
 def _both(pair: GaussianPair | LaplacePair, step: float) -> tuple[Fillers, Fillers]:
     """Outcomes of one step, and those with the two data sets exchanged.
 
     Cells of losses end half-way between grid points; masses go to the two next to their own loss,
-    kept on average."""
+    kept on average: the memory is a random one, and any memory is valid.
+    """
     direction = pair if isinstance(pair, LaplacePair) else DirectedPair(pair)
     below, above = _range(pair, _TAIL)
     losses = (np.arange(np.floor(below / step), np.ceil(above / step)) + 0.5) * step
-    edges = np.concatenate([[-np.inf], np.maximum.accumulate(direction.place(losses)), [np.inf]])
-    cells = direction.masses(edges)
+    inner = np.maximum.accumulate(direction.place(losses))
+    cells = direction.masses(np.concatenate([[-np.inf], inner, [np.inf]]))
     with np.errstate(divide="ignore"):
         own = np.log(cells.p + TINY) - np.log(cells.q + TINY)
     # any place is a valid memory; one that is off by more than a cell is not a good one
@@ -362,9 +390,10 @@ def _both(pair: GaussianPair | LaplacePair, step: float) -> tuple[Fillers, Fille
     def law(
         masses: np.ndarray, errors: np.ndarray, side: str, sign: int
     ) -> PrivacyLossDistribution:
-        return PrivacyLossDistribution(
-            step, sign * places, (shares * rounded_masses(masses, errors, side, TINY)).ravel(), side
-        )
+        # what the policy accepts under the first is too small, what it is charged for under the
+        # second too large
+        shared = (shares * rounded_masses(masses, errors, side, TINY)).ravel()
+        return PrivacyLossDistribution(step, sign * places, shared, side)
 
     p, q = (cells.p, cells.p_error), (cells.q, cells.q_error)
     return (
@@ -376,9 +405,11 @@ def _both(pair: GaussianPair | LaplacePair, step: float) -> tuple[Fillers, Fille
 def _saddle(fillers: Sequence[Fillers], k: int, question: Target) -> tuple[float, float]:
     """The tilt at which no choice of fillers has a smaller Chernoff bound, and the epsilon asked
     for, or its bound. Any tilt and epsilon are valid."""
-    laws = [one.accepted for one in fillers]
-    unit = 1 / max(float(np.sqrt(k * max(law.moments(0.0)[1] for law in laws))), 1e-12)
+    laws = [choice.accepted for choice in fillers]
+    variance = k * max(law.moments(0.0)[1] for law in laws)
+    unit = 1 / max(float(np.sqrt(variance)), 1e-12)
     tilts = unit * np.geomspace(1e-3, 1e3, 61)
+    # of larger ones neighbours on the grid would differ by a factor that round-off swallows
     tilts = tilts[tilts * laws[0].step < 20]
     growth = np.array([k * max(law.log_mgf(tilt) for law in laws) for tilt in tilts])
     if question.delta is None:

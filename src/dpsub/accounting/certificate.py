@@ -259,9 +259,9 @@ def _policy(proof: Proof, played: Played) -> dict[str, Any]:
         "direction": "forward",
         "release": 0,
         "data": {**data_sets, "filler": "-1 or 1"},
-        "step": played.step,
-        "window": [played.first, played.last],
-        "blocks": [list(block) for block in played.blocks],
+        "step": played.grid.step,
+        "window": [played.grid.first, played.grid.last],
+        "blocks": [list(block) for block in played.grid.blocks],
     }
 
 

@@ -41,13 +41,16 @@ from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
 # relative, charged for positive and negative terms of a profile (tails to 40 deviations)
-_ERROR = 4e-12
+_TERM_ERROR = 4e-12
 # what rounding may do to the equation of a threshold, over the size of its terms
 _ROOT_ERROR = 1e-12
 _NEWTON_STEPS = 40
-_LEAST, _FLATTEST = 1e-3, 1e-5  # least f over d, and least h: larger ones are less private
-_STEEPEST = 8.0  # largest h for which charges are spread
-_MOST_CHARGED = 690.0  # log of the largest charge: smaller ones are less private
+# least f over d, and least h: larger ones are less private
+_LEAST, _FLATTEST = 1e-3, 1e-5
+# largest h for which charges are spread
+_STEEPEST = 8.0
+# log of the largest charge: smaller ones are less private
+_MOST_CHARGED = 690.0
 
 
 def best_half_line(*points: tuple[np.ndarray, float]) -> np.ndarray:
@@ -56,17 +59,19 @@ def best_half_line(*points: tuple[np.ndarray, float]) -> np.ndarray:
 
     The best t is where the sum of w exp(t d - d^2 / 2) is 1. Its logarithm is a convex, increasing
     function of t, so Newton steps from the right stay there; what the last residual may hide is
-    charged."""
+    charged (docs/accounting.md, section 7, "S and Psi").
+    """
     farthest = max(distance for _, distance in points)
     terms = [
-        (np.minimum(weight, _MOST_CHARGED), max(distance, _LEAST * farthest))
-        for weight, distance in points
+        (np.minimum(log_weight, _MOST_CHARGED), max(distance, _LEAST * farthest))
+        for log_weight, distance in points
     ]
     # each term alone gives a place that is too far to the right
-    t = np.minimum.reduce(np.broadcast_arrays(*(d / 2 - weight / d for weight, d in terms)))
+    starts = (d / 2 - log_weight / d for log_weight, d in terms)
+    t = np.minimum.reduce(np.broadcast_arrays(*starts))
     for _ in range(_NEWTON_STEPS):
         check_time()
-        exponents = [weight + t * d - d * d / 2 for weight, d in terms]
+        exponents = [log_weight + t * d - d * d / 2 for log_weight, d in terms]
         residual = exponents[0]
         for other in exponents[1:]:
             residual = np.logaddexp(residual, other)
@@ -78,11 +83,13 @@ def best_half_line(*points: tuple[np.ndarray, float]) -> np.ndarray:
         if np.all(np.abs(residual) <= _ROOT_ERROR * size):
             break
         t = t - residual / slope
+    # a residual r moves the value by at most (e^r - 1) Phi(t + r / slope)
     hidden = np.minimum(np.abs(residual) + 4 * _ROOT_ERROR * size, 1.0)
-    gain, losses = ndtr(t), sum(np.exp(weight) * ndtr(t - d) for weight, d in terms)
-    most = ndtr(t + hidden / slope)
-    value = gain - losses + _ERROR * (gain + losses) + np.expm1(hidden) * most
-    return np.asarray(np.clip(np.where(hidden < 1, value, most), 0.0, 1.0))
+    gain = ndtr(t)
+    losses = sum(np.exp(log_weight) * ndtr(t - d) for log_weight, d in terms)
+    at_most = ndtr(t + hidden / slope)
+    value = gain - losses + _TERM_ERROR * (gain + losses) + np.expm1(hidden) * at_most
+    return np.asarray(np.clip(np.where(hidden < 1, value, at_most), 0.0, 1.0))
 
 
 def three_points(
@@ -114,17 +121,22 @@ def replaced_profile(
 
 def spread_charges(height: float, reach: float) -> tuple[np.ndarray, np.ndarray]:
     """Logarithms of the points, and the weights, of a law under which no falling convex function
-    has a smaller mean than under W = exp(h Z - h^2 / 2), up to the probability left of the points:
-    bins of Z between +-`reach` are moved to their ends, with the mean of W kept, and what is right
-    of them to the last one."""
+    has a smaller mean than under W = exp(h Z - h^2 / 2), up to the probability left of the points.
+
+    Bins of Z between +-`reach` are moved to their ends, with the mean of W kept, and what is right
+    of them to the last one (docs/accounting.md, section 7, "W").
+    """
     h = max(height, _FLATTEST)
     width = min(max(0.08 / h, 0.1), 1.0)
     z = np.linspace(-reach, reach, math.ceil(2 * reach / width) + 1)
     log_points = h * z - h * h / 2
-    # bins right of their centre as differences of the upper tail
+    # under N(u, 1), whose density for u = h is W times that for u = 0: bins right of the centre as
+    # differences of the upper tail
     mass, mean = (tail_differences(ndtr(z - u), ndtr(u - z), z[1:] <= u) for u in (0.0, h))
     growth = -np.expm1(-h * np.diff(z))
-    up = np.clip((mean / np.exp(log_points[1:]) - mass * (1 - growth)) / growth, 0.0, mass)
+    up = (mean / np.exp(log_points[1:]) - mass * (1 - growth)) / growth
+    up = np.clip(up, 0.0, mass)
+    # tails are off by eps (8 + 4 z^2) of themselves; dividing by the growth enlarges that
     error = (64 + 16 * reach**2) * _EPS * mass / growth
     weights = np.append(mass - up + error, float(ndtr(-reach)))
     weights[1:] += up + error
@@ -133,10 +145,13 @@ def spread_charges(height: float, reach: float) -> tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Copies:
-    """How often a sample holds the record: it passes the stage before the last with probability
-    `passed`, q, `missed` being 1 - q (`complement`), and is then drawn l times with probability
-    counts[l]. Where it does not pass, the base has a random weight: `points` and `weights` of a law
-    under which no falling convex function has a smaller mean."""
+    """How often a sample holds the record.
+
+    It passes the stage before the last with probability `passed`, q, `missed` being 1 - q
+    (`complement`), and is then drawn l times with probability counts[l]. Where it does not pass,
+    the base has a random weight: `points` and `weights` of a law under which no falling convex
+    function has a smaller mean.
+    """
 
     counts: tuple[float, ...]
     passed: float = 1.0
@@ -160,35 +175,36 @@ class Copies:
     ) -> Copies:
         """Of a stage that draws with replacement from the slots of a sample that holds the record
         with probability `passed`: the base weighs b (1 - 1/b)^m over the number of slots that are
-        not drawn."""
+        not drawn (Lemma 20)."""
         others = slots - 1
         filled = np.arange(min(draws, others) + 1)
+        # how many of the other slots are drawn: a recurrence of positive terms
         law = np.zeros(filled.size)
         law[0] = 1.0
         for _ in range(draws):
             check_time()
-            law = law * (filled / others) + np.append(0.0, law[:-1]) * (
-                (others + 1 - filled) / others
-            )
+            again = law * (filled / others)
+            fresh = np.append(0.0, law[:-1]) * ((others + 1 - filled) / others)
+            law = again + fresh
+        # 8 eps (m + 8) covers its rounding (section 7, "The base's weight"): functions that fall
+        # are larger where the weight is rounded down, and means where the law is rounded up
         error = 8 * _EPS * (draws + 8)
-        weight = (
-            np.exp(math.log(slots) + draws * math.log1p(-1 / slots))
-            / (slots - filled[1:])
-            * (1 - error)
-        )
+        expected_empty = np.exp(math.log(slots) + draws * math.log1p(-1 / slots))
+        weight = expected_empty / (slots - filled[1:]) * (1 - error)
         law = law[1:] * (1 + error)
+        # few ends of bins, about the mean: moving mass to them with the mean kept raises means of
+        # convex functions
         spread = math.sqrt(np.einsum("i,i", law, (weight - 1) ** 2))
         inner = 1 + spread * np.array(_BETWEEN)
-        ends = np.unique(
-            np.concatenate([weight[[0, -1]], inner[(inner > weight[0]) & (inner < weight[-1])]])
-        )
+        inner = inner[(inner > weight[0]) & (inner < weight[-1])]
+        ends = np.unique(np.concatenate([weight[[0, -1]], inner]))
         if ends.size == 1:
             return cls(tuple(counts), passed, tuple(ends.tolist()), (1.0 + error,), missed)
         right = np.clip(np.searchsorted(ends, weight), 1, ends.size - 1)
         share = (weight - ends[right - 1]) / (ends[right] - ends[right - 1])
-        moved = np.bincount(right, law * share, ends.size) + np.bincount(
-            right - 1, law * (1 - share), ends.size
-        )
+        to_right = np.bincount(right, law * share, ends.size)
+        to_left = np.bincount(right - 1, law * (1 - share), ends.size)
+        moved = to_right + to_left
         return cls(tuple(counts), passed, tuple(ends.tolist()), tuple(moved.tolist()), missed)
 
 
@@ -198,12 +214,15 @@ _BETWEEN = (-4.0, -1.3, 1.3, 4.0, 9.0)
 
 @dataclass(frozen=True)
 class CellProfile:
-    """sup of H_a over a cell, a >= 1, in one direction, for the lengths of one copy: |x| <=
-    `radius`, |x - y| <= `apart`, and, along x - y, x is at most `foot` beyond the origin, whose
-    distance from the line through x and y is at most `height` (all over C)."""
+    """sup of H_a over a cell, a >= 1, in one direction, for the lengths of one copy.
+
+    These are |x| <= `radius`, |x - y| <= `apart`, and, along x - y, x is at most `foot` beyond the
+    origin, whose distance from the line through x and y is at most `height` (all over C). The bound
+    is the smaller one of Theorem 15, by radius or by foot and height, or that of Theorem 22.
+    """
 
     copies: Copies
-    scale: float
+    noise_multiplier: float
     tail: float
     apart: float
     radius: float
@@ -215,20 +234,20 @@ class CellProfile:
         check_time()
         counts, passed = self.copies.counts, self.copies.passed
         likely = [count for count in range(1, len(counts)) if counts[count] > self.tail] or [1]
+        # counts that are left out are charged as a whole (section 7, "Trimming")
         lost = math.fsum(counts[count] for count in range(1, len(counts)) if count not in likely)
         radii = self._radii(likely)
         odds = self.copies.odds
-        weights = np.log((counts[0] + odds * np.array(self.copies.points)) / (counts[0] + odds))
+        base = np.array(self.copies.points)
+        log_base = np.log((counts[0] + odds * base) / (counts[0] + odds))
         total = np.full(log_order.shape, lost)
-        for count, radius, charge in zip(
-            likely, radii, self._charges(log_order, likely, radii), strict=True
-        ):
-            points = (
-                (log_order[:, None], count * self.apart / self.scale),
-                (charge[:, None] + weights, radius),
-            )
+        charges = self._charges(log_order, likely, radii)
+        for count, radius, charge in zip(likely, radii, charges, strict=True):
+            other = (log_order[:, None], count * self.apart / self.noise_multiplier)
+            revealed = (charge[:, None] + log_base, radius)
+            by_weight = best_half_line(other, revealed)
             # neither this nor the sums below wait for threads, as a dot product would
-            bound = np.einsum("ij,j->i", best_half_line(*points), np.array(self.copies.weights))
+            bound = np.einsum("ij,j->i", by_weight, np.array(self.copies.weights))
             if count == 1 and odds == 0:
                 bound = np.minimum(bound, self._by_height(log_order, charge))
             total += counts[count] * bound
@@ -236,28 +255,30 @@ class CellProfile:
 
     def _radii(self, counts: Sequence[int]) -> list[float]:
         """Bounds of |x| for these counts: the other members that are replaced may be anywhere."""
-        return [(self.radius + 2 * (count - 1)) / self.scale for count in counts]
+        return [(self.radius + 2 * (count - 1)) / self.noise_multiplier for count in counts]
 
     def _by_height(self, log_order: np.ndarray, log_charge: np.ndarray) -> np.ndarray:
-        """The bound of one copy by foot and height in place of the radius."""
-        height = self.height / self.scale
+        """The bound of one copy by foot and height in place of the radius (Lemma 13)."""
+        height = self.height / self.noise_multiplier
         if height > _STEEPEST:
             return np.ones(log_order.shape)
         reach = max(8.5, math.sqrt(-2 * math.log(self.tail)))
         log_points, weights = spread_charges(height, reach)
         charges = log_charge[:, None] + log_points
         values = best_half_line(
-            (log_order[:, None], self.apart / self.scale), (charges, self.foot / self.scale)
+            (log_order[:, None], self.apart / self.noise_multiplier),
+            (charges, self.foot / self.noise_multiplier),
         )
+        # mass left of the first point is charged as 1 (section 7, "W")
         return np.asarray(np.einsum("ij,j->i", values, weights) + float(ndtr(-reach)))
 
     def _charges(
         self, log_order: np.ndarray, likely: Sequence[int], radii: Sequence[float]
     ) -> list[np.ndarray]:
         """ln tau_l for each likely count l; any tau_l >= 0 of mean (a - 1) (p_0 + (1 - q) / q), q =
-        `passed`, are valid. On a line with these radii one half-line {t > c} is the best for all l,
-        as far as charges are above 0."""
-        counts, widest = self.copies.counts, 2 / self.scale
+        `passed`, are valid (Theorem 22). On a line with these radii one half-line {t > c} is the
+        best for all l, as far as charges are above 0."""
+        counts, widest = self.copies.counts, 2 / self.noise_multiplier
         with np.errstate(divide="ignore"):
             budget = np.log(np.expm1(log_order)) + math.log(counts[0] + self.copies.odds)
         if len(likely) == 1:
@@ -267,18 +288,17 @@ class CellProfile:
             """p_l tau_l where c is the best, at orders e^x."""
 
             def tilted(place: float, log_weight: np.ndarray | float = 0.0) -> np.ndarray:
-                return np.asarray(
-                    np.exp(np.minimum(log_weight + place * c - place * place / 2, _MOST_CHARGED))
-                )
+                exponent = log_weight + place * c - place * place / 2
+                return np.asarray(np.exp(np.minimum(exponent, _MOST_CHARGED)))
 
-            return [
-                counts[count]
-                * np.maximum(
-                    tilted(radius) - tilted(radius - count * self.apart / self.scale, x), 0.0
-                )
-                for count, radius in zip(likely, radii, strict=True)
-            ]
+            paid_for = []
+            for count, radius in zip(likely, radii, strict=True):
+                apart = count * self.apart / self.noise_multiplier
+                charge = np.maximum(tilted(radius) - tilted(radius - apart, x), 0.0)
+                paid_for.append(counts[count] * charge)
+            return paid_for
 
+        # which c spends the budget: by bisection at some orders, by interpolation between them
         few = np.unique(np.linspace(0, log_order.size - 1, _THRESHOLDS).astype(int))
         low = np.full(few.size, -10.0)
         high = radii[-1] + (np.maximum(budget[few], 0.0) + 40) / max(radii[0], 0.25 * widest)
@@ -288,6 +308,7 @@ class CellProfile:
             low, high = np.where(above, low, middle), np.where(above, middle, high)
         shares = paid(np.interp(log_order, log_order[few], low), log_order)
         shares[0] = np.maximum(shares[0], _TINY)
+        # shares of the whole budget, so that the mean is right wherever c lies
         log_total = np.log(np.sum(shares, axis=0))
         with np.errstate(divide="ignore"):
             return [
@@ -299,7 +320,7 @@ class CellProfile:
 _THRESHOLDS, _BISECTIONS = 100, 40
 
 
-class Cells(Protocol):
+class GameCells(Protocol):
     """Cells of the choices of one step, whatever describes them: which one holds all, where the
     extreme ones are."""
 
@@ -316,7 +337,7 @@ class Cells(Protocol):
         """Smaller cells that cover it."""
 
 
-class Cell(NamedTuple):
+class GaussianCell(NamedTuple):
     """Triples v, v', g on the unit circle, the axis of symmetry of v and v' vertical: the angle of
     v and v' from its foot is between `low` and `high`, that of g from its top between `left` and
     `right` (radians), and no larger."""
@@ -326,72 +347,79 @@ class Cell(NamedTuple):
     left: float
     right: float
 
-    def cuts(self) -> tuple[list[Cell], list[Cell]]:
+    def cuts(self) -> tuple[list[GaussianCell], list[GaussianCell]]:
         """Its halves, across either side, as far as they hold triples."""
         low, high, left, right = self
         half, middle = (low + high) / 2, (left + right) / 2
-        cuts = (
-            [Cell(low, half, left, right), Cell(half, high, left, right)],
-            [Cell(low, high, left, middle), Cell(low, high, middle, right)],
-        )
-        first, second = (
-            [Cell(a, b, max(c, -b), min(d, b)) for a, b, c, d in cut if c < b and d > -b]
-            for cut in cuts
-        )
-        return first, second
+        by_angle = [GaussianCell(low, half, left, right), GaussianCell(half, high, left, right)]
+        by_member = [GaussianCell(low, high, left, middle), GaussianCell(low, high, middle, right)]
+        return _with_triples(by_angle), _with_triples(by_member)
+
+
+def _with_triples(cells: Sequence[GaussianCell]) -> list[GaussianCell]:
+    """The cells that hold triples, |psi| <= C (Lemma 14), with sides no longer than that."""
+    return [
+        GaussianCell(low, high, max(left, -high), min(right, high))
+        for low, high, left, right in cells
+        if left < high and right > -high
+    ]
 
 
 @dataclass(frozen=True)
 class GaussianCells:
-    """Cells of triples for samples that hold a record as often as `copies` says, Gaussian noise of
-    multiplier `scale`."""
+    """Cells of triples for samples that hold a record as often as `copies` says, and Gaussian
+    noise."""
 
     copies: Copies
-    scale: float
-    whole: ClassVar[Cell] = Cell(0.0, math.pi / 2, -math.pi / 2, math.pi / 2)
-    extremes: ClassVar[Sequence[Cell]] = [
-        Cell(math.pi / 2, math.pi / 2, g, g) for g in (-math.pi / 2, math.pi / 2)
+    noise_multiplier: float
+    whole: ClassVar[GaussianCell] = GaussianCell(0.0, math.pi / 2, -math.pi / 2, math.pi / 2)
+    extremes: ClassVar[Sequence[GaussianCell]] = [
+        GaussianCell(math.pi / 2, math.pi / 2, g, g) for g in (-math.pi / 2, math.pi / 2)
     ]
     """v and v' antipodal, g, the member replaced, at one of them: those of the filler flip."""
 
-    def profiles(self, cell: Cell, tail: float) -> tuple[CellProfile, CellProfile]:
-        """The suprema of H_a(P || Q) and H_a(Q || P) over the cell."""
+    def profiles(self, cell: GaussianCell, tail: float) -> tuple[CellProfile, CellProfile]:
+        """The suprema of H_a(P || Q) and H_a(Q || P) over the cell, by the largest lengths in it
+        (Theorem 15)."""
         low, high, left, right = cell
         apart = 2 * math.sin(high)
-        height = math.cos(low) + math.cos(0.0 if left <= 0 <= right else min(abs(left), abs(right)))
+        from_top = 0.0 if left <= 0 <= right else min(abs(left), abs(right))
+        height = math.cos(low) + math.cos(from_top)
 
         def profile(far: float, near: float) -> CellProfile:
-            foot, radius = (
-                min(math.sin(high) + math.sin(far), apart),
-                2 * math.cos(max(0.0, near) / 2),
+            foot = min(math.sin(high) + math.sin(far), apart)
+            radius = 2 * math.cos(max(0.0, near) / 2)
+            return CellProfile(
+                self.copies, self.noise_multiplier, tail, apart, radius, foot, height
             )
-            return CellProfile(self.copies, self.scale, tail, apart, radius, foot, height)
 
         return profile(-left, low + left), profile(right, low - right)
 
-    def halves(self, cell: Cell) -> list[Cell]:
+    def halves(self, cell: GaussianCell) -> list[GaussianCell]:
         """Two cells that cover it, cut where that tightens its bounds more, roughly."""
         return min(cell.cuts(), key=lambda parts: sum(map(self._looseness, parts)))
 
-    def _looseness(self, cell: Cell) -> float:
+    def _looseness(self, cell: GaussianCell) -> float:
         first, second = self.profiles(cell, 1e-9)
         if self.copies.odds > 0:
             shifts = first.radius + second.radius
         else:
-            shifts = first.foot + second.foot + first.height**2 / self.scale
-        return shifts / self.scale + 4 * math.log(first.apart)
+            shifts = first.foot + second.foot + first.height**2 / self.noise_multiplier
+        return shifts / self.noise_multiplier + 4 * math.log(first.apart)
 
 
 @dataclass(frozen=True, eq=False)
 class Game:
     """k steps, each with one of several dominating pairs, chosen from the past: upper bounds of
-    delta(epsilon) for epsilon in [0, `end`]. PLDs of one step, side "upper", without offsets; their
-    set holds the mirror image of each. Losses of mass at most `lost` may count as infinite.
+    delta(epsilon) for epsilon in [0, `end`].
 
-    Kept is A(x) = e^(tilt x - r kappa) V_r(x), V_r(x) + r infinity a bound of the value of r steps
-    at order e^x, on the grid from 0 to `end`; kappa is the largest log mean of e^(tilt loss), so
-    that no kernel has a sum above 1. With choices that are kept for a `block` of steps the value is
-    no bound: it shows, sooner, which pairs are chosen."""
+    PLDs are of one step, side "upper", without offsets; their set holds the mirror image of each.
+    Losses of mass at most `lost` may count as infinite. Kept is A(x) = e^(tilt x - r kappa) V_r(x),
+    V_r(x) + r infinity a bound of the value of r steps at order e^x, on the grid from 0 to `end`;
+    kappa is the largest log mean of e^(tilt loss), so that no kernel has a sum above 1. With
+    choices that are kept for a `block` of steps the value is no bound: it shows, sooner, which
+    pairs are chosen. Errors: docs/accounting.md, section 7, "The game".
+    """
 
     plds: Sequence[PrivacyLossDistribution]
     steps: int
@@ -400,7 +428,7 @@ class Game:
     lost: float = 0.0
     block: int = 1
 
-    def played(self) -> Value:
+    def played(self) -> GameValue:
         """The value of all steps, and how often each pair was chosen where it matters;
         NumericalError if the grid is too long."""
         step, tilt, k = self.plds[0].step, self.tilt, self.steps // self.block
@@ -411,25 +439,26 @@ class Game:
             raise NumericalError(
                 f"the game needs {n * len(laws)} grid points, more than {_MOST_POINTS}"
             )
-        spectra = np.stack(
-            [fft.rfft(np.bincount(places % n, masses, minlength=n)) for places, masses in laws]
-        )
+        kernels = [np.bincount(places % n, masses, minlength=n) for places, masses in laws]
+        spectra = np.stack([fft.rfft(kernel) for kernel in kernels])
         spectra, kappa = spectra**self.block, kappa * self.block
         x, inside = np.arange(size) * step, slice(left, left + size)
         beyond = x[-1] + np.arange(1, right + 1) * step
         # V_0 = 0 at orders above 1; below, V(1/a) = 1 - 1/a + V(a)/a, as for the truth that V
-        # bounds
+        # bounds ("Orders below 1")
         value, chosen = np.zeros(size), np.zeros(len(laws), dtype=int)
         near = x[left:0:-1]
-        mirrored, identity = np.exp(-(1 + 2 * tilt) * near), -np.expm1(-near) * np.exp(-tilt * near)
+        mirrored = np.exp(-(1 + 2 * tilt) * near)
+        identity = -np.expm1(-near) * np.exp(-tilt * near)
         # whatever is played, V_r is at most largest e^(r kappa - tilt x), at most 1, and falls
+        # ("Tilt")
         largest = (tilt / (1 + tilt)) ** tilt / (1 + tilt) if tilt > 0 else 1.0
-        growth, round_off, padded = (
-            np.exp(tilt * (beyond - x[-1])),
-            16 * _EPS * math.log2(n),
-            np.zeros(n),
-        )
+        growth = np.exp(tilt * (beyond - x[-1]))
+        # a share of the norm of what is transformed, added at every point ("Round-off")
+        round_off = 16 * _EPS * math.log2(n)
+        # what forming the padded values rounds, relative to themselves
         grown = 1 + 4 * _EPS * (8 + (2 + 2 * tilt) * float(beyond[-1]) + abs(k * kappa))
+        padded = np.zeros(n)
         started = time.monotonic()
         for r in range(k):
             check_time()
@@ -440,21 +469,20 @@ class Game:
             moved = fft.irfft(spectra * fft.rfft(padded), n=n)[:, inside]
             value = moved.max(axis=0)
             if r % max(1, k // _LOOKS) == 0:
-                chosen += np.bincount(
-                    moved[:, value > _MATTERS * value.max()].argmax(axis=0), minlength=len(laws)
-                )
+                best = moved[:, value > _MATTERS * value.max()].argmax(axis=0)
+                chosen += np.bincount(best, minlength=len(laws))
             np.maximum(value, 0.0, out=value)
             value *= grown
             value += round_off * math.sqrt(np.einsum("i,i->", padded, padded))
         shares, seconds = chosen / chosen.sum(), time.monotonic() - started
-        return Value(x, value, tilt, k * kappa, self.steps * infinity, shares, seconds)
+        return GameValue(x, value, tilt, k * kappa, self.steps * infinity, shares, seconds)
 
     def _kernels(
         self, most: int
     ) -> tuple[list[tuple[np.ndarray, np.ndarray]], int, int, float, float]:
         """Places and tilted masses of each pair; how far they reach up and down, at most `most`;
         the largest infinite mass, and kappa. Losses above the reach count as infinite, those below
-        it as its end."""
+        it as its end ("Ends of kernels")."""
         step = self.plds[0].step
         left = right = 1
         for pld in self.plds:
@@ -462,38 +490,40 @@ class Game:
             places, masses = pld.indices[order], pld.masses[order]
             above = np.append(np.cumsum(masses[::-1])[::-1][1:], 0.0)
             left = max(left, int(places[np.argmax(above <= self.lost)]))
-            below = np.append(0.0, np.cumsum(masses)[:-1]) * np.exp(
-                self.tilt * step * np.minimum(places, 0)
-            )
-            right = max(right, -int(places[max(0, int(np.argmax(below > _MISPLACED)) - 1)]))
+            tilted = np.exp(self.tilt * step * np.minimum(places, 0))
+            below = np.append(0.0, np.cumsum(masses)[:-1]) * tilted
+            lowest = max(0, int(np.argmax(below > _MISPLACED)) - 1)
+            right = max(right, -int(places[lowest]))
         left, right = min(self.block * left, most), min(self.block * right, most)
         kept, infinity, kappa, largest = [], 0.0, -math.inf, 0.0
         for pld in self.plds:
             inside = pld.indices <= left
             infinity = max(infinity, pld.infinity + float(pld.masses[~inside].sum()))
-            places, masses = (
-                np.maximum(pld.indices[inside], -right),
-                np.maximum(pld.masses[inside], _TINY),
-            )
+            places = np.maximum(pld.indices[inside], -right)
+            masses = np.maximum(pld.masses[inside], _TINY)
             exponents = self.tilt * step * places + np.log(masses)
             # one sum in pairs: term by term its error would grow with their number
             kappa = max(kappa, float(logsumexp(exponents)))
             largest = max(largest, float(np.abs(exponents).max()))
             kept.append((places, exponents))
+        # some 60 eps are left by the sum; kappa may be any number that is no smaller ("Tilt")
         kappa += 1e-13 * (1 + abs(kappa))
         rounding = 1 + 16 * _EPS * (2 + largest + abs(kappa))
         laws = [(places, np.exp(exponents - kappa) * rounding) for places, exponents in kept]
         return laws, left, right, infinity * (1 + 1e-9), kappa
 
 
-_MATTERS = 1e-2  # of the largest A: where a choice counts
-_LOOKS = 100  # steps whose choices are counted
+# share of the largest A where a choice counts
+_MATTERS = 1e-2
+# steps whose choices are counted
+_LOOKS = 100
 _MISPLACED, _TINY = 1e-13, 1e-300
-_MOST_POINTS = 2**23  # of all pairs together
+# of all pairs together
+_MOST_POINTS = 2**23
 
 
 @dataclass(frozen=True, eq=False)
-class Value:
+class GameValue:
     """V(x) <= value e^(log_scale - tilt x) + infinity on a grid of x >= 0 (nats), for the truth V,
     which is convex in e^x; how large a share of the choices each pair has, and how long the play
     took."""
@@ -508,25 +538,17 @@ class Value:
 
     @cached_property
     def bounds(self) -> np.ndarray:
+        """Upper bounds of V at the points, untilted and rounded up."""
         exponent = self.log_scale - self.tilt * self.x
         rounding = 1 + 16 * _EPS * (4 + abs(self.log_scale) + np.abs(exponent))
-        return np.asarray(
-            np.minimum(
-                self.value * np.exp(np.minimum(exponent, 700.0)) * rounding + self.infinity, 1.0
-            )
-        )
+        untilted = self.value * np.exp(np.minimum(exponent, 700.0)) * rounding
+        return np.asarray(np.minimum(untilted + self.infinity, 1.0))
 
     def answer(self, target: Target) -> float:
-        """delta at epsilon, or epsilon at delta: chords in e^x between points of the grid."""
+        """delta at epsilon, or epsilon at delta: chords in e^x between points of the grid lie above
+        V, which is convex there."""
         if target.epsilon is not None:
-            place = int(np.searchsorted(self.x, target.epsilon, side="right")) - 1
-            if place >= self.x.size - 1:
-                return float(self.bounds[-1])
-            low, high = self.bounds[place : place + 2]
-            share = math.expm1(target.epsilon - self.x[place]) / math.expm1(
-                self.x[place + 1] - self.x[place]
-            )
-            return float(low + share * (high - low)) if high < low else float(low)
+            return self._delta(target.epsilon)
         above = np.flatnonzero(self.bounds > target.delta)
         if not above.size:
             return 0.0
@@ -535,9 +557,17 @@ class Value:
             return math.inf
         low, high = self.bounds[place : place + 2]
         share = (low - target.delta) / (low - high)
-        return float(
-            self.x[place] + math.log1p(share * math.expm1(self.x[place + 1] - self.x[place]))
-        ) * (1 + 8 * _EPS)
+        width = math.expm1(self.x[place + 1] - self.x[place])
+        return float(self.x[place] + math.log1p(share * width)) * (1 + 8 * _EPS)
+
+    def _delta(self, epsilon: float) -> float:
+        place = int(np.searchsorted(self.x, epsilon, side="right")) - 1
+        if place >= self.x.size - 1:
+            return float(self.bounds[-1])
+        low, high = self.bounds[place : place + 2]
+        width = math.expm1(self.x[place + 1] - self.x[place])
+        share = math.expm1(epsilon - self.x[place]) / width
+        return float(low + share * (high - low)) if high < low else float(low)
 
 
 class GamePlayed(NamedTuple):
@@ -551,13 +581,18 @@ class GamePlayed(NamedTuple):
     plds: Sequence[PrivacyLossDistribution]
 
 
-_COARSE, _FINEST = 1 / 4, 1 / 64  # steps of the grid, in standard deviations of one loss
-_COVERING = 1 / 2  # the step where a cover is sought
-_BLOCKS = 100  # of steps with one choice, there
-_CUT, _CUT_TWICE = 0.02, 0.1  # shares of the choices from which on a cell is cut
+# steps of the grid, in standard deviations of one loss
+_COARSE, _FINEST = 1 / 4, 1 / 64
+# the step where a cover is sought
+_COVERING = 1 / 2
+# of steps with one choice, there
+_BLOCKS = 100
+# shares of the choices from which on a cell is cut
+_CUT, _CUT_TWICE = 0.02, 0.1
 _MOST_ROUNDS = 25
 # rounds that leave nearly all of the distance from the extreme triples end the search
 _SLOW_ROUNDS, _SLOW = 3, 0.1
+# log of the probability, under the tilt, of an order that wanders off the grid
 _RARE = -14.0
 
 
@@ -566,7 +601,7 @@ class FillerGame:
     """The upper end for `steps` adaptive releases; `spread`: standard deviation of one loss,
     roughly."""
 
-    cells: Cells
+    cells: GameCells
     steps: int
     spread: float
     played: list[GamePlayed] = field(default_factory=list, repr=False)
@@ -578,19 +613,18 @@ class FillerGame:
         cover: Sequence[Any] = [self.cells.whole]
         best, step, share = upper, self.spread * _COARSE, 0.5
         # numbers that leave the range of doubles end the play, as grids that are too large do: what
-        # was proved stays
+        # was proved stays (section 7, "Range")
         with time_limited(target.deadline), np.errstate(over="raise", invalid="raise"):
             try:
-                search = _Search.of(self, target, lower, upper)
+                search = _CoverSearch.of(self, target, lower, upper)
                 while target.gap(lower, best) > 1 and step >= self.spread * _FINEST:
                     cover, seconds = search.cover(cover, step, share)
                     if seconds > search.left:
                         break
                     value = search.played(cover, step)
                     proved = value.answer(target)
-                    self.played.append(
-                        GamePlayed(target, proved, value.x.size, cover, search.plds(cover, step))
-                    )
+                    plds = search.plds(cover, step)
+                    self.played.append(GamePlayed(target, proved, value.x.size, cover, plds))
                     best = min(best, proved)
                     step, share = step / 2, share / 2
             except (OutOfTimeError, NumericalError, FloatingPointError, OverflowError):
@@ -599,7 +633,7 @@ class FillerGame:
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _CoverSearch:
     """Covers for one target. What it finds out concerns how close the answer comes, never whether
     it holds."""
 
@@ -612,22 +646,19 @@ class _Search:
     _orders: dict[float, np.ndarray] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, game: FillerGame, target: Target, lower: float, upper: float) -> _Search:
+    def of(cls, game: FillerGame, target: Target, lower: float, upper: float) -> _CoverSearch:
         """With the tilt of the saddle point where one pair dominates all triples, and room for the
         order to wander."""
         search = cls(game, target)
-        cumulants = ComposedLoss(
-            [search._pld(game.cells.whole, game.spread / 8)], [game.steps]
-        ).cumulants
+        whole = search._pld(game.cells.whole, game.spread / 8)
+        cumulants = ComposedLoss([whole], [game.steps]).cumulants
         if target.delta is not None:
-            tilt, epsilon, delta = (
-                cumulants.tilt_at_delta(math.log(target.delta)),
-                upper,
-                target.delta,
-            )
+            tilt = cumulants.tilt_at_delta(math.log(target.delta))
+            epsilon, delta = upper, target.delta
         else:
             assert target.epsilon is not None
-            tilt, epsilon, delta = cumulants.tilt_at_epsilon(target.epsilon), target.epsilon, lower
+            tilt = cumulants.tilt_at_epsilon(target.epsilon)
+            epsilon, delta = target.epsilon, lower
         lowest, _ = cumulants.reach(tilt, _RARE)
         lost = max(delta * 1e-5 / game.steps, target.tail)
         return replace(search, tilt=tilt, end=epsilon + max(8 * game.spread, -lowest), lost=lost)
@@ -643,46 +674,43 @@ class _Search:
         of this step, needs most of the time left; and the seconds that it needs, roughly."""
         coarse, block = self.game.spread * _COVERING, max(1, self.game.steps // _BLOCKS)
         aim = self.played(self.game.cells.extremes, coarse, block).answer(self.target)
-        found, built, profiles, each = [], 0, 0.0, math.inf
+        answers: list[float] = []
+        built, profiles, each = 0, 0.0, math.inf
         for _ in range(_MOST_ROUNDS):
             built += sum(cell not in self._known for cell in cells)
             started = time.monotonic()
             value = self.played(cells, coarse, block)
-            found.append(value.answer(self.target))
+            answers.append(value.answer(self.target))
             profiles += time.monotonic() - started - value.seconds
             # other work on the machine only adds; blocks have longer transforms; some cells were
             # cut since
             each = min(each, value.seconds / len(cells))
-            ahead = (
-                (each * len(cells) * block + profiles * min(1.0, len(cells) / max(built, 1)))
-                * coarse
-                / step
-            )
-            close = self.target.gap(aim, found[-1]) <= share
+            playing = each * len(cells) * block
+            evaluating = profiles * min(1.0, len(cells) / max(built, 1))
+            ahead = (playing + evaluating) * coarse / step
+            close = self.target.gap(aim, answers[-1]) <= share
             late = slow = False
-            if len(found) > _SLOW_ROUNDS:
+            if len(answers) > _SLOW_ROUNDS:
                 late = 2 * ahead > self.left
-                slow = found[-1 - _SLOW_ROUNDS] - found[-1] < _SLOW * (found[-1] - aim)
+                gained = answers[-1 - _SLOW_ROUNDS] - answers[-1]
+                slow = gained < _SLOW * (answers[-1] - aim)
             if close or slow or late:
                 break
-            choices = zip(cells, value.chosen.tolist(), strict=True)
-            cells = [part for cell, chosen in choices for part in self._parts(cell, chosen)]
+            chosen = zip(cells, value.chosen.tolist(), strict=True)
+            cells = [part for cell, chance in chosen for part in self._parts(cell, chance)]
         return cells, ahead
 
     def _parts(self, cell: Any, chosen: float) -> list[Any]:
         if chosen <= _CUT:
             return [cell]
         halves = self.game.cells.halves(cell)
-        return (
-            halves
-            if chosen <= _CUT_TWICE
-            else [part for half in halves for part in self.game.cells.halves(half)]
-        )
+        if chosen <= _CUT_TWICE:
+            return halves
+        return [part for half in halves for part in self.game.cells.halves(half)]
 
-    def played(self, cells: Sequence[Any], step: float, block: int = 1) -> Value:
-        return Game(
-            self.plds(cells, step), self.game.steps, self.tilt, self.end, self.lost, block
-        ).played()
+    def played(self, cells: Sequence[Any], step: float, block: int = 1) -> GameValue:
+        plds = self.plds(cells, step)
+        return Game(plds, self.game.steps, self.tilt, self.end, self.lost, block).played()
 
     def plds(self, cells: Sequence[Any], step: float) -> list[PrivacyLossDistribution]:
         """A dominating law of each cell."""
@@ -693,9 +721,8 @@ class _Search:
         larger bounds."""
         if step not in self._orders:
             check_step(step)
-            self._orders[step] = order_grid(
-                self._profiles(self.game.cells.whole)[0], step, self.target.tail
-            )
+            whole, _ = self._profiles(self.game.cells.whole)
+            self._orders[step] = order_grid(whole, step, self.target.tail)
         return two_sided_pld(*self._profiles(cell), step, self._orders[step])
 
     def _profiles(self, cell: Any) -> tuple[Profile, Profile]:

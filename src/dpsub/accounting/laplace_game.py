@@ -20,7 +20,9 @@ from dpsub.accounting.pld import Profile, check_time
 from dpsub.accounting.proofs import PROFILE_ERROR
 
 _EPS = float(np.finfo(float).eps)
-_LARGEST, _TINY = 700.0, 1e-300  # exponents: e^700 is finite
+# largest exponent: e^700 is finite
+_LARGEST = 700.0
+_TINY = 1e-300
 
 
 class LaplaceCell(NamedTuple):
@@ -36,10 +38,10 @@ class LaplaceCell(NamedTuple):
 @dataclass(frozen=True)
 class LaplaceCells:
     """Cells for samples that hold a record with probability `rate`, `missed` being 1 - rate
-    (`complement`), Laplace noise of scale `scale` over C."""
+    (`complement`), and Laplace noise of scale `noise_multiplier` over C."""
 
     rate: float
-    scale: float
+    noise_multiplier: float
     missed: float | None = None
     whole: ClassVar[LaplaceCell] = LaplaceCell("any")
     extremes: ClassVar[Sequence[LaplaceCell]] = [
@@ -67,11 +69,13 @@ class LaplaceCells:
         return [cell._replace(high=middle), cell._replace(low=middle)]
 
     def _largest(self, *pairs: tuple[float, float]) -> Profile:
+        """The largest profile of these x and y, in units of C, at each order."""
+        s = self.noise_multiplier
+
         def profile(log_order: np.ndarray) -> np.ndarray:
             check_time()
             bounds = [
-                three_laplace(log_order, self.rate, x / self.scale, y / self.scale, self.missed)
-                for x, y in pairs
+                three_laplace(log_order, self.rate, x / s, y / s, self.missed) for x, y in pairs
             ]
             return np.asarray(np.maximum.reduce(bounds))
 
@@ -86,61 +90,59 @@ def three_laplace(
 
     q times the integral of (1 - g) Lap(x) over the interval about x where g < 1, g = (a Lap(y) +
     tau Lap(0))/Lap(x) in densities, tau = (1 - q)(a - 1)/q: on either side of x g does not fall
-    with the distance from x. `missed` is 1 - q (`complement`)."""
+    with the distance from x (Lemma 29). `missed` is 1 - q (`complement`).
+    """
     apart, foot = abs(x - y), abs(x)
-    orders = np.minimum(log_order, apart + 1)  # from ln a = |x - y| on it is 0
+    # from ln a = |x - y| on it is 0
+    orders = np.minimum(log_order, apart + 1)
     log_odds = log_complement(rate, missed) - math.log(rate)
     with np.errstate(divide="ignore"):
         log_tau = orders + np.log(-np.expm1(-orders)) + log_odds
     points = [(orders, y - x), (log_tau, -x)]
-    # g at x; what rounding does to it or to any mass below is at most `slack`, of densities up to
-    # about that of Lap(x)
-    least = sum(np.exp(np.minimum(weight - abs(place), _LARGEST)) for weight, place in points)
-    slack = (
-        64
-        * _EPS
-        * (2 + apart + foot + orders + (abs(log_odds) if math.isfinite(log_odds) else 0.0))
-    )
-    below = np.minimum(np.maximum(1 - least, 0.0), 1.0)
+    at_x = sum(_exp(log_weight - abs(place)) for log_weight, place in points)
+    # what rounding does to g or to any mass below is at most this, of densities up to about that of
+    # Lap(x): 64 eps times the size of the exponents (section 7, "Laplace")
+    size = 2 + apart + foot + orders + (abs(log_odds) if math.isfinite(log_odds) else 0.0)
+    slack = 64 * _EPS * size
     total = np.zeros(orders.shape)
     for side in (1.0, -1.0):
-        near = [(weight, side * place) for weight, place in points if side * place > 0]
-        rest = sum(
-            (
-                np.exp(np.minimum(weight - abs(place), _LARGEST))
-                for weight, place in points
-                if side * place <= 0
-            ),
+        # the interval ends, on this side of x, where g reaches 1: terms about places on the other
+        # side, and about x itself, are constant here
+        near = [(log_weight, side * place) for log_weight, place in points if side * place > 0]
+        constant = sum(
+            (_exp(log_weight - abs(place)) for log_weight, place in points if side * place <= 0),
             np.zeros(orders.shape),
         )
-        end = _end(near, 1 - rest)
-        total += 0.5 * (1 - rest) * -np.expm1(-end)
-        for weight, place in near:
+        end = _end(near, 1 - constant)
+        total += 0.5 * (1 - constant) * -np.expm1(-end)
+        for log_weight, place in near:
             # e^-u e^(2 min(u, c) - c) over 0 < u < end, c the place
             inner = np.minimum(end, place)
-            total -= 0.5 * np.exp(np.minimum(weight - place + inner, _LARGEST)) * -np.expm1(-inner)
-            total -= (
-                0.5
-                * np.exp(np.minimum(weight, _LARGEST))
-                * -np.expm1(-(np.maximum(end, place) - place))
-            )
+            beyond = np.maximum(end, place) - place
+            total -= 0.5 * _exp(log_weight - place + inner) * -np.expm1(-inner)
+            total -= 0.5 * _exp(log_weight) * -np.expm1(-beyond)
+    # S is also at most 1 - g(x), and 0 where that is negative by more than what is charged
+    below = np.minimum(np.maximum(1 - at_x, 0.0), 1.0)
     bound = np.minimum(np.maximum(total, 0.0) + slack, below + slack) * (1 + PROFILE_ERROR)
-    return np.asarray(np.where(least >= 1 + slack, 0.0, np.minimum(rate * bound, 1.0)))
+    return np.asarray(np.where(at_x >= 1 + slack, 0.0, np.minimum(rate * bound, 1.0)))
+
+
+def _exp(exponent: np.ndarray) -> np.ndarray:
+    """e^exponent, or a number that is large enough."""
+    return np.asarray(np.exp(np.minimum(exponent, _LARGEST)))
 
 
 def _end(points: Sequence[tuple[np.ndarray, float]], free: np.ndarray) -> np.ndarray:
     """Where the sum over points (ln w, c) of w e^(2 min(u, c) - c) reaches `free`: u >= 0, infinite
     if nowhere."""
+    end, start = np.full(free.shape, np.inf), 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
-        found, start = np.full(free.shape, np.inf), 0.0
+        # between neighbouring places some terms rise like e^(2 u), and the others are constant
         for place in sorted({place for _, place in points}):
-            passed = sum(
-                (np.exp(np.minimum(w + c, _LARGEST)) for w, c in points if c < place),
-                np.zeros(free.shape),
-            )
+            passed = sum((_exp(w + c) for w, c in points if c < place), np.zeros(free.shape))
             rising = np.logaddexp.reduce([w - c for w, c in points if c >= place])
             # with nothing left the end is where this piece starts
             u = (np.log(np.maximum(free - passed, _TINY)) - rising) / 2
-            here = np.isinf(found) & ~(u > place)
-            found, start = np.where(here, np.maximum(u, start), found), place
-    return found
+            here = np.isinf(end) & ~(u > place)
+            end, start = np.where(here, np.maximum(u, start), end), place
+    return end

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dpsub.accounting.attacks import Attacked
-from dpsub.accounting.game import Cells
+from dpsub.accounting.game import GameCells
 from dpsub.accounting.pairs import GaussianPair
 from dpsub.accounting.privacy_events import Event
 from dpsub.accounting.release import Release
@@ -44,7 +44,7 @@ class AttackChoice(NamedTuple):
 class Game(NamedTuple):
     """The game of the adaptive adversary that bounds many steps, and its theorem."""
 
-    cells: Callable[[], Cells]  # made where a tight bound is asked for: it takes long
+    cells: Callable[[], GameCells]  # made where a tight bound is asked for: it takes long
     theorem: Theorem
 
 
