@@ -285,7 +285,7 @@ class Points(DataSet):
         return len(found.points)
 
 
-class Table(Points):
+class NumericTable(Points):
     """One table of numbers without header, which may be compressed as its name says."""
 
     kept: ClassVar[slice]  # columns
@@ -300,14 +300,14 @@ class Table(Points):
         return table.to_numpy()[:, self.kept]
 
 
-class KddProtein(Table):
+class KddProtein(NumericTable):
     """Block, example and class stand before the 74 features; in the recovered part a flag does."""
 
     name, kept = "kdd_protein", slice(-74, None)
     files: ClassVar = {"real": ("bio_train.dat",), "partial": ("kdd_protein_recovered.csv.xz",)}
 
 
-class Song(Table):
+class Song(NumericTable):
     """The year of the song stands before the 90 features; not in the subsample."""
 
     name, kept = "song", slice(-90, None)
@@ -317,14 +317,14 @@ class Song(Table):
     }
 
 
-class Covertype(Table):
+class Covertype(NumericTable):
     """The cover type stands behind the 54 features."""
 
     name, kept = "covertype", slice(54)
     files: ClassVar = {"real": ("covtype.data.gz",)}
 
 
-class MiniBoone(Table):
+class MiniBoone(NumericTable):
     """One line of counts comes first."""
 
     name, kept, skipped = "miniboone", slice(None), 1

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpsub.papers.bun.claims import KEPT, Claims
+from dpsub.papers.bun.claims import KEPT, BunClaims
 from dpsub.reproduce.artefact import printed_rows, setting_values, values_frame
 from dpsub.reproduce.claims import Claim, Setting
 from dpsub.reproduce.experiments import REGISTRY
@@ -62,7 +62,7 @@ FAULTS: dict[str, tuple[str, str, Callable[[pd.Series], pd.Series], dict[str, ob
     "U054": ("bun_neyman", "before", lambda x: x * 2, {"stratum": 3}),
     "U062": ("bun_neyman", "low", lambda x: x + 1, {"stratum": 5}),
 }
-SETTINGS = {claim.claim: claim.path for claim in Claims.claims if isinstance(claim, Setting)}
+SETTINGS = {claim.claim: claim.path for claim in BunClaims.claims if isinstance(claim, Setting)}
 Frames = dict[str, pd.DataFrame]
 
 
@@ -76,7 +76,7 @@ def records() -> Frames:
             ],
             ignore_index=True,
         )
-        for name in Claims.experiments
+        for name in BunClaims.experiments
     }
 
 
@@ -84,14 +84,14 @@ def verdicts(records: Frames, variant: str = "stated", only: Iterable[str] = ())
     """Return the comparison of the claims (`only` these are asked) in one variant, by claim."""
     asked = [
         claim
-        for claim in Claims.claims
+        for claim in BunClaims.claims
         if isinstance(claim, Claim) and (not only or claim.claim in only)
     ]
     values = values_frame(row for claim in asked for row in claim.answers(records))
     values = pd.concat(
-        [values.assign(configured=False), setting_values(Claims(), CONFIG["experiments"])]
+        [values.assign(configured=False), setting_values(BunClaims(), CONFIG["experiments"])]
     )
-    found = compare(printed_rows(Claims()), values, Claims.keys)
+    found = compare(printed_rows(BunClaims()), values, BunClaims.keys)
     return found[found["variant"] == variant].set_index("row")
 
 

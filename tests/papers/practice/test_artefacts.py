@@ -13,7 +13,7 @@ import pytest
 from dpsub.errors import ArgumentError
 from dpsub.papers.practice.experiments import PracticeAnswers, judged
 from dpsub.papers.practice.numbers import answers
-from dpsub.papers.practice.settings import ACCOUNTANTS, GRID, Setting
+from dpsub.papers.practice.settings import ACCOUNTANTS, GRID, AccountingQuestion
 from dpsub.reproduce import artefacts, published, verdicts
 from dpsub.reproduce.artefact import OutputDirs, build, printed_rows
 from dpsub.reproduce.report.cells import LookUp, tables_of
@@ -80,7 +80,7 @@ def test_every_setting_of_the_grid_has_answers() -> None:
     assert (
         len(GRID)
         == len(set(GRID))
-        == len(known[list(Setting.model_fields)].drop_duplicates())
+        == len(known[list(AccountingQuestion.model_fields)].drop_duplicates())
         == 60
     )
     assert set(known["accountant"]) == set(ACCOUNTANTS)
@@ -115,4 +115,4 @@ def test_a_setting_must_be_one(fields: dict) -> None:
     with pytest.raises(
         (ArgumentError, ValueError), match="poisson needs a rate above 0 and wor 0 < m <= n"
     ):
-        Setting(noise_multiplier=1.0, steps=1, delta=1e-5, **fields)
+        AccountingQuestion(noise_multiplier=1.0, steps=1, delta=1e-5, **fields)

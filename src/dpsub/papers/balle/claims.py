@@ -277,7 +277,7 @@ PANELS: dict[str, tuple[str, Callable[[Frames], Finding]]] = {
 }
 
 
-class Claims(claims.Claims):
+class BalleClaims(claims.Claims):
     """What the paper states: 1 where it holds, 0 where it fails."""
 
     name = "claims"

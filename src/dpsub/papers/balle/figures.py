@@ -31,7 +31,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 PARTS = {"total_error": "-", "noise_error": (0, (4, 1.5)), "sampling_error": (0, (1, 1.2))}
 
 
-class Figure1(Artefact):
+class ProfilesAndBounds(Artefact):
     """Five panels, all properties of which are checked; the paper's parameters stand in its images
     only."""
 

@@ -70,7 +70,7 @@ def where_groups_matter(frame: pd.DataFrame) -> pd.DataFrame:
     ]
 
 
-class Table1(Table):
+class AmplificationBounds(Table):
     """The rows, their values on a grid of epsilon', and the largest share of the bound on tiny
     universes."""
 

@@ -433,7 +433,7 @@ DATA = tuple(
 )
 
 
-class Claims(claims.Claims):
+class BrdpClaims(claims.Claims):
     """What the paper states and fixes."""
 
     name = "claims"

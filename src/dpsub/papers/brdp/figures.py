@@ -91,7 +91,7 @@ class PaperFigure(Artefact):
         """Return the figure, as `draw` makes it of panels, and what of the records is plotted."""
 
 
-class Figure1(PaperFigure):
+class RecyclingFramework(PaperFigure):
     """Answer, kernel, recycler, release, and the way back."""
 
     title = "Figure 1. The recycling framework"
@@ -143,7 +143,7 @@ def _bars(axes: Axes, drawn: pd.DataFrame) -> None:
         )
 
 
-class Figure2(PaperFigure):
+class NoiseDensity(PaperFigure):
     """Density and histogram."""
 
     title = "Figure 2. Density of recycled noise"
@@ -235,7 +235,7 @@ def _above(axes: Axes) -> None:
     axes.axhspan(1, 1e6, color="#B00020", alpha=0.12, linewidth=0, label="more than the stated δ")
 
 
-class Figure3(PaperFigure):
+class RecyclingRates(PaperFigure):
     """Recycling rate by the epsilon of the kernel, and the delta that it really gives."""
 
     title = "Figure 3. Recycling rate of the baseline and the optimal approach"
@@ -264,7 +264,7 @@ class Figure3(PaperFigure):
         ), frame
 
 
-class Figure4(PaperFigure):
+class AcceptanceRates(PaperFigure):
     """Acceptance against epsilon, the ceiling, and the exact delta of the paper's parameters."""
 
     title = "Figure 4. Acceptance rate of Gaussian noise, plain and recycled"
@@ -294,7 +294,7 @@ class Figure4(PaperFigure):
         ), frame
 
 
-class Figure5(PaperFigure):
+class LossOverReleases(PaperFigure):
     """Composed epsilon against the number of releases."""
 
     title = "Figure 5. Composed loss of plain and recycled noise"
@@ -346,7 +346,7 @@ class Figure5(PaperFigure):
         ), frame
 
 
-class Figure6(PaperFigure):
+class AcceptanceOfSamples(PaperFigure):
     """Sampling rate, acceptance and exact delta against the number of records."""
 
     title = "Figure 6. Subsampling under different mechanisms"
@@ -473,7 +473,7 @@ def _exceeded(axes: Axes, part: pd.DataFrame) -> None:
     axes.grid(axis="x", visible=False)
 
 
-class Answers(PaperFigure):
+class QueryFigure(PaperFigure):
     """Boxes of drawn answers, curves of acceptance."""
 
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
@@ -518,7 +518,7 @@ class Answers(PaperFigure):
         return figure, frame.drop(columns=["replicate", "data"], errors="ignore")
 
 
-class Figure7(Answers):
+class AdultQueries(QueryFigure):
     """Adult."""
 
     title = "Figure 7. Queries on Adult: noisy answers and acceptance"
@@ -536,7 +536,7 @@ class Figure7(Answers):
     )
 
 
-class Figure8(Answers):
+class GowallaQueries(QueryFigure):
     """Gowalla."""
 
     title = "Figure 8. Queries on Gowalla: noisy answers and acceptance"
@@ -628,7 +628,7 @@ class RecyclingMap(PaperFigure):
         ), frame
 
 
-class Frontier(PaperFigure):
+class AcceptanceFrontier(PaperFigure):
     """Acceptance against the number of releases at one budget."""
 
     title = "Acceptance against the number of releases at one total budget"

@@ -22,7 +22,7 @@ RATIOS = {
 """Runtimes that the paper's numbers put in proportion."""
 
 
-class Table1(Table):
+class PrivacyOfManyReleases(Table):
     """Composed epsilon of the six methods, by the paper's accountants and exactly."""
 
     title = "Table I. Privacy after 1000 releases"
@@ -74,7 +74,7 @@ def quotients(times: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["method", "variant", "quotient"])
 
 
-class Table1Times(Table):
+class AccountingTimes(Table):
     """Clock times of choosing parameters and of composing."""
 
     title = "Table I. Run times of the accounting"

@@ -222,7 +222,7 @@ def from_grid(claim: str, column: str, statement: str) -> Claim:
     return Claim(claim, statement, found, column=column, variants=ALL)
 
 
-class Claims(claims.Claims):
+class BunClaims(claims.Claims):
     """What the paper states: bounds, numbers, settings, definitions."""
 
     name = "claims"

@@ -44,7 +44,7 @@ TOPICS = {
 }
 
 
-class Figure1(Artefact):
+class DataDependentScheme(Artefact):
     """Auxiliary data set the design, the design draws the sample, the mechanism sees the sample
     only."""
 
@@ -95,7 +95,7 @@ def named_level(value: float, text: str) -> list[Any]:
     return [level(value, color="#888888", linewidth=0.6), write]
 
 
-class Figure2(Artefact):
+class RandomSizeBounds(Artefact):
     """Bounds of the loss against the standard deviation of the sample's size."""
 
     kind = "figure"
@@ -137,7 +137,7 @@ class Figure2(Artefact):
         return figure, frame.reset_index(drop=True)
 
 
-class FigureE1(Artefact):
+class GrowingEstablishment(Artefact):
     """Change of the allocation, class by class."""
 
     kind = "figure"

@@ -13,7 +13,7 @@ TOLERANCE = 2e-6
 """Two computations of one loss, of which one is certified to 1e-6 nats, agree within this."""
 
 
-class TableA(Table):
+class ExactLosses(Table):
     """Every formula in its variants; `rigorous` is the exact value."""
 
     title = "Formulas as printed, as corrected, and the exact worst-case loss"
@@ -81,7 +81,7 @@ def of_cases(**quantities: tuple[str, str]) -> tuple[Part]:
     )
 
 
-class TableB(Table):
+class BoundTightness(Table):
     """How far a bound lies from the exact loss."""
 
     title = "Each bound divided by the exact worst-case loss"
@@ -98,7 +98,7 @@ class TableB(Table):
     )
 
 
-class TableE(TableB):
+class StatementRates(BoundTightness):
     """Which statements agree, are loose, or err."""
 
     title = "How often each statement is right, and tight"
@@ -111,7 +111,7 @@ class TableE(TableB):
     parts = of_cases(right=("right", "mean"), tight=("tight", "mean"))
 
 
-class TableC(Table):
+class SizeTests(Table):
     """Advantage of the best private test of two sizes, next to its limits and a noisy count."""
 
     title = "Distinguishing two sample sizes"
@@ -143,7 +143,7 @@ def change(frame: pd.DataFrame) -> pd.Series:
     return frame["after"] - frame["before"]
 
 
-class TableD(Table):
+class NeymanBySizeClass(Table):
     """Allocations class by class before and after one establishment is raised to the top code."""
 
     title = "Appendix E.1. Neyman allocations by size class"
@@ -179,7 +179,7 @@ def known_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**numbers, **totals, note=notes)
 
 
-class TableAdvice(Table):
+class AdvisedDesigns(Table):
     """What each design gives: epsilon', the law of the sample's size, variances with and without
     noise."""
 

@@ -312,7 +312,7 @@ STATEMENTS = (
 )
 
 
-class Claims(claims.Claims):
+class ImportanceClaims(claims.Claims):
     name = "claims"
     caption = (
         "Numbers and statements of Fay et al., each computed from the records: yes (1) where a "

@@ -48,7 +48,7 @@ class _Figure(Artefact):
     kind = "figure"
 
 
-class Figure1(OnData, _Figure):
+class SamplingStrategies(OnData, _Figure):
     title = "Figure 1. Three sampling strategies for k-means on Song"
     name = "figure1"
     caption = (
@@ -122,7 +122,7 @@ class Figure1(OnData, _Figure):
         return figure, frame.reset_index(drop=True)
 
 
-class Figure2(Table):
+class LaplaceSums(Table):
     title = "Figure 2. Sampling strategies for the Laplace sum mechanism"
     name = "figure2"
     kind = "figure"
@@ -405,13 +405,13 @@ def _scaled(axes: Axes, top: float, size: bool, title: str) -> None:
         axes.set_title(title, fontsize=7.5, weight="bold", pad=18)
 
 
-class Figure3(_CostFigure):
+class FirstCostsByEpsilon(_CostFigure):
     title = "Figure 3. Cost of private k-means against ε, first four data sets"
     name = "figure3"
     datasets = labels.MAIN
 
 
-class Figure6(_CostFigure):
+class LastCostsByEpsilon(_CostFigure):
     title = "Figure 6. Cost of private k-means against ε, last four data sets"
     name = "figure6"
     datasets = labels.APPENDIX
@@ -427,19 +427,19 @@ class _SizeFigure(_CostFigure):
     )
 
 
-class Figure4(_SizeFigure):
+class FirstCostsBySize(_SizeFigure):
     title = "Figure 4. Cost of private k-means against sample size, first four data sets"
     name = "figure4"
     datasets = labels.MAIN
 
 
-class Figure7(_SizeFigure):
+class LastCostsBySize(_SizeFigure):
     title = "Figure 7. Cost of private k-means against sample size, last four data sets"
     name = "figure7"
     datasets = labels.APPENDIX
 
 
-class Figure5(OnData, _Figure):
+class RelativeTimes(OnData, _Figure):
     title = "Figure 5. Relative computation times and subset sizes"
     name = "figure5"
     timed = True
@@ -508,7 +508,7 @@ def _bars(axes: Axes, part: pd.DataFrame) -> None:
     axes.grid(axis="x", visible=False)
 
 
-class Losses(OnData, _Figure):
+class LossDistribution(OnData, _Figure):
     title = "Who gets which privacy: distribution of the losses"
     name = "losses"
     caption = (
@@ -585,7 +585,7 @@ def shaded(keys: pd.Series, label: str) -> dict[Any, dict[str, Any]]:
     }
 
 
-class Profiles(_Figure):
+class SampledLosses(_Figure):
     title = "Loss after sampling against the inclusion probability"
     name = "profiles"
     caption = (
@@ -668,7 +668,7 @@ class Profiles(_Figure):
         return figure, frame.reset_index(drop=True)
 
 
-class Pareto(_Figure):
+class LossAndError(_Figure):
     title = "Loss and error of the best inclusion probabilities"
     name = "pareto"
     caption = (

@@ -66,8 +66,12 @@ class OnSets(Group):
     sets: PointSets = Field(PointSets(), description="Data sets to be clustered.")
 
 
-class Lloyd(Group):
+class ClusteringRounds(Group):
     """Private k-means."""
+
+    @classmethod
+    def key(cls) -> str:
+        return "lloyd"
 
     iterations: Rounds = 10
     mixing: Mixing = 0.5
@@ -95,7 +99,7 @@ FIGURE_SIZES = {
 }
 
 
-class Cells(Closed):
+class TargetsAndSizes(Closed):
     """Targets and expected sample sizes; of the targets the text has 30, the released plots 50."""
 
     epsilons: Listed[Positive] = Field(
@@ -115,7 +119,9 @@ class Cells(Closed):
 class OnCells(Group):
     """Samplers, sizes and targets of the clustering."""
 
-    cells: Cells = Field(Cells(), description="Targets and expected sample sizes.")
+    cells: TargetsAndSizes = Field(
+        TargetsAndSizes(), description="Targets and expected sample sizes."
+    )
 
 
 class FirstSizes(Group):

@@ -44,7 +44,7 @@ class _OfDataSets(Table):
         return ()  # each row says itself on what data it is made
 
 
-class Table1(_OfDataSets):
+class DataSetFacts(_OfDataSets):
     title = "Table 1. The data sets"
     name = "table1"
     caption = (
@@ -123,13 +123,13 @@ def times(datasets: tuple[str, ...]) -> tuple[Part]:
     )
 
 
-class Table2(_Times):
+class FirstComputationTimes(_Times):
     title = "Table 2. Computation times, first four data sets"
     name = "table2"
     parts = times(MAIN)
 
 
-class Table3(_Times):
+class LastComputationTimes(_Times):
     title = "Table 3. Computation times, last four data sets"
     name = "table3"
     parts = times(APPENDIX)
@@ -282,7 +282,7 @@ class GroupLosses(_OfDataSets):
     )
 
 
-class Gain(_OfDataSets):
+class DeltaGain(_OfDataSets):
     title = "What a positive δ saves"
     name = "gain"
     caption = (

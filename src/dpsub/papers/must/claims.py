@@ -796,7 +796,7 @@ UTILITY = (
 )
 
 
-class Claims(ask.Claims):
+class MustClaims(ask.Claims):
     name = "claims"
     caption = (
         "Numbers and statements of the text, each computed from the records: yes (1) where a "

@@ -65,7 +65,7 @@ QUADRANTS = (
 its tint."""
 
 
-class Figure1(MustFigure):
+class MultistageProcedure(MustFigure):
     title = "Figure 1. The general multistage procedure"
     name = "figure1"
     caption = (
@@ -99,7 +99,7 @@ class Figure1(MustFigure):
         return figure, _diagram(axes, [root, *first, *second, *last], arrows, left_out, captions)
 
 
-class Figure2(MustFigure):
+class TwoStageProcedures(MustFigure):
     title = "Figure 2. Two-stage procedures"
     name = "figure2"
     caption = (
@@ -171,7 +171,7 @@ def _diagram(
     return pd.DataFrame(rows, columns=["panel", "x", "y", "size", "stage", "drawn_from"])
 
 
-class Figure3(MustFigure):
+class AmplificationKinds(MustFigure):
     """Definition 5 as the caption of the figure means it."""
 
     title = "Figure 3. Kinds of privacy amplification"
@@ -210,7 +210,7 @@ DELTA_PANELS = (
 """Mechanism, ratio, printed range of both axes in Figure S3, and step of their labels."""
 
 
-class Figure4(MustFigure):
+class AlignedProfiles(MustFigure):
     title = "Figure 4. Aligned privacy profiles"
     name = "figure4"
     caption = (
@@ -277,7 +277,7 @@ class Figure4(MustFigure):
         return figure, frame[kept].reset_index(drop=True)
 
 
-class FigureS3(MustFigure):
+class AmplifiedParameters(MustFigure):
     title = "Figure S3. Amplified against base parameters"
     name = "figureS3"
     caption = (
@@ -381,7 +381,7 @@ def rises(quantity: str, direction: int) -> Callable[[pd.DataFrame], float]:
     )
 
 
-class Figure5(MustFigure):
+class StageSizeContours(MustFigure):
     title = "Figure 5. Contours of η and δ′ − δ over the sizes of the stages"
     name = "figure5"
     caption = (
@@ -474,14 +474,14 @@ class Figure5(MustFigure):
         axes.grid(False)
 
 
-class FigureS1(Figure5):
+class StageSizeSurfaces(StageSizeContours):
     title = "Figure S1. Surfaces of η and δ′ − δ over the sizes of the stages"
     name = "figureS1"
     caption = (
         "The functions of Figure 5 as surfaces: inclusion probability η and δ′ − δ at ε = 1 over "
         "the sizes m and b of the second and the first stage, one row of panels for each sampler."
     )
-    experiments = Figure5.experiments
+    experiments = StageSizeContours.experiments
     keys = ()
     parts = ()
     options: ClassVar[dict[str, Any]] = {
@@ -565,7 +565,7 @@ def second_half(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["iteration"] > frame["iteration"].max() / 2]
 
 
-class Figure6(MustFigure):
+class RegressionTraces(MustFigure):
     title = "Figure 6. Experiment 2: training loss of linear regression"
     name = "figure6"
     caption = (
@@ -619,7 +619,7 @@ def largest_gap(frame: pd.DataFrame) -> float:
     return float((wide.max(axis=1) - wide.min(axis=1)).max())
 
 
-class FigureS4(MustFigure):
+class LogisticTraces(MustFigure):
     title = "Figure S4. Experiment 3: training loss of logistic regression on Adult"
     name = "figureS4"
     caption = (
@@ -709,7 +709,7 @@ def band(
     return [thin, curves(frame, x, high, by=by, styles=styles, band=ends, nested=nested)]
 
 
-class FigureS2(MustFigure):
+class ComposedDelta(MustFigure):
     title = "Figure S2. Bounds of δ after k compositions"
     name = "figureS2"
     caption = (

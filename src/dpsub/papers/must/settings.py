@@ -26,8 +26,12 @@ PRINTED_SCALE = "table8_printed_scale"
 made (erratum E2)."""
 
 
-class Grid(s.Group):
+class AmplificationCurves(s.Group):
     """Curves over base epsilon: Tables 2 and 3, Figures 4 and S3, Section S8."""
+
+    @classmethod
+    def key(cls) -> str:
+        return "grid"
 
     n: s.FrameSize = 1000
     b: s.FirstStage = 500

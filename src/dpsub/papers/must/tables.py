@@ -71,7 +71,7 @@ def departure(group: pd.DataFrame) -> float:
     return float(np.max(np.abs(formula - group["epsilon_amplified"].to_numpy())))
 
 
-class Table2(MustTable):
+class AmplificationFormulas(MustTable):
     title = "Table 2. Amplification formulas of the six samplers"
     name = "table2"
     caption = (
@@ -94,7 +94,7 @@ class Table2(MustTable):
         ]
 
 
-class Table3(MustTable):
+class AmplifiedMechanisms(MustTable):
     title = "Table 3. Amplification of the Laplace and Gaussian mechanisms"
     name = "table3"
     caption = (
@@ -129,7 +129,7 @@ def outside_the_rule(group: pd.DataFrame) -> str:
     )
 
 
-class Table4(MustTable):
+class QueryNoise(MustTable):
     title = "Table 4. Experiment 1: noise and δ′ of one query"
     name = "table4"
     caption = (
@@ -160,7 +160,7 @@ def expected_variance(group: pd.DataFrame) -> Estimate:
     return Estimate(float(group["expected_variance"].iloc[0]), 0.0, len(group))
 
 
-class Table5(MustTable):
+class QueryEstimates(MustTable):
     title = "Table 5. Experiment 1: estimates of mean and variance"
     name = "table5"
     caption = (
@@ -180,7 +180,7 @@ class Table5(MustTable):
     )
 
 
-class Table6(MustTable):
+class RegressionNoise(MustTable):
     title = "Table 6. Experiment 2: noise, δ′ and prediction error of linear regression"
     name = "table6"
     caption = (
@@ -200,7 +200,7 @@ class Table6(MustTable):
     )
 
 
-class Table7(MustTable):
+class RegressionCoefficients(MustTable):
     title = "Table 7. Experiment 2: bias and error of the regression coefficients"
     name = "table7"
     caption = (
@@ -277,7 +277,7 @@ def with_statistic(frame: pd.DataFrame) -> pd.DataFrame:
     return both_sides(frame.assign(statistic=statistic))
 
 
-class Table8(MustTable):
+class LogisticRegression(MustTable):
     """Beyond what is printed: deviations over seeds, paired differences, the converged solver,
     scikit-learn's fit."""
 
@@ -349,7 +349,7 @@ class Table8(MustTable):
     )
 
 
-class Table9(MustTable):
+class DistinctRecords(MustTable):
     title = "Table 9. Number of distinct records in a subset"
     name = "table9"
     caption = (
@@ -401,7 +401,7 @@ def over_wor(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-class Table10(MustTable):
+class SamplingTimes(MustTable):
     title = "Table 10. Time to draw a subset, compared with WOR"
     name = "table10"
     caption = (
@@ -427,7 +427,7 @@ class Table10(MustTable):
         return {**RANKS, "draw": (None, "sparse")}
 
 
-class ThresholdsS8(MustTable):
+class DeltaThresholds(MustTable):
     title = "Section S8. Thresholds and crossovers of δ′"
     name = "thresholds_s8"
     caption = (

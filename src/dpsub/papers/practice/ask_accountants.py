@@ -22,7 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from dpsub.files import replace_file
-from dpsub.papers.practice.settings import ACCOUNTANTS, GRID, LOWER, Setting
+from dpsub.papers.practice.settings import ACCOUNTANTS, GRID, LOWER, AccountingQuestion
 from dpsub.reproduce.job import in_one_sentence
 from dpsub.reproduce.published import FIELDS, key_text
 
@@ -47,7 +47,7 @@ ERRATA = {
 """Entry of the study's errata.md by accountant, adjacency and mechanism."""
 
 
-def questions(setting: Setting) -> Iterator[tuple[str, Callable[[], float]]]:
+def questions(setting: AccountingQuestion) -> Iterator[tuple[str, Callable[[], float]]]:
     """Yield the accountants that have a method for a setting, each with the call that asks it."""
     noise, steps, delta = setting.noise_multiplier, setting.steps, setting.delta
     if setting.sampler == "wor":
@@ -76,7 +76,7 @@ def questions(setting: Setting) -> Iterator[tuple[str, Callable[[], float]]]:
             yield "autodp Gaussian", lambda: _autodp_gaussian(scale, steps, delta)
 
 
-def _dp_accounting(setting: Setting, kind: str, noise: float) -> float:
+def _dp_accounting(setting: AccountingQuestion, kind: str, noise: float) -> float:
     import dp_accounting as dp
     from dp_accounting import pld, rdp
 
@@ -96,12 +96,12 @@ def _dp_accounting(setting: Setting, kind: str, noise: float) -> float:
     return float(accountant.get_epsilon(setting.delta))
 
 
-def _prv_accountant_end(setting: Setting, place: int) -> float:
+def _prv_accountant_end(setting: AccountingQuestion, place: int) -> float:
     return _prv_accountant(setting)[place]
 
 
 @cache
-def _prv_accountant(setting: Setting) -> tuple[float, float, float]:
+def _prv_accountant(setting: AccountingQuestion) -> tuple[float, float, float]:
     from prv_accountant import PRVAccountant
     from prv_accountant.privacy_random_variables import (
         GaussianMechanism,
@@ -160,7 +160,7 @@ def rounded(answer: float, accountant: str) -> str:
     return str(float(Context(prec=DIGITS, rounding=rounding).create_decimal(Decimal(answer))))
 
 
-def rows(grid: Sequence[Setting] = GRID) -> Iterator[dict[str, str]]:
+def rows(grid: Sequence[AccountingQuestion] = GRID) -> Iterator[dict[str, str]]:
     """Yield the rows that are recorded, one an answer."""
     for setting in grid:
         settings = setting.model_dump().items()

@@ -18,8 +18,8 @@ from dpsub.papers.practice.settings import (
     LOWER,
     NOISES,
     SHUFFLED,
+    AccountingQuestion,
     Epochs,
-    Setting,
 )
 from dpsub.reproduce import published
 from dpsub.reproduce.experiment import Grid, Run
@@ -51,13 +51,13 @@ class PracticeAnswers(Grid):
     variants = ("rigorous",)
 
     class Settings(ExperimentSettings):
-        grid: Several[Setting] = Field(
+        grid: Several[AccountingQuestion] = Field(
             GRID, description="Releases that are judged where an answer is recorded."
         )
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         answers = published.load("practice", "accountants")
-        keys = list(Setting.model_fields)
+        keys = list(AccountingQuestion.model_fields)
         for setting in settings.grid:
             fields = setting.model_dump()
             place = [published.key_text(value) if value != 0 else "" for value in fields.values()]
@@ -131,7 +131,7 @@ class PracticeShuffling(Grid):
                 }
 
 
-def ends_of(setting: Setting) -> ClaimJudge:
+def ends_of(setting: AccountingQuestion) -> ClaimJudge:
     """Return the epsilon of a setting, to be refined from both sides as far as claims take it."""
     sampler = dpsub.Wor(setting.m) if setting.sampler == "wor" else dpsub.Poisson(setting.rate)
     release = dpsub.Release(

@@ -31,7 +31,7 @@ VERDICTS: dict[str, dict[str, Any]] = {
 }
 
 
-class Answers(Artefact):
+class AnswersOverAttack(Artefact):
     """Each answer over the epsilon that an attack attains, a row an accountant."""
 
     title = "Answers of other accountants over what an attack attains"

@@ -26,7 +26,7 @@ which is how it is reported. "noise over 2 C": asked with the noise over the L2 
 replacement, where the documentation asks for the noise over the norm bound C of a record."""
 
 
-class Setting(kinds.Closed):
+class AccountingQuestion(kinds.Closed):
     """Releases of one kind, and the delta at which epsilon is asked for."""
 
     sampler: Literal["poisson", "wor"] = Field(
@@ -55,14 +55,16 @@ class Setting(kinds.Closed):
             )
 
 
-def poisson(rate: float, noise: float, steps: int, delta: float) -> Setting:
+def poisson(rate: float, noise: float, steps: int, delta: float) -> AccountingQuestion:
     """Return Poisson samples with Gaussian noise, a record added or removed."""
-    return Setting(sampler="poisson", rate=rate, noise_multiplier=noise, steps=steps, delta=delta)
+    return AccountingQuestion(
+        sampler="poisson", rate=rate, noise_multiplier=noise, steps=steps, delta=delta
+    )
 
 
-def wor(n: int, m: int, noise: float, steps: int, delta: float) -> Setting:
+def wor(n: int, m: int, noise: float, steps: int, delta: float) -> AccountingQuestion:
     """Return samples without replacement with Gaussian noise, a record replaced."""
-    return Setting(
+    return AccountingQuestion(
         sampler="wor",
         adjacency="substitute",
         n=n,
@@ -73,9 +75,9 @@ def wor(n: int, m: int, noise: float, steps: int, delta: float) -> Setting:
     )
 
 
-def replaced(noise: float, steps: int, delta: float) -> Setting:
+def replaced(noise: float, steps: int, delta: float) -> AccountingQuestion:
     """Return sums over all records with Gaussian noise, a record replaced."""
-    return Setting(
+    return AccountingQuestion(
         sampler="poisson",
         rate=1,
         adjacency="substitute",
@@ -85,9 +87,9 @@ def replaced(noise: float, steps: int, delta: float) -> Setting:
     )
 
 
-def laplace(rate: float, noise: float, steps: int, delta: float) -> Setting:
+def laplace(rate: float, noise: float, steps: int, delta: float) -> AccountingQuestion:
     """Return Poisson samples with Laplace noise, a record added or removed."""
-    return Setting(
+    return AccountingQuestion(
         sampler="poisson",
         mechanism="laplace",
         rate=rate,

@@ -121,7 +121,7 @@ def put(claim: str, place: str, ask: Callable[[Frames], Finding]) -> tuple[Claim
     )
 
 
-class Claims(claims.Claims):
+class TournamentClaims(claims.Claims):
     name = "claims"
     title = "What others publish about single comparisons"
     caption = (

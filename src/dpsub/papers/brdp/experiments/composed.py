@@ -195,7 +195,7 @@ class BrdpTimes(Grid):
             yield {"method": method, "task": task, "n_compositions": times, "seconds": seconds}
 
 
-class Frontier(Closed):
+class FrontierSettings(Closed):
     """One budget, many numbers of releases."""
 
     epsilon: Amount
@@ -224,8 +224,8 @@ class BrdpMap(Grid):
         )
         bounds: Listed[Amount] = Field((0.2, 0.5, 1, 2), description="Bounds over the sensitivity.")
         n_compositions: Listed[Times] = (1, 10)
-        frontier: Frontier = Field(
-            Frontier(epsilon=1, bound=1, n_compositions=(1, 3, 10, 30, 100, 300, 1000)),
+        frontier: FrontierSettings = Field(
+            FrontierSettings(epsilon=1, bound=1, n_compositions=(1, 3, 10, 30, 100, 300, 1000)),
             description="One budget, many numbers of releases.",
         )
 

@@ -149,7 +149,7 @@ def _exact(query: Query, cell: Budget, rates: tuple[float, ...]) -> dict[str, An
     }
 
 
-class Panel:
+class QueryPanel:
     """One panel at one epsilon: its budget, its query on the subsets, and the releases of the six
     methods.
 
@@ -158,7 +158,11 @@ class Panel:
     """
 
     def __init__(
-        self, settings: Answers.Settings, panel: PanelSettings, epsilon: float, subsets: np.ndarray
+        self,
+        settings: QueryExperiment.Settings,
+        panel: PanelSettings,
+        epsilon: float,
+        subsets: np.ndarray,
     ) -> None:
         self.cell = Budget.of(panel, epsilon=epsilon, delta=settings.delta)
         counted = panel.query == "cnt"
@@ -203,7 +207,7 @@ class Panel:
         )
 
 
-class Answers(Grid):
+class QueryExperiment(Grid):
     """Six methods on subsets of one data set.
 
     A "box" record has the quantiles of released less true answers, pooled over subsets, and the
@@ -243,7 +247,7 @@ class Answers(Grid):
         }
         for panel in settings.panels:
             for epsilon in [panel.epsilon] if panel.view == "box" else panel.epsilons:
-                shown = Panel(settings, panel, epsilon, subsets)
+                shown = QueryPanel(settings, panel, epsilon, subsets)
                 for method in METHODS:
                     law, found = shown.described(method)
                     drawn, quantiles = -1.0, np.zeros(len(WHISKERS))
@@ -266,18 +270,18 @@ class Answers(Grid):
                     }
 
 
-class BrdpAdult(Answers):
+class BrdpAdult(QueryExperiment):
     """Capital gains in thousands of dollars (Figure 7)."""
 
     name = "brdp_adult"
     needs_data = ("adult_gains",)
 
 
-class BrdpGowalla(Answers):
+class BrdpGowalla(QueryExperiment):
     """Days between the first and the last check-in of a user (Figure 8)."""
 
     name = "brdp_gowalla"
     needs_data = ("gowalla",)
 
-    class Settings(Answers.Settings):
+    class Settings(QueryExperiment.Settings):
         count_above: NonNegative = Field(150, description="Days above which a user is counted.")

@@ -33,7 +33,7 @@ class Sampled(Closed):
     delta: Delta
 
 
-class Kernel(Closed):
+class KernelSettings(Closed):
     """A kernel for sensitivity 1, and recycling rates."""
 
     kernel: KernelName
@@ -50,7 +50,7 @@ class Kernel(Closed):
         )
 
 
-class UShape(Kernel):
+class UShapeSettings(KernelSettings):
     """A kernel that spends more than epsilon."""
 
     epsilon: Amount
@@ -95,14 +95,16 @@ class BrdpChecks(Grid):
         )
         composition: Budget = Field(Budget(), description="Budget of one release of Theorem 3.")
         n_compositions: Listed[Times] = (1, 2, 10, 100, 1000)
-        u_shape: UShape = Field(
-            UShape(
+        u_shape: UShapeSettings = Field(
+            UShapeSettings(
                 kernel="gau", epsilon_y=1.05, epsilon=1, delta=1e-5, bound=1, rates=(0, 0.55, 0.7)
             ),
             description="A kernel that spends more than epsilon.",
         )
-        theorem2: Kernel = Field(
-            Kernel(kernel="lap", epsilon_y=0.5, delta=0.1, bound=0.1, rates=(0.5, 0.9, 0.99)),
+        theorem2: KernelSettings = Field(
+            KernelSettings(
+                kernel="lap", epsilon_y=0.5, delta=0.1, bound=0.1, rates=(0.5, 0.9, 0.99)
+            ),
             description="A kernel and rates for Theorem 2.",
         )
         sampled: Sampled = Field(

@@ -32,7 +32,7 @@ BaseEpsilons = Annotated[
 ]
 
 
-class Case(NamedTuple):
+class BoundCase(NamedTuple):
     """A statement ("T3.1 upper") at one point, in words without epsilon."""
 
     statement: str
@@ -55,24 +55,28 @@ class Case(NamedTuple):
 # Sections 2 to 4 and 7: sizes of samples
 
 
-def fixed_sizes(epsilon: float) -> Iterator[Case]:
+def fixed_sizes(epsilon: float) -> Iterator[BoundCase]:
     """Theorem 2.2, and the relation between the two neighbouring relations (Section 2.2)."""
     alone = audit({(1, 0): 1.0}, {(0, 1): 1.0}, epsilon).loss
-    yield Case("Section 2.2", "one record replaced", "equal", epsilon, 2 * epsilon, alone)
+    yield BoundCase("Section 2.2", "one record replaced", "equal", epsilon, 2 * epsilon, alone)
     for n, m in ((3, 1), (5, 2), (5, 4)):
         formula, delta = rates.amplified(m / n, epsilon), 0.02
         p, q = laws.substituted({m: 1.0}, n)
         found = audit(p, q, epsilon, relation="substitute").loss
-        yield Case("T2.2", f"m {m} of n {n}", "equal", epsilon, formula, found)
+        yield BoundCase("T2.2", f"m {m} of n {n}", "equal", epsilon, formula, found)
         leak = hockey_stick(p, q, epsilon, at=formula, delta=delta, relation="substitute")
         scaled = rates.amplified_delta(m / n, delta)
-        yield Case("T2.2 delta", f"m {m} of n {n}, delta {delta}", "equal", epsilon, scaled, leak)
+        yield BoundCase(
+            "T2.2 delta", f"m {m} of n {n}, delta {delta}", "equal", epsilon, scaled, leak
+        )
     for rate in (0.001, 0.01, 0.1):
         exact = rates.amplified(rate, epsilon)
-        yield Case("Section 2.3", f"rate {rate}", "equal", epsilon, rate * epsilon, exact, exact)
+        yield BoundCase(
+            "Section 2.3", f"rate {rate}", "equal", epsilon, rate * epsilon, exact, exact
+        )
 
 
-def random_sizes(epsilon: float, random_laws: int, streams: Streams) -> Iterator[Case]:
+def random_sizes(epsilon: float, random_laws: int, streams: Streams) -> Iterator[BoundCase]:
     """Theorem 3.1, and the programme that replaces it."""
     sides = (("upper", of_sizes.random_size_upper), ("lower", of_sizes.random_size_lower))
     for n in (3, 4, 5):
@@ -85,8 +89,8 @@ def random_sizes(epsilon: float, random_laws: int, streams: Streams) -> Iterator
             case = f"n {n}, " + (f"random law {number}" if number else "all records")
             for side, formula in sides:
                 printed, doubled = (formula(law, epsilon, factor=factor) for factor in (1, 2))
-                yield Case(f"T3.1 {side}", case, side, epsilon, printed, found, doubled)
-            yield Case(
+                yield BoundCase(f"T3.1 {side}", case, side, epsilon, printed, found, doubled)
+            yield BoundCase(
                 "T3.1 programme",
                 case,
                 "equal",
@@ -96,16 +100,18 @@ def random_sizes(epsilon: float, random_laws: int, streams: Streams) -> Iterator
             )
 
 
-def rounded_rates(epsilon: float) -> Iterator[Case]:
+def rounded_rates(epsilon: float) -> Iterator[BoundCase]:
     """Deterministic rounding (Section 4.3), randomised rounding (Theorem 4.3), and two strata
     (Theorem 7.2)."""
     for n in (14, 15, 24):
         p, q = (rounded_sizes("1/10", size, "half_up") for size in (n, n + 1))
         found = audit(*laws.added(p, q, n), epsilon).loss
         truth = epsilon if p != q else rates.amplified(max(q) / (n + 1), 2 * epsilon)
-        yield Case("Section 4.3 half up", f"r 1/10, n {n}", "equal", epsilon, truth, found)
+        yield BoundCase("Section 4.3 half up", f"r 1/10, n {n}", "equal", epsilon, truth, found)
         if p != q:
-            yield Case("Section 4.3 no gain", f"r 1/10, n {n}", "lower", epsilon, epsilon, found)
+            yield BoundCase(
+                "Section 4.3 no gain", f"r 1/10, n {n}", "lower", epsilon, epsilon, found
+            )
     for rate in ("1/20", "1/10", "1/5", "2/5"):
         for n in (10, 14, 20, 25, 37):
             p, q = (rounded_sizes(rate, size, "randomised") for size in (n, n + 1))
@@ -114,11 +120,11 @@ def rounded_rates(epsilon: float) -> Iterator[Case]:
             case = f"r {rate}, n {n}"
             if float(exact_rate(rate)) * n >= 1:
                 bound = of_sizes.rounding_checked(rate, epsilon, n)
-                yield Case("T4.3", case, "upper", epsilon, bound, found, aware)
+                yield BoundCase("T4.3", case, "upper", epsilon, bound, found, aware)
             else:
-                yield Case("T4.3 size-aware", case, "upper", epsilon, aware, found)
+                yield BoundCase("T4.3 size-aware", case, "upper", epsilon, aware, found)
             programme = of_sizes.rounding_exact_at(rate, epsilon, n, "randomised")
-            yield Case("T4.3 programme", case, "equal", epsilon, programme, found)
+            yield BoundCase("T4.3 programme", case, "equal", epsilon, programme, found)
     # a record added to the first of two strata, both sampled, changes nothing in the other's draw
     rate, case = "1/5", "r 1/5, strata of 6 and 7"
     one, more, other = (rounded_sizes(rate, size, "randomised") for size in (6, 7, 7))
@@ -131,15 +137,15 @@ def rounded_rates(epsilon: float) -> Iterator[Case]:
         strata.proportional(rate, epsilon, (6, 7), differing=0),
         of_sizes.rounding_size_aware(rate, epsilon, 6),
     )
-    yield Case("T7.2", case, "upper", epsilon, bound, found, aware)
+    yield BoundCase("T7.2", case, "upper", epsilon, bound, found, aware)
     single = of_sizes.rounding_exact_at(rate, epsilon, 6, "randomised")
-    yield Case("T7.2 one stratum", case, "equal", epsilon, single, found)
+    yield BoundCase("T7.2 one stratum", case, "equal", epsilon, single, found)
 
 
 # Sections 5 and 6: clusters, unequal probabilities, known orders
 
 
-def clustered(epsilon: float) -> Iterator[Case]:
+def clustered(epsilon: float) -> Iterator[BoundCase]:
     """Theorems 5.1 and 5.2 with the sizes of the smaller population, and what follows from them."""
     for sizes, drawn in (
         ((2, 2, 2, 2), 2),
@@ -152,22 +158,24 @@ def clustered(epsilon: float) -> Iterator[Case]:
         found = audit(*laws.cluster_laws(sizes, drawn), epsilon).loss
         case = f"{drawn} of the sizes {' '.join(map(str, sizes))}"
         lower, upper = design.lower(epsilon, 0), design.upper(epsilon, 0)
-        yield Case("T5.1", case, "lower", epsilon, lower, found)
-        yield Case("T5.2", case, "upper", epsilon, upper, found)
+        yield BoundCase("T5.1", case, "lower", epsilon, lower, found)
+        yield BoundCase("T5.2", case, "upper", epsilon, upper, found)
         if len(set(sizes)) == 1:
-            yield Case("Section 5.1 tight", case, "equal", epsilon, lower, found, upper)
-        yield Case("Section 5.2", case, "upper", epsilon, epsilon, found)
-        yield Case("Section 5 programme", case, "equal", epsilon, design.exact(epsilon, 0), found)
+            yield BoundCase("Section 5.1 tight", case, "equal", epsilon, lower, found, upper)
+        yield BoundCase("Section 5.2", case, "upper", epsilon, epsilon, found)
+        yield BoundCase(
+            "Section 5 programme", case, "equal", epsilon, design.exact(epsilon, 0), found
+        )
     large = clusters.ClusterDesign((400, 300, 300, 500), 1).exact(epsilon, 0)
-    yield Case("Section 5.1 limit", "clusters of 300 to 500", "equal", epsilon, epsilon, large)
+    yield BoundCase("Section 5.1 limit", "clusters of 300 to 500", "equal", epsilon, epsilon, large)
     for rate in (0.001, 0.01):
         inner = rates.amplified(rate, epsilon)
-        yield Case(
+        yield BoundCase(
             "Section 5.2 Poisson", f"rate {rate}", "equal", epsilon, rate * epsilon, inner, inner
         )
 
 
-def presence(epsilon: float) -> Case:
+def presence(epsilon: float) -> BoundCase:
     """Return the case of Theorem 5.3 where a test of presence and the conditional loss both equal
     epsilon."""
     share, p = 0.5, 0.5
@@ -179,12 +187,12 @@ def presence(epsilon: float) -> Case:
     )
     printed = clusters.presence_bound(share, epsilon, epsilon, reverse=True)
     fixed = clusters.presence_bound(share, epsilon, epsilon)
-    return Case(
+    return BoundCase(
         "T5.3", "q 0.5, p 0.5, epsilon' the base epsilon", "lower", epsilon, printed, truth, fixed
     )
 
 
-def proportional_to_size(epsilon: float) -> Iterator[Case]:
+def proportional_to_size(epsilon: float) -> Iterator[BoundCase]:
     """Proposition 6.1, the bounds of PPS, and one cluster drawn with a chance proportional to its
     size."""
     for sizes, m in (((1.0, 1.0, 2.0, 3.0), 2), ((1.0, 4.0, 5.0), 1)):
@@ -206,13 +214,13 @@ def proportional_to_size(epsilon: float) -> Iterator[Case]:
             unequal.inclusion_bound(*chances),
             unequal.inclusion_bound(*chances, weak=True),
         )
-        yield Case("P6.1", case, "lower", epsilon, first, found, general)
-        yield Case("Section 6.1 weak", case, "lower", epsilon, weak, found, strong)
-        yield Case("Section 6.1 strong", case, "lower", epsilon, strong, found)
+        yield BoundCase("P6.1", case, "lower", epsilon, first, found, general)
+        yield BoundCase("Section 6.1 weak", case, "lower", epsilon, weak, found, strong)
+        yield BoundCase("Section 6.1 strong", case, "lower", epsilon, strong, found)
     for counts in ((1, 9), (1, 3), (2, 2), (1, 2, 6), (40, 60)):
         found = audit(*laws.cluster_laws(counts, 1, by_size=True), epsilon).loss
         case = f"clusters of {' '.join(map(str, counts))}"
-        yield Case(
+        yield BoundCase(
             "Section 6.2 programme",
             case,
             "equal",
@@ -221,8 +229,8 @@ def proportional_to_size(epsilon: float) -> Iterator[Case]:
             found,
         )
         if counts[0] * epsilon > 3:
-            yield Case("Section 6.2 no gain", case, "lower", epsilon, epsilon, found)
-        yield Case(
+            yield BoundCase("Section 6.2 no gain", case, "lower", epsilon, epsilon, found)
+        yield BoundCase(
             "Section 6.2 limit",
             case,
             "upper",
@@ -232,7 +240,7 @@ def proportional_to_size(epsilon: float) -> Iterator[Case]:
         )
 
 
-def known_orders(epsilon: float, largest_order: int) -> Iterator[Case]:
+def known_orders(epsilon: float, largest_order: int) -> Iterator[BoundCase]:
     """A record inserted in the middle of a known order, and one replaced in place, k = 2."""
     for n in range(4, largest_order + 1, 4):
         before, after = laws.inserted(n, n // 2)
@@ -240,11 +248,11 @@ def known_orders(epsilon: float, largest_order: int) -> Iterator[Case]:
         low, high = unequal.systematic_insertion(n, 2, n // 2, epsilon)
         found = audit(before, after, epsilon).loss
         case = f"k 2, n {n}, inserted in the middle"
-        yield Case("Section 6.3 known order", case, "upper", epsilon, as_clusters, found, high)
-        yield Case("Section 6.3 insertion", case, "lower", epsilon, low, found)
+        yield BoundCase("Section 6.3 known order", case, "upper", epsilon, as_clusters, found, high)
+        yield BoundCase("Section 6.3 insertion", case, "lower", epsilon, low, found)
         replaced = laws.systematic_law([n, *range(1, n)], 2, n + 1)
         in_place = audit(before, replaced, epsilon, relation="both").loss
-        yield Case(
+        yield BoundCase(
             "Section 6.3 in place",
             f"k 2, n {n}, replaced in place",
             "upper",
@@ -254,7 +262,7 @@ def known_orders(epsilon: float, largest_order: int) -> Iterator[Case]:
         )
 
 
-def same_as_simple() -> Iterator[Case]:
+def same_as_simple() -> Iterator[BoundCase]:
     """Yield how far designs that are said to be simple random sampling are from it, in total
     variation."""
     frame, simple = Frame(4, sizes=np.ones(4)), Systematic(2, "random").law(Frame(4))
@@ -269,29 +277,29 @@ def same_as_simple() -> Iterator[Case]:
         apart = 0.5 * math.fsum(
             abs(one.get(state, 0.0) - other.get(state, 0.0)) for state in {**one, **other}
         )
-        yield Case(name, case, "equal", 0.0, 0.0, apart, apart)
+        yield BoundCase(name, case, "equal", 0.0, 0.0, apart, apart)
 
 
 # Lemmas, and the numbers that the text prints
 
 
-def lemmas(epsilon: float, random_laws: int, streams: Streams) -> Iterator[Case]:
+def lemmas(epsilon: float, random_laws: int, streams: Streams) -> Iterator[BoundCase]:
     """Yield the cases of joint convexity (A.4), coupled sizes (B.1), the tilt (B.3), and case 2 of
     Appendix C."""
     for share in (0.05, 0.3, 0.8):
         for further in (0.2, 1.0):
             bound = epsilon + rates.amplified(share, further)
             found = _joint_convexity(share, epsilon, further)
-            yield Case(
+            yield BoundCase(
                 "Lemma A.4", f"q {share}, epsilon' {further}", "upper", epsilon, bound, found
             )
     for n, m, other in ((6, 2, 2), (6, 2, 3), (8, 3, 5), (9, 4, 3)):
         pair = laws.added({m: 1.0}, {other: 1.0}, n)
         bound = of_sizes.rounding_coupled(m, other, n, epsilon)
         case = f"m {m} of {n}, m' {other} of {n + 1}"
-        yield Case("Lemma B.1", case, "upper", epsilon, bound, audit(*pair, epsilon).loss)
+        yield BoundCase("Lemma B.1", case, "upper", epsilon, bound, audit(*pair, epsilon).loss)
         found = audit(*pair, epsilon, relation="substitute").loss
-        yield Case(
+        yield BoundCase(
             "Lemma B.1 base",
             case,
             "upper",
@@ -306,17 +314,17 @@ def lemmas(epsilon: float, random_laws: int, streams: Streams) -> Iterator[Case]
         tilted = t * np.exp(epsilon * np.arange(12))
         value = math.log(float(tilted @ w / tilted.sum()))
         best = worst_ratio(np.log(w * t), np.log(t), epsilon).log_ratio
-        yield Case("Lemma B.3", f"random law {number}", "equal", epsilon, value, best)
+        yield BoundCase("Lemma B.3", f"random law {number}", "equal", epsilon, value, best)
     yield larger_sample(epsilon)
 
 
-def larger_sample(epsilon: float) -> Case:
+def larger_sample(epsilon: float) -> BoundCase:
     """Return the case of Appendix C, case 2: both populations have samples of the larger size."""
     n, m = 10, 4
     share = (m + 1) / (n + 1)
     found = audit(*laws.added({m + 1: 1.0}, {m + 1: 1.0}, n), epsilon).loss
     fixed = rates.amplified(share, 2 * epsilon)
-    return Case(
+    return BoundCase(
         "Appendix C case 2", f"m {m}, n {n}", "upper", epsilon, math.log1p(share), found, fixed
     )
 
@@ -343,11 +351,11 @@ def _joint_convexity(share: float, epsilon: float, further: float) -> float:
     return math.log(-float(found.fun))
 
 
-def printed_numbers() -> Iterator[Case]:
+def printed_numbers() -> Iterator[BoundCase]:
     """Yield printed numbers: `stated` is ours under the paper's reading, `exact` the true value."""
 
-    def number(statement: str, case: str, epsilon: float, *values: float) -> Case:
-        return Case(statement, case, "number", epsilon, *values)
+    def number(statement: str, case: str, epsilon: float, *values: float) -> BoundCase:
+        return BoundCase(statement, case, "number", epsilon, *values)
 
     for name, case, value in (
         ("rate 1/100", "epsilon' of noise scale 1/n", rates.amplified(0.01, 1.0)),
@@ -378,7 +386,7 @@ def printed_numbers() -> Iterator[Case]:
         ratio = max(
             of_sizes.rounding_printed(r, epsilon) / rates.amplified(r, epsilon) for r in shares
         )
-        yield Case(
+        yield BoundCase(
             "Section 1.1 comparable",
             "largest ratio to simple random sampling, rates to 0.4",
             "upper",
@@ -393,7 +401,7 @@ def printed_numbers() -> Iterator[Case]:
         yield number("Section 7.3 loss", f"r {text}, lambda epsilon/(6 r)", 1.0, 1.0, found, found)
 
 
-def deletion_estimators() -> Case:
+def deletion_estimators() -> BoundCase:
     """Return the case of Proposition 4.2 with alpha taken over estimators that are private under
     add_remove.
 
@@ -407,7 +415,7 @@ def deletion_estimators() -> Case:
         of_sizes.error_floor(alpha, epsilon, noise=1),
         of_sizes.error_floor(0.0, epsilon, noise=2),
     )
-    return Case(
+    return BoundCase(
         "P4.2 deletion",
         f"sizes {small} and {small + jump} of {n}",
         "lower",
@@ -455,7 +463,7 @@ class BunBounds(Experiment):
         ]
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
 
-    def _cases(self, settings: Settings, run: Run) -> Iterator[Case]:
+    def _cases(self, settings: Settings, run: Run) -> Iterator[BoundCase]:
         for epsilon in settings.epsilons:
             yield from fixed_sizes(epsilon)
             yield from random_sizes(epsilon, settings.random_laws, run.streams)

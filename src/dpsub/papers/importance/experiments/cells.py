@@ -80,7 +80,7 @@ class OnPointSets(Experiment, ABC):
 
 
 @dataclass(frozen=True)
-class Cell:
+class ClusteringCell:
     """One cell of the grid."""
 
     sampler: str  # unif, core, opt, or full
@@ -96,19 +96,23 @@ class Cell:
         }
 
 
-def grid(settings: OnCells, name: str) -> list[Cell]:
+def grid(settings: OnCells, name: str) -> list[ClusteringCell]:
     """Return the cells of one data set, each once: Figures 3 and 6, then 4 and 7, full data, no
     noise."""
     targets, sizes = settings.cells, settings.cells.sizes[name]
     found = [
-        Cell(sampler, float(m), float(epsilon))
+        ClusteringCell(sampler, float(m), float(epsilon))
         for many, epsilons in ((sizes.rows, targets.epsilons), (sizes.curve, targets.size_epsilons))
         for m in many
         for epsilon in epsilons
         for sampler in SAMPLERS
     ]
-    found += [Cell("full", 0.0, float(epsilon)) for epsilon in targets.size_epsilons]
-    found += [Cell(sampler, float(m), math.inf) for m in sizes.rows for sampler in ("unif", "core")]
+    found += [ClusteringCell("full", 0.0, float(epsilon)) for epsilon in targets.size_epsilons]
+    found += [
+        ClusteringCell(sampler, float(m), math.inf)
+        for m in sizes.rows
+        for sampler in ("unif", "core")
+    ]
     return list(dict.fromkeys(found))
 
 
@@ -121,7 +125,7 @@ def facts_of(data: PointSet | Described) -> DataFacts:
 
 
 def noise_of(
-    cell: Cell, data: PointSet | Described, settings: Any, variant: str
+    cell: ClusteringCell, data: PointSet | Described, settings: Any, variant: str
 ) -> LloydCalibration:
     """Return the noise of a cell, on a data set or, but for `opt`, which needs all norms, from
     Table 1 alone.

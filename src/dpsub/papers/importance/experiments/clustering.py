@@ -23,7 +23,7 @@ from dpsub.importance.samplers import PoissonImportance, WeightedSample
 from dpsub.papers.importance.experiments.cells import (
     MODES,
     SAMPLERS,
-    Cell,
+    ClusteringCell,
     OnPointSets,
     each,
     facts_of,
@@ -32,8 +32,8 @@ from dpsub.papers.importance.experiments.cells import (
 )
 from dpsub.papers.importance.settings import (
     FIGURE_SIZES,
+    ClusteringRounds,
     Clusters,
-    Lloyd,
     OnCells,
     OnSets,
     PointSetName,
@@ -107,7 +107,7 @@ class ImportanceNoise(OnPointSets):
     # one: the rows of Table 1 are those of all data sets, whatever is clustered
     cells = Experiment.cells
 
-    class Settings(ExperimentSettings, OnSets, OnCells, Lloyd):
+    class Settings(ExperimentSettings, OnSets, OnCells, ClusteringRounds):
         pass
 
     def sets(self, settings: Settings, run: Run) -> Iterator[PointSet | Described]:
@@ -135,7 +135,7 @@ class ImportanceNoise(OnPointSets):
             }
 
 
-Groups = list[tuple[PoissonImportance | None, dict[Cell, LloydCalibration]]]
+Groups = list[tuple[PoissonImportance | None, dict[ClusteringCell, LloydCalibration]]]
 """Cells that share their samples, and what draws these; None where the size cannot be obtained."""
 
 
@@ -170,7 +170,7 @@ class ImportanceClustering(OnPointSets):
     keys = ImportanceNoise.keys
     needs_records = (NOISE,)
 
-    class Settings(ExperimentSettings, OnSets, OnCells, Lloyd):
+    class Settings(ExperimentSettings, OnSets, OnCells, ClusteringRounds):
         parts: Parts = 6
         replicates: Replicates = 50
         clusters: Clusters = 25
@@ -185,7 +185,9 @@ class ImportanceClustering(OnPointSets):
             }
         # cells of one sampler and size share their samples at all targets, unless targets set the
         # rates
-        shared: dict[tuple[str, float, float], dict[Cell, LloydCalibration]] = defaultdict(dict)
+        shared: dict[tuple[str, float, float], dict[ClusteringCell, LloydCalibration]] = (
+            defaultdict(dict)
+        )
         for cell, noise in noises.items():
             shared[cell.sampler, cell.m, cell.epsilon if cell.sampler == "opt" else 0.0][cell] = (
                 noise
@@ -250,7 +252,7 @@ class ImportanceClustering(OnPointSets):
 
 def recorded(
     frame: pd.DataFrame, settings: Any, variant: str, points: PointSet
-) -> dict[Cell, LloydCalibration]:
+) -> dict[ClusteringCell, LloydCalibration]:
     """Return the noise of each cell of a data set on record; DataError if it is of another data set
     or lacks a cell."""
     chosen = (
@@ -259,7 +261,7 @@ def recorded(
         & (frame["data_label"] == points.label)
     )
     rows = {
-        Cell(row["sampler"], row["m_paper"], row["epsilon"]): row
+        ClusteringCell(row["sampler"], row["m_paper"], row["epsilon"]): row
         for row in frame[chosen].to_dict("records")
     }
     found = {}
@@ -317,7 +319,7 @@ class ImportanceTimes(OnPointSets):
     keys = ("dataset", "data_label", "sampler", "m_paper", "backend")
     timed = True
 
-    class Settings(ExperimentSettings, OnSets, Lloyd):
+    class Settings(ExperimentSettings, OnSets, ClusteringRounds):
         turns: Annotated[int, Field(ge=1, le=1_000)] = Field(
             3, description="Repetitions of each measurement."
         )
@@ -344,10 +346,12 @@ class ImportanceTimes(OnPointSets):
     def rows(self, points: PointSet, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         chosen = [("full", 0), *itertools.product(SAMPLERS, settings.sizes[points.name])]
         for (sampler, m), turn in itertools.product(chosen, run.replicates):
-            yield from self._turn(Cell(sampler, m, settings.epsilon), points, settings, run, turn)
+            yield from self._turn(
+                ClusteringCell(sampler, m, settings.epsilon), points, settings, run, turn
+            )
 
     def _turn(
-        self, cell: Cell, points: PointSet, settings: Settings, run: Run, turn: int
+        self, cell: ClusteringCell, points: PointSet, settings: Settings, run: Run, turn: int
     ) -> Iterator[dict[str, Any]]:
         rows, rng = points.points, run.streams.sample(cell.key(points.name), turn)
         times = [time.process_time()]

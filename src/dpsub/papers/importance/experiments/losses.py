@@ -25,7 +25,7 @@ from dpsub.papers.importance import settings as own
 from dpsub.papers.importance.experiments.cells import (
     MODES,
     SAMPLERS,
-    Cell,
+    ClusteringCell,
     OnPointSets,
     facts_of,
     noise_of,
@@ -75,7 +75,7 @@ class ImportanceLosses(OnPointSets):
     variants = ("stated", "consistent")
     keys = ("topic", "dataset", "data_label", "group", "sampler", "place")
 
-    class Settings(ExperimentSettings, own.OnSets, own.Lloyd, FirstSizes):
+    class Settings(ExperimentSettings, own.OnSets, own.ClusteringRounds, FirstSizes):
         epsilon: Positive = Field(3, description="Target, in nats.")
         bins: Annotated[int, Field(ge=2, le=1_000)] = Field(
             40, description="Bins of the histograms."
@@ -99,7 +99,9 @@ class ImportanceLosses(OnPointSets):
         epsilon = settings.epsilon
         edges = np.linspace(0, epsilon, settings.bins + 1)
         for sampler in (*SAMPLERS, "full"):
-            cell = Cell(sampler, 0.0 if sampler == "full" else settings.sizes[points.name], epsilon)
+            cell = ClusteringCell(
+                sampler, 0.0 if sampler == "full" else settings.sizes[points.name], epsilon
+            )
             noise = noise_of(cell, points, settings, run.variant)
             if not noise.feasible:
                 continue
@@ -140,7 +142,7 @@ class ImportanceLosses(OnPointSets):
         uniforms = run.streams.sample({"dataset": points.name}, 0).random(len(rows))
         for sampler in SAMPLERS:
             noise = noise_of(
-                Cell(sampler, settings.example_m, epsilon), points, settings, run.variant
+                ClusteringCell(sampler, settings.example_m, epsilon), points, settings, run.variant
             )
             if not noise.feasible:
                 continue

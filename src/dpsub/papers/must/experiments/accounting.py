@@ -82,31 +82,38 @@ def noise_plans(
     return {statistic: partial(plan, size) for statistic, size in sensitivities.items()}
 
 
-class Table4(Experiment1):
+class NoiseOfTable4(Experiment1):
     """Noise of experiment 1."""
 
     samplers: s.Samplers = shared.FIVE
 
 
-class Table6(Experiment2):
+class NoiseOfTable6(Experiment2):
     """Noise of experiment 2."""
 
     samplers: s.Samplers = shared.SIX
 
 
-class Table8(Experiment3):
+class NoiseOfTable8(Experiment3):
     """Noise of experiment 3."""
 
     n: s.FrameSize = shared.Table8().n
     samplers: s.Samplers = shared.SIX
 
+    @classmethod
+    def key(cls) -> str:
+        # One entry of the configuration sets the sizes of Table 8 here and where it is composed.
+        return shared.Table8.key()
 
-class Tables(s.Closed):
+
+class NoiseTables(s.Closed):
     """One grid a table; null leaves one out."""
 
-    table4: Table4 | None = Field(Table4(), description="Statistics with range [lower, upper].")
-    table6: Table6 | None = Field(Table6(), description="Mean clipped gradients.")
-    table8: Table8 | None = Field(Table8(), description="Mean clipped gradients.")
+    table4: NoiseOfTable4 | None = Field(
+        NoiseOfTable4(), description="Statistics with range [lower, upper]."
+    )
+    table6: NoiseOfTable6 | None = Field(NoiseOfTable6(), description="Mean clipped gradients.")
+    table8: NoiseOfTable8 | None = Field(NoiseOfTable8(), description="Mean clipped gradients.")
 
 
 class NoiseCalibration(Experiment):
@@ -137,7 +144,7 @@ class NoiseCalibration(Experiment):
     keys: ClassVar[tuple[str, ...]] = ("table", "sampler", "b", "epsilon_amplified", "statistic")
 
     class Settings(s.ExperimentSettings):
-        tables: Tables = Field(Tables(), description="One grid a table.")
+        tables: NoiseTables = Field(NoiseTables(), description="One grid a table.")
 
         def check(self) -> None:
             for variant in NoiseCalibration.variants:
@@ -186,7 +193,7 @@ class NoiseCalibration(Experiment):
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class CompositionTask:
     """One pair, composed up to several numbers of times."""
 
     table: str
@@ -281,7 +288,7 @@ class MustComposition(Experiment):
                     checks.real("epsilon", task.epsilon, below=task.grid.half_width)
 
     @staticmethod
-    def tasks(settings: Settings, variant: str) -> Iterator[Task]:
+    def tasks(settings: Settings, variant: str) -> Iterator[CompositionTask]:
         """Yield what is to be composed, Table 8 first."""
         table, figure, as_done = settings.table8, settings.figure_s2, variant == "as_done"
         unit, noises = 1.0, {"table8": "stated"}
@@ -296,11 +303,13 @@ class MustComposition(Experiment):
                 pair = pair_of(
                     sampler, table, round(scale, 3) if as_done else scale, 2 if as_done else None
                 )
-                yield Task(name, sampler, pair, [table.n_compositions], table.epsilon, grid)
+                yield CompositionTask(
+                    name, sampler, pair, [table.n_compositions], table.epsilon, grid
+                )
         grid = LossGrid(figure.half_width, figure.grid_size)
         for sampler in figure.samplers:
             pair = pair_of(sampler, figure, figure.scale)
-            yield Task(
+            yield CompositionTask(
                 "figure_s2", sampler, pair, list(figure.n_compositions), figure.epsilon, grid
             )
 
@@ -319,7 +328,7 @@ class MustComposition(Experiment):
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
 
 
-def by_density(task: Task, method: str) -> list[Bounds]:
+def by_density(task: CompositionTask, method: str) -> list[Bounds]:
     """Return the bounds for each k by Algorithm 1; below the floor of round-off 0 and the floor
     itself."""
     result = compose(
@@ -336,7 +345,7 @@ def by_density(task: Task, method: str) -> list[Bounds]:
     ]
 
 
-def bracket(task: Task) -> tuple[LossGrid, list[Bounds]]:
+def bracket(task: CompositionTask) -> tuple[LossGrid, list[Bounds]]:
     """Return the grid that they needed, and the bounds for each k from exact cell masses.
 
     The grid of the settings is doubled, at the same step, until what is charged for losses that

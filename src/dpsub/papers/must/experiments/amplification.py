@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 
 from dpsub import checks, noise, sampling
 from dpsub.amplification import Amplified, amplify, category
-from dpsub.papers.must.settings import MUST, SIX, Grid
+from dpsub.papers.must.settings import MUST, SIX, AmplificationCurves
 from dpsub.reproduce import settings as s
 from dpsub.reproduce.experiment import Experiment, Run
 from dpsub.sampling.laws import MultiplicityLaw
@@ -31,7 +31,7 @@ _EQUAL = 1e-11
 twin never crosses."""
 
 
-class Curves(s.ExperimentSettings, Grid):
+class Curves(s.ExperimentSettings, AmplificationCurves):
     """Mechanisms and samplers along a grid of base epsilon."""
 
     samplers: s.Samplers = SIX

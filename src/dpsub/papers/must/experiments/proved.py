@@ -497,7 +497,7 @@ def moments(n: int, m: int, noise: float, k: int, delta: float) -> Interval:
     return math.nan, float(accountant.compose(step, k).get_epsilon(delta))
 
 
-class Case(s.Closed):
+class PeerCase(s.Closed):
     """One question; Poisson has the rate m/n."""
 
     sampler: s.SamplerName
@@ -524,14 +524,14 @@ class Case(s.Closed):
 class Comparison:
     """One question and one tool that answers it, for the noise that it is given."""
 
-    case: Case
+    case: PeerCase
     tool: str
     kind: str
     noise: float
     ask: Callable[[], Interval]
 
 
-def tools(case: Case, delta: float) -> Iterator[Comparison]:
+def tools(case: PeerCase, delta: float) -> Iterator[Comparison]:
     """Yield what answers a case: this package, then the others that know its sampler and relation.
 
     The Rényi accountant is asked twice: with the noise in units of the bound C of one record, and
@@ -612,9 +612,9 @@ class PeerBounds(Questions):
     class Settings(s.ExperimentSettings):
         parts: s.Parts = 2
         delta: s.Delta = 1e-5
-        cases: s.Several[Case] = Field(
+        cases: s.Several[PeerCase] = Field(
             (
-                Case(
+                PeerCase(
                     sampler="poisson",
                     m=100,
                     noise_multiplier=1,
@@ -622,17 +622,17 @@ class PeerBounds(Questions):
                     width=2e-4,
                     prv_error=1e-3,
                 ),
-                Case(
+                PeerCase(
                     sampler="poisson",
                     m=100,
                     noise_multiplier=1,
                     n_compositions=10_000,
                     adjacency="add_remove",
                 ),
-                Case(sampler="poisson", m=100, noise_multiplier=1, width=2e-4),
-                Case(sampler="wor", m=200, noise_multiplier=4),
-                Case(sampler="wor", n=30969, m=300, noise_multiplier=2.654),
-                Case(sampler="wr", m=200, noise_multiplier=4),
+                PeerCase(sampler="poisson", m=100, noise_multiplier=1, width=2e-4),
+                PeerCase(sampler="wor", m=200, noise_multiplier=4),
+                PeerCase(sampler="wor", n=30969, m=300, noise_multiplier=2.654),
+                PeerCase(sampler="wr", m=200, noise_multiplier=4),
             ),
             description="One entry a question.",
         )
