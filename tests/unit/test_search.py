@@ -19,7 +19,7 @@ from scipy.stats import binom
 import dpsub
 from dpsub.accounting import account, pld, proofs
 from dpsub.accounting.account import WIDTH_MISSED, Account, Proof
-from dpsub.accounting.bracket import Grid, OneEnd, Target
+from dpsub.accounting.bracket import LossGrid, OneEnd, Target
 from dpsub.accounting.compose import ComposedLoss, TiltedSum, minimum
 from dpsub.accounting.composition import Composition, answers_of
 from dpsub.accounting.game import FillerGame
@@ -105,11 +105,11 @@ def test_the_stop_rule_is_honest_for_errors_that_fall_by_three(order: float, siz
     question = Target(delta=0.1, width=1e-2)
     tried: list[float] = []
 
-    def build(grid: Grid, swapped: bool, targets: Sequence[Target]) -> np.ndarray:
+    def build(grid: LossGrid, swapped: bool, targets: Sequence[Target]) -> np.ndarray:
         tried.append(grid.step)
         return np.array([3.0 + size * grid.step**order])
 
-    (end,) = OneEnd([question], build, (False,), "upper").refined(Grid(1.0, 1e-18))
+    (end,) = OneEnd([question], build, (False,), "upper").refined(LossGrid(1.0, 1e-18))
     if end.width_met:
         assert end.value - 3.0 <= 1e-2
     else:

@@ -15,7 +15,7 @@ import pytest
 
 import dpsub
 from dpsub.accounting import account, allocation, shuffling
-from dpsub.accounting.bracket import BothEnds, End, Grid, OneEnd, Target
+from dpsub.accounting.bracket import BothEnds, End, LossGrid, OneEnd, Target
 from dpsub.accounting.cell_masses import mixture_masses
 from dpsub.accounting.compose import ComposedLoss, damped_sums
 from dpsub.accounting.discretise import lower_pld, upper_pld
@@ -224,23 +224,23 @@ class TestInfiniteEnds:
     def setup_method(self) -> None:
         self.steps: list[float] = []
 
-    def infinite(self, grid: Grid, swapped: bool, targets: Sequence[Target]) -> np.ndarray:
+    def infinite(self, grid: LossGrid, swapped: bool, targets: Sequence[Target]) -> np.ndarray:
         self.steps.append(grid.step)
         return np.full(len(targets), np.inf)
 
-    def one(self, grid: Grid, swapped: bool, targets: Sequence[Target]) -> np.ndarray:
+    def one(self, grid: LossGrid, swapped: bool, targets: Sequence[Target]) -> np.ndarray:
         return np.ones(len(targets))
 
     def test_a_second_grid_shows_that_it_stays(self) -> None:
         refinement = BothEnds([Target(delta=1e-290)], self.one, self.infinite, (False,))
-        (found,) = refinement.refined(Grid(1.0, 1e-300))
+        (found,) = refinement.refined(LossGrid(1.0, 1e-300))
         assert (found.lower, found.upper, found.width_met) == (1.0, np.inf, False)
         assert len(self.steps) == 2
 
     @pytest.mark.parametrize(("delta", "grids"), [(1e-300, 1), (1e-290, 2)])
     def test_no_second_one_is_asked_for_what_underflows(self, delta: float, grids: int) -> None:
         refinement = OneEnd([Target(delta=delta)], self.infinite, (False,), "upper")
-        (found,) = refinement.refined(Grid(1.0, 1e-300))
+        (found,) = refinement.refined(LossGrid(1.0, 1e-300))
         assert (found.value, found.width_met) == (np.inf, False)
         assert len(self.steps) == grids
 

@@ -126,7 +126,7 @@ class End(NamedTuple):
     width_met: bool
 
 
-class Grid(NamedTuple):
+class LossGrid(NamedTuple):
     """A grid of losses: its step, in nats, and the mass that is cut off at its ends."""
 
     step: float
@@ -144,7 +144,7 @@ class Evaluation(NamedTuple):
     answer: float
 
 
-SingleGridBound = Callable[[Grid, bool, Sequence[Target]], np.ndarray]
+SingleGridBound = Callable[[LossGrid, bool, Sequence[Target]], np.ndarray]
 """(grid, swapped, targets) -> the bounds of one side in one direction; the largest one counts."""
 
 Precision = TypeVar("Precision")
@@ -187,7 +187,7 @@ class Refinement(ABC, Generic[Precision]):
                 precision = self.finer(precision)
 
 
-class GridRefinement(Refinement[Grid]):
+class GridRefinement(Refinement[LossGrid]):
     """Bounds for several targets of one quantity, which share grids.
 
     Targets leave `unsettled` one by one; the others go on together, with the finest grid that any
@@ -207,10 +207,10 @@ class GridRefinement(Refinement[Grid]):
         """Whether target i has an answer that can stand if finer grids are out of reach."""
 
     @abstractmethod
-    def next_grid(self, i: int, grid: Grid) -> Grid | None:
+    def next_grid(self, i: int, grid: LossGrid) -> LossGrid | None:
         """Grid that target i needs after this one; None if it is settled."""
 
-    def finer(self, grid: Grid) -> Grid | None:
+    def finer(self, grid: LossGrid) -> LossGrid | None:
         next_grids = {i: self.next_grid(i, grid) for i in self.unsettled}
         needed = {i: following for i, following in next_grids.items() if following is not None}
         self.unsettled = list(needed)
@@ -218,14 +218,14 @@ class GridRefinement(Refinement[Grid]):
             return None
         step = min(following.step for following in needed.values())
         tail = min(following.tail for following in needed.values())
-        return Grid(step, tail)
+        return LossGrid(step, tail)
 
-    def coarser(self, grid: Grid, error: NumericalError) -> Grid | None:
+    def coarser(self, grid: LossGrid, error: NumericalError) -> LossGrid | None:
         self.unsettled = [i for i in self.unsettled if not self.is_answered(i)]
-        return Grid(grid.step * self.coarsening, grid.tail) if self.unsettled else None
+        return LossGrid(grid.step * self.coarsening, grid.tail) if self.unsettled else None
 
     def bounds_at(
-        self, bound: SingleGridBound, grid: Grid, swapped: bool, places: Sequence[int]
+        self, bound: SingleGridBound, grid: LossGrid, swapped: bool, places: Sequence[int]
     ) -> dict[int, float]:
         """Bounds for the targets at these places."""
         if not places:
@@ -257,7 +257,7 @@ class BothEnds(GridRefinement):
         self._stalls = [0] * len(targets)
         self._last_step = math.inf
 
-    def refined(self, grid: Grid) -> list[Bracket]:
+    def refined(self, grid: LossGrid) -> list[Bracket]:
         """Both ends for each target, from this first grid on."""
         self.run(grid)
         brackets = []
@@ -271,7 +271,7 @@ class BothEnds(GridRefinement):
         lowers, uppers = zip(*self._best[i].values(), strict=True)
         return max(lowers), max(uppers)
 
-    def evaluate(self, grid: Grid) -> None:
+    def evaluate(self, grid: LossGrid) -> None:
         for swapped in self.directions:
             # a direction whose upper bound lies below what the other one attains does not count
             contending = [i for i in self.unsettled if self._contends(i, swapped)]
@@ -289,7 +289,7 @@ class BothEnds(GridRefinement):
         lower, upper = self._interval(i)
         return lower > 0 and math.isfinite(upper)
 
-    def next_grid(self, i: int, grid: Grid) -> Grid | None:
+    def next_grid(self, i: int, grid: LossGrid) -> LossGrid | None:
         target, (lower, upper) = self.targets[i], self._interval(i)
         gap = target.gap(lower, upper)
         # a gap that does not move at all is not the grid's: two rounds of it are as bad as three
@@ -304,18 +304,18 @@ class BothEnds(GridRefinement):
         self._gaps[i] = gap
         if target.delta is None and 0 < lower < grid.tail * 1e12 and grid.tail > LEAST_TAIL:
             # what is cut off must not be seen beside the answer
-            return Grid(grid.step, lower * 1e-14)
+            return LossGrid(grid.step, lower * 1e-14)
         if self._only_tail(i, grid):
-            return Grid(grid.step, max(grid.tail**2, LEAST_TAIL))
+            return LossGrid(grid.step, max(grid.tail**2, LEAST_TAIL))
         cut = _INSIDE / math.sqrt(gap) if math.isfinite(gap) else _BLIND_CUT
-        return Grid(grid.step * min(_MILDEST_CUT, max(cut, _SHARPEST_CUT)), grid.tail)
+        return LossGrid(grid.step * min(_MILDEST_CUT, max(cut, _SHARPEST_CUT)), grid.tail)
 
-    def finer(self, grid: Grid) -> Grid | None:
+    def finer(self, grid: LossGrid) -> LossGrid | None:
         following = super().finer(grid)
         self._last_step = grid.step
         return following
 
-    def _only_tail(self, i: int, grid: Grid) -> bool:
+    def _only_tail(self, i: int, grid: LossGrid) -> bool:
         """Whether delta may be so small that only the mass that is cut off is seen."""
         lower, upper = self._interval(i)
         tiny = lower <= 0 < upper < 1e-10
@@ -352,7 +352,7 @@ class OneEnd(GridRefinement):
         self._finest_step = 0.0
         self._last_step = math.inf
 
-    def refined(self, grid: Grid, smallest_step: float = math.inf) -> list[End]:
+    def refined(self, grid: LossGrid, smallest_step: float = math.inf) -> list[End]:
         """End for each target, from this first grid on.
 
         The last grid has a 32nd of its step, or of `smallest_step` if that is less. NumericalError
@@ -374,7 +374,7 @@ class OneEnd(GridRefinement):
             ends.append(End(value, self._width_met.get(i, False)))
         return ends
 
-    def evaluate(self, grid: Grid) -> None:
+    def evaluate(self, grid: LossGrid) -> None:
         self._bounds = {i: {} for i in self.unsettled}
         for swapped in self.directions:
             places = [i for i in self.unsettled if swapped in self._directions[i]]
@@ -384,17 +384,17 @@ class OneEnd(GridRefinement):
     def is_answered(self, i: int) -> bool:
         return self._best[i] is not None
 
-    def coarser(self, grid: Grid, error: NumericalError) -> Grid | None:
+    def coarser(self, grid: LossGrid, error: NumericalError) -> LossGrid | None:
         self._last_step = grid.step * self.coarsening
         return super().coarser(grid, error)
 
-    def finer(self, grid: Grid) -> Grid | None:
+    def finer(self, grid: LossGrid) -> LossGrid | None:
         following = super().finer(grid)
         if following is not None:
             self._ratio = grid.step / following.step
         return following
 
-    def next_grid(self, i: int, grid: Grid) -> Grid | None:
+    def next_grid(self, i: int, grid: LossGrid) -> LossGrid | None:
         target, before = self.targets[i], self._best[i]
         value = max(self._bounds[i].values())
         if not self.is_upper:
@@ -403,7 +403,7 @@ class OneEnd(GridRefinement):
             self._best[i] = value
             if self.is_upper and target.underflows and math.isinf(value):
                 return None  # as on every grid
-            return Grid(grid.step / 2, grid.tail)
+            return LossGrid(grid.step / 2, grid.tail)
         best = min(before, value) if self.is_upper else max(before, value)
         self._best[i] = best
         moved = target.gap(min(before, value), max(before, value))
@@ -418,7 +418,7 @@ class OneEnd(GridRefinement):
             self._width_met[i] = True
             return None
         # steps are halved a whole number of times, so that orders recur and their profile is known
-        return Grid(grid.step / (2.0 if error < 1.5 else 4.0), grid.tail)
+        return LossGrid(grid.step / (2.0 if error < 1.5 else 4.0), grid.tail)
 
     def _drop_directions(self, i: int, best: float) -> None:
         """Leave out directions that are far behind: any lower bound is one of the larger."""

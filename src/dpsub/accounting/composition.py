@@ -20,7 +20,7 @@ from dpsub.accounting.bracket import (
     Bracket,
     End,
     Evaluation,
-    Grid,
+    LossGrid,
     OneEnd,
     SingleGridBound,
     Target,
@@ -55,7 +55,7 @@ class Composition:
     entries: Sequence[tuple[Event, int]]
     evaluations: list[Evaluation] = field(default_factory=list, repr=False)
     """All bounds that were computed, in that order."""
-    _built: dict[tuple[str, Grid, bool], ComposedLoss | None] = field(
+    _built: dict[tuple[str, LossGrid, bool], ComposedLoss | None] = field(
         default_factory=dict, repr=False
     )
 
@@ -149,7 +149,7 @@ class Composition:
 
     def upper(self, step: float, tail: float, swapped: bool) -> ComposedLoss:
         """The composed upper PLD of one direction."""
-        composed = self._remembered("upper", Grid(step, tail), swapped)
+        composed = self._remembered("upper", LossGrid(step, tail), swapped)
         assert composed is not None
         return composed
 
@@ -158,9 +158,9 @@ class Composition:
 
         Events without an attack are left out, which only lowers the bound.
         """
-        return self._remembered("lower", Grid(step, tail), swapped)
+        return self._remembered("lower", LossGrid(step, tail), swapped)
 
-    def _remembered(self, side: str, grid: Grid, swapped: bool) -> ComposedLoss | None:
+    def _remembered(self, side: str, grid: LossGrid, swapped: bool) -> ComposedLoss | None:
         check_time()
         if side == "upper":
             # events that are symmetric from above have one upper PLD, which serves both directions
@@ -175,7 +175,7 @@ class Composition:
             self._built[key] = composed
         return self._built[key]
 
-    def _composed_upper(self, grid: Grid, swapped: bool) -> ComposedLoss:
+    def _composed_upper(self, grid: LossGrid, swapped: bool) -> ComposedLoss:
         plds, counts = [], []
         for event, times in self.entries:
             for pld, repeats in event.uppers(grid.step, grid.tail, swapped):
@@ -183,7 +183,7 @@ class Composition:
                 counts.append(times * repeats)
         return ComposedLoss(plds, counts)
 
-    def _composed_lower(self, grid: Grid, swapped: bool) -> ComposedLoss | None:
+    def _composed_lower(self, grid: LossGrid, swapped: bool) -> ComposedLoss | None:
         step = self.fitting_step(grid.step)
         plds, counts = [], []
         for pld, times in self.attained(step, grid.tail, swapped):
@@ -216,7 +216,7 @@ class Composition:
     def _single_grid_bound(self, side: str) -> SingleGridBound:
         composed_loss = self.upper if side == "upper" else self.lower
 
-        def bound(grid: Grid, swapped: bool, targets: Sequence[Target]) -> np.ndarray:
+        def bound(grid: LossGrid, swapped: bool, targets: Sequence[Target]) -> np.ndarray:
             composed = composed_loss(*grid, swapped)
             answers = np.zeros(len(targets)) if composed is None else answers_of(composed, targets)
             for target, answer in zip(targets, answers.tolist(), strict=True):
@@ -233,7 +233,7 @@ class Composition:
         directions = self.proved_directions if side == "upper" else self.directions
         with time_limited(target.deadline):
             for _ in range(_MOST_COARSENINGS):
-                grid = Grid(step, target.tail)
+                grid = LossGrid(step, target.tail)
                 try:
                     return max(float(bound(grid, swapped, [target])[0]) for swapped in directions)
                 except OutOfTimeError:
@@ -280,7 +280,7 @@ class Composition:
         lower, upper = self._single_grid_bound("lower"), self._single_grid_bound("upper")
         with time_limited(targets[0].deadline):
             try:
-                grid = Grid(self.spread / _STEPS, min(target.tail for target in targets))
+                grid = LossGrid(self.spread / _STEPS, min(target.tail for target in targets))
                 refinement = BothEnds(targets, lower, upper, directions or self.directions)
                 return refinement.refined(grid)
             except OutOfTimeError:
@@ -295,8 +295,8 @@ class Composition:
             try:
                 step = self.spread / _UPPER_STEPS
                 if of_delta:
-                    tail = self._unseen_tail(Grid(step, tail), targets, rough)
-                ends = self._refined_bounds(targets, Grid(step, tail))
+                    tail = self._unseen_tail(LossGrid(step, tail), targets, rough)
+                ends = self._refined_bounds(targets, LossGrid(step, tail))
             except OutOfTimeError:
                 return [End(bound, False) for bound in rough.tolist()]
             # where the time ended before the first grid, what told how small the tail must be holds
@@ -306,31 +306,31 @@ class Composition:
             if of_delta:
                 for i, target in enumerate(targets):
                     if not ends[i].width_met:
-                        ends[i] = self._with_its_own_tail(target, ends[i], Grid(step, tail))
+                        ends[i] = self._with_its_own_tail(target, ends[i], LossGrid(step, tail))
             return ends
 
-    def _refined_bounds(self, targets: Sequence[Target], grid: Grid) -> list[End]:
+    def _refined_bounds(self, targets: Sequence[Target], grid: LossGrid) -> list[End]:
         bound = self._single_grid_bound("upper")
         refinement = OneEnd(targets, bound, self.proved_directions, "upper")
         return refinement.refined(grid, self._smallest_spread / _UPPER_STEPS)
 
-    def _with_its_own_tail(self, target: Target, shared: End, grid: Grid) -> End:
+    def _with_its_own_tail(self, target: Target, shared: End, grid: LossGrid) -> End:
         """The better one of an upper end and of that with a tail which suits this target alone.
 
         The tail that the smallest answer needs keeps rare losses of many nats, at whose tilt
         round-off is seen beside larger answers.
         """
         try:
-            first = Grid(grid.step, target.tail)
+            first = LossGrid(grid.step, target.tail)
             tail = self._unseen_tail(first, [target], np.array([target.ceiling]))
             if tail <= grid.tail:
                 return shared
-            (alone,) = self._refined_bounds([target], Grid(grid.step, tail))
+            (alone,) = self._refined_bounds([target], LossGrid(grid.step, tail))
         except OutOfTimeError:
             return shared
         return min(shared, alone, key=lambda end: end.value)
 
-    def _unseen_tail(self, grid: Grid, targets: Sequence[Target], rough: np.ndarray) -> float:
+    def _unseen_tail(self, grid: LossGrid, targets: Sequence[Target], rough: np.ndarray) -> float:
         """A tail so small that what is cut off is not seen beside any answer.
 
         That goes by rough upper bounds, and lowers `rough` to them ("Tails and underflow"). Where a
@@ -343,7 +343,8 @@ class Composition:
         while tail > LEAST_TAIL:
             try:
                 bounds = [
-                    bound(Grid(step, tail), swapped, targets) for swapped in self.proved_directions
+                    bound(LossGrid(step, tail), swapped, targets)
+                    for swapped in self.proved_directions
                 ]
             except OutOfTimeError:
                 raise
@@ -375,7 +376,7 @@ class Composition:
             return self._best_choices(targets, known_lower, directions)
         with time_limited(targets[0].deadline):
             try:
-                grid = Grid(self.spread / _STEPS, min(target.tail for target in targets))
+                grid = LossGrid(self.spread / _STEPS, min(target.tail for target in targets))
                 bound = self._single_grid_bound("lower")
                 directions = directions or self.directions
                 refinement = OneEnd(targets, bound, directions, "lower", known_lower)

@@ -22,7 +22,7 @@ from dpsub.accounting.pairs import MIN_SCALE
 from dpsub.accounting.pld import time_limited
 from dpsub.accounting.release import Release
 from dpsub.accounting.roots import SafeRoot
-from dpsub.accounting.search import NOISE, Family, Goal, Level, Search
+from dpsub.accounting.search import NOISE, Candidates, Goal, Level, Search
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling import Schedule, TruncatedPoisson
@@ -47,6 +47,11 @@ _ACCURACY = 3e-3
 _LATE = "nothing was proved of it in its share of the time; allow more"
 _SHARE = 0.5  # of the time that is left, for the next scheme
 _EXCEEDED = 1e-3  # probability that some batch of the training is larger than `likely_batch`
+_RANDOM_SIZES = ("poisson", "truncated_poisson", "random_allocation", "k_of_t", "cyclic_poisson")
+"""Schemes whose batches differ in size."""
+# relative, what is added to a noise that is proved, and taken from a refuted one, before both are
+# printed with five digits: rounding then ends on the safe side
+_PRINTED = 5e-5
 
 # steps of a grid in a standard deviation of the loss: of proofs and of attacks at first, where half
 # a step already tells (PLDs of allocations are never coarser than a sixth), and from where on they
@@ -163,11 +168,12 @@ def recommend(
     --------
     >>> import dpsub
     >>> target = {"epsilon": 1.0, "delta": 1e-5, "adjacency": "zero_out"}
-    >>> found = dpsub.recommend(1000, batch_size=250, epochs=1, **target, time_limit=60)
-    >>> found.schemes[0].name, 2.03 < found.schemes[0].noise_multiplier < 2.05
+    >>> answer = dpsub.recommend(1000, batch_size=250, epochs=1, **target, time_limit=60)
+    >>> first = answer.schemes[0]
+    >>> first.name, 2.03 < first.noise_multiplier < 2.05
     ('random_allocation', True)
-    >>> wor = next(one for one in found.schemes if one.name == "wor")
-    >>> wor.refuted > found.schemes[0].noise_multiplier    # an attack shows that WOR needs more
+    >>> wor = next(scheme for scheme in answer.schemes if scheme.name == "wor")
+    >>> wor.refuted > first.noise_multiplier    # an attack shows that WOR needs more
     True
     """
     target: dict[str, Any] = {
@@ -179,7 +185,7 @@ def recommend(
     n = checks.integer("n", n, at_least=1)
     m = checks.integer("batch_size", batch_size, at_least=1, at_most=n, at_most_name="n")
     epochs = checks.integer("epochs", epochs, at_least=1)
-    noises: dict[str, tuple[Plan, int, Needed]] = {}
+    proved: dict[str, _ProvedScheme] = {}
     left_out: dict[str, str] = {}
     for name in _ORDER:
         try:
@@ -187,124 +193,103 @@ def recommend(
             if not isinstance(plan, Schedule):
                 steps = fresh_steps(m / n, epochs)
             share = max(_SHARE * (deadline - time.monotonic()), 1e-3)
-            noises[name] = (
-                plan,
-                steps,
-                needed(plan, n, steps, **target, accuracy=_ACCURACY, time_limit=share),
-            )
+            noise = needed(plan, n, steps, **target, accuracy=_ACCURACY, time_limit=share)
+            proved[name] = _ProvedScheme(plan, steps, noise)
         except NumericalError:
             left_out[name] = _LATE
         except (ArgumentError, UnsupportedError) as error:
             left_out[name] = str(error)
-    if not noises:
+    if not proved:
         raise UnsupportedError(
             f"no scheme was proved to meet the target, poisson not as: {left_out['poisson']}"
         )
-    once = {"random_allocation", "shuffle", "deterministic"}
-    once |= {"k_of_t"} if epochs == 1 else set()
-    once |= (
-        {"poisson", "truncated_poisson", "wor"}
-        if m == n
-        else {"cyclic_poisson"}
-        if CYCLE * m == n
-        else set()
-    )
+    schemes = _ranked(proved, n, m, epochs)
+    least = schemes[0].noise_multiplier
+    even = tuple(other.name for other in schemes[1:] if other.refuted < least)
+    reasons = _reasons(schemes, even, left_out)
+    return Recommendation(tuple(schemes), even, left_out, least / m, reasons)
+
+
+class _ProvedScheme(NamedTuple):
+    """A scheme for which noise is proved, and how much."""
+
+    plan: Plan
+    steps: int
+    noise: Needed
+
+
+def _ranked(proved: dict[str, _ProvedScheme], n: int, m: int, epochs: int) -> list[SchemeNoise]:
+    """The schemes by their noise, and what each costs."""
     # what the search cannot tell apart stays in the order of its use
-    close = min(found.noise_multiplier for *_, found in noises.values()) * (1 + _ACCURACY)
-    ordered = sorted(noises.items(), key=lambda one: max(one[1][2].noise_multiplier, close))
-    least = ordered[0][1][2].noise_multiplier
-    schemes = [
-        SchemeNoise(
-            name,
-            plan,
-            found.noise_multiplier,
-            found.necessary,
-            found.noise_multiplier / least,
-            steps,
-            plan.expected_distinct(n) * steps,
-            *_batches(name, plan, n, m, steps),
-            every_epoch=name in once,
+    close = min(answer.noise.noise_multiplier for answer in proved.values()) * (1 + _ACCURACY)
+    names = sorted(proved, key=lambda name: max(proved[name].noise.noise_multiplier, close))
+    least = proved[names[0]].noise.noise_multiplier
+    every_epoch = _in_every_epoch(n, m, epochs)
+    schemes = []
+    for name in names:
+        plan, steps, noise = proved[name]
+        largest_batch, likely_batch = _batches(name, plan, n, m, steps)
+        answer = SchemeNoise(
+            name=name,
+            sampler=plan,
+            noise_multiplier=noise.noise_multiplier,
+            refuted=noise.necessary,
+            ratio=noise.noise_multiplier / least,
+            steps=steps,
+            gradients=plan.expected_distinct(n) * steps,
+            largest_batch=largest_batch,
+            likely_batch=likely_batch,
+            every_epoch=name in every_epoch,
         )
-        for name, (plan, steps, found) in ordered
-    ]
-    even = tuple(one.name for one in schemes[1:] if one.refuted < least)
-    return Recommendation(
-        tuple(schemes), even, left_out, least / m, _reasons(schemes, even, left_out)
-    )
+        schemes.append(answer)
+    return schemes
+
+
+def _in_every_epoch(n: int, m: int, epochs: int) -> set[str]:
+    """Schemes in which each record is in one batch of each epoch."""
+    names = {"random_allocation", "shuffle", "deterministic"}
+    if epochs == 1:
+        names.add("k_of_t")
+    if m == n:
+        names |= {"poisson", "truncated_poisson", "wor"}
+    elif CYCLE * m == n:  # a group is one batch
+        names.add("cyclic_poisson")
+    return names
 
 
 def _batches(name: str, plan: Plan, n: int, m: int, steps: int) -> tuple[int, int]:
     """The largest batch possible, and one that no batch exceeds but with probability
     `_EXCEEDED`."""
-    if name not in (
-        "poisson",
-        "truncated_poisson",
-        "random_allocation",
-        "k_of_t",
-        "cyclic_poisson",
-    ):
+    if name not in _RANDOM_SIZES:
         return m, m
     largest = -(-n // CYCLE) if name == "cyclic_poisson" else n
     if isinstance(plan, TruncatedPoisson):
         largest = plan.max_batch
     # Bernstein's inequality for each batch, a sum of independent inclusions of mean m, and a union
-    # bound
-    logs = math.log(steps / _EXCEEDED)
-    return largest, min(
-        largest, math.ceil(m + logs / 3 + math.sqrt((logs / 3) ** 2 + 2 * logs * m))
-    )
+    # bound over the steps
+    log_odds = math.log(steps / _EXCEEDED)
+    likely = math.ceil(m + log_odds / 3 + math.sqrt((log_odds / 3) ** 2 + 2 * log_odds * m))
+    return largest, min(largest, likely)
 
 
 def _reasons(
     schemes: list[SchemeNoise], even: tuple[str, ...], left_out: dict[str, str]
 ) -> tuple[str, ...]:
     """What follows from the numbers, those of proofs rounded up and those of attacks down."""
-    first, by_name = schemes[0], {one.name: one for one in schemes}
-
-    def proved(one: SchemeNoise) -> str:
-        return f"{one.noise_multiplier * (1 + 5e-5):.5g}"
-
-    def refuted(one: SchemeNoise) -> str:
-        return f"{one.refuted * (1 - 5e-5):.5g}"
-
-    others = (
-        ("attacks refute that noise for all others")
-        if len(schemes) > 1
-        else "nothing is proved of another"
-    )
-    if even:
-        known = ", ".join(name for name in even if by_name[name].refuted > 0)
-        unknown = ", ".join(name for name in even if not by_name[name].refuted > 0)
-        parts = (
-            [f"no attack refutes that noise for {known}, which may need as little"] if known else []
-        )
-        others = "; ".join(
-            [*parts, f"no attack at all is known for {unknown}"] if unknown else parts
-        )
-    reasons = [f"{first.name} needs the least noise that is proved, {proved(first)}; {others}."]
-    fixed = [one for one in schemes if one.name in FIXED_SIZE]
+    first = schemes[0]
+    by_name = {answer.name: answer for answer in schemes}
+    noise, others = _proved_text(first), _others(schemes, even)
+    reasons = [f"{first.name} needs the least noise that is proved, {noise}; {others}."]
+    fixed = [answer for answer in schemes if answer.name in FIXED_SIZE]
     if fixed and fixed[0] is not first:
-        more, certain = fixed[0].ratio - 1, fixed[0].refuted / first.noise_multiplier - 1
-        known = f", and at least {certain:.1%} more by an attack" if certain > 0 else ""
-        size = f"Independent batches of one size ({fixed[0].name})"
-        reasons.append(f"{size} are proved with {more:.1%} more noise{known}.")
-    poisson, shuffle = by_name.get("poisson"), by_name.get("shuffle")
+        reasons.append(_of_fixed_size(fixed[0], first))
+    shuffle = by_name.get("shuffle")
     if shuffle is None and left_out["shuffle"] != _LATE:
         reasons.append(
             f"Do not give a shuffled loader the noise of poisson: {left_out['shuffle']}."
         )
-    elif shuffle is not None and poisson is not None and shuffle is not first:
-        failing = shuffle.refuted >= poisson.noise_multiplier
-        attacked = (
-            (f"an attack refutes {refuted(shuffle)}")
-            if shuffle.refuted
-            else "no attack on it is known"
-        )
-        reasons.append(
-            f"A shuffled loader is proved with {proved(shuffle)}, as if nothing were random, and "
-            f"{attacked}: the noise of poisson, {proved(poisson)}, is "
-            f"{'refuted' if failing else 'not proved'} for it."
-        )
+    elif shuffle is not None and shuffle is not first and "poisson" in by_name:
+        reasons.append(_of_shuffling(shuffle, by_name["poisson"]))
     if late := [name for name, reason in left_out.items() if reason == _LATE]:
         reasons.append(
             f"Time was too short for {', '.join(late)}, which may need less: allow more."
@@ -314,6 +299,47 @@ def _reasons(
             f"{MIN_SCALE:g} is the least noise that is considered: ratios to it say little."
         )
     return tuple(reasons)
+
+
+def _others(schemes: list[SchemeNoise], even: tuple[str, ...]) -> str:
+    """What is known of the schemes that come after the first one."""
+    if len(schemes) == 1:
+        return "nothing is proved of another"
+    if not even:
+        return "attacks refute that noise for all others"
+    attacked = {answer.name for answer in schemes if answer.refuted > 0}
+    known = ", ".join(name for name in even if name in attacked)
+    unknown = ", ".join(name for name in even if name not in attacked)
+    clauses = []
+    if known:
+        clauses.append(f"no attack refutes that noise for {known}, which may need as little")
+    if unknown:
+        clauses.append(f"no attack at all is known for {unknown}")
+    return "; ".join(clauses)
+
+
+def _of_fixed_size(fixed: SchemeNoise, first: SchemeNoise) -> str:
+    certain = fixed.refuted / first.noise_multiplier - 1
+    attacked = f", and at least {certain:.1%} more by an attack" if certain > 0 else ""
+    return (
+        f"Independent batches of one size ({fixed.name}) are proved with {fixed.ratio - 1:.1%} "
+        f"more noise{attacked}."
+    )
+
+
+def _of_shuffling(shuffle: SchemeNoise, poisson: SchemeNoise) -> str:
+    attacked = "no attack on it is known"
+    if shuffle.refuted:
+        attacked = f"an attack refutes {shuffle.refuted * (1 - _PRINTED):.5g}"
+    verdict = "refuted" if shuffle.refuted >= poisson.noise_multiplier else "not proved"
+    return (
+        f"A shuffled loader is proved with {_proved_text(shuffle)}, as if nothing were random, and "
+        f"{attacked}: the noise of poisson, {_proved_text(poisson)}, is {verdict} for it."
+    )
+
+
+def _proved_text(answer: SchemeNoise) -> str:
+    return f"{answer.noise_multiplier * (1 + _PRINTED):.5g}"
 
 
 class Needed(NamedTuple):
@@ -371,31 +397,31 @@ def needed(
     """
     goal = Goal(epsilon, delta, adjacency, accuracy, time_limit)
     release = Release(plan, n, 1.0, steps)
-    family = Family(lambda noise: [replace(release, noise_multiplier=noise)], NOISE, goal)
+    candidates = Candidates(lambda noise: [replace(release, noise_multiplier=noise)], NOISE, goal)
     with time_limited(goal.deadline):
-        family.proof(1.0)  # what no theorem covers is said before the time is up
-        grids = SingleGrids(family)
-        proved, upper = _proved(grids, release.times)
-        necessary, lower = _refuted(grids, proved)
+        candidates.proof(1.0)  # what no theorem covers is said before the time is up
+        grids = SingleGrids(candidates)
+        proved, upper = _least_proved(grids, release.times)
+        necessary, lower = _most_refuted(grids, proved)
     if lower > upper * (1 + 1e-9):
         raise crossed(lower, upper)
     return Needed(proved.safe, necessary, min(lower, upper), upper)
 
 
-def _proved(grids: SingleGrids, times: int) -> tuple[SafeRoot, float]:
+def _least_proved(grids: SingleGrids, times: int) -> tuple[SafeRoot, float]:
     """Where the upper end meets the target, and its value there."""
-    family, accuracy = grids.family, grids.family.goal.accuracy
-    search = ProofSearch(grids, *family.start_by_variance(times))
+    candidates, accuracy = grids.candidates, grids.candidates.goal.accuracy
+    search = ProofSearch(grids, *candidates.start_by_variance(times))
     proved = search.found(Level(_FIRST_STEPS, max(_ROUGH, accuracy)))
     return proved, search.upper
 
 
-def _refuted(grids: SingleGrids, proved: SafeRoot) -> tuple[float, float]:
+def _most_refuted(grids: SingleGrids, proved: SafeRoot) -> tuple[float, float]:
     """The most noise at which an attack was seen to exceed the target, 0 if none was.
 
     And what that attack attains at the noise that is proved.
     """
-    goal, choices = grids.family.goal, grids.family.composition(proved.safe).attack_choices
+    goal, choices = grids.candidates.goal, grids.candidates.composition(proved.safe).attack_choices
     accuracy = goal.accuracy if len(choices) == 1 else max(goal.accuracy, _SEVERAL)
     nearest = proved.safe if proved.unsafe is None else proved.unsafe
     start = nearest * (1 - goal.accuracy)
@@ -417,10 +443,10 @@ def _refuted(grids: SingleGrids, proved: SafeRoot) -> tuple[float, float]:
 
 
 class SingleGrids:
-    """Bounds of a family from one grid each, with as many steps as are asked for."""
+    """Bounds of a candidates from one grid each, with as many steps as are asked for."""
 
-    def __init__(self, family: Family) -> None:
-        self.family = family
+    def __init__(self, candidates: Candidates) -> None:
+        self.candidates = candidates
         self.bound = cache(self._bound)
         self._units: dict[tuple[int, int | None], float] = {}
 
@@ -435,10 +461,10 @@ class SingleGrids:
             self._units[octave, choice] = noise * composition.spread
         step = self._units[octave, choice] / (noise * steps)
         side = "upper" if choice is None else "lower"
-        return composition.rough(self.family.goal.target, side, step)
+        return composition.rough(self.candidates.goal.target, side, step)
 
     def composition(self, noise: float, choice: int | None) -> Composition:
-        composition = self.family.composition(noise)
+        composition = self.candidates.composition(noise)
         if choice is None:
             return composition
         # less noise may leave fewer choices of data sets: any of them is an attack
@@ -468,7 +494,7 @@ class SingleGridSearch(Search):
         steepness: float,
         accuracy: float,
     ) -> None:
-        super().__init__(grids.family, start, steepness)
+        super().__init__(grids.candidates, start, steepness)
         self.grids, self.choice, self.accuracy = grids, choice, accuracy
 
     def bound(self, x: float, level: Level) -> float:
@@ -495,7 +521,7 @@ class ProofSearch(SingleGridSearch):
     """Search for the least noise that is proved; `upper` is what is proved at the best root."""
 
     def __init__(self, grids: SingleGrids, start: float, steepness: float) -> None:
-        super().__init__(grids, None, start, steepness, grids.family.goal.accuracy)
+        super().__init__(grids, None, start, steepness, grids.candidates.goal.accuracy)
         self.upper = math.inf
         self._last: SafeRoot | None = None
 

@@ -5,7 +5,7 @@ bounds fall or rise with the number searched for is used to find it, never to ce
 (docs/accounting.md, section 7, "Calibration").
 
 First come the questions: `calibrate`, `largest_steps`, `largest_sample`. Each states a `Goal` and a
-`Family` of releases that differ in one number, and leaves the rest to a `Search`. There are two
+`Candidates`, releases that differ in one number, and leaves the rest to a `Search`. There are two
 policies of grids: `FullSearch`, here, refines what decides to the accuracy that is wanted;
 `SingleGridSearch`, of `recommend`, takes each bound from one grid, and is several times as fast.
 """
@@ -171,11 +171,11 @@ def least_noise(
     release: Release, past: Sequence[Release], goal: Goal, tight: bool = False
 ) -> Calibration:
     """As `calibrate`, for what is released after `past`."""
-    family = Family(lambda s: [*past, replace(release, noise_multiplier=s)], NOISE, goal)
+    candidates = Candidates(lambda s: [*past, replace(release, noise_multiplier=s)], NOISE, goal)
     with time_limited(goal.deadline):
         # the variance of these releases says nothing of others that come before them
-        start = (1.0, 1.0) if past else family.start_by_variance(release.times)
-        search = FullSearch(family, *start)
+        start = (1.0, 1.0) if past else candidates.start_by_variance(release.times)
+        search = FullSearch(candidates, *start)
         proved = search.found(Level(_ROUGH_STEPS, _ROUGH))
         refuted = search.refuted(proved)
         account = search.account(proved)
@@ -234,8 +234,11 @@ def most_steps(release: Release, past: Sequence[Release], goal: Goal) -> Largest
         per_root = 2 * mean * math.sqrt(2 * math.log(1.25 / goal.delta))
         start = (goal.epsilon * release.noise_multiplier / per_root) ** 2 / 2
     axis = Axis(name, 1, MOST_STEPS_SEARCHED, rising=True, whole=True)
-    family = Family(lambda k: [*past, replace(release, steps=int(k) * release.steps)], axis, goal)
-    return _largest(family, start)
+
+    def releases(times: float) -> list[Release]:
+        return [*past, replace(release, steps=int(times) * release.steps)]
+
+    return _largest(Candidates(releases, axis, goal), start)
 
 
 def largest_sample(
@@ -277,13 +280,13 @@ def largest_sample(
     rate = 0.7 * goal.epsilon * release.noise_multiplier / per_rate
     name = "the size of the sample" if whole else "the rate"
     axis = Axis(name, least, most, rising=True, whole=whole)
-    family = Family(lambda size: [replace(release, sampler=make(size))], axis, goal)
-    return _largest(family, rate * (n or 1) if whole else rate)
+    candidates = Candidates(lambda size: [replace(release, sampler=make(size))], axis, goal)
+    return _largest(candidates, rate * (n or 1) if whole else rate)
 
 
-def _largest(family: Family, start: float) -> Largest:
-    with time_limited(family.goal.deadline):
-        search = FullSearch(family, start, _RISING_STEEPNESS)
+def _largest(candidates: Candidates, start: float) -> Largest:
+    with time_limited(candidates.goal.deadline):
+        search = FullSearch(candidates, start, _RISING_STEEPNESS)
         proved = search.found(search.full)
         refuted = search.refuted(proved)
         account = search.account(proved)
@@ -329,7 +332,7 @@ class Goal:
         return self.target.deadline
 
 
-class Family:
+class Candidates:
     """Releases that differ in one number x, and the goal that all of them have.
 
     Parameters
@@ -388,14 +391,14 @@ class Level(NamedTuple):
 
 
 class Search(Refinement[Level]):
-    """Where bounds of a family meet its goal: roots of a bound that is computed ever more exactly.
+    """Where a bound of candidates meets their goal: its root, computed ever more exactly.
 
     A subclass is a policy of grids. It gives the bound at a number x, and says which root is kept,
     and what to look at next.
     """
 
-    def __init__(self, family: Family, start: float, steepness: float) -> None:
-        self.family, self.goal = family, family.goal
+    def __init__(self, candidates: Candidates, start: float, steepness: float) -> None:
+        self.candidates, self.goal = candidates, candidates.goal
         self.start, self.steepness = start, steepness
         self.best: SafeRoot | None = None
 
@@ -411,7 +414,7 @@ class Search(Refinement[Level]):
         root = safe_root(
             lambda x: self.bound(x, level),
             self.goal.epsilon,
-            self.family.axis,
+            self.candidates.axis,
             start=self.start,
             steepness=self.steepness,
             accuracy=level.accuracy,
@@ -434,19 +437,19 @@ class FullSearch(Search):
     cost time, not safety (docs/accounting.md, section 7, "Calibration").
     """
 
-    def __init__(self, family: Family, start: float, steepness: float) -> None:
-        super().__init__(family, start, steepness)
+    def __init__(self, candidates: Candidates, start: float, steepness: float) -> None:
+        super().__init__(candidates, start, steepness)
         self.full = Level(math.inf, self.goal.accuracy)
         self._accounts: dict[float, Account] = {}
 
     def bound(self, x: float, level: Level) -> float:
         if level != self.full:
-            return self._rough(x, "upper", self.family.composition(x).spread / level.steps)
-        self._accounts[x] = self.family.proof(x).upper(self.goal.target)
+            return self._rough(x, "upper", self.candidates.composition(x).spread / level.steps)
+        self._accounts[x] = self.candidates.proof(x).upper(self.goal.target)
         return float(self._accounts[x].upper)
 
     def _rough(self, x: float, side: str, step: float) -> float:
-        return self.family.composition(x).rough(self.goal.target, side, step)
+        return self.candidates.composition(x).rough(self.goal.target, side, step)
 
     def evaluate(self, level: Level) -> None:
         try:
@@ -454,7 +457,7 @@ class FullSearch(Search):
         except UnsupportedError:
             if level == self.full:
                 raise
-            self.start = self.family.axis.safest  # as in `start_by_variance`
+            self.start = self.candidates.axis.safest  # as in `start_by_variance`
 
     def accept(self, root: SafeRoot, level: Level) -> None:
         self.start, self.steepness = root.root, root.steepness
@@ -467,8 +470,8 @@ class FullSearch(Search):
     def account(self, proved: SafeRoot) -> Account:
         """Both ends at the safe number, of which the search may have needed the upper one only."""
         account = self._accounts[proved.safe]
-        if not self.family.composition(proved.safe).is_exact:
-            both = self.family.proof(proved.safe).account(self.goal.target)
+        if not self.candidates.composition(proved.safe).is_exact:
+            both = self.candidates.proof(proved.safe).account(self.goal.target)
             # the upper end is computed again, which may not have had the time that it had in the
             # search
             upper = min(both.upper, account.upper)
@@ -480,7 +483,7 @@ class FullSearch(Search):
     def refuted(self, proved: SafeRoot) -> float | None:
         """The number nearest to the safe one that was tried and at which an attack exceeds the
         target."""
-        composition, axis = self.family.composition(proved.safe), self.family.axis
+        composition, axis = self.candidates.composition(proved.safe), self.candidates.axis
         if proved.unsafe is None or not composition.attacked:
             return None
         step = composition.spread / _ATTACK_STEPS
@@ -509,7 +512,7 @@ class FullSearch(Search):
 
         It succeeds where the proof fails, or a little beyond.
         """
-        epsilon, axis = self.goal.epsilon, self.family.axis
+        epsilon, axis = self.goal.epsilon, self.candidates.axis
         if self._accounts[unsafe].lower > epsilon:
             return unsafe
         for doublings in range(_MOST_DOUBLINGS):
@@ -526,7 +529,7 @@ class FullSearch(Search):
         They are asked for no more than to meet the target, a few percent above the noise where the
         attack, whose epsilon falls with about this steepness, meets it.
         """
-        composition = self.family.composition(quick.noise_multiplier)
+        composition = self.candidates.composition(quick.noise_multiplier)
         if quick.refuted is None or composition.is_exact:
             return quick
         epsilon, target = self.goal.epsilon, self.goal.target
@@ -535,7 +538,7 @@ class FullSearch(Search):
         try:
             while (noise := aim * (1 + share)) < quick.noise_multiplier:
                 check_time()
-                proof = self.family.proof(noise)
+                proof = self.candidates.proof(noise)
                 account = proof.account(target)
                 if account.lower > epsilon:
                     # the attack reaches farther than the quick search saw

@@ -11,7 +11,7 @@ import pytest
 
 from dpsub.accounting.recommend import SingleGrids
 from dpsub.accounting.release import Release
-from dpsub.accounting.search import NOISE, Family, Goal
+from dpsub.accounting.search import NOISE, Candidates, Goal
 from dpsub.papers.tournament import settings
 from dpsub.papers.tournament.experiments import noise, training
 from dpsub.papers.tournament.settings import Cell, Entry, Needed, expanded, left_out, needed
@@ -45,9 +45,11 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 def ends(cell: Cell) -> tuple[float, float]:
     """Both ends at a noise multiplier of 2, by one grid each."""
     goal = Goal(1.0, cell.target_delta, cell.adjacency, 0.05, None)
-    family = Family(lambda noise: [Release(cell.plan, cell.n, noise, cell.steps)], NOISE, goal)
-    grids = SingleGrids(family)
-    choices = range(len(family.composition(2.0).attack_choices))
+    candidates = Candidates(
+        lambda noise: [Release(cell.plan, cell.n, noise, cell.steps)], NOISE, goal
+    )
+    grids = SingleGrids(candidates)
+    choices = range(len(candidates.composition(2.0).attack_choices))
     return grids.bound(2.0, 1.0, None), max(grids.bound(2.0, 1.0, i) for i in choices)
 
 
