@@ -4,7 +4,7 @@ What is returned was itself evaluated, and its upper bound of epsilon is at most
 bounds fall or rise with the number searched for is used to find it, never to certify it
 (docs/accounting.md, section 7, "Calibration").
 
-First come the questions: `calibrate`, `largest_steps`, `largest_sample`. Each states a `Goal` and a
+First come the questions: `calibrate`, `largest_steps`, `largest_sample`. Each states a `Goal` and
 `Candidates`, releases that differ in one number, and leaves the rest to a `Search`. There are two
 policies of grids: `FullSearch`, here, refines what decides to the accuracy that is wanted;
 `SingleGridSearch`, of `recommend`, takes each bound from one grid, and is several times as fast.
