@@ -43,7 +43,15 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT if ROOT in page.parents else PACKAGE))
 
 
-@pytest.mark.parametrize("page", CONSOLE, ids=name_of)
+@pytest.mark.parametrize(
+    "page",
+    [
+        # the tutorial takes as long as all other pages
+        pytest.param(page, marks=pytest.mark.thorough if page.name == "tutorial.md" else ())
+        for page in CONSOLE
+    ],
+    ids=name_of,
+)
 def test_commands_print_what_a_page_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

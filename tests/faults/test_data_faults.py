@@ -287,6 +287,7 @@ def test_the_job_announces_the_stand_in_and_writes_it(tmp_path):
     assert status == 0 and "Nothing to be done" in output, output
 
 
+@pytest.mark.thorough
 def test_the_job_stops_in_one_sentence(tmp_path):
     (tmp_path / "mine" / "adult").mkdir(parents=True)
     for name in adult.FILES:

@@ -12,6 +12,7 @@ import pytest
 
 from dpsub.errors import DataError, PlanError
 from dpsub.reproduce import records
+from tests.few import few
 from tests.workflow import runs
 
 COLUMNS = {"replicate": "int64", "sampler": "str", "mean": "float64"}
@@ -177,7 +178,7 @@ def test_a_damaged_record_stops_a_run_in_a_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "said"), [("file/results", "Not a directory"), ("disk", "Read-only file system")]
+    ("place", "said"), few([("file/results", "Not a directory"), ("disk", "Read-only file system")])
 )
 def test_a_results_folder_that_cannot_be_written_is_named(
     place: str, said: str, small_disk: Path, tmp_path: Path

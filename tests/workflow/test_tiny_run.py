@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dpsub.reproduce import records
+from tests.few import few
 from tests.workflow import runs
 from tests.workflow.conftest import Measured
 from tests.workflow.runs import RESULTS, ROOT
@@ -105,6 +106,7 @@ def test_two_results_folders_may_be_made_at_once(finished: Path, tmp_path: Path)
         assert runs.compared(tmp_path, results)[name] == runs.compared(finished)[name]
 
 
+@pytest.mark.thorough
 def test_targets_have_names_long_and_where_unique_short(tmp_path: Path) -> None:
     status, output = runs.run(tmp_path, "-n", "must/table5", "table5", "must/figure6")
     assert (
@@ -129,6 +131,7 @@ def test_a_dry_run_of_everything_is_a_page(tmp_path: Path) -> None:
     assert re.search(r"^run_experiment +\d+$", output, flags=re.MULTILINE)
 
 
+@pytest.mark.thorough
 def test_snakemake_has_nothing_to_complain_of() -> None:
     status, output = runs.run(ROOT, "--lint", configs=())
     assert status == 0 and "Congratulations" in output, output
@@ -207,15 +210,17 @@ def test_it_is_a_module_of_another_workflow(finished: Path, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     ("module", "name", "answer", "said"),
-    [
-        (
-            "importlib.util",
-            "find_spec",
-            None,
-            "dpsub must be installed where snakemake is, got none; run: ",
-        ),
-        ("importlib.metadata", "version", "0.1", "as this workflow is, got 0.1; run: "),
-    ],
+    few(
+        [
+            (
+                "importlib.util",
+                "find_spec",
+                None,
+                "dpsub must be installed where snakemake is, got none; run: ",
+            ),
+            ("importlib.metadata", "version", "0.1", "as this workflow is, got 0.1; run: "),
+        ]
+    ),
 )
 def test_without_dpsub_or_with_another_one_it_says_what_to_run(
     module: str, name: str, answer: object, said: str, tmp_path: Path

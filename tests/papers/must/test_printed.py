@@ -150,6 +150,7 @@ class TestComposition:
         assert frame["scale"].round(4).tolist() == [2.6536, 2.6536, 2.6411, 2.0131, 2.0061]
         assert pair_of("poisson", SizesOfFigureS2(n=30969, m=300), 1.0).rate == 300 / 30969
 
+    @pytest.mark.thorough
     def test_consistent_brackets(self) -> None:
         """E2 at the right scale, on a grid too narrow for MUST.OW and MUST.WW: it is widened until
         it suffices."""
