@@ -29,9 +29,13 @@ def takes_first_stage(sampler: str) -> bool:
     return ":" not in sampler and "b" in sampling.kind_of(sampler).sizes
 
 
-def with_first_stages(samplers: Iterable[str], b: Sequence[int]) -> list[tuple[str, int]]:
-    """Return every sampler with each size b of its first stage, with b = 0 where it has none."""
-    return [(name, size) for name in samplers for size in (b if takes_first_stage(name) else (0,))]
+def with_first_stages(samplers: Iterable[str], b: Sequence[int]) -> list[tuple[str, int | None]]:
+    """Return every sampler with each size b of its first stage, with None where it has none."""
+    pairs = list[tuple[str, int | None]]()
+    for name in samplers:
+        sizes = b if takes_first_stage(name) else (None,)
+        pairs += [(name, size) for size in sizes]
+    return pairs
 
 
 @dataclass(frozen=True)

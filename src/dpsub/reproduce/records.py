@@ -29,10 +29,23 @@ from dpsub.files import replace_file
 
 SCHEMA = "dpsub-record-3"
 TYPES = {"int64": pa.int64(), "float64": pa.float64(), "str": pa.string()}
+NO_FIRST_STAGE = 0
+"""What the column `b` of records, the size of a sampler's first stage, holds if there is none: a
+column of whole numbers has no missing value. Everywhere in Python it is None."""
 _AGAIN = "delete it and run again"
 _UNSEALED = b"#" * 64  # stands for the sum while the sum is taken
 _SEAL = re.compile(rb'\{"sha256": "([0-9a-f]{64})"')
 _PART = re.compile(r"([1-9][0-9]*)-of-([1-9][0-9]*)")
+
+
+def recorded_first_stage(b: int | None) -> int:
+    """Return the entry of the column `b` for a first stage of this size, or none."""
+    return NO_FIRST_STAGE if b is None else b
+
+
+def first_stage_of(recorded: int) -> int | None:
+    """Return the size of a first stage, or None, from an entry of the column `b`."""
+    return None if recorded == NO_FIRST_STAGE else recorded
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from dpsub.reproduce.claims import (
     pick,
 )
 from dpsub.reproduce.labels import sampler_label
+from dpsub.reproduce.records import NO_FIRST_STAGE
 from dpsub.reproduce.statistics import Estimate
 from dpsub.reproduce.verdicts import NOT_REAL
 
@@ -723,7 +724,7 @@ UTILITY = (
                 STATISTICS,
                 "variance",
                 ("sampler", "b"),
-                {"sampler": PRIVATE, "b": lambda b: (b == 0) | (b > SUBSET_SIZE)},
+                {"sampler": PRIVATE, "b": lambda b: (b == NO_FIRST_STAGE) | (b > SUBSET_SIZE)},
                 "mean",
                 lambda v: abs(v - 1),
             ),

@@ -13,6 +13,7 @@ from dpsub.papers.must.settings import CONSISTENT_NOISE, METRICS, MUST, PRINTED_
 from dpsub.reproduce.artefact import Quote
 from dpsub.reproduce.labels import sampler_label
 from dpsub.reproduce.layout import Layout
+from dpsub.reproduce.records import NO_FIRST_STAGE
 from dpsub.reproduce.statistics import Estimate
 from dpsub.reproduce.tables import (
     Column,
@@ -59,7 +60,7 @@ class MustTable(Table):
     """A table whose rows stand in the order of variants, then of samplers as Table 9 has them."""
 
     order: ClassVar[tuple[str, ...]] = ("variant", "sampler")
-    absent: ClassVar[Mapping[str, object]] = {"b": 0}
+    absent: ClassVar[Mapping[str, object]] = {"b": NO_FIRST_STAGE}
 
     def ranks(self) -> Mapping[str, tuple[object, ...]]:
         return RANKS

@@ -21,6 +21,7 @@ from dpsub.papers.must.settings import Experiment1, Experiment2, Experiment3
 from dpsub.papers.must.subsets import NoisePlan, of_gradient, of_statistics, plan_noise
 from dpsub.reproduce import settings as s
 from dpsub.reproduce.experiment import Experiment, Run, with_first_stages
+from dpsub.reproduce.records import recorded_first_stage
 from dpsub.sampling import Sampler
 
 METHODS = {"stated": "printed", "as_done": "as_done", "consistent": "cell_mass"}
@@ -164,12 +165,12 @@ class NoiseCalibration(Experiment):
             )
             for target in targets:
                 for sampler, b in with_first_stages(sizes.samplers, first):
-                    drawn = sampling.of_sizes(sampler, n=sizes.n, m=sizes.m, b=b or None)
+                    drawn = sampling.of_sizes(sampler, n=sizes.n, m=sizes.m, b=b)
                     key = {
                         "table": table,
                         "sampler": sampler,
                         "m": sizes.m,
-                        "b": b,
+                        "b": recorded_first_stage(b),
                         "epsilon_amplified": target,
                     }
                     for statistic, plan in noise_plans(

@@ -23,6 +23,7 @@ from dpsub.papers.must.settings import FIVE, METRICS, SIX, Experiment1, Experime
 from dpsub.papers.must.subsets import release, subset_statistics
 from dpsub.reproduce import settings as s
 from dpsub.reproduce.experiment import SAMPLER_KEY, Experiment, Run, with_first_stages
+from dpsub.reproduce.records import recorded_first_stage
 from dpsub.sampling import Sampler
 from dpsub.sampling.base import StagedSampler, WithReplacement
 from dpsub.sampling.frame import Frame
@@ -32,10 +33,10 @@ from dpsub.sampling.frame import Frame
 
 @dataclass(frozen=True)
 class StatisticsCell:
-    """One sampler at one first-stage size (b = 0: none), with its noise."""
+    """One sampler at one size of its first stage, with its noise."""
 
     sampler: str
-    b: int
+    b: int | None  # None for a sampler without a first stage
     drawn: StagedSampler
     sigma_mean: float
     sigma_variance: float
@@ -93,10 +94,10 @@ class SubsetStatistics(Experiment):
     def runs(settings: Settings, variant: str) -> Iterator[StatisticsCell]:
         """Yield what is run, in the order of Table 5: without privacy, then each sampler."""
         n, m, target = settings.n, settings.m, settings.epsilon_amplified
-        for sampler, b in [("nonprivate", 0), *with_first_stages(settings.samplers, settings.b)]:
-            drawn = sampling.of_sizes(
-                "poisson" if sampler == "nonprivate" else sampler, n=n, m=m, b=b or None
-            )
+        sized = with_first_stages(settings.samplers, settings.b)
+        for sampler, b in [("nonprivate", None), *sized]:
+            drawn_by = "poisson" if sampler == "nonprivate" else sampler
+            drawn = sampling.of_sizes(drawn_by, n=n, m=m, b=b)
             if not isinstance(drawn, StagedSampler):
                 raise ArgumentError(
                     f"the samplers of Table 5 must be chains of stages, got {sampler}; name another"
@@ -116,7 +117,9 @@ class SubsetStatistics(Experiment):
             sets = np.clip(sets, settings.lower, settings.upper)
         rows = []
         for cell in self.runs(settings, run.variant):
-            key = {SAMPLER_KEY: cell.sampler, "b": cell.b, "n": n, "m": m, "subsets": subsets}
+            b = recorded_first_stage(cell.b)
+            # the key of the published streams has the recorded size: another would draw others
+            key = {SAMPLER_KEY: cell.sampler, "b": b, "n": n, "m": m, "subsets": subsets}
             fixed = m if run.variant == "consistent" and cell.sampler == "poisson" else None
             for x, replicate in zip(sets, run.replicates, strict=True):
                 samples = cell.drawn.draw_block(
@@ -128,7 +131,7 @@ class SubsetStatistics(Experiment):
                     (
                         replicate,
                         cell.sampler,
-                        cell.b,
+                        b,
                         cell.sigma_mean,
                         cell.sigma_variance,
                         release(mean, cell.sigma_mean, noise),
