@@ -26,7 +26,7 @@ HOUR, GIB = 3600.0, 1024.0
 
 INDEX = scale.MEASURED.format(
     imports="from dpsub.reproduce import records, sweep",
-    work="assert [records.read_facts(path, schema=sweep.SCHEMA) for path in "
+    work="assert [records.read_origin(path, sweep.SweepOrigin) for path in "
     "sweep.part_files(Path(sys.argv[1]))]",
 )
 DAG = """

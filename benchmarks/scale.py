@@ -25,7 +25,7 @@ import pyarrow as pa
 import yaml
 from board import Board
 
-from dpsub.reproduce.sweep import BASE_SECONDS
+from dpsub.reproduce.packing import BASE_SECONDS, SweepCell, Work
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNNER = ROOT / "workflow/scripts/run_sweep.py"
@@ -190,7 +190,7 @@ def made_up(folder: Path, cells: int, replicates: int, files: int) -> Path:
         found = []
         for place in range(cells * number // files, cells * (number + 1) // files):
             chosen = published.model_copy(update={"m": place + 1})
-            cell = sweep.Cell.of(EXPERIMENT, "consistent", chosen, {})
+            cell = SweepCell.of(EXPERIMENT, "consistent", chosen, {})
             values = {
                 "sampler": "wor",
                 "n": 10**7,
@@ -201,18 +201,20 @@ def made_up(folder: Path, cells: int, replicates: int, files: int) -> Path:
             }
             frame = pd.DataFrame({"replicate": range(replicates), **values})
             frame = frame.assign(distinct_mean=numbers.random(replicates), distinct_sd=1.0)
-            found.append((sweep.Work(cell, 0, replicates), frame))
-        rows = pa.Table.from_pandas(sweep.table(experiment, found, ""), preserve_index=False)
-        facts = {
-            "schema": sweep.SCHEMA,
-            "experiment": EXPERIMENT,
-            "seed": 1,
-            "code": "",
-            "declared_seconds": 1.0,
-            "finished": [[work.cell.digest, work.first, work.stop] for work, _ in found],
-        }
+            found.append((Work(cell, 0, replicates), frame))
+        rows = pa.Table.from_pandas(sweep.table(found, ""), preserve_index=False)
+        origin = sweep.SweepOrigin(
+            experiment=EXPERIMENT,
+            variant="consistent",
+            seed=1,
+            code="",
+            declared_seconds=1.0,
+            inputs={},
+            versions={},
+            finished=[(work.cell.digest, work.first, work.stop) for work, _ in found],
+        )
         path = results / f"records/{EXPERIMENT}/consistent" / f"{number:032x}.parquet"
-        records.write_table(path, rows.replace_schema_metadata(), facts)
+        records.write_table(path, rows.replace_schema_metadata(), origin)
     return results
 
 

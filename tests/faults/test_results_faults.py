@@ -18,9 +18,9 @@ from tests.workflow import runs
 COLUMNS = {"replicate": "int64", "sampler": "str", "mean": "float64"}
 
 
-def origin(first: int = 0, stop: int = 2, part: str = "1-of-1", **fields: str) -> records.Origin:
+def origin(first: int = 0, stop: int = 2, part: str = "1-of-1", **fields: str) -> records.RunOrigin:
     facts = {"experiment": "trial", "config_digest": "c" * 64, "code_digest": "d" * 64} | fields
-    return records.Origin(part=part, first=first, stop=stop, seed=1, settings={"m": 1}, **facts)  # type: ignore[arg-type]
+    return records.RunOrigin(part=part, first=first, stop=stop, seed=1, settings={"m": 1}, **facts)  # type: ignore[arg-type]
 
 
 def rows(first: int = 0, stop: int = 2) -> pd.DataFrame:
@@ -78,13 +78,17 @@ def test_what_made_a_record_cannot_be_changed_afterwards(record: Path) -> None:
             records.read(record)
 
 
+class OldOrigin(records.Origin):
+    schema = "dpsub-record-0"
+
+
 def test_other_parquet_files_and_other_schemas_are_no_records(record: Path) -> None:
     rows().to_parquet(record)
     with pytest.raises(DataError, match=DAMAGED):
         records.read(record)
     with pytest.raises(DataError, match=DAMAGED):
-        records.read_facts(record, schema=records.SCHEMA)
-    records.write_table(record, pa.table({"replicate": [1]}), {"schema": "dpsub-record-0"})
+        records.read_origin(record, records.RunOrigin)
+    records.write_table(record, pa.table({"replicate": [1]}), OldOrigin())
     with pytest.raises(
         DataError,
         match="must have the schema dpsub-record-3, got dpsub-record-0; delete it and run",

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsub.reproduce.experiment import Cost
-from dpsub.reproduce.sweep import BASE_SECONDS, Cell, Work, gaps, pack
+from dpsub.reproduce.packing import BASE_SECONDS, SweepCell, Work, gaps, pack
 
 COSTS = st.builds(
     Cost,
@@ -19,7 +19,8 @@ ITEMS = st.lists(st.tuples(COSTS, st.integers(1, 30)), min_size=1, max_size=30)
 
 def priced(items: list[tuple[Cost, int]]) -> list[tuple[Work, Cost, tuple[str, ...]]]:
     cells = [
-        Cell("x", "stated", None, {"m": number}, f"{number:032x}") for number in range(len(items))
+        SweepCell("x", "stated", None, {"m": number}, f"{number:032x}")
+        for number in range(len(items))
     ]
     return [
         (Work(cell, 0, count), cost, ()) for cell, (cost, count) in zip(cells, items, strict=True)

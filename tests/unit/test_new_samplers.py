@@ -115,7 +115,7 @@ LINEAR = {"experiment": "linear_regression", "variants": ["stated"], "iterations
 
 def test_cells_of_a_sweep_take_it() -> None:
     cells = list(
-        sweep.expand([conform(sweep.Block, {**LINEAR, "samplers": ["drawn", "wor"]})]).values()
+        sweep.expand([conform(sweep.SweepBlock, {**LINEAR, "samplers": ["drawn", "wor"]})]).values()
     )
     found = {cell.settings.samplers for cell, _ in cells}
     assert ("drawn",) in found and ("wor",) in found
@@ -124,7 +124,7 @@ def test_cells_of_a_sweep_take_it() -> None:
 def test_a_size_that_nobody_gives_is_named() -> None:
     lacking = "thrice needs a, the size of the first stage"
     with pytest.raises(PlanError, match=f"{lacking}, got none"):
-        sweep.expand([conform(sweep.Block, {**LINEAR, "samplers": ["thrice"]})])
+        sweep.expand([conform(sweep.SweepBlock, {**LINEAR, "samplers": ["thrice"]})])
     for name in (
         "amplification_grid",
         "distinct_counts",

@@ -19,8 +19,8 @@ from dpsub.reproduce import records
 COLUMNS = {"replicate": "int64", "sampler": "str", "step": "int64", "mean": "float64"}
 
 
-def origin(part: str, first: int, stop: int) -> records.Origin:
-    return records.Origin(
+def origin(part: str, first: int, stop: int) -> records.RunOrigin:
+    return records.RunOrigin(
         experiment="trial",
         part=part,
         first=first,

@@ -19,7 +19,8 @@ from dpsub.cli import main
 from dpsub.errors import DataError, PlanError
 from dpsub.reproduce import records, summary, sweep
 from dpsub.reproduce.experiment import Cost
-from dpsub.reproduce.sweep import BASE_MIB, BASE_SECONDS, Cell, Job, SweepPlan, Work, pack
+from dpsub.reproduce.packing import BASE_MIB, BASE_SECONDS, Job, SweepCell, Work, pack
+from dpsub.reproduce.sweep import SweepPlan
 
 DistinctDraws = pytest.importorskip("dpsub.papers.fair.experiments.distinct_draws").DistinctDraws
 
@@ -98,7 +99,7 @@ def units(plan: SweepPlan) -> list[tuple[str, int]]:
 
 
 def priced(number: int, cost: Cost, replicates: int = 4) -> tuple[Work, Cost, tuple[str, ...]]:
-    cell = Cell("distinct_draws", "consistent", None, {}, f"{number:032x}")
+    cell = SweepCell("distinct_draws", "consistent", None, {}, f"{number:032x}")
     return Work(cell, 0, replicates), cost, ()
 
 
@@ -427,7 +428,7 @@ def test_a_damaged_file_is_refused_and_a_lost_one_computed_again(tmp_path: Path)
     middle = len(whole) // 2
     path.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
     with pytest.raises(DataError, match="delete it and run again"):
-        records.read_checked(path, schema=sweep.SCHEMA)
+        records.read_checked(path, sweep.SweepOrigin)
     path.unlink()
     assert sorted(units(planned(tmp_path))) == sorted(units(plan))
 
@@ -453,7 +454,7 @@ def test_costs_are_learnt_from_finished_jobs(tmp_path: Path) -> None:
     more = DRAWS | {"replicates": 4}
     declared = planned(tmp_path, more).totals(1)["core_hours"]
     (path,) = sweep.part_files(plan.results)
-    said = records.read_facts(path, schema=sweep.SCHEMA)["declared_seconds"]
+    said = records.read_origin(path, sweep.SweepOrigin).declared_seconds
     timing = plan.results / "run/timings" / path.relative_to(plan.results).with_suffix(".tsv")
     timing.parent.mkdir(parents=True)
     timing.write_text(f"s\th:m:s\n{BASE_SECONDS + 5 * said}\t0:00:01\n", encoding="utf-8")
@@ -461,11 +462,13 @@ def test_costs_are_learnt_from_finished_jobs(tmp_path: Path) -> None:
     assert learnt - BASE_SECONDS / 3600 == pytest.approx(5 * (declared - BASE_SECONDS / 3600))
 
 
-def test_an_experiment_that_gives_other_replicates_is_found(tmp_path: Path) -> None:
-    (job,) = planned(tmp_path).jobs.values()
+def test_an_experiment_that_gives_other_replicates_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     frame = EXPERIMENT.compute({}, variant="consistent", replicates=range(1, 3))
+    monkeypatch.setattr(type(EXPERIMENT), "records", lambda *_: frame)
     with pytest.raises(PlanError, match="must hold the replicates 0 to 1, got others"):
-        sweep.table(EXPERIMENT, [(job.work[0], frame)], "")
+        finish(planned(tmp_path))
 
 
 def test_draws_agree_with_the_law() -> None:

@@ -26,7 +26,7 @@ with logged(snakemake.log[0]):
         ).assign(variant=variant)
         for variant in params.variants
     ]
-    origin = records.Origin(
+    origin = records.RunOrigin(
         experiment=wildcards.experiment,
         part=wildcards.part,
         first=first,

@@ -15,6 +15,7 @@ import pandas as pd
 from dpsub import sampling
 from dpsub.errors import PlanError
 from dpsub.reproduce import settings
+from dpsub.reproduce.records import check_replicates
 from dpsub.reproduce.settings import ExperimentSettings
 from dpsub.streams import Streams
 
@@ -202,14 +203,37 @@ class Experiment(abc.ABC):
         records: Mapping[str, pd.DataFrame] | None = None,
     ) -> pd.DataFrame:
         """Return the records of `replicates` with the settings `over` the published ones."""
-        run = Run(
-            variant,
-            replicates,
-            Streams(seed, self.streams_of or self.name),
-            data or {},
-            records or {},
+        return self.computed(
+            self.settings(over or {}),
+            variant=variant,
+            replicates=replicates,
+            seed=seed,
+            data=data,
+            records=records,
         )
-        return self.records(self.settings(over or {}), run)
+
+    def computed(
+        self,
+        settings: Any,
+        *,
+        variant: str,
+        replicates: range,
+        seed: int,
+        data: Mapping[str, Path] | None = None,
+        records: Mapping[str, pd.DataFrame] | None = None,
+    ) -> pd.DataFrame:
+        """Return the records of `replicates` at `settings`: each job of a run or sweep ends here.
+
+        Raises
+        ------
+        PlanError
+            If the records are of other replicates.
+        """
+        streams = Streams(seed, self.streams_of or self.name)
+        run = Run(variant, replicates, streams, data or {}, records or {})
+        rows = self.records(settings, run)
+        check_replicates(self.name, rows, replicates.start, replicates.stop)
+        return rows
 
     @classmethod
     def compared_losses(cls, records: pd.DataFrame) -> pd.DataFrame:

@@ -1,8 +1,9 @@
 """Records: one row a replicate (or grid point) as Parquet; the file itself says what made it.
 
-Its own metadata hold, under the key ``dpsub``, what made it as JSON, with a SHA-256 sum of the
-whole file: one that was cut short, altered or made from another configuration is refused and never
-averaged in. A file is written under a temporary name, brought to the disk, and renamed. Clock time
+The origin of the rows stands in the metadata of the file, under the key ``dpsub`` as JSON, with a
+SHA-256 sum of the whole file: one that was cut short, altered or made from another configuration is
+refused and never averaged in. Runs and sweeps write the same kind of file, with an `Origin` of
+their own. A file is written under a temporary name, brought to the disk, and renamed. Clock time
 and platform are in logs, so that the same run gives the same bytes.
 """
 
@@ -17,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -27,7 +28,6 @@ import pyarrow.parquet as pq
 from dpsub.errors import DataError, PlanError
 from dpsub.files import replace_file
 
-SCHEMA = "dpsub-record-3"
 TYPES = {"int64": pa.int64(), "float64": pa.float64(), "str": pa.string()}
 NO_FIRST_STAGE = 0
 """What the column `b` of records, the size of a sampler's first stage, holds if there is none: a
@@ -35,6 +35,7 @@ column of whole numbers has no missing value. Everywhere in Python it is None.""
 _AGAIN = "delete it and run again"
 _UNSEALED = b"#" * 64  # stands for the sum while the sum is taken
 _SEAL = re.compile(rb'\{"sha256": "([0-9a-f]{64})"')
+AnyOrigin = TypeVar("AnyOrigin", bound="Origin")
 _PART = re.compile(r"([1-9][0-9]*)-of-([1-9][0-9]*)")
 
 
@@ -50,7 +51,24 @@ def first_stage_of(recorded: int) -> int | None:
 
 @dataclass(frozen=True)
 class Origin:
-    """What made a record file.
+    """What made a record file: the fields of a subclass are what its metadata say."""
+
+    schema: ClassVar[str]
+    """Names the form of the metadata; a file of another form is refused."""
+
+    def facts(self) -> dict[str, Any]:
+        """Return the schema and all fields in plain types, in their order."""
+        return {"schema": self.schema, **dataclasses.asdict(self)}
+
+    @classmethod
+    def of_facts(cls, facts: Mapping[str, Any]) -> Self:
+        """Return the origin whose `facts` these are; what is more in them is left out."""
+        return cls(**{field.name: facts[field.name] for field in dataclasses.fields(cls)})
+
+
+@dataclass(frozen=True)
+class RunOrigin(Origin):
+    """What made the records of one part of an experiment in a run.
 
     The replicates first, ..., stop - 1 of `experiment` in all its variants, the share `part`
     ("1-of-2") of all, from the root seed `seed` and the experiment's `settings`; the digests of
@@ -59,6 +77,7 @@ class Origin:
     of Python and of the packages that numbers pass through.
     """
 
+    schema: ClassVar[str] = "dpsub-record-3"
     experiment: str
     part: str
     first: int
@@ -75,41 +94,50 @@ class Origin:
     def position(self) -> tuple[int, int]:
         """The number of the part, from 1, and the number of parts; DataError if `part` is not of
         the form "1-of-2"."""
-        found = _PART.fullmatch(self.part)
-        if not found or int(found[1]) > int(found[2]):
+        name = _PART.fullmatch(self.part)
+        if not name or int(name[1]) > int(name[2]):
             raise DataError(
                 f"a part must be named like 1-of-2, got {self.part!r}; delete that "
                 "record and run again"
             )
-        return int(found[1]), int(found[2])
+        return int(name[1]), int(name[2])
 
 
-def write(path: Path, frame: pd.DataFrame, *, columns: Mapping[str, str], origin: Origin) -> None:
+def write(
+    path: Path, frame: pd.DataFrame, *, columns: Mapping[str, str], origin: RunOrigin
+) -> None:
     """Write the records `frame` of one part, with their origin, to `path`.
 
     `columns` are the declared ones with their types ("int64", "float64", "str"), to which `variant`
     is added; rows stand in order of variants, then cells, then replicates. Raises PlanError if
     columns, types or replicates are not those that were declared.
     """
-    write_table(
-        path, _table(frame, columns, origin), {"schema": SCHEMA, **dataclasses.asdict(origin)}
-    )
+    write_table(path, _table(frame, columns, origin), origin)
 
 
-def write_table(path: Path, table: pa.Table, facts: Mapping[str, Any]) -> None:
-    """Write `table` to `path`, and in its metadata `facts` with a SHA-256 sum of the file, itself
-    left out."""
-    described = {"sha256": _UNSEALED.decode(), **facts, "rows": table.num_rows}
+def write_table(path: Path, table: pa.Table, origin: Origin) -> None:
+    """Write `table` to `path`, and in its metadata the origin with a SHA-256 sum of the file,
+    itself left out."""
+    described = {"sha256": _UNSEALED.decode(), **origin.facts(), "rows": table.num_rows}
     text = json.dumps(described, ensure_ascii=False, allow_nan=False)
     buffer = pa.BufferOutputStream()
     with pq.ParquetWriter(buffer, table.schema, compression="zstd", store_schema=False) as out:
         out.write_table(table)
         out.add_key_value_metadata({"dpsub": text})
     content = buffer.getvalue().to_pybytes()
-    replace_file(path, content.replace(_UNSEALED, hashlib.sha256(content).hexdigest().encode()))
+    seal = hashlib.sha256(content).hexdigest().encode()
+    replace_file(path, content.replace(_UNSEALED, seal))
 
 
-def _table(frame: pd.DataFrame, columns: Mapping[str, str], origin: Origin) -> pa.Table:
+def check_replicates(experiment: str, frame: pd.DataFrame, first: int, stop: int) -> None:
+    """Refuse records that are not of the replicates first, ..., stop - 1."""
+    if set(frame["replicate"]) != set(range(first, stop)):
+        raise PlanError(
+            f"records of {experiment} must hold the replicates {first} to {stop - 1}, got others"
+        )
+
+
+def _table(frame: pd.DataFrame, columns: Mapping[str, str], origin: RunOrigin) -> pa.Table:
     name, columns = origin.experiment, {"variant": "str", **columns}
     if set(frame.columns) != set(columns):
         odd = ", ".join(sorted(set(frame.columns) ^ set(columns)))
@@ -137,23 +165,18 @@ def _table(frame: pd.DataFrame, columns: Mapping[str, str], origin: Origin) -> p
             raise PlanError(
                 f"column {column} of {name} must be of type {kind}, got other values ({reason})"
             ) from None
-    if set(frame["replicate"]) != set(range(origin.first, origin.stop)):
-        raise PlanError(
-            f"records of {name} must hold the replicates {origin.first} to "
-            f"{origin.stop - 1}, got others"
-        )
+    check_replicates(name, frame, origin.first, origin.stop)
     return pa.table(arrays, names=list(columns))
 
 
-def read(path: Path) -> tuple[pd.DataFrame, Origin]:
+def read(path: Path) -> tuple[pd.DataFrame, RunOrigin]:
     """Return the records of one part and their origin; DataError as :func:`read_checked`."""
-    content, facts = read_checked(path, schema=SCHEMA)
-    origin = Origin(**{item.name: facts[item.name] for item in dataclasses.fields(Origin)})
+    content, origin = read_checked(path, RunOrigin)
     return pq.read_table(pa.BufferReader(content)).to_pandas(), origin
 
 
-def read_checked(path: Path, *, schema: str) -> tuple[bytes, dict[str, Any]]:
-    """Return the content of a record file and what its metadata say.
+def read_checked(path: Path, kind: type[AnyOrigin]) -> tuple[bytes, AnyOrigin]:
+    """Return the content of a record file and its origin, of the class `kind`.
 
     Raises
     ------
@@ -168,12 +191,12 @@ def read_checked(path: Path, *, schema: str) -> tuple[bytes, dict[str, Any]]:
         or hashlib.sha256(content.replace(seal[1], _UNSEALED)).hexdigest().encode() != seal[1]
     ):
         raise _damaged(path)
-    return content, _facts(path, pa.BufferReader(content), schema)
+    return content, _origin(path, pa.BufferReader(content), kind)
 
 
-def read_facts(path: Path, *, schema: str) -> dict[str, Any]:
-    """Return what the metadata of a record file say; only its end is read, so that its sum is not
-    checked.
+def read_origin(path: Path, kind: type[AnyOrigin]) -> AnyOrigin:
+    """Return the origin of a record file, of the class `kind`; only the end of the file is read, so
+    that its sum is not checked.
 
     Raises
     ------
@@ -181,20 +204,23 @@ def read_facts(path: Path, *, schema: str) -> dict[str, Any]:
         If the file is missing, cut short, or of another schema.
     """
     with _opened(path) as file:
-        return _facts(path, file, schema)
+        return _origin(path, file, kind)
 
 
-def _facts(path: Path, source: Any, schema: str) -> dict[str, Any]:
+def _origin(path: Path, source: Any, kind: type[AnyOrigin]) -> AnyOrigin:
     try:
         facts: dict[str, Any] = json.loads((pq.read_metadata(source).metadata or {})[b"dpsub"])
-        found = facts["schema"]
+        schema = facts["schema"]
     except (OSError, ValueError, KeyError):  # ArrowInvalid is a ValueError
         raise _damaged(path) from None
-    if found != schema:
+    if schema != kind.schema:
         raise DataError(
-            f"the record file {path} must have the schema {schema}, got {found}; {_AGAIN}"
+            f"the record file {path} must have the schema {kind.schema}, got {schema}; {_AGAIN}"
         )
-    return facts
+    try:
+        return kind.of_facts(facts)
+    except KeyError:
+        raise _damaged(path) from None
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -230,7 +256,7 @@ def gather(
         As :func:`read_checked`, if a part is missing, or if a record was made from another
         configuration.
     """
-    found: dict[str, list[tuple[Origin, pd.DataFrame]]] = defaultdict(list)
+    parts: dict[str, list[tuple[RunOrigin, pd.DataFrame]]] = defaultdict(list)
     expected = dict(config_digests or {})
     for path in paths:
         frame, origin = read(path)
@@ -242,11 +268,11 @@ def gather(
                 "from another"
             )
             raise DataError(f"the record file {path} {rule}; {_AGAIN}")
-        found[origin.experiment].append((origin, frame))
-    return {experiment: _merged(parts) for experiment, parts in found.items()}
+        parts[origin.experiment].append((origin, frame))
+    return {experiment: _merged(of_experiment) for experiment, of_experiment in parts.items()}
 
 
-def _merged(parts: list[tuple[Origin, pd.DataFrame]]) -> pd.DataFrame:
+def _merged(parts: list[tuple[RunOrigin, pd.DataFrame]]) -> pd.DataFrame:
     """Return an experiment's rows in an order that does not depend on how replicates were split
     into parts."""
     parts = sorted(parts, key=lambda part: part[0].position)
@@ -265,10 +291,10 @@ def _merged(parts: list[tuple[Origin, pd.DataFrame]]) -> pd.DataFrame:
             )
     rows = pd.concat([frame.assign(data=origin.data) for origin, frame in parts], ignore_index=True)
     variants = [
-        one.sort_values("replicate", kind="stable")
-        for _, one in rows.groupby("variant", sort=False)
+        of_variant.sort_values("replicate", kind="stable")
+        for _, of_variant in rows.groupby("variant", sort=False)
     ]
     rows = pd.concat(variants, ignore_index=True)
-    return rows[
-        ["variant", "data", *(column for column in rows if column not in ("variant", "data"))]
-    ]
+    first_columns = ["variant", "data"]
+    others = [column for column in rows if column not in first_columns]
+    return rows[[*first_columns, *others]]

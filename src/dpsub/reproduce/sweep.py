@@ -7,16 +7,15 @@ planned, killed or added since.
 
 from __future__ import annotations
 
-import bisect
-import hashlib
 import itertools
 import json
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 import psutil
@@ -27,25 +26,25 @@ from dpsub.data.dataset import REGISTRY as DATA_SETS
 from dpsub.errors import ArgumentError, PlanError
 from dpsub.files import replace_file
 from dpsub.reproduce import configuration, provenance, records, settings
-from dpsub.reproduce.experiment import Cost, Experiment, Run
+from dpsub.reproduce.experiment import Cost
 from dpsub.reproduce.experiments import REGISTRY
+from dpsub.reproduce.packing import (
+    BASE_MIB,
+    BASE_SECONDS,
+    SweepCell,
+    Work,
+    fixing,
+    gaps,
+    pack,
+)
 from dpsub.reproduce.settings import Closed, DataSettings, FolderName, Listed, Name, Several
-from dpsub.streams import Streams, canonical
 
-BASE_SECONDS = 3.0
-"""What a job spends on starting, on imports and on writing its records."""
-BASE_MIB = 600.0
-"""Memory of a job that computes nothing, with the two processes of the workflow around it on a
-cluster's node."""
 SLACK = 3.0
 """How many times its expected length a job may take on a cluster at its first attempt, and 5
 minutes."""
-SCHEMA = "dpsub-sweep-2"
-APART = ("sampler", "samplers", "b")
-"""Settings and keys in which a cell and the Poisson cell that it is compared with may differ."""
 
 
-class Block(Closed):
+class SweepBlock(Closed):
     """Cells of one experiment: any of its settings, put over the published ones, and which of them
     are varied."""
 
@@ -75,7 +74,7 @@ class Sweep(Closed):
         "that plans the sweep.",
     )
     data: DataSettings = DataSettings()
-    sweep: Several[Block]
+    sweep: Several[SweepBlock]
 
 
 def load(paths: Iterable[Path]) -> Sweep:
@@ -83,106 +82,43 @@ def load(paths: Iterable[Path]) -> Sweep:
     merged: dict[str, Any] = {}
     for path in paths:
         merged = settings.merge(merged, settings.read(path))
-    found: Sweep = settings.conform(Sweep, merged)
-    configuration.check_results_dir(found.results_dir)
-    return found
+    sweep: Sweep = settings.conform(Sweep, merged)
+    configuration.check_results_dir(sweep.results_dir)
+    return sweep
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One point of a sweep."""
+@dataclass(frozen=True)
+class SweepOrigin(records.Origin):
+    """What made the records of one job of a sweep.
 
+    `declared_seconds` is what the experiment expected the job to take, from which later plans learn
+    its pace; `finished` lists (digest of a cell, first, stop): the replicates first, ..., stop - 1
+    of each.
+    """
+
+    schema: ClassVar[str] = "dpsub-sweep-2"
     experiment: str
     variant: str
-    settings: Any
-    """Those of the experiment, narrowed to this point."""
-    varied: Mapping[str, Any]
-    """The settings that the sweep varies besides the experiment's own lists: columns of the
-    records."""
-    digest: str
-    """Stands for all that fixes a replicate but the seed: the cell's name in the record files."""
-
-    @classmethod
-    def of(cls, experiment: str, variant: str, chosen: Any, varied: Mapping[str, Any]) -> Cell:
-        return cls(
-            experiment, variant, chosen, varied, digest_of([experiment, variant, _fixing(chosen)])
-        )
-
-    @property
-    def pair(self) -> str:
-        """Digest that a cell shares with the Poisson cell that it is compared with."""
-        return digest_of([self.experiment, self.variant, _without(_fixing(self.settings), APART)])
-
-    def __str__(self) -> str:
-        return (
-            f"{self.experiment} {self.variant} with "
-            f"{json.dumps(_fixing(self.settings), ensure_ascii=False)[1:-1]}"
-        )
+    seed: int
+    code: str
+    declared_seconds: float
+    inputs: Mapping[str, str]
+    versions: Mapping[str, str]
+    finished: Sequence[tuple[str, int, int]]
 
 
-def _fixing(chosen: Any) -> dict[str, Any]:
-    """Return the settings that fix a replicate."""
-    return dict(canonical(chosen.model_dump(exclude={*settings.WHERE_ONLY, "replicates"})))
-
-
-def _without(value: Any, names: tuple[str, ...]) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _without(item, names) for key, item in value.items() if key not in names}
-    return [_without(item, names) for item in value] if isinstance(value, list) else value
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Replicates `first`, ..., `stop` - 1 of a cell."""
-
-    cell: Cell
-    first: int
-    stop: int
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What one job computes: work of one experiment and variant, on the same data; expected seconds
-    and MiB."""
-
-    work: Sequence[Work]
-    data_sets: tuple[str, ...]
-    seconds: float
-    memory: float
-
-    @property
-    def experiment(self) -> str:
-        return self.work[0].cell.experiment
-
-    @property
-    def variant(self) -> str:
-        return self.work[0].cell.variant
-
-    def part(self, seed: int) -> str:
-        """Return the name of its records, which follows from what is in them and from nothing
-        else."""
-        return digest_of([seed, [[item.cell.digest, item.first, item.stop] for item in self.work]])
-
-
-def digest_of(what: Any) -> str:
-    """Return 128 bits of the SHA-256 sum of the canonical JSON of `what`, in hexadecimal digits."""
-    return hashlib.sha256(
-        json.dumps(what, sort_keys=True, separators=(",", ":")).encode()
-    ).hexdigest()[:32]
-
-
-def expand(blocks: Sequence[Block]) -> dict[str, tuple[Cell, int]]:
+def expand(blocks: Sequence[SweepBlock]) -> dict[str, tuple[SweepCell, int]]:
     """Return the cells of a sweep with the number of replicates that is wanted of each, by
     digest."""
-    found: dict[str, tuple[Cell, int]] = {}
+    wanted: dict[str, tuple[SweepCell, int]] = {}
     for position, block in enumerate(blocks):
-        for cell, count in _cells(block, f"sweep[{position}]"):
-            _, most = found.get(cell.digest, (cell, 0))
-            found[cell.digest] = cell, max(most, count)
-    return found
+        for cell, replicates in _cells(block, f"sweep[{position}]"):
+            _, wanted_before = wanted.get(cell.digest, (cell, 0))
+            wanted[cell.digest] = cell, max(wanted_before, replicates)
+    return wanted
 
 
-def _cells(block: Block, place: str) -> Iterator[tuple[Cell, int]]:
+def _cells(block: SweepBlock, place: str) -> Iterator[tuple[SweepCell, int]]:
     try:
         experiment = REGISTRY.get(block.experiment)()
     except ArgumentError as problem:
@@ -197,84 +133,9 @@ def _cells(block: Block, place: str) -> Iterator[tuple[Cell, int]]:
             )
         for narrowed, variant in itertools.product(experiment.cells(whole), whole.variants):
             yield (
-                Cell.of(experiment.name, variant, narrowed, varied),
+                SweepCell.of(experiment.name, variant, narrowed, varied),
                 experiment.replicates(narrowed),
             )
-
-
-def pack(items: Iterable[tuple[Work, Cost, tuple[str, ...]]], *, seconds: float) -> list[Job]:
-    """Pack work into the fewest jobs, in order, that are expected to last at most `seconds`, then
-    even them out.
-
-    A job holds one experiment and variant, one set of data files and memories within a factor of 2,
-    so that no small cell waits for the memory of a large one. A cell that alone lasts longer is cut
-    between its replicates; a single replicate is never cut, and then makes a longer job.
-    """
-    groups: dict[tuple[Any, ...], list[tuple[Work, Cost]]] = {}
-    for work, cost, data_sets in items:
-        size = math.ceil(math.log2(BASE_MIB + cost.memory))
-        groups.setdefault((work.cell.experiment, work.cell.variant, data_sets, size), []).append(
-            (work, cost)
-        )
-    return [
-        job
-        for (_, _, data, _), group in groups.items()
-        for job in _packed(group, data, seconds - BASE_SECONDS)
-    ]
-
-
-def _packed(
-    group: Sequence[tuple[Work, Cost]], data_sets: tuple[str, ...], room: float
-) -> Iterator[Job]:
-    pieces = [(piece, cost) for work, cost in group for piece in _cut(work, cost, room)]
-    spent = [cost.seconds(work.stop - work.first) for work, cost in pieces]
-    ends = [0.0, *itertools.accumulate(spent)]
-    bounds = _filled(ends, room)
-    low, high = min(ends[-1] / len(bounds), room), room
-    for _ in range(30):  # the shortest length that needs no more jobs
-        middle = (low + high) / 2
-        tried = _filled(ends, middle)
-        if len(tried) > len(bounds):
-            low = middle
-        else:
-            bounds, high = tried, middle
-    for first, stop in itertools.pairwise([0, *bounds]):
-        memory = max(cost.memory for _, cost in pieces[first:stop])
-        length = BASE_SECONDS + math.fsum(spent[first:stop])
-        yield Job(
-            tuple(work for work, _ in pieces[first:stop]), data_sets, length, BASE_MIB + memory
-        )
-
-
-def _filled(ends: Sequence[float], room: float) -> list[int]:
-    """Return where jobs filled in turn end, `ends` being the running sums; what is too long stands
-    alone."""
-    bounds = [0]
-    while bounds[-1] < len(ends) - 1:
-        reach = bisect.bisect_right(ends, ends[bounds[-1]] + room * (1 + 1e-12))
-        bounds.append(max(reach - 1, bounds[-1] + 1))
-    return bounds[1:]
-
-
-def _cut(work: Work, cost: Cost, room: float) -> list[Work]:
-    """Cut what is too long for one job into pieces as even as can be."""
-    count = work.stop - work.first
-    if cost.seconds(count) <= room or cost.replicate <= 0:
-        return [work]
-    most = max(1, math.floor((room - cost.setup) / cost.replicate))
-    pieces = math.ceil(count / most)
-    bounds = [work.first + count * piece // pieces for piece in range(pieces + 1)]
-    return [Work(work.cell, low, high) for low, high in itertools.pairwise(bounds)]
-
-
-def gaps(done: Iterable[range], replicates: int) -> list[range]:
-    """Return the ranges of 0, ..., `replicates` - 1 that no range of `done` covers."""
-    found, start = [], 0
-    for span in sorted(done, key=lambda item: item.start):
-        found.append(range(start, min(span.start, replicates)))
-        start = max(start, span.stop)
-    found.append(range(start, replicates))
-    return [gap for gap in found if gap]
 
 
 def compute(
@@ -286,46 +147,40 @@ def compute(
     `data` are prepared files of its data sets, `label` what these are ("real", ...; "" for
     simulated data), `code` the digest of the code that computes.
     """
-    asked = json.loads(job.read_text(encoding="utf-8"))
-    experiment, variant, seed = REGISTRY.get(asked["experiment"])(), asked["variant"], asked["seed"]
-    streams, found, declared = Streams(seed, experiment.streams_of or experiment.name), [], 0.0
-    for fixing, varied, first, stop in asked["work"]:
-        chosen = settings.conform(experiment.Settings, {**fixing, "variants": [variant]})
-        work = Work(Cell.of(experiment.name, variant, chosen, varied), first, stop)
-        found.append(
-            (work, experiment.records(chosen, Run(variant, range(first, stop), streams, data)))
+    described = json.loads(job.read_text(encoding="utf-8"))
+    variant, seed = described["variant"], described["seed"]
+    experiment = REGISTRY.get(described["experiment"])()
+    computed, declared = list[tuple[Work, pd.DataFrame]](), 0.0
+    for settings_of_cell, varied, first, stop in described["work"]:
+        whole = {**settings_of_cell, "variants": [variant]}
+        chosen = settings.conform(experiment.Settings, whole)
+        work = Work(SweepCell.of(experiment.name, variant, chosen, varied), first, stop)
+        rows = experiment.computed(
+            chosen, variant=variant, replicates=work.replicates, seed=seed, data=data
         )
+        computed.append((work, rows))
         declared += experiment.cost(chosen).seconds(stop - first)
-    facts = {
-        "schema": SCHEMA,
-        "experiment": experiment.name,
-        "variant": variant,
-        "seed": seed,
-        "code": code,
-        "declared_seconds": declared,
-        "inputs": {name: provenance.file_digest(path) for name, path in data.items()},
-        "versions": provenance.versions(),
-        "finished": [[work.cell.digest, work.first, work.stop] for work, _ in found],
-    }
-    rows = table(experiment, found, label)
-    records.write_table(
-        output, pa.Table.from_pandas(rows, preserve_index=False).replace_schema_metadata(), facts
+    origin = SweepOrigin(
+        experiment=experiment.name,
+        variant=variant,
+        seed=seed,
+        code=code,
+        declared_seconds=declared,
+        inputs={name: provenance.file_digest(path) for name, path in data.items()},
+        versions=provenance.versions(),
+        finished=[(work.cell.digest, work.first, work.stop) for work, _ in computed],
     )
+    rows = table(computed, label)
+    stored = pa.Table.from_pandas(rows, preserve_index=False).replace_schema_metadata()
+    records.write_table(output, stored, origin)
 
 
-def table(
-    experiment: Experiment, found: Sequence[tuple[Work, pd.DataFrame]], label: str
-) -> pd.DataFrame:
+def table(computed: Sequence[tuple[Work, pd.DataFrame]], label: str) -> pd.DataFrame:
     """Return the rows of a job: records, label of the data, varied settings, names of cell and
     pair, variant."""
-    for work, frame in found:
-        if set(frame["replicate"]) != set(range(work.first, work.stop)):
-            raise PlanError(
-                f"records of {experiment.name} must hold the replicates {work.first} to "
-                f"{work.stop - 1}, got others"
-            )
-    rows = pd.concat([frame for _, frame in found], ignore_index=True)
-    cells = [work.cell for work, _ in found]
+    rows = pd.concat([frame for _, frame in computed], ignore_index=True)
+    cells = [work.cell for work, _ in computed]
+    # what the experiment records anyway is not repeated
     varied = dict.fromkeys(name for cell in cells for name in cell.varied if name not in rows)
     names = pd.DataFrame(
         {
@@ -335,9 +190,8 @@ def table(
             "variant": [cell.variant for cell in cells],
         }
     )
-    repeated = names.loc[names.index.repeat([len(frame) for _, frame in found])].reset_index(
-        drop=True
-    )
+    lengths = [len(frame) for _, frame in computed]
+    repeated = names.loc[names.index.repeat(lengths)].reset_index(drop=True)
     return pd.concat([rows.assign(data=label), repeated], axis=1)
 
 
@@ -360,31 +214,35 @@ class SweepPlan:
         self.experiments = tuple(dict.fromkeys(cell.experiment for cell, _ in self.wanted.values()))
         self.known = {name: REGISTRY.get(name)() for name in self.experiments}
         self.finished: dict[str, list[range]] = {}
-        self.parts: dict[Path, dict[str, Any]] = {}
+        self.parts = dict(self._finished_parts())
+        jobs = pack(self._unfinished(), seconds=60 * config.job_minutes)
+        self.jobs = {job.part(self.seed): job for job in jobs}
+
+    def _finished_parts(self) -> Iterator[tuple[Path, SweepOrigin]]:
+        """Yield the record files that are there with their origins, and note which replicates they
+        hold."""
         for path in part_files(self.results):
-            facts = records.read_facts(path, schema=SCHEMA)
-            if facts["seed"] != self.seed:
+            origin = records.read_origin(path, SweepOrigin)
+            if origin.seed != self.seed:
                 raise PlanError(
                     f"a results folder must be of one seed, got seed = {self.seed} and {path} "
-                    f"made with {facts['seed']}; name another results_dir"
+                    f"made with {origin.seed}; name another results_dir"
                 )
-            for cell, first, stop in facts.pop("finished"):
+            for cell, first, stop in origin.finished:
                 self.finished.setdefault(cell, []).append(range(first, stop))
-            self.parts[path] = facts
+            # millions of cells would stand in memory twice
+            yield path, replace(origin, finished=())
+
+    def _unfinished(self) -> Iterator[tuple[Work, Cost, tuple[str, ...]]]:
+        """Yield what is left of each cell, with its cost and the data sets that it reads."""
         pace = self._pace()
-        rest = []
-        for name, (cell, count) in self.wanted.items():
+        for name, (cell, replicates) in self.wanted.items():
             cost = self._cost(cell).scaled(pace.get(cell.experiment, 1.0))
             data_sets = self.known[cell.experiment].data_of(cell.settings)
-            rest += [
-                (Work(cell, gap.start, gap.stop), cost, data_sets)
-                for gap in gaps(self.finished.get(name, ()), count)
-            ]
-        self.jobs = {
-            job.part(self.seed): job for job in pack(rest, seconds=60 * config.job_minutes)
-        }
+            for gap in gaps(self.finished.get(name, ()), replicates):
+                yield Work(cell, gap.start, gap.stop), cost, data_sets
 
-    def _cost(self, cell: Cell) -> Cost:
+    def _cost(self, cell: SweepCell) -> Cost:
         cost = self.known[cell.experiment].cost(cell.settings)
         if BASE_MIB + cost.memory > self.memory_limit:
             raise PlanError(
@@ -397,21 +255,19 @@ class SweepPlan:
     def _pace(self) -> dict[str, float]:
         """Return how many times their declared length the finished jobs of each experiment took,
         within 1/10 and 10."""
-        took: dict[str, list[float]] = {}
-        for path, facts in self.parts.items():
-            timing = (
-                self.results / "run/timings" / path.relative_to(self.results).with_suffix(".tsv")
-            )
+        spent, declared = defaultdict[str, float](float), defaultdict[str, float](float)
+        timings = self.results / "run/timings"
+        for path, origin in self.parts.items():
+            timing = timings / path.relative_to(self.results).with_suffix(".tsv")
             if timing.is_file():
                 seconds = float(pd.read_csv(timing, sep="\t")["s"].iloc[0])
-                both = took.setdefault(facts["experiment"], [0.0, 0.0])
-                both[0] += max(0.0, seconds - BASE_SECONDS)
-                both[1] += facts["declared_seconds"]
-        return {
-            name: min(10.0, max(0.1, spent / said))
-            for name, (spent, said) in took.items()
-            if spent and said
-        }
+                spent[origin.experiment] += max(0.0, seconds - BASE_SECONDS)
+                declared[origin.experiment] += origin.declared_seconds
+        paces = dict[str, float]()
+        for name in spent:
+            if spent[name] and declared[name]:
+                paces[name] = min(10.0, max(0.1, spent[name] / declared[name]))
+        return paces
 
     @cached_property
     def memory_limit(self) -> float:
@@ -458,7 +314,7 @@ class SweepPlan:
             }
             if not self.job_file(part).exists():  # else Snakemake sees no change
                 work = [
-                    [_fixing(item.cell.settings), item.cell.varied, item.first, item.stop]
+                    [fixing(item.cell.settings), item.cell.varied, item.first, item.stop]
                     for item in job.work
                 ]
                 described = {
@@ -519,7 +375,7 @@ class SweepPlan:
             "memory_mib_per_job": memory[0] if memory else 0.0,
             "memory_mib": sum(memory[:cores]),
             "files_by_other_code": sum(
-                facts["code"] != code.get(facts["experiment"]) for facts in self.parts.values()
+                origin.code != code.get(origin.experiment) for origin in self.parts.values()
             ),
             "results_dir": str(self.results),
         }

@@ -16,7 +16,7 @@ from dpsub.papers.tournament import settings
 from dpsub.papers.tournament.experiments import noise, training
 from dpsub.papers.tournament.settings import Cell, Entry, Needed, expanded, left_out, needed
 from dpsub.reproduce import configuration, sweep
-from dpsub.reproduce.sweep import Block
+from dpsub.reproduce.sweep import SweepBlock
 from dpsub.sampling.schemes import SCHEMES
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -114,7 +114,7 @@ def test_no_law_is_computed_twice_and_records_do_not_depend_on_jobs(
 
 
 def test_a_cell_of_a_sweep_is_a_law_and_its_records_are_counted() -> None:
-    block = Block(
+    block = SweepBlock(
         experiment="tournament_noise",
         variants=["rigorous"],
         grid=[one.model_dump() for one in SMALL],

@@ -118,7 +118,7 @@ def test_noise_is_that_of_the_records(records: tuple[pd.DataFrame, pd.DataFrame]
 
 
 def test_a_cell_of_a_sweep_has_the_same_numbers(records: tuple[pd.DataFrame, pd.DataFrame]) -> None:
-    block = sweep.Block.model_validate(
+    block = sweep.SweepBlock.model_validate(
         {"experiment": "tournament_training", "variants": ["rigorous"], "replicates": 3, **OVER}
     )
     found = sweep.expand([block])
