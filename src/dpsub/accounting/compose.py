@@ -4,7 +4,8 @@ charged.
 PLDs are tilted, m(x) -> m(x) e^{tilt x - kappa}, before the transform and untilted after it: at the
 saddle point of the question round-off is small relative to delta, however small delta is. Aliasing,
 round-off of transforms and tilts, and infinite losses are charged upwards on the upper side,
-downwards on the lower: docs/accounting.md, section 7.
+downwards on the lower: docs/accounting.md, section 7, "One tilted transform", whose paragraphs are
+named where they are used.
 """
 
 from __future__ import annotations
@@ -23,8 +24,30 @@ from dpsub import checks
 from dpsub.accounting.pld import PrivacyLossDistribution, check_time
 from dpsub.errors import ArgumentError, NumericalError
 
+_EPS = float(np.finfo(float).eps)
 # largest tilt times step: neighbours differ by a factor that round-off does not swallow
 _MOST_PER_STEP = 20.0
+# log of the tilted probability that is left outside each end of the window: 1e-13
+_LOG_TAIL = -30.0
+# log of the size below which entries of the k-th power are set to 0, and charged at that size
+_LOG_VANISHING = -80.0
+# charged for masses and profiles that are 0 because no double is as small: no delta is 0
+_UNDERFLOW = 1e-300
+# a tilt so many times that of its epsilon is doubted, if delta is off by as much
+_FAR_TILT, _SHARP = 2.0, 0.02
+_BISECTIONS = 24
+# which tilts a law of plain masses is put together from
+_LAW_DELTAS = (1e-4, 1e-10, 1e-20, 1e-40)
+# each cuts the cell of the grid that holds an epsilon by 64: 4e-6 of a step is left
+_CUTS_OF_A_CELL = 3
+# largest step, in nats: the exponentials of it and of the largest loss, together, are doubles
+_COARSEST = 100.0
+# from so many points on the losses of a single release are summed as they are
+_LONG_GRID = 2**20
+MAX_GRID = 2**24
+"""Largest transform; beyond it the answer asks for a larger step."""
+# longer arrays leave the caches
+_PIECE = 2**17
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,30 +69,32 @@ class Cumulants:
 
     def moments(self, tilt: float) -> tuple[list[float], float]:
         """Mean of each single loss and variance of the sum, under the tilt."""
-        pairs = [pld.moments(tilt) for pld in self.plds]
-        variance = sum(k * v for (_, v), k in zip(pairs, self.steps, strict=True))
-        return [mean for mean, _ in pairs], variance
+        moments = [pld.moments(tilt) for pld in self.plds]
+        variance = sum(k * v for (_, v), k in zip(moments, self.steps, strict=True))
+        return [mean for mean, _ in moments], variance
 
     def tilt_at_epsilon(self, epsilon: float) -> float:
         """The tilt with the smallest bound K(tilt) - tilt epsilon of log P(S >= epsilon); 0 left of
         the mean."""
-        return _best(lambda tilt: self(tilt) - tilt * epsilon, self._scale, self._largest)
+        return _best_tilt(lambda tilt: self(tilt) - tilt * epsilon, self._unit, self._largest)
 
     def tilt_at_delta(self, log_delta: float) -> float:
         """The tilt with the smallest epsilon that the Chernoff bound allows at the given delta."""
-        return _best(lambda tilt: (self(tilt) - log_delta) / tilt, self._scale, self._largest)
+        return _best_tilt(lambda tilt: (self(tilt) - log_delta) / tilt, self._unit, self._largest)
 
     @cached_property
-    def _scale(self) -> float:
+    def _unit(self) -> float:
+        """One over the standard deviation of the sum: the unit of tilts."""
         return 1 / max(np.sqrt(self.moments(0.0)[1]), 1e-12)
 
     @property
     def _largest(self) -> float:
-        return min(_MOST_PER_STEP / self.plds[0].step, 1e4 * self._scale)
+        return min(_MOST_PER_STEP / self.plds[0].step, 1e4 * self._unit)
 
     def reach(self, tilt: float, log_tail: float) -> tuple[float, float]:
         """(low, high) such that the tilted sum lies below low, and above high, with log probability
-        <= log_tail: Chernoff's bound, which any exponent makes valid."""
+        <= log_tail: Chernoff's bound, which any exponent makes valid ("Truncation and
+        aliasing")."""
         if (tilt, log_tail) not in self._reaches:
             self._reaches[tilt, log_tail] = self._reach(tilt, log_tail)
         return self._reaches[tilt, log_tail]
@@ -80,25 +105,28 @@ class Cumulants:
 
     def _reach(self, tilt: float, log_tail: float) -> tuple[float, float]:
         base, step = self(tilt), self.plds[0].step
-        scale = 1 / max(np.sqrt(self.moments(tilt)[1]), step)
-        bounds = (float(np.log(scale * 1e-2)), float(np.log(scale * 1e3)))
+        unit = 1 / max(np.sqrt(self.moments(tilt)[1]), step)
+        exponents = (float(np.log(unit * 1e-2)), float(np.log(unit * 1e3)))
 
         def beyond(sign: int) -> float:
             def end(log_theta: float) -> float:
                 theta = float(np.exp(log_theta))
                 return (self(tilt + sign * theta) - base - log_tail) / theta
 
-            return minimum(end, *bounds, 0.02)[1]
+            return minimum(end, *exponents, 0.02)[1]
 
+        # no sum lies beyond its support, whatever Chernoff's bound allows
         smallest, largest = self.support
-        return max(-beyond(-1), (smallest - 0.5) * step), min(beyond(1), (largest + 0.5) * step)
+        low = max(-beyond(-1), (smallest - 0.5) * step)
+        high = min(beyond(1), (largest + 0.5) * step)
+        return low, high
 
 
-def _best(exponent: Callable[[float], float], scale: float, largest: float) -> float:
+def _best_tilt(exponent: Callable[[float], float], unit: float, largest: float) -> float:
     """Minimise over tilts in (0, largest) on a logarithmic axis; 0 if the smallest tilt is the
     best."""
     high = float(np.log(largest))
-    low = min(float(np.log(scale * 1e-6)), high - 1)
+    low = min(float(np.log(unit * 1e-6)), high - 1)
     place, _ = minimum(lambda u: exponent(float(np.exp(u))), low, high, 0.01)
     return 0.0 if place < low + 0.1 else float(np.exp(place))
 
@@ -122,13 +150,12 @@ def minimum(
     return (left, at_left) if at_left <= at_right else (right, at_right)
 
 
-_PIECE = 2**17  # longer arrays leave the caches
-
-
 def damped_sums(values: np.ndarray, damp: float) -> np.ndarray:
-    """y with y_j = values_j + damp y_{j-1}, y_{-1} = 0, 0 <= damp <= 1, piece by piece. Of values
-    that are nonnegative each y_j is off by at most a few roundings of its value for each block of
-    `_blockwise`."""
+    """y with y_j = values_j + damp y_{j-1}, y_{-1} = 0, 0 <= damp <= 1, piece by piece.
+
+    Of values that are nonnegative each y_j is off by at most a few roundings of its value for each
+    block of `_blockwise`.
+    """
     sums, before = np.empty(values.size), 0.0
     for start in range(0, values.size, _PIECE):
         check_time()
@@ -151,6 +178,7 @@ def _blockwise(values: np.ndarray, damp: float) -> np.ndarray:
     table = padded.reshape(n_blocks, length).T.copy()
     for before, row in pairwise(table):
         row += damp * before
+    # what each block hands to the next one arrives there with the powers of the damping
     powers = damp ** np.arange(1, length + 1)
     across = float(powers[-1])
     handed, carry = np.zeros(n_blocks), 0.0
@@ -161,26 +189,6 @@ def _blockwise(values: np.ndarray, damp: float) -> np.ndarray:
     return np.ascontiguousarray(table.T).reshape(-1)[: values.size]
 
 
-_EPS = float(np.finfo(float).eps)
-# log of the tilted probability that is left outside each end of the window: 1e-13
-_LOG_TAIL = -30.0
-# log of the size below which entries of the k-th power are set to 0, and charged at that size
-_LOG_VANISHING = -80.0
-# charged for masses and profiles that are 0 because no double is as small: no delta is 0
-_UNDERFLOW = 1e-300
-# a tilt so many times that of its epsilon is doubted, if delta is off by as much
-_FAR_TILT, _SHARP = 2.0, 0.02
-_BISECTIONS = 24
-_LAW_DELTAS = (1e-4, 1e-10, 1e-20, 1e-40)  # which tilts a law of plain masses is put together from
-# each cuts the cell of the grid that holds an epsilon by 64: 4e-6 of a step is left
-_CUTS_OF_A_CELL = 3
-# largest step, in nats: the exponentials of it and of the largest loss, together, are doubles
-_COARSEST = 100.0
-_LONG_GRID = 2**20
-MAX_GRID = 2**24
-"""Largest transform; beyond it the answer asks for a larger step."""
-
-
 def check_step(step: float) -> None:
     """Raise NumericalError if a grid of losses is so coarse that it tells nothing apart."""
     if step > _COARSEST:
@@ -189,9 +197,20 @@ def check_step(step: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ComposedLoss:
-    """The sum of independent losses, steps[t] of them with PLD plds[t], all of one step and side:
-    one side of delta(epsilon). NumericalError if the step is too coarse, or the transform would
-    exceed `MAX_GRID` points."""
+    """One side of delta(epsilon): the sum of independent losses.
+
+    Parameters
+    ----------
+    plds : sequence of PrivacyLossDistribution
+        All of one step and side.
+    steps : sequence of int
+        How often each of them is composed.
+
+    Raises
+    ------
+    NumericalError
+        If the step is too coarse, or the transform would exceed `MAX_GRID` points.
+    """
 
     plds: Sequence[PrivacyLossDistribution]
     steps: Sequence[int]
@@ -215,19 +234,23 @@ class ComposedLoss:
 
     @property
     def side(self) -> str:
+        """ "upper" or "lower", as that of the PLDs."""
         return self.plds[0].side
 
     @property
     def step(self) -> float:
+        """Step of the grid of losses, in nats."""
         return self.plds[0].step
 
     @cached_property
     def cumulants(self) -> Cumulants:
+        """Cumulant generating function of the sum."""
         return Cumulants(self.plds, self.steps)
 
     @cached_property
     def infinity(self) -> float:
         """Mass of an infinite sum, rounded up on the upper side."""
+        # 1 - product of (1 - m_t)^(k_t) ("Infinite losses")
         log_finite = sum(
             k * (math.log1p(-pld.infinity) if pld.infinity < 1 else -math.inf)
             for pld, k in zip(self.plds, self.steps, strict=True)
@@ -259,13 +282,14 @@ class ComposedLoss:
         points = checks.finite_array("epsilon", epsilon, ndim=1)
         centre = float(points.min()) if around is None else around
         if self._sparse:
-            return self._at_most_all(
-                points, np.array([self._summed(point) for point in points.tolist()])
-            )
-        tilt = self.cumulants.tilt_at_epsilon(centre - self._offset)
-        return self._at_most_all(points, self.masses(tilt).delta(points))
+            deltas = np.array([self._summed(point) for point in points.tolist()])
+        else:
+            tilt = self.cumulants.tilt_at_epsilon(centre - self._offset)
+            deltas = self.masses(tilt).delta(points)
+        return self._not_underflown(points, deltas)
 
-    def _at_most_all(self, points: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    def _not_underflown(self, points: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+        """Upper bounds of delta of which none is 0 unless delta is ("Underflow")."""
         if self.side == "lower":
             return bounds
         # no finite sum lies above the largest one; elsewhere no upper bound underflows
@@ -276,10 +300,10 @@ class ComposedLoss:
         next to it, as long as what it charges there is at most `share` of the bound."""
 
         def near(place: int) -> tuple[np.ndarray, np.ndarray]:
-            total = self.masses(
-                self.cumulants.tilt_at_epsilon(float(epsilons[place]) - self._offset)
-            )
-            return self._at_most_all(epsilons, total.delta(epsilons)), total.sharp(epsilons, share)
+            tilt = self.cumulants.tilt_at_epsilon(float(epsilons[place]) - self._offset)
+            total = self.masses(tilt)
+            deltas = self._not_underflown(epsilons, total.delta(epsilons))
+            return deltas, total.sharp(epsilons, share)
 
         return self._shared(epsilons, near, self.delta)
 
@@ -289,33 +313,36 @@ class ComposedLoss:
 
         def near(place: int) -> tuple[np.ndarray, np.ndarray]:
             total = self.masses(self.cumulants.tilt_at_delta(math.log(deltas[place])))
-            found = np.minimum(total.epsilons(deltas), self._largest)
-            return found, total.sharp(found, share) & (deltas > self.infinity)
+            epsilons = np.minimum(total.epsilons(deltas), self._largest)
+            return epsilons, total.sharp(epsilons, share) & (deltas > self.infinity)
 
         return self._shared(deltas, near, self.epsilon)
 
     def _shared(
         self,
-        asked: np.ndarray,
+        questions: np.ndarray,
         near: Callable[[int], tuple[np.ndarray, np.ndarray]],
         alone: Callable[[float], float],
     ) -> np.ndarray:
-        answers, pieces = np.empty(asked.size), [(0, asked.size)]
+        """Answers of questions in order, by transforms that serve as many as they are sharp for
+        ("Many targets"): the one of the middle question first, then those of both remaining
+        parts."""
+        answers, pieces = np.empty(questions.size), [(0, questions.size)]
         while pieces:
             first, end = pieces.pop()
             if end - first < 2 or self._sparse:
-                answers[first:end] = [alone(value) for value in asked[first:end].tolist()]
+                answers[first:end] = [alone(value) for value in questions[first:end].tolist()]
                 continue
             middle = (first + end) // 2
-            found, sharp = near(middle)
+            bounds, sharp = near(middle)
             if not sharp[middle]:
-                found[middle], sharp[middle] = alone(float(asked[middle])), True
+                bounds[middle], sharp[middle] = alone(float(questions[middle])), True
             left, right = middle, middle + 1
             while left > first and sharp[left - 1]:
                 left -= 1
             while right < end and sharp[right]:
                 right += 1
-            answers[left:right] = found[left:right]
+            answers[left:right] = bounds[left:right]
             pieces += [(first, left), (right, end)]
         return answers
 
@@ -326,16 +353,15 @@ class ComposedLoss:
         if self.side == "upper" and self.infinity >= target:
             return math.inf
         if self._sparse:
-            return self._searched(
-                self._largest if self.side == "upper" else 0.0, target, 2 * _BISECTIONS
-            )
+            start = self._largest if self.side == "upper" else 0.0
+            return self._searched(start, target, 2 * _BISECTIONS)
         tilt = self.cumulants.tilt_at_delta(math.log(target))
         # no finite sum lies above the largest one, and the infinite ones are rarer than the target
-        found = min(self.masses(tilt).epsilon(target), self._largest)
-        nearer = self.cumulants.tilt_at_epsilon(found - self._offset)
-        if tilt <= _FAR_TILT * nearer or self._sharp(found, target):
-            return found
-        return self._searched(found, target)
+        epsilon = min(self.masses(tilt).epsilon(target), self._largest)
+        nearer = self.cumulants.tilt_at_epsilon(epsilon - self._offset)
+        if tilt <= _FAR_TILT * nearer or self._sharp(epsilon, target):
+            return epsilon
+        return self._searched(epsilon, target)
 
     def _sharp(self, epsilon: float, target: float) -> bool:
         """Whether delta at the tilt of this epsilon comes out close to the target."""
@@ -345,7 +371,7 @@ class ComposedLoss:
     @property
     def _sparse(self) -> bool:
         """Whether one release has far fewer losses than the grid between them has points, as where
-        inclusions are rare and their losses large: they are summed as they are."""
+        inclusions are rare and their losses large: they are summed as they are ("One release")."""
         low, high = self.cumulants.support
         return sum(self.steps) == 1 and high - low > _LONG_GRID
 
@@ -354,40 +380,39 @@ class ComposedLoss:
         check_time()
         sign, losses = 1 if self.side == "upper" else -1, self.plds[0].losses + self._offset
         rounding = sign * 8 * _EPS * (1 + abs(epsilon) + float(np.abs(losses).max()))
-        value = float(
-            np.einsum(
-                "i,i", self.plds[0].masses, -np.expm1(np.minimum(epsilon - rounding - losses, 0.0))
-            )
-        )
-        return min(1.0, max(0.0, value) * (1 + sign * 4 * _EPS * losses.size) + self.infinity)
+        weights = -np.expm1(np.minimum(epsilon - rounding - losses, 0.0))
+        finite = max(0.0, float(np.einsum("i,i", self.plds[0].masses, weights)))
+        return min(1.0, finite * (1 + sign * 4 * _EPS * losses.size) + self.infinity)
 
-    def _searched(self, found: float, target: float, rounds: int = _BISECTIONS) -> float:
+    def _searched(self, start: float, target: float, rounds: int = _BISECTIONS) -> float:
         """epsilon by bisection of delta, each at its own tilt: Chernoff's bound looks at the
-        largest sums alone if a target is about as probable as they are."""
+        largest sums alone if a target is about as probable as they are. What is returned is an
+        epsilon whose delta was evaluated, or `start`, where that is better."""
         upper = self.side == "upper"
         low, high = 0.0, max(0.0, self.cumulants.support[1] * self.step + self._offset)
-        high = min(high, found) if upper else high
+        high = min(high, start) if upper else high
         for _ in range(rounds):
             check_time()
             middle = (low + high) / 2
             low, high = (low, middle) if self.delta(middle) <= target else (middle, high)
         best = high if upper else low
         if upper and self.delta(best) > target:
-            return found
-        return min(best, found) if upper else max(best, found)
+            return start
+        return min(best, start) if upper else max(best, start)
 
     def law(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Losses, their masses, and the mass of an infinite one, each rounded to the side of the
         bound.
 
         A mass is the smallest of several upper bounds, or the largest of lower ones, from
-        transforms with tilts from 0 on, whose errors are small in different places."""
+        transforms with tilts from 0 on, whose errors are small in different places ("Exported
+        laws").
+        """
         sign = 1 if self.side == "upper" else -1
         if sum(self.steps) == 1:
             indices, which = np.unique(self.plds[0].indices, return_inverse=True)
             masses = np.bincount(which, self.plds[0].masses) * (1 + sign * 4 * _EPS * which.size)
-            losses: np.ndarray = indices * self.step + self._offset
-            return losses + sign * 8 * _EPS * (1 + np.abs(losses)), masses, self.infinity + 0.0
+            return self._rounded_losses(indices), masses, self.infinity + 0.0
         tilts = [0.0, *(self.cumulants.tilt_at_delta(math.log(delta)) for delta in _LAW_DELTAS)]
         sums: list[TiltedSum] = []
         for total in map(self.masses, tilts):
@@ -404,11 +429,17 @@ class ComposedLoss:
             # the mean
             exponent = total.log_scale - total.tilt * (total.end - 1) * self.step
             beyond = min(beyond, math.exp(min(exponent, 0.0)) * total.tail)
-        if sign > 0:
-            bounds[0] += 2 * sums[0].tail  # what is left of the window without a tilt
-        losses = np.arange(first, last) * self.step + self._offset
-        infinity = min(1.0, self.infinity + 2 * beyond) if sign > 0 else self.infinity + 0.0
-        return losses + sign * 8 * _EPS * (1 + np.abs(losses)), bounds, infinity
+        losses = self._rounded_losses(np.arange(first, last))
+        if sign < 0:
+            return losses, bounds, self.infinity + 0.0
+        # what is left of the window without a tilt is put on its first point
+        bounds[0] += 2 * sums[0].tail
+        return losses, bounds, min(1.0, self.infinity + 2 * beyond)
+
+    def _rounded_losses(self, indices: np.ndarray) -> np.ndarray:
+        sign = 1 if self.side == "upper" else -1
+        losses: np.ndarray = indices * self.step + self._offset
+        return losses + sign * 8 * _EPS * (1 + np.abs(losses))
 
     def masses(self, tilt: float = 0.0) -> TiltedSum:
         """The masses of the sum on its grid, tilted, up to the errors that are named with them."""
@@ -424,14 +455,16 @@ class ComposedLoss:
         means, _ = self.cumulants.moments(tilt)
         product: _Spectrum | None = None
         log_scale, centre = 0.0, 0
+        # of an entry of a transform of masses of total 1 ("Round-off of the transform")
         stage_error = 4 * _EPS * math.log2(size)
         for pld, k, mean in zip(self.plds, self.steps, means, strict=True):
             middle = round(mean / pld.step)
             kappa = pld.log_mgf(tilt)
             with np.errstate(divide="ignore"):
                 log_masses = np.log(pld.masses)
-            exponents = tilt * pld.losses - kappa + log_masses
             # in logarithms, as a tiny mass may meet a factor that is too large for a double
+            # ("Underflow"); an exponent is off by eps of its terms, and its exponential with it
+            exponents = tilt * pld.losses - kappa + log_masses
             sizes = 2 + np.abs(tilt * pld.losses) + 2 * abs(kappa)
             sizes += np.where(pld.masses > 0, np.abs(exponents) + np.abs(log_masses), 0.0)
             masses = np.exp(exponents) * (1 + sign * 4 * _EPS * sizes)
@@ -448,22 +481,22 @@ class ComposedLoss:
         check_time()
         first = math.floor(low / self.step) - centre
         values = np.roll(fft.irfft(product.values, n=size), -first)
-        # a real spectrum stores each conjugate pair once
-        squares = (
-            2 * float(np.einsum("i,i", product.error, product.error)) - float(product.error[0]) ** 2
-        )
-        norm = math.sqrt(squares / size) + stage_error * math.sqrt(np.einsum("i,i", values, values))
+        # Parseval: errors of the spectrum are those of the masses in Euclidean norm, and the
+        # transform back adds its own; a real spectrum stores each conjugate pair once
+        squares = 2 * float(np.einsum("i,i", product.error, product.error))
+        squares -= float(product.error[0]) ** 2
+        back = stage_error * math.sqrt(np.einsum("i,i", values, values))
         return TiltedSum(
-            values,
-            centre + first,
-            self.step,
-            self._offset,
-            tilt,
-            log_scale,
-            norm,
-            math.exp(_LOG_TAIL),
-            self.infinity,
-            self.side,
+            values=values,
+            start=centre + first,
+            step=self.step,
+            offset=self._offset,
+            tilt=tilt,
+            log_scale=log_scale,
+            round_off=math.sqrt(squares / size) + back,
+            tail=math.exp(_LOG_TAIL),
+            infinity=self.infinity,
+            side=self.side,
         )
 
 
@@ -486,7 +519,8 @@ def _power(spectrum: np.ndarray, k: int, stage_error: float) -> _Spectrum:
     """The k-th power of a spectrum of entries off by `stage_error`."""
     check_time()
     size = np.abs(spectrum) + stage_error
-    kept = size > math.exp(_LOG_VANISHING / k)  # most entries vanish
+    # most entries vanish: they are set to 0, and charged at their size
+    kept = size > math.exp(_LOG_VANISHING / k)
     check_time()
     power = np.zeros_like(spectrum)
     bound = np.full(size.shape, math.exp(_LOG_VANISHING))
@@ -495,18 +529,21 @@ def _power(spectrum: np.ndarray, k: int, stage_error: float) -> _Spectrum:
     power[kept] = inside**k
     check_time()
     bound[kept] = np.exp(k * np.log(size[kept]))
-    error[kept] = (
-        k * bound[kept] * (stage_error / size[kept] + 8 * _EPS * (1 + np.abs(np.angle(inside))))
-    )
+    # |z^k - w^k| <= k max(|z|, |w|)^(k-1) |z - w|, and what the power itself rounds, which grows
+    # with the phase
+    relative = stage_error / size[kept] + 8 * _EPS * (1 + np.abs(np.angle(inside)))
+    error[kept] = k * bound[kept] * relative
     return _Spectrum(power, bound, error)
 
 
 @dataclass(frozen=True, eq=False)
 class TiltedSum:
-    """Masses of a tilted sum on a window of the grid, and what they say of delta: values_j
-    e^{log_scale - tilt x} at x = (start + j) step, the sum without the offset. `values` are off by
-    an error of Euclidean norm `round_off`, and beyond each end of the window is tilted mass of at
-    most `tail`."""
+    """Masses of a tilted sum on a window of the grid, and what they say of delta.
+
+    The mass at x = (start + j) step, the sum without the offset, is values_j e^{log_scale - tilt
+    x}. `values` are off by an error of Euclidean norm `round_off`, and beyond each end of the
+    window is tilted mass of at most `tail`.
+    """
 
     values: np.ndarray
     start: int
@@ -532,17 +569,19 @@ class TiltedSum:
         rounding = 16 * _EPS * (4 + abs(self.log_scale) + np.abs(exponent))
         factor = np.exp(np.minimum(exponent, 700.0))
         if self.side == "upper":
-            most = (np.maximum(self.values, 0.0) + self.round_off) * factor
-            return np.asarray(np.minimum(most * (1 + rounding), 1.0))
+            at_most = (np.maximum(self.values, 0.0) + self.round_off) * factor
+            return np.asarray(np.minimum(at_most * (1 + rounding), 1.0))
         certain = np.maximum(self.values - self.round_off - 2 * self.tail, 0.0)
         return np.asarray(certain * factor * np.maximum(1 - rounding, 0.0))
 
     @cached_property
     def _tilted_delta(self) -> np.ndarray:
         """sum over x > x_j of (1 - e^{x_j - x}) e^{-tilt (x - x_j)} values(x) for every j, by a
-        positive recursion. With A_j = sum over x >= x_j of e^{-tilt (x - x_j)} values(x): A_{j-1} =
-        values_{j-1} + e^{-tilt step} A_j and D_{j-1} = e^{-tilt step} ((1 - e^{-step}) A_j +
-        e^{-step} D_j)."""
+        positive recursion.
+
+        With A_j = sum over x >= x_j of e^{-tilt (x - x_j)} values(x): A_{j-1} = values_{j-1} +
+        e^{-tilt step} A_j and D_{j-1} = e^{-tilt step} ((1 - e^{-step}) A_j + e^{-step} D_j).
+        """
         damp, decay = math.exp(-self.tilt * self.step), math.exp(-self.step)
         sums = damped_sums(self.values[::-1], damp)
         entering = np.concatenate([[0.0], -math.expm1(-self.step) * damp * sums[:-1]])
@@ -552,31 +591,31 @@ class TiltedSum:
     def _error(self) -> float:
         """What aliasing and round-off can change in the tilted delta at any point."""
         lam, width = self.tilt, self.values.size * self.step
+        # w_max = lam^lam / (1 + lam)^(1 + lam), the largest weight of a sum in a tilted delta
         largest = (lam / (1 + lam)) ** lam / (1 + lam) if lam > 0 else 1.0
-        # 1 / (2 lam) - 2 / (2 lam + 1) + 1 / (2 lam + 2), which cancels where lam is large
+        # 1 / (2 lam) - 2 / (2 lam + 1) + 1 / (2 lam + 2), which cancels where lam is large: the
+        # squares of the weights, by which Cauchy-Schwarz carries the norm of the round-off
         square = 1 / (2 * lam * (2 * lam + 1) * (lam + 1)) if lam > 1e-6 else math.inf
         norm = math.sqrt(min(square, width) / self.step + largest**2)
+        # upwards what comes back only adds; downwards both ends of the window may come back
         tails = self.tail * (1 if self.side == "upper" else 2)
         return largest * tails + norm * self.round_off
 
-    def _scaled(self, tilted: np.ndarray, x: np.ndarray) -> np.ndarray:
+    def _untilted(self, tilted: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Undo the tilt at the points x (without the offset), rounding to the safe side."""
         exponent = self.log_scale - self.tilt * x
         # the recursion makes at most a few roundings a point, relative to a sum of positive terms
         # and round-off
-        rounding = _EPS * (
-            8 * self.values.size + 16 * (4 + abs(self.log_scale) + np.abs(self.tilt * x))
-        )
+        size = 4 + abs(self.log_scale) + np.abs(self.tilt * x)
+        rounding = _EPS * (8 * self.values.size + 16 * size)
         with np.errstate(over="ignore"):
             factor = np.exp(exponent)
         if self.side == "upper":
-            return np.minimum(
-                (np.maximum(tilted, 0) + self._error) * factor * (1 + rounding) + self.infinity, 1.0
-            )
+            at_most = (np.maximum(tilted, 0) + self._error) * factor * (1 + rounding)
+            return np.minimum(at_most + self.infinity, 1.0)
         certain = np.maximum(tilted - self._error * (1 + rounding), 0.0)
-        return np.clip(
-            certain * np.minimum(factor, 1e300) * (1 - rounding) + self.infinity, 0.0, 1.0
-        )
+        at_least = certain * np.minimum(factor, 1e300) * (1 - rounding)
+        return np.clip(at_least + self.infinity, 0.0, 1.0)
 
     def delta(self, epsilon: np.ndarray) -> np.ndarray:
         """Bounds of delta, shape of `epsilon`."""
@@ -591,39 +630,41 @@ class TiltedSum:
         x = epsilon - self.offset
         # far outside of the window all places are alike, and need not fit an integer
         place = np.clip(x / self.step - self.start, -1.0, self.values.size)
-        inside = np.clip(np.floor(place).astype(int), 0, self.values.size - 2)
-        within = self._between(x, inside)
+        cell = np.clip(np.floor(place).astype(int), 0, self.values.size - 2)
+        within = self._between(x, cell)
         left = self._left(x) if np.any(place < 0) else within
-        beyond = self._scaled(np.zeros_like(x), x)
+        beyond = self._untilted(np.zeros_like(x), x)
         return np.where(place < 0, left, np.where(place >= self.values.size - 1, beyond, within))
 
     def _left(self, x: np.ndarray) -> np.ndarray:
         """Left of the window all its mass counts: delta = (1 - r) mass + r delta(left end), r =
         e^{x - left end}. The mass is known for the untilted law only; else 1, or the value at the
         left end, stands in for it."""
+        upper = self.side == "upper"
         end = np.full(x.shape, self.start * self.step)
         at_end = self._between(end, np.zeros(x.shape, dtype=int))
         ratio = np.exp(np.minimum(x - end, 0.0))
         if self.tilt > 0:
-            return np.ones_like(x) if self.side == "upper" else at_end
-        error = (
-            2 * self.tail + self.round_off * math.sqrt(self.values.size) + _EPS * self.values.size
-        )
-        if self.side == "upper":
-            mass = min(
-                1.0, float(self.values.sum()) * math.exp(self.log_scale) + error + self.infinity
-            )
-            return np.minimum(1.0, ((1 - ratio) * mass + ratio * at_end) * (1 + 8 * _EPS) + error)
-        mass = float(self.values.sum()) * math.exp(self.log_scale) - error
+            return np.ones_like(x) if upper else at_end
+        # of the sum of all masses: what lies beyond both ends, and the round-off of each
+        error = 2 * self.tail + self.round_off * math.sqrt(self.values.size)
+        error += _EPS * self.values.size
+        total = float(self.values.sum()) * math.exp(self.log_scale)
+        if upper:
+            mass = min(1.0, total + error + self.infinity)
+            at_most = ((1 - ratio) * mass + ratio * at_end) * (1 + 8 * _EPS) + error
+            return np.minimum(1.0, at_most)
+        mass = total - error
         return np.maximum(at_end, ((1 - ratio) * mass + ratio * at_end) * (1 - 8 * _EPS))
 
     def _between(self, x: np.ndarray, cell: np.ndarray) -> np.ndarray:
-        """delta between grid points is linear in e^epsilon."""
+        """delta between grid points is linear in e^epsilon ("Between grid points")."""
         left = (self.start + cell) * self.step
-        share = np.expm1(np.clip(x - left, 0.0, self.step)) / math.expm1(self.step)
+        inside = np.clip(x - left, 0.0, self.step)
+        share = np.expm1(inside) / math.expm1(self.step)
         damp = math.exp(-self.tilt * self.step)
         value = (1 - share) * self._tilted_delta[cell] + share * self._tilted_delta[cell + 1] * damp
-        return self._scaled(value * np.exp(self.tilt * np.clip(x - left, 0.0, self.step)), x)
+        return self._untilted(value * np.exp(self.tilt * inside), x)
 
     def sharp(self, epsilon: np.ndarray, share: float) -> np.ndarray:
         """Where what is charged is at most a share of the bound of delta, shape of `epsilon`."""
@@ -638,7 +679,11 @@ class TiltedSum:
 
     def epsilons(self, delta: np.ndarray) -> np.ndarray:
         """The smallest epsilon >= 0 where an upper bound is at most delta; the largest where a
-        lower one exceeds it; shape of `delta`, (d,)."""
+        lower one exceeds it; shape of `delta`, (d,).
+
+        What is returned was evaluated: that bounds fall with epsilon is used to find the point, not
+        to certify it.
+        """
         upper = self.side == "upper"
         # left: the bound exceeds delta, right: it does not; both were evaluated unless they are
         # beyond the window
@@ -646,25 +691,22 @@ class TiltedSum:
         while np.any(right - left > 1):
             check_time()
             middle = np.clip((left + right) // 2, 0, self.values.size - 1)
-            exceeds = (
-                self._scaled(self._tilted_delta[middle], (self.start + middle) * self.step) > delta
-            )
+            bounds = self._untilted(self._tilted_delta[middle], (self.start + middle) * self.step)
+            exceeds = bounds > delta
             left = np.where(exceeds, np.maximum(left, middle), left)
             right = np.where(exceeds, right, np.minimum(right, middle))
         cell = right - 1 if upper else left
         low, high = ((self.start + end) * self.step + self.offset for end in (cell, cell + 1))
+        # then inside the cell, at 63 points at once
         for _ in range(_CUTS_OF_A_CELL):
             points = np.linspace(low, high, 65)
             above = self.delta(points[1:-1]) > delta
-            first = 1 + np.argmin(
-                np.concatenate([above, np.zeros((1, delta.size), dtype=bool)]), axis=0
-            )
+            none = np.zeros((1, delta.size), dtype=bool)
+            first = 1 + np.argmin(np.concatenate([above, none]), axis=0)
             low, high = (
                 np.take_along_axis(points, end[None], axis=0)[0] for end in (first - 1, first)
             )
-        found = np.maximum(high if upper else low, 0.0)
-        return (
-            np.where(right == self.values.size, math.inf, found)
-            if upper
-            else np.where(left < 0, 0.0, found)
-        )
+        epsilons = np.maximum(high if upper else low, 0.0)
+        if upper:
+            return np.where(right == self.values.size, math.inf, epsilons)
+        return np.where(left < 0, 0.0, epsilons)
