@@ -4,7 +4,7 @@ sizes cost."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 from dpsub.errors import DataError
-from dpsub.papers.fair.paired import Group, groups
-from dpsub.papers.fair.settings import NONPRIVATE, TASKS
+from dpsub.papers.fair.paired import fair_contests, keys_of
+from dpsub.papers.fair.settings import TASKS
 from dpsub.papers.fair.tables import COMPARISON, WITH_STATED, ranked
 from dpsub.reproduce import statistics
 from dpsub.reproduce.artefact import Artefact, Records
 from dpsub.reproduce.figures import Panel, draw_panels, line, sampler_style, where
 from dpsub.reproduce.labels import WORDS, sampler_label
 from dpsub.reproduce.paired import REFERENCE, with_interval
+from dpsub.reproduce.study.cells import NONPRIVATE
+from dpsub.reproduce.study.contests import Contest
 from dpsub.sampling.base import STAGES
 
 if TYPE_CHECKING:
@@ -203,22 +205,21 @@ def points(frame: pd.DataFrame) -> pd.DataFrame:
     the paired difference.
     """
     rows: list[dict[str, Any]] = []
-    for group in groups(frame):
-        cost = group.frame.groupby("sampler")["gradients_expected"].first()
-        for name in group.samplers:
-            values = group.losses[name].to_numpy()
+    for contest in fair_contests(frame):
+        gradients = contest.records.groupby("sampler")["gradients_expected"].first()
+        for name in contest.samplers:
+            values = contest.losses[name].to_numpy()
             loss = with_interval(values)
-            rows.append(
-                {
-                    **group.place,
-                    "sampler": name,
-                    "gradients": float(cost[name]),
-                    "loss": loss.value,
-                    "lower": loss.lower,
-                    "upper": loss.upper,
-                    "values": values,
-                }
-            )
+            row: dict[str, Any] = {
+                **keys_of(contest),
+                "sampler": name,
+                "gradients": float(gradients[name]),
+                "loss": loss.value,
+                "lower": loss.lower,
+                "upper": loss.upper,
+                "values": values,
+            }
+            rows.append(row)
     for row in rows:
         row["on_front"] = not any(
             statistics.paired_difference(row["values"], other["values"]).lower > 0
@@ -248,40 +249,40 @@ class Rankings(FairFigure):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, COMPARISON)
-        found = [group for group in ranked(self, records) if REFERENCE in group.samplers]
-        names = dict.fromkeys(group.dataset for group in found)
-        least = {
-            name: min(group.epsilon for group in found if group.dataset == name) for name in names
-        }
-        numbers = pd.DataFrame(
-            [row for g in found if g.epsilon == least[g.dataset] for row in _relative(g)]
-        )
+        compared = [one for one in ranked(self, records) if REFERENCE in one.samplers]
+        rows = [row for contest in compared for row in _relative(contest)]
+        differences = pd.DataFrame(rows)
+        # the smallest target of each data set, where noise counts most
+        smallest = differences.groupby("dataset", sort=False)["epsilon"].min()
+        at_smallest = differences["epsilon"] == differences["dataset"].map(smallest)
+        numbers = differences[at_smallest].reset_index(drop=True)
         panels = [
             Panel(
-                f"{title(dataset, frame)}, ε = {epsilon:g}",
+                f"{title(str(dataset), frame)}, ε = {epsilon:g}",
                 [partial(_differences, part=where(numbers, dataset=dataset))],
             )
-            for dataset, epsilon in least.items()
+            for dataset, epsilon in smallest.items()
         ]
         return draw_panels(
             panels, xlabel="difference from Poisson (%)", labels=self.labels(records)
         ), numbers
 
 
-def _relative(group: Group) -> list[dict[str, Any]]:
-    base = float(group.losses[REFERENCE].mean())
-    found = {name: group.difference(name) for name in group.samplers if name != REFERENCE}
-    return [
-        {
-            **group.place,
-            "variant": group.variant,
+def _relative(contest: Contest) -> Iterator[dict[str, Any]]:
+    """Yield the paired differences from Poisson in percent of its loss."""
+    base = float(contest.losses[REFERENCE].mean())
+    for name in contest.samplers:
+        if name == REFERENCE:
+            continue
+        difference = contest.difference(name)
+        yield {
+            **keys_of(contest),
+            "variant": contest.variant,
             "sampler": name,
-            "percent": 100 * one.value / base,
-            "lower": 100 * one.lower / base,
-            "upper": 100 * one.upper / base,
+            "percent": 100 * difference.value / base,
+            "lower": 100 * difference.lower / base,
+            "upper": 100 * difference.upper / base,
         }
-        for name, one in found.items()
-    ]
 
 
 def _differences(axes: Axes, part: pd.DataFrame) -> None:

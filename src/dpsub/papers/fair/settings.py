@@ -8,63 +8,66 @@ from typing import Annotated
 from pydantic import Field
 
 from dpsub.data import ijcnn1
-from dpsub.errors import ArgumentError
+from dpsub.learning.models import Linear, Logistic
 from dpsub.reproduce import settings as kinds
 from dpsub.reproduce.settings import AnyOf, Name, OneOrMore, Varied
+from dpsub.reproduce.study.cells import NONPRIVATE, Targets, check_targets
+from dpsub.reproduce.study.tasks import Task
 
-NONPRIVATE = "nonprivate"
-"""The sampler of rows without privacy: Poisson batches, no noise, and no target."""
 SAMPLERS = (NONPRIVATE, "poisson", "wor", "wr", "must_oo", "must_ow", "must_ww")
 TRAIN_SHARE = 0.75
 
 
 @dataclass(frozen=True)
-class Task:
-    """One learning task, with what is the same for all samplers, noise levels and variants.
+class FairTask(Task):
+    """A task with what is fixed for all samplers, noise levels and variants.
 
     Step sizes and bounds were chosen by looking at training without noise, which should come near
     its end in the steps of the configuration, and at training with WOR batches at one noise level;
     samplers were not compared.
+
+    Attributes
+    ----------
+    clip : float
+        Norm bound C of one record's vector.
+    learning_rate : float
+        Of DP-SGD; the mean has no use for it.
+    measure : str
+        What samplers are ranked by, chosen before any run.
     """
 
-    name: str
-    kind: str  # classification, linear or mean
-    n: int  # records that samples are drawn from (training part)
-    n_parameters: int
-    clip: float  # norm bound C of one record's vector
-    learning_rate: float  # of DP-SGD; not used by the mean
-    measure: str  # what samplers are ranked by, chosen before any run
-    source: str = ""  # prepared data set that is read, "" for bundled or simulated data
+    clip: float
+    learning_rate: float
+    measure: str
+
+    @property
+    def classifies(self) -> bool:
+        return isinstance(self.model, Logistic)
+
+    @property
+    def averages(self) -> bool:
+        """Whether the noisy sums themselves are the answer, and nothing is trained."""
+        return self.measure == "estimate_error"
 
 
-def _classification(name: str, n_records: int, features: int, source: str = "") -> Task:
-    return Task(
-        name,
-        "classification",
-        int(TRAIN_SHARE * n_records),
-        features + 1,
-        1.0,
-        2.0,
-        "log_loss",
-        source,
-    )
+def _classification(name: str, n_records: int, features: int, source: str = "") -> FairTask:
+    n = int(TRAIN_SHARE * n_records)
+    return FairTask(name, Logistic(features + 1), n, 1.0, 2.0, "log_loss", source=source)
 
 
-TASKS = {
-    task.name: task
-    for task in (
-        Task("linear", "linear", 1000, 3, 3.0, 0.04, "coefficient_error"),
-        _classification("adult", 41292, 13, "adult"),
-        _classification("breast_cancer", 569, 30),
-        _classification("digits", 1797, 64),
-        _classification("ijcnn1", ijcnn1.N_RECORDS, ijcnn1.N_FEATURES, "ijcnn1"),
-        Task("bootstrap_mean", "mean", 300, 1, 4.0, 1.0, "estimate_error"),
-    )
-}
+_TASKS = (
+    FairTask("linear", Linear(3), 1000, 3.0, 0.04, "coefficient_error"),
+    _classification("adult", 41292, 13, "adult"),
+    _classification("breast_cancer", 569, 30),
+    _classification("digits", 1797, 64),
+    _classification("ijcnn1", ijcnn1.N_RECORDS, ijcnn1.N_FEATURES, "ijcnn1"),
+    FairTask("bootstrap_mean", Linear(1), 300, 4.0, 1.0, "estimate_error"),
+)
+TASKS = {task.name: task for task in _TASKS}
 """By the name that a cell gives as its data set."""
 
 
-class Entry(kinds.Closed):
+class FairEntry(Targets):
     """All combinations of its values; each setting is one value or a list."""
 
     dataset: Varied[Name] = Field(
@@ -77,34 +80,29 @@ class Entry(kinds.Closed):
         "with its largest batch); stages such as wor:500,wr:200 whose last one leaves m slots; or "
         "nonprivate, which has no target and is computed once for all of them.",
     )
-    m: Varied[kinds.Count] = Field(description="(Expected) batch sizes.")
     b: Annotated[AnyOf[kinds.Count], OneOrMore()] = Field(
         (), description="First stages of two-stage samplers."
     )
     steps: Varied[kinds.Iterations] = Field(description="Steps T of DP-SGD.")
-    target_epsilon: Annotated[AnyOf[kinds.Positive], OneOrMore()] = Field(
-        (), description="Targets for all steps together, in nats."
-    )
     target_delta: Varied[kinds.Delta] = Field(
         (1e-5,), description="Probabilities at which the targets are given."
     )
 
     def check(self) -> None:
-        if self.samplers != (NONPRIVATE,) and not self.target_epsilon:
-            raise ArgumentError(
-                f"samplers other than {NONPRIVATE} need a target_epsilon, got none; add it"
-            )
+        check_targets(self.samplers, self.target_epsilon)
 
 
-def entry(dataset: str, m: int, b: int, steps: int, *target_epsilon: float) -> Entry:
+def entry(dataset: str, m: int, b: int, steps: int, *target_epsilon: float) -> FairEntry:
     """Return one entry with all samplers at one size."""
-    return Entry(dataset=(dataset,), m=(m,), b=(b,), steps=(steps,), target_epsilon=target_epsilon)
+    return FairEntry(
+        dataset=(dataset,), m=(m,), b=(b,), steps=(steps,), target_epsilon=target_epsilon
+    )
 
 
 class FairGrid(kinds.Group):
     """The cells that are trained."""
 
-    grid: kinds.Several[Entry] = Field(
+    grid: kinds.Several[FairEntry] = Field(
         (
             entry("linear", 100, 200, 200, 0.5, 2),
             entry("adult", 300, 500, 200, 1),
@@ -112,7 +110,7 @@ class FairGrid(kinds.Group):
             entry("digits", 100, 200, 100, 0.5, 2),
             entry("ijcnn1", 300, 500, 200, 1),
             entry("bootstrap_mean", 30, 50, 200, 1),
-            Entry(
+            FairEntry(
                 dataset=("linear",),
                 samplers=("wor:500,wr:200,wor:100",),
                 m=(100,),

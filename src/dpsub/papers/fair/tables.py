@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import pandas as pd
 
-from dpsub.papers.fair.paired import Group, groups, in_variants, label_of
+from dpsub.papers.fair.paired import fair_contests, in_variants, keys_of, label_of
 from dpsub.papers.fair.settings import TASKS
 from dpsub.reproduce import statistics, tables
 from dpsub.reproduce.artefact import Artefact, Records
@@ -21,6 +21,7 @@ from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.paired import REFERENCE, with_interval
 from dpsub.reproduce.report.takeaways import listed
 from dpsub.reproduce.statistics import Estimate, estimate_row
+from dpsub.reproduce.study.contests import Contest
 from dpsub.reproduce.tables import Column, Part, Row
 
 COMPARISON = "fair_comparison"
@@ -29,8 +30,8 @@ STATED = comparisons()
 WITH_STATED = (COMPARISON, *(kind.name for kind in STATED.values()))
 
 
-def ranked(artefact: Artefact, records: Records) -> list[Group]:
-    """Return the groups that an artefact `WITH_STATED` shows, in all variants."""
+def ranked(artefact: Artefact, records: Records) -> list[Contest]:
+    """Return the contests that an artefact of the experiments `WITH_STATED` shows."""
     stated = {
         dataset: kind.compared_losses(artefact.needed(records, kind.name))
         for dataset, kind in STATED.items()
@@ -73,32 +74,34 @@ class Winners(Table):
     experiments = (COMPARISON,)
 
     def rows(self, records: Records) -> list[Row]:
-        return [
-            row for group in groups(self.needed(records, COMPARISON)) for row in _winners(group)
-        ]
+        compared = fair_contests(self.needed(records, COMPARISON))
+        return [row for contest in compared for row in _winners(contest)]
 
 
-def _winners(group: Group) -> Iterator[Row]:
-    best = [name for name, rank in group.ranks.items() if rank == 1]
+def _winners(contest: Contest) -> Iterator[Row]:
+    variant, source = contest.variant, contest.source
+    best = [name for name, rank in contest.ranks.items() if rank == 1]
     tie = f"the best: {listed(map(label_of, best))}" + (", not told apart" if len(best) > 1 else "")
-    said, tie = group.source, "; ".join(filter(None, (group.source, tie)))
-    for sampler, rank in group.ranks.items():
-        row = {**group.place, "sampler": sampler}
-        measure = "; ".join(filter(None, (said, TASKS[group.dataset].measure.replace("_", " "))))
-        yield estimate_row(
-            row, "loss", group.variant, with_interval(group.losses[sampler].to_numpy()), measure
-        )
-        if sampler != REFERENCE and REFERENCE in group.samplers:
-            yield estimate_row(
-                row, "difference_to_poisson", group.variant, group.difference(sampler), said
-            )
+    measure = TASKS[str(contest.place["dataset"])].measure.replace("_", " ")
+    for sampler, rank in contest.ranks.items():
+        row = {**keys_of(contest), "sampler": sampler}
+        loss = with_interval(contest.losses[sampler].to_numpy())
+        yield estimate_row(row, "loss", variant, loss, noted(source, measure))
+        if sampler != REFERENCE and REFERENCE in contest.samplers:
+            difference = contest.difference(sampler)
+            yield estimate_row(row, "difference_to_poisson", variant, difference, source)
         yield {
             **row,
             "column": "among_the_best",
-            "variant": group.variant,
+            "variant": variant,
             "value": float(rank == 1),
-            "note": tie,
+            "note": noted(source, tie),
         }
+
+
+def noted(*parts: str) -> str:
+    """Return a note of several parts, those that are empty left out."""
+    return "; ".join(filter(None, parts))
 
 
 def first(name: str) -> Callable[[pd.DataFrame], float]:
@@ -227,44 +230,36 @@ class Rankings(Table):
     experiments = WITH_STATED
 
     def rows(self, records: Records) -> list[Row]:
-        found = ranked(self, records)
+        compared = ranked(self, records)
         proved = {
-            (group.dataset, group.epsilon): group.better
-            for group in found
-            if group.variant == "rigorous"
+            tuple(contest.place.values()): contest.better
+            for contest in compared
+            if contest.variant == "rigorous"
         }
-        return [
-            row
-            for group in found
-            for row in _rankings(group, proved.get((group.dataset, group.epsilon), {}))
-        ]
+        rows: list[Row] = []
+        for contest in compared:
+            rows += _rankings(contest, proved.get(tuple(contest.place.values()), {}))
+        return rows
 
 
-def _rankings(group: Group, proved: dict[tuple[str, str], bool]) -> Iterator[Row]:
-    for sampler, rank in group.ranks.items():
-        yield {
-            **group.place,
-            "sampler": sampler,
-            "column": "rank",
-            "variant": group.variant,
-            "value": rank,
-            "note": group.source,
-        }
-    row = {**group.place, "variant": group.variant, "note": group.source}
-    yield {**row, "column": "pairs_separated", "value": sum(group.better.values())}
-    if group.variant != "rigorous" and proved:
-        turned = [
-            (a, b)
-            for a, b in itertools.permutations(group.samplers, 2)
-            if group.better[a, b] and proved.get((b, a), False)
-        ]
-        note = "; ".join(
-            filter(
-                None,
-                [group.source, *(f"{label_of(b)} now before {label_of(a)}" for a, b in turned)],
-            )
-        )
-        yield {**row, "column": "pairs_reversed", "value": len(turned), "note": note}
+def _rankings(contest: Contest, proved: Mapping[tuple[str, str], bool]) -> Iterator[Row]:
+    """Yield ranks, and how many pairs of samplers are told apart in the order that is not
+    `proved`."""
+    source = contest.source
+    here: Row = {**keys_of(contest), "variant": contest.variant, "note": source}
+    for sampler, rank in contest.ranks.items():
+        yield {**here, "sampler": sampler, "column": "rank", "value": rank}
+    yield {**here, "column": "pairs_separated", "value": sum(contest.better.values())}
+    if contest.variant == "rigorous" or not proved:
+        return
+    reversed_pairs = [
+        (a, b)
+        for a, b in itertools.permutations(contest.samplers, 2)
+        if contest.better[a, b] and proved.get((b, a), False)
+    ]
+    words = [f"{label_of(b)} now before {label_of(a)}" for a, b in reversed_pairs]
+    count = len(reversed_pairs)
+    yield {**here, "column": "pairs_reversed", "value": count, "note": noted(source, *words)}
 
 
 class Times(Table):

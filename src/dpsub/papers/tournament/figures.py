@@ -15,11 +15,11 @@ from dpsub.papers.tournament.tables import (
     NOISE,
     REGIMES,
     TRAINING,
-    Contest,
-    contests,
     key_of,
     over_poisson,
     parts,
+    tournament_contests,
+    without_privacy,
 )
 from dpsub.reproduce.artefact import Artefact, Records
 from dpsub.reproduce.digits import as_printed
@@ -178,31 +178,32 @@ def _rows(axes: Axes, names: Iterable[str]) -> None:
     axes.set_ylim(len(texts) - 0.5, -0.5)
 
 
-def points(found: Iterable[Contest]) -> pd.DataFrame:
+def points(records: pd.DataFrame) -> pd.DataFrame:
     """Return a row a contest and scheme: loss with its interval, mean gradients, loss without
     privacy, and the paired difference from Poisson in percent of its loss, with its interval and
     whether it is shown."""
     rows: list[dict[str, Any]] = []
-    for contest in found:
+    for contest in tournament_contests(records):
         base = float(contest.losses[REFERENCE].mean())
-        cost = contest.frame.groupby("sampler")["gradients"].mean()
+        gradients = contest.records.groupby("sampler")["gradients"].mean()
+        free = without_privacy(records, contest)["test_loss"].mean()
         for name in contest.samplers:
-            loss, gap = with_interval(contest.losses[name].to_numpy()), contest.difference(name)
-            rows.append(
-                {
-                    **key_of(contest),
-                    "sampler": name,
-                    "loss": loss.value,
-                    "lower": loss.lower,
-                    "upper": loss.upper,
-                    "gradients": float(cost[name]),
-                    "without_privacy": contest.baseline["test_loss"].mean(),
-                    "percent": 100 * gap.value / base,
-                    "percent_lower": 100 * gap.lower / base,
-                    "percent_upper": 100 * gap.upper / base,
-                    "told_apart": contest.apart.get(name, False),
-                }
-            )
+            loss = with_interval(contest.losses[name].to_numpy())
+            difference = contest.difference(name)
+            row = {
+                **key_of(contest),
+                "sampler": name,
+                "loss": loss.value,
+                "lower": loss.lower,
+                "upper": loss.upper,
+                "gradients": float(gradients[name]),
+                "without_privacy": free,
+                "percent": 100 * difference.value / base,
+                "percent_lower": 100 * difference.lower / base,
+                "percent_upper": 100 * difference.upper / base,
+                "told_apart": contest.differs.get(name, False),
+            }
+            rows.append(row)
     return pd.DataFrame(rows)
 
 
@@ -217,7 +218,7 @@ def tasks(found: pd.DataFrame) -> tuple[list[tuple[str, pd.DataFrame]], list[Any
     ], [named]
 
 
-def without_privacy(part: pd.DataFrame) -> list[Any]:
+def free_level(part: pd.DataFrame) -> list[Any]:
     """Return the layer of the loss without privacy, the least of what is shown; none where there is
     none."""
     least = part["without_privacy"].min()
@@ -236,14 +237,14 @@ class Losses(TournamentFigure):
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        each, named = tasks(points(contests(self.needed(records, TRAINING))))
+        each, named = tasks(points(self.needed(records, TRAINING)))
         shown = [(text, section(part, ("m", "epochs"))) for text, part in each]
         panels = [
             Panel(
                 f"{text}\n{setting(part, 'm', 'epochs')}",
                 [
                     *named,
-                    *without_privacy(part),
+                    *free_level(part),
                     curves(part, "epsilon", "loss", styles=STYLES, bars=("lower", "upper")),
                 ],
                 {"xticks": part["epsilon"].unique()},
@@ -269,7 +270,7 @@ class Gradients(TournamentFigure):
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        found = points(contests(self.needed(records, TRAINING)))
+        found = points(self.needed(records, TRAINING))
         each, named = tasks(found.assign(thousands=found["gradients"] / 1000))
         shown = [(text, section(part, ("epsilon",))) for text, part in each]
         panels = [
@@ -287,7 +288,7 @@ class Gradients(TournamentFigure):
                         linestyle="none",
                         markevery=1,
                     ),
-                    *without_privacy(part),
+                    *free_level(part),
                 ],
             )
             for text, part in shown
@@ -328,7 +329,7 @@ class Differences(TournamentFigure):
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        each, named = tasks(points(contests(self.needed(records, TRAINING))))
+        each, named = tasks(points(self.needed(records, TRAINING)))
         least = [(text, part[part["epsilon"] == part["epsilon"].min()]) for text, part in each]
         shown = [(text, section(part, ("m", "epochs"))) for text, part in least]
         names = drawn(pd.concat([part for _, part in shown]))

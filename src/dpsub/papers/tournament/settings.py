@@ -6,34 +6,28 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
-from dpsub.accounting import recommend, search
 from dpsub.accounting.account import Proof
-from dpsub.accounting.recommend import Needed
 from dpsub.accounting.release import Release
-from dpsub.errors import ArgumentError, UnsupportedError
+from dpsub.errors import UnsupportedError
 from dpsub.reproduce import settings as kinds
-from dpsub.reproduce.settings import AnyOf, Name, OneOrMore, Varied, known
-from dpsub.sampling.schemes import SCHEMES, Plan, misfit, scheme
+from dpsub.reproduce.settings import Name, Varied, known
+from dpsub.reproduce.study import noise
+from dpsub.reproduce.study.cells import NONPRIVATE, Cell, Targets, check_targets
+from dpsub.reproduce.study.noise import Needed
+from dpsub.sampling.schemes import SCHEMES, misfit, scheme
 
-NONPRIVATE = "nonprivate"
-"""The scheme of trainings without privacy: Poisson batches, no noise, and no target."""
 IMPORTANCE = "importance"
 """The scheme of trainings on Poisson batches that are thinned by the norms of records, with
 Poisson's noise."""
-ACCURACY = 5e-3
-"""Relative distance of a noise multiplier from a smaller one that is not proved."""
 TIGHT = ("wor", "wr")
 """Schemes whose noise the tight bound proves under substitute, within some percent of what an
 attack refutes."""
-# seconds, of a bound that takes some: a limit that is met would make numbers depend on the machine
-_NEVER = 3600.0
 _UNSIZED = ("poisson", "random_allocation", "k_of_t", "cyclic_poisson", "deterministic")
 """Schemes under which a record's steps have nothing to do with other records: who is removed might
 as well be put to 0, so that add_remove, where it is covered, has the ends of zero_out, and n and m
@@ -59,7 +53,7 @@ RELATIONS: tuple[str, ...] = get_args(Adjacency)
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 
-class Entry(kinds.Closed):
+class NoiseEntry(Targets):
     """Noise of all combinations of its values; each setting is one value or a list."""
 
     adjacency: Varied[Adjacency] = Field(
@@ -67,20 +61,16 @@ class Entry(kinds.Closed):
     )
     samplers: Varied[Scheme] = Field(tuple(SCHEMES), description="Schemes.")
     n: Varied[kinds.Count] = Field(description="Numbers of records.")
-    m: Varied[kinds.Count] = Field(description="(Expected) batch sizes.")
     epochs: Varied[kinds.Count] = Field(description="Epochs, each of n / m steps.")
     target_epsilon: Varied[kinds.Positive] = Field(
         EPSILONS, description="Targets for all steps together, in nats."
-    )
-    target_delta: Varied[kinds.Delta] = Field(
-        (1e-6,), description="Probabilities at which the targets are given."
     )
     tight: bool = Field(
         False, description="Proved by the tight bound: wor and wr under substitute."
     )
 
 
-class TrainingEntry(kinds.Closed):
+class TrainingEntry(Targets):
     """Trainings of all combinations of its values; the number of records is that of the task's
     training part."""
 
@@ -92,68 +82,57 @@ class TrainingEntry(kinds.Closed):
         (NONPRIVATE, *SCHEMES, IMPORTANCE),
         description="Schemes; nonprivate has no target and is trained once for all of them.",
     )
-    m: Varied[kinds.Count] = Field(description="(Expected) batch sizes.")
     epochs: Varied[kinds.Count] = Field(description="Epochs, each of n / m steps.")
-    target_epsilon: Annotated[AnyOf[kinds.Positive], OneOrMore()] = Field(
-        (), description="Targets for all steps together, in nats."
-    )
-    target_delta: Varied[kinds.Delta] = Field(
-        (1e-6,), description="Probabilities at which the targets are given."
-    )
 
     def check(self) -> None:
-        if self.samplers != (NONPRIVATE,) and not self.target_epsilon:
-            raise ArgumentError(
-                f"samplers other than {NONPRIVATE} need a target_epsilon, got none; add it"
-            )
+        check_targets(self.samplers, self.target_epsilon)
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One scheme of given sizes at one target."""
-
-    adjacency: str
-    sampler: str  # a name of `SCHEMES`
-    n: int
-    m: int
-    epochs: int
-    target_epsilon: float  # what all steps together must meet, in nats
-    target_delta: float
-    tight: bool = False
-
-    @property
-    def plan(self) -> Plan:
-        """The sampler or schedule."""
-        return scheme(self.sampler, self.n, self.m, self.epochs)[0]
-
-    @property
-    def steps(self) -> int:
-        """Number of noisy sums that are released."""
-        return self.epochs * -(-self.n // self.m)
-
-    @property
-    def law(self) -> tuple[Any, ...]:
-        """What cells share whose ends are the same at the same noise, and their delta."""
-        unsized = self.sampler in _UNSIZED
-        relation = "zero_out" if unsized and self.adjacency == "add_remove" else self.adjacency
-        sizes: tuple[Any, ...] = (self.n, self.m)
-        if self.sampler == "deterministic":  # a record is in one known step of each epoch
-            sizes = ()
-        elif unsized or (self.sampler in _BY_RATIO and self.adjacency != "add_remove"):
-            sizes = (Fraction(self.n, self.m),)
-        return relation, self.sampler, self.epochs, self.target_delta, self.tight, *sizes
-
-    @property
-    def entry(self) -> Entry:
-        """The entry of a grid that stands for this cell alone."""
-        fields = {**vars(self), "samplers": self.sampler}
-        fixed: dict[str, Any] = {
-            name: (fields[name],) for name in Entry.model_fields if name != "tight"
-        }
-        return Entry.model_construct(tight=self.tight, **fixed)
+def cell_of(
+    adjacency: str,
+    sampler: str,
+    n: int,
+    m: int,
+    epochs: int,
+    target_epsilon: float,
+    target_delta: float,
+    tight: bool = False,
+) -> Cell:
+    """Return the cell of a scheme over so many epochs, whatever is trained with it."""
+    return Cell(
+        adjacency=adjacency,
+        sampler=sampler,
+        n=n,
+        m=m,
+        epochs=epochs,
+        steps=epochs * -(-n // m),
+        target_epsilon=float(target_epsilon),
+        target_delta=float(target_delta),
+        tight=tight,
+    )
 
 
-_FOUND: dict[tuple[Any, ...], Needed] = {}
+def law_of(cell: Cell) -> tuple[Any, ...]:
+    """Return what cells share whose ends are the same at the same noise, and their delta."""
+    unsized = cell.sampler in _UNSIZED
+    relation = "zero_out" if unsized and cell.adjacency == "add_remove" else cell.adjacency
+    sizes: tuple[Any, ...] = (cell.n, cell.m)
+    if cell.sampler == "deterministic":  # a record is in one known step of each epoch
+        sizes = ()
+    elif unsized or (cell.sampler in _BY_RATIO and cell.adjacency != "add_remove"):
+        sizes = (Fraction(cell.n, cell.m),)
+    return relation, cell.sampler, cell.epochs, cell.target_delta, cell.tight, *sizes
+
+
+def entry_of(cell: Cell) -> NoiseEntry:
+    """Return the entry of a grid that stands for this cell alone."""
+    fields = {**vars(cell), "samplers": cell.sampler}
+    lists = {name: (fields[name],) for name in NoiseEntry.model_fields if name != "tight"}
+    fixed: dict[str, Any] = {**lists, "tight": cell.tight}
+    return NoiseEntry.model_construct(**fixed)
+
+
+_KNOWN: dict[tuple[Any, ...], Needed] = {}
 
 
 def needed(cell: Cell) -> Needed:
@@ -165,39 +144,10 @@ def needed(cell: Cell) -> Needed:
     UnsupportedError
         If no bound covers the cell, or no noise multiplier up to 1e4 meets the target.
     """
-    key = (*cell.law, cell.target_epsilon)
-    if key not in _FOUND:
-        _FOUND[key] = (_tightly if cell.tight else _quickly)(cell)
-    return _FOUND[key]
-
-
-def _quickly(cell: Cell) -> Needed:
-    return recommend.needed(
-        cell.plan,
-        cell.n,
-        cell.steps,
-        epsilon=cell.target_epsilon,
-        delta=cell.target_delta,
-        adjacency=cell.adjacency,
-        accuracy=ACCURACY,
-    )
-
-
-def _tightly(cell: Cell) -> Needed:
-    found = search.calibrate(
-        cell.plan,
-        cell.n,
-        epsilon=cell.target_epsilon,
-        delta=cell.target_delta,
-        steps=cell.steps,
-        adjacency=cell.adjacency,
-        accuracy=ACCURACY,
-        tight=True,
-        time_limit=_NEVER,
-    )
-    return Needed(
-        found.noise_multiplier, found.refuted or 0.0, found.account.lower, found.account.upper
-    )
+    key = (*law_of(cell), cell.target_epsilon)
+    if key not in _KNOWN:
+        _KNOWN[key] = noise.calibrated(cell) if cell.tight else noise.needed(cell)
+    return _KNOWN[key]
 
 
 @cache
@@ -220,44 +170,46 @@ def _proof_missing(adjacency: str, sampler: str, tight: bool, divides: bool) -> 
 
 def why_not(cell: Cell) -> str:
     """Return in a sentence why a cell cannot be; "" if it can."""
-    if missing := _proof_missing(cell.adjacency, cell.sampler, cell.tight, cell.n % cell.m == 0):
+    divides = cell.n % cell.m == 0
+    if missing := _proof_missing(cell.adjacency, cell.sampler, cell.tight, divides):
         return missing
-    return misfit(cell.sampler, cell.n, cell.m, cell.epochs)
+    return misfit(cell.sampler, cell.n, cell.m, cell.epochs or 1)
 
 
-def _product(grid: Sequence[Entry]) -> Iterator[Cell]:
-    for one in grid:
+def _product(grid: Sequence[NoiseEntry]) -> Iterator[Cell]:
+    for entry in grid:
         places = itertools.product(
-            one.adjacency,
-            one.samplers,
-            one.n,
-            one.m,
-            one.epochs,
-            one.target_epsilon,
-            one.target_delta,
+            entry.adjacency,
+            entry.samplers,
+            entry.n,
+            entry.m,
+            entry.epochs,
+            entry.target_epsilon,
+            entry.target_delta,
         )
-        for adjacency, sampler, n, m, epochs, epsilon, delta in places:
-            yield Cell(adjacency, sampler, n, m, epochs, float(epsilon), float(delta), one.tight)
+        for place in places:
+            yield cell_of(*place, entry.tight)
 
 
-def expanded(grid: Sequence[Entry]) -> Iterator[Cell]:
+def expanded(grid: Sequence[NoiseEntry]) -> Iterator[Cell]:
     """Yield the cells of a grid that can be: of each entry every combination of its values."""
     return (cell for cell in _product(grid) if not why_not(cell))
 
 
-def left_out(grid: Sequence[Entry]) -> Counter[str]:
+def left_out(grid: Sequence[NoiseEntry]) -> Counter[str]:
     """Return why combinations of a grid are left out, a sentence each, and how many cells are left
     out for it."""
     return Counter(reason for reason in map(why_not, _product(grid)) if reason)
 
 
-def sized(n: Sequence[int], ratios: Sequence[int], **other: Any) -> tuple[Entry, ...]:
+def sized(n: Sequence[int], ratios: Sequence[int], **other: Any) -> tuple[NoiseEntry, ...]:
     """Return an entry for each n, with batches of n over each of the ratios: those of 10 records
     and more."""
-    return tuple(
-        Entry(n=(one,), m=tuple(one // ratio for ratio in ratios if 10 * ratio <= one), **other)
-        for one in n
-    )
+    entries = []
+    for records in n:
+        batches = tuple(records // ratio for ratio in ratios if 10 * ratio <= records)
+        entries.append(NoiseEntry(n=(records,), m=batches, **other))
+    return tuple(entries)
 
 
 _SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
@@ -266,7 +218,7 @@ _SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 class TournamentGrid(kinds.Group):
     """The cells whose noise is computed."""
 
-    grid: kinds.Several[Entry] = Field(
+    grid: kinds.Several[NoiseEntry] = Field(
         (
             # all schemes over epsilon, n / m and epochs
             *sized((100_000,), (10, 100, 1000), epochs=(1, 10, 100)),

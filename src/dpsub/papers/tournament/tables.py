@@ -5,21 +5,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dpsub.errors import DataError
-from dpsub.papers.tournament.settings import NONPRIVATE, RELATIONS, Cell, why_not
+from dpsub.papers.tournament.settings import RELATIONS, cell_of, why_not
 from dpsub.reproduce.artefact import Records
 from dpsub.reproduce.layout import Layout
-from dpsub.reproduce.paired import LEVEL, REFERENCE, Paired, p_value, with_interval
+from dpsub.reproduce.paired import REFERENCE, with_interval
 from dpsub.reproduce.statistics import estimate_row
+from dpsub.reproduce.study.cells import NONPRIVATE
+from dpsub.reproduce.study.contests import Contest, contests
 from dpsub.reproduce.tables import Row, Table, chosen
-from dpsub.reproduce.verdicts import holm, not_real
 from dpsub.sampling.schemes import FIXED_SIZE, SCHEMES
 
 NOISE, TRAINING = "tournament_noise", "tournament_training"
@@ -165,7 +163,9 @@ def _left_out(frame: pd.DataFrame) -> Iterator[Row]:
                 for place in places.itertuples(index=False, name=None)
                 if (*place, sampler) not in there
             ]
-            reasons = Counter(why_not(Cell(place[0], sampler, *place[1:])) for place in lacking)
+            reasons = Counter(
+                why_not(cell_of(adjacency, sampler, *sizes)) for adjacency, *sizes in lacking
+            )
             del reasons[""]  # the grid did not ask
             if reasons:
                 yield {
@@ -229,56 +229,17 @@ def parts(records: pd.DataFrame) -> pd.DataFrame:
     ).reset_index()
 
 
-@dataclass(frozen=True, eq=False)
-class Contest(Paired):
-    """Schemes that trained with the same seeds on one task, under one relation, at one size and
-    target."""
-
-    place: dict[str, object]
-    frame: pd.DataFrame
-    """The records behind it."""
-    baseline: pd.DataFrame
-    """The records without privacy of the same task and sizes."""
-
-    @property
-    def source(self) -> str:
-        """The note that says that the data stand in for those that the task is named after, ""
-        otherwise."""
-        return not_real(set(self.frame["data_label"]) - {"real", "simulated", "subsample"})
-
-    @cached_property
-    def apart(self) -> dict[str, bool]:
-        """Of each scheme whether a difference from Poisson is shown, by Holm over the schemes at 5
-        %."""
-        names = [name for name in self.samplers if name != REFERENCE]
-        sure = holm([p_value(self.difference(name)) for name in names], LEVEL)
-        return dict(zip(names, map(bool, sure), strict=True))
-
-
-def contests(records: pd.DataFrame) -> Iterator[Contest]:
-    """Yield the contests of the records of `tournament_training`, in their order, those without
+def tournament_contests(records: pd.DataFrame) -> list[Contest]:
+    """Return the contests of the records of `tournament_training`, in their order, those without
     Poisson left out."""
-    private, free = (
-        records[(records["sampler"] == NONPRIVATE) == wanted] for wanted in (False, True)
-    )
-    for key, part in private.groupby(TASK, sort=False):
-        place = dict(zip(TASK, key, strict=True))
-        if part.duplicated(["replicate", "sampler"]).any():
-            raise DataError(
-                f"a scheme must train once with a seed, got more at {place}; look for "
-                "records of two runs"
-            )
-        losses = part.pivot(index="replicate", columns="sampler", values="test_loss")[
-            list(part["sampler"].unique())
-        ]
-        if losses.isna().to_numpy().any():
-            raise DataError(
-                "schemes must have the same seeds to be paired, got others at "
-                f"{place}; run all parts"
-            )
-        if REFERENCE in losses:
-            baseline = chosen(free, {name: place[name] for name in ("dataset", "m", "epochs")})
-            yield Contest(losses, place, part, baseline)
+    compared = contests(records, TASK, lambda place: "test_loss")
+    return [contest for contest in compared if REFERENCE in contest.samplers]
+
+
+def without_privacy(records: pd.DataFrame, contest: Contest) -> pd.DataFrame:
+    """Return the records without privacy of the task and sizes of a contest."""
+    free = records[records["sampler"] == NONPRIVATE]
+    return chosen(free, {name: contest.place[name] for name in ("dataset", "m", "epochs")})
 
 
 def key_of(contest: Contest) -> Row:
@@ -318,39 +279,34 @@ class Losses(Table):
     experiments = (TRAINING,)
 
     def rows(self, records: Records) -> list[Row]:
-        return [
-            row for contest in contests(self.needed(records, TRAINING)) for row in _losses(contest)
-        ]
+        frame = self.needed(records, TRAINING)
+        rows: list[Row] = []
+        for contest in tournament_contests(frame):
+            trained = pd.concat([without_privacy(frame, contest), contest.records])
+            for sampler, part in trained.groupby("sampler", sort=False):
+                rows += _losses(contest, str(sampler), part)
+        return rows
 
 
-def _losses(contest: Contest) -> Iterator[Row]:
-    for sampler, frame in pd.concat([contest.baseline, contest.frame]).groupby(
-        "sampler", sort=False
-    ):
-        row, name = {**key_of(contest), "sampler": sampler}, str(sampler)
-        for column in ("test_loss", "accuracy", "gradients"):
-            values = frame[column].dropna().to_numpy(float)
-            if len(values):
-                yield estimate_row(row, column, "rigorous", with_interval(values), contest.source)
-        if name == NONPRIVATE:
-            continue
-        plain = {
-            "noise_used": float(frame["noise_multiplier"].iloc[0]),
-            "rank": float(contest.ranks[name]),
-        }
-        if name != REFERENCE:
-            yield estimate_row(
-                row, "difference_to_poisson", "rigorous", contest.difference(name), contest.source
-            )
-            plain["told_apart"] = float(contest.apart[name])
-        for column, value in plain.items():
-            yield {
-                **row,
-                "column": column,
-                "variant": "rigorous",
-                "value": value,
-                "note": contest.source,
-            }
+def _losses(contest: Contest, sampler: str, part: pd.DataFrame) -> Iterator[Row]:
+    """Yield what the records `part` of one sampler say in a contest."""
+    row, source = {**key_of(contest), "sampler": sampler}, contest.source
+    for column in ("test_loss", "accuracy", "gradients"):
+        values = part[column].dropna().to_numpy(float)
+        if len(values):
+            yield estimate_row(row, column, "rigorous", with_interval(values), source)
+    if sampler == NONPRIVATE:
+        return
+    numbers = {
+        "noise_used": float(part["noise_multiplier"].iloc[0]),
+        "rank": float(contest.ranks[sampler]),
+    }
+    if sampler != REFERENCE:
+        difference = contest.difference(sampler)
+        yield estimate_row(row, "difference_to_poisson", "rigorous", difference, source)
+        numbers["told_apart"] = float(contest.differs[sampler])
+    for column, value in numbers.items():
+        yield {**row, "column": column, "variant": "rigorous", "value": value, "note": source}
 
 
 class When(Table):
@@ -374,7 +330,7 @@ class When(Table):
     experiments = (NOISE, TRAINING)
 
     def rows(self, records: Records) -> list[Row]:
-        lost = _told_apart(contests(self.needed(records, TRAINING)))
+        lost = _told_apart(tournament_contests(self.needed(records, TRAINING)))
         found = shared(over_poisson(self.needed(records, NOISE)))
         groups: dict[Any, pd.DataFrame] = dict(
             iter(found.groupby(["adjacency", "regime", "sampler"], sort=False))
@@ -420,22 +376,18 @@ def _when(key: tuple[str, str, str], part: pd.DataFrame, lost: Lost) -> Iterator
         yield {**row, "column": f"loss_{name}", "value": float(count)}
 
 
-def _told_apart(found: Iterator[Contest]) -> Lost:
+def _told_apart(compared: Sequence[Contest]) -> Lost:
     """Count for each relation, regime and scheme the contests in which its loss is better, worse or
     not told apart."""
     counts: dict[tuple[object, str, str], Counter[str]] = {}
-    for contest in found:
-        poisson = contest.frame.loc[contest.frame["sampler"] == REFERENCE, "noise_multiplier"].iloc[
-            0
-        ]
-        for name, sure in contest.apart.items():
-            key = (contest.place["adjacency"], regime(float(poisson)), name)
+    for contest in compared:
+        of_poisson = contest.records[contest.records["sampler"] == REFERENCE]
+        size = regime(float(of_poisson["noise_multiplier"].iloc[0]))
+        for name, shown in contest.differs.items():
+            answer = "not_shown"
+            if shown:
+                answer = "better" if contest.difference(name).value < 0 else "worse"
+            key = (contest.place["adjacency"], size, name)
             count = counts.setdefault(key, Counter({"better": 0, "worse": 0, "not_shown": 0}))
-            count[
-                "not_shown"
-                if not sure
-                else "better"
-                if contest.difference(name).value < 0
-                else "worse"
-            ] += 1
+            count[answer] += 1
     return counts

@@ -15,9 +15,16 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit
 
-from dpsub.data import adult, bundled, ijcnn1, point_sets
+from dpsub.data import bundled, point_sets
 from dpsub.learning.models import KMeans, Linear, Logistic, Model, Perceptron, Softmax
 from dpsub.papers.tournament import PAPER
+from dpsub.reproduce.study.tasks import (
+    LearningRecords,
+    Split,
+    Task,
+    classification_records,
+    with_intercept,
+)
 from dpsub.streams import Streams
 
 MILLION, WIDE = 10**6, 100
@@ -27,43 +34,24 @@ _COVER = (0.365, 0.488, 0.061, 0.005, 0.016, 0.030, 0.035)
 """Shares of the seven classes of Covertype, which its documentation gives."""
 
 
-@dataclass(frozen=True, eq=False)
-class Records:
-    """All records of a task, of every part."""
-
-    # shape (N, d), float64 or float32; rows of norm at most 1 behind a column of ones, if there is
-    # one
-    x: np.ndarray
-    y: np.ndarray  # shape (N,)
-    label: str  # "real", "synthetic", "subsample" or "simulated"
-
-
 @dataclass(frozen=True)
-class Parts:
-    """Rows of the parts that one seed splits the records into."""
+class TournamentTask(Task):
+    """A task whose norm bound and step size are tuned on a validation part of each seed.
 
-    training: np.ndarray  # shape (n,): what samples are drawn from
-    validation: np.ndarray
-    test: np.ndarray  # the same for all seeds
+    Attributes
+    ----------
+    n_validation, n_test : int
+        Records of these parts.
+    records : str
+        Name of its data, which tasks may share; seeds then split them alike.
+    least_chance : float
+        Of a record in importance sampling, relative to the longest possible one.
+    """
 
-
-@dataclass(frozen=True)
-class Task:
-    """One learning task, with what is the same for all schemes."""
-
-    name: str
-    model: Model
-    n: int  # records that samples are drawn from
     n_validation: int
     n_test: int
-    records: str  # name of its data, which tasks may share; seeds then split them alike
-    source: str = ""  # prepared data set that is read, "" for bundled or simulated data
-    # of a record in importance sampling, relative to the longest possible one
+    records: str
     least_chance: float = 1.0
-
-    @property
-    def n_parameters(self) -> int:
-        return self.model.n_parameters
 
     @property
     def classified(self) -> bool:
@@ -82,12 +70,14 @@ class Task:
         )
 
 
-def _real(records: str, model: Model, n: int, n_validation: int, n_test: int) -> Task:
-    return Task(records, model, n, n_validation, n_test, records, records)
+def _real(records: str, model: Model, n: int, n_validation: int, n_test: int) -> TournamentTask:
+    return TournamentTask(records, model, n, n_validation, n_test, records, source=records)
 
 
-def _on(records: str, model: Model, n: int, n_validation: int, n_test: int, name: str = "") -> Task:
-    return Task(name or records, model, n, n_validation, n_test, records)
+def _on(
+    records: str, model: Model, n: int, n_validation: int, n_test: int, name: str = ""
+) -> TournamentTask:
+    return TournamentTask(name or records, model, n, n_validation, n_test, records)
 
 
 TASKS = {
@@ -109,36 +99,26 @@ TASKS = {
 """By the name that a cell gives as its data set."""
 
 
-def load(task: Task, data: Mapping[str, Path], streams: Streams) -> Records:
+def load(task: TournamentTask, data: Mapping[str, Path], streams: Streams) -> LearningRecords:
     """Return the records of `task`; simulated ones are the same for every seed and experiment of a
     configuration."""
     if task.records in SIMULATED:
         rng = _shared(streams).data({"dataset": task.records, "part": "records"}, 0)
-        return Records(*SIMULATED[task.records](_total(task), rng), "simulated")
-    if task.records == "adult":
-        table = adult.load(data[task.source])
-        x, y = (
-            np.concatenate([table.X_train, table.X_test]),
-            np.concatenate([table.y_train, table.y_test]),
-        )
-        return Records(_rows(x), y, table.label)
-    if task.records == "ijcnn1":
-        x, y, label = ijcnn1.load(data[task.source])
-        return Records(_rows(x), y, label)
+        x, y = SIMULATED[task.records](_total(task), rng)
+        return LearningRecords(x, y, "simulated")
     if task.records == "song":
         return _song(data[task.source])
-    x, y = bundled.load(task.records)
-    return Records(_rows(x), y, "real")
+    return classification_records(task.records, data.get(task.source))
 
 
-def split(task: Task, total: int, seed: int, streams: Streams) -> Parts:
+def split(task: TournamentTask, total: int, seed: int, streams: Streams) -> Split:
     """Return the parts of `total` records: a test part by a stream of its own, the others from the
     rest by the seed."""
     own = _shared(streams)
     order = own.data({"dataset": task.records, "part": "test"}, 0).permutation(total)
     test, rest = np.sort(order[: task.n_test]), np.sort(order[task.n_test :])
     drawn = own.data({"dataset": task.records, "part": "training"}, seed).permutation(rest)
-    return Parts(drawn[: task.n], drawn[task.n : task.n + task.n_validation], test)
+    return Split(drawn[: task.n], drawn[task.n : task.n + task.n_validation], test)
 
 
 def _shared(streams: Streams) -> Streams:
@@ -147,31 +127,27 @@ def _shared(streams: Streams) -> Streams:
     return replace(streams, experiment=PAPER.key)
 
 
-def _total(task: Task) -> int:
+def _total(task: TournamentTask) -> int:
     """Records of a simulation: so many more than one seed needs that seeds differ, but for the
     largest."""
     needed = task.n + task.n_validation
     return task.n_test + needed * (2 if needed < MILLION else 1)
 
 
-def _rows(features: np.ndarray) -> np.ndarray:
-    return np.hstack([np.ones((len(features), 1)), bundled.clipped_rows(features, 1.0)])
-
-
-def _song(path: Path) -> Records:
+def _song(path: Path) -> LearningRecords:
     """The first of twelve averages of timbre, a loudness, from the others and 78 covariances.
 
     Some songs, from all over the file.
     """
-    found = point_sets.load(path)
-    points = found.points[:: max(1, len(found.points) // _SONGS)][:_SONGS].astype(float)
+    songs = point_sets.load(path)
+    points = songs.points[:: max(1, len(songs.points) // _SONGS)][:_SONGS].astype(float)
     features = np.hstack([points[:, 1:12] / 50, points[:, 12:] / 2000])  # assumed scales
-    return Records(_rows(features), np.clip(points[:, 0] / 20, -1, 1), found.label)
+    return LearningRecords(with_intercept(features), np.clip(points[:, 0] / 20, -1, 1), songs.label)
 
 
 def _linear(total: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Ten normal features cut at three standard deviations, a linear response and normal errors."""
-    x = _rows(np.clip(rng.standard_normal((total, 10)) / 3, -1, 1))
+    x = with_intercept(np.clip(rng.standard_normal((total, 10)) / 3, -1, 1))
     slopes = np.array([0.2, 1, -1, 0.8, -0.8, 0.6, -0.6, 0.4, -0.4, 0.2, -0.2])
     return x, np.clip(x @ slopes / 2 + 0.1 * rng.standard_normal(total), -1, 1)
 
@@ -187,7 +163,7 @@ def _cover(total: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray
     y, kind = rng.choice(7, total, p=np.array(_COVER)), rng.integers(3, size=total)
     measured = np.clip((kinds[y, kind] + 0.7 * rng.standard_normal((total, 10))) / 3, -1, 1)
     hot = [np.eye(chances.shape[-1])[_chosen(chances[y, kind], rng)] for chances in (areas, soils)]
-    return _rows(np.hstack([measured, *hot])), y
+    return with_intercept(np.hstack([measured, *hot])), y
 
 
 def _chosen(chances: np.ndarray, rng: np.random.Generator) -> np.ndarray:

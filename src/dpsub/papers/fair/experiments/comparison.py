@@ -17,17 +17,20 @@ from dpsub.learning.models import NUMBERS_AT_ONCE
 from dpsub.papers.fair.experiments.cells import (
     VARIANTS,
     Calibrated,
-    Cell,
     OtherRelations,
     calibrate,
+    cell_of,
     check_grid,
+    entry_of,
     expanded,
+    fields_of,
     other_relations,
 )
-from dpsub.papers.fair.experiments.training import MEASURES, TaskData, load, train
-from dpsub.papers.fair.settings import TASKS, Entry, FairGrid
+from dpsub.papers.fair.experiments.training import MEASURES, SeedData, load, measured
+from dpsub.papers.fair.settings import TASKS, FairEntry, FairGrid
 from dpsub.reproduce.experiment import Cost, Experiment, Run
 from dpsub.reproduce.settings import ExperimentSettings, Parts, Replicates, Several
+from dpsub.reproduce.study.cells import Cell
 from dpsub.sampling.base import StagedSampler
 
 SEEDS_AT_ONCE = 50  # bounds the memory; has no influence on results
@@ -82,9 +85,9 @@ class FairNoise(Experiment):
 
     class Settings(OnGrid):
         parts: Parts = 4
-        surface: Several[Entry] = Field(
+        surface: Several[FairEntry] = Field(
             (
-                Entry(
+                FairEntry(
                     dataset=("linear",),
                     samplers=("must_ow", "must_ww"),
                     m=(100,),
@@ -92,7 +95,7 @@ class FairNoise(Experiment):
                     steps=(200,),
                     target_epsilon=(2,),
                 ),
-                Entry(
+                FairEntry(
                     dataset=("linear",),
                     samplers=("poisson", "wor", "wr", "must_ow", "must_ww"),
                     m=(50, 200),
@@ -121,22 +124,22 @@ class FairNoise(Experiment):
         ]
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
-        cells, rows = self.calibrations(settings, run.variant), list[dict[str, Any]]()
+        cells = self.calibrations(settings, run.variant)
         # these show samplers of several stages under the weaker relations, and stand for the others
         along_m = set(expanded([one for one in settings.surface if len(one.m) > 1], "rigorous"))
+        rows = []
         for number in run.replicates:
-            cell, only = cells[number]
+            cell, only_noise = cells[number]
             weaker = other_relations(cell, several=cell in along_m)
-            rows.append(
-                {
-                    "replicate": number,
-                    **cell.fields,
-                    "surface": only,
-                    **vars(calibrate(cell)),
-                    **vars(weaker),
-                    "expected_distinct": cell.drawn.expected_distinct(cell.task.n),
-                }
-            )
+            row = {
+                "replicate": number,
+                **fields_of(cell),
+                "surface": only_noise,
+                **vars(calibrate(cell)),
+                **vars(weaker),
+                "expected_distinct": cell.plan.expected_distinct(cell.n),
+            }
+            rows.append(row)
         return self.frame(rows)
 
 
@@ -187,73 +190,72 @@ class FairComparison(Trained):
 
     def cells(self, settings: Settings) -> Iterator[Settings]:
         for cell in expanded(settings.grid, "rigorous"):
-            yield settings.model_copy(update={"grid": (cell.entry,)})
+            yield settings.model_copy(update={"grid": (entry_of(cell),)})
 
     def cost(self, settings: Settings) -> Cost:
         """Return the sum over cells; the rates were measured on one core: docs/statistics.md says
         how."""
-        setups, replicates, memory = zip(
-            *(_cost(cell) for cell in expanded(settings.grid, "rigorous")), strict=True
-        )
-        return Cost(sum(setups), sum(replicates), max(memory))
+        costs = [_cost(cell) for cell in expanded(settings.grid, "rigorous")]
+        setup = sum(cost.setup for cost in costs)
+        replicate = sum(cost.replicate for cost in costs)
+        return Cost(setup, replicate, max(cost.memory for cost in costs))
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         @lru_cache(maxsize=2)  # the samplers of a data set meet the same data
-        def data_of_seeds(dataset: str, seeds: range) -> TaskData:
+        def data_of_seeds(dataset: str, seeds: range) -> SeedData:
             return load(TASKS[dataset], seeds, run.streams, run.data)
 
-        recorded, rows = _recorded_noise(run), list[dict[str, Any]]()
+        recorded = _recorded_noise(run)
+        rows: list[dict[str, Any]] = []
         for cell in expanded(settings.grid, run.variant):
             noise = recorded.get(cell) or calibrate(cell)
+            multiplier = noise.noise_multiplier
             for start in range(0, len(run.replicates), SEEDS_AT_ONCE):
                 seeds = run.replicates[start : start + SEEDS_AT_ONCE]
                 data = data_of_seeds(cell.dataset, seeds)
                 fixed = {
-                    **cell.fields,
-                    "data_label": data.label,
-                    "noise_multiplier": noise.noise_multiplier,
+                    **fields_of(cell),
+                    "data_label": data.records.label,
+                    "noise_multiplier": multiplier,
                     "epsilon_lower": noise.epsilon_lower,
                     "epsilon_upper": noise.epsilon_upper,
-                    "gradients_expected": cell.drawn.expected_distinct(cell.task.n),
+                    "gradients_expected": cell.plan.expected_distinct(cell.n),
                 }
-                found = train(cell, data, noise.noise_multiplier, seeds, run.streams)
-                rows += [
-                    {"replicate": r, **fixed, **measures}
-                    for r, measures in zip(seeds, found, strict=True)
-                ]
+                answers = measured(cell, data, multiplier, seeds, run.streams)
+                for seed, measures in zip(seeds, answers, strict=True):
+                    rows.append({"replicate": seed, **fixed, **measures})
         return self.frame(rows)
 
 
-def _cost(cell: Cell) -> tuple[float, float, float]:
-    """Return seconds once, seconds a replicate, and MiB."""
-    task, seeds, classified = cell.task, SEEDS_AT_ONCE, cell.task.kind == "classification"
-    stages = len(cell.drawn.stages) if isinstance(cell.drawn, StagedSampler) else 1
-    setup = 0.05 + (SECONDS_OF_CALIBRATION[min(stages, 3) - 1] if cell.private else 0.0)
-    replicate = (
-        2e-4
-        + task.n * 2e-7 * classified
-        + cell.steps * (6e-6 + 2.2e-9 * cell.m * (task.n_parameters + 12))
-    )
-    numbers = 4 * NUMBERS_AT_ONCE + seeds * (
-        cell.steps * task.n_parameters + 2 * cell.steps * cell.m
-    )
-    table = task.n * (task.n_parameters * (2.7 if classified else seeds) + 1.4 * seeds)
-    return (
-        setup,
-        replicate,
-        300 + 8 * (numbers + table + seeds * cell.m * task.n_parameters) / 2**20,
-    )
+def _cost(cell: Cell) -> Cost:
+    """Return what one cell costs, as measured on one core."""
+    task, seeds = TASKS[cell.dataset], SEEDS_AT_ONCE
+    p, classifies = task.model.n_parameters, task.classifies
+    stages = len(cell.plan.stages) if isinstance(cell.plan, StagedSampler) else 1
+    setup = 0.05
+    if cell.private:
+        setup += SECONDS_OF_CALIBRATION[min(stages, 3) - 1]
+    step = 6e-6 + 2.2e-9 * cell.m * (p + 12)
+    replicate = 2e-4 + task.n * 2e-7 * classifies + cell.steps * step
+    # the noise and the batches of all seeds, and the products of a step
+    numbers = 4 * NUMBERS_AT_ONCE + seeds * cell.steps * (p + 2 * cell.m)
+    # splits share their records, other seeds have a data set each
+    records = task.n * (p * (2.7 if classifies else seeds) + 1.4 * seeds)
+    gradients = seeds * cell.m * p
+    return Cost(setup, replicate, 300 + 8 * (numbers + records + gradients) / 2**20)
 
 
 def _recorded_noise(run: Run) -> dict[Cell, Calibrated]:
     """Return the noise of each cell in the records of `fair_noise`, none if the run has no such
     records."""
-    found: dict[Cell, Calibrated] = {}
-    for row in run.records["fair_noise"].to_dict("records") if "fair_noise" in run.records else ():
-        named = {name: row[name] for name in ("dataset", "variant", *CELL) if name != "n"}
-        known = {name: float(row[name]) for name in vars(Calibrated())}
-        found[Cell(**{**named, "b": named["b"] or None})] = Calibrated(**known)
-    return found
+    known: dict[Cell, Calibrated] = {}
+    if "fair_noise" not in run.records:
+        return known
+    sizes = ("sampler", "dataset", "m", "steps", "target_epsilon", "target_delta", "variant")
+    for row in run.records["fair_noise"].to_dict("records"):
+        cell = cell_of(**{name: row[name] for name in sizes}, b=row["b"] or None)
+        known[cell] = Calibrated(**{name: float(row[name]) for name in vars(Calibrated())})
+    return known
 
 
 class FairTimes(Trained):
@@ -287,29 +289,27 @@ class FairTimes(Trained):
         ] = 5
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
-        by_set: dict[str, dict[tuple[Any, ...], Cell]] = {}
+        by_dataset: dict[str, dict[tuple[Any, ...], Cell]] = {}
         for cell in expanded(settings.grid, run.variant):
             if cell.private:
-                by_set.setdefault(cell.dataset, {}).setdefault(
-                    (cell.sampler, cell.m, cell.b, cell.steps), cell
-                )
+                sizes = (cell.sampler, cell.m, cell.b, cell.steps)
+                by_dataset.setdefault(cell.dataset, {}).setdefault(sizes, cell)
         rows = []
-        for replicate, (dataset, cells) in itertools.product(run.replicates, by_set.items()):
+        for replicate, (dataset, by_size) in itertools.product(run.replicates, by_dataset.items()):
             data = load(TASKS[dataset], [replicate], run.streams, run.data)
+            cells = list(by_size.values())
             seconds = np.empty((settings.turns + 1, len(cells)))  # the first turn warms up
-            for turn, (position, cell) in itertools.product(
-                range(len(seconds)), enumerate(cells.values())
-            ):
+            for turn, (place, cell) in itertools.product(range(len(seconds)), enumerate(cells)):
                 start = perf_counter()
-                train(cell, data, 1.0, [replicate], run.streams)
-                seconds[turn, position] = perf_counter() - start
-            rows += [
-                {
-                    **cell.fields,
+                measured(cell, data, 1.0, [replicate], run.streams)
+                seconds[turn, place] = perf_counter() - start
+            medians = np.median(seconds[1:], axis=0)
+            for cell, median in zip(cells, medians, strict=True):
+                row = {
+                    **fields_of(cell),
                     "replicate": replicate,
                     "seconds_per_step": median / cell.steps,
-                    "gradients_expected": cell.drawn.expected_distinct(cell.task.n),
+                    "gradients_expected": cell.plan.expected_distinct(cell.n),
                 }
-                for cell, median in zip(cells.values(), np.median(seconds[1:], axis=0), strict=True)
-            ]
-        return self.frame(pd.DataFrame(rows)[list(self.columns)])
+                rows.append({name: row[name] for name in self.columns})
+        return self.frame(rows)

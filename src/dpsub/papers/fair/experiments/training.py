@@ -1,23 +1,22 @@
-"""What the fair comparison trains: the data of a task, training of one cell on several seeds at
-once, its measures."""
+"""Trainings of the fair comparison: the data of each seed, and what is measured of its model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dpsub.data import adult, bundled, ijcnn1
 from dpsub.data.simulated import linear_datasets, normal_datasets
-from dpsub.learning import descent, metrics, models
+from dpsub.learning import metrics
 from dpsub.learning.subsets import mean_interval, noise_of_average
-from dpsub.papers.fair.experiments.cells import Cell
-from dpsub.papers.fair.settings import Task
+from dpsub.papers.fair.settings import TASKS, FairTask
+from dpsub.reproduce.study.cells import Cell
+from dpsub.reproduce.study.tasks import LearningRecords, Split, classification_records
+from dpsub.reproduce.study.training import Batches, Fit, train
 from dpsub.sampling import Sampler
-from dpsub.sampling.frame import Frame, Samples
 from dpsub.streams import Streams
 
 BETA = (1.0, 0.5, 0.2)
@@ -35,178 +34,111 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class TaskData:
-    """Data of one task for several seeds, which share the records and have splits, or have a data
-    set each."""
+class SeedData:
+    """Data of one task for several seeds: the records of all, and the split of each."""
 
-    # shape (N, p), or (R, n, p) with a data set a seed; a leading column of ones
-    features: np.ndarray
-    targets: np.ndarray  # shape (N,) or (R, n)
-    label: str  # "real", "synthetic" or "simulated"
-    train: np.ndarray | None = None  # rows of the training part of each split, shape (R, n)
-    test: np.ndarray | None = None  # shape (R, N - n)
+    records: LearningRecords
+    splits: Mapping[int, Split]
 
 
 def load(
-    task: Task, replicates: Sequence[int], streams: Streams, data: Mapping[str, Path]
-) -> TaskData:
+    task: FairTask, seeds: Sequence[int], streams: Streams, data: Mapping[str, Path]
+) -> SeedData:
     """Return the data of `task` for each seed: the same for all samplers, targets and variants.
 
-    A seed decides the data set, or the split into training and test part (a permutation of all
-    records: the splits that papers use are not kept).
+    A seed decides the split of real records into training and test part (a permutation of all
+    records: the splits that papers use are not kept), or it has a simulated data set of its own.
     """
-    rngs = [streams.data({"dataset": task.name}, r) for r in replicates]
-    if task.kind == "linear":
-        return TaskData(*linear_datasets(task.n, BETA, rngs), "simulated")
-    if task.kind == "mean":
-        return TaskData(
-            np.empty((0, 0)),
-            np.clip(normal_datasets(task.n, rngs), -task.clip, task.clip),
-            "simulated",
-        )
-    label = "real"
-    if task.name == "ijcnn1":
-        features, targets, label = ijcnn1.load(data[task.name])
-    elif task.name == "adult":
-        table = adult.load(data[task.name])
-        features, label = np.concatenate([table.X_train, table.X_test]), table.label
-        targets = np.concatenate([table.y_train, table.y_test]).astype(float)
+    rngs = [streams.data({"dataset": task.name}, seed) for seed in seeds]
+    if task.classifies:
+        records = classification_records(task.name, data.get(task.source))
+        orders = [rng.permutation(len(records.y)) for rng in rngs]
+        splits = [Split(order[: task.n], test=order[task.n :]) for order in orders]
     else:
-        features, targets = bundled.load(task.name)
-    rows = np.hstack([np.ones((len(features), 1)), bundled.clipped_rows(features, 1.0)])
-    orders = np.stack([rng.permutation(len(rows)) for rng in rngs])
-    return TaskData(rows, targets, label, orders[:, : task.n], orders[:, task.n :])
+        if task.averages:
+            values = np.clip(normal_datasets(task.n, rngs), -task.clip, task.clip)
+            features = np.ones((*values.shape, 1))
+        else:
+            features, values = linear_datasets(task.n, BETA, rngs)
+        # one data set a seed, one after the other
+        rows = np.arange(values.size).reshape(values.shape)
+        splits = [Split(own) for own in rows]
+        table = features.reshape(values.size, -1)
+        records = LearningRecords(table, values.reshape(-1), "simulated")
+    return SeedData(records, dict(zip(seeds, splits, strict=True)))
 
 
-def batches_of(cell: Cell, replicates: Sequence[int], streams: Streams) -> list[Samples]:
-    """Draw every seed's batches; the key holds the sampler, its sizes and the data set, so targets
-    share batches."""
-    key = {
-        "dataset": cell.dataset,
-        "sampler": cell.batches,
-        "m": cell.m,
-        "b": cell.b,
-        "steps": cell.steps,
-    }
-    rngs = (streams.sample(key, r) for r in replicates)
-    return [cell.drawn.draw_block(Frame(cell.task.n), cell.steps, rng) for rng in rngs]
+def batches_of(cell: Cell) -> Batches:
+    """Return what draws the batches of a cell; targets and variants share them."""
+    sampler = cell.sampler if cell.private else "poisson"
+    key = {"sampler": sampler, "m": cell.m, "b": cell.b}
+    return Batches(cell.dataset, cell.plan, cell.n, cell.m, cell.steps, key)
 
 
-def noise_rngs(
-    cell: Cell, replicates: Sequence[int], streams: Streams
-) -> list[np.random.Generator]:
-    """Return every seed's generator of noise.
-
-    The key holds what is paired (data set and steps), so that at one seed all samplers add the same
-    standard normal numbers times a scale of their own: paired differences are then as sharp as they
-    can be.
-    """
-    key = {"dataset": cell.dataset, "steps": cell.steps}
-    return [streams.noise(key, replicate) for replicate in replicates]
-
-
-def noise_of(
-    cell: Cell, noise_multiplier: float, replicates: Sequence[int], streams: Streams
-) -> np.ndarray | list[float]:
-    """Return every seed's noise on sum / m, shape (R, steps); 0 without privacy."""
-    if not cell.private:
-        return [0.0] * len(replicates)
-    rngs = noise_rngs(cell, replicates, streams)
-    noise = noise_of_average(noise_multiplier, cell.task.clip, cell.m, cell.steps, 1, rngs)
-    return noise[:, :, 0]
-
-
-def train(
-    cell: Cell, data: TaskData, noise_multiplier: float, replicates: Sequence[int], streams: Streams
+def measured(
+    cell: Cell, data: SeedData, noise_multiplier: float, seeds: Sequence[int], streams: Streams
 ) -> list[dict[str, Any]]:
-    """Return for each seed its `MEASURES` (NaN where a task has no such measure) and the observed
-    `gradients` a step.
+    """Train a cell on every seed and return its `MEASURES` (NaN where a task has no such measure)
+    and the observed `gradients` a step.
 
-    `data` are those of the same seeds. A cell without privacy is clipped all the same, and gets no
-    noise.
+    A cell without privacy is clipped all the same, and gets no noise.
     """
-    blocks = batches_of(cell, replicates, streams)
-    if cell.task.kind == "mean":
-        noise = noise_of(cell, noise_multiplier, replicates, streams)
-        found = [
-            _mean(
-                cell,
-                data.targets[i],
-                blocks[i],
-                noise[i],
-                noise_multiplier,
-            )
-            for i in range(len(blocks))
-        ]
+    task, batches = TASKS[cell.dataset], batches_of(cell)
+    multiplier = noise_multiplier if cell.private else 0.0
+    rows = []
+    if task.averages:
+        for seed in seeds:
+            samples = batches.drawn(seed, streams)
+            x = data.records.y[data.splits[seed].training]
+            noise = _noise_of_mean(cell, task, multiplier, streams.noise(batches.paired, seed))
+            releases = samples.totals(samples.counts * x[samples.indices]) / cell.m + noise
+            found = mean_measures(cell, task, releases, noise_multiplier)
+            rows.append(found | {"gradients": float(samples.distinct.mean())})
     else:
-        rngs = noise_rngs(cell, replicates, streams) if cell.private else None
-        betas = _descended(cell, data, blocks, noise_multiplier, rngs)
-        found = [_measured(cell, data, i, beta) for i, beta in enumerate(betas)]
+        fits = [Fit(multiplier, task.clip, task.learning_rate)]
+        runs = train(task, batches, data.records, data.splits.__getitem__, fits, seeds, streams)
+        for parameters, split, samples in runs:
+            found = model_measures(task, data.records, split, parameters[0])
+            rows.append(found | {"gradients": float(samples.distinct.mean())})
     empty = dict.fromkeys(MEASURES, float("nan"))
-    return [
-        {**empty, **measures, "gradients": float(block.distinct.mean())}
-        for measures, block in zip(found, blocks, strict=True)
-    ]
+    return [empty | row for row in rows]
 
 
-def _descended(
-    cell: Cell,
-    data: TaskData,
-    blocks: Sequence[Samples],
-    noise_multiplier: float,
-    rngs: Sequence[np.random.Generator] | None,
-) -> np.ndarray:
-    task = cell.task
-    features, targets = data.features, data.targets
-    if data.train is None:
-        blocks = descent.on_own_records(blocks, task.n)
-        features, targets = features.reshape(-1, task.n_parameters), targets.reshape(-1)
-    else:
-        blocks = [
-            replace(block, indices=rows[block.indices])
-            for block, rows in zip(blocks, data.train, strict=True)
-        ]
-    predictor = models.Linear if task.kind == "linear" else models.Logistic
-    # the divisor is m for every sampler, whatever was drawn: the accountant's condition of a fixed
-    # denominator
-    return descent.train(
-        predictor(task.n_parameters),
-        features,
-        targets,
-        blocks,
-        initial=np.zeros(task.n_parameters),
-        learning_rate=task.learning_rate,
-        clip=task.clip,
-        divisor=float(cell.m),
-        noise_multiplier=0.0 if rngs is None else noise_multiplier,
-        rngs=rngs,
-    )
-
-
-def _measured(cell: Cell, data: TaskData, i: int, beta: np.ndarray) -> dict[str, float]:
-    if cell.task.kind == "linear":
+def model_measures(
+    task: FairTask, records: LearningRecords, split: Split, beta: np.ndarray
+) -> dict[str, float]:
+    """Return what is measured of a linear predictor: on the test part, or against the truth."""
+    if not task.classifies:
         return {"coefficient_error": float(np.linalg.norm(beta - np.array(BETA)))}
-    assert data.test is not None  # every classification task has a split
-    z, y = data.features[data.test[i]] @ beta, data.targets[data.test[i]]
+    scores, labels = records.x[split.test] @ beta, records.y[split.test]
     return {
-        "accuracy": metrics.binary_metrics(z > 0, y)["accuracy"],
-        "auc": metrics.area_under_curve(z, y),
-        "log_loss": float(np.mean(metrics.log_loss(z, y))),
+        "accuracy": metrics.binary_metrics(scores > 0, labels)["accuracy"],
+        "auc": metrics.area_under_curve(scores, labels),
+        "log_loss": float(np.mean(metrics.log_loss(scores, labels))),
     }
 
 
-def _mean(
-    cell: Cell, x: np.ndarray, block: Samples, noise: np.ndarray | float, noise_multiplier: float
+def _noise_of_mean(
+    cell: Cell, task: FairTask, noise_multiplier: float, rng: np.random.Generator
+) -> np.ndarray | float:
+    """Return the noise on sum / m of every step; 0 without privacy."""
+    if noise_multiplier == 0:
+        return 0.0
+    noise = noise_of_average(noise_multiplier, task.clip, cell.m, cell.steps, 1, [rng])
+    return np.asarray(noise[0, :, 0])
+
+
+def mean_measures(
+    cell: Cell, task: FairTask, releases: np.ndarray, noise_multiplier: float
 ) -> dict[str, float]:
-    """The subsampling bootstrap of MUST's experiment 1 with a fixed denominator: N(0, 1) data, so
-    the truth is 0."""
-    n, m = cell.task.n, cell.m
-    assert isinstance(cell.drawn, Sampler)  # as the cell has checked
-    releases = block.totals(block.counts * x[block.indices]) / m + noise
-    scale = noise_multiplier * cell.task.clip / m
-    centre, lower, upper = mean_interval(
-        releases, cell.drawn.multiplicity_law(n), n, m, scale, LEVEL
-    )
+    """Return what is measured of the subsampling bootstrap of MUST's experiment 1.
+
+    The denominator is fixed, and the data are N(0, 1), so that the truth is 0.
+    """
+    assert isinstance(cell.plan, Sampler)  # as the cell has checked
+    law = cell.plan.multiplicity_law(cell.n)
+    scale = noise_multiplier * task.clip / cell.m
+    centre, lower, upper = mean_interval(releases, law, cell.n, cell.m, scale, LEVEL)
     return {
         "estimate_error": abs(centre),
         "covered": float(lower <= 0 <= upper),

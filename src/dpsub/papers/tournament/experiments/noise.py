@@ -9,9 +9,17 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from dpsub.papers.tournament.settings import Cell, Entry, TournamentGrid, expanded, needed
+from dpsub.papers.tournament.settings import (
+    NoiseEntry,
+    TournamentGrid,
+    entry_of,
+    expanded,
+    law_of,
+    needed,
+)
 from dpsub.reproduce.experiment import Cost, Experiment, Run
 from dpsub.reproduce.settings import ExperimentSettings, Parts
+from dpsub.reproduce.study.cells import Cell
 
 SECONDS = {
     "poisson": 0.15,
@@ -35,12 +43,12 @@ HANDS = 24  # jobs of a run
 
 
 @lru_cache(maxsize=4)
-def laws(grid: tuple[Entry, ...]) -> tuple[tuple[Cell, ...], ...]:
+def laws(grid: tuple[NoiseEntry, ...]) -> tuple[tuple[Cell, ...], ...]:
     """Return the cells of a grid, each once, gathered by their laws."""
-    found: dict[Any, dict[Cell, None]] = {}
+    by_law: dict[Any, dict[Cell, None]] = {}
     for cell in expanded(grid):
-        found.setdefault(cell.law, {})[cell] = None
-    gathered = [tuple(cells) for cells in found.values()]
+        by_law.setdefault(law_of(cell), {})[cell] = None
+    gathered = [tuple(cells) for cells in by_law.values()]
     # dealt out: the jobs of a run take laws in turn, and schemes that are slow stand together
     return tuple(cells for hand in range(HANDS) for cells in gathered[hand::HANDS])
 
@@ -100,20 +108,19 @@ class TournamentNoise(Experiment):
     def cells(self, settings: Settings) -> Iterator[Settings]:
         """Yield the settings of one law each."""
         for cells in laws(settings.grid):
-            yield settings.model_copy(update={"grid": tuple(cell.entry for cell in cells)})
+            yield settings.model_copy(update={"grid": tuple(map(entry_of, cells))})
 
     def cost(self, settings: Settings) -> Cost:
         """Return the sum over laws and targets; the rates were measured on one core, over a random
         part of the grid."""
-        asked = {(cell.law, cell.target_epsilon): cell for cell in expanded(settings.grid)}.values()
-        return Cost(sum(map(seconds, asked)), 0.0, MEMORY)
+        cells = {(law_of(cell), cell.target_epsilon): cell for cell in expanded(settings.grid)}
+        return Cost(sum(map(seconds, cells.values())), 0.0, MEMORY)
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
-        found = laws(settings.grid)
-        return self.frame(
-            [
-                {"replicate": number, **vars(cell), "steps": cell.steps, **needed(cell)._asdict()}
-                for number in run.replicates
-                for cell in found[number]
-            ]
-        )
+        by_law = laws(settings.grid)
+        rows = []
+        for number in run.replicates:
+            for cell in by_law[number]:
+                fields = {name: getattr(cell, name) for name in (*self.keys, "steps")}
+                rows.append({"replicate": number, **fields, **needed(cell)._asdict()})
+        return self.frame(rows)

@@ -6,9 +6,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,29 +17,28 @@ import pandas as pd
 
 from dpsub import checks
 from dpsub.errors import ArgumentError
-from dpsub.learning import descent
 from dpsub.papers.tournament import tasks
 from dpsub.papers.tournament.experiments import noise
 from dpsub.papers.tournament.settings import (
     IMPORTANCE,
-    NONPRIVATE,
-    Cell,
-    Needed,
     TournamentTrainings,
     TrainingEntry,
     Tuning,
+    cell_of,
+    law_of,
     needed,
     why_not,
 )
+from dpsub.papers.tournament.tasks import TournamentTask
 from dpsub.reproduce.experiment import Cost, Experiment, Run
 from dpsub.reproduce.settings import ExperimentSettings, Parts, Replicates
-from dpsub.sampling.frame import Frame
+from dpsub.reproduce.study.cells import NONPRIVATE, Cell
+from dpsub.reproduce.study.noise import Needed
+from dpsub.reproduce.study.tasks import LearningRecords, Split
+from dpsub.reproduce.study.training import DRAWS_AT_ONCE, Batches, Fit, train
 from dpsub.sampling.schemes import Plan, scheme
 from dpsub.streams import Streams
 
-DRAWS_AT_ONCE = 5 * 10**6
-"""Bounds the memory of the batches of the seeds that are trained at once; has no influence on
-results."""
 CELL: dict[str, str] = {
     "adjacency": "str",
     "sampler": "str",
@@ -53,7 +52,7 @@ CELL: dict[str, str] = {
 
 
 @dataclass(frozen=True)
-class Group:
+class SharedBatches:
     """Cells of a task that share their batches: one scheme of one size, at several targets under
     several relations.
 
@@ -68,18 +67,18 @@ class Group:
     cells: tuple[Cell, ...]
 
     @property
-    def task(self) -> tasks.Task:
+    def task(self) -> TournamentTask:
         return tasks.TASKS[self.dataset]
-
-    @property
-    def batches(self) -> str:
-        """Scheme of the batches: those of importance sampling are Poisson's, thinned."""
-        return "poisson" if self.sampler in (NONPRIVATE, IMPORTANCE) else self.sampler
 
     @cached_property
     def plan(self) -> Plan:
         """The sampler or schedule on the training part of the task's records."""
-        return scheme(self.batches, self.task.n, self.m, self.epochs)[0]
+        return scheme(self.scheme, self.task.n, self.m, self.epochs)[0]
+
+    @property
+    def scheme(self) -> str:
+        """Scheme of the batches: those of importance sampling are Poisson's, thinned."""
+        return "poisson" if self.sampler in (NONPRIVATE, IMPORTANCE) else self.sampler
 
     @property
     def steps(self) -> int:
@@ -100,7 +99,7 @@ def accounted(cell: Cell) -> Cell:
     return replace(cell, sampler="poisson") if cell.sampler == IMPORTANCE else cell
 
 
-def groups_of(entry: TrainingEntry) -> Iterator[tuple[TrainingEntry, Group]]:
+def groups_of(entry: TrainingEntry) -> Iterator[tuple[TrainingEntry, SharedBatches]]:
     """Yield the groups of an entry, each with the entry that stands for it alone; what has no proof
     is left out."""
     for dataset, m, epochs, sampler in itertools.product(
@@ -114,13 +113,12 @@ def groups_of(entry: TrainingEntry) -> Iterator[tuple[TrainingEntry, Group]]:
         }
         n = tasks.TASKS[dataset].n
         if sampler == NONPRIVATE:
-            cells = [Cell("none", NONPRIVATE, n, m, epochs, math.nan, math.nan)]
+            cells = [cell_of("none", NONPRIVATE, n, m, epochs, math.nan, math.nan)]
         else:
-            targets = itertools.product(entry.adjacency, entry.target_epsilon, entry.target_delta)
-            tried = (
-                Cell(adjacency, sampler, n, m, epochs, float(epsilon), float(delta))
-                for adjacency, epsilon, delta in targets
-            )
+            tried = [
+                cell_of(adjacency, sampler, n, m, epochs, *target)
+                for adjacency, target in itertools.product(entry.adjacency, entry.targets)
+            ]
             cells = [cell for cell in tried if not why_not(accounted(cell))]
             if sampler == IMPORTANCE and tasks.TASKS[dataset].least_chance == 1:
                 cells = []  # nothing to thin
@@ -129,10 +127,10 @@ def groups_of(entry: TrainingEntry) -> Iterator[tuple[TrainingEntry, Group]]:
                 for name in ("adjacency", "target_epsilon", "target_delta")
             }
         if cells:
-            yield TrainingEntry(**alone), Group(dataset, sampler, m, epochs, tuple(cells))
+            yield TrainingEntry(**alone), SharedBatches(dataset, sampler, m, epochs, tuple(cells))
 
 
-def expanded(settings: TournamentTrainings) -> list[Group]:
+def expanded(settings: TournamentTrainings) -> list[SharedBatches]:
     """Return the groups of all entries, each once: trainings without privacy are the same for
     several targets."""
     return list(
@@ -140,67 +138,13 @@ def expanded(settings: TournamentTrainings) -> list[Group]:
     )
 
 
-class Fit(NamedTuple):
-    """How one run is trained."""
-
-    noise_multiplier: float
-    clip: float
-    learning_rate: float
-
-
-def trained(
-    group: Group, data: tasks.Records, fits: Sequence[Fit], seeds: Sequence[int], streams: Streams
-) -> Iterator[tuple[np.ndarray, tasks.Parts, int]]:
-    """Train every fit on every seed, and yield for each seed the parameters, shape (fits, p), the
-    parts of its split, and the number of gradients that were evaluated.
-
-    A seed fixes the split into training and validation part, the initial values and the standard
-    normal numbers of the noise, the same for all schemes; batches are each scheme's own, the same
-    for all targets and relations.
-    """
-    task, plan, steps = group.task, group.plan, group.steps
-    paired: dict[str, Any] = {"dataset": group.dataset, "steps": steps}
-    drawn = {**paired, "sampler": group.batches, "m": group.m, "epochs": group.epochs}
-    multiplier, clip, learning_rate = map(np.array, zip(*fits, strict=True))
-    chances = task.chances(data.x) if group.sampler == IMPORTANCE else None
-    at_once = max(1, DRAWS_AT_ONCE // (steps * group.m))
-    for start in range(0, len(seeds), at_once):
-        some = seeds[start : start + at_once]
-        splits = [tasks.split(task, len(data.y), seed, streams) for seed in some]
-        blocks = [
-            plan.draw_block(Frame(task.n), steps, streams.sample(drawn, seed)) for seed in some
-        ]
-        blocks = [
-            replace(block, indices=parts.training[block.indices])
-            for block, parts in zip(blocks, splits, strict=True)
-        ]
-        if chances is not None:
-            rngs_of_thinning = (streams.sample({**drawn, "thinned": 1}, seed) for seed in some)
-            blocks = [
-                block.thinned(chances, rng)
-                for block, rng in zip(blocks, rngs_of_thinning, strict=True)
-            ]
-        initial = np.stack(
-            [task.model.initial(streams.initial({"dataset": task.name}, seed)) for seed in some]
-        )
-        rngs = [streams.noise(paired, seed) for seed in some] if multiplier.any() else None
-        # a run with too long steps may leave all bounds
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = descent.train(
-                task.model,
-                data.x,
-                data.y,
-                blocks,
-                initial=np.repeat(initial, len(fits), axis=0),
-                learning_rate=np.tile(learning_rate, len(some)),
-                clip=np.tile(clip, len(some)),
-                divisor=float(group.m),
-                noise_multiplier=np.tile(multiplier, len(some)),
-                rngs=rngs,
-                chances=chances,
-            ).reshape(len(some), len(fits), -1)
-        for parameters, block, parts in zip(found, blocks, splits, strict=True):
-            yield parameters, parts, len(block.indices)
+def batches_of(group: SharedBatches, data: LearningRecords) -> Batches:
+    """Return what draws the batches of a group, the same for all targets and relations."""
+    chances = group.task.chances(data.x) if group.sampler == IMPORTANCE else None
+    key = {"sampler": group.scheme, "m": group.m, "epochs": group.epochs}
+    return Batches(
+        group.dataset, group.plan, group.task.n, group.m, group.steps, key, chances=chances
+    )
 
 
 class Chosen(NamedTuple):
@@ -265,12 +209,12 @@ class TournamentExperiment(Experiment):
 
 
 @lru_cache(maxsize=2)  # the schemes of a task meet the same records
-def _loaded(dataset: str, path: Path | None, streams: Streams) -> tasks.Records:
+def _loaded(dataset: str, path: Path | None, streams: Streams) -> LearningRecords:
     task = tasks.TASKS[dataset]
     return tasks.load(task, {task.source: path} if path else {}, streams)
 
 
-def load(dataset: str, run: Run) -> tasks.Records:
+def load(dataset: str, run: Run) -> LearningRecords:
     """Return the records of a task, read or drawn once for the cells that follow each other."""
     return _loaded(dataset, run.data.get(tasks.TASKS[dataset].source), run.streams)
 
@@ -299,25 +243,18 @@ class TournamentTargets(TournamentExperiment):
 
     def records(self, settings: Any, run: Run) -> pd.DataFrame:
         cells = _targets(settings)
-        return self.frame(
-            [
-                {
-                    "replicate": number,
-                    **{name: getattr(cell, name) for name in CELL},
-                    **needed(cell)._asdict(),
-                }
-                for number in run.replicates
-                for cell in [cells[number]]
-            ]
-        )
+        rows = []
+        for number in run.replicates:
+            cell = cells[number]
+            fields = {name: getattr(cell, name) for name in CELL}
+            rows.append({"replicate": number, **fields, **needed(cell)._asdict()})
+        return self.frame(rows)
 
 
 def _targets(settings: TournamentTrainings) -> list[Cell]:
     """Return the cells whose noise is needed, each once, those of one law together."""
-    private = (
-        cell for group in expanded(settings) for cell in group.cells if group.sampler != NONPRIVATE
-    )
-    return sorted(dict.fromkeys(map(accounted, private)), key=lambda cell: str(cell.law))
+    private = [cell for group in expanded(settings) for cell in group.cells if cell.private]
+    return sorted(dict.fromkeys(map(accounted, private)), key=lambda cell: str(law_of(cell)))
 
 
 class TournamentTraining(TournamentExperiment):
@@ -367,53 +304,76 @@ class TournamentTraining(TournamentExperiment):
                 yield settings.model_copy(update={"trainings": (alone,)})
 
     def cost(self, settings: Any) -> Cost:
-        setups, replicates, memory = zip(
-            *(_cost(group, settings.tuning) for group in expanded(settings)), strict=True
-        )
-        return Cost(sum(setups), sum(replicates), max(memory))
+        costs = [_cost(group, settings.tuning) for group in expanded(settings)]
+        setup = sum(cost.setup for cost in costs)
+        replicate = sum(cost.replicate for cost in costs)
+        return Cost(setup, replicate, max(cost.memory for cost in costs))
 
     def records(self, settings: Any, run: Run) -> pd.DataFrame:
-        recorded, tried, rows = _recorded(run), candidates(settings.tuning), list[dict[str, Any]]()
+        recorded, tuning = _recorded(run), settings.tuning
+        rows: list[dict[str, Any]] = []
         for group in expanded(settings):
-            data, model = load(group.dataset, run), group.task.model
+            task, data = group.task, load(group.dataset, run)
             proved = [_proved(group, cell, recorded) for cell in group.cells]
+            tried = candidates(tuning)
             fits = [Fit(one.noise_multiplier, clip, rate) for one in proved for clip, rate in tried]
-            expected = group.steps * group.plan.expected_distinct(group.task.n)
+            expected = group.steps * group.plan.expected_distinct(task.n)
             if group.sampler == IMPORTANCE:
-                expected *= group.task.chances(data.x).mean()
-            found = trained(group, data, fits, run.replicates, run.streams)
-            for seed, (parameters, parts, gradients) in zip(run.replicates, found, strict=True):
-                with np.errstate(over="ignore", invalid="ignore"):
-                    losses = model.loss(
-                        parameters, data.x[parts.validation], data.y[parts.validation]
-                    )
-                    best = [chosen(own, settings.tuning) for own in losses.reshape(len(proved), -1)]
-                    kept = parameters[[i * len(tried) + one for i, (one, _) in enumerate(best)]]
-                    loss, accuracy = (
-                        measure(kept, data.x[parts.test], data.y[parts.test])
-                        for measure in (model.loss, model.accuracy)
-                    )
-                rows += [
-                    {
+                expected *= task.chances(data.x).mean()
+            # a seed fixes the split into training and validation part
+            split_of = partial(tasks.split, task, len(data.y), streams=run.streams)
+            batches = batches_of(group, data)
+            runs = train(task, batches, data, split_of, fits, run.replicates, run.streams)
+            for seed, (parameters, split, samples) in zip(run.replicates, runs, strict=True):
+                tuned = tune(task, data, split, parameters, len(proved), tuning)
+                for cell, known, answer in zip(group.cells, proved, tuned, strict=True):
+                    choice, loss, accuracy = answer
+                    row = {
                         "replicate": seed,
                         **group.fields(cell),
                         "data_label": data.label,
                         **choice._asdict(),
-                        "noise_multiplier": one.noise_multiplier,
-                        "necessary": one.necessary,
-                        "test_loss": loss[i],
-                        "accuracy": accuracy[i],
-                        "gradients": gradients,
+                        "noise_multiplier": known.noise_multiplier,
+                        "necessary": known.necessary,
+                        "test_loss": loss,
+                        "accuracy": accuracy,
+                        "gradients": len(samples.indices),
                         "gradients_expected": expected,
                     }
-                    for i, (cell, one, (_, choice)) in enumerate(
-                        zip(group.cells, proved, best, strict=True)
-                    )
-                ]
+                    rows.append(row)
         return self.frame(rows)
 
 
-def _proved(group: Group, cell: Cell, recorded: Mapping[Cell, Needed]) -> Needed:
+def tune(
+    task: TournamentTask,
+    data: LearningRecords,
+    split: Split,
+    parameters: np.ndarray,
+    n_cells: int,
+    tuning: Tuning,
+) -> Iterator[tuple[Chosen, float, float]]:
+    """Yield for each cell the candidate of least loss on the validation part, and its loss and
+    accuracy on the test part, which is read for that one alone.
+
+    Parameters
+    ----------
+    parameters : ndarray
+        Shape (`n_cells` * candidates, p), the candidates of a cell together.
+    """
+    x, y, model = data.x, data.y, task.model
+    n_candidates = len(parameters) // n_cells
+    # a run with too long steps may have left all bounds
+    with np.errstate(over="ignore", invalid="ignore"):
+        losses = model.loss(parameters, x[split.validation], y[split.validation])
+        best = [chosen(own, tuning) for own in losses.reshape(n_cells, n_candidates)]
+        kept = parameters[[i * n_candidates + place for i, (place, _) in enumerate(best)]]
+        loss = model.loss(kept, x[split.test], y[split.test])
+        accuracy = model.accuracy(kept, x[split.test], y[split.test])
+    for i, (_, choice) in enumerate(best):
+        yield choice, loss[i], accuracy[i]
+
+
+def _proved(group: SharedBatches, cell: Cell, recorded: Mapping[Cell, Needed]) -> Needed:
     if group.sampler == NONPRIVATE:
         return Needed(0.0, 0.0, math.nan, math.nan)
     cell = accounted(cell)
@@ -423,35 +383,27 @@ def _proved(group: Group, cell: Cell, recorded: Mapping[Cell, Needed]) -> Needed
 def _recorded(run: Run) -> dict[Cell, Needed]:
     """Return what the records of `tournament_targets` say of each cell, nothing if the run has
     none."""
-    rows = (
-        run.records["tournament_targets"].to_dict("records")
-        if "tournament_targets" in run.records
-        else []
-    )
-    return {
-        Cell(**{name: row[name] for name in CELL if name != "steps"}): Needed(
-            *(row[name] for name in Needed._fields)
-        )
-        for row in rows
-    }
+    known: dict[Cell, Needed] = {}
+    if "tournament_targets" not in run.records:
+        return known
+    for row in run.records["tournament_targets"].to_dict("records"):
+        cell = cell_of(**{name: row[name] for name in CELL if name != "steps"})
+        known[cell] = Needed(*(row[name] for name in Needed._fields))
+    return known
 
 
-def _cost(group: Group, tuning: Tuning) -> tuple[float, float, float]:
-    """Return seconds once, seconds a replicate, and MiB, as measured on one core; linear in steps x
-    m."""
+def _cost(group: SharedBatches, tuning: Tuning) -> Cost:
+    """Return what a group costs, as measured on one core; linear in steps x m."""
     task, steps = group.task, group.steps
-    d, p, cells = task.model.d, task.n_parameters, len(group.cells)
-    runs, total = (
-        cells * len(tuning.clips) * len(tuning.moves),
-        task.n + task.n_validation + task.n_test,
-    )
-    each = 4e-8 + 4e-10 * p  # of a gradient; batches are shared
-    step = 2e-5 + 5e-9 * runs * p + group.m * (3e-8 + 3e-9 * d + runs * each)
-    replicate = (
-        steps * step + 5e-8 * total + (task.n_validation * runs + task.n_test * cells) * each
-    )
-    calibrations = sum(
-        noise.seconds(accounted(cell)) for cell in group.cells if group.sampler != NONPRIVATE
-    )
+    d, p, n_cells = task.model.d, task.model.n_parameters, len(group.cells)
+    runs = n_cells * len(tuning.clips) * len(tuning.moves)
+    total = task.n + task.n_validation + task.n_test
+    gradient = 4e-8 + 4e-10 * p  # batches are shared
+    step = 2e-5 + 5e-9 * runs * p + group.m * (3e-8 + 3e-9 * d + runs * gradient)
+    measuring = (task.n_validation * runs + task.n_test * n_cells) * gradient
+    replicate = steps * step + 5e-8 * total + measuring
+    private = [accounted(cell) for cell in group.cells if cell.private]
+    calibrations = sum(map(noise.seconds, private))
     drawn = min(20 * steps * group.m, DRAWS_AT_ONCE)
-    return 3e-6 * total + calibrations, replicate, 200 + (6 * d * total + 24 * drawn) / 2**20
+    memory = 200 + (6 * d * total + 24 * drawn) / 2**20
+    return Cost(3e-6 * total + calibrations, replicate, memory)
