@@ -18,9 +18,9 @@ from dpsub.data.dataset import REGISTRY as DATA_SETS
 from dpsub.data.dataset import Obtained
 from dpsub.errors import DataError
 from dpsub.papers.fair.experiments import comparison
-from dpsub.papers.fair.experiments.cells import Calibrated, Cell, OtherRelations
+from dpsub.papers.fair.experiments.cells import Calibrated, OtherRelations
 from dpsub.papers.fair.figures import NoiseRelations, NoiseSizes, points, sections
-from dpsub.papers.fair.paired import groups
+from dpsub.papers.fair.paired import fair_contests
 from dpsub.papers.fair.settings import TASKS
 from dpsub.papers.fair.tables import coverage
 from dpsub.papers.fair.takeaways import TAKEAWAYS
@@ -31,6 +31,7 @@ from dpsub.reproduce.figures import styled
 from dpsub.reproduce.paired import p_value
 from dpsub.reproduce.report.takeaways import Tables, read_cells
 from dpsub.reproduce.statistics import Estimate, paired_difference
+from dpsub.reproduce.study.cells import Cell
 
 SEEDS = 20
 NOISE = {"poisson": 2.0, "wor": 2.2, "must_oo": 2.2, "must_ow": 3.0}
@@ -83,7 +84,7 @@ def noise_by_rule(cell: Cell) -> Calibrated:
         0.9 * proof * cell.target_epsilon,
         proof * cell.target_epsilon,
     )
-    return Calibrated(*known, *((cell.target_epsilon / 2,) if len(cell.drawn.stages) == 1 else ()))
+    return Calibrated(*known, *((cell.target_epsilon / 2,) if len(cell.plan.stages) == 1 else ()))
 
 
 def relations_by_rule(cell: Cell, *, several: bool) -> OtherRelations:
@@ -91,7 +92,7 @@ def relations_by_rule(cell: Cell, *, several: bool) -> OtherRelations:
     halve under zero_out."""
     noise = noise_by_rule(replace(cell, variant="rigorous")).noise_multiplier
     share = 0.5 if cell.sampler == "poisson" else 1.0
-    if len(cell.drawn.stages) > 1:
+    if len(cell.plan.stages) > 1:
         return OtherRelations(noise, 0.9 * noise) if several else OtherRelations()
     return OtherRelations(share * noise, 0.9 * share * noise, noise / 2, 0.45 * noise)
 
@@ -279,9 +280,11 @@ def test_sections_of_the_noise_hold_one_size_fixed(records: Frames) -> None:
 
 def test_unpaired_seeds_and_two_sizes_are_refused(rigorous: pd.DataFrame) -> None:
     with pytest.raises(DataError, match="samplers must have the same seeds to be paired"):
-        list(groups(rigorous.query("sampler != 'wor' or replicate != 3")))
-    with pytest.raises(DataError, match="a sampler must have one size on linear, got more"):
-        list(groups(pd.concat([rigorous, rigorous.assign(m=50)])))
+        list(fair_contests(rigorous.query("sampler != 'wor' or replicate != 3")))
+    with pytest.raises(
+        DataError, match=r"train once with a seed at dataset = linear, .* compare sizes apart"
+    ):
+        list(fair_contests(pd.concat([rigorous, rigorous.assign(m=50)])))
 
 
 def test_the_words_follow_from_the_numbers(

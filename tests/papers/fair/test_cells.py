@@ -14,15 +14,17 @@ import dpsub
 from dpsub.accounting import search
 from dpsub.errors import ArgumentError, PlanError
 from dpsub.papers.fair.experiments.cells import (
-    Cell,
     calibrate,
+    cell_of,
     expanded,
+    fields_of,
     other_relations,
-    sampler_of,
 )
 from dpsub.papers.fair.experiments.comparison import FairComparison
 from dpsub.papers.fair.figures import style_of
-from dpsub.papers.fair.settings import Entry
+from dpsub.papers.fair.settings import FairEntry
+from dpsub.reproduce.study.cells import plan_of
+from dpsub.reproduce.study.noise import check_reach
 
 GOOD: dict[str, Any] = {
     "dataset": "breast_cancer",
@@ -78,8 +80,8 @@ REFUSED = [
 ]
 
 
-def grid(*entries: dict[str, Any]) -> tuple[Entry, ...]:
-    found: tuple[Entry, ...] = FairComparison.settings({"grid": list(entries)}).grid
+def grid(*entries: dict[str, Any]) -> tuple[FairEntry, ...]:
+    found: tuple[FairEntry, ...] = FairComparison.settings({"grid": list(entries)}).grid
     return found
 
 
@@ -95,7 +97,7 @@ def test_noise_without_replacement_is_that_of_the_tight_bound() -> None:
     (cell,) = expanded(grid({**GOOD, "samplers": "wor", "b": [], "steps": 100}), "rigorous")
     found, quick = (
         calibrate(cell),
-        search.calibrate(cell.drawn, 426, epsilon=1.0, delta=1e-5, steps=100, accuracy=5e-3),
+        search.calibrate(cell.plan, 426, epsilon=1.0, delta=1e-5, steps=100, accuracy=5e-3),
     )
     assert found.necessary < found.noise_multiplier <= 1.03 * found.necessary
     assert found.noise_multiplier < 0.99 * quick.noise_multiplier
@@ -128,8 +130,8 @@ def test_weaker_relations_need_less_noise() -> None:
 
 def test_a_chain_is_the_sampler_that_its_stages_describe() -> None:
     (cell,) = expanded(grid(GOOD), "rigorous")
-    law = sampler_of("wor:80,wr:40", n=426, m=40, b=None).multiplicity_law(426)
-    assert law.pmf == pytest.approx(cell.drawn.multiplicity_law(426).pmf, rel=1e-12)
+    law = plan_of("wor:80,wr:40", n=426, m=40, b=None).multiplicity_law(426)
+    assert law.pmf == pytest.approx(cell.plan.multiplicity_law(426).pmf, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +146,7 @@ def test_a_chain_is_the_sampler_that_its_stages_describe() -> None:
 def test_a_schedule_is_trained_on_and_accounted_for_as_that_schedule(
     name: str, schedule: Any
 ) -> None:
-    assert sampler_of(name, n=426, m=40, b=None) == schedule
+    assert plan_of(name, n=426, m=40, b=None) == schedule
     steps = 2 * schedule.steps_per_epoch(426)
     entry = {
         "dataset": "breast_cancer",
@@ -186,7 +188,7 @@ def test_a_grid_is_all_combinations_once() -> None:
         "target_epsilon": [1, 2],
     }
     cells = list(expanded(grid(entry), "consistent"))
-    assert len({tuple(cell.fields.values()) for cell in cells if cell.private}) == 2 * 2 * 2 * (
+    assert len({tuple(fields_of(cell).values()) for cell in cells if cell.private}) == 2 * 2 * 2 * (
         1 + 2
     )
     assert [cell.sampler for cell in cells].count("nonprivate") == 2 * 2 == len(cells) - 24
@@ -222,5 +224,6 @@ def test_cells_cost_what_the_whole_costs() -> None:
 def test_a_hundred_thousand_cells_are_made_in_seconds() -> None:
     start = time.process_time()
     for b in range(200, 1200):
-        Cell("must_ww", 100, b, 100, 1.0, 1e-5, "linear").check_reach()
+        sizes = {"m": 100, "b": b, "steps": 100, "target_epsilon": 1.0, "target_delta": 1e-5}
+        check_reach(cell_of("must_ww", "linear", **sizes))
     assert (time.process_time() - start) * 100 < 20

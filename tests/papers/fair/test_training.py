@@ -3,8 +3,8 @@ bootstrap's interval."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,16 +15,24 @@ from dpsub.errors import ArgumentError, DataError
 from dpsub.learning.metrics import area_under_curve
 from dpsub.learning.subsets import mean_interval, noise_of_average
 from dpsub.papers.fair.experiments import training
-from dpsub.papers.fair.experiments.cells import Cell
+from dpsub.papers.fair.experiments.cells import cell_of, entry_of, fields_of
 from dpsub.papers.fair.experiments.comparison import FairComparison
-from dpsub.papers.fair.experiments.training import TaskData, load
+from dpsub.papers.fair.experiments.training import SeedData, batches_of, load
+from dpsub.papers.fair.settings import TASKS
+from dpsub.reproduce.study.cells import Cell
 from dpsub.sampling import Wor
 from dpsub.streams import Streams, stream
 
 ROOT = 11
 STREAMS = Streams(ROOT, "fair_comparison")
 SEEDS = range(3)
-CELL = Cell("must_ow", 40, 80, 12, 1.0, 1e-5, "breast_cancer")
+SIZES: dict[str, Any] = {"m": 40, "b": 80, "steps": 12}
+TARGET: dict[str, Any] = {"target_epsilon": 1.0, "target_delta": 1e-5}
+TASK = TASKS["breast_cancer"]
+
+
+def cell_with(sampler: str = "must_ow", **changes: Any) -> Cell:
+    return cell_of(sampler, TASK.name, **{**SIZES, **TARGET, **changes})
 
 
 def standard_normals(cell: Cell, replicate: int) -> np.ndarray:
@@ -35,46 +43,64 @@ def standard_normals(cell: Cell, replicate: int) -> np.ndarray:
         role="noise",
         replicate=replicate,
     )
-    return rng.standard_normal((cell.steps, cell.task.n_parameters))
+    return rng.standard_normal((cell.steps, TASK.model.n_parameters))
 
 
-def descended_by_loop(cell: Cell, data: TaskData, i: int, multiplier: float) -> np.ndarray:
+def descended_by_loop(cell: Cell, data: SeedData, seed: int, multiplier: float) -> np.ndarray:
     """The accountant's release, step by step: clip each record to C, sum over slots, add N(0, (s
     C)^2), divide by m."""
-    task, block = cell.task, training.batches_of(cell, [i], STREAMS)[0]
-    beta = np.zeros(task.n_parameters)
-    assert data.train is not None
+    block, rows = batches_of(cell).drawn(seed, STREAMS), data.splits[seed].training
+    beta = np.zeros(TASK.model.n_parameters)
     for t in range(cell.steps):
-        batch, total = block[t], np.zeros(task.n_parameters)
+        batch, total = block[t], np.zeros(len(beta))
         for index, count in zip(batch.indices, batch.counts, strict=True):
-            x, y = data.features[data.train[i, index]], data.targets[data.train[i, index]]
+            x, y = data.records.x[rows[index]], data.records.y[rows[index]]
             gradient = (1 / (1 + np.exp(-x @ beta)) - y) * x
-            total += count * gradient * min(1.0, task.clip / np.linalg.norm(gradient))
-        noisy = total + multiplier * task.clip * standard_normals(cell, i)[t]
-        beta = beta - task.learning_rate * noisy / cell.m
+            total += count * gradient * min(1.0, TASK.clip / np.linalg.norm(gradient))
+        noisy = total + multiplier * TASK.clip * standard_normals(cell, seed)[t]
+        beta = beta - TASK.learning_rate * noisy / cell.m
     return beta
+
+
+def measured_by_loop(cell: Cell, data: SeedData, seed: int, multiplier: float) -> dict[str, float]:
+    beta = descended_by_loop(cell, data, seed, multiplier)
+    return training.model_measures(TASK, data.records, data.splits[seed], beta)
 
 
 @pytest.mark.parametrize("sampler", ["poisson", "wr", "must_ow", "wor:80,wr:60,wor:40"])
 def test_training_is_the_release_that_the_accountant_assumes(sampler: str) -> None:
-    cell = replace(CELL, sampler=sampler)
-    data = load(cell.task, SEEDS, STREAMS, {})
-    found = training.train(cell, data, 5.0, SEEDS, STREAMS)
-    for i in SEEDS:
-        expected = training._measured(cell, data, i, descended_by_loop(cell, data, i, 5.0))
-        assert {name: found[i][name] for name in expected} == pytest.approx(expected, rel=1e-9)
+    cell, data = cell_with(sampler), load(TASK, SEEDS, STREAMS, {})
+    answers = training.measured(cell, data, 5.0, SEEDS, STREAMS)
+    for seed in SEEDS:
+        expected = measured_by_loop(cell, data, seed, 5.0)
+        assert {name: answers[seed][name] for name in expected} == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(
     "wrong", [2 * 5.0, 5.0 / 40, 5.0 * 40 / 37], ids=["twice the clip", "mean", "realised size"]
 )
 def test_a_wrong_unit_of_the_noise_is_seen(wrong: float) -> None:
-    cell = replace(CELL, sampler="poisson")
-    data = load(cell.task, SEEDS, STREAMS, {})
-    loss = training._measured(cell, data, 0, descended_by_loop(cell, data, 0, wrong))["log_loss"]
-    assert training.train(cell, data, 5.0, SEEDS, STREAMS)[0]["log_loss"] != pytest.approx(
-        loss, rel=1e-4
-    )
+    cell, data = cell_with("poisson"), load(TASK, SEEDS, STREAMS, {})
+    loss = measured_by_loop(cell, data, 0, wrong)["log_loss"]
+    answers = training.measured(cell, data, 5.0, SEEDS, STREAMS)
+    assert answers[0]["log_loss"] != pytest.approx(loss, rel=1e-4)
+
+
+def test_each_seed_trains_on_its_own_simulated_data() -> None:
+    """Least squares on the data set of a seed alone come near its coefficients."""
+    task = TASKS["linear"]
+    data = load(task, SEEDS, STREAMS, {})
+    rows = [data.splits[seed].training for seed in SEEDS]
+    assert np.array_equal(np.sort(np.concatenate(rows)), np.arange(len(SEEDS) * task.n))
+    cell = cell_of("wor", "linear", m=500, b=None, steps=100, **TARGET)
+    together = training.measured(cell, data, 1e-9, SEEDS, STREAMS)
+    for seed, own in zip(SEEDS, rows, strict=True):
+        alone = training.measured(cell, load(task, [seed], STREAMS, {}), 1e-9, [seed], STREAMS)
+        error = "coefficient_error"
+        assert together[seed][error] == pytest.approx(alone[0][error], rel=1e-12)
+        fitted, *_ = np.linalg.lstsq(data.records.x[own], data.records.y[own], rcond=None)
+        least = np.linalg.norm(fitted - np.array(training.BETA))
+        assert together[seed][error] == pytest.approx(least, abs=0.1)
 
 
 def test_noise_is_the_multiplier_times_the_clip_over_the_divisor() -> None:
@@ -87,38 +113,37 @@ def test_noise_is_the_multiplier_times_the_clip_over_the_divisor() -> None:
 
 
 def test_samplers_and_targets_are_paired_by_seed() -> None:
-    changes: list[dict] = [
-        {},
-        {"sampler": "wor"},
-        {"target_epsilon": 2.0},
-        {"variant": "consistent"},
+    cells = [
+        cell_with(),
+        cell_with("wor"),
+        cell_with(target_epsilon=2.0),
+        cell_with(variant="consistent"),
     ]
-    cells = [replace(CELL, **change) for change in changes]
-    noises = [training.noise_of(cell, 1.0, SEEDS, STREAMS) for cell in cells]
-    assert all(np.array_equal(noises[0], other) for other in noises)
-    assert not np.array_equal(noises[0][0], noises[0][1]), "each seed has its own noise"
-    draws = [training.batches_of(cell, SEEDS, STREAMS)[0].indices for cell in cells]
+    batches = [batches_of(cell) for cell in cells]
+    assert all(one.paired == batches[0].paired for one in batches), "one key of the noise"
+    draws = [one.drawn(0, STREAMS).indices for one in batches]
     assert np.array_equal(draws[0], draws[2]) and np.array_equal(draws[0], draws[3])
     assert not np.array_equal(draws[0][:20], draws[1][:20]), "each sampler has its own batches"
-    one, other = (load(CELL.task, SEEDS, STREAMS, {}) for _ in range(2))
-    assert one.train is not None and other.train is not None and one.test is not None
-    assert np.array_equal(one.train, other.train) and not np.array_equal(one.train[0], one.train[1])
-    assert all(set(one.train[i]).isdisjoint(one.test[i]) for i in SEEDS)
-    assert one.train.shape[1] + one.test.shape[1] == 569
+    first, again = (load(TASK, SEEDS, STREAMS, {}).splits for _ in range(2))
+    for seed in SEEDS:
+        assert np.array_equal(first[seed].training, again[seed].training)
+        assert set(first[seed].training).isdisjoint(first[seed].test)
+        assert len(first[seed].training) + len(first[seed].test) == 569
+    assert not np.array_equal(first[0].training, first[1].training)
 
 
 def test_the_noise_comes_from_the_records_of_its_experiment() -> None:
     """And without privacy there is none, on the batches of Poisson sampling."""
     row = {
         "variant": "rigorous",
-        **replace(CELL, sampler="poisson", b=None).fields,
+        **fields_of(cell_with("poisson")),
         "noise_multiplier": 5.0,
         "necessary": 4.5,
         "epsilon_lower": 0.9,
         "epsilon_upper": 1.0,
         "epsilon_add_remove": np.nan,
     }
-    entry = CELL.entry.model_dump() | {"samplers": ["nonprivate", "poisson"], "b": []}
+    entry = entry_of(cell_with()).model_dump() | {"samplers": ["nonprivate", "poisson"], "b": []}
     found = FairComparison().compute(
         {"grid": [entry]},
         variant="rigorous",

@@ -11,8 +11,15 @@ import pytest
 from scipy import stats
 
 from dpsub.errors import DataError
-from dpsub.papers.tournament.settings import Cell, why_not
-from dpsub.papers.tournament.tables import NOISE, TRAINING, contests, over_poisson, parts, shared
+from dpsub.papers.tournament.settings import cell_of, why_not
+from dpsub.papers.tournament.tables import (
+    NOISE,
+    TRAINING,
+    over_poisson,
+    parts,
+    shared,
+    tournament_contests,
+)
 from dpsub.papers.tournament.takeaways import TAKEAWAYS
 from dpsub.reproduce import artefacts
 from dpsub.reproduce.artefact import OutputDirs, build, printed_rows
@@ -47,7 +54,7 @@ def planted_noise() -> pd.DataFrame:
     for adjacency in ("add_remove", "zero_out", "substitute"):
         for m, epsilon in ((100, 0.5), (100, 8.0), (1000, 0.5), (1000, 8.0)):
             for sampler, share in SHARE.items():
-                if not why_not(Cell(adjacency, sampler, 10_000, m, 1, epsilon, 1e-6)):
+                if not why_not(cell_of(adjacency, sampler, 10_000, m, 1, epsilon, 1e-6)):
                     noise = share * (3 if epsilon < 1 else 0.5)
                     rows.append(
                         (
@@ -255,9 +262,9 @@ def test_differences_are_paired_and_shown_by_holm(made: Tables, records: Frames)
 def test_contests_need_the_same_seeds(records: Frames) -> None:
     frame = records[TRAINING]
     with pytest.raises(DataError, match="same seeds to be paired"):
-        list(contests(frame.drop(frame.index[frame["sampler"] == "wor"][:1])))
+        list(tournament_contests(frame.drop(frame.index[frame["sampler"] == "wor"][:1])))
     with pytest.raises(DataError, match="records of two runs"):
-        list(contests(pd.concat([frame, frame])))
+        list(tournament_contests(pd.concat([frame, frame])))
 
 
 def test_which_scheme_follows_from_the_medians(

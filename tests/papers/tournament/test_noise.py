@@ -14,14 +14,23 @@ from dpsub.accounting.release import Release
 from dpsub.accounting.search import NOISE, Candidates, Goal
 from dpsub.papers.tournament import settings
 from dpsub.papers.tournament.experiments import noise, training
-from dpsub.papers.tournament.settings import Cell, Entry, Needed, expanded, left_out, needed
+from dpsub.papers.tournament.settings import (
+    NoiseEntry,
+    cell_of,
+    expanded,
+    law_of,
+    left_out,
+    needed,
+)
 from dpsub.reproduce import configuration, sweep
+from dpsub.reproduce.study.cells import Cell
+from dpsub.reproduce.study.noise import Needed
 from dpsub.reproduce.sweep import SweepBlock
 from dpsub.sampling.schemes import SCHEMES
 
 ROOT = Path(__file__).resolve().parents[3]
 SMALL = (
-    Entry(
+    NoiseEntry(
         samplers=("poisson", "wor", "deterministic"),
         n=(500, 1000),
         m=(50, 100),
@@ -32,14 +41,14 @@ SMALL = (
 PROVED = sorted(
     {
         (cell.adjacency, cell.sampler)
-        for cell in expanded([Entry(n=(4000,), m=(40,), epochs=(1,), target_epsilon=(1,))])
+        for cell in expanded([NoiseEntry(n=(4000,), m=(40,), epochs=(1,), target_epsilon=(1,))])
     }
 )
 
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "_FOUND", {})
+    monkeypatch.setattr(settings, "_KNOWN", {})
 
 
 def ends(cell: Cell) -> tuple[float, float]:
@@ -59,18 +68,20 @@ def test_cells_of_one_law_have_the_same_ends_and_other_cells_have_others(
 ) -> None:
     """Twice as many records in batches twice as large; and, where they are one law, a record
     removed or put to 0."""
-    small, large = (Cell(relation, sampler, n, n // 40, 1, 1.0, 1e-5) for n in (400, 800))
+    small, large = (cell_of(relation, sampler, n, n // 40, 1, 1.0, 1e-5) for n in (400, 800))
     same = ends(small) == pytest.approx(ends(large), rel=1e-9)
-    assert same == (small.law == large.law)
+    assert same == (law_of(small) == law_of(large))
     zeroed = replace(small, adjacency="zero_out")
     if relation == "add_remove" and ("zero_out", sampler) in PROVED:
-        assert (ends(zeroed) == ends(small)) == (zeroed.law == small.law)
+        assert (ends(zeroed) == ends(small)) == (law_of(zeroed) == law_of(small))
 
 
 def test_what_is_left_out_is_said_with_its_reason() -> None:
     grid = [
-        Entry(n=(100, 1000), m=(50,), epochs=(1, 2, 3), target_epsilon=(1,)),
-        Entry(samplers=("wr",), n=(1000,), m=(50,), epochs=(1,), target_epsilon=(1,), tight=True),
+        NoiseEntry(n=(100, 1000), m=(50,), epochs=(1, 2, 3), target_epsilon=(1,)),
+        NoiseEntry(
+            samplers=("wr",), n=(1000,), m=(50,), epochs=(1,), target_epsilon=(1,), tight=True
+        ),
     ]
     reasons = left_out(grid)
     assert reasons["three_stage needs n of at least 4 m"] == 2 * 3
@@ -95,15 +106,15 @@ def test_no_law_is_computed_twice_and_records_do_not_depend_on_jobs(
     asked = []
 
     def counted(cell: Cell) -> Needed:
-        asked.append((*cell.law, cell.target_epsilon))
+        asked.append((*law_of(cell), cell.target_epsilon))
         return Needed(len(asked), 0.0, 0.0, cell.target_epsilon)
 
-    monkeypatch.setattr(settings, "_quickly", counted)
+    monkeypatch.setattr(settings.noise, "needed", counted)
     experiment, over = noise.TournamentNoise(), {"grid": [entry.model_dump() for entry in SMALL]}
     count = experiment.replicates(experiment.settings(over))
     whole = experiment.compute(over, variant="rigorous", replicates=range(count))
     assert len(asked) == len(set(asked)) < len(whole) == len(list(expanded(SMALL)))
-    monkeypatch.setattr(settings, "_FOUND", {})
+    monkeypatch.setattr(settings, "_KNOWN", {})
     asked.clear()
     parts = [range(count * i // 3, count * (i + 1) // 3) for i in range(3)]
     split = pd.concat(
@@ -136,7 +147,7 @@ def test_a_cell_of_a_sweep_is_a_law_and_its_records_are_counted() -> None:
 
 @pytest.mark.parametrize("tight", [False, True])
 def test_noise_is_proved_and_less_is_refuted(tight: bool) -> None:
-    cell = Cell("substitute", "wor", 1000, 100, 1, 2.0, 1e-5, tight)
+    cell = cell_of("substitute", "wor", 1000, 100, 1, 2.0, 1e-5, tight)
     found = needed(cell)
     assert 0 < found.epsilon_lower <= found.epsilon_upper <= 2.0
     assert 0 < found.necessary < found.noise_multiplier

@@ -14,7 +14,7 @@ import pytest
 from dpsub.data import dataset
 from dpsub.data.dataset import Obtained
 from dpsub.papers.tournament import tasks
-from dpsub.papers.tournament.tasks import TASKS, Task, load, split
+from dpsub.papers.tournament.tasks import TASKS, TournamentTask, load, split
 from dpsub.streams import Streams
 
 STREAMS = Streams(5, "tournament_training")
@@ -33,7 +33,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("task", SMALL, ids=lambda task: task.name)
-def test_records_fit_the_task(task: Task, data: dict[str, Path]) -> None:
+def test_records_fit_the_task(task: TournamentTask, data: dict[str, Path]) -> None:
     found = load(task, data, STREAMS)
     assert found.x.shape == (len(found.y), task.model.d)
     assert len(found.x) >= task.n + task.n_validation + task.n_test
@@ -50,7 +50,9 @@ def test_records_fit_the_task(task: Task, data: dict[str, Path]) -> None:
     if task.classified:
         classes = getattr(task.model, "classes", 2)
         assert set(found.y) == set(range(classes))
-    accuracy = task.model.accuracy(np.zeros((1, task.n_parameters)), found.x[:50], found.y[:50])
+    accuracy = task.model.accuracy(
+        np.zeros((1, task.model.n_parameters)), found.x[:50], found.y[:50]
+    )
     assert np.isnan(accuracy[0]) != task.classified
     for m in (task.n // 10, task.n // 20):
         assert task.n % m == 0 and task.n // m % 10 == 0, (
@@ -59,7 +61,7 @@ def test_records_fit_the_task(task: Task, data: dict[str, Path]) -> None:
 
 
 @pytest.mark.parametrize("task", SMALL, ids=lambda task: task.name)
-def test_parts_are_disjoint_and_no_seed_or_experiment_moves_the_test(task: Task) -> None:
+def test_parts_are_disjoint_and_no_seed_or_experiment_moves_the_test(task: TournamentTask) -> None:
     total = 1797 if "digits" in task.name else tasks._total(task)
     first, second = (split(task, total, seed, STREAMS) for seed in (0, 1))
     everything = np.concatenate([first.training, first.validation, first.test])

@@ -3,6 +3,7 @@ move."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,18 +15,21 @@ from dpsub.errors import PlanError
 from dpsub.papers.tournament import tasks
 from dpsub.papers.tournament.experiments import training
 from dpsub.papers.tournament.experiments.training import (
-    Fit,
-    Group,
+    SharedBatches,
     TournamentTargets,
     TournamentTraining,
+    batches_of,
     candidates,
     chosen,
     expanded,
     on_edge,
-    trained,
 )
-from dpsub.papers.tournament.settings import SCHEMES, Cell, Tuning
+from dpsub.papers.tournament.settings import SCHEMES, Tuning
 from dpsub.reproduce import sweep
+from dpsub.reproduce.study.cells import Cell
+from dpsub.reproduce.study.tasks import LearningRecords, Split
+from dpsub.reproduce.study.training import Fit, train
+from dpsub.sampling.frame import Samples
 from dpsub.streams import Streams
 
 STREAMS = Streams(5, "tournament_training")
@@ -71,8 +75,19 @@ def read(targets: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def group(
     sampler: str = "poisson", *cells: Cell, dataset: str = "breast_cancer", m: int = 20
-) -> Group:
-    return Group(dataset, sampler, m, 1, cells)
+) -> SharedBatches:
+    return SharedBatches(dataset, sampler, m, 1, cells)
+
+
+def trained(
+    one: SharedBatches, data: LearningRecords, fits: list[Fit], seeds: range
+) -> Iterator[tuple[np.ndarray, Split, Samples]]:
+    """What a group makes of these fits."""
+
+    def split_of(seed: int) -> Split:
+        return tasks.split(one.task, len(data.y), seed, STREAMS)
+
+    return train(one.task, batches_of(one, data), data, split_of, fits, seeds, STREAMS)
 
 
 def test_records_are_of_every_cell_once(records: tuple[pd.DataFrame, pd.DataFrame]) -> None:
@@ -142,17 +157,11 @@ def test_schemes_share_split_initial_values_and_normal_numbers() -> None:
     for sampler in SCHEMES:
         if sampler not in ("three_stage", "must_ow", "must_ww"):
             found = list(
-                trained(
-                    group(sampler),
-                    data,
-                    [Fit(1e9, 1e-9, 1.0), Fit(2e9, 1e-9, 1.0)],
-                    range(2),
-                    STREAMS,
-                )
+                trained(group(sampler), data, [Fit(1e9, 1e-9, 1.0), Fit(2e9, 1e-9, 1.0)], range(2))
             )
             ends[sampler] = np.stack([parameters for parameters, _, _ in found])
             for (_, parts, _), (_, first, _) in zip(
-                found, trained(group(), data, [Fit(0, 1, 1)], range(2), STREAMS), strict=True
+                found, trained(group(), data, [Fit(0, 1, 1)], range(2)), strict=True
             ):
                 assert np.array_equal(parts.training, first.training)
                 assert np.array_equal(parts.validation, first.validation)
@@ -165,7 +174,7 @@ def test_schemes_share_split_initial_values_and_normal_numbers() -> None:
 def test_noise_is_the_multiplier_times_the_clip_over_m() -> None:
     one, data = group(), tasks.load(tasks.TASKS["breast_cancer"], {}, STREAMS)
     spread = [
-        next(trained(one, data, [Fit(1e9 * clip, 1e-9 / clip, 1.0)], range(1), STREAMS))[0]
+        next(trained(one, data, [Fit(1e9 * clip, 1e-9 / clip, 1.0)], range(1)))[0]
         for clip in (1, 10)
     ]
     normal = STREAMS.noise({"dataset": one.dataset, "steps": one.steps}, 0).standard_normal(
@@ -180,7 +189,7 @@ def test_the_choice_does_not_read_the_test_part(monkeypatch: pytest.MonkeyPatch)
     over = {**OVER, "trainings": [{**OVER["trainings"][0], "samplers": ["poisson"]}]}
 
     def found(swapped: str) -> pd.DataFrame:
-        def changed(*arguments: Any) -> tasks.Records:
+        def changed(*arguments: Any) -> LearningRecords:
             data = load(*arguments)
             parts, y = tasks.split(task, len(data.y), 0, STREAMS), data.y.copy()
             where = getattr(parts, swapped) if swapped else []
