@@ -76,7 +76,8 @@ def contests(
         where = ", ".join(f"{name} = {value}" for name, value in place.items())
         if part.duplicated(["replicate", "sampler"]).any():
             raise DataError(
-                f"a sampler must train once with a seed at {where}, got more; compare sizes apart"
+                f"a sampler must train once with a seed at {where}, got more; compare sizes apart, "
+                "and look for records of two runs"
             )
         order = list(part["sampler"].unique())
         losses = part.pivot(index="replicate", columns="sampler", values=measure(place))[order]
