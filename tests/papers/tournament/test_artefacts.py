@@ -139,7 +139,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Frames], Table
         chosen = [one for one in chosen if one.kind != "figure"]
         for one in chosen:
             build(one, records, printed_rows(one), dirs)
-        return tables_of(chosen, dirs)
+        return Tables(tables_of(chosen, dirs))
 
     return made
 
