@@ -1,5 +1,5 @@
-"""The samplers that docs/adding.md shows, each one file in a copy of the package: everything there
-is works on them."""
+"""The samplers that docs/adding.md shows, each one file in a copy of the package, and a schedule
+with the scheme that says what is proved of it: everything there is works on them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tests.few import few
 from tests.packaging.scratch import ROOT, copied, ran, tried
 
 PAGE = (ROOT / "docs/adding.md").read_text(encoding="utf-8")
-SAMPLERS = dict(
+FILES = dict(
     re.findall(
         r"^```python\n# "
-        r"src/dpsub/(sampling/\w+\.py)\n(.*?)^```$",
+        r"src/dpsub/((?:sampling|accounting/schemes)/\w+\.py)\n(.*?)^```$",
         PAGE,
         flags=re.M | re.S,
     )
@@ -30,7 +30,7 @@ SOLVED = {"wow": "--n 60 --a 12 --b 8", "blb": "--n 100"}
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy in which the files of the page stand, and nothing else is changed."""
     top = copied(tmp_path_factory.mktemp("clone"))
-    for name, text in SAMPLERS.items():
+    for name, text in FILES.items():
         (top / "src/dpsub" / name).write_text(text, encoding="utf-8")
     return top
 
@@ -42,8 +42,9 @@ def answer(scratch: Path, command: str) -> dict[str, object]:
     return found
 
 
-def test_the_page_shows_samplers() -> None:
-    assert {"sampling/little_bootstraps.py", "sampling/three_stages.py"} <= set(SAMPLERS)
+def test_the_page_shows_samplers_and_a_scheme() -> None:
+    samplers = {"sampling/little_bootstraps.py", "sampling/three_stages.py"}
+    assert samplers | {"sampling/halves.py", "accounting/schemes/halves.py"} == set(FILES)
 
 
 @pytest.mark.parametrize("name", few(SIZES))
@@ -106,3 +107,60 @@ def test_an_experiment_and_a_sweep_take_it(scratch: Path) -> None:
     (scratch / "sweep.yaml").write_text(SWEEP, encoding="utf-8")
     plan = answer(scratch, "plan sweep.yaml --cores 1")
     assert plan["cells"] == 4  # two samplers, two targets
+
+
+SCHEME = """
+import pytest
+import dpsub
+from dpsub.errors import ArgumentError, UnsupportedError
+from dpsub.sampling import schemes
+from dpsub.sampling.halves import Halves
+
+with pytest.raises(UnsupportedError, match="steps of halves depend on each other"):
+    dpsub.law(Halves(), 30)
+noise = {"noise_multiplier": 1.0, "epochs": 2}
+for adjacency in ("zero_out", "substitute"):
+    question = {**noise, "epsilon": 1.0, "adjacency": adjacency}
+    account = dpsub.account(Halves(), 30, **question)
+    batches = dpsub.account(dpsub.Shuffle(15), 30, **question)
+    assert account.kind == "bounds" and account.upper == batches.upper
+    assert 0.5 * batches.lower < account.lower <= batches.lower * (1 + 1e-9)
+    assert "halves are drawn afresh and secret" in account.conditions
+    certificate = account.certificate()
+    assert certificate["upper"]["forward"][0]["theorem"] == "19"
+    assert certificate["lower"]["parts"][0]["data"]["filler"] == -1
+    assert dpsub.audit(Halves(), 30, **question, draws=4000, seed=2).consistent
+    found = dpsub.check(
+        Halves(), 30, **noise, delta=1e-3, claimed_epsilon=0.1, adjacency=adjacency
+    )
+    assert found.verdict == "refuted"
+with pytest.raises(UnsupportedError, match="under add_remove, where a record more"):
+    dpsub.account(Halves(), 30, **noise, epsilon=1.0, adjacency="add_remove")
+target = {"epsilon": 1.0, "delta": 1e-5, "adjacency": "zero_out"}
+needed = dpsub.recommend(30, batch_size=15, epochs=1, **target, time_limit=60)
+[halves] = [scheme for scheme in needed.schemes if scheme.name == "halves"]
+[shuffle] = [scheme for scheme in needed.schemes if scheme.name == "shuffle"]
+assert halves.noise_multiplier == shuffle.noise_multiplier and halves.every_epoch
+assert (halves.steps, halves.largest_batch) == (2, 15)
+with pytest.raises(ArgumentError, match="halves must have epochs of n / m steps"):
+    schemes.scheme("halves", 30, m=10, epochs=1)
+"""
+
+
+def test_a_scheme_is_one_file_more(scratch: Path) -> None:
+    ran(scratch, "-c", SCHEME)
+    account = answer(scratch, "account halves --n 30 --epochs 2 --noise-multiplier 1 --delta 1e-5")
+    assert 0 < float(str(account["lower"])) < float(str(account["upper"]))
+
+
+def test_a_schedule_without_a_scheme_is_refused_with_the_way_out(scratch: Path) -> None:
+    scheme = scratch / "src/dpsub/accounting/schemes/halves.py"
+    text = scheme.read_text(encoding="utf-8")
+    scheme.unlink()
+    try:
+        asked = "account halves --n 30 --epochs 2 --noise-multiplier 1 --delta 1e-5"
+        done = tried(scratch, "-m", "dpsub", *asked.split())
+    finally:
+        scheme.write_text(text, encoding="utf-8")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "no scheme of dpsub.accounting.schemes covers them" in done.stderr

@@ -25,9 +25,9 @@ from dpsub.accounting.attacks import Played
 from dpsub.accounting.bracket import Evaluation, Target
 from dpsub.accounting.composition import Composition
 from dpsub.accounting.game import GamePlayed
-from dpsub.accounting.ledger import written
 from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.accounting.privacy_events import Event
+from dpsub.accounting.release import as_plain
 from dpsub.accounting.static import Neighbours
 from dpsub.errors import UnsupportedError
 
@@ -49,7 +49,7 @@ def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, 
         "dpsub_certificate": SCHEMA,
         "made_by": f"dpsub {version('dpsub')}",
         "question": {
-            "releases": [written(release) for release in proof.releases],
+            "releases": [as_plain(release) for release in proof.releases],
             "adjacency": str(proof.relation),
             "quantity": account.quantity,
             "given": given,

@@ -3,7 +3,6 @@ kept as JSON."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,12 +17,12 @@ from dpsub.accounting.bracket import Target
 from dpsub.accounting.curve import Curve, curve_of
 from dpsub.accounting.export import Export, export_of
 from dpsub.accounting.pld import OutOfTimeError, check_time, deadline_after, time_limited
-from dpsub.accounting.release import Release, steps_of
+from dpsub.accounting.release import Release, as_plain, of_plain, steps_of
 from dpsub.accounting.search import Calibration, Goal, least_noise, most_steps
-from dpsub.errors import ArgumentError, DataError, DpsubError, UnsupportedError
+from dpsub.errors import DataError, DpsubError, UnsupportedError
 from dpsub.files import replace_file
-from dpsub.sampling import Schedule, kind_of
-from dpsub.sampling.base import STAGES, Sampler, Stage
+from dpsub.sampling import Schedule
+from dpsub.sampling.base import Sampler
 
 SCHEMA = 1
 """Version of the JSON that is written and read."""
@@ -212,7 +211,7 @@ class Ledger:
 
     def save(self, path: str | Path) -> None:
         """Write the ledger as JSON; the name only ever stands for a complete file."""
-        document = {"dpsub_ledger": SCHEMA, "releases": [written(release) for release in self]}
+        document = {"dpsub_ledger": SCHEMA, "releases": [as_plain(release) for release in self]}
         replace_file(Path(path), f"{json.dumps(document, indent=1, allow_nan=False)}\n".encode())
 
     @classmethod
@@ -246,7 +245,7 @@ class Ledger:
         ledger = cls()
         for place, entry in enumerate(entries, start=1):
             try:
-                ledger._enter(_read(entry))
+                ledger._enter(of_plain(entry))
             except DpsubError as error:
                 raise DataError(
                     f"release {place} of the ledger {path} cannot be read: {error}"
@@ -300,55 +299,3 @@ def _joint(one: Release, other: Release) -> str:
         return ""
     joint = 1 / math.hypot(1 / one.noise_multiplier, 1 / other.noise_multiplier)
     return f" of noise_multiplier {joint * (1 - 1e-5):.6g}"  # less noise is what is safe to enter
-
-
-def written(release: Release) -> dict[str, Any]:
-    """A release as JSON holds it: its fields, the sampler's under its name."""
-    fields = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
-    parameters = {
-        field.name: getattr(release.sampler, field.name)
-        for field in dataclasses.fields(release.sampler)  # type: ignore[arg-type]
-    }
-    if "chain" in parameters:
-        stages = parameters["chain"]
-        parameters["chain"] = [
-            {"kind": stage.kind, **dataclasses.asdict(stage)} for stage in stages
-        ]
-    return {**fields, "sampler": {"name": release.sampler.name, **parameters}}
-
-
-def _read(entry: Any) -> Release:
-    """The release that `written` wrote; ArgumentError where it is none."""
-    fields = _fields("a release", entry, [field.name for field in dataclasses.fields(Release)])
-    sampler = fields.pop("sampler")
-    name = sampler.get("name") if isinstance(sampler, Mapping) else sampler
-    kind: Any = kind_of(str(name))
-    of = _fields(str(name), sampler, ["name", *(field.name for field in dataclasses.fields(kind))])
-    del of["name"]
-    if "chain" in of:
-        if not isinstance(of["chain"], list):
-            raise ArgumentError(f"chain must be a list of stages, got {of['chain']!r}")
-        of["chain"] = [_stage(stage) for stage in of["chain"]]
-    if not isinstance(fields["sample"], str | None):
-        raise ArgumentError(f"sample must be a name or null, got {fields['sample']!r}")
-    return Release(kind(**of), **fields)
-
-
-def _stage(entry: Any) -> Stage:
-    name = entry.get("kind") if isinstance(entry, Mapping) else entry
-    kind: Any = STAGES[checks.one_of("kind of stage", name, STAGES)]
-    of = _fields("a stage", entry, ["kind", *(field.name for field in dataclasses.fields(kind))])
-    del of["kind"]
-    stage: Stage = kind(**of)
-    return stage
-
-
-def _fields(what: str, entry: Any, names: Iterable[str]) -> dict[str, Any]:
-    """The entry, which must have these names and no other: what is left out might be what
-    counts."""
-    got, wanted = (set(entry) if isinstance(entry, Mapping) else {repr(entry)}), set(names)
-    if got != wanted:
-        raise ArgumentError(
-            f"{what} needs the entries {', '.join(sorted(wanted))}, got {', '.join(sorted(got))}"
-        )
-    return dict(entry)

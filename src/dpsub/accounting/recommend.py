@@ -25,8 +25,8 @@ from dpsub.accounting.roots import SafeRoot
 from dpsub.accounting.search import NOISE, Candidates, Goal, Level, Search
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.relations import Relation
-from dpsub.sampling import Schedule, TruncatedPoisson
-from dpsub.sampling.schemes import CYCLE, FIXED_SIZE, Plan, fresh_steps, scheme
+from dpsub.sampling import Schedule
+from dpsub.sampling.schemes import FIXED_SIZE, Plan, fresh_steps, scheme, scheme_names
 
 _ORDER = (
     "poisson",
@@ -187,7 +187,8 @@ def recommend(
     epochs = checks.integer("epochs", epochs, at_least=1)
     proved: dict[str, _ProvedScheme] = {}
     left_out: dict[str, str] = {}
-    for name in _ORDER:
+    others = (name for name in scheme_names() if name not in _ORDER)
+    for name in (*_ORDER, *others):
         try:
             plan, steps = scheme(name, n, m, epochs)
             if not isinstance(plan, Schedule):
@@ -203,7 +204,7 @@ def recommend(
         raise UnsupportedError(
             f"no scheme was proved to meet the target, poisson not as: {left_out['poisson']}"
         )
-    schemes = _ranked(proved, n, m, epochs)
+    schemes = _ranked(proved, n, m)
     least = schemes[0].noise_multiplier
     even = tuple(other.name for other in schemes[1:] if other.refuted < least)
     reasons = _reasons(schemes, even, left_out)
@@ -218,17 +219,16 @@ class _ProvedScheme(NamedTuple):
     noise: Needed
 
 
-def _ranked(proved: dict[str, _ProvedScheme], n: int, m: int, epochs: int) -> list[SchemeNoise]:
+def _ranked(proved: dict[str, _ProvedScheme], n: int, m: int) -> list[SchemeNoise]:
     """The schemes by their noise, and what each costs."""
     # what the search cannot tell apart stays in the order of its use
     close = min(answer.noise.noise_multiplier for answer in proved.values()) * (1 + _ACCURACY)
     names = sorted(proved, key=lambda name: max(proved[name].noise.noise_multiplier, close))
     least = proved[names[0]].noise.noise_multiplier
-    every_epoch = _in_every_epoch(n, m, epochs)
     schemes = []
     for name in names:
         plan, steps, noise = proved[name]
-        largest_batch, likely_batch = _batches(name, plan, n, m, steps)
+        largest_batch, likely_batch = _batches(plan, n, m, steps)
         answer = SchemeNoise(
             name=name,
             sampler=plan,
@@ -239,32 +239,25 @@ def _ranked(proved: dict[str, _ProvedScheme], n: int, m: int, epochs: int) -> li
             gradients=plan.expected_distinct(n) * steps,
             largest_batch=largest_batch,
             likely_batch=likely_batch,
-            every_epoch=name in every_epoch,
+            every_epoch=_every_epoch(plan, n),
         )
         schemes.append(answer)
     return schemes
 
 
-def _in_every_epoch(n: int, m: int, epochs: int) -> set[str]:
-    """Schemes in which each record is in one batch of each epoch."""
-    names = {"random_allocation", "shuffle", "deterministic"}
-    if epochs == 1:
-        names.add("k_of_t")
-    if m == n:
-        names |= {"poisson", "truncated_poisson", "wor"}
-    elif CYCLE * m == n:  # a group is one batch
-        names.add("cyclic_poisson")
-    return names
+def _every_epoch(plan: Plan, n: int) -> bool:
+    """Whether each record is in one batch of each epoch."""
+    if isinstance(plan, Schedule):
+        return plan.occurrences == 1
+    return plan.has_all_once(n)
 
 
-def _batches(name: str, plan: Plan, n: int, m: int, steps: int) -> tuple[int, int]:
+def _batches(plan: Plan, n: int, m: int, steps: int) -> tuple[int, int]:
     """The largest batch possible, and one that no batch exceeds but with probability
     `_EXCEEDED`."""
-    if name not in _RANDOM_SIZES:
-        return m, m
-    largest = -(-n // CYCLE) if name == "cyclic_poisson" else n
-    if isinstance(plan, TruncatedPoisson):
-        largest = plan.max_batch
+    largest = plan.largest_size(n)
+    if largest <= m:
+        return largest, largest
     # Bernstein's inequality for each batch, a sum of independent inclusions of mean m, and a union
     # bound over the steps
     log_odds = math.log(steps / _EXCEEDED)

@@ -5,12 +5,16 @@ A `Release` is checked once, when it is made; everything after it takes it as it
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from dpsub import checks
 from dpsub.accounting.pairs import MAX_SCALE, MIN_SCALE
 from dpsub.accounting.proofs import MOST_SLOTS
 from dpsub.errors import ArgumentError, UnsupportedError
+from dpsub.sampling import kind_of
 from dpsub.sampling.base import (
     STAGES,
     Chain,
@@ -157,3 +161,58 @@ def steps_of(
     if epochs is not None:
         raise ArgumentError("steps and epochs are two ways to say the same, got both; drop one")
     return steps
+
+
+def as_plain(release: Release) -> dict[str, Any]:
+    """A release as JSON holds it: its fields, those of the sampler next to its name."""
+    fields = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
+    sampler: Any = release.sampler
+    parameters = {field.name: getattr(sampler, field.name) for field in dataclasses.fields(sampler)}
+    if "chain" in parameters:
+        parameters["chain"] = [_plain_stage(stage) for stage in parameters["chain"]]
+    return {**fields, "sampler": {"name": release.sampler.name, **parameters}}
+
+
+def of_plain(entry: Any) -> Release:
+    """The release that `as_plain` wrote; ArgumentError where it is none."""
+    fields = _fields("a release", entry, [field.name for field in dataclasses.fields(Release)])
+    sampler = fields.pop("sampler")
+    name = sampler.get("name") if isinstance(sampler, Mapping) else sampler
+    kind: Any = kind_of(str(name))
+    known = [field.name for field in dataclasses.fields(kind)]
+    parameters = _fields(str(name), sampler, ["name", *known])
+    del parameters["name"]
+    if "chain" in parameters:
+        chain = parameters["chain"]
+        if not isinstance(chain, list):
+            raise ArgumentError(f"chain must be a list of stages, got {chain!r}")
+        parameters["chain"] = [_stage(stage) for stage in chain]
+    if not isinstance(fields["sample"], str | None):
+        raise ArgumentError(f"sample must be a name or null, got {fields['sample']!r}")
+    return Release(kind(**parameters), **fields)
+
+
+def _plain_stage(stage: Any) -> dict[str, Any]:
+    return {"kind": stage.kind, **dataclasses.asdict(stage)}
+
+
+def _stage(entry: Any) -> Stage:
+    name = entry.get("kind") if isinstance(entry, Mapping) else entry
+    kind: Any = STAGES[checks.one_of("kind of stage", name, STAGES)]
+    known = [field.name for field in dataclasses.fields(kind)]
+    parameters = _fields("a stage", entry, ["kind", *known])
+    del parameters["kind"]
+    stage: Stage = kind(**parameters)
+    return stage
+
+
+def _fields(what: str, entry: Any, names: Iterable[str]) -> dict[str, Any]:
+    """The entry, which must have these names and no other: what is left out might be what
+    counts."""
+    given = set(entry) if isinstance(entry, Mapping) else {repr(entry)}
+    needed = set(names)
+    if given != needed:
+        raise ArgumentError(
+            f"{what} needs the entries {', '.join(sorted(needed))}, got {', '.join(sorted(given))}"
+        )
+    return dict(entry)

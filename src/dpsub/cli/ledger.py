@@ -12,7 +12,7 @@ from pathlib import Path
 from time import perf_counter
 
 import dpsub
-from dpsub.accounting.ledger import written
+from dpsub.accounting.release import as_plain
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer, Line, near, plural
 from dpsub.cli.parsing import Parser, add_choice, number, numbers
@@ -60,7 +60,7 @@ def run(arguments: Namespace) -> Answer:
         for place, each in enumerate(ledger, start=1)
     ]
     values = {
-        "releases": [written(each) for each in ledger],
+        "releases": [as_plain(each) for each in ledger],
         **answers.account_values(found, seconds),
     }
     title = f"{found.quantity} at {at} = {near(given)} of all in {arguments.file}"

@@ -405,6 +405,14 @@ class Sampler(abc.ABC):
         """E[distinct] = n eta."""
         return n * self.multiplicity_law(n).eta
 
+    def largest_size(self, n: int) -> int:
+        """Largest size of a sample, copies counted."""
+        return len(self.log_distinct_law(n)) - 1
+
+    def has_all_once(self, n: int) -> bool:
+        """Whether every sample is all n records, each once."""
+        return self.largest_size(n) == n and self.multiplicity_law(n).eta == 1
+
 
 class StagedSampler(Sampler):
     """A sampler that is a chain of stages, each made of one field: `kinds` says which, first stage
@@ -526,6 +534,10 @@ class StagedSampler(Sampler):
             if isinstance(stage, WithReplacement):
                 log_p = laws.occupancy_mixture(log_p, n_slots)
         return log_p
+
+    def largest_size(self, n: int) -> int:
+        slots, last = self.slots(n)[-1], self.stages[-1]
+        return slots if isinstance(last, PoissonStage) else last.size
 
     def draw_block(self, frame: Frame, n_subsets: int, rng: np.random.Generator) -> Samples:
         """Draw `n_subsets` independent subsets, at a cost of the sizes drawn."""

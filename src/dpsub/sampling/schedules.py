@@ -89,6 +89,10 @@ class Schedule(abc.ABC):
         """Expected number of records in a step, over all steps of an epoch."""
         return n * self.occurrences / self.steps_per_epoch(n)
 
+    def largest_size(self, n: int) -> int:
+        """Largest number of records in a step."""
+        return len(self.log_distinct_law(n)) - 1
+
     def epochs(self, n: int, rng: np.random.Generator) -> Iterator[Samples]:
         """Yield epoch by epoch the index sets of its steps, without end."""
         while True:
@@ -154,6 +158,9 @@ class RandomAllocation(Schedule):
 
     def log_distinct_law(self, n: int) -> np.ndarray:
         return log_binomial(np.arange(n + 1), n, self.k / self.t)
+
+    def largest_size(self, n: int) -> int:
+        return n
 
     def _drawn(self, n: int, steps: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         epochs = -(-steps // self.t)
@@ -293,8 +300,11 @@ class CyclicPoisson(Schedule):
         return self.rate
 
     def log_distinct_law(self, n: int) -> np.ndarray:
-        largest = -(-n // self.cycle)
+        largest = self.largest_size(n)
         return log_binomial(np.arange(largest + 1), largest, self.rate)
+
+    def largest_size(self, n: int) -> int:
+        return -(-n // self.cycle)
 
     def _drawn(self, n: int, steps: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         smaller, longer = divmod(n, self.cycle)
@@ -367,6 +377,9 @@ class TruncatedPoisson(Sampler):
         log_p = log_binomial(k, others, self.rate)
         kept = np.minimum(1.0, self.max_batch / (k + 1.0))
         return MultiplicityLaw.single(min(1.0, self.rate * float(np.exp(log_p) @ kept)))
+
+    def largest_size(self, n: int) -> int:
+        return min(n, self.max_batch)
 
     def log_distinct_law(self, n: int) -> np.ndarray:
         log_p = log_binomial(np.arange(n + 1), n, self.rate)

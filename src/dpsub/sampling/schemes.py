@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dpsub import checks
 from dpsub.errors import ArgumentError
 from dpsub.sampling import (
+    SCHEDULES,
     CyclicPoisson,
     Deterministic,
     Multistage,
@@ -57,18 +58,38 @@ SCHEMES: dict[str, Callable[[int, int, int], Plan]] = {
 """Each scheme's sampler or schedule for n records, batches of (expected) size m, and epochs."""
 
 
+def scheme_names() -> tuple[str, ...]:
+    """Return the names of `SCHEMES`, and of all schedules that no scheme stands for."""
+    return *SCHEMES, *(name for name in SCHEDULES.names() if name not in SCHEMES)
+
+
+def _listed(name: str, n: int, m: int, steps: int, epochs: int) -> Schedule:
+    """The schedule called `name` with steps of size m; ArgumentError if it needs other sizes, or
+    has other steps."""
+    schedule = SCHEDULES.get(name).of_sizes(n, m=m)
+    own_steps = epochs * schedule.steps_per_epoch(n)
+    if own_steps != steps:
+        raise ArgumentError(
+            f"{name} must have epochs of n / m steps, got {own_steps} steps, not {steps}, with "
+            f"n = {n}, m = {m}, epochs = {epochs}"
+        )
+    return schedule
+
+
 def scheme(name: str, n: int, m: int, epochs: int) -> tuple[Plan, int]:
-    """Return the sampler or schedule called `name` in `SCHEMES`, and the steps of all epochs, n / m
-    each, rounded up.
+    """Return what `scheme_names` calls `name`, for samples of size m, and the steps of all epochs,
+    n / m each, rounded up.
 
     Raises
     ------
     ArgumentError
-        If there is no such scheme, or it is not there for these sizes.
+        If there is no such scheme or schedule, or it is not there for these sizes.
     """
-    checks.one_of("scheme", name, SCHEMES)
+    checks.one_of("scheme", name, scheme_names())
     n, epochs = checks.integer("n", n, at_least=1), checks.integer("epochs", epochs, at_least=1)
     m, steps = checks.integer("m", m, at_least=1, at_most=n, at_most_name="n"), _steps(n, m, epochs)
+    if name not in SCHEMES:
+        return _listed(name, n, m, steps, epochs), steps
     if odd := misfit(name, n, m, epochs):
         raise ArgumentError(f"{odd}, got n = {n}, m = {m}, epochs = {epochs}")
     return SCHEMES[name](n, m, epochs), steps
