@@ -18,7 +18,7 @@ from dpsub.accounting.composition import Composition
 from dpsub.accounting.game import FillerGame, GamePlayed
 from dpsub.accounting.pld import OutOfTimeError, deadline_after, time_limited
 from dpsub.accounting.privacy_events import PairEvent
-from dpsub.accounting.release import Release, steps_of
+from dpsub.accounting.release import Release
 from dpsub.accounting.schemes import case_of, default_relation
 from dpsub.accounting.schemes.case import Case
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
@@ -216,8 +216,7 @@ def account(
     """
     limit = TIGHT_SECONDS if tight and time_limit is None else time_limit
     deadline = deadline_after(limit)
-    steps = steps_of(sampler, n, steps, epochs)
-    release = Release(sampler, n, noise_multiplier, steps, mechanism, denominator)
+    release = Release.of(sampler, n, noise_multiplier, steps, epochs, mechanism, denominator)
     proved = checks.one_of("variant", variant, VARIANTS) == "rigorous"
     if not proved and tight:
         raise ArgumentError(

@@ -17,7 +17,7 @@ from dpsub.accounting.bracket import Target
 from dpsub.accounting.composition import Composition
 from dpsub.accounting.pld import deadline_after
 from dpsub.accounting.privacy_events import PairEvent
-from dpsub.accounting.release import Release, steps_of
+from dpsub.accounting.release import Release
 from dpsub.accounting.static import ANY_N, EpochAttack, StepAttack
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling.base import Sampler
@@ -169,7 +169,7 @@ def audit(
         draws = checks.integer("draws", draws, at_least=1, at_most=MOST_DRAWS)
     seed = checks.integer("seed", seed, at_least=0, at_most=None)
     confidence = checks.real("confidence", confidence, above=0, below=1)
-    release = Release(sampler, n, noise_multiplier, steps_of(sampler, n, steps, epochs))
+    release = Release.of(sampler, n, noise_multiplier, steps, epochs)
     if isinstance(sampler, Schedule) and (release.n or ANY_N) > _MOST_INDICES:
         raise ArgumentError(
             f"an audit plays at most {_MOST_INDICES:.0e} records an epoch, got n = {release.n}; "

@@ -12,7 +12,7 @@ from dpsub.accounting.account import TIGHT_SECONDS, Account, Proof
 from dpsub.accounting.bracket import Refinement, Target
 from dpsub.accounting.ledger import Ledger
 from dpsub.accounting.pld import deadline_after, time_limited
-from dpsub.accounting.release import Release, steps_of
+from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError
 from dpsub.sampling import Schedule
 from dpsub.sampling.base import Sampler
@@ -96,28 +96,11 @@ def check(
     >>> dpsub.check(dpsub.Wor(16), 1000, **releases, claimed_epsilon=12.0).verdict
     'proved'
     """
-    if (claimed_epsilon is None) == (claimed_delta is None):
-        raise ArgumentError(
-            "a claim is either an epsilon, at a delta, or a delta, at an epsilon, "
-            f"got claimed_epsilon = {claimed_epsilon}, claimed_delta = {claimed_delta}; give one"
-        )
-    if claimed_epsilon is not None:
-        if delta is None or epsilon is not None:
-            raise ArgumentError(
-                f"a claimed epsilon needs the delta it is for, got delta = {delta}, epsilon = "
-                f"{epsilon}"
-            )
-        claimed = checks.real("claimed_epsilon", claimed_epsilon, at_least=0)
-    else:
-        if epsilon is None or delta is not None:
-            raise ArgumentError(
-                f"a claimed delta needs the epsilon it is for, got epsilon = {epsilon}, delta = "
-                f"{delta}"
-            )
-        claimed = checks.real("claimed_delta", claimed_delta, at_least=0, at_most=1)
+    at = {"epsilon": epsilon, "delta": delta}
+    claimed = _claimed(claimed_epsilon, claimed_delta, at)
     deadline = deadline_after(time_limit)
-    given = {"n": n, "noise_multiplier": noise_multiplier, "steps": steps, "epochs": epochs}
     if isinstance(source, Ledger):
+        given = {"n": n, "noise_multiplier": noise_multiplier, "steps": steps, "epochs": epochs}
         if extra := [name for name, value in given.items() if value is not None]:
             raise ArgumentError(
                 f"a ledger knows its own releases, got {extra[0]} for it, too; drop it"
@@ -126,11 +109,32 @@ def check(
     elif noise_multiplier is None:
         raise ArgumentError("noise_multiplier is needed with a sampler, got none; give it")
     else:
-        steps = steps_of(source, n, steps, epochs)
-        releases = [Release(source, n, noise_multiplier, steps, mechanism, denominator)]
+        release = Release.of(source, n, noise_multiplier, steps, epochs, mechanism, denominator)
+        releases = [release]
     with time_limited(deadline):
         judge = ClaimJudge(Proof.of(releases, adjacency), epsilon, delta, deadline)
-        return Check(judge.judge(claimed), claimed, judge.account)
+        verdict = judge.judge(claimed)
+        return Check(verdict, claimed, judge.account)
+
+
+def _claimed(
+    claimed_epsilon: float | None, claimed_delta: float | None, at: dict[str, float | None]
+) -> float:
+    """The number that is claimed, `at` the epsilon or delta that it needs."""
+    if (claimed_epsilon is None) == (claimed_delta is None):
+        raise ArgumentError(
+            "a claim is either an epsilon, at a delta, or a delta, at an epsilon, "
+            f"got claimed_epsilon = {claimed_epsilon}, claimed_delta = {claimed_delta}; give one"
+        )
+    claimed, needs = ("delta", "epsilon") if claimed_epsilon is None else ("epsilon", "delta")
+    if at[needs] is None or at[claimed] is not None:
+        raise ArgumentError(
+            f"a claimed {claimed} needs the {needs} it is for, got {needs} = {at[needs]}, "
+            f"{claimed} = {at[claimed]}"
+        )
+    if claimed_epsilon is not None:
+        return checks.real("claimed_epsilon", claimed_epsilon, at_least=0)
+    return checks.real("claimed_delta", claimed_delta, at_least=0, at_most=1)
 
 
 def verdict_of(claimed: float, lower: float, upper: float) -> str:

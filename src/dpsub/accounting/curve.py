@@ -18,7 +18,7 @@ from dpsub.accounting.account import Account, Proof, answers
 from dpsub.accounting.pairs import FillerPair, PoissonPair
 from dpsub.accounting.pld import deadline_after, time_limited
 from dpsub.accounting.privacy_events import DominatedEvent, Event, PairEvent
-from dpsub.accounting.release import Release, steps_of
+from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError
 from dpsub.noise import GaussianProfile
 from dpsub.sampling import Sampler, Schedule
@@ -171,9 +171,7 @@ def curve(
     >>> bool(0.86 < ends.lower < ends.upper < 0.90)  # ... miss the other at least so often
     True
     """
-    release = Release(
-        sampler, n, noise_multiplier, steps_of(sampler, n, steps, epochs), mechanism, denominator
-    )
+    release = Release.of(sampler, n, noise_multiplier, steps, epochs, mechanism, denominator)
     return curve_of([release], epsilon, adjacency, width, time_limit)
 
 

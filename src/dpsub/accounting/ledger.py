@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from numpy.typing import ArrayLike
 
@@ -17,7 +17,7 @@ from dpsub.accounting.bracket import Target
 from dpsub.accounting.curve import Curve, curve_of
 from dpsub.accounting.export import Export, export_of
 from dpsub.accounting.pld import OutOfTimeError, check_time, deadline_after, time_limited
-from dpsub.accounting.release import Release, as_plain, of_plain, steps_of
+from dpsub.accounting.release import Release, as_plain, of_plain
 from dpsub.accounting.search import Calibration, Goal, least_noise, most_steps
 from dpsub.errors import DataError, DpsubError, UnsupportedError
 from dpsub.files import replace_file
@@ -76,8 +76,9 @@ class Ledger:
         `sample` names what is drawn for them, where that is kept. UnsupportedError if an earlier
         release names the same: what has been drawn is fresh once.
         """
-        steps = steps_of(sampler, n, steps, epochs)
-        self._enter(Release(sampler, n, noise_multiplier, steps, mechanism, denominator, sample))
+        self._enter(
+            Release.of(sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, sample)
+        )
         return self
 
     def account(
@@ -133,9 +134,8 @@ class Ledger:
 
         Nothing is entered. Parameters as in `add` and `account`.
         """
-        steps = steps_of(sampler, n, steps, epochs)
-        release = Release(sampler, n, noise_multiplier, steps, mechanism, denominator)
-        return self._upper([release], epsilon, delta, adjacency, time_limit) > epsilon
+        release = Release.of(sampler, n, noise_multiplier, steps, epochs, mechanism, denominator)
+        return self._upper([release], _budget(epsilon, delta, time_limit), adjacency) > epsilon
 
     def steps_left(
         self,
@@ -153,17 +153,12 @@ class Ledger:
         """The largest number of such releases (steps of whole epochs of a schedule), after all that
         were entered, that was proved to stay within (epsilon, delta); a thousandth more of them is
         not proved, or was not in the time. Parameters as in `add` and `account`."""
-        release = Release(
-            sampler, n, noise_multiplier, steps_of(sampler, n, None, None), mechanism, denominator
+        release = Release.of(
+            sampler, n, noise_multiplier, mechanism=mechanism, denominator=denominator
         )
-        asked: dict[str, Any] = {
-            "epsilon": epsilon,
-            "delta": delta,
-            "adjacency": adjacency,
-            "time_limit": time_limit,
-        }
-        with time_limited(deadline_after(time_limit)):
-            if self._upper([release], **asked) > epsilon:
+        budget = _budget(epsilon, delta, time_limit)
+        with time_limited(budget.deadline):
+            if self._upper([release], budget, adjacency) > epsilon:
                 return 0
             try:
                 goal = Goal(epsilon, delta, adjacency, _ACCURACY, time_limit)
@@ -193,14 +188,11 @@ class Ledger:
         Parameters, answer and errors as of `dpsub.calibrate`; UnsupportedError also if what was
         entered exceeds the target already.
         """
-        release = Release(
-            sampler, n, 1.0, steps_of(sampler, n, steps, epochs), mechanism, denominator
-        )
-        with time_limited(deadline_after(time_limit)):
-            if (
-                self._releases
-                and (spent := self._upper([], epsilon, delta, adjacency, time_limit)) > epsilon
-            ):
+        release = Release.of(sampler, n, 1.0, steps, epochs, mechanism, denominator)
+        budget = _budget(epsilon, delta, time_limit)
+        with time_limited(budget.deadline):
+            spent = self._upper([], budget, adjacency) if self._releases else 0.0
+            if spent > epsilon:
                 check_time()  # more of it might have proved less
                 raise UnsupportedError(
                     f"what was entered has a bound of {spent:.4g} already, above the target "
@@ -252,21 +244,11 @@ class Ledger:
                 ) from None
         return ledger
 
-    def _upper(
-        self,
-        more: Sequence[Release],
-        epsilon: float,
-        delta: float,
-        adjacency: str | None,
-        time_limit: float | None,
-    ) -> float:
-        """The proved epsilon with some releases more, sharp enough to be held against the one of a
-        budget."""
-        width = max(checks.real("epsilon", epsilon, at_least=0) * _ACCURACY, 1e-9)
-        target = Target(delta=delta, width=width, deadline=deadline_after(time_limit))
+    def _upper(self, more: Sequence[Release], budget: Target, adjacency: str | None) -> float:
+        """The proved epsilon with some releases more."""
         try:
-            with time_limited(target.deadline):
-                return float(Proof.of([*self._releases, *more], adjacency).upper(target).upper)
+            with time_limited(budget.deadline):
+                return float(Proof.of([*self._releases, *more], adjacency).upper(budget).upper)
         except OutOfTimeError:
             return math.inf  # nothing was proved
 
@@ -283,6 +265,12 @@ class Ledger:
 
     def __len__(self) -> int:
         return len(self._releases)
+
+
+def _budget(epsilon: float, delta: float, time_limit: float | None) -> Target:
+    """Epsilon at this delta, sharp enough to be held against the one of a budget."""
+    width = max(checks.real("epsilon", epsilon, at_least=0) * _ACCURACY, 1e-9)
+    return Target(delta=delta, width=width, deadline=deadline_after(time_limit))
 
 
 _SAME = (

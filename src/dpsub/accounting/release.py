@@ -64,6 +64,28 @@ class Release:
     denominator: str = "fixed"
     sample: str | None = None
 
+    @classmethod
+    def of(
+        cls,
+        sampler: Sampler | Schedule,
+        n: int | None,
+        noise_multiplier: float,
+        steps: int | None = None,
+        epochs: int | None = None,
+        mechanism: str = "gaussian",
+        denominator: str = "fixed",
+        sample: str | None = None,
+    ) -> Release:
+        """Releases as callers describe them, whose steps may be given as epochs of a schedule.
+
+        Raises
+        ------
+        ArgumentError
+            As `steps_of`, or if an attribute is out of range.
+        """
+        steps = steps_of(sampler, n, steps, epochs)
+        return cls(sampler, n, noise_multiplier, steps, mechanism, denominator, sample)
+
     def __post_init__(self) -> None:
         noise_multiplier = checks.real(
             "noise_multiplier", self.noise_multiplier, at_least=MIN_SCALE, at_most=MAX_SCALE

@@ -25,7 +25,7 @@ from dpsub.accounting.bracket import Refinement, Target
 from dpsub.accounting.composition import Composition
 from dpsub.accounting.pairs import MIN_SCALE
 from dpsub.accounting.pld import OutOfTimeError, check_time, deadline_after, time_limited
-from dpsub.accounting.release import Release, steps_of
+from dpsub.accounting.release import Release
 from dpsub.accounting.roots import Axis, SafeRoot, safe_root
 from dpsub.errors import NumericalError, UnsupportedError
 from dpsub.noise import Gaussian
@@ -161,7 +161,7 @@ def calibrate(
     >>> found.refuted < found.noise_multiplier    # refuted at this and less
     True
     """
-    release = Release(sampler, n, 1.0, steps_of(sampler, n, steps, epochs), mechanism, denominator)
+    release = Release.of(sampler, n, 1.0, steps, epochs, mechanism, denominator)
     limit = TIGHT_SECONDS if tight and time_limit is None else time_limit
     goal = Goal(epsilon, delta, adjacency, accuracy, limit)
     return least_noise(release, (), goal, tight)
@@ -213,9 +213,7 @@ def largest_steps(
     ArgumentError, UnsupportedError, NumericalError
         As `dpsub.calibrate`; UnsupportedError if a single release exceeds the target.
     """
-    release = Release(
-        sampler, n, noise_multiplier, steps_of(sampler, n, None, None), mechanism, denominator
-    )
+    release = Release.of(sampler, n, noise_multiplier, mechanism=mechanism, denominator=denominator)
     goal = Goal(epsilon, delta, adjacency, accuracy, time_limit)
     return most_steps(release, (), goal)
 
