@@ -28,9 +28,9 @@ def test_jobs_on_both_nodes_one_of_them_cancelled_give_the_bytes_of_a_local_run(
         jobs.slurm("scancel", cancelled)
         status, output = process.finish()
     assert status == 0, output
-    found = jobs.all_jobs(tmp_path)
-    assert {job["NodeList"] for job in found} == set(slurm_on_loopback.NODES)
-    states = {job["JobId"]: job["JobState"] for job in found}
+    jobs_of_run = jobs.all_jobs(tmp_path)
+    assert {job["NodeList"] for job in jobs_of_run} == set(slurm_on_loopback.NODES)
+    states = {job["JobId"]: job["JobState"] for job in jobs_of_run}
     assert states.pop(cancelled) == "CANCELLED"
     assert set(states.values()) == {"COMPLETED"}
     # records, the cancelled one once more, then the table and the figure
@@ -166,8 +166,8 @@ def test_more_memory_and_time_are_asked_for_when_they_did_not_suffice(greedy: jo
 def test_what_slurm_puts_back_into_the_queue_is_waited_for(greedy: jobs.Run) -> None:
     status, output = greedy.finish()
     assert status == 0, output
-    found = jobs.all_jobs(greedy.folder, "put_back")
-    assert [(job["JobState"], job["Restarts"]) for job in found] == [("COMPLETED", "1")]
+    jobs_of_run = jobs.all_jobs(greedy.folder, "put_back")
+    assert [(job["JobState"], job["Restarts"]) for job in jobs_of_run] == [("COMPLETED", "1")]
 
 
 def test_an_unknown_partition_is_named_in_the_error(tmp_path: Path) -> None:

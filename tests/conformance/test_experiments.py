@@ -87,7 +87,7 @@ class Runs:
         }
         data = {each: self.prepared[each] for each in experiment.data_of(chosen)}
         every = range(experiment.replicates(chosen))
-        found = experiment.compute(
+        records = experiment.compute(
             over,
             variant=variant,
             replicates=replicates or every,
@@ -96,8 +96,8 @@ class Runs:
             records=read,
         )
         if replicates is None:
-            self.made[name, variant] = found
-        return found
+            self.made[name, variant] = records
+        return records
 
 
 @pytest.fixture(scope="session")
@@ -117,10 +117,10 @@ class TestContract:
         experiment = REGISTRY.get(name)
         assert next(iter(experiment.columns)) == "replicate"
         for variant in experiment.variants:
-            found = run(name, variant)
-            assert len(found)
+            frame = run(name, variant)
+            assert len(frame)
             assert {
-                column: str(kind) for column, kind in found.dtypes.items()
+                column: str(kind) for column, kind in frame.dtypes.items()
             } == experiment.columns
 
     def test_the_split_of_replicates_does_not_matter_and_one_seed_gives_the_same_records(

@@ -35,8 +35,8 @@ def shown(number: float, value: float, digits: int) -> bool:
 
 @pytest.mark.slow
 def test_the_table_of_shuffled_batches_in_the_tutorial() -> None:
-    found = numbers("tutorial.md", "shuffled: proved | |---|---|---|---| |", "With little noise")
-    rows = [found[start : start + 4] for start in range(0, len(found), 4)]
+    stated = numbers("tutorial.md", "shuffled: proved | |---|---|---|---| |", "With little noise")
+    rows = [stated[start : start + 4] for start in range(0, len(stated), 4)]
     assert len(rows) == 5 and len(rows[-1]) == 4
     for noise, poisson, attained, proved in rows:
         asked = {"noise_multiplier": noise, "delta": DELTA, "adjacency": "zero_out"}
@@ -75,8 +75,8 @@ def test_the_factor_of_theorem_2() -> None:
 
 
 def test_sums_of_importance_sampling() -> None:
-    found = numbers("importance.md", "Sums alone, T = 10, 3.0 pure, δ = 1e-6:", ", each proved")
-    for epsilon, d in zip(found[::2], found[1::2], strict=True):
+    stated = numbers("importance.md", "Sums alone, T = 10, 3.0 pure, δ = 1e-6:", ", each proved")
+    for epsilon, d in zip(stated[::2], stated[1::2], strict=True):
         law = NormPair(int(d), 0.3).upper_law(0.3 / 400)
         assert shown(epsilon, ComposedLoss([law], [10]).epsilon(1e-6), 4), d
 

@@ -104,9 +104,9 @@ def test_examples_in_docstrings(path: Path) -> None:
     name = ".".join(("dpsub", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(
         ".__init__"
     )
-    found = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
-    assert found.attempted > 0
-    assert found.failed == 0
+    outcome = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    assert outcome.attempted > 0
+    assert outcome.failed == 0
 
 
 @pytest.mark.parametrize(("page", "many"), [("README.md", 3), ("docs/how-to/python.md", 10)])

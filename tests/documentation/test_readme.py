@@ -77,7 +77,7 @@ def test_the_picture_shows_what_the_accountant_says() -> None:
     assert len(shown) == 5
     for row in shown.to_dict("records"):
         sampler = REGISTRY.get(row["sampler"]).of_sizes(10_000, m=200, b=118)
-        found = dpsub.account(
+        answer = dpsub.account(
             sampler,
             10_000,
             noise_multiplier=row["noise_multiplier"],
@@ -85,7 +85,7 @@ def test_the_picture_shows_what_the_accountant_says() -> None:
             delta=1e-5,
             adjacency=row["adjacency"],
         )
-        assert (found.lower, found.upper) == pytest.approx(
+        assert (answer.lower, answer.upper) == pytest.approx(
             (row["attack"], row["proved"]), rel=1e-6
         ), row
 

@@ -93,10 +93,10 @@ def test_the_order_of_rows_and_columns_does_not_matter(
     def answer(path: Path) -> dict[str, Any]:
         status, output, _ = advice(path, capsys, "--json")
         assert status == 0
-        found = json.loads(output)
-        return found | {
+        printed = json.loads(output)
+        return printed | {
             "designs": [
-                one for one in found["designs"] if one["design"] != "systematic, known order"
+                one for one in printed["designs"] if one["design"] != "systematic, known order"
             ]
         }
 

@@ -50,9 +50,9 @@ def test_three_files_and_what_is_printed_are_enough() -> None:
 
 
 def test_every_printed_number_has_its_verdict(results: Path) -> None:
-    found = pd.read_csv(results / "comparison.csv")
-    assert set(found["paper"]) == {"demo"}
-    verdicts = {(row["artefact"], row["row"]): row["verdict"] for row in found.to_dict("records")}
+    table = pd.read_csv(results / "comparison.csv")
+    assert set(table["paper"]) == {"demo"}
+    verdicts = {(row["artefact"], row["row"]): row["verdict"] for row in table.to_dict("records")}
     assert verdicts == {
         ("table1", "rate=0.01; epsilon=0.5"): "reproduced",
         ("table1", "rate=0.01; epsilon=1"): "reproduced",

@@ -74,7 +74,7 @@ def papers_pair(n: int, b: int, m: int, s: float) -> peers.MirroredMixture:
 def test_poisson_sampling_add_remove(
     q: float, s: float, k: int, delta: float, width: float
 ) -> None:
-    found = dpsub.account(
+    answer = dpsub.account(
         sampling.Poisson(q),
         noise_multiplier=s,
         steps=k,
@@ -84,8 +84,8 @@ def test_poisson_sampling_add_remove(
     )
     low = peers.gaussian_lower(s, q).self_compose(k).get_epsilon_for_delta(delta)
     high = peers.gaussian_upper(s, q).self_compose(k).get_epsilon_for_delta(delta)
-    assert found.kind == "exact"
-    assert_inside((found.lower, found.upper), (low, high), width)
+    assert answer.kind == "exact"
+    assert_inside((answer.lower, answer.upper), (low, high), width)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_recommended_noise_of_poisson_sampling(
     n: int, m: int, epochs: int, epsilon: float, delta: float
 ) -> None:
     plan, steps = scheme("poisson", n, m, epochs)
-    found = needed(plan, n, steps, epsilon=epsilon, delta=delta, adjacency="add_remove")
+    needed_noise = needed(plan, n, steps, epsilon=epsilon, delta=delta, adjacency="add_remove")
 
     def theirs(noise: float) -> float:
         """Their upper end, which is the nearer one: the lower one is 2 % away."""
@@ -104,12 +104,16 @@ def test_recommended_noise_of_poisson_sampling(
             peers.gaussian_upper(noise, m / n).self_compose(steps).get_epsilon_for_delta(delta)
         )
 
-    assert found.epsilon_lower <= theirs(found.noise_multiplier) <= found.epsilon_upper + WIDTH
-    assert theirs(found.noise_multiplier) <= epsilon < theirs(found.necessary)
+    assert (
+        needed_noise.epsilon_lower
+        <= theirs(needed_noise.noise_multiplier)
+        <= needed_noise.epsilon_upper + WIDTH
+    )
+    assert theirs(needed_noise.noise_multiplier) <= epsilon < theirs(needed_noise.necessary)
 
 
 def test_poisson_sampling_zero_out() -> None:
-    found = dpsub.account(
+    answer = dpsub.account(
         sampling.Poisson(0.01),
         noise_multiplier=1.0,
         steps=100,
@@ -122,7 +126,7 @@ def test_poisson_sampling_zero_out() -> None:
         dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.0)), 100
     )
     estimate = theirs.get_epsilon(1e-5)
-    assert found.lower - 1e-3 <= estimate <= found.upper + 1e-3
+    assert answer.lower - 1e-3 <= estimate <= answer.upper + 1e-3
 
 
 @pytest.mark.parametrize(
@@ -130,7 +134,7 @@ def test_poisson_sampling_zero_out() -> None:
     few([(0.01, 1.0, 1000, 1e-5), (0.05, 2.0, 200, 1e-6), (0.2, 1.0, 3, 1e-4)]),
 )
 def test_poisson_sampling_substitute(q: float, s: float, k: int, delta: float) -> None:
-    found = dpsub.account(
+    answer = dpsub.account(
         sampling.Poisson(q),
         noise_multiplier=s,
         steps=k,
@@ -140,8 +144,8 @@ def test_poisson_sampling_substitute(q: float, s: float, k: int, delta: float) -
     )
     low = peers.gaussian_lower(s, q, replace=True).self_compose(k).get_epsilon_for_delta(delta)
     high = peers.gaussian_upper(s, q, replace=True).self_compose(k).get_epsilon_for_delta(delta)
-    assert found.kind == "exact"
-    assert_inside((found.lower, found.upper), (low, high), WIDTH)
+    assert answer.kind == "exact"
+    assert_inside((answer.lower, answer.upper), (low, high), WIDTH)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +154,7 @@ def test_poisson_sampling_substitute(q: float, s: float, k: int, delta: float) -
 def test_the_papers_pair_of_sampling_without_replacement(
     n: int, m: int, s: float, k: int, epsilon: float
 ) -> None:
-    found = dpsub.account(
+    answer = dpsub.account(
         sampling.Wor(m),
         n,
         noise_multiplier=s,
@@ -165,7 +169,7 @@ def test_the_papers_pair_of_sampling_without_replacement(
     high = (
         peers.gaussian_upper(s, m / n, replace=True).self_compose(k).get_delta_for_epsilon(epsilon)
     )
-    assert_inside((found.lower, found.upper), (low, high), 1e-3 * found.upper)
+    assert_inside((answer.lower, answer.upper), (low, high), 1e-3 * answer.upper)
 
 
 @pytest.mark.parametrize(
@@ -184,11 +188,11 @@ def test_proved_bound_of_sampling_without_replacement(
     )
     limit = fine - (coarse - fine) / 3
     width = 1e-3
-    found = dpsub.account(
+    answer = dpsub.account(
         sampling.Wor(m), n, noise_multiplier=s, steps=k, epsilon=epsilon, width=width
     )
-    assert limit * (1 - 1e-5) <= found.upper <= fine * (1 + width)
-    assert found.lower <= fine
+    assert limit * (1 - 1e-5) <= answer.upper <= fine * (1 + width)
+    assert answer.lower <= fine
 
 
 @pytest.mark.parametrize(
@@ -205,7 +209,7 @@ def test_the_papers_pair_of_two_stages(
         .get_delta_for_epsilon(epsilon)
         for step in (2e-4, 4e-4)
     )
-    found = dpsub.account(
+    answer = dpsub.account(
         sampling.MustOW(b, m),
         n,
         noise_multiplier=s,
@@ -215,10 +219,10 @@ def test_the_papers_pair_of_two_stages(
         variant="paper",
     )
     limit = fine - (coarse - fine) / 3
-    assert found.lower <= limit * (1 + 1e-5)
-    assert found.upper >= limit * (1 - 1e-5)
-    assert found.upper - found.lower <= 2e-3 * found.upper
-    assert found.upper <= fine * (1 + 2e-3)
+    assert answer.lower <= limit * (1 + 1e-5)
+    assert answer.upper >= limit * (1 - 1e-5)
+    assert answer.upper - answer.lower <= 2e-3 * answer.upper
+    assert answer.upper <= fine * (1 + 2e-3)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +247,7 @@ def test_one_sided_mixtures(weights: list[float], s: float, k: int, epsilon: flo
     [(0.6, 2.0, 2, 0.1), (0.9, 0.5, 2, 1.0), (0.05, 1.0, 50, 1.0), (0.3, 10.0, 50, 0.2)],
 )
 def test_laplace_noise_under_poisson_sampling(q: float, b: float, k: int, epsilon: float) -> None:
-    found = dpsub.account(
+    answer = dpsub.account(
         sampling.Poisson(q),
         noise_multiplier=b,
         steps=k,
@@ -253,8 +257,8 @@ def test_laplace_noise_under_poisson_sampling(q: float, b: float, k: int, epsilo
     )
     low = peers.laplace(b, q, upper=False).self_compose(k).get_delta_for_epsilon(epsilon)
     high = peers.laplace(b, q).self_compose(k).get_delta_for_epsilon(epsilon)
-    assert low * (1 - ROUNDING) <= found.upper <= high * (1 + 2e-3)
-    assert found.lower <= high
+    assert low * (1 - ROUNDING) <= answer.upper <= high * (1 + 2e-3)
+    assert answer.lower <= high
 
 
 @pytest.mark.parametrize(
@@ -272,9 +276,11 @@ def test_poisson_sampling_in_the_intervals_of_prv_accountant(
     q: float, s: float, k: int, delta: float
 ) -> None:
     low, high = peers.interval_poisson(q, s, k, delta, 0.01)
-    found = dpsub.account(sampling.Poisson(q), noise_multiplier=s, steps=k, delta=delta, width=1e-3)
-    assert low <= found.lower <= found.upper <= high
-    assert found.upper - found.lower <= 0.1 * (high - low)
+    answer = dpsub.account(
+        sampling.Poisson(q), noise_multiplier=s, steps=k, delta=delta, width=1e-3
+    )
+    assert low <= answer.lower <= answer.upper <= high
+    assert answer.upper - answer.lower <= 0.1 * (high - low)
 
 
 @pytest.mark.parametrize(
@@ -290,7 +296,7 @@ def test_poisson_sampling_in_the_intervals_of_prv_accountant(
 def test_two_stages_in_the_intervals_of_prv_accountant(
     n: int, b: int, m: int, s: float, k: int, epsilon: float, most: float
 ) -> None:
-    found = dpsub.account(
+    answer = dpsub.account(
         sampling.MustOW(b, m),
         n,
         noise_multiplier=s,
@@ -300,10 +306,10 @@ def test_two_stages_in_the_intervals_of_prv_accountant(
         variant="paper",
     )
     low, high = peers.interval_mixture(
-        papers_pair(n, b, m, s), k, epsilon, 0.01, 1e-3 * found.upper, most
+        papers_pair(n, b, m, s), k, epsilon, 0.01, 1e-3 * answer.upper, most
     )
-    assert low <= found.lower <= found.upper <= high
-    assert found.upper - found.lower <= 0.1 * (high - low)
+    assert low <= answer.lower <= answer.upper <= high
+    assert answer.upper - answer.lower <= 0.1 * (high - low)
 
 
 @pytest.mark.parametrize(

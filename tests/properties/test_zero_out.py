@@ -160,24 +160,24 @@ def test_the_attack_is_worth_more_when_it_adapts(rate: float, scale: float) -> N
 
 @pytest.mark.parametrize("steps", [1, 50])
 def test_all_records_in_every_sample_are_plain_noise(steps: int) -> None:
-    found = dpsub.account(
+    answer = dpsub.account(
         Wor(4), 4, noise_multiplier=5.0, steps=steps, epsilon=0.5, adjacency="zero_out"
     )
-    assert found.kind == "exact"
+    assert answer.kind == "exact"
     truth = shifted(1.0, 5 / math.sqrt(steps), 1.0, 0.0, math.exp(0.5))
-    assert found.lower * (1 - 1e-6) <= truth <= found.upper * (1 + 1e-6)
+    assert answer.lower * (1 - 1e-6) <= truth <= answer.upper * (1 + 1e-6)
 
 
 def test_a_single_step_is_exact() -> None:
     for rate, scale, epsilon in ((0.02, 4.0, 0.01), (0.5, 1.0, 0.5), (0.9, 0.3, 2.0)):
         n = 1000
-        found = dpsub.account(
+        answer = dpsub.account(
             Wor(round(rate * n)), n, noise_multiplier=scale, epsilon=epsilon, adjacency="zero_out"
         )
-        assert found.kind == "exact"
-        assert found.lower <= shifted(rate, scale, 2.0, 1.0, math.exp(epsilon)) * (1 + 1e-9)
-        assert found.upper >= shifted(rate, scale, 2.0, 1.0, math.exp(epsilon)) * (1 - 1e-9)
-        assert found.upper <= found.lower * (1 + 2e-3)
+        assert answer.kind == "exact"
+        assert answer.lower <= shifted(rate, scale, 2.0, 1.0, math.exp(epsilon)) * (1 + 1e-9)
+        assert answer.upper >= shifted(rate, scale, 2.0, 1.0, math.exp(epsilon)) * (1 - 1e-9)
+        assert answer.upper <= answer.lower * (1 + 2e-3)
 
 
 def test_noise_is_found_for_it() -> None:

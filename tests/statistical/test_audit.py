@@ -76,13 +76,13 @@ def run(case: Case, seed: int = 11) -> Audit:
 
 @pytest.mark.parametrize("case", CASES)
 def test_draws_show_what_the_attack_is_worth(case: Case) -> None:
-    found = run(case)
-    assert found.consistent
-    assert 0 < found.shown.lower <= found.computed[1]
-    assert found.computed[0] <= found.shown.upper
-    assert max(found.shown.lower, found.shown.test_lower) <= found.account.upper
+    frame = run(case)
+    assert frame.consistent
+    assert 0 < frame.shown.lower <= frame.computed[1]
+    assert frame.computed[0] <= frame.shown.upper
+    assert max(frame.shown.lower, frame.shown.test_lower) <= frame.account.upper
     # the static attack is one of those that the accountant knows
-    assert found.computed[0] <= found.account.lower * 1.001
+    assert frame.computed[0] <= frame.account.lower * 1.001
 
 
 @dataclass(frozen=True)

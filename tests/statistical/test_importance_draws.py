@@ -69,7 +69,7 @@ def test_errors_of_weighted_sums_have_the_exact_mean(name: str) -> None:
 
 
 def test_a_canary_comes_near_the_promise_where_noise_is_small() -> None:
-    found = audit_noise(
+    audited = audit_noise(
         "repaired",
         budget.rng("importance draws", "tight"),
         d=1,
@@ -80,4 +80,4 @@ def test_a_canary_comes_near_the_promise_where_noise_is_small() -> None:
         draws=100_000,
         confidence=1 - LEVEL,
     )
-    assert 0.7 * found.promised < found.lower < found.promised
+    assert 0.7 * audited.promised < audited.lower < audited.promised

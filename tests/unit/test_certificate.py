@@ -59,9 +59,9 @@ NAMES = few(QUESTIONS, most=len(QUESTIONS) - 1)
 @cache
 def answered(name: str) -> tuple[dpsub.Account, dict[str, Any]]:
     sampler, n, question = QUESTIONS[name]
-    found = dpsub.account(sampler, n, **question)
+    answer = dpsub.account(sampler, n, **question)
     # what a file holds, not what the program has in memory
-    return found, json.loads(json.dumps(found.certificate(), allow_nan=False))
+    return answer, json.loads(json.dumps(answer.certificate(), allow_nan=False))
 
 
 def composed(parts: list[dict[str, Any]], side: str) -> ComposedLoss:
@@ -127,16 +127,16 @@ def test_parts_cover_all_releases() -> None:
 
 
 def test_tight_answers_hold_the_cells_of_their_game() -> None:
-    found = dpsub.account(dpsub.Wor(5), 50, noise_multiplier=2, steps=4, delta=1e-3, tight=True)
-    game = found.certificate()["upper"]["game"]
+    answer = dpsub.account(dpsub.Wor(5), 50, noise_multiplier=2, steps=4, delta=1e-3, tight=True)
+    game = answer.certificate()["upper"]["game"]
     assert (game["theorem"], game["steps"]) == ("15", 4)
     assert all(len(one["cell"]) == 4 and one["law"]["offset"] == 0 for one in game["cells"])
 
 
 def test_ends_that_say_nothing_claim_nothing() -> None:
-    found = dpsub.account(dpsub.Wor(4), 4, noise_multiplier=0.05, steps=1000, delta=1e-300)
-    certificate = found.certificate()
-    assert found.upper == math.inf
+    answer = dpsub.account(dpsub.Wor(4), 4, noise_multiplier=0.05, steps=1000, delta=1e-300)
+    certificate = answer.certificate()
+    assert answer.upper == math.inf
     assert certificate["claim"]["upper"] is None and certificate["upper"] is None
 
 

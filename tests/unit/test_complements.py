@@ -171,7 +171,7 @@ def test_odds_of_a_first_stage() -> None:
 @pytest.mark.parametrize("epsilon", [19.0, 20.0, 20.5])
 def test_an_account_of_nearly_all_records(epsilon: float) -> None:
     """One record more, and all but one are drawn: Laplace noise, both directions."""
-    found = dpsub.account(
+    answer = dpsub.account(
         dpsub.Wor(N),
         N,
         noise_multiplier=0.05,
@@ -186,4 +186,4 @@ def test_an_account_of_nearly_all_records(epsilon: float) -> None:
         exact = max(
             laplace_divergence(record, base, order), laplace_divergence(base, record, order)
         )
-        assert found.lower <= exact <= found.upper <= found.lower * (1 + 5e-3)
+        assert answer.lower <= exact <= answer.upper <= answer.lower * (1 + 5e-3)

@@ -30,22 +30,22 @@ def inside(ends: Interval, truth: np.ndarray, width: float) -> bool:
 
 def test_the_gaussian_mechanism_in_closed_form() -> None:
     """400 releases of multiplier 20 from all records are N(1) against N(0)."""
-    found = dpsub.curve(dpsub.Poisson(1.0), noise_multiplier=20.0, steps=400)
-    assert found.epsilon[0] == 0 and found.account.kind == "exact" and found.account.width_met
-    e = found.epsilon
+    curve = dpsub.curve(dpsub.Poisson(1.0), noise_multiplier=20.0, steps=400)
+    assert curve.epsilon[0] == 0 and curve.account.kind == "exact" and curve.account.width_met
+    e = curve.epsilon
     truth = norm.cdf(0.5 - e) - np.exp(e) * norm.cdf(-0.5 - e)
     assert np.all(
-        (found.delta.lower <= truth * (1 + 1e-9)) & (truth <= found.delta.upper * (1 + 1e-9))
+        (curve.delta.lower <= truth * (1 + 1e-9)) & (truth <= curve.delta.upper * (1 + 1e-9))
     )
-    assert inside(found.trade_off(RATES), norm.cdf(norm.isf(RATES) - 1), 1e-3)
+    assert inside(curve.trade_off(RATES), norm.cdf(norm.isf(RATES) - 1), 1e-3)
     assert (
-        found.advantage.lower
+        curve.advantage.lower
         <= 2 * norm.cdf(0.5) - 1
-        <= found.advantage.upper
-        < found.advantage.lower + 1e-3
+        <= curve.advantage.upper
+        < curve.advantage.lower + 1e-3
     )
-    assert found.mu.lower <= 1 <= found.mu.upper < found.mu.lower + 1e-6
-    assert 0.99 < found.mu_within.lower <= 1 <= found.mu_within.upper
+    assert curve.mu.lower <= 1 <= curve.mu.upper < curve.mu.lower + 1e-6
+    assert 0.99 < curve.mu_within.lower <= 1 <= curve.mu_within.upper
     coarse = dpsub.curve(
         dpsub.Poisson(1.0), noise_multiplier=20.0, steps=400, epsilon=[0.2, 1.0, 3.0]
     )
@@ -55,16 +55,16 @@ def test_the_gaussian_mechanism_in_closed_form() -> None:
 
 @pytest.mark.parametrize(("q", "s", "k"), [(0.01, 1.0, 300), (0.3, 2.0, 5)])
 def test_against_dp_accounting(q: float, s: float, k: int) -> None:
-    found = dpsub.curve(dpsub.Poisson(q), noise_multiplier=s, steps=k)
+    curve = dpsub.curve(dpsub.Poisson(q), noise_multiplier=s, steps=k)
     for pessimistic in (True, False):
         theirs = pld.from_gaussian_mechanism(
             s, sampling_prob=q, pessimistic_estimate=pessimistic, use_connect_dots=pessimistic
         ).self_compose(k)
-        delta = np.array(theirs.get_delta_for_epsilon(found.epsilon))[:300]
+        delta = np.array(theirs.get_delta_for_epsilon(curve.epsilon))[:300]
         if pessimistic:
-            assert np.all(found.delta.lower[:300] <= delta * (1 + 1e-6))
+            assert np.all(curve.delta.lower[:300] <= delta * (1 + 1e-6))
         else:
-            assert np.all(delta <= found.delta.upper[:300] * (1 + 1e-6))
+            assert np.all(delta <= curve.delta.upper[:300] * (1 + 1e-6))
 
 
 def test_the_trade_off_function_is_the_conjugate_of_what_is_not_on_the_grid() -> None:
@@ -92,26 +92,26 @@ def test_a_curve_that_says_too_much_is_found_out() -> None:
     """A delta that is a little too small on the upper side puts the lower line of errors above the
     truth; a grid whose cells are taken for straight lines between their ends puts the upper one
     below."""
-    found = dpsub.curve(
+    curve = dpsub.curve(
         dpsub.Poisson(1.0), noise_multiplier=20.0, steps=400, epsilon=np.linspace(0, 5, 12)
     )
     truth = norm.cdf(norm.isf(RATES) - 1)
-    account = found.account
+    account = curve.account
     object.__setattr__(account, "upper", account.upper * 0.98)
-    faulty = Curve(found.epsilon, account, found.mu, found.mu_within)
+    faulty = Curve(curve.epsilon, account, curve.mu, curve.mu_within)
     assert np.any(faulty.trade_off(RATES).lower > truth)
-    a, high = found._lines(np.asarray(account.lower))
+    a, high = curve._lines(np.asarray(account.lower))
     # no corners between the points
     assert np.any(np.max(high[:, None] - a[:, None] * RATES, axis=0) < truth)
 
 
 def test_bounds_from_both_sides_and_mixed_ledgers() -> None:
-    found = dpsub.curve(dpsub.Wor(20), 1000, noise_multiplier=2.0, steps=50)
+    curve = dpsub.curve(dpsub.Wor(20), 1000, noise_multiplier=2.0, steps=50)
     assert (
-        found.account.kind == "bounds"
-        and found.mu.lower == pytest.approx(50**0.5) == found.mu.upper
+        curve.account.kind == "bounds"
+        and curve.mu.lower == pytest.approx(50**0.5) == curve.mu.upper
     )
-    ends = found.trade_off(RATES)
+    ends = curve.trade_off(RATES)
     assert np.all(ends.lower <= ends.upper) and np.all(np.diff(ends.lower[2:]) <= 0)
     for epsilon in (0.0, 0.5, 1.0):  # what is promised of delta is promised of errors
         delta = dpsub.account(dpsub.Wor(20), 1000, noise_multiplier=2.0, steps=50, epsilon=epsilon)
@@ -143,44 +143,44 @@ def test_no_sampling_lowers_mu(
     sampler: Any, n: int | None, adjacency: str, shift: int, attained: bool
 ) -> None:
     steps = 9 * (sampler.steps_per_epoch(n) if isinstance(sampler, Schedule) else 1)
-    found = dpsub.curve(
+    curve = dpsub.curve(
         sampler, n, noise_multiplier=2.0, steps=steps, adjacency=adjacency, epsilon=[0.5, 1.0]
     )
-    assert found.mu.upper == pytest.approx(shift / 2 * 3)
+    assert curve.mu.upper == pytest.approx(shift / 2 * 3)
     # a curve of such a proof is no better
     revealed = isinstance(sampler, dpsub.Shuffle | dpsub.RandomAllocation)
-    assert found.mu_within.lower <= found.mu_within.upper <= found.mu.upper
-    assert (found.mu_within.upper < found.mu.upper) is not revealed
-    assert (found.mu.lower == pytest.approx(found.mu.upper)) is attained
+    assert curve.mu_within.lower <= curve.mu_within.upper <= curve.mu.upper
+    assert (curve.mu_within.upper < curve.mu.upper) is not revealed
+    assert (curve.mu.lower == pytest.approx(curve.mu.upper)) is attained
 
 
 def test_laplace_noise_has_a_mu_of_its_pure_epsilon() -> None:
-    found = dpsub.curve(dpsub.Poisson(1.0), noise_multiplier=2.0, mechanism="laplace")
-    assert found.mu.upper == pytest.approx(-2 * norm.ppf(1 / (1 + math.exp(0.5))))
-    assert found.mu_within.lower <= found.mu.lower <= found.mu.upper
+    curve = dpsub.curve(dpsub.Poisson(1.0), noise_multiplier=2.0, mechanism="laplace")
+    assert curve.mu.upper == pytest.approx(-2 * norm.ppf(1 / (1 + math.exp(0.5))))
+    assert curve.mu_within.lower <= curve.mu.lower <= curve.mu.upper
     first, last = math.exp(-0.5) / 2 > RATES, RATES > 0.5
     middle = math.exp(-0.5) / 4 / np.maximum(RATES, 1e-9)
     truth = np.where(
         first, 1 - math.exp(0.5) * RATES, np.where(last, math.exp(-0.5) * (1 - RATES), middle)
     )
-    assert inside(found.trade_off(RATES), truth, 5e-3)
+    assert inside(curve.trade_off(RATES), truth, 5e-3)
 
 
 @pytest.mark.parametrize("noise", [0.05, 100.0])
 def test_extreme_noise_has_a_curve(noise: float) -> None:
-    found = dpsub.curve(dpsub.Poisson(0.01), noise_multiplier=noise, steps=2)
-    ends = found.trade_off(RATES)
+    curve = dpsub.curve(dpsub.Poisson(0.01), noise_multiplier=noise, steps=2)
+    ends = curve.trade_off(RATES)
     assert np.all((ends.lower >= 0) & (ends.lower <= ends.upper) & (ends.upper <= 1 - RATES))
     assert (
-        found.mu_within.lower <= found.mu.lower <= found.mu.upper == pytest.approx(2**0.5 / noise)
+        curve.mu_within.lower <= curve.mu.lower <= curve.mu.upper == pytest.approx(2**0.5 / noise)
     )
 
 
 @pytest.mark.parametrize("rates", [[-0.1], [0.5, 1.1], [math.nan], "x"])
 def test_rates_are_rates(rates: list[float]) -> None:
-    found = dpsub.curve(dpsub.Poisson(1.0), noise_multiplier=1.0, epsilon=[1.0])
+    curve = dpsub.curve(dpsub.Poisson(1.0), noise_multiplier=1.0, epsilon=[1.0])
     with pytest.raises(dpsub.ArgumentError, match="false_positive must be"):
-        found.trade_off(rates)
+        curve.trade_off(rates)
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,13 +188,13 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     table, picture = tmp_path / "curve.csv", tmp_path / "curve.png"
     assert main([*command, "--json", "--csv", str(table), "--plot", str(picture)]) == 0
     told = json.loads(capsys.readouterr().out)
-    found = dpsub.curve(dpsub.Poisson(0.1), noise_multiplier=2.0, steps=5)
-    assert told["upper"] == found.delta.upper.tolist() and told["mu"] == list(found.mu)
-    assert told["false_negative_lower"] == found.trade_off(told["false_positive"]).lower.tolist()
+    curve = dpsub.curve(dpsub.Poisson(0.1), noise_multiplier=2.0, steps=5)
+    assert told["upper"] == curve.delta.upper.tolist() and told["mu"] == list(curve.mu)
+    assert told["false_negative_lower"] == curve.trade_off(told["false_positive"]).lower.tolist()
     rows = np.genfromtxt(table, delimiter=",", names=True)
     assert (
-        rows["epsilon"].tolist() == found.epsilon.tolist()
-        and rows["lower"].tolist() == found.delta.lower.tolist()
+        rows["epsilon"].tolist() == curve.epsilon.tolist()
+        and rows["lower"].tolist() == curve.delta.lower.tolist()
     )
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert (

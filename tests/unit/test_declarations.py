@@ -63,22 +63,22 @@ def rows(made: Table, frames: dict[str, pd.DataFrame] | None = None) -> pd.DataF
 
 class TestTables:
     def test_statistics_by_key(self) -> None:
-        found = rows(
+        table_rows = rows(
             table(Part("study", {"mean": mean("x"), "sd": deviation("x"), "base": shared("y")}))
         )
-        wor = found[found["sampler"] == "wor"].set_index("column")
+        wor = table_rows[table_rows["sampler"] == "wor"].set_index("column")
         assert wor["value"].to_dict() == {"mean": 2.0, "sd": 1.0, "base": 2.0}
         assert wor.loc["mean", ["standard_error", "replicates"]].tolist() == [
             pytest.approx(1 / np.sqrt(3)),
             3,
         ]
-        assert set(found.loc[found["sampler"] == "must_ow", "b"]) == {5}
+        assert set(table_rows.loc[table_rows["sampler"] == "must_ow", "b"]) == {5}
         assert wor["b"].isna().all()  # no first stage, no such field
 
     def test_paired_differences_leave_the_reference_out(self) -> None:
         part = Part("study", {"x": difference("x", {"sampler": "poisson"})}, where={"b": 0})
-        found = rows(table(part))
-        assert found[["sampler", "value", "standard_error"]].to_numpy().tolist() == [
+        table_rows = rows(table(part))
+        assert table_rows[["sampler", "value", "standard_error"]].to_numpy().tolist() == [
             ["wor", -2.0, 0.0]
         ]
         alone = records()["study"].query("sampler != 'poisson'")
@@ -107,10 +107,10 @@ class TestTables:
     def test_numbers_that_are_not_there(self) -> None:
         lacking = records(x=lambda frame: frame["x"].where(frame["sampler"] != "wor"))
         reason = mean("x", drop=True, empty=True, note="b = {b}")
-        found = rows(
+        table_rows = rows(
             table(Part("study", {"mean": mean("x", drop=True), "with_reason": reason})), lacking
         )
-        (row,) = found.query("sampler == 'wor'").to_dict("records")
+        (row,) = table_rows.query("sampler == 'wor'").to_dict("records")
         assert (row["column"], row["note"]) == ("with_reason", "b = 0") and np.isnan(row["value"])
 
     def test_a_key_that_does_not_tell_records_apart_is_refused(self) -> None:

@@ -121,7 +121,7 @@ def test_moments_from_profiles_enclose_the_closed_forms(ratio: float, s: float) 
 def test_an_early_end_is_charged_or_refused() -> None:
     profile = noise.of("gaussian", 1.0)
     end = 2.0
-    found = moment_from_profiles(
+    moment = moment_from_profiles(
         profile.log_delta,
         profile.log_delta,
         1.0,
@@ -129,7 +129,7 @@ def test_an_early_end_is_charged_or_refused() -> None:
         rate=tail_rate(profile.log_delta, end),
         width=1.0,
     )
-    assert found.lower < math.e < found.upper
+    assert moment.lower < math.e < moment.upper
     with pytest.raises(ArgumentError, match="take a later end"):
         moment_from_profiles(
             profile.log_delta,
@@ -151,20 +151,20 @@ def test_the_worst_mechanism_on_a_chain_is_the_group_profile(
     start, end = np.eye(steps + 1)[[0, -1]]
     chain = [(k, k + 1) for k in range(steps)]
     for epsilon in (0.0, 0.4, 1.1):
-        found = worst_mechanism(end, start, chain, epsilon0, delta0, math.exp(epsilon))
+        worst = worst_mechanism(end, start, chain, epsilon0, delta0, math.exp(epsilon))
         exact = float(np.exp(PointGuarantee(epsilon0, delta0).group_log_delta(epsilon, steps)))
-        assert found.divergence == pytest.approx(exact, abs=1e-8)
-        assert found.dual == pytest.approx(found.divergence, abs=1e-8)
-        kernel = np.column_stack([found.event, 1 - found.event])
+        assert worst.divergence == pytest.approx(exact, abs=1e-8)
+        assert worst.dual == pytest.approx(worst.divergence, abs=1e-8)
+        kernel = np.column_stack([worst.event, 1 - worst.event])
         assert float(
             hockey_stick(end @ kernel, start @ kernel, math.exp(epsilon))
         ) == pytest.approx(exact, abs=1e-8)
 
 
 def test_the_worst_mechanism_for_one_step_is_randomised_response() -> None:
-    found = worst_mechanism([1, 0], [0, 1], [(0, 1)], 1.0, 0.0, 1.3)
+    worst = worst_mechanism([1, 0], [0, 1], [(0, 1)], 1.0, 0.0, 1.3)
     p = RandomisedResponseProfile.with_guarantee(1.0, 0.0)
-    assert found.divergence == pytest.approx(float(p.delta(math.log(1.3))), abs=1e-9)
+    assert worst.divergence == pytest.approx(float(p.delta(math.log(1.3))), abs=1e-9)
 
 
 @pytest.mark.parametrize(

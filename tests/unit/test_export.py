@@ -36,14 +36,14 @@ def test_the_formula_gives_both_ends(name: str) -> None:
         ("lower", "backward"),
     ]
     for epsilon in (0.0, 0.5, 1.5):
-        found = ledger.account(epsilon=epsilon)
+        answer = ledger.account(epsilon=epsilon)
         upper, lower = (
             max(law.delta(epsilon) for law in laws if law.side == side)
             for side in ("upper", "lower")
         )
-        assert found.lower <= upper * (1 + 1e-9) and lower <= found.upper * (1 + 1e-9)
-        assert upper == pytest.approx(found.upper, rel=5e-3) and lower == pytest.approx(
-            found.lower, rel=5e-3
+        assert answer.lower <= upper * (1 + 1e-9) and lower <= answer.upper * (1 + 1e-9)
+        assert upper == pytest.approx(answer.upper, rel=5e-3) and lower == pytest.approx(
+            answer.lower, rel=5e-3
         )
     for law in laws:
         assert np.all(np.diff(law.losses) > 0) and np.all(law.masses >= 0) and law.infinity >= 0
@@ -106,12 +106,12 @@ def test_a_coarser_grid_is_valid_and_wider() -> None:
 
 
 def test_a_file_holds_what_was_exported(tmp_path: Path) -> None:
-    found = LEDGERS["once"]().export()
-    found.save(tmp_path / "laws.npz")
+    exported = LEDGERS["once"]().export()
+    exported.save(tmp_path / "laws.npz")
     with np.load(tmp_path / "laws.npz") as arrays:
         assert arrays["side"].tolist() == ["upper", "upper", "lower", "lower"]
         assert arrays["direction"].tolist() == ["forward", "backward"] * 2
-        for i, law in enumerate(found.laws):
+        for i, law in enumerate(exported.laws):
             assert np.array_equal(arrays[f"losses_{i}"], law.losses)
             assert np.array_equal(arrays[f"masses_{i}"], law.masses)
             assert arrays[f"infinity_{i}"] == law.infinity
@@ -124,9 +124,9 @@ def test_a_step_is_positive(step: Any) -> None:
 
 
 def test_dp_accounting_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = LEDGERS["once"]().export()
+    exported = LEDGERS["once"]().export()
     monkeypatch.setitem(
         __import__("sys").modules, "dp_accounting.pld.privacy_loss_distribution", None
     )
     with pytest.raises(dpsub.UnsupportedError, match="needs dp-accounting, which is not installed"):
-        found.dp_accounting()
+        exported.dp_accounting()

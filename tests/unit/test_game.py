@@ -297,8 +297,8 @@ def test_spread_charges_raise_falling_convex_functions_a_little(
     for strike in np.exp(height * np.linspace(-2, 2, 9) - height**2 / 2):
         end = np.log(strike) / height + height / 2
         truth = strike * ndtr(end) - ndtr(end - height)  # E (strike - W)_+
-        found = float(weights @ np.maximum(strike - points, 0.0))
-        assert truth * (1 - 1e-12) - strike * ndtr(-8.5) <= found <= truth + slack * height * strike
+        value = float(weights @ np.maximum(strike - points, 0.0))
+        assert truth * (1 - 1e-12) - strike * ndtr(-8.5) <= value <= truth + slack * height * strike
 
 
 TABLE = np.concatenate([[0.0], np.geomspace(1e-4, 1e4, 801)])  # holds 1
@@ -382,36 +382,38 @@ class TestAnswers:
 
     def test_epsilon_within_half_a_percent(self) -> None:
         quick = dpsub.account(Wor(200), 10000, noise_multiplier=4.0, steps=100, delta=1e-5)
-        found = dpsub.account(Wor(200), 10000, delta=1e-5, **self.asked)
-        assert (found.kind, found.width_met, found.lower) == ("bounds", True, quick.lower)
-        assert found.upper - found.lower <= 5e-3 * found.upper < quick.upper - found.upper
-        assert found.pair != quick.pair
+        answer = dpsub.account(Wor(200), 10000, delta=1e-5, **self.asked)
+        assert (answer.kind, answer.width_met, answer.lower) == ("bounds", True, quick.lower)
+        assert answer.upper - answer.lower <= 5e-3 * answer.upper < quick.upper - answer.upper
+        assert answer.pair != quick.pair
 
     def test_with_replacement(self) -> None:
         quick = dpsub.account(Wr(200), 10000, noise_multiplier=4.0, steps=100, delta=1e-5)
-        found = dpsub.account(Wr(200), 10000, delta=1e-5, width=0.01, **self.asked)
-        assert (found.kind, found.width_met, found.lower) == ("bounds", True, quick.lower)
-        assert found.upper - found.lower <= 0.01 < (quick.upper - found.upper) / 2
+        answer = dpsub.account(Wr(200), 10000, delta=1e-5, width=0.01, **self.asked)
+        assert (answer.kind, answer.width_met, answer.lower) == ("bounds", True, quick.lower)
+        assert answer.upper - answer.lower <= 0.01 < (quick.upper - answer.upper) / 2
 
     def test_with_replacement_from_a_sample_without(self) -> None:
         quick = dpsub.account(MustOW(500, 200), 10000, noise_multiplier=4.0, steps=100, delta=1e-5)
-        found = dpsub.account(
+        answer = dpsub.account(
             MustOW(500, 200), 10000, delta=1e-5, width=0.04 * quick.lower, **self.asked
         )
-        assert found.width_met
-        assert found.upper - found.lower <= 0.04 * quick.lower < quick.upper - quick.lower
+        assert answer.width_met
+        assert answer.upper - answer.lower <= 0.04 * quick.lower < quick.upper - quick.lower
 
     def test_several_values_and_a_width(self) -> None:
-        found = dpsub.account(Wor(200), 10000, epsilon=[0.4, 0.3], width=0.1, **self.asked)
-        assert found.width_met
-        assert np.all(found.upper - found.lower <= 0.1 * found.upper)
-        assert found.upper[0] < found.upper[1]
+        answer = dpsub.account(Wor(200), 10000, epsilon=[0.4, 0.3], width=0.1, **self.asked)
+        assert answer.width_met
+        assert np.all(answer.upper - answer.lower <= 0.1 * answer.upper)
+        assert answer.upper[0] < answer.upper[1]
 
     def test_the_time_limit_is_named_where_it_is_missed(self) -> None:
-        found = dpsub.account(Wor(200), 10000, delta=1e-5, width=1e-9, time_limit=1.5, **self.asked)
-        assert not found.width_met
-        assert "1.5 s" in found.conditions[-1]
-        assert found.lower <= found.upper < 0.4445
+        answer = dpsub.account(
+            Wor(200), 10000, delta=1e-5, width=1e-9, time_limit=1.5, **self.asked
+        )
+        assert not answer.width_met
+        assert "1.5 s" in answer.conditions[-1]
+        assert answer.lower <= answer.upper < 0.4445
 
     def test_one_number_needs_no_game(self) -> None:
         asked = {**self.asked, "steps": 1}

@@ -404,10 +404,11 @@ def test_what_is_proved_for_the_ball_holds_for_every_record_and_is_below_the_pur
     norms = np.sqrt(np.random.default_rng(0).uniform(0.01, 1, 2000))
     facts = DataFacts(2000, 90, 1.0, float((norms**2).mean()))
     for sampler in ("full", "unif", "core", "opt"):
-        found = calibrate(sampler, facts, target=3.0, m=200, norms=norms)
-        everyone = approximate.certified_epsilon(found, DELTA, cells=300)
+        calibration = calibrate(sampler, facts, target=3.0, m=200, norms=norms)
+        everyone = approximate.certified_epsilon(calibration, DELTA, cells=300)
         some = [
-            approximate._proved_between(found, DELTA, 300, z, z) for z in (0.0, 0.2, 0.5, 0.9, 1.0)
+            approximate._proved_between(calibration, DELTA, 300, z, z)
+            for z in (0.0, 0.2, 0.5, 0.9, 1.0)
         ]
         assert max(some) <= everyone <= 3.0
         if sampler in ("full", "unif", "core"):

@@ -173,12 +173,12 @@ def test_a_damaged_file_is_named(name: str, file: str, tmp_path: Path) -> None:
 
 def test_files_of_another_table_are_refused(tmp_path: Path) -> None:
     write_raw("miniboone", tmp_path)
-    found = find("miniboone", tmp_path)
-    assert found.label == "real"
+    points = find("miniboone", tmp_path)
+    assert points.label == "real"
     with pytest.raises(
         DataError, match="Table 1: rows before the removal of outliers must be 130064, got 6"
     ):
-        point_sets.MiniBoone().make(found, tmp_path / "miniboone.npy")
+        point_sets.MiniBoone().make(points, tmp_path / "miniboone.npy")
     with pytest.raises(DataError, match="columns must be 50, got 3"):
         point_sets.accepted("miniboone", "partial", ROWS)
 
@@ -194,8 +194,8 @@ def test_a_file_with_a_known_checksum_must_have_it(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_had_is_a_labelled_twin_or_stops(tmp_path: Path) -> None:
-    found = find("fma", tmp_path)
-    assert not found.paths and "os.unil.cloud.switch.ch" in found.reason
+    points = find("fma", tmp_path)
+    assert not points.paths and "os.unil.cloud.switch.ch" in points.reason
     assert (
         point_sets.Rna().make(find("rna", tmp_path), tmp_path / "rna.npy") == point_sets.TWIN_ROWS
     )

@@ -54,21 +54,21 @@ def test_noise_scales_of_table_1_by_root_finding(
     sampler: str, facts: DataFacts, m: int, target: float
 ) -> None:
     z = np.linspace(0, facts.radius, 20_001)
-    found = calibrate(sampler, facts, target=target, m=m, mode="stated")
+    calibration = calibrate(sampler, facts, target=target, m=m, mode="stated")
 
     def excess(log_s: float) -> float:
-        return float(losses(replace(found, s=math.exp(log_s)), z).max()) - target
+        return float(losses(replace(calibration, s=math.exp(log_s)), z).max()) - target
 
-    start = math.log(found.s)
-    assert found.s == pytest.approx(
+    start = math.log(calibration.s)
+    assert calibration.s == pytest.approx(
         math.exp(brentq(excess, start - 1, start + 1, xtol=1e-13)), rel=1e-6
     )
-    assert found.beta_sum == pytest.approx(10 / found.s) and found.offset == count_offset(
-        facts, "stated"
-    )
+    assert calibration.beta_sum == pytest.approx(
+        10 / calibration.s
+    ) and calibration.offset == count_offset(facts, "stated")
     # the guarantee holds between the points of any grid
-    assert losses(found, z).max() <= target * (1 + 1e-12)
-    assert found.psi == target
+    assert losses(calibration, z).max() <= target * (1 + 1e-12)
+    assert calibration.psi == target
 
 
 @pytest.mark.parametrize("target", [0.5, 3.0, 1000.0])
@@ -102,12 +102,14 @@ def test_sizes_beyond_the_largest_are_not_available() -> None:
 def test_the_released_grid_misses_part_of_the_loss() -> None:
     """100 points miss up to 0.1 nats at eps* = 1000 (MiniBooNE), a relative 2e-4 at most."""
     facts, _ = TABLE_1["MiniBooNE"]
-    found = calibrate("core", facts, target=1000.0, m=4000, mode="released")
-    assert 0.09 < found.psi - 1000 < 0.11
-    assert losses(found, np.linspace(0, facts.radius, 200_001)).max() == pytest.approx(
-        found.psi, abs=1e-4
+    calibration = calibrate("core", facts, target=1000.0, m=4000, mode="released")
+    assert 0.09 < calibration.psi - 1000 < 0.11
+    assert losses(calibration, np.linspace(0, facts.radius, 200_001)).max() == pytest.approx(
+        calibration.psi, abs=1e-4
     )
-    assert losses(found, np.linspace(0, facts.radius, 100)).max() == pytest.approx(1000, rel=1e-12)
+    assert losses(calibration, np.linspace(0, facts.radius, 100)).max() == pytest.approx(
+        1000, rel=1e-12
+    )
 
 
 def test_the_repaired_split_has_the_least_error() -> None:
@@ -125,10 +127,10 @@ def test_the_repaired_split_has_the_least_error() -> None:
 
 
 def test_runs_without_noise_have_scales_of_zero_and_no_guarantee() -> None:
-    found = calibrate("core", SMALL, target=math.inf, m=300)
-    assert found.beta_sum == 0 and found.beta_count == 0
-    assert found.rates(NORMS).sum() == pytest.approx(300)
-    assert approximate.certified_epsilon(found, 1e-6) == math.inf
+    calibration = calibrate("core", SMALL, target=math.inf, m=300)
+    assert calibration.beta_sum == 0 and calibration.beta_count == 0
+    assert calibration.rates(NORMS).sum() == pytest.approx(300)
+    assert approximate.certified_epsilon(calibration, 1e-6) == math.inf
     assert (Lloyd(2, 0, 0, "repaired", 1.0).slopes(np.ones(2)) == math.inf).all()
 
 
@@ -309,11 +311,11 @@ def test_transcripts_of_sampled_lloyd_keep_the_target(
         rng.standard_normal((k, d)),
         np.linalg.norm(rows, axis=1),
     )
-    found = calibrate(sampler, facts, target=2.0, m=1.0, norms=norms, n_iterations=rounds)
-    q = found.rates(norms)
-    promised = float(loss_when_removed(found.slopes(1.0) / q[0], q[0]))
+    calibration = calibrate(sampler, facts, target=2.0, m=1.0, norms=norms, n_iterations=rounds)
+    q = calibration.rates(norms)
+    promised = float(loss_when_removed(calibration.slopes(1.0) / q[0], q[0]))
     assert promised <= 2.0 * (1 + 1e-12)
-    plan = Lloyd(k, found.beta_sum, found.beta_count, "repaired", 1.0, rounds)
+    plan = Lloyd(k, calibration.beta_sum, calibration.beta_count, "repaired", 1.0, rounds)
     losses = [
         log_mixture(plan, rows, q, seen, first) - log_mixture(plan, rows[1:], q[1:], seen, first)
         for seen in transcripts(plan, rows[0], rng)
@@ -424,9 +426,11 @@ def test_the_core_set_distribution_of_float32_rows_is_that_of_their_values() -> 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_no_sampler_has_a_rate_for_a_norm_beyond_the_radius(sampler: str) -> None:
-    found = calibrate(sampler, DataFacts(3, 2, 1.0, 0.5), target=2.0, m=1.0, norms=[0.5, 0.7, 1.0])
+    calibration = calibrate(
+        sampler, DataFacts(3, 2, 1.0, 0.5), target=2.0, m=1.0, norms=[0.5, 0.7, 1.0]
+    )
     with pytest.raises(ArgumentError, match="norms must be at most the radius 1"):
-        found.rates([1.01])
+        calibration.rates([1.01])
 
 
 def test_water_filling_keeps_its_size_over_many_orders_of_magnitude() -> None:

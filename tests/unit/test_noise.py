@@ -164,8 +164,8 @@ def test_randomised_response_is_the_sum_over_both_outcomes(p: float, epsilon: fl
 @given(epsilon=st.floats(0, 5), delta=st.floats(0, 1))
 def test_randomised_response_attains_its_guarantee(epsilon: float, delta: float) -> None:
     p = RandomisedResponseProfile.with_guarantee(epsilon, delta).keep_probability
-    found = float(hockey_stick([p, 1 - p], [1 - p, p], math.exp(epsilon)))
-    assert found == pytest.approx(delta, abs=1e-12)
+    value = float(hockey_stick([p, 1 - p], [1 - p, p], math.exp(epsilon)))
+    assert value == pytest.approx(delta, abs=1e-12)
 
 
 def test_moments_are_expectations() -> None:

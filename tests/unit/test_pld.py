@@ -186,10 +186,10 @@ HARD: list[tuple[Sampler, int | None, float, int, dict[str, Any], Ends]] = [
 def test_hard_questions(
     sampler: Sampler, n: int | None, noise: float, steps: int, asked: dict[str, Any], expected: Ends
 ) -> None:
-    found = dpsub.account(sampler, n, noise_multiplier=noise, steps=steps, **asked)
-    assert found.lower <= found.upper and expected(found.lower, found.upper)
+    answer = dpsub.account(sampler, n, noise_multiplier=noise, steps=steps, **asked)
+    assert answer.lower <= answer.upper and expected(answer.lower, answer.upper)
     if noise < 0.1 and "delta" in asked:
-        assert not found.width_met
+        assert not answer.width_met
 
 
 @pytest.mark.parametrize("rate", [1e-8, 1e-9])
@@ -197,11 +197,13 @@ def test_hard_questions(
 def test_one_release_of_a_rare_inclusion_is_quick(rate: float, question: dict[str, float]) -> None:
     for sampler, n in ((Poisson(rate), None), (Wor(1), round(1 / rate))):
         begin = time.process_time()
-        found = dpsub.account(sampler, n, noise_multiplier=0.3, steps=1, **question)
-        assert time.process_time() - begin < 2 and found.width_met
+        answer = dpsub.account(sampler, n, noise_multiplier=0.3, steps=1, **question)
+        assert time.process_time() - begin < 2 and answer.width_met
         if "epsilon" in question:
             lifted, shift = math.log1p(math.expm1(1.0) / rate), (1 if n is None else 2) / 0.3
-            assert found.lower <= rate * float(GaussianProfile(shift).delta(lifted)) <= found.upper
+            assert (
+                answer.lower <= rate * float(GaussianProfile(shift).delta(lifted)) <= answer.upper
+            )
 
 
 def test_more_steps_less_noise_and_coarser_grids_never_lower_a_bound() -> None:
@@ -279,8 +281,8 @@ def test_long_runs_are_answered_on_coarse_grids(monkeypatch: pytest.MonkeyPatch)
         return law
 
     monkeypatch.setattr(privacy_events, "lower_pld", counted)
-    found = dpsub.account(dpsub.Poisson(0.001), noise_multiplier=0.6, steps=100_000, delta=1e-6)
-    assert found.width_met and found.lower <= 6.9610 <= found.upper + 1e-3
+    answer = dpsub.account(dpsub.Poisson(0.001), noise_multiplier=0.6, steps=100_000, delta=1e-6)
+    assert answer.width_met and answer.lower <= 6.9610 <= answer.upper + 1e-3
     assert sizes and max(sizes) < 20_000
 
 
@@ -459,12 +461,12 @@ def test_a_transform_that_would_be_too_large_leaves_the_width_unmet(
 
 
 def test_laplace_noise_is_described_as_what_it_is() -> None:
-    found = dpsub.account(
+    answer = dpsub.account(
         Wor(10), 100, noise_multiplier=8.0, steps=10, epsilon=1.0, mechanism="laplace"
     )
-    text = " ".join(found.conditions)
+    text = " ".join(answer.conditions)
     assert "scalar" in text and "Laplace" in text and "N(0" not in text
-    assert found.conditions[: len(LAPLACE_CONDITIONS)] == LAPLACE_CONDITIONS
+    assert answer.conditions[: len(LAPLACE_CONDITIONS)] == LAPLACE_CONDITIONS
     mixed = [Release(Wor(10), 100, 2.0, 3), Release(Wor(10), 100, 8.0, 2, "laplace")]
     assert set(CONDITIONS) | set(LAPLACE_CONDITIONS) <= set(
         dpsub.Ledger(mixed).account(epsilon=1.0).conditions

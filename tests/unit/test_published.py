@@ -295,10 +295,10 @@ def test_a_setting_is_compared_with_the_configured_one(
         OutputDirs.under(tmp_path),
         settings=settings,
     )
-    found = pd.read_csv(files["comparison"])
-    assert found["row"].tolist() == ["sampler=wor", "sampler=wr"]
-    assert found["verdict"].tolist() == [verdict, "not_compared"]
-    assert found["value"][0] == n
+    table = pd.read_csv(files["comparison"])
+    assert table["row"].tolist() == ["sampler=wor", "sampler=wr"]
+    assert table["verdict"].tolist() == [verdict, "not_compared"]
+    assert table["value"][0] == n
     with pytest.raises(
         DataError,
         match=r"made/table1 must name a setting that is there, got "

@@ -42,24 +42,24 @@ DELTA = 1e-5
 def test_the_best_gaussian_recycler(
     epsilon: float, sensitivity: float, bound: float, acceptance: float
 ) -> None:
-    found = best_recycler(GaussianKernel, epsilon, DELTA, bound, sensitivity)
-    assert found.acceptance == pytest.approx(acceptance, rel=2e-3)
-    assert DELTA * (1 - 1e-6) <= found.true_delta <= DELTA
+    choice = best_recycler(GaussianKernel, epsilon, DELTA, bound, sensitivity)
+    assert choice.acceptance == pytest.approx(acceptance, rel=2e-3)
+    assert DELTA * (1 - 1e-6) <= choice.true_delta <= DELTA
     assert (
-        found.acceptance
+        choice.acceptance
         > plain_noise(GaussianKernel, epsilon, DELTA, bound, sensitivity).acceptance
     )
 
 
 def test_no_grid_over_both_parameters_has_a_better_one() -> None:
-    found = best_recycler(GaussianKernel, 1.0, DELTA, 1.0, 1.0)
+    choice = best_recycler(GaussianKernel, 1.0, DELTA, 1.0, 1.0)
     best = 0.0
     for factor in np.linspace(0.8, 1.5, 15):
         for rate in np.linspace(0.3, 0.8, 26):
-            law = Recycled.within(GaussianKernel(found.law.kernel.scale * factor), rate, 1.0, 1.0)
+            law = Recycled.within(GaussianKernel(choice.law.kernel.scale * factor), rate, 1.0, 1.0)
             if float(RecycledProfile(law).delta(1.0)) <= DELTA:
                 best = max(best, law.acceptance)
-    assert 0.97 * found.acceptance < best <= found.acceptance * (1 + 1e-9)
+    assert 0.97 * choice.acceptance < best <= choice.acceptance * (1 + 1e-9)
 
 
 def test_delta_falls_and_rises_with_the_rate() -> None:
@@ -72,22 +72,22 @@ def test_delta_falls_and_rises_with_the_rate() -> None:
     assert deltas[1] < deltas[0] < deltas[2]
     # a target between the two is met only beyond a stretch of rates that miss it
     target = (deltas[0] + deltas[1]) / 2
-    found = largest_rate(tight, 1.0, target, -1.0, 1.0, 1.0)
-    assert found.law.rate > 0.55
-    beyond = replace(found.law, rate=found.law.rate + 1e-6)
-    assert found.true_delta <= target < float(RecycledProfile(beyond).delta(1.0))
+    rate = largest_rate(tight, 1.0, target, -1.0, 1.0, 1.0)
+    assert rate.law.rate > 0.55
+    beyond = replace(rate.law, rate=rate.law.rate + 1e-6)
+    assert rate.true_delta <= target < float(RecycledProfile(beyond).delta(1.0))
 
 
 def test_a_rate_of_one_is_found_where_it_is_private() -> None:
-    found = largest_rate(GaussianKernel(4.0), 2.0, 1e-3, -30.0, 30.0, 1.0)
-    assert found.law.rate == 1.0
-    assert found.true_delta <= 1e-3
+    rate = largest_rate(GaussianKernel(4.0), 2.0, 1e-3, -30.0, 30.0, 1.0)
+    assert rate.law.rate == 1.0
+    assert rate.true_delta <= 1e-3
 
 
 def test_asymmetric_bounds_count_both_directions() -> None:
-    found = largest_rate(GaussianKernel(5.0), 1.0, DELTA, -0.5, 2.0, 1.0)
+    rate = largest_rate(GaussianKernel(5.0), 1.0, DELTA, -0.5, 2.0, 1.0)
     upward, downward = (
-        float(np.exp(each.hockey_stick(1.0).log)) for each in (found.law, found.law.mirrored)
+        float(np.exp(each.hockey_stick(1.0).log)) for each in (rate.law, rate.law.mirrored)
     )
     assert max(upward, downward) == pytest.approx(DELTA, rel=1e-6)
     assert min(upward, downward) < 0.5 * DELTA
@@ -144,16 +144,16 @@ def test_advice_says_when_plain_noise_is_as_good() -> None:
 
 
 def test_hard_bounds_take_the_smallest_scale_that_is_private() -> None:
-    found = best_recycler(LaplaceKernel, 1.0, 0.3, 2.0, 1.0)
-    assert (found.law.rate, found.acceptance) == (1.0, pytest.approx(1.0))
-    assert found.true_delta <= 0.3
+    choice = best_recycler(LaplaceKernel, 1.0, 0.3, 2.0, 1.0)
+    assert (choice.law.rate, choice.acceptance) == (1.0, pytest.approx(1.0))
+    assert choice.true_delta <= 0.3
     # any scale from there to .66 accepts everything, too
     less, more = (
-        Recycled.within(LaplaceKernel(found.law.kernel.scale * f), 1.0, 2.0, 1.0)
+        Recycled.within(LaplaceKernel(choice.law.kernel.scale * f), 1.0, 2.0, 1.0)
         for f in (1 - 1e-9, 1.02)
     )
     assert float(RecycledProfile(more).delta(1.0)) < 0.3 < float(RecycledProfile(less).delta(1.0))
-    assert more.sd > found.law.sd
+    assert more.sd > choice.law.sd
 
 
 def test_numbers_far_apart_are_answered() -> None:
@@ -171,17 +171,17 @@ def test_a_rate_next_to_one_is_found_in_few_steps(monkeypatch: pytest.MonkeyPatc
         return bounds(self, epsilon)
 
     monkeypatch.setattr(RecycledProfile, "bounds", counted)
-    found = largest_rate(GaussianKernel(8.0), 1.0, DELTA, -1e-12, 1e-12, 1.0)
-    assert 0.5 * DELTA < found.true_delta <= DELTA
+    rate = largest_rate(GaussianKernel(8.0), 1.0, DELTA, -1e-12, 1e-12, 1.0)
+    assert 0.5 * DELTA < rate.true_delta <= DELTA
     assert calls[0] < 100
 
 
 def test_a_search_that_is_out_of_time_gives_what_is_proved() -> None:
     past = time.monotonic() - 1
     with time_limited(past):
-        found = best_recycler(GaussianKernel, 1.0, DELTA, 1.0, 1.0, 999_999)
-    assert found.law.rate == 0
-    assert account(found.law, 999_999, epsilon=1.0).upper <= DELTA
+        choice = best_recycler(GaussianKernel, 1.0, DELTA, 1.0, 1.0, 999_999)
+    assert choice.law.rate == 0
+    assert account(choice.law, 999_999, epsilon=1.0).upper <= DELTA
     advice = advise(GaussianKernel, 1.0, DELTA, 1.0, 1.0, 999_999, deadline=past)
     assert not advice.complete and advice.paper is None
     assert "before the time limit" in advice.verdict
@@ -210,10 +210,10 @@ def test_a_search_that_is_out_of_time_gives_what_is_proved() -> None:
 def test_the_programme_meets_the_staircase(
     epsilon: float, bound: float, sensitivity: float, value: float | None
 ) -> None:
-    found = ceiling(epsilon, 1e-7, bound, sensitivity)
+    limit = ceiling(epsilon, 1e-7, bound, sensitivity)
     closed = staircase(epsilon, bound, sensitivity)
-    assert closed <= found.upper <= closed + 20 * 1e-7
-    assert found.lower == closed
+    assert closed <= limit.upper <= closed + 20 * 1e-7
+    assert limit.lower == closed
     if value is not None:
         assert closed == pytest.approx(value, abs=6e-5 if value > 0.64 else 2e-4)
 
@@ -246,9 +246,9 @@ def test_the_certificate_does_not_trust_the_solver() -> None:
 
 
 def test_odd_ratios_are_rounded_to_the_safe_side() -> None:
-    found = ceiling(3.0, 1e-5, 1.0, math.pi)
-    assert found.lower <= staircase(3.0, 1.0, math.pi) * (1 + 1e-4)
-    assert found.upper >= staircase(3.0, 1.0, math.pi)
+    limit = ceiling(3.0, 1e-5, 1.0, math.pi)
+    assert limit.lower <= staircase(3.0, 1.0, math.pi) * (1 + 1e-4)
+    assert limit.upper >= staircase(3.0, 1.0, math.pi)
 
 
 @pytest.mark.parametrize(
@@ -257,5 +257,5 @@ def test_odd_ratios_are_rounded_to_the_safe_side() -> None:
 def test_the_ceiling_is_one_where_the_programme_would_be_too_large(
     epsilon: float, bound: float, sensitivity: float
 ) -> None:
-    found = ceiling(epsilon, 1e-5, bound, sensitivity)
-    assert found.lower <= found.upper == 1.0
+    limit = ceiling(epsilon, 1e-5, bound, sensitivity)
+    assert limit.lower <= limit.upper == 1.0

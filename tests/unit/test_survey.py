@@ -70,12 +70,12 @@ def test_figure2_reference_values(
 def test_random_sizes_equal_the_programme(n: int, seed: int, epsilon: float) -> None:
     t = np.random.default_rng(seed).dirichlet(np.ones(n + 1) * 0.5)
     law = sizes.log_sizes_of(t)
-    found = auditor.audit(
+    audited = auditor.audit(
         *laws.substituted({m: float(p) for m, p in enumerate(t) if p > 0}, n), epsilon
     )
     exact = sizes.random_size_exact(law, epsilon)
-    assert exact == pytest.approx(found.loss, abs=2e-6)
-    assert found.lower <= exact + 1e-9
+    assert exact == pytest.approx(audited.loss, abs=2e-6)
+    assert audited.lower <= exact + 1e-9
     low, high = bounds(law, epsilon)
     assert low <= exact <= high + 1e-10
 
@@ -175,22 +175,22 @@ def test_path_programme_finds_the_worst_of_all_slopes() -> None:
 
 def test_auditor_certifies_far_apart_samples() -> None:
     p, q = {(40, 0, 0): 0.4, (0, 60, 0): 0.6}, {(40, 0, 1): 41 / 101, (0, 60, 0): 60 / 101}
-    found = auditor.audit(p, q, 1.0)
-    assert found.loss == pytest.approx(unequal.pps_cluster((40, 60), 0, 1.0), abs=1e-6)
-    assert found.lower <= found.loss <= found.lower + auditor.TOLERANCE
+    audited = auditor.audit(p, q, 1.0)
+    assert audited.loss == pytest.approx(unequal.pps_cluster((40, 60), 0, 1.0), abs=1e-6)
+    assert audited.lower <= audited.loss <= audited.lower + auditor.TOLERANCE
 
 
 def test_auditor_event_is_feasible_and_attains_the_loss() -> None:
     p, q = laws.cluster_laws((2, 1, 3), 2)
-    found = auditor.audit(p, q, 0.6)
-    for one, f in found.event.items():
-        for other, g in found.event.items():
+    audited = auditor.audit(p, q, 0.6)
+    for one, f in audited.event.items():
+        for other, g in audited.event.items():
             steps = sum(abs(a - b) for a, b in zip(one, other, strict=True))
             assert f <= g * math.exp(0.6 * steps) * (1 + 1e-9)
     sums = [
-        math.fsum(law.get(state, 0.0) * f for state, f in found.event.items()) for law in (p, q)
+        math.fsum(law.get(state, 0.0) * f for state, f in audited.event.items()) for law in (p, q)
     ]
-    assert abs(math.log(sums[0] / sums[1])) == pytest.approx(found.lower, abs=1e-12)
+    assert abs(math.log(sums[0] / sums[1])) == pytest.approx(audited.lower, abs=1e-12)
 
 
 @pytest.mark.parametrize("n", [4, 8, 12])

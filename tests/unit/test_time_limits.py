@@ -259,6 +259,6 @@ def test_a_rough_upper_end_holds_when_the_time_is_up(monkeypatch: pytest.MonkeyP
     asked: dict[str, Any] = {"noise_multiplier": 4.0, "steps": 10, "epsilon": [1.0, 2.0]}
     whole = dpsub.account(dpsub.Wor(20), 1000, **asked)
     monkeypatch.setattr(OneEnd, "refined", late)
-    found = dpsub.account(dpsub.Wor(20), 1000, **asked)
-    assert not found.width_met
-    assert np.all((whole.lower <= found.upper) & (found.upper < 1e-3))
+    answer = dpsub.account(dpsub.Wor(20), 1000, **asked)
+    assert not answer.width_met
+    assert np.all((whole.lower <= answer.upper) & (answer.upper < 1e-3))

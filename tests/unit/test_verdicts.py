@@ -321,8 +321,10 @@ def test_a_statement_about_privacy_is_judged_by_what_is_true(
 
 
 def test_a_statement_about_privacy_without_records_is_not_compared() -> None:
-    found = compare([printed("delta is below 1/n", "privacy")], [ours(math.nan, note="no records")])
-    assert found["verdict"].tolist() == ["not_compared"]
+    compared = compare(
+        [printed("delta is below 1/n", "privacy")], [ours(math.nan, note="no records")]
+    )
+    assert compared["verdict"].tolist() == ["not_compared"]
 
 
 def test_every_verdict_of_a_statement_agrees_fails_or_is_neither() -> None:

@@ -40,16 +40,16 @@ def test_one_step_attains_the_profile_but_not_more():
     gaussian = q * (norm.cdf(1 - place) - lifted * norm.cdf(-1 - place))
     laplace = q - math.sqrt(q * math.exp(-2) * (a - 1 + q))
     for exact, is_laplace in ((gaussian, False), (laplace, True)):
-        found = float(
+        value = float(
             Flip(0.01, -400, 300, 128).value(signs(q, 1.0, is_laplace), arb(0.5), [[1, 1]])
         )
-        assert exact - 1e-5 < found <= exact
+        assert exact - 1e-5 < value <= exact
 
 
 def test_two_steps_beat_both_static_fillers():
     # By quadrature over the first output, with the exact profile of the second: .51662.
-    found = float(Flip(0.01, -1200, 1200, 128).value(signs(0.5, 1.0), arb(0), [[1, 2]]))
-    assert 0.51660 < found < 0.516625
+    value = float(Flip(0.01, -1200, 1200, 128).value(signs(0.5, 1.0), arb(0), [[1, 2]]))
+    assert 0.51660 < value < 0.516625
     kept = float(Flip(0.01, -1200, 1200, 128).value(signs(0.5, 1.0), arb(0), [[2, 1]]))
     assert 0.4953 < kept < 0.4955
 
@@ -101,9 +101,9 @@ def test_events_of_the_largest_sum():
     for t in (0.5, 1.3, 2.4):
         below = norm.cdf(t / s) ** (batches - 1)
         first, second = 1 - norm.cdf((t - 2) / s) * below, 1 - norm.cdf(t / s) * below
-        found = float(events.attained(arb(second)))
+        value = float(events.attained(arb(second)))
         # the likelihood ratio rises: half-lines are best
-        assert first - 1e-4 < found <= first + 1e-12
+        assert first - 1e-4 < value <= first + 1e-12
 
 
 @pytest.fixture(scope="module")

@@ -312,10 +312,10 @@ def test_hours_are_not_spent(certificate, tmp_path):
 def test_one_cell_is_theorem_2(tmp_path):
     """The law of a plain answer dominates every choice: as the law of one cell it proves the same
     claim."""
-    found = dpsub.account(
+    answer = dpsub.account(
         dpsub.Wor(4), 20, adjacency="substitute", noise_multiplier=2, steps=2, epsilon=0.5
     )
-    data = found.certificate()
+    data = answer.certificate()
     data["claim"]["lower"] = None
     law = data["upper"]["forward"][0]["law"]
     assert law["offset"] == 0
@@ -359,7 +359,7 @@ def test_with_replacement(tmp_path):
     ],
 )
 def test_samples_with_replacement(sampler, n, noise_multiplier, steps, delta, tmp_path):
-    found = dpsub.account(
+    answer = dpsub.account(
         sampler,
         n,
         adjacency="substitute",
@@ -368,14 +368,14 @@ def test_samples_with_replacement(sampler, n, noise_multiplier, steps, delta, tm
         delta=delta,
         tight=True,
     )
-    lines, code = proved_again(found.certificate(), tmp_path)
+    lines, code = proved_again(answer.certificate(), tmp_path)
     assert code == VERIFIED, lines
     assert "Theorem 22" in lines[0]
 
 
 @pytest.mark.slow
 def test_a_thousand_steps(tmp_path):
-    found = dpsub.account(
+    answer = dpsub.account(
         dpsub.Wor(200),
         10_000,
         adjacency="substitute",
@@ -384,6 +384,6 @@ def test_a_thousand_steps(tmp_path):
         delta=1e-5,
         tight=True,
     )
-    lines, code = proved_again(found.certificate(), tmp_path)
+    lines, code = proved_again(answer.certificate(), tmp_path)
     assert code == VERIFIED, lines
     assert "Theorem 15" in lines[0]

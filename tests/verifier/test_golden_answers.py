@@ -116,8 +116,8 @@ MARKS = {
 )
 def test_every_theorem_and_attack_is_proved_again(name: str, tmp_path: Path) -> None:
     question = {**KINDS, **LONG}[name]
-    found = dpsub.account(question.sampler, question.n, **question.asked)
-    lines, status = proved_again(found.certificate(), tmp_path)
+    answer = dpsub.account(question.sampler, question.n, **question.asked)
+    lines, status = proved_again(answer.certificate(), tmp_path)
     assert lines[-1] == question.says, lines
     assert status == (0 if question.says == "verified" else 3)
     assert lines[0].startswith("upper") and ": verified" in lines[0]
@@ -135,10 +135,10 @@ FEW = [
 
 def check_wor(setting: tuple[int, int, float, int], delta: float, folder: Path) -> None:
     n, m, s, steps = setting
-    found = dpsub.account(
+    answer = dpsub.account(
         dpsub.Wor(m), n, noise_multiplier=s, steps=steps, delta=delta, adjacency="substitute"
     )
-    lines, _ = proved_again(found.certificate(), folder)
+    lines, _ = proved_again(answer.certificate(), folder)
     assert lines[-1] == "verified", lines
 
 
@@ -163,7 +163,7 @@ def test_all_golden_samplers_are_proved_again(
     setting: samplers.Setting, delta: float, tmp_path: Path
 ) -> None:
     sizes = {"n": setting.n, "m": setting.m, "b": setting.b}
-    found = dpsub.account(
+    answer = dpsub.account(
         of_sizes(setting.sampler, **sizes),
         setting.n,
         noise_multiplier=setting.noise_multiplier,
@@ -172,7 +172,7 @@ def test_all_golden_samplers_are_proved_again(
         adjacency=setting.adjacency,
         mechanism=setting.noise,
     )
-    lines, _ = proved_again(found.certificate(), tmp_path)
+    lines, _ = proved_again(answer.certificate(), tmp_path)
     assert lines[-1] == "verified", lines
 
 

@@ -77,9 +77,9 @@ def test_another_seed_gives_other_bytes(finished: Path, tmp_path: Path) -> None:
 
 def test_the_report_says_what_jobs_took(finished: Path) -> None:
     page = (finished / RESULTS / "report/index.html").read_text(encoding="utf-8")
-    found = re.search(r"Times: (\d+) s in 4 jobs", page)
-    assert found is not None and int(found[1]) > 0
-    assert "linear_regression" in page[found.end() :]
+    match = re.search(r"Times: (\d+) s in 4 jobs", page)
+    assert match is not None and int(match[1]) > 0
+    assert "linear_regression" in page[match.end() :]
 
 
 def test_a_second_run_does_nothing(finished: Path) -> None:

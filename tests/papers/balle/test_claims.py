@@ -190,9 +190,9 @@ def test_failing_claims_hold_with_the_corrected_numbers_and_every_claim_is_tried
 
 
 def test_the_largest_delta_from_theta_on_follows_the_records(records: Frames) -> None:
-    found = verdicts(changed(records, "computed", step=0.1, check="laplace_zero"))
-    assert found.loc[("B006", "stated"), "value"] == pytest.approx(0.1)
-    assert found.loc[("B006", "stated"), "verdict"] == "differs"
+    judged = verdicts(changed(records, "computed", step=0.1, check="laplace_zero"))
+    assert judged.loc[("B006", "stated"), "value"] == pytest.approx(0.1)
+    assert judged.loc[("B006", "stated"), "verdict"] == "differs"
 
 
 @pytest.mark.parametrize("name", few(["table1", "figure1", "noise_efficiency", "optimum"]))

@@ -92,16 +92,16 @@ def test_these_bounds_are_the_optimum_over_all_base_mechanisms(
     base = DeclaredProfile.of(PointGuarantee(epsilon0, delta0), row.space.relation)
     for share in (0.0, 0.3, 1.0):
         target = float(row.bound.epsilon_amplified(share * epsilon0))
-        found = max(
+        largest = max(
             worst_mechanism(
                 one, other, row.space.neighbours(), epsilon0, delta0, math.exp(target)
             ).divergence
             for one, other in ((first, second), (second, first))
         )
         bound = float(row.bound.delta(base, target))
-        assert found <= bound + 1e-7
+        assert largest <= bound + 1e-7
         # on triples the class can be a little better than the bound, once delta0 is large
-        assert found >= (0.98 if theorem == TRIPLES and delta0 > 0.1 else 1 - 1e-6) * bound - 1e-7
+        assert largest >= (0.98 if theorem == TRIPLES and delta0 > 0.1 else 1 - 1e-6) * bound - 1e-7
 
 
 def test_the_total_variation_is_eta() -> None:

@@ -83,13 +83,13 @@ def test_bl6_the_largest_moment_is_below_the_moment_of_the_largest_profile() -> 
     def largest(epsilon: np.ndarray) -> np.ndarray:
         return np.maximum(laplace.log_delta(epsilon), gaussian.log_delta(epsilon))
 
-    found = moment_from_profiles(
+    moment = moment_from_profiles(
         largest, largest, 1.0, end=12.0, rate=tail_rate(gaussian.log_delta, 12.0)
     )
     moments = max(math.exp(profile.log_moment(1.0)) for profile in (laplace, gaussian))
     assert moments == pytest.approx(1.8573, abs=5e-5)
-    assert found.lower == pytest.approx(1.9027, abs=5e-5)
-    assert moments < found.lower
+    assert moment.lower == pytest.approx(1.9027, abs=5e-5)
+    assert moments < moment.lower
 
 
 def test_bl7_theorem_14_looks_below_epsilon_0() -> None:

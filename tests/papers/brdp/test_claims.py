@@ -111,9 +111,9 @@ def verdicts(records: Frames, **changes: dict[str, Any]) -> pd.DataFrame:
 
 
 def test_every_claim_has_a_verdict(records: Frames) -> None:
-    found = verdicts(records)
-    claims = found[found["kind"].isin(("claim", "privacy"))].set_index("row")
-    assert found["row"].nunique() == 86
+    judged = verdicts(records)
+    claims = judged[judged["kind"].isin(("claim", "privacy"))].set_index("row")
+    assert judged["row"].nunique() == 86
     assert set(claims.index) == {claim.claim for claim in STATEMENTS}
     # ties, which turn C.fig7.always, are in panels that are left out
     assert set(claims.index[claims["verdict"].isin(("fails", "refuted"))]) == FAILING
@@ -131,8 +131,10 @@ def test_the_size_of_a_stand_in_is_not_set_next_to_the_papers(records: Frames) -
         mine = {
             name: frame.assign(data=data.get(name, "synthetic")) for name, frame in records.items()
         }
-        found = verdicts(mine)
-        return found[(found["kind"] == "setting") & (found["verdict"] != "used")].set_index("row")
+        judged = verdicts(mine)
+        return judged[(judged["kind"] == "setting") & (judged["verdict"] != "used")].set_index(
+            "row"
+        )
 
     sizes = {
         f"P.Sec8.1.{name}" for name in ("adult_records", "adult_attributes", "gowalla_checkins")
@@ -146,8 +148,8 @@ def test_the_size_of_a_stand_in_is_not_set_next_to_the_papers(records: Frames) -
 
 
 def test_another_setting_than_the_papers_is_seen(records: Frames) -> None:
-    found = verdicts(records, brdp_rates={"bound": 2})
-    assert set(found.loc[found["verdict"] == "differs", "row"]) == {"P.Fig3.theta"}
+    judged = verdicts(records, brdp_rates={"bound": 2})
+    assert set(judged.loc[judged["verdict"] == "differs", "row"]) == {"P.Fig3.theta"}
 
 
 def test_numbers_of_table_1_are_those_that_its_claims_name() -> None:
@@ -233,10 +235,10 @@ def test_failing_claims_would_hold_of_other_numbers(records: Frames) -> None:
         other[name] = records[name].assign(
             acceptance=records[name]["acceptance"].where(~sampled, 1.0)
         )
-    found = verdicts(
+    judged = verdicts(
         {**other, "brdp_checks": checks, "brdp_composition": composition, "brdp_table1": table}
     )
-    assert not set(found.loc[found["verdict"].isin(("fails", "refuted")), "row"]) & FAILING
+    assert not set(judged.loc[judged["verdict"].isin(("fails", "refuted")), "row"]) & FAILING
 
 
 def test_artefacts_are_built_and_the_report_speaks_of_them(records: Frames, tmp_path: Path) -> None:

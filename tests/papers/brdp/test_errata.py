@@ -103,11 +103,11 @@ def test_br4_theorem_2_needs_a_pure_kernel(
     split: float, rate: float, bound: float, times: float
 ) -> None:
     law = Recycled.within(LaplaceKernel.calibrated(split, 0.1, 1.0), rate, bound, 1.0)
-    found = true_delta(law, split - math.log1p(-rate))
-    assert found / 0.1 == pytest.approx(times, abs=0.001)
+    delta = true_delta(law, split - math.log1p(-rate))
+    assert delta / 0.1 == pytest.approx(times, abs=0.001)
     # the released density is at most c k, and at least c (1 - q) k' for the neighbour: what is
     # proved has the factor c
-    assert found <= law.normaliser * 0.1
+    assert delta <= law.normaliser * 0.1
 
 
 def test_br5_the_printed_objective_prefers_no_recycling(gaussian: dict[float, Choice]) -> None:
@@ -160,10 +160,10 @@ def test_br8_algorithm_3_drops_a_term(gaussian: dict[float, Choice]) -> None:
     "query", [Count.of_share(1000, 0.1), Average(1000, 1000.0, 100.0), Total(1000, 1.0, 0.5)]
 )
 def test_br9_sampling_gains_by_a_sensitivity_that_is_too_small(query: Query) -> None:
-    found = queries.algorithm4(
+    choice = queries.algorithm4(
         query, 0.1, DELTA, 3.0, 1.0, sensitivity="scaled", objective="convolution"
     )
-    assert found.sampling_rate == 1
+    assert choice.sampling_rate == 1
     if query.name == "cnt":
         stated = queries.algorithm4(query, 0.1, DELTA, 3.0, 1.0)
         assert stated.sampling_rate == pytest.approx(0.323, abs=1e-3)
@@ -264,8 +264,8 @@ def test_br19_table_1_by_our_defaults() -> None:
     plain, laplace = (
         plain_noise(family, *budget).law for family in (GaussianKernel, LaplaceKernel)
     )
-    found = paper.theorem3_epsilon(plain, 1000, 1e-5)
-    assert found == pytest.approx(4.5216, abs=1e-3) and 0.94 < found / 4.77 < 0.95
+    epsilon = paper.theorem3_epsilon(plain, 1000, 1e-5)
+    assert epsilon == pytest.approx(4.5216, abs=1e-3) and 0.94 < epsilon / 4.77 < 0.95
     best = paper.algorithm2(GaussianKernel, *budget).law
     deltas = (1e-5, 1e-10)
     assert [paper.theorem3_epsilon(best, 1000, delta) for delta in deltas] == pytest.approx(

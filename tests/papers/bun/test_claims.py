@@ -91,8 +91,8 @@ def verdicts(records: Frames, variant: str = "stated", only: Iterable[str] = ())
     values = pd.concat(
         [values.assign(configured=False), setting_values(BunClaims(), CONFIG["experiments"])]
     )
-    found = compare(printed_rows(BunClaims()), values, BunClaims.keys)
-    return found[found["variant"] == variant].set_index("row")
+    compared = compare(printed_rows(BunClaims()), values, BunClaims.keys)
+    return compared[compared["variant"] == variant].set_index("row")
 
 
 def broken(

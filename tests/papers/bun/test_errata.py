@@ -24,9 +24,9 @@ AFTER = np.array(settings_of("bun_neyman")["after"])
 def test_bn1_the_upper_bound_of_theorem_31_is_exceeded() -> None:
     n, epsilon = 4, 0.7
     law = sizes.log_sizes_of(np.eye(n + 1)[n])
-    found = audit(*laws.substituted({n: 1.0}, n), epsilon)
+    audited = audit(*laws.substituted({n: 1.0}, n), epsilon)
     assert sizes.random_size_upper(law, epsilon, factor=1) == pytest.approx(epsilon)
-    assert found.lower == pytest.approx(2 * epsilon, abs=1e-6)
+    assert audited.lower == pytest.approx(2 * epsilon, abs=1e-6)
     # the mechanism of the counterexample: a sum of +-1 with Laplace noise of scale 1/epsilon
     assert abs(n - (n - 2)) * epsilon == pytest.approx(
         sizes.random_size_upper(law, epsilon, factor=2)
@@ -59,8 +59,8 @@ def test_bn4_the_direction_of_theorem_53() -> None:
 @pytest.mark.parametrize("members", [(1, 3, 2, 4), (5, 1, 1)])
 def test_bn5_bn6_theorems_51_and_52_with_the_smaller_population(members: tuple[int, ...]) -> None:
     design = clusters.ClusterDesign(members, 1)
-    found = audit(*laws.cluster_laws(members, 1), 0.5)
-    assert design.lower(0.5, 0) <= found.loss and found.lower <= design.upper(0.5, 0)
+    audited = audit(*laws.cluster_laws(members, 1), 0.5)
+    assert design.lower(0.5, 0) <= audited.loss and audited.lower <= design.upper(0.5, 0)
     # a replacement inside the cluster doubles the conditional loss and leaves these bounds
     law = laws.cluster_laws(members, 1)[1]
     p = {(*state[:-1], state[-1], 0): chance for state, chance in law.items()}

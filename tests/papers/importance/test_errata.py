@@ -129,8 +129,8 @@ def test_im8_the_split_mixes_units() -> None:
 
 
 def test_im9_the_approximation_for_large_epsilon() -> None:
-    found = float(loss_when_removed(1.1, 0.01))
-    assert found == pytest.approx(0.0198, abs=5e-5) and 1.1 + math.log(0.01) == pytest.approx(
+    value = float(loss_when_removed(1.1, 0.01))
+    assert value == pytest.approx(0.0198, abs=5e-5) and 1.1 + math.log(0.01) == pytest.approx(
         -3.51, abs=5e-3
     )
     assert float(loss_when_removed(30.0, 0.01)) == pytest.approx(30 + math.log(0.01), abs=1e-9)

@@ -111,28 +111,28 @@ def verdicts(records: Frames, name: str = "claims") -> pd.DataFrame:
     artefact = REGISTRY.get(f"importance/{name}")()
     configured = {name: settings.model_dump(mode="json") for name, settings in SETTINGS.items()}
     values = all_values(artefact, records, configured)
-    found = compare(
+    compared = compare(
         printed_rows(artefact), values.assign(note="") if artefact.timed else values, artefact.keys
     )
-    return found[found["variant"] == "stated"].set_index(["row", "column"])
+    return compared[compared["variant"] == "stated"].set_index(["row", "column"])
 
 
 def test_every_printed_claim_has_a_verdict_or_a_reason(records: Frames) -> None:
-    found = verdicts(records)
-    assert len(found) == 37 and (found["verdict"] != "").all()
-    assert set(found.index[found["verdict"] == "fails"]) == {("c01", "holds"), ("c12", "holds")}
-    assert set(found.index[found["verdict"] == "differs"]) == {
+    judged = verdicts(records)
+    assert len(judged) == 37 and (judged["verdict"] != "").all()
+    assert set(judged.index[judged["verdict"] == "fails"]) == {("c01", "holds"), ("c12", "holds")}
+    assert set(judged.index[judged["verdict"] == "differs"]) == {
         ("c08", "runs"),
         ("c20", "replicates"),
     }
-    lacking = found.loc[found["verdict"] == "not_compared", "note"]
+    lacking = judged.loc[judged["verdict"] == "not_compared", "note"]
     assert {row for row, _ in lacking.index} == {"c29", "c30", "c31", "c32", "c33", "c34"}
     assert (
         lacking.str.contains("not the real data").all()
         and "RNA is missing" in lacking["c29", "holds"]
     )
     claims = REGISTRY.get("importance/claims")().declared()
-    assert {row for row, _ in found.index} - {row for row, _ in claims} == {
+    assert {row for row, _ in judged.index} - {row for row, _ in claims} == {
         "c19",
         "c27",
         "c28",
@@ -197,10 +197,12 @@ def test_artefacts_are_built_twice_alike(records: Frames, name: str, tmp_path: P
 
 
 def test_the_tables_of_times_reproduce_the_shares_drawn(records: Frames) -> None:
-    found = verdicts(records, "table2")
-    songs = found[(found["kind"] == "exact") & found["value"].notna()].filter(like="Song", axis=0)
+    judged = verdicts(records, "table2")
+    songs = judged[(judged["kind"] == "exact") & judged["value"].notna()].filter(
+        like="Song", axis=0
+    )
     assert len(songs) >= 6 and set(songs["verdict"]) == {"reproduced"}
-    assert set(found.loc[found["kind"] == "timing", "verdict"]) == {"reported"}
+    assert set(judged.loc[judged["kind"] == "timing", "verdict"]) == {"reported"}
     for name in ("table2", "table3"):  # printed times add up
         cells = with_rows(published.load("importance", name)).pivot(
             index="row", columns="column", values="printed"
@@ -226,10 +228,10 @@ def test_table_1_judges_the_papers_data_only(records: Frames, radius: float, ver
         for name, value in paper.items()
     }
     frame = frame.assign(**columns)
-    found = verdicts({"importance_data": frame}, "table1")
-    assert found.loc[("dataset=Ijcnn1", "radius"), "verdict"] == verdict
-    assert found.loc[("dataset=Song", "radius"), "verdict"] == "not_compared"
-    assert found.loc[("dataset=RNA", "radius"), "note"].startswith("no value in this run")
+    judged = verdicts({"importance_data": frame}, "table1")
+    assert judged.loc[("dataset=Ijcnn1", "radius"), "verdict"] == verdict
+    assert judged.loc[("dataset=Song", "radius"), "verdict"] == "not_compared"
+    assert judged.loc[("dataset=RNA", "radius"), "note"].startswith("no value in this run")
 
 
 def test_noise_of_twins_is_that_of_table_1(records: Frames) -> None:

@@ -92,10 +92,10 @@ def test_e02_in_the_right_units_the_bounds_exceed_one_over_n() -> None:
     )
     assert scale == pytest.approx(0.885, abs=5e-4)
     pair = pairs.WorPair(300 / n, scale)
-    found = algorithm1.compose(
+    composed = algorithm1.compose(
         pair, steps=1000, epsilon=2.0, half_width=8.0, grid_size=200000, method="cell_mass"
     )
-    assert float(found.delta_lower[0]) > 2e-3 > 1 / n
+    assert float(composed.delta_lower[0]) > 2e-3 > 1 / n
 
 
 STATISTICS = {"table8": "", PRINTED_SCALE: "delta_at_the_printed_scale"}
@@ -244,8 +244,8 @@ def test_e09_the_last_gaussian_row_of_table3_is_the_laplace_row() -> None:
     correct = (0.129, 0.105, 0.083, 0.053, 0.037, 0.023)
     for epsilon, expected in zip((0.05, 0.5, 1, 2, 3, 4.5), correct, strict=True):
         law = _law("must_ww", 1000, 400, 500)
-        found = float(amplify(law, noise.of("gaussian", 1.0), epsilon).delta_amplified)
-        assert found == pytest.approx(expected, abs=5.1e-4)
+        value = float(amplify(law, noise.of("gaussian", 1.0), epsilon).delta_amplified)
+        assert value == pytest.approx(expected, abs=5.1e-4)
         printed = [
             _printed(
                 "table3",
@@ -350,7 +350,7 @@ def test_e15_the_missing_column_of_table4() -> None:
 
 def test_e16_must_ww_can_be_composed() -> None:
     law = _law("must_ww", 10000, 200, 118)
-    found = algorithm1.compose(
+    composed = algorithm1.compose(
         pairs.MixturePair(law, 4.0),
         steps=[200, 1000],
         epsilon=1.0,
@@ -358,9 +358,9 @@ def test_e16_must_ww_can_be_composed() -> None:
         grid_size=100000,
         method="cell_mass",
     )
-    assert np.isfinite(found.delta_upper).all()
-    assert 1e-9 < float(found.delta_lower[0]) <= float(found.delta_upper[0]) < 1e-6
-    assert 1e-5 < float(found.delta_lower[1]) <= float(found.delta_upper[1]) < 1e-3
+    assert np.isfinite(composed.delta_upper).all()
+    assert 1e-9 < float(composed.delta_lower[0]) <= float(composed.delta_upper[0]) < 1e-6
+    assert 1e-5 < float(composed.delta_lower[1]) <= float(composed.delta_upper[1]) < 1e-3
 
 
 def test_e18_the_bernoulli_loop_and_the_binomial_draw_have_one_law() -> None:

@@ -82,8 +82,8 @@ class TestAmplification:
         assert (boundary["epsilon"] >= boundary["ratio"]).all()
 
     def test_twins_do_not_cross(self) -> None:
-        found = run("amplification_crossings", samplers=["wr", "must_wo", "poisson", "wor"])
-        pairs = set(zip(found["sampler"], found["other"], strict=True))
+        frame = run("amplification_crossings", samplers=["wr", "must_wo", "poisson", "wor"])
+        pairs = set(zip(frame["sampler"], frame["other"], strict=True))
         assert ("wr", "must_wo") not in pairs and ("poisson", "wor") not in pairs
 
     def test_the_surface_is_the_general_amplification(self) -> None:
@@ -156,13 +156,13 @@ class TestComposition:
         it suffices."""
         coarse = {"n_compositions": 1000, "grid_size": 60_000, "grid_size_wr": 60_000}
         settings = settings_of("composition")
-        found = run(
+        frame = run(
             "composition",
             "consistent",
             table8=settings["table8"] | coarse,
             figure_s2=settings["figure_s2"] | {"grid_size": 1000, "n_compositions": [1]},
         )
-        table = found[found["table"] == "table8"].set_index("sampler")
+        table = frame[frame["table"] == "table8"].set_index("sampler")
         expected = {
             "poisson": 6.41e-5,
             "wor": 3.148e-3,
@@ -187,7 +187,7 @@ class TestComposition:
         value = float(noise.of("gaussian", 1 / 2.0).delta(1.0))
         half = erfc((2.0 * 1.0 - 0.25) / 2**0.5) / 2 - np.e * erfc((2.0 * 1.0 + 0.25) / 2**0.5) / 2
         assert value == pytest.approx(half, rel=1e-12)
-        found = run(
+        frame = run(
             "composition",
             "consistent",
             table8=settings["table8"]
@@ -203,7 +203,7 @@ class TestComposition:
                 "grid_size": 200_000,
             },
         )
-        row = found[found["table"] == "figure_s2"].iloc[0]
+        row = frame[frame["table"] == "figure_s2"].iloc[0]
         assert row["delta_lower"] <= value <= row["delta_upper"]
         assert row["delta"] == pytest.approx(value, rel=1e-4)
 
@@ -262,13 +262,13 @@ class TestDraws:
             for x in range(len(law))
             if below[x] ** draws >= side and 1 - (1 - above[x]) ** draws >= side
         ]
-        found = extreme_intervals(np.array([float(p) for p in law]), draws)
-        assert found == ((smallest[0], smallest[-1]), (largest[0], largest[-1]))
+        intervals = extreme_intervals(np.array([float(p) for p in law]), draws)
+        assert intervals == ((smallest[0], smallest[-1]), (largest[0], largest[-1]))
         assert extreme_intervals(np.array([0.0, 0.0, 1.0]), draws) == ((2, 2), (2, 2))
 
     def test_poisson_is_timed_twice(self) -> None:
-        found = run("sampling_time", draws=250, settings=[{"n": 300, "b": 50, "m": 30}])
-        assert list(zip(found["sampler"], found["naive"], strict=True)) == [
+        frame = run("sampling_time", draws=250, settings=[{"n": 300, "b": 50, "m": 30}])
+        assert list(zip(frame["sampler"], frame["naive"], strict=True)) == [
             ("poisson", 1),
             ("poisson", 0),
             ("wor", 0),
@@ -277,7 +277,7 @@ class TestDraws:
             ("must_ow", 0),
             ("must_ww", 0),
         ]
-        assert (found["seconds"] > 0).all() and (found["seconds"] < 1).all()
+        assert (frame["seconds"] > 0).all() and (frame["seconds"] < 1).all()
 
     def test_streams_keep_their_first_key(self) -> None:
         """Draws are those of the first release: the key of a stream calls the sampler a scheme."""

@@ -39,10 +39,10 @@ def test_p1_noise_over_the_norm_bound_is_taken_as_noise_over_the_sensitivity() -
 
 
 def test_p2_estimates_of_composed_laplace_noise_lie_below_what_is_attained() -> None:
-    found = PRVAccountant(
+    accountant = PRVAccountant(
         LaplaceMechanism(mu=1 / 50), max_self_compositions=1000, eps_error=0.01, delta_error=1e-9
     )
-    lower, estimate, upper = found.compute_epsilon(1e-6, 1000)
+    lower, estimate, upper = accountant.compute_epsilon(1e-6, 1000)
     ours = dpsub.account(
         dpsub.Poisson(1), noise_multiplier=50, steps=1000, delta=1e-6, mechanism="laplace"
     )

@@ -42,13 +42,13 @@ def test_the_table_holds_both_ends_and_poissons(
 ) -> None:
     tables = taken(records, OutputDirs.under(tmp_path_factory.mktemp("results")))
     asked = {"noise_multiplier": 1.0, "delta": 1e-5, "adjacency": "substitute"}
-    found = dpsub.account(dpsub.Shuffle(60), 6000, epochs=10, **asked)  # type: ignore[arg-type]
+    answer = dpsub.account(dpsub.Shuffle(60), 6000, epochs=10, **asked)  # type: ignore[arg-type]
     place = {"adjacency": "substitute", "m": "60", "epochs": "10", "noise_multiplier": "1"}
     lower, upper, poisson = (
         LookUp(tables).number("shuffling", f"epsilon_{name}", "rigorous", **place)
         for name in ("lower", "upper", "poisson")
     )
-    assert found.lower == pytest.approx(lower, rel=2e-3) and found.upper == pytest.approx(
+    assert answer.lower == pytest.approx(lower, rel=2e-3) and answer.upper == pytest.approx(
         upper, rel=2e-3
     )
     assert poisson < lower < upper
