@@ -56,6 +56,8 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("sampling.base", "dpsub.noise.gaussian", "layers"),
         ("checks", "dpsub.sampling.frame", "layers"),
         ("noise.gaussian", "dpsub.accounting.search", "layers"),
+        ("accounting.schemes.poisson", "dpsub.accounting.account", "accounting"),
+        ("accounting.pairs", "dpsub.accounting.schemes.case", "accounting"),
         ("reproduce.records", "dpsub.reproduce.report", "workflow"),
         ("accounting.account", "dpsub.reproduce.experiments", "line"),
         ("sampling.laws", "pandas", "line"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from dpsub.accounting import zeroed
+from dpsub.accounting.game import replaced_profile
 from dpsub.accounting.laplace import LaplaceEvent, LaplacePair, included_once, removed_once
 from dpsub.accounting.laplace_game import LaplaceCells
 from dpsub.accounting.pairs import FillerPair, PoissonPair, WorPair, ZeroedPair
@@ -77,16 +77,26 @@ def _replaced(release: Release, chain: Chain) -> Case:
 
 
 def _zeroed(release: Release, chain: Chain) -> Case:
-    """A record put to 0 takes another one's place in both data sets: Theorem 16."""
+    """A record put to 0 takes another one's place in both data sets: Theorem 16.
+
+    With v the record's vector and g that of the member that it replaces the outputs are, up to a
+    translation, (1 - q) N(0) + q N(v - g) and (1 - q) N(0) + q N(-g).
+    """
     s = release.noise_multiplier
     missed, rate = chain.stages[0].count_law(chain.n, 1).tolist()
     pair = ZeroedPair(rate, s, missed) if missed else None
     case = Case(
-        event=zeroed.zeroed_event(pair) if pair else PairEvent(PoissonPair(1.0, s)),
+        event=_zeroed_event(pair, s) if pair else PairEvent(PoissonPair(1.0, s)),
         theorem=Theorem("16", "3.9"),
-        proved=zeroed.PROFILE,
-        attained=zeroed.ATTACK,
-        sensitivity=zeroed.SENSITIVITY,
+        proved=(
+            "the larger of two pairs at each order: shifts 2 C against C, with the record; C "
+            "against 0, without it"
+        ),
+        attained="data sets (C, -C, ..., -C) against (0, -C, ..., -C), both directions",
+        sensitivity=(
+            "the record put to 0 moves the sum by C, and takes the place of another, which moves "
+            "it by up to 2 C"
+        ),
         conditions=conditions_of(release, Relation.ZERO_OUT, depends_on_n=True),
         choices=(AttackChoice(_PUT_TO_0),),
         shift=2.0,
@@ -99,6 +109,17 @@ def _zeroed(release: Release, chain: Chain) -> Case:
     gaussians = "N(1, s^2) against N(0, s^2)"
     sensitivity = "the record put to 0 moves the sum by C"
     return replace(case, proved=gaussians, attained=gaussians, sensitivity=sensitivity)
+
+
+def _zeroed_event(pair: ZeroedPair, s: float) -> DominatedEvent:
+    """One step: |v - g| <= 2 and |v| <= 1 bound the first direction by the numbers 2 and 1 in the
+    places of v - g and -g, |g| <= 1 and |v| <= 1 the second by 1 and 0. Each is attained in a
+    single step."""
+    with_record, without = (
+        RememberedProfile(replaced_profile(pair.rate, farthest / s, 1 / s, pair.missed))
+        for farthest in (2.0, 1.0)
+    )
+    return DominatedEvent(lambda tail: (with_record, without), pair, attained=True)
 
 
 def _zeroed_played(chain: Chain, s: float) -> StepAttack:
