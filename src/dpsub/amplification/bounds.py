@@ -1,8 +1,7 @@
-"""Which bound covers a sampler, a relation between samples and a relation between data sets, or why
-none does.
+"""Amplification bounds by sampler, relation between samples and relation between data sets.
 
-A formula gives delta'(epsilon') of one release; `BOUNDS` says where it holds, and `translate` looks
-there.
+A formula gives delta'(epsilon') of one release. `BOUNDS` lists where each one holds, `NONE` why
+there is none, and `translate` looks them up.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from dpsub.relations import Relation
 from dpsub.sampling.laws import MultiplicityLaw, log_binomial
 
 LARGEST = 10_000_000
-"""Of the sizes over which a bound sums: arrays of that length are held."""
+"""Largest size over which a bound sums: arrays of that length are kept in memory."""
 _WORDS = {
     Relation.ADD_REMOVE: "adding or removing a record",
     Relation.SUBSTITUTE: "substituting a record",
@@ -33,20 +32,22 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class DeclaredProfile:
-    """A base profile and the neighbouring relations between samples, at least one, in which it and
-    its groups hold."""
+    """A base profile with the neighbouring relations between samples for which it is proved.
+
+    There is at least one relation. The group profiles must hold for the same relations.
+    """
 
     profile: Profile
     relations: frozenset[Relation]
 
     def __post_init__(self) -> None:
-        kept = frozenset(Relation(name) for name in self.relations)
-        if not kept:
+        relations = frozenset(Relation(name) for name in self.relations)
+        if not relations:
             raise ArgumentError(
                 "a base profile must hold for a relation between samples, got none; declare "
                 "add_remove or substitute"
             )
-        object.__setattr__(self, "relations", kept)
+        object.__setattr__(self, "relations", relations)
 
     @classmethod
     def of(cls, profile: Profile, *relations: Relation) -> DeclaredProfile:
@@ -56,23 +57,22 @@ class DeclaredProfile:
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """An upper bound on the privacy profile of one release of a subsampled mechanism, as
-    `translate` makes it.
+    """Upper bound on the privacy profile of one release of a subsampled mechanism.
 
-    It holds for one release: to compose its points naively is valid too, but rarely tight.
+    `translate` makes it. Composing its points naively is valid, but rarely tight.
     """
 
-    name: str  # where it stands in the paper, or how it follows from it
+    name: str  # theorem of the paper, or how the bound follows from it
     sampler: str  # "poisson", "wor" or "wr"
     base_relation: Relation  # between samples, for which the base profile must hold
     relation: Relation  # between data sets, for which the result holds
     eta: float  # largest total variation distance between samples of neighbouring data sets
     # number of copies of the record in which neighbours differ
     law: MultiplicityLaw = field(repr=False)
-    # delta' from this, a base profile and a flat array of epsilon' >= 0; eta > 0
+    # delta' from this bound, a base profile and a flat array of epsilon' >= 0; eta > 0
     formula: Formula = field(repr=False)
     n: int = 0  # size of the data set where the formula needs it
-    remark: str = ""  # what the caller should know of the sizes that were given
+    remark: str = ""  # on the sizes that the caller gave
 
     def delta(self, base: DeclaredProfile, epsilon_amplified: ArrayLike) -> np.ndarray:
         """Return delta'(epsilon') at `epsilon_amplified` >= 0, an upper bound of the same shape.
@@ -89,15 +89,14 @@ class Bound:
         target = nonnegative("epsilon_amplified", epsilon_amplified)
         if self.eta == 0:
             return np.zeros(target.shape)[()]
-        found = np.minimum(self.formula(self, base.profile, np.atleast_1d(target)), 1.0)
-        # such a profile never is 0, it only underflows
+        delta = np.minimum(self.formula(self, base.profile, np.atleast_1d(target)), 1.0)
+        # A profile that never reaches 0 can only underflow to it: an upper bound must not.
         if math.isinf(float(base.profile.epsilon(0.0))):
-            found = np.maximum(found, np.finfo(float).tiny)
-        return found.reshape(target.shape)[()]
+            delta = np.maximum(delta, np.finfo(float).tiny)
+        return delta.reshape(target.shape)[()]
 
     def epsilon_base(self, epsilon_amplified: ArrayLike) -> np.ndarray:
-        """Return the base epsilon that belongs to epsilon' = log(1 + eta (exp(epsilon) - 1)); eta
-        above 0."""
+        """Return the base epsilon with epsilon' = log(1 + eta (exp(epsilon) - 1)); eta above 0."""
         return base_epsilon(epsilon_amplified, self.eta)
 
     def epsilon_amplified(self, epsilon: ArrayLike) -> np.ndarray:
@@ -114,8 +113,8 @@ def _by_law(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarray:
 
 
 def _in_pairs(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarray:
-    """The same from a profile for adding and removing: a substitution between samples is two steps,
-    l becomes 2 l."""
+    """The same from a profile for adding and removing."""
+    # A substitution between samples is a removal and an addition: l becomes 2 l.
     return _by_law(bound, PairedSteps(profile), target)
 
 
@@ -132,18 +131,20 @@ def _theorem_14(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarra
         return profile.delta(target)
     base = bound.epsilon_base(target)
     log_weights, odds = _sample_sizes(bound)
-    # all n records: nothing to compare with
-    apart = np.full(base.shape, math.exp(float(log_weights[-1])))
-    apart += _mixed(profile, log_weights[:-1], lambda block: base[:, np.newaxis] + odds[block])
-    shrink = target - base
-    return bound.eta * (
-        np.exp(shrink) * profile.delta(base) - np.expm1(shrink) * np.minimum(apart, 1.0)
+    # A sample of all n records has no sample without the record to compare with: its delta is 1.
+    other_sizes = np.full(base.shape, math.exp(float(log_weights[-1])))
+    other_sizes += _expected_delta(
+        profile, log_weights[:-1], lambda block: base[:, np.newaxis] + odds[block]
     )
+    log_beta = target - base
+    same_size = np.exp(log_beta) * profile.delta(base)
+    return bound.eta * (same_size - np.expm1(log_beta) * np.minimum(other_sizes, 1.0))
 
 
 def _given_the_size(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarray:
-    """The same, comparing samples of each size before convexity is used (the order of the two steps
-    is ours).
+    """The same bound, with samples of each size compared before convexity is used.
+
+    The order of these two steps is ours, not the paper's.
 
         delta'(epsilon') <= gamma sum over k = 1..n of g_k delta(e_k),
         exp(e_k) = alpha' + (alpha - alpha') gamma / (1 - gamma) (n / k - 1),  alpha = e^epsilon,
@@ -160,31 +161,34 @@ def _given_the_size(bound: Bound, profile: Profile, target: np.ndarray) -> np.nd
     base = bound.epsilon_base(target)
     log_weights, odds = _sample_sizes(bound)
     with np.errstate(divide="ignore"):
-        # log of (alpha / alpha' - 1) times the odds; e_n = epsilon'
-        rise = np.log(np.expm1(base - target))
+        # log(alpha / alpha' - 1)
+        log_excess = np.log(np.expm1(base - target))
 
-    def places(block: slice) -> np.ndarray:
-        return target[:, np.newaxis] + np.logaddexp(0.0, rise[:, np.newaxis] + odds[block])
+    def orders(block: slice) -> np.ndarray:
+        return target[:, np.newaxis] + np.logaddexp(0.0, log_excess[:, np.newaxis] + odds[block])
 
-    last = math.exp(float(log_weights[-1])) * profile.delta(target)
-    return bound.eta * (_mixed(profile, log_weights[:-1], places) + last)
+    # e_n = epsilon'
+    full_sample = math.exp(float(log_weights[-1])) * profile.delta(target)
+    return bound.eta * (_expected_delta(profile, log_weights[:-1], orders) + full_sample)
 
 
 def _sample_sizes(bound: Bound) -> tuple[np.ndarray, np.ndarray]:
     """log g_k for k = 1..n and epsilon_k - epsilon for k = 1..n - 1; for 0 < gamma < 1."""
     k = np.arange(1, bound.n + 1)
-    odds = math.log(bound.eta) - math.log1p(-bound.eta)
-    return log_binomial(k - 1, bound.n - 1, bound.eta), odds + np.log(bound.n / k[:-1] - 1)
+    log_odds = math.log(bound.eta) - math.log1p(-bound.eta)
+    log_weights = log_binomial(k - 1, bound.n - 1, bound.eta)
+    return log_weights, log_odds + np.log(bound.n / k[:-1] - 1)
 
 
-def _mixed(
-    profile: Profile, log_weights: np.ndarray, places: Callable[[slice], np.ndarray]
+def _expected_delta(
+    profile: Profile, log_weights: np.ndarray, orders: Callable[[slice], np.ndarray]
 ) -> np.ndarray:
-    """Sum over k of exp(log_weights[k]) delta(places[k]), block by block."""
+    """Sum over k of exp(log_weights[k]) delta(orders[k]), in blocks to limit the memory."""
     total: np.ndarray = np.zeros(1)
     for first in range(0, log_weights.size, 4096):
         block = slice(first, first + 4096)
-        total = total + np.exp(log_weights[block] + profile.log_delta(places(block))).sum(axis=1)
+        log_terms = log_weights[block] + profile.log_delta(orders(block))
+        total = total + np.exp(log_terms).sum(axis=1)
     return total
 
 
@@ -196,14 +200,15 @@ def pure_epsilon(epsilon: ArrayLike, rate: float) -> np.ndarray:
     bases under add_remove.
     """
     order = nonnegative("epsilon", epsilon)
-    # infinite, hence of no use, where gamma = 1 and exp(-epsilon) is lost
+    # Infinite, a trivial bound, where gamma = 1 and exp(-epsilon) is lost in rounding.
     with np.errstate(divide="ignore"):
         return (amplified_epsilon(order, rate) - np.log1p(rate * np.expm1(-order)))[()]
 
 
 def _on_triples(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarray:
-    """Poisson sampling, one record substituted, from a base profile for adding and removing: the
-    least of three bounds.
+    """Poisson sampling, one record substituted, from a base profile for adding and removing.
+
+    This is the smallest of three bounds.
 
     Samples without the record, with it, and with its substitute come in triples y, y + v, y + v' of
     equal weight, one step and two steps apart (balle, Theorems 2 and 8 and Section 3 on groups; the
@@ -216,18 +221,17 @@ def _on_triples(bound: Bound, profile: Profile, target: np.ndarray) -> np.ndarra
       such mechanisms.
     """
     base = bound.epsilon_base(target)
-    shrink = target - base
-    single, double = profile.delta(base), np.exp(profile.group_log_delta(base, 2))
-    best = bound.eta * (np.exp(shrink) * double - np.expm1(shrink) * single)
-    best = np.minimum(
-        best, np.exp(BlackBoxGroups(_Amplified(bound, profile)).group_log_delta(target, 2))
-    )
-    limit = float(profile.epsilon(0.0))
-    return (
-        np.where(target >= pure_epsilon(limit, bound.eta), 0.0, best)
-        if math.isfinite(limit)
-        else best
-    )
+    log_beta = target - base
+    one_step = profile.delta(base)
+    two_steps = np.exp(profile.group_log_delta(base, 2))
+    by_convexity = bound.eta * (np.exp(log_beta) * two_steps - np.expm1(log_beta) * one_step)
+    amplified_groups = BlackBoxGroups(_Amplified(bound, profile))
+    by_groups = np.exp(amplified_groups.group_log_delta(target, 2))
+    delta = np.minimum(by_convexity, by_groups)
+    pure = float(profile.epsilon(0.0))
+    if math.isfinite(pure):
+        delta = np.where(target >= pure_epsilon(pure, bound.eta), 0.0, delta)
+    return delta
 
 
 @dataclass(frozen=True)
@@ -254,8 +258,8 @@ BOUNDS: dict[tuple[str, Relation, Relation], tuple[str, Formula]] = {
     ("wor", R, S): (f"Theorem 9 {_PAIRS}", _in_pairs),
     ("wr", S, S): ("Theorem 10", _by_law),
     ("wr", R, S): (f"Theorem 10 {_PAIRS}", _in_pairs),
-    # holds at data sets of the declared size n, so that it is no guarantee over data sets of all
-    # sizes
+    # Proved at data sets of the declared size n alone: it is no guarantee for data sets of all
+    # sizes.
     ("wr", S, R): ("Theorem 11", _by_law),
     ("wr", R, R): (f"Theorem 11 {_PAIRS}", _in_pairs),
 }
@@ -289,11 +293,13 @@ def translate(
     Parameters
     ----------
     sampler : "poisson", "wor" or "wr".
-    base, target : relations between samples, for which the base profile is known, and between data
-    sets. rate : gamma of Poisson sampling, in [0, 1]. For "wr" without m it gives m = rate n; then
-    see the bound's `remark`. n : size of the data set, a public number: at least 1 (2 for "wr" to
-    add_remove), at most 10^7 for "poisson". m : size of the sample: 1 to n for "wor", 0 to 10^7 for
-    "wr", where it may exceed n.
+    base : relation between samples, for which the base profile is known.
+    target : relation between data sets.
+    rate : gamma of Poisson sampling, in [0, 1]. For "wr" without m it gives m = rate n; see the
+        bound's `remark`.
+    n : size of the data set, a public number: at least 1 (2 for "wr" to add_remove), at most 10^7
+        for "poisson".
+    m : size of the sample: 1 to n for "wor", 0 to 10^7 for "wr", where it may exceed n.
 
     Raises
     ------
@@ -362,8 +368,10 @@ def translate(
 
 
 def theorem_14(rate: float, n: int) -> Bound:
-    """Return the bound of Poisson sampling under substitution as printed, where `translate` gives a
-    smaller one."""
+    """Return the printed bound of Poisson sampling under substitution.
+
+    `translate` gives a smaller one.
+    """
     better = translate("poisson", S, S, rate=rate, n=n)
     return replace(better, name="Theorem 14", formula=_theorem_14)
 

@@ -1,5 +1,5 @@
-"""(epsilon, delta) of the base mechanism to (epsilon', delta') of the subsampled one, and how the
-change is judged."""
+"""Amplification by sampling: from (epsilon, delta) of the base mechanism to (epsilon', delta') of
+the subsampled one, and the kinds of amplification."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ _OVERFLOWS = 700.0
 
 @dataclass(frozen=True, eq=False)
 class Amplified:
-    """What a subsampled mechanism satisfies, point by point along the base profile."""
+    """Guarantees of a subsampled mechanism, point by point along the base profile."""
 
-    epsilon: np.ndarray  # with `delta` an exact point of the base mechanism
+    # (epsilon, delta) is an exact point of the base mechanism's profile.
+    epsilon: np.ndarray
     delta: np.ndarray
-    # with `delta_amplified` an upper bound under the sampler's relation
+    # (epsilon', delta') is an upper bound under the sampler's relation.
     epsilon_amplified: np.ndarray
     delta_amplified: np.ndarray
     eta: float  # inclusion probability of one record
     log_delta: np.ndarray  # also where delta underflows; -inf where exactly 0
     log_delta_amplified: np.ndarray
-    adjacency: Relation | None = None  # when two data sets count as neighbours, where that is known
+    adjacency: Relation | None = None  # neighbouring relation of data sets, where it is known
 
 
 def amplify(law: MultiplicityLaw, profile: Profile, epsilon: ArrayLike) -> Amplified:
@@ -46,9 +47,9 @@ def amplify(law: MultiplicityLaw, profile: Profile, epsilon: ArrayLike) -> Ampli
 
     Parameters
     ----------
-    law : of the number of copies of one record; P(L = 0) < 1.
-    profile : of the base mechanism at distance 1.
-    epsilon : base epsilon in nats, at least 0, any shape, which the arrays of the answer share.
+    law : law of the number of copies of one record; P(L = 0) < 1.
+    profile : profile of the base mechanism at distance 1.
+    epsilon : base epsilon in nats, at least 0, of any shape; the returned arrays have this shape.
 
     Examples
     --------
@@ -80,7 +81,7 @@ def amplified_epsilon(epsilon: ArrayLike, eta: float) -> np.ndarray:
     Theorem 5)."""
     order = nonnegative("epsilon", epsilon)
     rate = checks.real("eta", eta, above=0, at_most=1)
-    # rounding must not turn "no amplification" into a gain or a loss of one unit in the last place
+    # Without sampling epsilon' must equal epsilon, which the formula gives up to rounding only.
     if rate == 1:
         return order[()]
     small = np.log1p(rate * np.expm1(np.minimum(order, _OVERFLOWS)))
@@ -103,15 +104,14 @@ def base_epsilon(epsilon_amplified: ArrayLike, eta: float) -> np.ndarray:
 
 
 def _log_mixture(log_pmf: np.ndarray, profile: Profile, order: np.ndarray) -> np.ndarray:
-    """log of sum over l >= 1 of exp(log_pmf[l]) delta_l(order), for a flat array of orders, in
-    blocks of increasing l. delta_l <= 1, so the remaining probability bounds what is left: an order
-    for which it no longer counts is dropped.
-    """
+    """log of sum over l >= 1 of exp(log_pmf[l]) delta_l(order), for a flat array of orders."""
     support = np.flatnonzero(log_pmf[1:] > -np.inf) + 1
     if support.size == 0:
         raise ArgumentError(
             "a multiplicity law must include a record with positive probability, got P(L = 0) = 1"
         )
+    # The sum is taken in blocks of increasing l. As delta_l <= 1, the remaining probability bounds
+    # the remaining terms, and an order for which they no longer count is dropped.
     log_tail = np.logaddexp.accumulate(log_pmf[support][::-1])[::-1]
     total = np.full(order.shape, -np.inf)
     active = np.arange(order.size)
@@ -121,7 +121,7 @@ def _log_mixture(log_pmf: np.ndarray, profile: Profile, order: np.ndarray) -> np
         occurrences = support[first:last, np.newaxis]
         terms = log_pmf[occurrences] + profile.group_log_delta(order[active], occurrences)
         total[active] = np.logaddexp(total[active], _log_sum(terms))
-        # exp(-40) = 4e-18 of the result can't change it in double precision
+        # exp(-40) = 4e-18 of the sum cannot change it in double precision.
         if last < support.size:
             active = active[log_tail[last] > total[active] - 40.0]
         first, width = last, 2 * width

@@ -1,8 +1,8 @@
-"""Sampling designs and what they do to privacy: bounds as printed and as corrected, exact worst
-losses, an auditor.
+"""Privacy of survey sampling designs: bounds as printed and as corrected, exact worst losses, and
+an auditor.
 
-Functions take the sizes, clusters and inclusion probabilities of a design, never its draws: from a
-base mechanism that is epsilon-DP on samples to what the release is on the population.
+The functions take the sizes, clusters and inclusion probabilities of a design, never its draws.
+They lead from a base mechanism that is epsilon-DP on samples to the loss on the population.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What each sampling design gives on a frame: privacy, sample size, variance of the estimated
-total.
+"""Compare sampling designs on a frame: privacy, sample size, variance of the estimated total.
 
-The frame comes from a CSV file, with every fault named in one sentence; texts of the file stay
-data. Variances are those of the Horvitz-Thompson estimator over the design.
+The frame is read from a CSV file, and every fault is reported in one sentence; texts of the file
+are never interpreted. Variances are those of the Horvitz-Thompson estimator over the design.
 """
 
 from __future__ import annotations
@@ -32,14 +31,16 @@ from dpsub.sampling.allocation import exact_rate, log_normal_sizes, rounded_size
 
 COLUMNS = ("stratum", "cluster", "size")
 MOST_ROWS = 2_000_000
+# Largest size or value: their squares, summed over all records, must be finite.
 _LARGEST = 1e100
-"""Of sizes and values: their squares, summed over all records, are to be finite."""
 
 
 @dataclass(frozen=True, eq=False)
 class FrameTable:
-    """The records of a file; labels of strata and clusters are numbered in the order of first
-    appearance."""
+    """The records of a file.
+
+    Labels of strata and clusters are numbered in the order of their first appearance.
+    """
 
     frame: Frame
     values: np.ndarray  # the study variable, shape (n,)
@@ -85,10 +86,10 @@ def read_frame(path: Path, *, value: str = "size") -> FrameTable:
     sizes, values = (_numbers(name, table[name]) for name in ("size", value))
     stratum_names, strata = _numbered(table["stratum"])
     frame = Frame(len(sizes), strata=strata, clusters=_numbered(table["cluster"])[1], sizes=sizes)
-    given = (
-        _allocation(table["allocation"], frame, stratum_names) if "allocation" in heads else None
-    )
-    return FrameTable(frame, values, stratum_names, given)
+    wanted = None
+    if "allocation" in heads:
+        wanted = _allocation(table["allocation"], frame, stratum_names)
+    return FrameTable(frame, values, stratum_names, wanted)
 
 
 def _rows(path: Path) -> list[list[str]]:
@@ -120,10 +121,10 @@ def _rows(path: Path) -> list[list[str]]:
 
 
 def _numbered(labels: list[str]) -> tuple[tuple[str, ...], np.ndarray]:
-    """The different labels in the order of first appearance, and the number of each one's."""
+    """The distinct labels in the order of first appearance, and the label number of each record."""
     numbers: dict[str, int] = {}
-    found = np.array([numbers.setdefault(label, len(numbers)) for label in labels])
-    return tuple(numbers), found
+    of_records = np.array([numbers.setdefault(label, len(numbers)) for label in labels])
+    return tuple(numbers), of_records
 
 
 def _number(text: str) -> float:
@@ -150,7 +151,7 @@ def _numbers(name: str, texts: list[str]) -> np.ndarray:
 
 def _allocation(texts: list[str], frame: Frame, names: tuple[str, ...]) -> tuple[int, ...]:
     wanted = _numbers("allocation", texts)
-    found = []
+    allocated = []
     for stratum, held in enumerate(frame.stratum_sizes.tolist()):
         own = np.unique(wanted[frame.needed("strata") == stratum])
         name = _shown(names[stratum])
@@ -162,8 +163,8 @@ def _allocation(texts: list[str], frame: Frame, names: tuple[str, ...]) -> tuple
         if own[0] > held:
             got = f"{held} records and {own[0]:g} to draw in stratum {name}"
             raise DataError(f"a stratum must be at least as large as its allocation, got {got}")
-        found.append(int(own[0]))
-    return tuple(found)
+        allocated.append(int(own[0]))
+    return tuple(allocated)
 
 
 def _shown(text: str) -> str:
@@ -189,9 +190,8 @@ def variance_random_size(y: np.ndarray, sizes: Mapping[int, float]) -> float:
     n, (mean, variance) = len(y), _moments(sizes)
     if mean == 0:
         return math.inf
-    within = math.fsum(p * m * (1 - m / n) for m, p in sizes.items()) * (
-        float(y.var(ddof=1)) if n > 1 else 0.0
-    )
+    spread = float(y.var(ddof=1)) if n > 1 else 0.0
+    within = math.fsum(p * m * (1 - m / n) for m, p in sizes.items()) * spread
     return (n / mean) ** 2 * (within + variance * float(y.mean()) ** 2)
 
 
@@ -204,32 +204,35 @@ def _moments(sizes: Mapping[int, float]) -> tuple[float, float]:
 def variance_clusters(
     y: np.ndarray, clusters: np.ndarray, drawn: int, second_stage: float
 ) -> float:
-    """Return k^2 (1 - l/k) S_t^2/l over the totals t of the k clusters, plus (k/l)(1/r - 1) sum y^2
-    within them."""
+    """Return the variance between the totals t of the k clusters plus that within them.
+
+    It is k^2 (1 - l/k) S_t^2/l + (k/l)(1/r - 1) sum y^2.
+    """
     totals = np.bincount(clusters, weights=y)
-    return variance_simple(totals, drawn) + len(totals) / drawn * (1 / second_stage - 1) * float(
-        (y * y).sum()
-    )
+    squares = float((y * y).sum())
+    within = len(totals) / drawn * (1 / second_stage - 1) * squares
+    return variance_simple(totals, drawn) + within
 
 
 def variance_largest_entropy(y: np.ndarray, pi: np.ndarray) -> float:
-    """Return Hajek's approximation sum b (y/pi - B)^2 for conditional Poisson samples; exact for
-    simple random samples. b = pi (1 - pi) n'/(n' - 1), n' the number of units that are not certain,
-    and B the b-weighted mean of y/pi.
+    """Return Hajek's approximation sum b (y/pi - B)^2 for conditional Poisson samples.
+
+    b = pi (1 - pi) n'/(n' - 1), where n' is the number of units that are not certain, and B is the
+    b-weighted mean of y/pi. It is exact for simple random samples.
     """
     open_units = pi < 1
     p, z = pi[open_units], y[open_units] / pi[open_units]
     if len(p) < 2:
         return 0.0
     b = p * (1 - p) * len(p) / (len(p) - 1)
-    found = float((b * (z - (b * z).sum() / b.sum()) ** 2).sum())
-    # round-off where y is proportional to size
-    return found if found > 1e-20 * float(y.sum()) ** 2 else 0.0
+    mean = (b * z).sum() / b.sum()
+    variance = float((b * (z - mean) ** 2).sum())
+    # Where y is proportional to size the variance is 0 up to rounding.
+    return variance if variance > 1e-20 * float(y.sum()) ** 2 else 0.0
 
 
 def variance_one_cluster(y: np.ndarray, clusters: np.ndarray) -> float:
-    """Return sum pi (t/pi - Y)^2 for one cluster drawn with pi proportional to its number of
-    records."""
+    """Return sum pi (t/pi - Y)^2 for one cluster, drawn with pi proportional to its records."""
     totals, counts = np.bincount(clusters, weights=y), np.bincount(clusters)
     pi = counts / counts.sum()
     return float((pi * (totals / pi - y.sum()) ** 2).sum())
@@ -296,10 +299,12 @@ def advise(
 
     Parameters
     ----------
-    rate : share of the records to draw, an exact rational number in (0, 1), that leaves a sample of
-    at least 1. epsilon : of the mechanism on the sample; in `base`, of the promise to the
-    population. At most 20. upper_limit : public limit B of the study variable; by default its
-    largest value, which is then assumed public.
+    rate : share of the records to draw, an exact rational number in (0, 1); the sample must have at
+        least one record.
+    epsilon : of the mechanism on the sample, and in `base` of the guarantee for the population; at
+        most 20.
+    upper_limit : public limit B of the study variable; by default its largest value, which is then
+        assumed public.
 
     Raises
     ------
@@ -318,15 +323,15 @@ def advise(
         raise UnsupportedError(
             f"rate times the number of records must be at least 1, got {wanted:g}; raise the rate"
         )
-    most = float(table.values.max())
-    limit = most if upper_limit is None else checks.real("upper_limit", upper_limit, above=0)
-    if limit < most:
+    largest = float(table.values.max())
+    limit = largest if upper_limit is None else checks.real("upper_limit", upper_limit, above=0)
+    if limit < largest:
         raise ArgumentError(
-            f"upper_limit must be at least the largest value = {most:g}, got "
+            f"upper_limit must be at least the largest value = {largest:g}, got "
             f"upper_limit = {limit:g}"
         )
     advisor = _Advisor(table, share, epsilon, limit)
-    found, left_out = [], []
+    advice, left_out = [], []
     for part in (
         advisor.simple,
         advisor.rounded,
@@ -336,10 +341,10 @@ def advise(
         advisor.strata,
     ):
         try:
-            found += list(part())
+            advice += list(part())
         except DpsubError as reason:
             left_out.append(f"{part.__name__}: {reason}")
-    return found, left_out
+    return advice, left_out
 
 
 def _exactly(rate: float) -> Losses:
@@ -368,7 +373,7 @@ class _Advisor:
         bound = upper_of or (lambda epsilon: losses(epsilon)[1])
         base = _base(bound, self.epsilon) if math.isfinite(upper) else 0.0
         scales = [self.limit * weight / e if e > 0 else math.inf for e in (self.epsilon, base)]
-        # a product that is no double is infinite, a power an error
+        # A product that overflows is infinite; a power would raise an error.
         noise = [2 * scale * scale for scale in scales]
         return DesignAdvice(
             design,
@@ -451,10 +456,10 @@ class _Advisor:
     def _rounded_losses(
         self, strata: list[int], kind: str
     ) -> tuple[Losses, Callable[[float], float]]:
-        """Worst over strata, and over populations of about their sizes: at some of them the rounded
-        size jumps."""
-        around = math.ceil(1 / self.share) + 1
-        near = {n for size in strata for n in range(max(1, size - around), size + around)}
+        """Worst loss over strata, and over populations of nearly their sizes."""
+        # The rounded size jumps at some populations within 1 / rate of a given one.
+        reach = math.ceil(1 / self.share) + 1
+        near = {n for size in strata for n in range(max(1, size - reach), size + reach)}
         pairs = [
             (n, rounded_sizes(self.share, n, kind), rounded_sizes(self.share, n + 1, kind))
             for n in sorted(near)
@@ -467,7 +472,8 @@ class _Advisor:
 
         def losses(epsilon: float) -> tuple[float, float, float]:
             exact = max(rounding_exact(p, q, n, epsilon) for n, p, q in pairs)
-            return exact - 1e-9, upper(epsilon), exact  # `exact` is rounded up
+            # `exact` is rounded up by less than this.
+            return exact - 1e-9, upper(epsilon), exact
 
         return losses, upper
 
@@ -566,9 +572,9 @@ class _Advisor:
     def strata(self) -> Iterator[DesignAdvice]:
         """Proportional with randomised rounding, and public allocations."""
         labels, sizes = self.table.frame.needed("strata"), self.table.frame.stratum_sizes.tolist()
-        if (least := float(self.share) * min(sizes)) < 1:
+        if (smallest := float(self.share) * min(sizes)) < 1:
             raise UnsupportedError(
-                f"rate times the records of a stratum must be at least 1, got {least:g} in the "
+                f"rate times the records of a stratum must be at least 1, got {smallest:g} in the "
                 "smallest one; raise the rate or merge strata"
             )
         laws = [rounded_sizes(self.share, size, "randomised") for size in sizes]
@@ -607,8 +613,8 @@ class _Advisor:
                 "allocation from public data only",
             )
         if "Neyman" in menu:
-            # the allocation from the data themselves: what one extreme record does to it is lost to
-            # privacy
+            # An allocation computed from the data spends epsilon for every record of the samples
+            # that one extreme record moves.
             change = neyman_change(parts, menu["Neyman"])
             yield self._allocated(
                 "strata, Neyman, from the data",
@@ -645,23 +651,29 @@ def _cluster_losses(design: clusters.ClusterDesign) -> Losses:
 
 
 def _pps_cluster_losses(sizes: list[int]) -> Losses:
-    places = [sizes.index(size) for size in sorted(set(sizes))]
-    # removing a record is the same pair of populations with one record fewer in that cluster
-    shrunk = [([s - (i == c) for i, s in enumerate(sizes)], c) for c in places if sizes[c] > 1]
-    cases = [*((sizes, c) for c in places), *shrunk]
-    return lambda epsilon: (max(unequal.pps_cluster(case, c, epsilon) for case, c in cases),) * 3
+    chosen = [sizes.index(size) for size in sorted(set(sizes))]
+    # Removing a record is adding it to the population with one record fewer in that cluster.
+    removed = [([s - (i == c) for i, s in enumerate(sizes)], c) for c in chosen if sizes[c] > 1]
+    populations = [*((sizes, c) for c in chosen), *removed]
+
+    def losses(epsilon: float) -> tuple[float, float, float]:
+        exact = max(unequal.pps_cluster(of_size, c, epsilon) for of_size, c in populations)
+        return exact, exact, exact
+
+    return losses
 
 
 def neyman_change(parts: list[np.ndarray], drawn: tuple[int, ...]) -> int:
-    """Return the largest L1 change of the Neyman allocation when a stratum's smallest or largest
-    record goes.
+    """Return the largest L1 change of the Neyman allocation when the smallest or largest record of
+    a stratum is removed.
 
-    Other records may change it more: this is a lower bound of its sensitivity.
+    Other records may change it more: it is a lower bound on the sensitivity.
     """
     change = 0
     for h, y in enumerate(parts):
-        for place in sorted({int(y.argmin()), int(y.argmax())}) if len(y) > 2 else ():
-            fewer = [np.delete(y, place) if i == h else other for i, other in enumerate(parts)]
+        extremes = sorted({int(y.argmin()), int(y.argmax())}) if len(y) > 2 else []
+        for record in extremes:
+            fewer = [np.delete(y, record) if i == h else other for i, other in enumerate(parts)]
             sizes = [len(part) for part in fewer]
             deviations = [float(part.std(ddof=1)) if len(part) > 1 else 0.0 for part in fewer]
             if any(deviations) and sum(sizes) >= sum(drawn):

@@ -23,43 +23,43 @@ State = tuple[int, ...]
 Law = Mapping[State, float]
 
 MOST_STATES = 300
+"""Largest number of different samples."""
 TOLERANCE = 1e-6
 """Largest distance, in nats, between the certified bounds of a loss."""
 
+# Solver, largest log factor of a constraint, and scale of the unknowns. Large factors cost the
+# solver its digits, so that constraints with larger ones are left out, which can only raise the
+# optimum. The attempts improve the certified bounds until they meet.
 _ATTEMPTS = (
-    ("highs-ds", 16.0, "one"),
-    ("highs-ipm", 16.0, "one"),
-    ("highs-ipm", 16.0, "most"),
-    ("highs-ds", 23.0, "most"),
-    ("highs-ds", 23.0, "one"),
+    ("highs-ds", 16.0, "unit"),
+    ("highs-ipm", 16.0, "unit"),
+    ("highs-ipm", 16.0, "largest"),
+    ("highs-ds", 23.0, "largest"),
+    ("highs-ds", 23.0, "unit"),
     ("highs-ds", 16.0, "event"),
-    ("highs-ipm", 10.0, "one"),
-    ("highs-ds", 30.0, "most"),
+    ("highs-ipm", 10.0, "unit"),
+    ("highs-ds", 30.0, "largest"),
 )
-"""Solver, largest log factor of a constraint that is kept, and scale of the unknowns. Large factors
-cost the solver its digits; what is left out can only raise the optimum. Each attempt improves the
-certified bounds until they meet."""
 
 
 @dataclass(frozen=True)
 class DesignAudit:
     """The worst loss, in nats, and an event that attains it."""
 
-    # larger direction, from above by the dual; infinite if a mechanism tells the laws apart for
-    # certain
+    # Upper bound for the larger direction, by the dual; infinite if a mechanism distinguishes the
+    # laws with certainty.
     loss: float
-    lower: float  # log ratio of the two laws' chances of `event`; within TOLERANCE of `loss`
-    forward: float  # log max P[E] / Q[E] of the two output laws, from above
-    backward: float  # the same of Q[E] / P[E]
+    lower: float  # log-ratio of the probabilities of `event`; within TOLERANCE of `loss`
+    forward: float  # upper bound on log max P[E] / Q[E] of the two output laws
+    backward: float  # the same for Q[E] / P[E]
     event: dict[State, float]
-    """Relative chance, for each possible sample, that the output lies in the worst event of the
-    larger direction: any multiple of it that stays below 1 is the behaviour of an epsilon-DP
+    """Relative probability, for each possible sample, that the output lies in the worst event of
+    the larger direction. Any multiple of it below 1 is the acceptance probability of an epsilon-DP
     mechanism."""
 
 
 def audit(p: Law, q: Law, epsilon: float, *, relation: str = "add_remove") -> DesignAudit:
-    """Return the supremum of the privacy loss over all mechanisms that are epsilon-DP on samples
-    under `relation`.
+    """Return the largest privacy loss of all mechanisms that are epsilon-DP on samples.
 
     Maximise sum P(y) f(y) subject to sum Q(y) f(y) = 1, f >= 0 and f(y) <= exp(epsilon d(y, y'))
     f(y') for all pairs of possible samples. Necessary, as f(y) may be the probability of an event
@@ -70,10 +70,9 @@ def audit(p: Law, q: Law, epsilon: float, *, relation: str = "add_remove") -> De
     Parameters
     ----------
     p, q : laws of the sample for the two neighbouring populations, as counts of records of the same
-    types (records that
-        play the same part may share one); at most MOST_STATES different samples.
-    relation : "add_remove", "substitute" or "both"; on samples, under which the mechanisms are
-    epsilon-DP.
+        types (records in the same role may share one); at most MOST_STATES different samples.
+    relation : "add_remove", "substitute" or "both"; the relation between samples under which the
+        mechanisms are epsilon-DP.
 
     Examples
     --------
@@ -83,13 +82,14 @@ def audit(p: Law, q: Law, epsilon: float, *, relation: str = "add_remove") -> De
     >>> math.isclose(worst.loss, math.log((1 + math.e) / 2), abs_tol=1e-6)
     True
     """
-    epsilon, states = checks.real("epsilon", epsilon, above=0), _states(p, q)
-    weights = [np.array([law.get(state, 0.0) for state in states]) for law in (p, q)]
-    apart = epsilon * _distances(states, relation)
-    forward, backward = (
-        _optimum(weights[0], weights[1], apart),
-        _optimum(weights[1], weights[0], apart),
-    )
+    epsilon = checks.real("epsilon", epsilon, above=0)
+    states = _states(p, q)
+    first = np.array([p.get(state, 0.0) for state in states])
+    second = np.array([q.get(state, 0.0) for state in states])
+    # Group privacy: over a distance d an event changes by a factor of at most exp(epsilon d).
+    log_factors = epsilon * _distances(states, relation)
+    forward = _optimum(first, second, log_factors)
+    backward = _optimum(second, first, log_factors)
     worst = backward if backward.upper > forward.upper else forward
     event = dict(zip(states, worst.event.tolist(), strict=True))
     return DesignAudit(worst.upper, worst.lower, forward.upper, backward.upper, event)
@@ -98,34 +98,36 @@ def audit(p: Law, q: Law, epsilon: float, *, relation: str = "add_remove") -> De
 def hockey_stick(
     p: Law, q: Law, epsilon: float, *, at: float, delta: float, relation: str = "add_remove"
 ) -> float:
-    """Return max P[E] - exp(at) Q[E] over all (epsilon, delta)-DP mechanisms, rounded up by weak
-    duality.
+    """Return max P[E] - exp(at) Q[E] over all (epsilon, delta)-DP mechanisms, rounded up.
 
-    The states must hold every sample on the shortest paths between possible ones, also with
-    probability 0: an event and its complement both change by at most one step's factor at each.
-    `at` is the epsilon' at which delta' is asked for; 0 gives the largest advantage of a test (bun,
-    Proposition 4.1 and Theorem 2.2).
+    The states must include every sample on the shortest paths between possible ones, also those of
+    probability 0: an event and its complement change by at most the factor of one step at each.
+    `at` is the epsilon' of delta'; 0 gives the largest advantage of a test (bun, Proposition 4.1
+    and Theorem 2.2).
     """
     from scipy import sparse
 
-    epsilon, delta = (
-        checks.real("epsilon", epsilon, above=0),
-        checks.real("delta", delta, at_least=0, below=1),
-    )
+    epsilon = checks.real("epsilon", epsilon, above=0)
+    delta = checks.real("delta", delta, at_least=0, below=1)
     states = _states(p, q)
     gain = np.array([p.get(state, 0.0) - math.exp(at) * q.get(state, 0.0) for state in states])
-    apart = _distances(states, relation)
-    half = _constraints(epsilon * apart, apart <= 1)
-    # f <= e^eps f' + delta, and the same of 1 - f: -f + e^eps f' <= e^eps - 1 + delta
-    right = np.concatenate(
-        [np.full(half.shape[0], delta), delta - np.asarray(half.sum(axis=1)).ravel()]
-    )
-    rows = sparse.vstack([half, -half])
-    found = _solved(-gain, rows, right, (0, 1))
-    if found.status != 0:
-        raise NumericalError(f"the linear programme must reach an optimum, got {found.message!r}")
-    multipliers = np.maximum(-found.ineqlin.marginals, 0.0)  # weak duality, as in `_certified`
-    return max(0.0, float(right @ multipliers + np.maximum(gain - rows.T @ multipliers, 0.0).sum()))
+    distances = _distances(states, relation)
+    event_rows = _constraints(epsilon * distances, distances <= 1)
+    # f <= e^eps f' + delta, and the same for the complement: -f + e^eps f' <= e^eps - 1 + delta.
+    event_limits = np.full(event_rows.shape[0], delta)
+    complement_limits = delta - np.asarray(event_rows.sum(axis=1)).ravel()
+    limits = np.concatenate([event_limits, complement_limits])
+    rows = sparse.vstack([event_rows, -event_rows])
+    solution = _solved(-gain, rows, limits, (0, 1))
+    if solution.status != 0:
+        raise NumericalError(
+            f"the linear programme must reach an optimum, got {solution.message!r}"
+        )
+    # Weak duality holds for any nonnegative multipliers. What they leave over is charged where
+    # f = 1.
+    multipliers = np.maximum(-solution.ineqlin.marginals, 0.0)
+    surplus = np.maximum(gain - rows.T @ multipliers, 0.0)
+    return max(0.0, float(limits @ multipliers + surplus.sum()))
 
 
 def _solved(
@@ -136,7 +138,8 @@ def _solved(
     method: Any = "highs-ds",
     **equal: Any,
 ) -> Any:
-    from scipy.optimize import linprog  # takes longer to load than all the rest, and few need it
+    # Imported here: it takes longer to load than everything else, and few callers need it.
+    from scipy.optimize import linprog
 
     options: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
     return linprog(
@@ -165,9 +168,10 @@ def _states(p: Law, q: Law) -> list[State]:
 
 
 def _distances(states: list[State], relation: str) -> np.ndarray:
-    """Steps of the relation from one sample to another, for all pairs; infinite if none lead there.
-    add_remove: |S| + |T| - 2 |S and T|; substitute: |S - T| for samples of one size; both: max(|S|,
-    |T|) - |S and T|.
+    """Number of steps of the relation between all pairs of samples; infinite if there is no path.
+
+    With O = |S and T| it is |S| + |T| - 2 O for add_remove, |S| - O for substitute (samples of one
+    size), and max(|S|, |T|) - O for both.
     """
     checks.one_of("relation", relation, ("add_remove", "substitute", "both"))
     counts = np.array(states)
@@ -180,16 +184,17 @@ def _distances(states: list[State], relation: str) -> np.ndarray:
     return np.where(size[:, None] == size[None, :], size[:, None] - overlap, np.inf)
 
 
-def _constraints(apart: np.ndarray, kept: np.ndarray) -> Any:
-    """Return the rows f(y) - exp(apart) f(y') <= 0 of the pairs that are kept, as a sparse
-    matrix."""
+def _constraints(log_factors: np.ndarray, included: np.ndarray) -> Any:
+    """Sparse rows f(y) - exp(log_factor) f(y') <= 0 of the pairs that are included."""
     from scipy import sparse
 
-    rows, columns = np.nonzero(kept & np.isfinite(apart) & ~np.eye(len(apart), dtype=bool))
-    number = np.arange(len(rows))
-    values = np.concatenate([np.ones(len(rows)), -np.exp(apart[rows, columns])])
-    places = np.concatenate([number, number]), np.concatenate([rows, columns])
-    return sparse.csr_matrix((values, places), (len(rows), len(apart)))
+    n = len(log_factors)
+    left, right = np.nonzero(included & np.isfinite(log_factors) & ~np.eye(n, dtype=bool))
+    number = np.arange(len(left))
+    values = np.concatenate([np.ones(len(left)), -np.exp(log_factors[left, right])])
+    rows = np.concatenate([number, number])
+    columns = np.concatenate([left, right])
+    return sparse.csr_matrix((values, (rows, columns)), (len(left), n))
 
 
 class _Optimum(NamedTuple):
@@ -198,32 +203,32 @@ class _Optimum(NamedTuple):
     event: np.ndarray
 
 
-def _optimum(above: np.ndarray, below: np.ndarray, apart: np.ndarray) -> _Optimum:
-    """Return certified bounds of log max sum(above f) / sum(below f), and an event that attains the
-    lower one."""
-    linked = np.isfinite(apart)
-    alone = (above > 0) & ~linked[:, below > 0].any(axis=1)
-    if alone.any():
-        return _Optimum(math.inf, math.inf, linked[np.argmax(alone)].astype(float))
+def _optimum(above: np.ndarray, below: np.ndarray, log_factors: np.ndarray) -> _Optimum:
+    """Certified bounds on log max sum(above f) / sum(below f), and an event attaining the lower."""
+    connected = np.isfinite(log_factors)
+    # A sample without a path to any sample of the second law gives the record away.
+    isolated = (above > 0) & ~connected[:, below > 0].any(axis=1)
+    if isolated.any():
+        return _Optimum(math.inf, math.inf, connected[np.argmax(isolated)].astype(float))
     lower, upper, event = -math.inf, math.inf, np.ones(len(above))
     with np.errstate(divide="ignore"):
-        # log of the largest value that f can have
-        most = np.min(apart - np.log(below)[None, :], axis=1)
+        # log of the largest value that f can have where sum(below f) = 1
+        log_largest = np.min(log_factors - np.log(below)[None, :], axis=1)
     for method, cut, scale in _ATTEMPTS:
-        # f = exp(shift) g
+        # The unknowns are g with f = exp(shift) g.
         shift = {
-            "one": np.zeros(len(above)),
-            "most": most - most.max(),
+            "unit": np.zeros(len(above)),
+            "largest": log_largest - log_largest.max(),
             "event": np.log(event / event.max()),
         }[scale]
-        scaled = apart - shift[:, None] + shift[None, :]
+        scaled = log_factors - shift[:, None] + shift[None, :]
         rows = _constraints(scaled, scaled <= cut)
-        equal = (below * np.exp(shift))[None, :]
-        cost, right = -above * np.exp(shift), np.zeros(rows.shape[0])
-        found = _solved(cost, rows, right, (0, None), method, A_eq=equal, b_eq=[1.0])
-        if found.status != 0:
+        normalised = (below * np.exp(shift))[None, :]
+        cost, limits = -above * np.exp(shift), np.zeros(rows.shape[0])
+        solution = _solved(cost, rows, limits, (0, None), method, A_eq=normalised, b_eq=[1.0])
+        if solution.status != 0:
             continue
-        optimum = _certified(above, below, apart, shift, most, rows, found)
+        optimum = _certified(above, below, log_factors, shift, log_largest, rows, solution)
         upper = min(upper, optimum.upper)
         if optimum.lower > lower:
             lower, event = optimum.lower, optimum.event
@@ -238,35 +243,35 @@ def _optimum(above: np.ndarray, below: np.ndarray, apart: np.ndarray) -> _Optimu
 def _certified(
     above: np.ndarray,
     below: np.ndarray,
-    apart: np.ndarray,
+    log_factors: np.ndarray,
     shift: np.ndarray,
-    most: np.ndarray,
+    log_largest: np.ndarray,
     rows: Any,
-    found: Any,
+    solution: Any,
 ) -> _Optimum:
-    """Bound the optimum from both sides, whatever the solver's own accuracy.
-    Lower: the smallest majorant of its f that keeps all constraints, max over y' of f(y')
-    exp(-apart). Upper: weak duality; where its multipliers leave a surplus at a sample y, f(y) <=
-    min over y' of exp(apart) / below(y') pays.
-    """
-    f = np.max((np.exp(shift) * np.maximum(found.x, 0.0))[None, :] * np.exp(-apart), axis=1)
+    """Bound the optimum from both sides, whatever the accuracy of the solver."""
+    # Lower end: the smallest majorant of the solver's f that satisfies all constraints.
+    solved = np.exp(shift) * np.maximum(solution.x, 0.0)
+    f = np.max(solved[None, :] * np.exp(-log_factors), axis=1)
     lower = math.log(float(above @ f) / float(below @ f))
-    multipliers, value = np.minimum(found.ineqlin.marginals, 0.0), -float(found.eqlin.marginals[0])
+    # Upper end: weak duality. Where the multipliers leave a surplus at a sample, the largest value
+    # that f can have there is charged.
+    multipliers = np.minimum(solution.ineqlin.marginals, 0.0)
+    value = -float(solution.eqlin.marginals[0])
     surplus = np.maximum(above + (rows.T @ multipliers) * np.exp(-shift) - value * below, 0.0)
-    paid = math.fsum(
-        s * math.exp(min(m, 700.0))
-        for s, m in zip(surplus.tolist(), most.tolist(), strict=True)
-        if s > 0
+    charged = math.fsum(
+        excess * math.exp(min(log_f, 700.0))
+        for excess, log_f in zip(surplus.tolist(), log_largest.tolist(), strict=True)
+        if excess > 0
     )
-    return _Optimum(lower, math.log(value + paid), f)
+    return _Optimum(lower, math.log(value + charged), f)
 
 
 _ROUNDS = 200
 
 
 class WorstRatio(NamedTuple):
-    """The log of the largest ratio that was found, and a value above it that is verified not to be
-    exceeded."""
+    """Logarithm of the largest ratio that was found, and a verified upper bound."""
 
     log_ratio: float
     upper: float
@@ -275,14 +280,14 @@ class WorstRatio(NamedTuple):
 def worst_ratio(
     log_numerator: np.ndarray, log_denominator: np.ndarray, epsilon: float
 ) -> WorstRatio:
-    """Return max over A > 0 with exp(-epsilon) <= A_{j+1}/A_j <= exp(epsilon) of sum(N A) / sum(D
-    A).
+    """Return max sum(N A) / sum(D A) over A > 0 with |log(A_{j+1} / A_j)| <= epsilon.
 
-    N, D come as logarithms. A linear-fractional programme whose extreme rays go up or down by the
-    full factor at every step. For a trial lambda, V_j = N_j - lambda D_j + max(exp(epsilon)
-    V_{j+1}, exp(-epsilon) V_{j+1}) decides in one O(n) pass whether some A exceeds it; the A of
-    that pass gives the next lambda (Dinkelbach's method). With A_m the probability of an event on a
-    sample of size m it is the worst event of all epsilon-DP mechanisms (bun, Sections 3 and 4).
+    N and D are given as logarithms. The extreme rays of this linear-fractional programme go up or
+    down by the full factor at every step. For a trial lambda, the recursion
+    V_j = N_j - lambda D_j + max(exp(epsilon) V_{j+1}, exp(-epsilon) V_{j+1}) decides in one O(n)
+    pass whether some A exceeds it, and the A of that pass gives the next lambda (Dinkelbach's
+    method). With A_m the probability of an event on a sample of size m this is the worst event of
+    all epsilon-DP mechanisms (bun, Sections 3 and 4).
     """
     epsilon = checks.real("epsilon", epsilon, above=0)
     n, d = np.asarray(log_numerator, dtype=float), np.asarray(log_denominator, dtype=float)
@@ -295,6 +300,7 @@ def worst_ratio(
             raise ArgumentError(
                 f"the {name} must hold finite logarithms or -inf, not all -inf, got {array[:5]}..."
             )
+    # Every weight is taken relative to the larger one of its pair, so that none underflows.
     level = np.maximum(n, d)
     level = np.where(np.isneginf(level), np.max(level), level)
     above, below, levels = np.exp(n - level).tolist(), np.exp(d - level).tolist(), level.tolist()
@@ -310,7 +316,8 @@ def worst_ratio(
         raise NumericalError(
             f"the worst ratio must settle within {_ROUNDS} rounds, got {log_lambda!r} at the end"
         )
-    # for round-off; weights far below the others do not matter, however long their logarithms are
+    # The slack covers rounding. Weights far below the others do not matter, however large their
+    # logarithms are.
     digits = min(float(np.ptp(level)), 2 * epsilon * len(n) + 2000)
     slack = 1e-11 + 1e-15 * (epsilon * len(n) + digits)
     if _pass(above, below, levels, log_lambda + slack, epsilon)[0] > 0:
@@ -323,8 +330,7 @@ def worst_ratio(
 def _pass(
     above: list[float], below: list[float], levels: list[float], log_lambda: float, epsilon: float
 ) -> tuple[float, np.ndarray]:
-    """Return the sign-carrying V_0 (rescaled) and the slopes: entry j is the step from j - 1 to
-    j."""
+    """Return V_0, rescaled, and the slopes; entry j is the step from j - 1 to j."""
     up, down = math.exp(min(epsilon, 600.0)), math.exp(-epsilon)
     ratio = math.exp(min(log_lambda, 600.0))
     slopes = np.ones(len(above))
@@ -340,6 +346,7 @@ def _pass(
         else:
             slopes[j] = -1.0
             value *= down if j else 1.0
+        # Only the sign of V_0 counts: V is rescaled before it leaves the range of doubles.
         if abs(value) > 1e200 or (value != 0.0 and abs(value) < 1e-200):
             reference += math.log(abs(value))
             value = math.copysign(1.0, value)

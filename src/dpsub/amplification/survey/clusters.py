@@ -1,5 +1,5 @@
 """Cluster sampling: l of k clusters, drawn uniformly without replacement, with all of their members
-or a share."""
+or a Poisson sample of them."""
 
 from __future__ import annotations
 
@@ -30,19 +30,18 @@ def _mixed(share: float, epsilon: float, log_rho: float) -> float:
 
 def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
     """Return the sizes of the clusters if there are two or more and none is empty."""
-    found = tuple(checks.integer("the size of a cluster", size, at_least=1) for size in sizes)
-    if len(found) < 2:
-        raise ArgumentError(f"cluster sampling needs at least 2 clusters, got {len(found)}")
-    return found
+    checked = tuple(checks.integer("the size of a cluster", size, at_least=1) for size in sizes)
+    if len(checked) < 2:
+        raise ArgumentError(f"cluster sampling needs at least 2 clusters, got {len(checked)}")
+    return checked
 
 
 @dataclass(frozen=True)
 class ClusterDesign:
-    """`drawn` clusters of these sizes, of each a Poisson sample of rate `second_stage` (bun,
-    Section 5).
+    """A draw of `drawn` clusters, of each a Poisson sample of rate `second_stage`.
 
-    For adding or removing one record where the partition stays; sizes are those of the smaller
-    population.
+    It is for adding or removing one record with a fixed partition; `sizes` are those of the smaller
+    population (bun, Section 5).
     """
 
     sizes: tuple[int, ...]
@@ -59,12 +58,14 @@ class ClusterDesign:
             object.__setattr__(self, name, value)
 
     def upper(self, epsilon: float, cluster: int) -> float:
-        """Return the loss with the largest other cluster; holds for every mechanism, epsilon-DP
-        under add_remove."""
+        """Return the loss with the largest other cluster, an upper bound.
+
+        It holds for every mechanism that is epsilon-DP under add_remove.
+        """
         return self._closed(epsilon, cluster, max)
 
     def lower(self, epsilon: float, cluster: int) -> float:
-        """Return the loss with the smallest other cluster; some mechanism attains or exceeds it."""
+        """Return the loss with the smallest other cluster, which some mechanism reaches."""
         return self._closed(epsilon, cluster, min)
 
     def _closed(
@@ -77,8 +78,7 @@ class ClusterDesign:
         return self.sizes[:cluster] + self.sizes[cluster + 1 :]
 
     def exact(self, epsilon: float, cluster: int) -> float:
-        """Return the worst loss over all mechanisms for a record of one cluster, whatever the
-        sizes; O(k l).
+        """Return the worst loss of all mechanisms for a record of one cluster, in O(k l).
 
         The factor e^(-N epsilon) becomes e^(-n_i epsilon) [E_l(z)/C(k-1, l)] / [E_{l-1}(z)/C(k-1,
         l-1)], E the elementary symmetric polynomials of z_j = e^(-epsilon n_j) over the other
@@ -91,25 +91,21 @@ class ClusterDesign:
             return inner
         log_e = log_symmetric(-inner * np.array(self._others(cluster), dtype=float), taken)
         # C(k-1, l) / C(k-1, l-1) = (k - l) / l
-        log_rho = (
-            -inner * self.sizes[cluster]
-            + log_e[taken]
-            - log_e[taken - 1]
-            - math.log((k - taken) / taken)
-        )
+        log_binomial_ratio = math.log((k - taken) / taken)
+        own = -inner * self.sizes[cluster]
+        log_rho = own + log_e[taken] - log_e[taken - 1] - log_binomial_ratio
         return _mixed(taken / k, inner, log_rho)
 
     def worst(self, epsilon: float, kind: str) -> float:
-        """Return the largest loss over all clusters, each size once: `kind` is "upper", "lower" or
-        "exact"."""
-        return max(
-            getattr(self, kind)(epsilon, self.sizes.index(size)) for size in sorted(set(self.sizes))
-        )
+        """Return the largest loss over all clusters; `kind` is "upper", "lower" or "exact"."""
+        # Clusters of one size have the same loss.
+        representatives = [self.sizes.index(size) for size in sorted(set(self.sizes))]
+        return max(getattr(self, kind)(epsilon, cluster) for cluster in representatives)
 
 
 def log_symmetric(log_z: np.ndarray, degree: int) -> np.ndarray:
-    """Return log E_0, ..., log E_degree of the values exp(log_z), by E_d <- E_d + z E_{d-1}: all
-    terms positive."""
+    """Return log E_0, ..., log E_degree, the elementary symmetric polynomials of exp(log_z)."""
+    # E_d <- E_d + z E_{d-1} has positive terms only.
     log_e = np.full(degree + 1, -np.inf)
     log_e[0] = 0.0
     for count, log_value in enumerate(log_z.tolist(), start=1):
@@ -121,13 +117,12 @@ def log_symmetric(log_z: np.ndarray, degree: int) -> np.ndarray:
 def presence_bound(
     share: float, epsilon_in: float, epsilon_out: float, *, reverse: bool = False
 ) -> float:
-    """Return the loss log(1 + (e^x - 1) q / (q + e^(x - y) (1 - q))) that a test of a cluster's
-    presence proves.
+    """Return the loss that a test for the presence of a cluster proves.
 
-    x = `epsilon_in`: the conditional loss on the test's event given that the cluster is in; y =
-    `epsilon_out`: how well the event tells in from out on the first population. The printed e^(-y)
-    (`reverse`) is right only where the conditional loss is taken the other way round (bun, Theorem
-    5.3, erratum BN4).
+    It is log(1 + (e^x - 1) q / (q + e^(x - y) (1 - q))). x = `epsilon_in` is the conditional loss
+    on the test's event given that the cluster is in; y = `epsilon_out` is how well the event
+    distinguishes in from out on the first population. The printed e^(-y) (`reverse`) is right only
+    where the conditional loss is taken in the other direction (bun, Theorem 5.3, erratum BN4).
     """
     share = checks.real("share", share, above=0, below=1)
     x = checks.real("epsilon_in", epsilon_in, at_least=0)

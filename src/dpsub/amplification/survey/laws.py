@@ -1,5 +1,4 @@
-"""Laws of small samples, as the auditor takes them: counts of each kind of record in the sample,
-and their chances."""
+"""Laws of small samples for the auditor: counts of each type of record, and their probabilities."""
 
 from __future__ import annotations
 
@@ -22,12 +21,12 @@ def _holding(sizes: Mapping[int, float], n: int) -> Law:
 
 
 def substituted(sizes: Mapping[int, float], n: int) -> tuple[Law, Law]:
-    """Return the laws of (holds x, holds x', other records) for samples of n records, of which x
-    became x'."""
+    """Return the laws of (holds x, holds x', other records) for samples of n records, before and
+    after x is replaced by x'."""
     law = _holding(sizes, n).items()
-    return {(held, 0, rest): p for (held, rest), p in law}, {
-        (0, held, rest): p for (held, rest), p in law
-    }
+    before: Law = {(held, 0, rest): p for (held, rest), p in law}
+    after: Law = {(0, held, rest): p for (held, rest), p in law}
+    return before, after
 
 
 def added(smaller: Mapping[int, float], larger: Mapping[int, float], n: int) -> tuple[Law, Law]:
@@ -36,27 +35,27 @@ def added(smaller: Mapping[int, float], larger: Mapping[int, float], n: int) -> 
 
 
 def cluster_laws(sizes: Sequence[int], drawn: int, *, by_size: bool = False) -> tuple[Law, Law]:
-    """Return the laws of (members of each cluster, the new member of the first one) without and
-    with it.
+    """Return the laws of (members of each cluster, new member of the first one) without and with
+    the new member.
 
-    All sets of `drawn` clusters have one chance, or, `by_size`, a chance proportional to their
-    records (one drawn).
+    All sets of `drawn` clusters have the same probability. With `by_size` one cluster is drawn with
+    a probability proportional to its number of records.
     """
-    chosen = list(combinations(range(len(sizes)), drawn))
+    subsets = list(combinations(range(len(sizes)), drawn))
     laws: tuple[Law, Law] = ({}, {})
     for extra, law in enumerate(laws):
-        for some in chosen:
-            state = (
-                *(size if i in some else 0 for i, size in enumerate(sizes)),
-                extra if 0 in some else 0,
-            )
-            law[state] = sum(state) / (sum(sizes) + extra) if by_size else 1 / len(chosen)
+        for subset in subsets:
+            members = [size if i in subset else 0 for i, size in enumerate(sizes)]
+            state = (*members, extra if 0 in subset else 0)
+            law[state] = sum(state) / (sum(sizes) + extra) if by_size else 1 / len(subsets)
     return laws
 
 
 def systematic_law(order: Sequence[int], step: int, n_records: int) -> Law:
-    """Return the law of every `step`-th record of `order` from a uniform start, as counts of
-    records 0..n_records-1."""
+    """Return the law of every `step`-th record of `order` from a uniform start.
+
+    States are counts of the records 0, ..., n_records - 1.
+    """
     law: Law = {}
     for start in range(step):
         state = tuple(order[start::step].count(record) for record in range(n_records))
@@ -67,6 +66,6 @@ def systematic_law(order: Sequence[int], step: int, n_records: int) -> Law:
 def inserted(n: int, place: int) -> tuple[Law, Law]:
     """Return the laws of every second of n records in a known order, without and with a record
     inserted at `place`."""
-    orders = (list(range(n)), [*range(place), n, *range(place, n)])
-    without, holding = (systematic_law(order, 2, n + 1) for order in orders)
-    return without, holding
+    before = systematic_law(list(range(n)), 2, n + 1)
+    after = systematic_law([*range(place), n, *range(place, n)], 2, n + 1)
+    return before, after

@@ -1,4 +1,4 @@
-"""One inclusion probability: what a fixed chance of being in the sample does to epsilon."""
+"""Amplification by a single inclusion probability."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dpsub import checks
 
 
 def amplified(rate: float, epsilon: float) -> float:
-    """Return log(1 + rate (exp(epsilon) - 1)), exact for simple random samples of fixed size (bun,
-    Theorem 2.2). `epsilon` of the mechanism and the result are both under substitution; `rate` =
-    m/n lies in [0, 1].
+    """Return log(1 + rate (exp(epsilon) - 1)), exact for simple random samples of fixed size.
+
+    Both epsilons are under substitution, and `rate` = m/n lies in [0, 1] (bun, Theorem 2.2).
     """
     rate = checks.real("rate", rate, at_least=0, at_most=1)
     epsilon = checks.real("epsilon", epsilon, above=0)
@@ -26,28 +26,28 @@ def amplified(rate: float, epsilon: float) -> float:
 
 def amplified_delta(rate: float, delta: float) -> float:
     """Return rate * delta, the delta that goes with `amplified` (bun, Theorem 2.2)."""
-    return checks.real("rate", rate, at_least=0, at_most=1) * checks.real(
-        "delta", delta, at_least=0, below=1
-    )
+    share = checks.real("rate", rate, at_least=0, at_most=1)
+    return share * checks.real("delta", delta, at_least=0, below=1)
 
 
 def lower_amplified(rate: float, epsilon: float) -> float:
-    """Return -log(1 - rate (1 - exp(-epsilon))), the loss in the other direction of the same
-    mixture."""
+    """Return -log(1 - rate (1 - exp(-epsilon))), the loss of the same mixture in the other
+    direction."""
     rate = checks.real("rate", rate, at_least=0, at_most=1)
     epsilon = checks.real("epsilon", epsilon, above=0)
     if rate < 0.5:
         return -math.log1p(rate * math.expm1(-epsilon))
-    # 1 - rate (1 - e^-epsilon) as a sum of positive terms: the other form is log 0 at rate 1 and
-    # large epsilon
-    return (
-        -math.log((1 - rate) + rate * math.exp(-epsilon)) if epsilon < 700 or rate < 1 else epsilon
-    )
+    if rate == 1 and epsilon >= 700:
+        return epsilon
+    # A sum of positive terms: the form above would take the logarithm of 0 at rate 1 and a large
+    # epsilon.
+    return -math.log((1 - rate) + rate * math.exp(-epsilon))
 
 
 def base_for(rate: float, target: float) -> float:
     """Return log(1 + (exp(target) - 1) / rate), the base epsilon whose amplified value is `target`.
-    target / rate is no substitute: it is valid only while both are small.
+
+    target / rate is close to it only while both are small.
     """
     rate = checks.real("rate", rate, above=0, at_most=1)
     target = checks.real("target", target, above=0)

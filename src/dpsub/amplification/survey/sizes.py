@@ -1,6 +1,6 @@
-"""What the size of a sample without replacement does to privacy: sizes that are random but
-independent of the data (`random_size_*`), a rounded share r of the population (`rounding_*`), and
-sizes that depend on the data: what they give away to tests, and the error that privacy forces.
+"""Privacy of samples without replacement by their size: sizes that are random but independent of
+the data (`random_size_*`), a rounded share r of the population (`rounding_*`), and sizes that
+depend on the data, with what they reveal to tests and the error that privacy forces on them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from dpsub.sampling.allocation import SizeChances, exact_rate, rounded_sizes
 
 
 def log_sizes_of(t: ArrayLike) -> np.ndarray:
-    """Return the logarithms of a law of sizes, t(0), ..., t(n) for a population of n records; -inf
-    for 0."""
+    """Return the logarithms of a law of sizes t(0), ..., t(n) for n records; -inf for 0."""
     t = checks.finite_array("t", t, ndim=1)
     if t.size < 2 or t.min() < 0 or abs(t.sum() - 1) > 1e-9:
         raise ArgumentError(
@@ -33,33 +32,33 @@ def log_sizes_of(t: ArrayLike) -> np.ndarray:
 
 
 def tilted_mean(log_sizes: np.ndarray, epsilon: float) -> float:
-    """Return the mean of the law proportional to exp(epsilon m) t(m), of log t(0), ..., log
-    t(n)."""
+    """Return the mean of the law proportional to exp(epsilon m) t(m), given log t(0..n)."""
     sizes = np.arange(len(log_sizes))
     tilted = log_sizes + checks.real("epsilon", epsilon, above=0) * sizes
     return float(sizes @ np.exp(tilted - logsumexp(tilted)))
 
 
 def random_size_upper(log_sizes: np.ndarray, epsilon: float, *, factor: int) -> float:
-    """Return log(1 + (mu/n) (exp(factor epsilon) - 1)), mu the tilted mean; substitution of one
-    record. factor = 2 holds for every mechanism that is epsilon-DP under add_remove. factor = 1,
-    printed for these, is not true of them; it holds if the mechanism is epsilon-DP under substitute
-    too (bun, Theorem 3.1, erratum BN1).
+    """Return log(1 + (mu/n) (exp(factor epsilon) - 1)), an upper bound under substitution.
+
+    mu is the tilted mean. factor = 2 holds for every mechanism that is epsilon-DP under add_remove.
+    factor = 1, as printed, does not; it holds if the mechanism is epsilon-DP under substitute too
+    (bun, Theorem 3.1, erratum BN1).
     """
     return amplified(_share(log_sizes, epsilon), factor * epsilon)
 
 
 def random_size_lower(log_sizes: np.ndarray, epsilon: float, *, factor: int) -> float:
-    """Return -log(1 - (mu/n) (1 - exp(-factor epsilon))), which some epsilon-DP mechanism attains
-    or exceeds.
+    """Return -log(1 - (mu/n) (1 - exp(-factor epsilon))), a lower bound on the worst loss.
 
-    For factor = 2 it is a sum of values in [-1, 1] with Laplace noise (bun, Theorem 3.1).
+    Some epsilon-DP mechanism attains or exceeds it, for factor = 2 a sum of values in [-1, 1] with
+    Laplace noise (bun, Theorem 3.1).
     """
     return lower_amplified(_share(log_sizes, epsilon), factor * epsilon)
 
 
 def random_size_exact(log_sizes: np.ndarray, epsilon: float) -> float:
-    """Return the worst loss under substitution over all mechanisms that are epsilon-DP under
+    """Return the worst loss under substitution of all mechanisms that are epsilon-DP under
     add_remove, rounded up.
 
     If an event has probability A_m on a sample of size m that lacks the record, it has at most
@@ -93,16 +92,17 @@ def rounding_printed(rate: object, epsilon: float) -> float:
 
 
 def rounding_size_aware(rate: object, epsilon: float, n: int) -> float:
-    """Return the same with (floor(r n) + 1)/(n + 1) for 2r, valid for all n >= 0 records of the
-    smaller population."""
+    """Return the same with (floor(r n) + 1)/(n + 1) in place of 2r.
+
+    It is valid for all sizes n >= 0 of the smaller population.
+    """
     exact, n = _below_one(rate), checks.integer("n", n, at_least=0)
     share = Fraction(math.floor(exact * n) + 1, n + 1)
     return amplified(float(share), 2 * epsilon) + amplified(float(exact), 2 * epsilon)
 
 
 def rounding_checked(rate: object, epsilon: float, n: int) -> float:
-    """Return `rounding_printed` if r n >= 1 for the smaller population of n records, else
-    refuse."""
+    """Return `rounding_printed` if r n >= 1 for the smaller population, else UnsupportedError."""
     exact = _below_one(rate)
     if exact * n < 1:
         raise UnsupportedError(
@@ -113,17 +113,18 @@ def rounding_checked(rate: object, epsilon: float, n: int) -> float:
 
 
 def rounding_break_even(epsilon: float) -> float:
-    """Return the rate r at which the printed bound equals epsilon: above it, sampling is not known
-    to help.
+    """Return the rate r at which the printed bound equals epsilon.
 
-    The bound is epsilon where (1 + 2u)(1 + u) = e^epsilon, u = r (e^(2 epsilon) - 1).
+    Above this rate sampling is not known to help. The bound is epsilon where
+    (1 + 2u)(1 + u) = e^epsilon, with u = r (e^(2 epsilon) - 1).
     """
     return _root(checks.real("epsilon", epsilon, above=0)) / math.expm1(2 * epsilon)
 
 
 def rounding_base(rate: object, target: float) -> float:
     """Return log(1 + u/r)/2, the base epsilon at which the printed bound equals `target`.
-    target/(6 r) is no substitute: it is close only while target is far below r.
+
+    target/(6 r) is close to it only while target is far below r.
     """
     return 0.5 * math.log1p(_root(checks.real("target", target, above=0)) / float(_below_one(rate)))
 
@@ -156,26 +157,24 @@ def rounding_exact(smaller: SizeChances, larger: SizeChances, n: int, epsilon: f
     (`worst_ratio`).
     """
     n = checks.integer("n", n, at_least=1)
-    for name, law, most in (("smaller", smaller, n), ("larger", larger, n + 1)):
-        if min(law) < 0 or max(law) > most or abs(math.fsum(law.values()) - 1) > 1e-9:
+    for name, law, records in (("smaller", smaller, n), ("larger", larger, n + 1)):
+        if min(law) < 0 or max(law) > records or abs(math.fsum(law.values()) - 1) > 1e-9:
             raise ArgumentError(
-                f"the sizes of the {name} population must be a law on 0..{most}, got {law}"
+                f"the sizes of the {name} population must be a law on 0..{records}, got {law}"
             )
+    # Weights of A_m for all sizes m of a sample without the new record.
     low = max(0, min(min(smaller), min(larger) - 1))
-    top = max(*smaller, *larger)
-    plain = np.array([smaller.get(m, 0.0) for m in range(low, top + 1)])
-    without = np.array([larger.get(m, 0.0) * (1 - m / (n + 1)) for m in range(low, top + 1)])
-    holding = np.array([larger.get(m + 1, 0.0) * (m + 1) / (n + 1) for m in range(low, top + 1)])
+    sizes = range(low, max(*smaller, *larger) + 1)
+    before = np.array([smaller.get(m, 0.0) for m in sizes])
+    without = np.array([larger.get(m, 0.0) * (1 - m / (n + 1)) for m in sizes])
+    holding = np.array([larger.get(m + 1, 0.0) * (m + 1) / (n + 1) for m in sizes])
     with np.errstate(divide="ignore"):
-        a, up, down = (
-            np.log(w)
-            for w in (
-                plain,
-                without + math.exp(epsilon) * holding,
-                without + math.exp(-epsilon) * holding,
-            )
-        )
-    return max(worst_ratio(a, down, epsilon).upper, worst_ratio(up, a, epsilon).upper)
+        log_before = np.log(before)
+        log_most = np.log(without + math.exp(epsilon) * holding)
+        log_least = np.log(without + math.exp(-epsilon) * holding)
+    removed = worst_ratio(log_before, log_least, epsilon).upper
+    added = worst_ratio(log_most, log_before, epsilon).upper
+    return max(removed, added)
 
 
 def rounding_exact_at(rate: object, epsilon: float, n: int, rounding: str) -> float:
@@ -195,8 +194,7 @@ def _below_one(rate: object) -> Fraction:
 
 
 def advantage(one: SizeChances, other: SizeChances, epsilon: float) -> float:
-    """Return the largest Pr[H = X] - Pr[H = Y] of a size, over tests whose two answers are both
-    epsilon-DP.
+    """Return the largest advantage Pr[H = X] - Pr[H = Y] of an epsilon-DP test that sees a size.
 
     At most tanh(epsilon'/2) if sampling with this size keeps epsilon' (bun, Proposition 4.1;
     printed: e^epsilon' - 1).
@@ -216,27 +214,27 @@ def size_loss(one: SizeChances, other: SizeChances, epsilon: float) -> float:
 
 
 def two_point_error(step: float, epsilon_amplified: float, longest: int = 10**6) -> float:
-    """Return max over k of (k step)^2 / (4 cosh^2(k epsilon'/2)), a lower bound of every
-    estimator's mean square error.
+    """Return max over k of (k step)^2 / (4 cosh^2(k epsilon'/2)).
+
+    It is a lower bound on the mean squared error of every private estimator.
 
     The estimator is epsilon'-DP under the relation whose steps change the statistic by `step` each;
     k steps are available up to `longest`. For long paths the maximum is 0.439229 step^2/epsilon'^2
     (bun, Proposition 4.2).
     """
-    step, epsilon = (
-        checks.real("step", step, above=0),
-        checks.real("epsilon_amplified", epsilon_amplified, above=0),
-    )
+    step = checks.real("step", step, above=0)
+    epsilon = checks.real("epsilon_amplified", epsilon_amplified, above=0)
     longest = checks.integer("longest", longest, at_least=1)
     # k tanh(k epsilon/2) epsilon/2 = 1 at the continuous maximum: k epsilon/2 = 1.199678
-    best = 1.1996786402577338 * 2 / epsilon
-    trials = {max(1, min(longest, k)) for k in (math.floor(best), math.ceil(best))}
-    return max((k * step / (2 * math.cosh(k * epsilon / 2))) ** 2 for k in trials)
+    continuous = 1.1996786402577338 * 2 / epsilon
+    paths = {max(1, min(longest, k)) for k in (math.floor(continuous), math.ceil(continuous))}
+    return max((k * step / (2 * math.cosh(k * epsilon / 2))) ** 2 for k in paths)
 
 
 def error_floor(alpha: float, epsilon: float, *, noise: float) -> float:
-    """Return max(0, alpha - noise/epsilon^2), the least mean square error of the sampled size for
-    some population. `noise` is the variance of Lap(1): 1 as printed, 2 in truth (bun, Proposition
-    4.2, erratum BN3).
+    """Return max(0, alpha - noise/epsilon^2), the smallest mean squared error of a sample size.
+
+    It is attained for some population. `noise` stands for the variance of Lap(1): 1 as printed, 2
+    in truth (bun, Proposition 4.2, erratum BN3).
     """
     return max(0.0, alpha - noise / checks.real("epsilon", epsilon, above=0) ** 2)
