@@ -1,5 +1,5 @@
 """The hockey-stick divergence of discrete laws: convexity, couplings, moments, and the worst
-mechanism of a design."""
+mechanism of a sampling design."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from numpy.typing import ArrayLike
 from dpsub import checks
 from dpsub.errors import ArgumentError, NumericalError
 
-_INFEASIBLE = 2  # scipy's status of a program without solution
+_INFEASIBLE = 2  # SciPy's status of a linear program without solution
 
 
 def law_array(name: str, value: ArrayLike) -> np.ndarray:
-    """Return `value` as an array of laws along its last axis; ArgumentError if a law is none within
-    1e-9."""
+    """Return `value` as an array of laws along its last axis, else raise ArgumentError.
+
+    The probabilities of a law must sum to 1 within 1e-9.
+    """
     array = checks.finite_array(name, value)
     if array.ndim == 0 or array.shape[-1] == 0:
         raise ArgumentError(
@@ -37,27 +39,28 @@ def law_array(name: str, value: ArrayLike) -> np.ndarray:
 
 
 def _solved(**program: Any) -> Any:
-    """Result of a linear program, which may be infeasible; NumericalError if it is not solved."""
-    # here, as its import takes longer than all that needs no program
+    """Solve a linear program, which may be infeasible; NumericalError if the solver fails."""
+    # Imported here: it takes longer to load than everything else in this module.
     from scipy.optimize import linprog
 
-    found = linprog(**program, method="highs")
-    if found.status not in (0, _INFEASIBLE):
+    solution = linprog(**program, method="highs")
+    if solution.status not in (0, _INFEASIBLE):
         raise NumericalError(
-            f"the linear program must be solved, got status {found.status}: {found.message}"
+            f"the linear program must be solved, got status {solution.status}: {solution.message}"
         )
-    return found
+    return solution
 
 
 def hockey_stick(first: ArrayLike, second: ArrayLike, alpha: ArrayLike) -> np.ndarray:
-    """Return D_alpha(mu || mu') = sum over z of max(0, mu(z) - alpha mu'(z)), in [0, 1] (balle,
-    Equation 2).
+    """Return D_alpha(mu || mu') = sum over z of max(0, mu(z) - alpha mu'(z)), in [0, 1].
+
+    It is balle, Equation 2.
 
     Parameters
     ----------
     first, second : laws mu and mu', shape (..., outcomes); leading axes broadcast.
-    alpha : exp(epsilon) >= 1, broadcasts with the leading axes; below 1 take 1 - alpha + alpha
-    D_{1/alpha}(mu' || mu).
+    alpha : exp(epsilon) >= 1, broadcasts with the leading axes. Below 1 use
+        1 - alpha + alpha D_{1/alpha}(mu' || mu).
 
     Examples
     --------
@@ -73,7 +76,7 @@ def hockey_stick(first: ArrayLike, second: ArrayLike, alpha: ArrayLike) -> np.nd
 
 
 def positive_part(first: np.ndarray, second: np.ndarray, alpha: ArrayLike) -> np.ndarray:
-    """Return the same sum without checks, for any alpha >= 0 and for measures that are no laws."""
+    """Return the same sum without checks, for any alpha >= 0 and any nonnegative measures."""
     return np.maximum(first - np.asarray(alpha)[..., np.newaxis] * second, 0.0).sum(axis=-1)
 
 
@@ -83,8 +86,8 @@ def total_variation(first: ArrayLike, second: ArrayLike) -> np.ndarray:
 
 
 class ConvexitySides(NamedTuple):
-    """D_{alpha'} of two mixtures that share a part, what it equals, and the bound that follows by
-    convexity."""
+    """The divergence D_{alpha'} of two mixtures with a common part, the expression that it equals,
+    and the bound by convexity."""
 
     mixed: float
     identity: float
@@ -94,53 +97,53 @@ class ConvexitySides(NamedTuple):
 def advanced_joint_convexity(
     shared: ArrayLike, first: ArrayLike, second: ArrayLike, eta: float, alpha: float
 ) -> ConvexitySides:
-    """Return both sides of advanced joint convexity (balle, Theorem 2) for laws mu0, mu1, mu1',
-    each of one axis.
+    """Return both sides of advanced joint convexity for laws mu0, mu1, mu1' (balle, Theorem 2).
 
-    With mu = (1 - eta) mu0 + eta mu1, mu' = (1 - eta) mu0 + eta mu1', alpha' = 1 + eta (alpha - 1),
-    beta = alpha' / alpha,
+    With mu = (1 - eta) mu0 + eta mu1, mu' = (1 - eta) mu0 + eta mu1', alpha' = 1 + eta (alpha - 1)
+    and beta = alpha' / alpha,
 
         D_{alpha'}(mu || mu') = eta D_alpha(mu1 || (1 - beta) mu0 + beta mu1')
                              <= eta ((1 - beta) D_alpha(mu1 || mu0) + beta D_alpha(mu1 || mu1')).
     """
     weight = checks.real("eta", eta, at_least=0, at_most=1)
     order = checks.real("alpha", alpha, at_least=1)
-    common, one, other = (
-        law_array("shared", shared),
-        law_array("first", first),
-        law_array("second", second),
-    )
+    mu0 = law_array("shared", shared)
+    mu1 = law_array("first", first)
+    mu1_other = law_array("second", second)
     amplified = 1 + weight * (order - 1)
     beta = amplified / order
-    mixed = positive_part(
-        (1 - weight) * common + weight * one, (1 - weight) * common + weight * other, amplified
+    mu = (1 - weight) * mu0 + weight * mu1
+    mu_other = (1 - weight) * mu0 + weight * mu1_other
+    mixed = positive_part(mu, mu_other, amplified)
+    identity = weight * positive_part(mu1, (1 - beta) * mu0 + beta * mu1_other, order)
+    convex = (1 - beta) * positive_part(mu1, mu0, order) + beta * positive_part(
+        mu1, mu1_other, order
     )
-    identity = weight * positive_part(one, (1 - beta) * common + beta * other, order)
-    apart = (1 - beta) * positive_part(one, common, order) + beta * positive_part(one, other, order)
-    return ConvexitySides(float(mixed), float(identity), float(weight * apart))
+    return ConvexitySides(float(mixed), float(identity), float(weight * convex))
 
 
 def profile_from_losses(first: ArrayLike, second: ArrayLike, epsilon: ArrayLike) -> np.ndarray:
-    """Return Pr[L > epsilon] - exp(epsilon) Pr[L' < -epsilon], the hockey-stick divergence (nats;
-    balle, Theorem 5).
+    """Return the hockey-stick divergence Pr[L > epsilon] - exp(epsilon) Pr[L' < -epsilon].
 
-    L = log(mu(z) / mu'(z)) under mu, L' = log(mu'(z) / mu(z)) under mu'. An outcome that only mu
-    has is an infinite loss and enters the first probability alone.
+    L = log(mu(z) / mu'(z)) under mu and L' = log(mu'(z) / mu(z)) under mu', in nats (balle, Theorem
+    5). An outcome that only mu has is an infinite loss and enters the first probability alone.
     """
-    mu, other = law_array("first", first), law_array("second", second)
+    mu = law_array("first", first)
+    mu_other = law_array("second", second)
     orders = checks.finite_array("epsilon", epsilon)[..., np.newaxis]
     with np.errstate(divide="ignore", invalid="ignore"):
-        loss = np.where(mu > 0, np.log(mu) - np.log(other), -np.inf)
+        loss = np.where(mu > 0, np.log(mu) - np.log(mu_other), -np.inf)
     exceeds = loss > orders
-    return ((mu * exceeds).sum(axis=-1) - np.exp(orders[..., 0]) * (other * exceeds).sum(axis=-1))[
-        ()
-    ]
+    probability = (mu * exceeds).sum(axis=-1)
+    other_probability = (mu_other * exceeds).sum(axis=-1)
+    return (probability - np.exp(orders[..., 0]) * other_probability)[()]
 
 
 class MaximalCoupling(NamedTuple):
-    """What two laws nu, nu' share, and what is left of each: the coupling (1 - eta) pi0 + eta pi1,
-    where pi0 stays put. pi1(y, y') = (nu - min)(y) (nu' - min)(y') / eta^2 = nu1(y) nu1'(y'); the
-    printed divisor eta gives it the mass eta.
+    """Maximal coupling (1 - eta) pi0 + eta pi1 of two laws nu and nu', where pi0 has y = y'.
+
+    pi1(y, y') = (nu - min)(y) (nu' - min)(y') / eta^2 = nu1(y) nu1'(y'); the printed divisor eta
+    would give it the mass eta.
     """
 
     eta: float  # total variation distance, the mass that is not shared
@@ -150,11 +153,11 @@ class MaximalCoupling(NamedTuple):
 
 
 def maximal_coupling(first: ArrayLike, second: ArrayLike) -> MaximalCoupling:
-    """Return nu = (1 - eta) nu0 + eta nu1, nu' = (1 - eta) nu0 + eta nu1', most of it shared
-    (balle, Section 3)."""
-    one, other = law_array("first", first), law_array("second", second)
-    common = np.minimum(one, other)
-    left, right = one - common, other - common
+    """Return nu = (1 - eta) nu0 + eta nu1 and nu' = (1 - eta) nu0 + eta nu1' with the largest
+    common part (balle, Section 3)."""
+    nu, nu_other = law_array("first", first), law_array("second", second)
+    common = np.minimum(nu, nu_other)
+    left, right = nu - common, nu_other - common
     eta = float(left.sum())
     if eta == 0:
         return MaximalCoupling(0.0, common, common, common)
@@ -165,53 +168,57 @@ def maximal_coupling(first: ArrayLike, second: ArrayLike) -> MaximalCoupling:
 def cheapest_coupling(
     first: ArrayLike, second: ArrayLike, costs: ArrayLike
 ) -> tuple[float, np.ndarray] | None:
-    """Return the least expected cost over couplings of laws, shapes (rows,) and (columns,), and a
-    coupling that has it.
+    """Return the smallest expected cost over couplings of two laws, and a coupling that attains it.
 
-    An infinite cost forbids a pair: None if no coupling is left (balle, Theorem 7, left-hand side
-    of Equation 6).
+    The laws have the shapes (rows,) and (columns,). An infinite cost forbids a pair; None if no
+    coupling avoids such pairs (balle, Theorem 7, left-hand side of Equation 6).
     """
-    one, other = law_array("first", first), law_array("second", second)
+    nu, nu_other = law_array("first", first), law_array("second", second)
     prices = np.asarray(costs, dtype=float)
-    if prices.shape != (one.size, other.size) or np.isnan(prices).any():
+    if prices.shape != (nu.size, nu_other.size) or np.isnan(prices).any():
         raise ArgumentError(
-            f"costs must have shape {(one.size, other.size)} without NaN, got shape {prices.shape}"
+            f"costs must have shape {(nu.size, nu_other.size)} without NaN, got shape "
+            f"{prices.shape}"
         )
     rows, columns = np.nonzero(np.isfinite(prices))
-    marginals = np.zeros((one.size + other.size, rows.size))
+    marginals = np.zeros((nu.size + nu_other.size, rows.size))
     marginals[rows, np.arange(rows.size)] = 1
-    marginals[one.size + columns, np.arange(rows.size)] = 1
+    marginals[nu.size + columns, np.arange(rows.size)] = 1
     if rows.size == 0:
         return None
     # Both laws sum to 1 up to rounding only; the last equation follows from the others.
-    found = _solved(
-        c=prices[rows, columns], A_eq=marginals[:-1], b_eq=np.concatenate([one, other])[:-1]
-    )
-    if found.status == _INFEASIBLE:
+    totals = np.concatenate([nu, nu_other])
+    solution = _solved(c=prices[rows, columns], A_eq=marginals[:-1], b_eq=totals[:-1])
+    if solution.status == _INFEASIBLE:
         return None
     joint = np.zeros(prices.shape)
-    joint[rows, columns] = found.x
+    joint[rows, columns] = solution.x
     return float(prices[rows, columns] @ joint[rows, columns]), joint
 
 
 def compatible_sum(first: ArrayLike, distances: ArrayLike, group_deltas: ArrayLike) -> float:
-    """Return the sum over k >= 1 of nu(Y_k) delta_k, Y_k the points at distance k from the other
-    support.
+    """Return the sum over k >= 1 of nu(Y_k) delta_k.
 
-    The cost of the cheapest coupling where a distance-compatible one exists, and never above it
-    (balle, Theorem 7, right-hand side of Equation 6). nu is `first`, `distances` lead from its
-    points to those of the other support, and `group_deltas` holds delta_k for k = 0, 1, ....
+    Y_k are the points at distance k from the support of the other law. The sum is the cost of the
+    cheapest coupling where a distance-compatible one exists, and never above it (balle, Theorem 7,
+    right-hand side of Equation 6).
+
+    Parameters
+    ----------
+    first : nu.
+    distances : from the points of nu to those of the other support, shape (points, others).
+    group_deltas : delta_k for k = 0, 1, ....
     """
-    one = law_array("first", first)
+    nu = law_array("first", first)
     deltas = checks.finite_array("group_deltas", group_deltas, ndim=1)
     nearest = np.asarray(distances, dtype=float).min(axis=1)
-    held = one > 0
-    if not np.isfinite(nearest[held]).all() or nearest[held].max(initial=0) >= deltas.size:
+    support = nu > 0
+    if not np.isfinite(nearest[support]).all() or nearest[support].max(initial=0) >= deltas.size:
         raise ArgumentError(
             f"every point must have a distance of at most {deltas.size - 1}, got "
-            f"{nearest[held].max()}"
+            f"{nearest[support].max()}"
         )
-    return float(one[held] @ deltas[nearest[held].astype(int)])
+    return float(nu[support] @ deltas[nearest[support].astype(int)])
 
 
 Curve = Callable[[np.ndarray], np.ndarray]

@@ -1,5 +1,4 @@
-"""What a privacy profile is, and what a noise is: both contracts, and what follows from them
-alone."""
+"""Base classes of privacy profiles and of additive noise."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike
 from dpsub import checks
 from dpsub.errors import NumericalError, UnsupportedError
 
-_LARGEST = 2.0**20  # nats; a profile that is above its target there counts as never reaching it
+_LARGEST = 2.0**20  # nats; a profile above its target here is taken never to reach it
 
 
 class Profile(ABC):
@@ -30,23 +29,24 @@ class Profile(ABC):
 
     @abstractmethod
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
-        """log delta_l(epsilon) at distance l = `occurrences` >= 1, broadcast; UnsupportedError if
-        unknown above 1."""
+        """Return log delta_l(epsilon) at distance l = `occurrences` >= 1, broadcast.
+
+        UnsupportedError if the profile is known at distance 1 only.
+        """
 
     def delta(self, epsilon: ArrayLike) -> np.ndarray:
         """Return delta(epsilon) in [0, 1], of the shape of `epsilon` (any finite real numbers)."""
         return np.exp(self.log_delta(epsilon))
 
     def log_delta(self, epsilon: ArrayLike) -> np.ndarray:
-        """Return log delta(epsilon), accurate where delta itself underflows; -inf where it is
-        exactly 0."""
+        """Return log delta(epsilon), also where delta underflows; -inf where it is exactly 0."""
         return self.group_log_delta(checks.finite_array("epsilon", epsilon), 1)
 
     def epsilon(self, delta: ArrayLike) -> np.ndarray:
-        """Return the smallest epsilon with delta(epsilon) <= `delta` in [0, 1), exact up to
-        rounding upwards.
+        """Return the smallest epsilon with delta(epsilon) <= `delta`, rounded up.
 
-        Negative where `delta` is above delta(0); infinite where no epsilon below 2^20 will do.
+        `delta` is in [0, 1). Epsilon is negative where `delta` is above delta(0), and infinite
+        where no epsilon below 2^20 suffices.
         """
         target = checks.finite_array("delta", delta)
         roots = [
@@ -59,7 +59,7 @@ class Profile(ABC):
         """Bisect on delta(epsilon) <= delta down to neighbouring numbers; the profile is
         monotone."""
         goal = math.log(delta) if delta > 0 else -math.inf
-        # every profile is at least 1 - exp(epsilon)
+        # Every profile is at least 1 - exp(epsilon), so that the root is not below this.
         low, high = math.nextafter(math.log1p(-delta), -math.inf), 1.0
         while float(self.log_delta(high)) > goal:
             low, high = high, 2 * high
@@ -72,8 +72,9 @@ class Profile(ABC):
 
 @dataclass(frozen=True)
 class AdditiveNoiseProfile(Profile):
-    """Exact profile of a query of given sensitivity with additive noise; it decreases strictly
-    until it is 0. must, Theorem 1; balle, Theorems 3 and 4.
+    """Exact profile of a query with additive noise.
+
+    It decreases strictly until it is 0 (must, Theorem 1; balle, Theorems 3 and 4).
     """
 
     ratio: float  # sensitivity divided by the scale of the noise (theta), above 0
@@ -83,11 +84,10 @@ class AdditiveNoiseProfile(Profile):
         object.__setattr__(self, "ratio", checks.real("ratio", self.ratio, above=0))
 
     def log_moment(self, order: float) -> float:
-        """Return log E exp(s L) of the worst pair's privacy loss L under its first law, s = `order`
-        at least 0.
+        """Return log E exp(s L) for the privacy loss L of the worst pair, s = `order` >= 0.
 
-        Divided by s it is the Renyi divergence of order s + 1. UnsupportedError if the noise has no
-        closed form.
+        The expectation is under the first law. Divided by s it is the Renyi divergence of order
+        s + 1. UnsupportedError if the noise has no closed form.
         """
         raise UnsupportedError(
             f"the moments of {self.name} noise must be known in closed form, got none; take "
@@ -95,11 +95,9 @@ class AdditiveNoiseProfile(Profile):
         )
 
     def group(self, occurrences: int) -> AdditiveNoiseProfile:
-        """Return the profile for data sets at distance l >= 1: that of l times the ratio (balle,
-        Section 3)."""
-        return replace(
-            self, ratio=checks.integer("occurrences", occurrences, at_least=1) * self.ratio
-        )
+        """Return the profile at distance l >= 1, that of l times the ratio (balle, Section 3)."""
+        distance = checks.integer("occurrences", occurrences, at_least=1)
+        return replace(self, ratio=distance * self.ratio)
 
 
 @dataclass(frozen=True)
@@ -113,8 +111,7 @@ class Mechanism(ABC):
         object.__setattr__(self, "scale", checks.real("scale", self.scale, above=0))
 
     def release(self, value: ArrayLike, rng: np.random.Generator) -> np.ndarray:
-        """Return the finite `value` with fresh noise on every entry, of the same shape; a scalar
-        stays a scalar."""
+        """Return the finite `value` with independent noise added to every entry."""
         exact = checks.finite_array("value", value)
         return (exact + self.scale * self.standard_noise(exact.shape, rng))[()]
 
@@ -124,8 +121,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def log_density(self, z: ArrayLike) -> np.ndarray:
-        """Logarithm of the noise's density at `z` (released value minus exact value), per
-        coordinate."""
+        """Log-density of the noise at `z`, the released minus the exact value, per coordinate."""
 
     @abstractmethod
     def cdf(self, z: ArrayLike) -> np.ndarray:
@@ -138,20 +134,19 @@ class Mechanism(ABC):
 
     @abstractmethod
     def profile(self, sensitivity: float) -> AdditiveNoiseProfile:
-        """Return the exact privacy profile of a query of this sensitivity, above 0, in the units of
-        the scale."""
+        """Return the exact privacy profile of a query of this sensitivity, above 0."""
 
 
 def mirrored(order: np.ndarray, log_delta: np.ndarray) -> np.ndarray:
-    """Return log delta(epsilon) for every real epsilon = `order`, from `log_delta`, its values at
-    |epsilon|.
+    """Return log delta(epsilon) for every real epsilon = `order` from its values at |epsilon|.
 
-    Below 0 it is 1 - exp(epsilon) + exp(epsilon) delta(-epsilon), a sum of positive terms, for
-    every pair of laws that comes in both orders (balle, Section 3; Theorem 14 needs it).
+    For a symmetric relation delta(epsilon) at epsilon < 0 is
+    1 - exp(epsilon) + exp(epsilon) delta(-epsilon) (balle, Section 3; Theorem 14 needs it).
     """
     if not (order < 0).any():
         return log_delta[()]
     below = np.minimum(order, 0.0)
+    # A sum of positive terms. Where it is near 1 its logarithm is taken from the complement.
     delta = -np.expm1(below) + np.exp(below + log_delta)
     complement = np.exp(below) * -np.expm1(log_delta)
     with np.errstate(divide="ignore"):
@@ -160,7 +155,7 @@ def mirrored(order: np.ndarray, log_delta: np.ndarray) -> np.ndarray:
 
 
 def nonnegative(name: str, value: ArrayLike) -> np.ndarray:
-    """Return `value` as a finite float array without negative entries, else raise ArgumentError."""
+    """Return `value` as a finite, nonnegative float array, else raise ArgumentError."""
     array = checks.finite_array(name, value)
     if array.size:
         checks.real(name, array.min(), at_least=0)
@@ -168,10 +163,10 @@ def nonnegative(name: str, value: ArrayLike) -> np.ndarray:
 
 
 def round_up(value: float, holds: Callable[[float], bool]) -> float:
-    """Return `value`, or a number a few units in the last place above it for which `holds`;
-    NumericalError beyond 2^40.
+    """Return the smallest number tried from `value` upwards for which `holds`.
 
-    A root is found up to rounding, but a guarantee must lie on its safe side.
+    A root is found up to rounding, but a guarantee must be on its safe side. NumericalError if 2^40
+    units in the last place do not suffice.
     """
     candidate, step = value, math.ulp(value)
     for _ in range(41):

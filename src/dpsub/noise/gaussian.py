@@ -18,8 +18,8 @@ from dpsub.noise.base import AdditiveNoiseProfile, Mechanism, mirrored, round_up
 _NODES, _WEIGHTS = leggauss(16)
 _HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 CLASSICAL_BELOW = 1.0
-"""The classical formula is proved for epsilon strictly below it (must, footnote 4)."""
-_FARTHEST = 1e150  # t beyond which t² overflows; log delta is then below -5e299
+"""The classical formula is proved for epsilon strictly below this (must, footnote 4)."""
+_FARTHEST = 1e150  # t² overflows beyond it; log delta is then below -5e299
 
 
 @dataclass(frozen=True)
@@ -38,24 +38,22 @@ class GaussianProfile(AdditiveNoiseProfile):
     name: ClassVar[str] = "gaussian"
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
-        with np.errstate(over="ignore"):  # the largest ratio has delta 1
-            ratio = np.minimum(
-                np.asarray(occurrences, dtype=float) * self.ratio, np.finfo(float).max
-            )
+        # At the largest double delta is 1, as it would be at an infinite ratio.
+        with np.errstate(over="ignore"):
+            group_ratio = np.asarray(occurrences, dtype=float) * self.ratio
+        ratio = np.minimum(group_ratio, np.finfo(float).max)
         order, ratio = np.broadcast_arrays(np.asarray(epsilon, dtype=float), ratio)
-        return mirrored(
-            order, _log_delta(np.abs(order).ravel(), ratio.ravel()).reshape(order.shape)
-        )
+        log_delta = _log_delta(np.abs(order).ravel(), ratio.ravel())
+        return mirrored(order, log_delta.reshape(order.shape))
 
     def log_moment(self, order: float) -> float:
-        """Return s (s + 1) theta^2 / 2: the loss is normal with mean theta^2 / 2 and variance
-        theta^2."""
+        """Return s (s + 1) theta^2 / 2, as the loss is N(theta^2 / 2, theta^2)."""
         s = checks.real("order", order, at_least=0)
         return s * (s + 1) * self.ratio**2 / 2
 
     def _root(self, delta: float) -> float:
         """Safeguarded root finding on log delta(epsilon) = log `delta`; infinite at 0."""
-        # its import takes as long as all others together, and most uses of profiles need no root
+        # Imported here: it takes as long as all other imports, and most callers need no root.
         from scipy.optimize import brentq
 
         if delta == 0:
@@ -70,13 +68,13 @@ class GaussianProfile(AdditiveNoiseProfile):
         low = math.log1p(-delta)
         high = self.ratio * (self.ratio / 2 - float(ndtri(delta)))
         step = 1e-15 * (abs(low) + abs(high))
-        while excess(low) < 0:  # rounding only
+        # Rounding may put either end on the wrong side.
+        while excess(low) < 0:
             low, step = low - step, 2 * step
         while excess(high) > 0:
             high, step = high + step, 2 * step
-        root = float(
-            brentq(excess, low, high, xtol=1e-16 * min(1.0, self.ratio), rtol=1e-15, maxiter=500)
-        )
+        tolerance = 1e-16 * min(1.0, self.ratio)
+        root = float(brentq(excess, low, high, xtol=tolerance, rtol=1e-15, maxiter=500))
         return round_up(root, lambda order: excess(order) <= 0)
 
 
@@ -86,17 +84,19 @@ def _log_delta(order: np.ndarray, ratio: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore", divide="ignore"):
         start = order / ratio - ratio / 2
         close = (ratio <= np.maximum(1.0, start)) & (start < _FARTHEST)
-        apart = ~close & (start >= 0) & (start < _FARTHEST)
+        distant = ~close & (start >= 0) & (start < _FARTHEST)
         left = ~close & (start < 0)
         if close.any():
+            # The two Mills ratios nearly cancel: their difference is integrated.
             result[close] = _log_phi(start[close]) + _log_mills_drop(start[close], ratio[close])
-        if apart.any():
-            t = start[apart]
-            result[apart] = _log_phi(t) + np.log(_mills(t) - _mills(t + ratio[apart]))
+        if distant.any():
+            t = start[distant]
+            result[distant] = _log_phi(t) + np.log(_mills(t) - _mills(t + ratio[distant]))
         if left.any():
             t = start[left]
             # 1 - delta is the sum of both error probabilities of the half-line test.
-            result[left] = np.log1p(-(ndtr(t) + np.exp(_log_phi(t)) * _mills(t + ratio[left])))
+            second_error = np.exp(_log_phi(t)) * _mills(t + ratio[left])
+            result[left] = np.log1p(-(ndtr(t) + second_error))
     return result
 
 
@@ -110,12 +110,11 @@ def _mills(t: np.ndarray) -> np.ndarray:
 
 
 def _log_mills_drop(start: np.ndarray, width: np.ndarray) -> np.ndarray:
-    """log(R(t) - R(t + width)) by Gauss-Legendre quadrature of -R', for width <= max(1, t).
-    -R' is entire and has no feature narrower than such an interval: 16 nodes reach rounding.
-    """
+    """log(R(t) - R(t + width)) by Gauss-Legendre quadrature of -R', for width <= max(1, t)."""
+    # -R' is entire and has no feature narrower than such an interval: 16 nodes reach rounding.
     total = np.zeros_like(start)
-    # few orders take one call for all nodes: the overhead of small calls is most of what
-    # calibrations cost
+    # For few orders all nodes are evaluated in one call: the overhead of small calls is most of the
+    # time of a calibration.
     slopes: Iterable[np.ndarray] = (
         _mills_slope(start + 0.5 * (1 + node) * width) for node in _NODES
     )
@@ -127,9 +126,10 @@ def _log_mills_drop(start: np.ndarray, width: np.ndarray) -> np.ndarray:
 
 
 def _mills_slope(u: np.ndarray) -> np.ndarray:
-    """-R'(u) = 1 - u R(u), by its asymptotic series u^-2 - 3 u^-4 + 15 u^-6 - ... where the
-    difference cancels."""
-    far = u > 9.0  # where the series beats the direct evaluation (both 1e-14 there)
+    """-R'(u) = 1 - u R(u)."""
+    # From 9 on the difference cancels more than the asymptotic series u^-2 - 3 u^-4 + 15 u^-6 - ...
+    # is off; both errors are 1e-14 there.
+    far = u > 9.0
     if not far.any():
         return 1 - u * _mills(u)
     square = 1 / np.where(far, u, np.inf) ** 2
@@ -142,8 +142,10 @@ def _mills_slope(u: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Gaussian(Mechanism):
-    """Noise N(0, scale²) per coordinate, scale > 0 (must, Theorem 1; balle, Section 3 on output
-    perturbation)."""
+    """Noise N(0, scale²) per coordinate, scale > 0.
+
+    References: must, Theorem 1; balle, Section 3 on output perturbation.
+    """
 
     name: ClassVar[str] = "gaussian"
 
@@ -166,13 +168,13 @@ class Gaussian(Mechanism):
 
     @classmethod
     def calibrated(cls, epsilon: float, delta: float, sensitivity: float) -> Self:
-        """Return the least noise whose exact profile satisfies delta(epsilon) <= `delta`, rounded
-        upwards.
+        """Return the smallest noise with delta(epsilon) <= `delta`, by the exact profile.
 
         Parameters
         ----------
-        epsilon, delta : nats, at least 0; in (0, 1).
-        sensitivity : L2, of the query, above 0, in its units.
+        epsilon : nats, at least 0.
+        delta : in (0, 1).
+        sensitivity : L2 sensitivity of the query, above 0, in its units.
 
         Examples
         --------
@@ -196,7 +198,8 @@ class Gaussian(Mechanism):
         length = math.hypot(quantile, math.sqrt(2 * order))
         by_half_line = quantile + length if quantile >= 0 else 2 * order / (length - quantile)
         low = max(2 * math.sqrt(2) * float(erfinv(target)), by_half_line)
-        while excess(low) > 0:  # rounding only
+        # Rounding may put it above the root.
+        while excess(low) > 0:
             low *= 1 - 1e-12
         high = 2 * low
         while excess(high) < 0:
@@ -208,12 +211,11 @@ class Gaussian(Mechanism):
 
     @classmethod
     def classical(cls, epsilon: float, delta: float, sensitivity: float) -> Self:
-        """Return the noise of the classical formula, sigma = sensitivity sqrt(2 log(1.25 / delta))
-        / epsilon.
+        """Return the noise sigma = sensitivity sqrt(2 log(1.25 / delta)) / epsilon.
 
-        Its proof needs epsilon < 1 (`CLASSICAL_BELOW`). It is evaluated for every epsilon > 0, as
-        the paper does (must, Equation 9): from 1 on it is no guarantee of (epsilon, delta); the
-        exact delta is that of `profile(sensitivity)`.
+        The proof of this classical formula needs epsilon < 1 (`CLASSICAL_BELOW`). It is evaluated
+        for every epsilon > 0, as in the paper (must, Equation 9), but from 1 on it is no guarantee;
+        the exact delta is that of `profile(sensitivity)`.
         """
         order = checks.real("epsilon", epsilon, above=0)
         target = checks.real("delta", delta, above=0, below=1)

@@ -21,9 +21,9 @@ class LaplaceProfile(AdditiveNoiseProfile):
 
         delta(epsilon) = max(0, 1 - exp((epsilon - theta) / 2), 1 - exp(epsilon)).
 
-    The last term, absent from the printed formula for epsilon >= 0, is the larger one for epsilon <
-    -theta, where the optimal rejection region is the whole line; from -theta on the printed formula
-    is exact.
+    The last term is absent from the printed formula for epsilon >= 0. It is the larger one for
+    epsilon < -theta, where the optimal rejection region is the whole line; from -theta on the
+    printed formula is exact.
     """
 
     name: ClassVar[str] = "laplace"
@@ -39,23 +39,24 @@ class LaplaceProfile(AdditiveNoiseProfile):
         return -np.expm1(self._exponent(checks.finite_array("epsilon", epsilon), 1)) + 0.0
 
     def epsilon(self, delta: ArrayLike) -> np.ndarray:
-        """Return theta + 2 log(1 - delta), or log(1 - delta) where that is larger (delta > 1 -
-        exp(-theta))."""
+        """Return max(theta + 2 log(1 - delta), log(1 - delta)), rounded up."""
         target = nonnegative("delta", delta)
         if target.size:
             checks.real("delta", target.max(), below=1)
         log_complement = np.log1p(-target)
         root = np.atleast_1d(np.maximum(log_complement, self.ratio + 2 * log_complement))
-        # The closed form may sit a rounding error on the wrong side; its own condition is log(1 -
-        # delta).
+        # The closed form may be off by a rounding to the wrong side. Its condition is on
+        # log(1 - delta).
         for _ in range(4):
             low = self._exponent(root, 1) < np.atleast_1d(log_complement)
             root = np.where(low, np.nextafter(root, np.inf), root)
         return root.reshape(target.shape)[()]
 
     def log_moment(self, order: float) -> float:
-        """Return log of a / (2a - 1) exp((a - 1) theta) + (a - 1) / (2a - 1) exp(-a theta), a = s +
-        1."""
+        """Return the logarithm of the sum below, with a = s + 1.
+
+        a / (2a - 1) exp((a - 1) theta) + (a - 1) / (2a - 1) exp(-a theta)
+        """
         s = checks.real("order", order, at_least=0)
         if s == 0:
             return 0.0
@@ -69,16 +70,15 @@ class LaplaceProfile(AdditiveNoiseProfile):
     def _exponent(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
         """log(1 - delta), at most 0."""
         order = np.asarray(epsilon, dtype=float)
-        with np.errstate(over="ignore"):  # an infinite ratio has delta 1
-            return np.minimum(
-                np.minimum(order, (order - np.asarray(occurrences) * self.ratio) / 2), 0.0
-            )
+        # An infinite ratio has delta 1.
+        with np.errstate(over="ignore"):
+            half_line = (order - np.asarray(occurrences) * self.ratio) / 2
+        return np.minimum(np.minimum(order, half_line), 0.0)
 
 
 @dataclass(frozen=True)
 class Laplace(Mechanism):
-    """Double-exponential noise, density exp(-|z| / scale) / (2 scale), deviation sqrt(2) scale
-    (must, Theorem 1)."""
+    """Laplace noise with density exp(-|z| / scale) / (2 scale) per coordinate (must, Theorem 1)."""
 
     name: ClassVar[str] = "laplace"
 
@@ -102,13 +102,13 @@ class Laplace(Mechanism):
 
     @classmethod
     def calibrated(cls, epsilon: float, delta: float, sensitivity: float) -> Self:
-        """Return the noise of scale sensitivity / (epsilon - 2 log(1 - delta)), which has exactly
-        this delta.
+        """Return the noise of scale sensitivity / (epsilon - 2 log(1 - delta)), which is exact.
 
         Parameters
         ----------
-        epsilon, delta : nats, at least 0; in [0, 1), not 0 where epsilon is.
-        sensitivity : L1, of the query, above 0, in its units.
+        epsilon : nats, at least 0.
+        delta : in [0, 1), and above 0 if epsilon is 0.
+        sensitivity : L1 sensitivity of the query, above 0, in its units.
         """
         order = checks.real("epsilon", epsilon, at_least=0)
         target = checks.real("delta", delta, at_least=0, below=1)

@@ -1,5 +1,5 @@
-"""Profiles of one-bit mechanisms, of mechanisms known at one point (epsilon, delta), and of groups
-of records."""
+"""Profiles of one-bit mechanisms, of mechanisms known at one point (epsilon, delta) only, and of
+groups of records."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from dpsub.noise.base import Profile, mirrored
 
 @dataclass(frozen=True)
 class RandomisedResponseProfile(Profile):
-    """Exact profile of a bit reported as it is with probability p = `keep_probability`, else
-    flipped.
+    """Exact profile of a bit that is kept with probability p = `keep_probability`, else flipped.
 
-        delta(epsilon) = max(0, P - exp(epsilon) (1 - P)) + max(0, 1 - P - exp(epsilon) P),  P =
-        max(p, 1 - p).
+        delta(epsilon) = max(0, P - exp(epsilon) (1 - P)) + max(0, 1 - P - exp(epsilon) P),
+        P = max(p, 1 - p).
 
-    The printed p - exp(epsilon) (1 - p) (balle, Section 5) is right for p >= 1/2 and epsilon >=
-    log((1 - p) / p) only.
+    The printed p - exp(epsilon) (1 - p) (balle, Section 5) is right for p >= 1/2 and
+    epsilon >= log((1 - p) / p) only.
     """
 
     keep_probability: float
@@ -36,8 +35,10 @@ class RandomisedResponseProfile(Profile):
 
     @classmethod
     def with_guarantee(cls, epsilon: float, delta: float) -> RandomisedResponseProfile:
-        """Return the randomised response with delta(`epsilon`) = `delta` exactly: p = (e^eps +
-        delta) / (e^eps + 1)."""
+        """Return the randomised response with delta(`epsilon`) = `delta` exactly.
+
+        Its keep probability is (e^eps + delta) / (e^eps + 1).
+        """
         order = checks.real("epsilon", epsilon, at_least=0)
         gap = checks.real("delta", delta, at_least=0, at_most=1)
         return cls((1 + gap * math.exp(-order)) / (1 + math.exp(-order)))
@@ -58,16 +59,18 @@ class RandomisedResponseProfile(Profile):
             )
         rare = 1 - self.likely
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            growth = np.exp(order)
-            taken = np.where(rare > 0, growth * rare, 0.0)
-            delta = np.maximum(self.likely - taken, 0.0) + np.maximum(
-                rare - growth * self.likely, 0.0
-            )
-            return np.log(delta)[()]
+            factor = np.exp(order)
+            # An infinite factor times a rare probability of 0 is 0.
+            scaled_rare = np.where(rare > 0, factor * rare, 0.0)
+            from_likely = np.maximum(self.likely - scaled_rare, 0.0)
+            from_rare = np.maximum(rare - factor * self.likely, 0.0)
+            return np.log(from_likely + from_rare)[()]
 
     def log_moment(self, order: float) -> float:
-        """Return log E exp(s L) = log(P (P/Q)^s + Q (Q/P)^s), Q = 1 - P, s = `order` >= 0; infinite
-        where Q = 0 < s."""
+        """Return log E exp(s L) = log(P (P/Q)^s + Q (Q/P)^s), Q = 1 - P, s = `order` >= 0.
+
+        It is infinite if Q = 0 < s.
+        """
         s = checks.real("order", order, at_least=0)
         likely, rare = self.likely, 1 - self.likely
         if s == 0:
@@ -80,11 +83,10 @@ class RandomisedResponseProfile(Profile):
 
 @dataclass(frozen=True)
 class MembershipProfile(RandomisedResponseProfile):
-    """Profile of randomised response on whether a fixed record is in the data, under any relation
-    that can toggle it.
+    """Profile of randomised response on whether a fixed record is in the data.
 
-    No pair of data sets is easier to tell apart, so the profile is the same at every distance
-    (balle, Section 5).
+    It holds under any relation that can add or remove the record. No pair of data sets is easier to
+    distinguish, so the profile is the same at every distance (balle, Section 5).
     """
 
     any_distance: ClassVar[bool] = True
@@ -92,8 +94,7 @@ class MembershipProfile(RandomisedResponseProfile):
 
 @dataclass(frozen=True)
 class BlackBoxGroups(Profile):
-    """The profile `base`, with the bound at distances above 1 that holds for every mechanism,
-    epsilon >= 0:
+    """The profile `base`, with the group bound that holds for every mechanism, at epsilon >= 0:
 
         delta_l(epsilon) <= min(1, (exp(epsilon) - 1) / (exp(epsilon / l) - 1) delta(epsilon / l));
 
@@ -103,15 +104,17 @@ class BlackBoxGroups(Profile):
     base: Profile
 
     def log_bound(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
-        """Return log of the bound before it is cut at 1, for epsilon >= 0; log(l delta(0)) at
-        epsilon = 0."""
+        """Return the logarithm of the bound for epsilon >= 0, before it is clipped to 1.
+
+        At epsilon = 0 it is log(l delta(0)).
+        """
         order, distance = np.broadcast_arrays(
             np.asarray(epsilon, dtype=float), np.asarray(occurrences, dtype=float)
         )
         share = order / distance
         with np.errstate(divide="ignore", invalid="ignore"):
-            # exp(epsilon - share) carries the size, so that a large epsilon does not overflow
-            # before delta is applied
+            # The size of the factor is carried by exp(epsilon - share), in logarithms, so that a
+            # large epsilon does not overflow before delta is applied.
             quotient = np.expm1(-order) / np.expm1(-share)
             factor = order - share + np.log(np.where(share > 0, quotient, distance))
         return factor + self.base.log_delta(share)
@@ -125,11 +128,10 @@ class BlackBoxGroups(Profile):
 
 @dataclass(frozen=True)
 class ConstantGroups(Profile):
-    """The profile `base` at every distance, as if a second copy of a record said no more than the
-    first.
+    """The profile `base` at every distance, as if copies of a record revealed nothing more.
 
-    True of membership. For other mechanisms it is no bound: it shows how much of one is due to
-    groups.
+    This is true of membership. For other mechanisms it is no bound; it shows which part of a bound
+    is due to groups.
     """
 
     base: Profile
@@ -141,10 +143,9 @@ class ConstantGroups(Profile):
 
 @dataclass(frozen=True)
 class PairedSteps(Profile):
-    """The profile under substitution from a `base` profile under adding and removing; an upper
-    bound.
+    """Upper bound under substitution from a `base` profile under adding and removing.
 
-    A substitution is one removal and one addition: distance l here is distance 2 l there.
+    A substitution is one removal and one addition: distance l becomes distance 2 l.
     """
 
     base: Profile
@@ -155,17 +156,18 @@ class PairedSteps(Profile):
 
 @dataclass(frozen=True)
 class PointGuarantee(Profile):
-    """The smallest profile that all mechanisms obey of which only (epsilon0, delta0)-DP is known.
+    """The smallest profile that holds for all (epsilon0, delta0)-DP mechanisms.
 
-    An event of probability a on one data set has at most
+    An event of probability a on one data set has a probability of at most
 
         g(a) = min(1, exp(epsilon0) a + delta0, 1 - exp(-epsilon0) (1 - delta0 - a))
 
-    on a neighbour, hence at most g applied l times at distance l, and some mechanism attains it. So
-    delta_l(epsilon) is the largest (g o ... o g)(a) - exp(epsilon) a over a in [0, 1], at a
-    breakpoint of the concave piecewise linear iterate. For l = 1 it is 1 - (1 - delta0) (1 +
-    exp(epsilon)) / (1 + exp(epsilon0)) where |epsilon| <= epsilon0, and delta0 above; at epsilon =
-    epsilon0 randomised response attains it (balle, Section 5). The iteration is ours.
+    on a neighbour, hence of at most g applied l times at distance l, and some mechanism attains it.
+    So delta_l(epsilon) is the largest (g o ... o g)(a) - exp(epsilon) a over a in [0, 1], which is
+    at a breakpoint of the concave, piecewise linear iterate. For l = 1 it is
+    1 - (1 - delta0) (1 + exp(epsilon)) / (1 + exp(epsilon0)) where |epsilon| <= epsilon0, and
+    delta0 above; at epsilon = epsilon0 randomised response attains it (balle, Section 5). The
+    iteration is ours.
     """
 
     epsilon0: float
@@ -203,15 +205,15 @@ class PointGuarantee(Profile):
     def _breakpoints(self, steps: int) -> np.ndarray:
         """Return 0, 1 and the points that some iterate g^j, j < `steps`, sends to a kink of g."""
         rise, rest = math.exp(self.epsilon0), 1 - self.delta0
-        found = {0.0, 1.0}
+        breakpoints = {0.0, 1.0}
         for point in (rest / (1 + rise), rest):
             for _ in range(steps):
                 if point < 0:
                     break
-                found.add(point)
-                # the inverse of g on its strictly increasing part; negative where nothing is sent
-                # to the point
+                breakpoints.add(point)
+                # The inverse of g on its strictly increasing part; negative if no probability is
+                # mapped to the point.
                 point = max(
                     math.exp(-self.epsilon0) * (point - self.delta0), rest - rise * (1 - point)
                 )
-        return np.array(sorted(found))
+        return np.array(sorted(breakpoints))
