@@ -57,12 +57,13 @@ def test_a_page_of_which_no_cells_are_kept_has_the_prose_of_its_template(
     names = ("number", "least", "greatest", "noted", "computed", "derived")
     unknown: dict[str, object] = dict.fromkeys(names, lambda *place, **fields: ANY)
     unknown["numbers"] = Mock(return_value=ANY)
-    unknown["takeaway"] = lambda heading, caller=None, page=True: ANY if page else ""
+    unknown["takeaway"] = lambda heading, caller, page=True: ANY if page else ""
     unknown["picture"] = lambda name, words: f"![{words}](pictures/{paper.key}-{name}.png)"
     template = (paper.folder / "found.md").read_text(encoding="utf-8")
-    shown = script.Prose(paper, {}, more={**unknown, "cited": ""}).filled(template)
-    pattern = ".+?".join(map(re.escape, shown.split(ANY)))
-    assert re.fullmatch(pattern, parts(script, paper)[0].partition("\n\n")[2], re.DOTALL)
+    page = script.Prose(paper, {}, more={**unknown, "cited": ""}).filled(template)
+    pattern = ".+?".join(map(re.escape, script.tidy(page).split(ANY)))
+    told = script.tidy(parts(script, paper)[0].partition("\n\n")[2])
+    assert re.fullmatch(pattern, told, re.DOTALL)
 
 
 @EVERY

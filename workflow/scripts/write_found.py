@@ -27,7 +27,6 @@ from dpsub.reproduce.report.cells import CellTables
 from dpsub.reproduce.report.cited import kept_of, made_of
 from dpsub.reproduce.report.numbers import of_printed
 from dpsub.reproduce.report.prose import TEMPLATE, Prose
-from dpsub.reproduce.report.takeaways import of_paper, told
 from dpsub.reproduce.verdicts import FAILING
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,9 +80,12 @@ def body(paper: Paper, verdicts: pd.DataFrame) -> str:
     if kept is None:
         return (FOUND / f"{paper.key}.md").read_text(encoding="utf-8").partition(MADE)[0]
     template = (paper.folder / TEMPLATE).read_text(encoding="utf-8")
-    page = prose(paper, verdicts, kept).filled(template)
-    # where a part is the report's alone, two empty lines meet
-    return f"# {paper.title}\n\n" + re.sub(r"\n{3,}", "\n\n", page).rstrip("\n") + "\n\n"
+    return f"# {paper.title}\n\n" + tidy(prose(paper, verdicts, kept).filled(template))
+
+
+def tidy(page: str) -> str:
+    """Return a page without the empty lines that paragraphs of the report alone leave."""
+    return re.sub(r"\n{3,}", "\n\n", page).rstrip("\n") + "\n\n"
 
 
 def prose(paper: Paper, verdicts: pd.DataFrame, tables: CellTables) -> Prose:
@@ -103,10 +105,7 @@ def prose(paper: Paper, verdicts: pd.DataFrame, tables: CellTables) -> Prose:
     if paper.citation:
         authors, place = ", ".join(paper.citation.authors), paper.citation
         more["cited"] = f"*{authors}: {place.title}. {place.venue}, {place.year}.*"
-    prose = Prose(paper, tables, more=more)
-    if of_paper(paper):
-        more["takeaway"] = {one.heading: one.text for one in told(prose)[1]}.__getitem__
-    return prose
+    return Prose(paper, tables, more=more)
 
 
 def small(figure: Path, target: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from dpsub.errors import ArgumentError
 from dpsub.reproduce.digits import RAISED, as_printed
@@ -193,6 +194,12 @@ def in_symbols(text: str) -> str:
     text = _NAMES.sub(lambda found: _GREEK[found[1]] + "′" * len(found[2]), text)
     text = text.replace("<=", "≤").replace(">=", "≥")
     return _MINUS.sub("−", _POWERS.sub(lambda found: as_printed(found[0]), text))
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return "a, b and c"."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def escape_markdown(text: str) -> str:

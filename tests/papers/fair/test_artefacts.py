@@ -23,15 +23,15 @@ from dpsub.papers.fair.figures import NoiseRelations, NoiseSizes, points, sectio
 from dpsub.papers.fair.paired import fair_contests
 from dpsub.papers.fair.settings import TASKS
 from dpsub.papers.fair.tables import coverage
-from dpsub.papers.fair.takeaways import TAKEAWAYS
 from dpsub.reproduce import artefacts
 from dpsub.reproduce.artefact import OutputDirs, build, printed_rows
 from dpsub.reproduce.experiments import REGISTRY
 from dpsub.reproduce.figures import styled
 from dpsub.reproduce.paired import p_value
-from dpsub.reproduce.report.takeaways import Tables, read_cells
+from dpsub.reproduce.report.cells import LookUp, read_cells
 from dpsub.reproduce.statistics import Estimate, paired_difference
 from dpsub.reproduce.study.cells import Cell
+from tests.papers.cells import prose, takeaways
 
 SEEDS = 20
 NOISE = {"poisson": 2.0, "wor": 2.2, "must_oo": 2.2, "must_ow": 3.0}
@@ -139,16 +139,16 @@ def rigorous(records: Frames) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def tables(records: Frames, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Tables]:
+def tables(records: Frames, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., LookUp]:
     """What makes the tables, with other records of the comparison."""
 
-    def made(**changes: pd.DataFrame) -> Tables:
+    def made(**changes: pd.DataFrame) -> LookUp:
         dirs = OutputDirs.under(tmp_path_factory.mktemp("fair"))
         chosen = [
             artefacts.REGISTRY.get(f"fair/{name}")()
             for name in ("winners", "measures", "noise", "rankings")
         ]
-        return Tables(
+        return LookUp(
             {
                 one.name: read_cells(
                     build(one, {**records, **changes}, printed_rows(one), dirs)["csv"]
@@ -161,16 +161,15 @@ def tables(records: Frames, tmp_path_factory: pytest.TempPathFactory) -> Callabl
 
 
 @pytest.fixture(scope="module")
-def made(tables: Callable[..., Tables]) -> Tables:
+def made(tables: Callable[..., LookUp]) -> LookUp:
     return tables()
 
 
-def said(tables: Tables, heading: str) -> str:
-    (text,) = (one for one in TAKEAWAYS.sentences(tables) if one.startswith(f"**{heading}.** "))
-    return text.removeprefix(f"**{heading}.** ")
+def said(cells: LookUp, heading: str) -> str:
+    return takeaways("fair", cells.tables)[heading]
 
 
-def test_pairing_takes_the_seed_out(made: Tables, rigorous: pd.DataFrame) -> None:
+def test_pairing_takes_the_seed_out(made: LookUp, rigorous: pd.DataFrame) -> None:
     where = {"dataset": "adult", "epsilon": "0.5", "sampler": "must_ow"}
     value, lower, upper = (
         made.number("winners", "difference_to_poisson", f"rigorous{end}", **where)
@@ -201,7 +200,7 @@ def test_coverage_has_the_exact_interval() -> None:
     assert coverage(pd.DataFrame({"covered": np.ones(20)})).upper == 1.0
 
 
-def test_winners_are_ties_where_nothing_tells_them_apart(made: Tables) -> None:
+def test_winners_are_ties_where_nothing_tells_them_apart(made: LookUp) -> None:
     cells = made.rows("winners", "among_the_best", dataset="*", epsilon="*", sampler="*")
     best = cells.groupby("sampler")["rigorous"].mean()
     assert best["poisson"] == best["wor"] == best["must_oo"] == 1 and best["must_ow"] == 0
@@ -210,7 +209,7 @@ def test_winners_are_ties_where_nothing_tells_them_apart(made: Tables) -> None:
     assert reverse["must_ow"] == 1 and reverse["poisson"] == 0
 
 
-def test_rankings_count_the_reversals(made: Tables) -> None:
+def test_rankings_count_the_reversals(made: LookUp) -> None:
     where = {"dataset": "digits", "epsilon": "2"}
     for column, variant, sampler, expected in (
         ("rank", "rigorous", "must_ow", 4),
@@ -288,7 +287,7 @@ def test_unpaired_seeds_and_two_sizes_are_refused(rigorous: pd.DataFrame) -> Non
 
 
 def test_the_words_follow_from_the_numbers(
-    made: Tables, records: Frames, tables: Callable[..., Tables]
+    made: LookUp, records: Frames, tables: Callable[..., LookUp]
 ) -> None:
     assert said(made, "Which sampler").startswith(
         "Use any of Poisson, WOR and MUST.OO, a tie: in all 8 comparisons"
@@ -308,14 +307,12 @@ def test_the_words_follow_from_the_numbers(
     assert "No attack known here" in said(honest, "The papers' pair")
 
 
-def test_every_number_of_the_advice_stands_in_a_table(made: Tables) -> None:
-    sentences, evidence = TAKEAWAYS.sentences(made), TAKEAWAYS.grounds(made)
-    assert (
-        len(sentences) == 9
-        and list(evidence) == sentences
-        and TAKEAWAYS.sentences(Tables({})) == []
-    )
-    for cell in pd.concat(evidence.values()).to_dict("records"):
+def test_every_number_of_the_advice_stands_in_a_table(made: LookUp) -> None:
+    paragraphs = prose("fair", made.tables).takeaways()
+    evidence = [paragraph.evidence for paragraph in paragraphs if paragraph.evidence is not None]
+    assert len(paragraphs) == len(evidence) == 9
+    assert prose("fair", {}).takeaways() == []
+    for cell in pd.concat(evidence).to_dict("records"):
         table = cell["table"].removeprefix("fair/")
         more = {"steps": "2", "m": "*"} if table == "noise" else {}
         if more and cell["sampler"].startswith("must"):

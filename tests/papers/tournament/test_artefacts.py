@@ -20,14 +20,14 @@ from dpsub.papers.tournament.tables import (
     shared,
     tournament_contests,
 )
-from dpsub.papers.tournament.takeaways import TAKEAWAYS
 from dpsub.reproduce import artefacts
 from dpsub.reproduce.artefact import OutputDirs, build, printed_rows
 from dpsub.reproduce.experiments import REGISTRY
 from dpsub.reproduce.figures import styled
-from dpsub.reproduce.report.takeaways import Tables, tables_of
+from dpsub.reproduce.report.cells import LookUp, tables_of
 from dpsub.reproduce.verdicts import holm
 from dpsub.sampling.schemes import SCHEMES
+from tests.papers.cells import prose, takeaways
 
 SEEDS = 8
 SHARE = {
@@ -128,10 +128,10 @@ def records() -> Frames:
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Frames], Tables]:
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Frames], LookUp]:
     """What makes the tables of records."""
 
-    def made(records: Frames) -> Tables:
+    def made(records: Frames) -> LookUp:
         dirs = OutputDirs.under(tmp_path_factory.mktemp("tournament"))
         chosen = [
             kind() for kind in artefacts.REGISTRY.members().values() if kind.paper == "tournament"
@@ -139,19 +139,18 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Frames], Table
         chosen = [one for one in chosen if one.kind != "figure"]
         for one in chosen:
             build(one, records, printed_rows(one), dirs)
-        return Tables(tables_of(chosen, dirs))
+        return LookUp(tables_of(chosen, dirs))
 
     return made
 
 
 @pytest.fixture(scope="module")
-def made(tables: Callable[[Frames], Tables], records: Frames) -> Tables:
+def made(tables: Callable[[Frames], LookUp], records: Frames) -> LookUp:
     return tables(records)
 
 
-def said(tables: Tables, heading: str) -> str:
-    (text,) = (one for one in TAKEAWAYS.sentences(tables) if one.startswith(f"**{heading}.** "))
-    return text.removeprefix(f"**{heading}.** ")
+def said(cells: LookUp, heading: str) -> str:
+    return takeaways("tournament", cells.tables)[heading]
 
 
 def test_every_scheme_is_planted() -> None:
@@ -178,7 +177,7 @@ def test_brackets_hold_attack_over_proof_and_proof_over_attack(records: Frames) 
     assert len(both) == len(found)  # the better of two proofs
 
 
-def test_parts_add_up_and_an_unknown_attack_is_no_part(records: Frames, made: Tables) -> None:
+def test_parts_add_up_and_an_unknown_attack_is_no_part(records: Frames, made: LookUp) -> None:
     found = parts(records[NOISE]).set_index("sampler")
     whole = found["of_the_scheme"] + found["of_the_proof"]
     assert found["difference"].dropna().to_numpy() == pytest.approx(
@@ -205,7 +204,7 @@ def test_schemes_are_compared_in_the_settings_that_they_share(
     assert len(over_poisson(more)) > len(shared(over_poisson(more))) == len(over_poisson(frame))
 
 
-def test_noise_counts_settings_and_says_why_some_are_left_out(made: Tables) -> None:
+def test_noise_counts_settings_and_says_why_some_are_left_out(made: LookUp) -> None:
     row = {"adjacency": "zero_out", "sampler": "k_of_t"}
     assert made.number("noise", "settings", "rigorous", **row) == made.number(
         "noise", "needs_less", "rigorous", **row
@@ -222,7 +221,7 @@ def test_noise_counts_settings_and_says_why_some_are_left_out(made: Tables) -> N
     assert text.endswith("proved to be enough: k of t 4 of 4, random allocation 4 of 4.")
 
 
-def test_differences_are_paired_and_shown_by_holm(made: Tables, records: Frames) -> None:
+def test_differences_are_paired_and_shown_by_holm(made: LookUp, records: Frames) -> None:
     frame = records[TRAINING].query("dataset == 'adult' and adjacency == 'zero_out'")
     wide = frame.pivot(index="replicate", columns="sampler", values="test_loss")
     others = [name for name in SHARE if name != "poisson"]
@@ -268,7 +267,7 @@ def test_contests_need_the_same_seeds(records: Frames) -> None:
 
 
 def test_which_scheme_follows_from_the_medians(
-    made: Tables, tables: Callable[[Frames], Tables], records: Frames
+    made: LookUp, tables: Callable[[Frames], LookUp], records: Frames
 ) -> None:
     text = said(made, "Which scheme, zero one record")
     assert (
@@ -320,7 +319,7 @@ def test_published_statements_are_judged_by_the_brackets(
     )
 
 
-def test_published_statements_are_told(made: Tables) -> None:
+def test_published_statements_are_told(made: LookUp) -> None:
     text = said(made, "k of t, how much")
     assert "Here: confirmed; the most that is proved is 12.0 % less (n = 10000, m = 100, " in text
     assert ("in 4 of 4 settings, and with up to 1.80 times that noise;") in said(
@@ -338,9 +337,5 @@ def test_figures_draw_every_scheme(records: Frames, name: str) -> None:
 
 
 def test_nothing_is_said_without_numbers() -> None:
-    empty = Tables({})
-    assert (
-        TAKEAWAYS.sentences(empty) == []
-        and TAKEAWAYS.best is not None
-        and TAKEAWAYS.best(empty) is None
-    )
+    empty = prose("tournament", {})
+    assert empty.takeaways() == [] and empty.headline("best") is None

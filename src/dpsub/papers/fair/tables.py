@@ -16,10 +16,9 @@ from dpsub.papers.fair.settings import TASKS
 from dpsub.reproduce import statistics, tables
 from dpsub.reproduce.artefact import Artefact, Records
 from dpsub.reproduce.experiments import comparisons
-from dpsub.reproduce.labels import number_kind
+from dpsub.reproduce.labels import listed, number_kind
 from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.paired import REFERENCE, with_interval
-from dpsub.reproduce.report.takeaways import listed
 from dpsub.reproduce.statistics import Estimate, estimate_row
 from dpsub.reproduce.study.contests import Contest
 from dpsub.reproduce.tables import Column, Part, Row

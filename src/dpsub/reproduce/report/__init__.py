@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpsub.reproduce.report.findings import Headline
 from dpsub.reproduce.report.page import write_report
+from dpsub.reproduce.report.prose import Prose
 from dpsub.reproduce.report.run import Run
-from dpsub.reproduce.report.takeaways import Takeaways
 
-__all__ = ["Headline", "Run", "Takeaways", "write_report"]
+__all__ = ["Headline", "Prose", "Run", "write_report"]

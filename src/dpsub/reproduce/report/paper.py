@@ -25,7 +25,6 @@ from dpsub.reproduce.report.markdown import html, inline, linked, plain
 from dpsub.reproduce.report.numbers import Line
 from dpsub.reproduce.report.prose import Prose, Takeaway
 from dpsub.reproduce.report.run import Run
-from dpsub.reproduce.report.takeaways import told
 from dpsub.reproduce.verdicts import FAILING
 
 OPEN_LINES = 60  # a longer table is closed until it is asked for
@@ -44,14 +43,12 @@ def content(run: Run, key: str, folder: Path) -> dict[str, Any]:
     targets = {erratum.name: f"{erratum.paper}.html#{erratum.name}" for erratum in run.listed}
     targets |= {number_of(one): f"#{one.identifier}" for one in made if number_of(one)}
 
-    introduction, worst, best = "", None, None
-    takeaways: list[Takeaway] = []
-    if paper and made:
-        introduction, takeaways, worst, best = told(Prose(paper, tables_of(made, run.dirs)))
+    prose = Prose(paper, tables_of(made, run.dirs)) if paper else None
     paragraphs = [
         _paragraph(takeaway, f"{key}-{number}", targets)
-        for number, takeaway in enumerate(takeaways, 1)
+        for number, takeaway in enumerate(prose.takeaways() if prose else (), 1)
     ]
+    worst, best = (prose.headline(which) if prose else None for which in ("worst", "best"))
     artefacts = [
         _artefact(
             run,
@@ -82,7 +79,7 @@ def content(run: Run, key: str, folder: Path) -> dict[str, Any]:
             if headline
         ],
         "picture": findings.picture(worst) if worst and worst.shown else None,
-        "introduction": introduction,
+        "introduction": prose.introduction() if prose and paragraphs else "",
         "takeaways": paragraphs,
         "groups": _grouped(artefacts),
         "errata": entries,

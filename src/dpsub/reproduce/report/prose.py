@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,7 +24,7 @@ from dpsub.errors import DataError
 from dpsub.reproduce import artefacts, published
 from dpsub.reproduce.claims import MissingRecordsError
 from dpsub.reproduce.digits import as_printed, written
-from dpsub.reproduce.labels import WORDS, escape_markdown, in_symbols, sampler_label
+from dpsub.reproduce.labels import WORDS, escape_markdown, in_symbols, listed, sampler_label
 from dpsub.reproduce.papers import PACKAGE, Paper
 from dpsub.reproduce.report.cells import CellTables, LookUp, in_order
 from dpsub.reproduce.report.findings import Headline
@@ -292,12 +292,6 @@ def where_known(caller: Callable[[], str]) -> str:
 def joint(loop: Any) -> str:
     """Return what stands after an item of a loop that is listed as "a, b and c"."""
     return (", " if loop.revindex0 > 1 else " and ") if loop.revindex0 else ""
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return "a, b and c"."""
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _on_the_page(heading: str, caller: Callable[[], str], page: bool = True) -> str:

@@ -1,0 +1,299 @@
+"""Numbers of the fair comparison's pages: what placeholders `numbers` ask for.
+
+Nothing here knows the outcome: numbers are looked up and compared, and the cells that a paragraph
+rests on are shown below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+
+from dpsub.papers.fair.paired import label_of
+from dpsub.reproduce.claims import MissingRecordsError
+from dpsub.reproduce.paired import REFERENCE
+from dpsub.reproduce.report.cells import LookUp
+from dpsub.sampling import REGISTRY
+
+SAME_LAW = ("wor", "must_oo")
+BLOCK = ["dataset", "epsilon"]
+PLACE = [*BLOCK, "sampler"]
+SETTING = [*BLOCK, "steps", "m", "sampler"]
+VALUE, ENDS = ("value",), ("lower", "upper")
+
+
+def quantity(
+    cells: LookUp, table: str, column: str, variant: str = "rigorous", **fields: str
+) -> pd.DataFrame:
+    """Return the numbers of one quantity, each with the ends of its interval: a row a data set,
+    target and sampler."""
+    rows = cells.rows(table, column, dataset="*", epsilon="*", **(fields or {"sampler": "*"}))
+    columns = {variant: "value", f"{variant}_lower": "lower", f"{variant}_upper": "upper"}
+    numbers = rows.reindex(columns=[*PLACE, *columns]).rename(columns=columns)
+    numbers = numbers.dropna(subset="value").assign(table=table, column=column, variant=variant)
+    return known(numbers)
+
+
+def known(numbers: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame; raises MissingRecordsError where it is empty."""
+    if numbers.empty:
+        raise MissingRecordsError("this run lacks the numbers of a statement")
+    return numbers
+
+
+def shown(numbers: pd.DataFrame, ends: Iterable[str] = VALUE) -> pd.DataFrame:
+    """Return numbers as the report lists them, a line for each of these ends."""
+    lines = numbers.melt(
+        [*PLACE, "table", "column", "variant"], list(ends), "end", "number", ignore_index=False
+    )
+    words = lines["end"].map({"value": "", "lower": " lower", "upper": " upper"})
+    listed = pd.DataFrame(
+        {
+            "table": "fair/" + lines["table"],
+            "data set": lines["dataset"],
+            "ε": lines["epsilon"],
+            "sampler": lines["sampler"],
+            "quantity": lines["column"].str.replace("_", " "),
+            "variant": lines["variant"] + words,
+            "number": lines["number"].map("{:.6g}".format),
+        }
+    )
+    return listed.sort_index(kind="stable")
+
+
+def over_poisson(numbers: pd.DataFrame, of: pd.DataFrame) -> pd.DataFrame:
+    """Return the numbers of all samplers but Poisson, with their `ratio` to Poisson's number in
+    `of` in the same block."""
+    base = of[(of["sampler"] == REFERENCE) & (of["value"] > 0)].set_index(BLOCK)["value"]
+    others = numbers[numbers["sampler"] != REFERENCE]
+    others = others.join(base.rename("base"), on=BLOCK, how="inner")
+    return known(others.assign(ratio=others["value"] / others["base"]))
+
+
+def differences(cells: LookUp) -> pd.DataFrame:
+    """Return the paired differences from Poisson that have an interval."""
+    numbers = quantity(cells, "winners", "difference_to_poisson")
+    return known(numbers.dropna(subset=list(ENDS)))
+
+
+def labels(samplers: Iterable[str]) -> list[str]:
+    """Return the names under which samplers are shown."""
+    return [label_of(sampler) for sampler in samplers]
+
+
+def best_samplers(cells: LookUp) -> dict[str, Any]:
+    """Return in how many comparisons each sampler is among the best, and which are most often."""
+    best = quantity(cells, "winners", "among_the_best")
+    by_sampler = best.groupby("sampler", sort=False)["value"]
+    comparisons = best.groupby(BLOCK).ngroups
+    is_in_all = by_sampler.size() == comparisons
+    counts = by_sampler.sum()[is_in_all].astype(int)
+    most = counts.max() if len(counts) else 0
+    cells.show(shown(best[best["value"] == 1]))
+    return {
+        "comparisons": comparisons,
+        "most": most,
+        "leaders": labels(counts.index[counts == most]),
+        "counts": [(label_of(str(name)), count) for name, count in counts.items()],
+    }
+
+
+def differences_from_poisson(cells: LookUp) -> dict[str, Any]:
+    """Return on which side of zero the intervals lie, and the largest difference relative to
+    Poisson's loss."""
+    losses = quantity(cells, "winners", "loss")
+    intervals = over_poisson(differences(cells), losses)
+    worse = int((intervals["lower"] > 0).sum())
+    better = int((intervals["upper"] < 0).sum())
+    sizes = intervals["ratio"].abs()
+    largest = intervals[sizes == sizes.max()].head(1)
+    base = losses[losses["sampler"] == REFERENCE].merge(largest[BLOCK])
+    cells.show(shown(largest, (*VALUE, *ENDS)), shown(base))
+    return {
+        "intervals": len(intervals),
+        "worse": worse,
+        "better": better,
+        "not_shown": len(intervals) - worse - better,
+        "largest": largest.iloc[0],
+        "sampler": label_of(largest.iloc[0]["sampler"]),
+    }
+
+
+def noise_at_equal_privacy(cells: LookUp) -> dict[str, Any]:
+    """Return the noise of each sampler over Poisson's, from the least to the most."""
+    noise = quantity(cells, "measures", "noise_multiplier")
+    ratios = over_poisson(noise, noise)
+    spans = ratios.groupby("sampler", sort=False)["ratio"].agg(["min", "max"])
+    cells.show(shown(noise))
+    return {
+        "comparisons": len(ratios),
+        "poisson_least": int((ratios["ratio"] >= 1).sum()),
+        "spans": [(label_of(name), low, high) for name, low, high in spans.itertuples()],
+    }
+
+
+def noise_that_is_refuted(cells: LookUp) -> dict[str, int]:
+    """Return in how many settings with another sampler an attack exceeds the target at the noise
+    that is enough for Poisson."""
+    necessary = by_setting(cells, "necessary", "*")
+    poisson = by_setting(cells, "noise_multiplier", REFERENCE).droplevel("sampler")
+    others = necessary[necessary.index.get_level_values("sampler") != REFERENCE]
+    both = others.to_frame().join(poisson, how="inner")
+    refuted = both["necessary"] >= both["noise_multiplier"]
+    return {"refuted": int(refuted.sum()), "settings": len(both)}
+
+
+def by_setting(cells: LookUp, column: str, sampler: str) -> pd.Series:
+    """Return one quantity of the table of noise by data set, target, steps, m and sampler."""
+    parts = []
+    for b in ("", "*"):
+        at = {"steps": "*", "sampler": sampler, "m": "*", "b": b}
+        try:
+            numbers = quantity(cells, "noise", column, **at)
+        except MissingRecordsError:
+            continue
+        cells.show(shown(numbers))
+        sizes = cells.rows("noise", column, dataset="*", epsilon="*", **at)[["steps", "m"]]
+        parts.append(numbers.join(sizes).set_index(SETTING)["value"])
+    if not parts:
+        raise MissingRecordsError(f"this run lacks the column {column} of the table of noise")
+    return pd.concat(parts).rename(column)
+
+
+def cheapest_sampler(cells: LookUp) -> dict[str, Any]:
+    """Return what the sampler with the fewest gradients saves, and what it loses by it."""
+    gradients = quantity(cells, "measures", "gradients_expected")
+    ratios = over_poisson(gradients, gradients)
+    cheapest = ratios.iloc[ratios["ratio"].argmin()]
+    own = ratios[ratios["sampler"] == cheapest["sampler"]]
+    intervals = own[PLACE].merge(differences(cells))
+    here = gradients[(gradients[BLOCK] == cheapest[BLOCK]).all(axis=1)]
+    pair = here[here["sampler"].isin((cheapest["sampler"], REFERENCE))]
+    cells.show(shown(pair), shown(intervals, ENDS))
+    return {
+        "sampler": label_of(cheapest["sampler"]),
+        "data_set": cheapest["dataset"],
+        "saved": 100 * (1 - cheapest["ratio"]),
+        "comparisons": len(own),
+        "worse": int((intervals["lower"] > 0).sum()),
+        "better": int((intervals["upper"] < 0).sum()),
+    }
+
+
+def papers_pair(cells: LookUp) -> dict[str, Any]:
+    """Return in how many cases an attack exceeds the target that the papers' pair promises, and
+    the worst of them."""
+    attained = attained_by_papers_pair(cells)
+    proved = quantity(cells, "measures", "epsilon_upper", "consistent")
+    worst = attained[attained["excess"] == attained["excess"].max()].head(1)
+    proof = proved.merge(worst[PLACE])
+    cells.show(shown(worst), shown(proof))
+    return {
+        "cases": len(attained),
+        "broken": int((attained["excess"] > 1).sum()),
+        "most": attained["excess"].max(),
+        "worst": worst.iloc[0],
+        "sampler": label_of(worst.iloc[0]["sampler"]),
+        "proved": proof["value"].iloc[0],
+    }
+
+
+def attained_by_papers_pair(cells: LookUp) -> pd.DataFrame:
+    """Return the epsilon that an attack attains with the noise of the papers' pair, and its
+    `excess`, the ratio to the target.
+
+    Poisson is left out: its pair is about adding a record, so that it breaks no promise where a
+    record is replaced.
+    """
+    attained = quantity(cells, "measures", "epsilon_lower", "consistent")
+    attained = known(attained[attained["sampler"] != REFERENCE])
+    return attained.assign(excess=attained["value"] / attained["epsilon"].astype(float))
+
+
+def target_and_attained(cells: LookUp) -> dict[str, tuple[float, float]]:
+    """Return the target and the epsilon of an attack where the latter exceeds it most, by
+    sampler."""
+    attained = attained_by_papers_pair(cells)
+    most = attained.loc[attained.groupby("sampler", sort=False)["excess"].idxmax()]
+    most = most[most["sampler"].isin(REGISTRY.names())]
+    return {
+        label_of(row["sampler"]): (float(row["epsilon"]), row["value"])
+        for _, row in most.iterrows()
+    }
+
+
+def reversals(cells: LookUp) -> dict[str, dict[str, float]]:
+    """Return how many pairs of samplers are told apart in each variant, and how many of them the
+    other way at equal proved privacy."""
+    counts = {}
+    for variant in ("stated", "consistent"):
+        try:
+            turned, apart = (
+                quantity(cells, "rankings", f"pairs_{what}", variant, sampler="")
+                for what in ("reversed", "separated")
+            )
+        except MissingRecordsError:
+            continue
+        cells.show(shown(turned), shown(apart))
+        counts[variant] = {"reversed": turned["value"].sum(), "pairs": apart["value"].sum()}
+    if not counts:
+        raise MissingRecordsError("this run ranks samplers in one way only")
+    return counts
+
+
+def noise_by_relation(cells: LookUp) -> dict[str, Any]:
+    """Return the noise that is needed where a record is added or removed, or put to 0: over that
+    where it is replaced, and over Poisson's."""
+
+    def noise(column: str, sampler: str) -> pd.Series:
+        return by_setting(cells, column, sampler).droplevel("sampler")
+
+    falls_to = {
+        sampler: span(noise("noise_add_remove", sampler) / noise("noise_multiplier", sampler))
+        for sampler in (REFERENCE, "wor")
+    }
+    compared = {"noise_add_remove": ("wor", "wr", "must_ow", "must_ww"), "noise_zero_out": ("wor",)}
+    over: dict[str, list[Any]] = {}
+    for column, samplers in compared.items():
+        poisson = noise(column, REFERENCE)
+        for sampler in samplers:
+            try:
+                ratios = noise(column, sampler) / poisson
+            except MissingRecordsError:
+                continue
+            over.setdefault(column, []).append((label_of(sampler), *span(ratios)))
+    return {"falls_to": falls_to, "over": over}
+
+
+def span(ratios: pd.Series) -> tuple[float, float]:
+    """Return the smallest and the largest of those that there are."""
+    return ratios.min(), ratios.max()
+
+
+def coverage(cells: LookUp) -> dict[str, Any]:
+    """Return in which percentage of seeds the bootstrap's intervals cover the truth, and whose are
+    shown to cover it less often than they say."""
+    numbers = quantity(cells, "measures", "coverage")
+    numbers = known(numbers.dropna(subset=list(ENDS)))
+    cells.show(shown(numbers, (*VALUE, *ENDS)))
+    return {
+        "least": 100 * numbers["value"].min(),
+        "most": 100 * numbers["value"].max(),
+        "missed": labels(numbers.loc[numbers["upper"] < 0.95, "sampler"]),
+    }
+
+
+def same_law(cells: LookUp) -> dict[str, Any]:
+    """Return how often the ranks of two samplers differ that are one in law."""
+    ranks = quantity(cells, "rankings", "rank")
+    ranks = ranks[ranks["sampler"].isin(SAME_LAW)]
+    both = known(ranks[ranks.duplicated(BLOCK, keep=False)])
+    pairs = both.groupby(BLOCK)["value"]
+    cells.show(shown(both))
+    return {
+        "samplers": labels(SAME_LAW),
+        "different": int((pairs.nunique() > 1).sum()),
+        "comparisons": pairs.ngroups,
+    }
