@@ -232,7 +232,7 @@ def points(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows).drop(columns="values")
 
 
-class Rankings(FairFigure):
+class LossDifferences(FairFigure):
     """Paired differences from Poisson in the three variants, a panel a data set."""
 
     title = "Loss compared with Poisson, under three notions of equal privacy"

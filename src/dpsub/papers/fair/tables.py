@@ -38,7 +38,7 @@ def ranked(artefact: Artefact, records: Records) -> list[Contest]:
     return in_variants(artefact.needed(records, COMPARISON), stated)
 
 
-class Table(tables.Table):
+class FairTable(tables.Table):
     """A table of the comparison, a panel a data set and target."""
 
     keys: ClassVar[tuple[str, ...]] = ("dataset", "epsilon", "sampler")
@@ -54,7 +54,7 @@ class Table(tables.Table):
         return number_kind(column, variant)
 
 
-class Winners(Table):
+class Winners(FairTable):
     """Which sampler gives the smallest loss at the same privacy, and which are not told apart from
     it."""
 
@@ -120,7 +120,7 @@ def coverage(group: pd.DataFrame) -> Estimate:
     )
 
 
-class Measures(Table):
+class Measures(FairTable):
     """Utility, cost and privacy of every sampler on every task."""
 
     title = "Utility, cost and proved privacy of every sampler"
@@ -168,7 +168,7 @@ class Measures(Table):
     )
 
 
-class Noise(Table):
+class NoiseForTarget(FairTable):
     """Noise multipliers at fixed privacy, with what is proved and refuted about them."""
 
     title = "Noise for one target, proved and by the papers' pair"
@@ -212,7 +212,7 @@ class Noise(Table):
     )
 
 
-class Rankings(Table):
+class Ranks(FairTable):
     """Ranks with ties, and how many pairs of samplers change their order."""
 
     title = "Ranks of the samplers under three notions of equal privacy"
@@ -261,7 +261,7 @@ def _rankings(contest: Contest, proved: Mapping[tuple[str, str], bool]) -> Itera
     yield {**here, "column": "pairs_reversed", "value": count, "note": noted(source, *words)}
 
 
-class Times(Table):
+class Times(FairTable):
     """Microseconds a step, by sampler."""
 
     title = "Clock time of a training step"

@@ -225,7 +225,7 @@ def free_level(part: pd.DataFrame) -> list[Any]:
     return [] if np.isnan(least) else [level(least, linestyle=":", label="non-private")]
 
 
-class Losses(TournamentFigure):
+class LossCurves(TournamentFigure):
     """Test loss over the target, a panel a task."""
 
     title = "Test loss over ε"

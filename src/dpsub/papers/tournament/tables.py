@@ -99,7 +99,7 @@ def said(place: Mapping[Any, Any]) -> str:
     return ", ".join(f"{name.removeprefix('target_')} = {place[name]:.10g}" for name in PLACE[1:])
 
 
-class Noise(Table):
+class NoiseOverPoisson(Table):
     """Noise over Poisson's at equal proved privacy, by scheme."""
 
     title = "Noise that each scheme needs at one privacy target, over Poisson's"
