@@ -4,7 +4,7 @@ sizes cost."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,16 +17,27 @@ from dpsub.papers.fair.settings import TASKS
 from dpsub.papers.fair.tables import COMPARISON, WITH_STATED, ranked
 from dpsub.reproduce import statistics
 from dpsub.reproduce.artefact import Artefact, Records
-from dpsub.reproduce.figures import Panel, draw_panels, line, sampler_style, where
+from dpsub.reproduce.figures import (
+    NEUTRAL,
+    Panel,
+    draw_panels,
+    line,
+    mark_keys,
+    name_rows,
+    sampler_style,
+    where,
+)
 from dpsub.reproduce.labels import WORDS, sampler_label
 from dpsub.reproduce.paired import REFERENCE, with_interval
 from dpsub.reproduce.study.cells import NONPRIVATE
-from dpsub.reproduce.study.contests import Contest
+from dpsub.reproduce.study.contests import OWN_DATA, Contest
 from dpsub.sampling.base import STAGES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from dpsub.reproduce.figures.panels import Layer
 
 MEASURES = {
     "log_loss": "test log loss (nats)",
@@ -46,7 +57,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
 """How the variants are drawn where all have one colour, which is no sampler's."""
 
 DASHES = ("-", "--", "-.", (0, (1, 1)))
-NEUTRAL = "#595959"
 BAR: dict[str, Any] = {"linewidth": 2.5, "alpha": 0.5, "solid_capstyle": "butt"}
 SETTING = ["dataset", "n", "steps", "target_epsilon", "target_delta"]
 RELATIONS = (
@@ -68,21 +78,11 @@ def style_of(sampler: str) -> dict[str, Any]:
     return style | {"label": "\n".join(f"{sampler_label(kind)} {size}" for kind, size in stages)}
 
 
-def _rows(axes: Axes, labels: Iterable[str]) -> None:
-    """Label the rows from the top down; a label of several lines is written smaller."""
-    texts = list(labels)
-    axes.set_yticks(range(len(texts)), texts)
-    for tick in axes.get_yticklabels():
-        tick.set_fontsize(5.5 if tick.get_text().count("\n") > 1 else 7)
-    axes.set_ylim(len(texts) - 0.5, -0.5)
-
-
 def title(dataset: str, frame: pd.DataFrame) -> str:
     """Return a data set's display name, with its label where the data are a stand-in."""
-    labels = sorted(
-        set(frame.loc[frame["dataset"] == dataset, "data_label"]) - {"real", "simulated"}
-    )
-    return WORDS.get(dataset, dataset) + (f" ({', '.join(labels)})" if labels else "")
+    labels = set(where(frame, dataset=dataset)["data_label"]) - OWN_DATA
+    stand_in = f" ({', '.join(sorted(labels))})" if labels else ""
+    return WORDS.get(dataset, dataset) + stand_in
 
 
 class FairFigure(Artefact):
@@ -108,92 +108,61 @@ class Pareto(FairFigure):
     keys = ("dataset", "epsilon", "sampler")
 
     def rows(self, records: Records) -> list[dict[str, Any]]:
-        found = points(self.needed(records, COMPARISON, variants=("rigorous",))).rename(
-            columns={"on_front": "value"}
-        )
-        rows = (
-            found[[*self.keys, "value"]]
-            .assign(column="on_front", variant="rigorous")
-            .to_dict("records")
-        )
+        marks = points(self.needed(records, COMPARISON, variants=("rigorous",)))
+        values = marks[[*self.keys, "on_front"]].rename(columns={"on_front": "value"})
+        rows = values.assign(column="on_front", variant="rigorous").to_dict("records")
         return [{str(name): value for name, value in row.items()} for row in rows]
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, COMPARISON, variants=("rigorous",))
-        found = points(frame)
-        dashes = {
-            epsilon: {
-                "linestyle": dash,
-                "color": NEUTRAL,
-                "linewidth": 0.8,
-                "label": f"ε = {epsilon:g}",
-            }
-            for epsilon, dash in zip(sorted(found["epsilon"].unique()), DASHES, strict=False)
+        marks = points(frame)
+        epsilons = sorted(marks["epsilon"].unique())
+        thin = {"color": NEUTRAL, "linewidth": 0.8}
+        lines = {
+            epsilon: {**thin, "linestyle": dash, "label": f"ε = {epsilon:g}"}
+            for epsilon, dash in zip(epsilons, DASHES, strict=False)
         }
         # keys for all panels, also of targets that the first lacks
-        keys = [
-            line([], [], color=NEUTRAL, marker="o", linestyle="none", label="on the front"),
-            line(
-                [],
-                [],
-                color=NEUTRAL,
-                marker="o",
-                linestyle="none",
-                markerfacecolor="white",
-                label="off the front",
-            ),
-        ]
-        keys += [line([], [], **look) for look in dashes.values()]
+        keys = mark_keys("on the front", "off the front")
+        keys += [line([], [], **look) for look in lines.values()]
         panels: list[Panel] = []
-        for dataset in found["dataset"].unique():
+        for dataset in marks["dataset"].unique():
             measure = TASKS[dataset].measure
-            without = where(frame, dataset=dataset, sampler=NONPRIVATE)[measure]
-            layers = [] if panels else keys
-            panels.append(
-                Panel(
-                    title(dataset, frame),
-                    [
-                        *layers,
-                        partial(
-                            _losses,
-                            part=where(found, dataset=dataset),
-                            dashes=dashes,
-                            without=without.mean(),
-                        ),
-                    ],
-                    {"xlabel": MEASURES[measure]},
-                )
-            )
-        return draw_panels(panels, labels=self.labels(records)), found
+            without = where(frame, dataset=dataset, sampler=NONPRIVATE)[measure].mean()
+            part = where(marks, dataset=dataset)
+            losses = partial(_losses, part=part, lines=lines, without=without)
+            layers: list[Layer] = [losses] if panels else [*keys, losses]
+            panels.append(Panel(title(dataset, frame), layers, {"xlabel": MEASURES[measure]}))
+        return draw_panels(panels, labels=self.labels(records)), marks
 
 
 def _losses(
-    axes: Axes, part: pd.DataFrame, dashes: Mapping[Any, dict[str, Any]], without: float
+    axes: Axes, part: pd.DataFrame, lines: Mapping[Any, dict[str, Any]], without: float
 ) -> None:
     """Draw a row a sampler, from cheap to costly, and a line a target; `without` is the loss
     without privacy."""
-    cost = (
-        part.drop_duplicates("sampler").set_index("sampler")["gradients"].sort_values(kind="stable")
-    )
+    by_sampler = part.drop_duplicates("sampler").set_index("sampler")
+    cost = by_sampler["gradients"].sort_values(kind="stable")
     rows = {name: place for place, name in enumerate(cost.index)}
     part = part.assign(row=part["sampler"].map(rows)).sort_values("row")
     for epsilon, target in part.groupby("epsilon"):
-        axes.plot(target["loss"], target["row"], **dashes[epsilon], zorder=1)
-    for one in part.to_dict("records"):
-        look, loss = style_of(one["sampler"]), one["loss"]
+        axes.plot(target["loss"], target["row"], **lines[epsilon], zorder=1)
+    for mark in part.to_dict("records"):
+        look, loss = style_of(mark["sampler"]), mark["loss"]
         axes.errorbar(
             loss,
-            one["row"],
-            xerr=[[loss - one["lower"]], [one["upper"] - loss]],
+            mark["row"],
+            xerr=[[loss - mark["lower"]], [mark["upper"] - loss]],
             color=look["color"],
             marker=look["marker"],
             markersize=4.5,
             elinewidth=0.8,
-            markerfacecolor=look["color"] if one["on_front"] else "white",
+            markerfacecolor=look["color"] if mark["on_front"] else "white",
         )
     if not math.isnan(without):
         axes.axvline(without, color="black", linestyle=":", linewidth=0.9, label="without privacy")
-    _rows(axes, (f"{style_of(str(name))['label']}  {count:.3g}" for name, count in cost.items()))
+    labels = [f"{style_of(str(name))['label']}  {count:.3g}" for name, count in cost.items()]
+    name_rows(axes, labels, size=7)
 
 
 def points(frame: pd.DataFrame) -> pd.DataFrame:
@@ -303,7 +272,7 @@ def _differences(axes: Axes, part: pd.DataFrame) -> None:
             capsize=1.5,
             **look,
         )
-    _rows(axes, (style_of(name)["label"] for name in order))
+    name_rows(axes, (style_of(name)["label"] for name in order), size=7)
 
 
 class NoiseSizes(FairFigure):
@@ -407,7 +376,7 @@ def _at_relation(axes: Axes, cells: pd.DataFrame) -> None:
         axes.plot([one["refuted"], one["proved"]], [row, row], color=look["color"], **BAR)
     axes.plot([], [], color=NEUTRAL, marker="o", linestyle="none", label="proved")
     axes.plot([], [], color=NEUTRAL, **BAR, label="from attack up to proof")
-    _rows(axes, (style_of(name)["label"] for name in cells["sampler"]))
+    name_rows(axes, (style_of(name)["label"] for name in cells["sampler"]), size=7)
 
 
 def sections(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:
@@ -452,4 +421,4 @@ def _needed_noise(axes: Axes, cells: pd.DataFrame) -> None:
     axes.plot(
         [], [], color=NEUTRAL, marker="x", linestyle="none", label="papers' pair, no guarantee"
     )
-    _rows(axes, (style_of(name)["label"] for name in order))
+    name_rows(axes, (style_of(name)["label"] for name in order), size=7)

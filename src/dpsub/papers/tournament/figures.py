@@ -3,7 +3,7 @@ differences from Poisson."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,7 +23,18 @@ from dpsub.papers.tournament.tables import (
 )
 from dpsub.reproduce.artefact import Artefact, Records
 from dpsub.reproduce.digits import as_printed
-from dpsub.reproduce.figures import Panel, curves, draw_panels, level, line, sampler_style, where
+from dpsub.reproduce.figures import (
+    NEUTRAL,
+    Panel,
+    curves,
+    draw_panels,
+    level,
+    line,
+    mark_keys,
+    name_rows,
+    sampler_style,
+    where,
+)
 from dpsub.reproduce.labels import display, sampler_label
 from dpsub.reproduce.paired import REFERENCE, with_interval
 from dpsub.reproduce.tables import chosen
@@ -34,7 +45,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STYLES = {name: sampler_style(name) for name in (*SCHEMES, "importance")}
-NEUTRAL = "#595959"
 OF_THE_SCHEME: dict[str, Any] = {"color": "#332288", "height": 0.34}
 OF_THE_PROOF: dict[str, Any] = {"color": "#DDCC77", "height": 0.72}
 
@@ -168,14 +178,7 @@ def _stacked(axes: Axes, part: pd.DataFrame, names: list[str]) -> None:
     axes.barh(rows, part["of_the_scheme"], label="of the scheme, at least", **OF_THE_SCHEME)
     axes.plot(part["difference"], rows, color="black", marker="|", linestyle="none", label="proved")
     axes.axvline(0, color="black", linewidth=0.7)
-    _rows(axes, names)
-
-
-def _rows(axes: Axes, names: Iterable[str]) -> None:
-    """Name the rows from the top down."""
-    texts = [sampler_label(name) for name in names]
-    axes.set_yticks(range(len(texts)), texts, fontsize=6.5)
-    axes.set_ylim(len(texts) - 0.5, -0.5)
+    name_rows(axes, map(sampler_label, names), size=6.5)
 
 
 def points(records: pd.DataFrame) -> pd.DataFrame:
@@ -340,18 +343,7 @@ class Differences(TournamentFigure):
             )
             for text, part in shown
         ]
-        keys = [
-            line([], [], color=NEUTRAL, marker="o", linestyle="none", label="shown"),
-            line(
-                [],
-                [],
-                color=NEUTRAL,
-                marker="o",
-                linestyle="none",
-                markerfacecolor="white",
-                label="not shown",
-            ),
-        ]
+        keys = mark_keys("shown", "not shown")
         panels[0] = replace(panels[0], layers=[*panels[0].layers, *named, *keys])
         figure = draw_panels(
             panels,
@@ -379,4 +371,4 @@ def _differences(axes: Axes, part: pd.DataFrame, names: list[str]) -> None:
             capsize=1.5,
             markerfacecolor=look["color"] if one["told_apart"] else "white",
         )
-    _rows(axes, names)
+    name_rows(axes, map(sampler_label, names), size=6.5)

@@ -7,8 +7,19 @@ without it.
 
 from __future__ import annotations
 
-from dpsub.reproduce.figures.panels import Panel, curves, draw_panels, level, line, remark, where
+from dpsub.reproduce.figures.panels import (
+    Panel,
+    curves,
+    draw_panels,
+    level,
+    line,
+    mark_keys,
+    name_rows,
+    remark,
+    where,
+)
 from dpsub.reproduce.figures.style import (
+    NEUTRAL,
     axis,
     figure_bytes,
     finish,
@@ -19,6 +30,7 @@ from dpsub.reproduce.figures.style import (
 )
 
 __all__ = [
+    "NEUTRAL",
     "Panel",
     "axis",
     "curves",
@@ -27,6 +39,8 @@ __all__ = [
     "finish",
     "level",
     "line",
+    "mark_keys",
+    "name_rows",
     "new",
     "panel_letter",
     "remark",

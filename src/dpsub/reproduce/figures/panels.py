@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dpsub.reproduce.figures.style import finish, new, panel_letter, sampler_style
+from dpsub.reproduce.figures.style import NEUTRAL, finish, new, panel_letter, sampler_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,6 +122,24 @@ def remark(text: str, place: str = "upper right") -> Layer:
         axes.add_artist(box)
 
     return draw
+
+
+def mark_keys(full: str, hollow: str) -> list[Layer]:
+    """Return the entries of a legend for full and hollow marks, in no sampler's colour."""
+    mark = {"color": NEUTRAL, "marker": "o", "linestyle": "none"}
+    return [
+        line([], [], **mark, label=full),
+        line([], [], **mark, markerfacecolor="white", label=hollow),
+    ]
+
+
+def name_rows(axes: Axes, names: Iterable[str], *, size: float) -> None:
+    """Name the rows of a panel from the top down; a name of several lines is written smaller."""
+    texts = list(names)
+    axes.set_yticks(range(len(texts)), texts)
+    for tick in axes.get_yticklabels():
+        tick.set_fontsize(5.5 if tick.get_text().count("\n") > 1 else size)
+    axes.set_ylim(len(texts) - 0.5, -0.5)
 
 
 def where(frame: pd.DataFrame, **fields: object) -> pd.DataFrame:

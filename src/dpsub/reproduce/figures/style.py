@@ -31,6 +31,10 @@ _METADATA: dict[str, dict[str, None]] = {
 }
 
 
+NEUTRAL = "#595959"
+"""Colour of what stands for all samplers in a legend."""
+
+
 @contextmanager
 def styled() -> Iterator[None]:
     """Draw in the house style, whatever the user's own settings are."""
