@@ -11,6 +11,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from dpsub import threads
+from dpsub.reproduce.papers import papers
 
 os.environ.update(threads.ONE)
 # else each program that a test starts compiles the package anew
@@ -37,12 +38,26 @@ _WHOLE_FILES = (
 """Their files share what is expensive to make; another worker would make it again."""
 
 
+_RUNS = ("tests/browser/", "tests/cluster/", "tests/workflow/")
+_IN_RUNS = {"must", "balle", "brdp", "fair", "importance"}
+"""Papers whose tables and experiments are named in tests of runs."""
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Return the number of processors, and two more for the thorough tests: some of their workers
     mostly wait for a cluster or a browser."""
     processors = os.cpu_count() or 1
     return processors if "not thorough" in config.option.markexpr else processors + 2
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave out what needs a paper that is not there."""
+    needed = {key for mark in item.iter_markers("needs") for key in mark.args}
+    if item.nodeid.startswith(_RUNS):
+        needed |= _IN_RUNS
+    if gone := needed - set(papers()):
+        pytest.skip(f"the paper {min(gone)} is not there")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

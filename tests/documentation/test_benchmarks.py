@@ -11,6 +11,9 @@ import pytest
 
 from dpsub import sampling
 
+# whose tables and experiments are the material of all tests here
+pytestmark = pytest.mark.needs("must", "fair")
+
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 

@@ -52,6 +52,7 @@ def name_of(page: Path) -> str:
     ],
     ids=name_of,
 )
+@pytest.mark.needs("must")
 def test_commands_print_what_a_page_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,6 +188,7 @@ def test_the_reference_opens_the_whole_front_door() -> None:
     ) == sorted(dpsub.__all__)
 
 
+@pytest.mark.needs("must")
 def test_the_configuration_that_is_shown_is_one(tmp_path: Path) -> None:
     (shown,) = re.findall(
         r"^```yaml\n(.*?)^```", (ROOT / "config/README.md").read_text(encoding="utf-8"), re.M | re.S

@@ -16,6 +16,9 @@ from dpsub.reproduce import configuration, settings
 from dpsub.reproduce.plan import Plan
 from tests.workflow import runs
 
+# whose tables and experiments are the material of all tests here
+pytestmark = pytest.mark.needs("must")
+
 CONFIG = runs.ROOT / "config.yaml"
 WHOLE = settings.read(CONFIG)
 

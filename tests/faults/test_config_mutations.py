@@ -197,6 +197,7 @@ BLOCKS = [
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: str(block["experiment"]))
+@pytest.mark.needs("must", "fair")
 def test_a_changed_sweep_is_refused_by_name_or_gives_a_plan(
     block: dict[str, Any], tmp_path: pathlib.Path
 ) -> None:

@@ -276,6 +276,7 @@ def run_of(place: Path, **data: object) -> tuple[int, str, Path]:
 
 
 @pytest.mark.thorough
+@pytest.mark.needs("must")
 def test_the_job_announces_the_stand_in_and_writes_it(tmp_path):
     status, output, folder = run_of(tmp_path)
     assert status == 0, output
@@ -288,6 +289,7 @@ def test_the_job_announces_the_stand_in_and_writes_it(tmp_path):
 
 
 @pytest.mark.thorough
+@pytest.mark.needs("must")
 def test_the_job_stops_in_one_sentence(tmp_path):
     (tmp_path / "mine" / "adult").mkdir(parents=True)
     for name in adult.FILES:

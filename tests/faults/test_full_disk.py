@@ -18,6 +18,9 @@ from dpsub.reproduce import records
 from dpsub.reproduce.job import logged
 from tests.workflow import runs
 
+# whose tables and experiments are the material of all tests here
+pytestmark = pytest.mark.needs("must")
+
 
 def fill(disk: Path, leave: int = 0) -> Path:
     """Fill a disk but for `leave` bytes, rounded up to whole pages."""

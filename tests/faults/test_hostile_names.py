@@ -23,6 +23,9 @@ from dpsub.reproduce import configuration
 from dpsub.reproduce.plan import Plan
 from tests.faults.test_config_mutations import PLACES, WHOLE, at, changed, names_the_key
 
+# whose tables and experiments are the material of all tests here
+pytestmark = pytest.mark.needs("must")
+
 NAMES = {
     "path": "../../x",
     "absolute path": "/etc/passwd",

@@ -15,6 +15,9 @@ from dpsub.reproduce import records
 from tests.few import few
 from tests.workflow import runs
 
+# whose tables and experiments are the material of all tests here
+pytestmark = pytest.mark.needs("must")
+
 COLUMNS = {"replicate": "int64", "sampler": "str", "mean": "float64"}
 
 

@@ -13,6 +13,9 @@ from dpsub.reproduce.papers import papers
 from dpsub.reproduce.plan import Plan
 from tests.gone import needs_all_papers
 
+# whose tables and experiments are the material of all tests here
+pytestmark = pytest.mark.needs("must", "balle", "brdp", "importance")
+
 ROOT = Path(__file__).resolve().parents[2]
 WHOLE = configuration.load([ROOT / "config.yaml"])
 

@@ -115,6 +115,7 @@ def test_an_unknown_module_is_an_error() -> None:
         provenance.closure("dpsub.nothing")
 
 
+@pytest.mark.needs("must", "importance")
 def test_experiments_depend_on_samplers_and_not_on_each_other() -> None:
     modules = {
         name: experiments.REGISTRY.get(name).__module__ for name in experiments.REGISTRY.names()
@@ -130,6 +131,7 @@ def test_experiments_depend_on_samplers_and_not_on_each_other() -> None:
     assert not any("dpsub.reproduce.artefacts" in closure for closure in closures.values())
 
 
+@pytest.mark.needs("must", "importance")
 def test_a_change_reruns_the_experiments_that_use_it_and_no_other_papers(tmp_path: Path) -> None:
     """In a copy of the package, one experiment each of two papers."""
     source = tmp_path / "dpsub"

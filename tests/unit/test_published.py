@@ -27,6 +27,9 @@ from dpsub.reproduce.artefact import (
 from dpsub.reproduce.layout import Layout
 from tests.unit.rows import with_rows
 
+# whose tables and experiments are the material of all tests here
+pytestmark = pytest.mark.needs("must")
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "src/dpsub/papers"
 

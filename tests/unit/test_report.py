@@ -29,6 +29,9 @@ from tests import report_run
 from tests.papers.cells import cells
 from tests.report_run import HOSTILE, Made
 
+# whose tables and experiments are the material of all tests here
+pytestmark = pytest.mark.needs("must", "fair", "bun")
+
 CHOSEN = (
     "must/table3",
     "must/table6",

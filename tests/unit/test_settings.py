@@ -13,6 +13,9 @@ from dpsub.reproduce import configuration, experiments, provenance, settings
 from dpsub.reproduce.papers import papers
 from dpsub.reproduce.plan import Plan
 
+# whose tables and experiments are the material of all tests here
+pytestmark = pytest.mark.needs("must")
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
