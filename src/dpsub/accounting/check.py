@@ -1,5 +1,9 @@
-"""Whether an epsilon or a delta that somebody claims holds: proved, refuted by an attack, or
-open."""
+"""Whether an epsilon or a delta that somebody claims holds: proved, refuted by an attack, or open.
+
+`check` puts the releases and the claim together; `ClaimJudge` refines both ends until the claim
+lies outside them, or will not be told from the truth. Whatever stops it, a verdict that is proved
+or refuted is final: each end holds on any grid (docs/accounting.md, section 7).
+"""
 
 from __future__ import annotations
 
@@ -20,8 +24,11 @@ from dpsub.sampling.base import Sampler
 VERDICTS = ("proved", "refuted", "open")
 """proved: the upper end is at most the claim.  refuted: an attack attains more.  open: the claim
 lies between the ends as far as they were refined."""
-_COARSEST, _FINER, _FINEST = 0.05, 0.1, 1e-7  # widths, as shares of the claim
-_TIGHTEST = 1e-3  # likewise, of the tight bound
+# widths of the ends as shares of the claim: most claims are far off, and are decided by the first,
+# in a fraction of the time of an account
+_COARSEST, _FINER, _FINEST = 0.05, 0.1, 1e-7
+# least width of the tight bound, as a share of the claim: its game takes seconds as it is
+_TIGHTEST = 1e-3
 
 
 @dataclass(frozen=True)
@@ -98,6 +105,7 @@ def check(
     """
     at = {"epsilon": epsilon, "delta": delta}
     claimed = _claimed(claimed_epsilon, claimed_delta, at)
+    # what finding the theorems takes counts as well
     deadline = deadline_after(time_limit)
     if isinstance(source, Ledger):
         given = {"n": n, "noise_multiplier": noise_multiplier, "steps": steps, "epochs": epochs}
@@ -182,8 +190,11 @@ class ClaimJudge(Refinement[float]):
     def judge(self, claimed: float) -> str:
         """Say whether the number is at most what is claimed: one of `VERDICTS`."""
         self._claimed = claimed
+        # ends that an earlier claim has refined may do for this one
         first = _COARSEST * self._unit if self._account is None else self.finer(self._width)
         self.run(first)
+        # the game of the adaptive adversary takes seconds: it comes last, and once. It brings the
+        # upper end towards the lower one, at a width relative to the claim, so not for a claim of 0
         if self._is_open and claimed > 0 and not self._is_over and self.proof.tightens:
             self._tighten()
         account = self.account
@@ -217,6 +228,8 @@ class ClaimJudge(Refinement[float]):
         account = self.account
         if not self._is_open or self._is_over or not account.width_met:
             return None
+        # what finer grids can still move an end by; an end that has met its width stays where it is
+        # to within that, so that a claim farther inside remains open on every grid
         margin = width * (account.upper if self.delta is None else 1.0)
         near = self._claimed - account.lower <= margin or account.upper - self._claimed <= margin
         return width * _FINER if near and width > _FINEST * self._unit else None
@@ -224,6 +237,7 @@ class ClaimJudge(Refinement[float]):
     def _tighten(self) -> None:
         """Ask for the tight upper end, as close to the lower one as the claim is."""
         account, claimed = self.account, self._claimed
+        # no closer than the verdict needs: the attack stands where it is
         distance = max(claimed - account.lower, _TIGHTEST * claimed)
         width = distance / (claimed if self.delta is None else 1.0)
         limit = deadline_after(TIGHT_SECONDS) if self.deadline is None else self.deadline

@@ -163,7 +163,8 @@ class Composition:
     def _remembered(self, side: str, grid: LossGrid, swapped: bool) -> ComposedLoss | None:
         check_time()
         if side == "upper":
-            # events that are symmetric from above have one upper PLD, which serves both directions
+            # events that are symmetric from above have one upper PLD, which serves both directions:
+            # it is composed once
             swapped = swapped and True in self.proved_directions
         key = (side, grid, swapped)
         if key not in self._built:
@@ -177,6 +178,7 @@ class Composition:
 
     def _composed_upper(self, grid: LossGrid, swapped: bool) -> ComposedLoss:
         plds, counts = [], []
+        # an event that is a composition of its own (k of t steps) gives several PLDs
         for event, times in self.entries:
             for pld, repeats in event.uppers(grid.step, grid.tail, swapped):
                 plds.append(pld)
@@ -202,6 +204,7 @@ class Composition:
         """The lower PLD of each event, None where no attack is known, and how often it happens."""
         plds = []
         for event, times in self.entries:
+            # where what rounding takes from each loss adds up, bins exchange shares instead
             lower = event.lower_of_many if times >= _MANY else event.lower
             plds.append((lower(step, tail, swapped), times))
         return plds
@@ -232,6 +235,8 @@ class Composition:
         bound = self._single_grid_bound(side)
         directions = self.proved_directions if side == "upper" else self.directions
         with time_limited(target.deadline):
+            # a bound from any grid holds: where the transform has too many points a coarser one
+            # does, and where the time is up the trivial bound
             for _ in range(_MOST_COARSENINGS):
                 grid = LossGrid(step, target.tail)
                 try:
@@ -257,6 +262,7 @@ class Composition:
         if self.is_exact:
             return self.brackets(targets)
         brackets = []
+        # the guarantee first: attacks get what time is left
         for upper, lower in zip(self.bounds(targets), self.attacks(targets), strict=True):
             width_met = lower.width_met and upper.width_met
             brackets.append(Bracket(lower.value, upper.value, width_met))
@@ -281,6 +287,7 @@ class Composition:
         with time_limited(targets[0].deadline):
             try:
                 grid = LossGrid(self.spread / _STEPS, min(target.tail for target in targets))
+                # the tail that the smallest delta needs serves all targets
                 refinement = BothEnds(targets, lower, upper, directions or self.directions)
                 return refinement.refined(grid)
             except OutOfTimeError:
@@ -294,6 +301,8 @@ class Composition:
         with time_limited(targets[0].deadline):
             try:
                 step = self.spread / _UPPER_STEPS
+                # how small an answer is, and so what may be cut off, is known of an epsilon's delta
+                # alone: of a delta's epsilon the target says it
                 if of_delta:
                     tail = self._unseen_tail(LossGrid(step, tail), targets, rough)
                 ends = self._refined_bounds(targets, LossGrid(step, tail))
@@ -303,6 +312,7 @@ class Composition:
             for i, bound in enumerate(rough.tolist()):
                 if not ends[i].width_met and ends[i].value > bound:
                     ends[i] = End(bound, False)
+            # the shared tail may have loosened larger answers: they are sought again
             if of_delta:
                 for i, target in enumerate(targets):
                     if not ends[i].width_met:
@@ -355,6 +365,7 @@ class Composition:
             smallest = float(largest.min())
             if smallest > best:
                 return best_tail
+            # what was cut off is now 1e12 times smaller than every answer
             best, best_tail = smallest, tail
             if smallest >= tail * _UNSEEN_BELOW:
                 return tail

@@ -28,22 +28,27 @@ _EPS = float(np.finfo(float).eps)
 def _ends(rate: float, ratio: float, missed: float | None) -> tuple[float, float]:
     """Smallest and largest loss of the mixture against its first component, log(1 - q + q e^-theta)
     and ...e^theta."""
-    rest = log_complement(rate, missed)
-    if math.isinf(rest):
+    log_missed = log_complement(rate, missed)
+    if math.isinf(log_missed):
         return -ratio, ratio
-    low, high = (float(np.logaddexp(math.log(rate) + loss, rest)) for loss in (-ratio, ratio))
+    log_rate = math.log(rate)
+    low = float(np.logaddexp(log_rate - ratio, log_missed))
+    high = float(np.logaddexp(log_rate + ratio, log_missed))
     # log1p keeps a small loss exact, and a sum of two positive terms a large one
-    return (math.log1p(rate * math.expm1(-ratio)) if low > -0.5 else low), high
+    if low > -0.5:
+        low = math.log1p(rate * math.expm1(-ratio))
+    return low, high
 
 
 def included_once(rate: float, ratio: float, missed: float | None = None) -> Profile:
     """(1 - q) Lap(0) + q Lap(theta) against Lap(0), as without replacement: q - sqrt(q w (a - 1 +
     q)). Here and below `missed` is 1 - q (`complement`)."""
-    top, q, w = _ends(rate, ratio, missed)[1], rate, math.exp(-ratio)
-    rest = complement(rate, missed)
+    _, top = _ends(rate, ratio, missed)
+    q, w, rest = rate, math.exp(-ratio), complement(rate, missed)
 
     def profile(log_order: np.ndarray) -> np.ndarray:
         x, below = _below(log_order, top, ratio)
+        # the difference times its sum over the sum: nothing cancels near the last order
         return below * (q * (q + w * rest) / (q + np.sqrt(q * w * (np.expm1(x) + q))))
 
     return profile
@@ -51,8 +56,8 @@ def included_once(rate: float, ratio: float, missed: float | None = None) -> Pro
 
 def removed_once(rate: float, ratio: float, missed: float | None = None) -> Profile:
     """Lap(0) against (1 - q) Lap(0) + q Lap(theta): r - sqrt(r a q w), r = 1 - a (1 - q)."""
-    top, q, w = -_ends(rate, ratio, missed)[0], rate, math.exp(-ratio)
-    rest = complement(rate, missed)
+    low, _ = _ends(rate, ratio, missed)
+    top, q, w, rest = -low, rate, math.exp(-ratio), complement(rate, missed)
 
     def profile(log_order: np.ndarray) -> np.ndarray:
         x, below = _below(log_order, top, ratio)
@@ -68,8 +73,7 @@ def replaced_once(rate: float, ratio: float, missed: float | None = None) -> Pro
     """(1 - q) Lap(0) + q Lap(theta) against its mirror image: q - sqrt(q w E), E = (a - 1)(1 - q) +
     a q w."""
     low, high = _ends(rate, ratio, missed)
-    top, q, w = high - low, rate, math.exp(-ratio)
-    rest = complement(rate, missed)
+    top, q, w, rest = high - low, rate, math.exp(-ratio), complement(rate, missed)
 
     def profile(log_order: np.ndarray) -> np.ndarray:
         x, below = _below(log_order, top, ratio)
@@ -81,20 +85,31 @@ def replaced_once(rate: float, ratio: float, missed: float | None = None) -> Pro
 
 def _below(log_order: np.ndarray, top: float, ratio: float) -> tuple[np.ndarray, np.ndarray]:
     """Log orders, at most `top`, and 1 - e^(x - top) rounded up, by more than the roundings of all
-    other factors."""
+    other factors (section 7, "Profiles")."""
     x = np.asarray(log_order, dtype=float)
     slack = 16 * _EPS * (1 + ratio + np.abs(x))
-    return np.minimum(x, top), np.abs(np.expm1(np.minimum(x - top - slack, 0.0))) * (
-        1 + PROFILE_ERROR
-    )
+    distance = np.minimum(x - top - slack, 0.0)
+    return np.minimum(x, top), np.abs(np.expm1(distance)) * (1 + PROFILE_ERROR)
 
 
 @dataclass(frozen=True)
 class LaplacePair:
     """(1 - q) Lap(0) + q Lap(theta) against Lap(0), or, `mirrored`, against its mirror image;
-    Lap(c) has scale 1. `rate` is q in (0, 1], `missed` 1 - q (`complement`), and `ratio` theta > 0,
-    distance of the centres over the scale of the noise. The loss increases between the outermost
-    centres and is constant beyond."""
+    Lap(c) has scale 1.
+
+    The loss increases between the outermost centres and is constant beyond.
+
+    Parameters
+    ----------
+    rate : float
+        q, in (0, 1].
+    ratio : float
+        theta > 0, the distance of the centres over the scale of the noise.
+    mirrored : bool
+        Whether the second law is the mirror image of the first.
+    missed : float, optional
+        1 - q, where it is known as a number of its own (`complement`).
+    """
 
     rate: float
     ratio: float
@@ -109,11 +124,10 @@ class LaplacePair:
         """log of the density of the first law over that of the second, at t in units of the noise
         scale."""
         t = np.asarray(t, dtype=float)
-        above, below = (
-            self._against_first(np.clip(2 * u - self.ratio, -self.ratio, self.ratio))
-            for u in (t, -t)
-        )
-        return above - below if self.mirrored else above
+        above = self._against_first(np.clip(2 * t - self.ratio, -self.ratio, self.ratio))
+        if not self.mirrored:
+            return above
+        return above - self._against_first(np.clip(-2 * t - self.ratio, -self.ratio, self.ratio))
 
     def _against_first(self, shifted: np.ndarray) -> np.ndarray:
         """log(1 - q + q e^u): log1p keeps small losses exact, and a sum of two positive terms those
@@ -125,8 +139,15 @@ class LaplacePair:
 
     @property
     def ends(self) -> tuple[float, float]:
+        """Smallest and largest loss."""
         low, high = _ends(self.rate, self.ratio, self.missed)
         return (low - high, high - low) if self.mirrored else (low, high)
+
+    @property
+    def _lowest(self) -> float:
+        """The smallest loss that a grid of the lower law is laid from: the other half of a mirrored
+        pair follows from this one."""
+        return 0.0 if self.mirrored else self.ends[0]
 
     def inverse_loss(self, x: np.ndarray) -> np.ndarray:
         """t with this loss, infinite at and beyond the ends."""
@@ -135,18 +156,15 @@ class LaplacePair:
         # right of 0 the mirror image has its smallest ratio to Lap(0), so that the loss is the
         # other one moved
         moved = np.abs(x) + low if self.mirrored else x
-        inside = np.clip(
-            np.expm1(np.clip(moved, low, high)) / self.rate,
-            np.expm1(-self.ratio),
-            np.expm1(self.ratio),
-        )
+        change = np.expm1(np.clip(moved, low, high)) / self.rate
+        inside = np.clip(change, np.expm1(-self.ratio), np.expm1(self.ratio))
         with np.errstate(divide="ignore"):
             t = (self.ratio + np.log1p(inside)) / 2
         t = np.where(moved >= high, np.inf, t)
         return np.copysign(t, x) if self.mirrored else np.where(moved <= low, -np.inf, t)
 
     def place(self, losses: np.ndarray) -> np.ndarray:
-        """`inverse_loss`, as `DirectedPair` has it."""
+        """`inverse_loss`, under the name that `DirectedPair` has for it."""
         return self.inverse_loss(losses)
 
     def range(self, tail: float) -> tuple[float, float]:
@@ -165,41 +183,43 @@ class LaplacePair:
         # times the largest density
         moved = 2 * _EPS * theta
         first_error = moved * laplace_densities(t, q, theta)
-        second_error = (
-            moved * laplace_densities(t, q, -theta) if self.mirrored else np.zeros(base.size)
-        )
+        second_error = np.zeros(base.size)
+        if self.mirrored:
+            second_error = moved * laplace_densities(t, q, -theta)
+        # exponentials are off by eps of their exponents, at most theta
         error = 16 * _EPS * (1 + theta)
         return CellMasses(first, second, error * first + first_error, error * second + second_error)
 
     def lower_pld(self, step: float, swapped: bool) -> PrivacyLossDistribution:
-        """Bound the law of the loss, of the other direction if `swapped`, from below. A cell
-        between two centres that is symmetric about the place of a loss has that loss exactly. From
-        the top down, cells about the places of grid losses tile the line, down to the smallest loss
-        (`mirrored`: 0); `fitting` makes the grid end at the largest."""
-        edges = self._edges(step)
-        cells = self.masses(edges)
+        """Bound the law of the loss, of the other direction if `swapped`, from below.
+
+        A cell between two centres that is symmetric about the place of a loss has that loss
+        exactly. From the top down, cells about the places of grid losses tile the line, down to the
+        smallest loss (`mirrored`: 0); `fitting` makes the grid end at the largest.
+        """
+        cells = self.masses(self._edges(step))
         if swapped:
             cells = cells.exchanged()
         masses = np.maximum(cells.p - cells.p_error, 0.0)
         kept = (masses > 0) & (cells.q > 0)
         losses = collapsed_losses(masses[kept], cells.q[kept] + cells.q_error[kept])
-        origin = 0.0 if self.mirrored else (-1 if swapped else 1) * self.ends[0]
+        origin = -self._lowest if swapped else self._lowest
+        # losses lie on the grid but for rounding: a small tolerance, of a step, keeps them there,
+        # and what it lifts is taken back
         slack = 8 * _EPS * (1 + self.ratio)
         return lower_law(losses, masses[kept], step, origin=origin, slack=slack, tolerance=1e-6)
 
     def fitting(self, step: float) -> float:
         """The largest step, at most the one given, of a grid that meets both ends of the loss."""
-        span = self.ends[1] - (0.0 if self.mirrored else self.ends[0])
+        span = self.ends[1] - self._lowest
         return span / max(1, math.ceil(span / step - 1e-9))
 
     def _edges(self, step: float) -> np.ndarray:
-        lowest = 0.0 if self.mirrored else self.ends[0]
-        count = int((self.ends[1] - lowest) / step + 1e-9)
+        count = int((self.ends[1] - self._lowest) / step + 1e-9)
         # places of grid losses, decreasing from the top; the cell about each one begins where the
         # one above it ends
-        places = np.clip(
-            self.inverse_loss(lowest + np.arange(count, 0, -1) * step), 0.0, self.ratio
-        )
+        losses = self._lowest + np.arange(count, 0, -1) * step
+        places = np.clip(self.inverse_loss(losses), 0.0, self.ratio)
         signs = np.where(np.arange(count) % 2, -1.0, 1.0)
         ends = signs * (2 * np.cumsum(signs * places) - self.ratio)
         falling = np.minimum.accumulate(np.clip(np.append(self.ratio, ends), 0.0, self.ratio))
@@ -251,7 +271,8 @@ class LaplaceEvent(Event):
 
     @property
     def largest_loss(self) -> float:
-        return max(map(abs, self.pair.ends)) * (1 + 1e-12)  # the last order of both profiles
+        # the last order of both profiles, with room for its rounding
+        return max(map(abs, self.pair.ends)) * (1 + 1e-12)
 
     def spread(self) -> float:
         return self._bound.spread()

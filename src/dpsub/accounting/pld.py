@@ -36,8 +36,11 @@ class OutOfTimeError(NumericalError):
 @contextmanager
 def time_limited(deadline: float | None) -> Iterator[None]:
     """Let `check_time` raise after the deadline, of `time.monotonic`, or after the one that is set,
-    if that is earlier: a question that comes up within another has no more time than that one. None
-    keeps the one that is set."""
+    if that is earlier.
+
+    A question that comes up within another has no more time than that one. None keeps the deadline
+    that is set.
+    """
     before = _DEADLINE.set(_earlier(_DEADLINE.get(), deadline))
     try:
         yield
@@ -50,13 +53,13 @@ def deadline_after(time_limit: float | None) -> float | None:
     that of the question within which it comes up, if that is earlier."""
     if time_limit is None:
         return _DEADLINE.get()
-    return _earlier(
-        _DEADLINE.get(), time.monotonic() + checks.real("time_limit", time_limit, above=0)
-    )
+    seconds = checks.real("time_limit", time_limit, above=0)
+    return _earlier(_DEADLINE.get(), time.monotonic() + seconds)
 
 
 def _earlier(first: float | None, second: float | None) -> float | None:
-    return min((one for one in (first, second) if one is not None), default=None)
+    deadlines = [deadline for deadline in (first, second) if deadline is not None]
+    return min(deadlines, default=None)
 
 
 def check_time() -> None:
@@ -68,10 +71,24 @@ def check_time() -> None:
 
 @dataclass(frozen=True, eq=False)
 class PrivacyLossDistribution:
-    """A bound of one PLD: masses[i] >= 0 at the loss offset + indices[i] step (nats; any order,
-    repeated ones add up). `side`: delta computed from it is at least ("upper") or at most ("lower")
-    that of the pair it stands for, after any number of compositions. `infinity` is the mass at
-    +infinity."""
+    """A bound of one PLD on a grid of losses.
+
+    Parameters
+    ----------
+    step : float
+        Of the grid, in nats.
+    indices : ndarray, shape (n,)
+        Of the losses offset + indices[i] step; any order, repeated ones add up.
+    masses : ndarray, shape (n,)
+        Nonnegative; their sum need not be exactly 1.
+    side : {"upper", "lower"}
+        delta computed from it is at least ("upper") or at most ("lower") that of the pair it stands
+        for, after any number of compositions.
+    infinity : float
+        Mass at +infinity.
+    offset : float
+        In nats.
+    """
 
     step: float
     indices: np.ndarray
@@ -90,6 +107,7 @@ class PrivacyLossDistribution:
             raise ArgumentError(
                 f"a PLD needs nonnegative masses, one an index, got {masses.size}, {indices.size}"
             )
+        # points without mass are left out; one stays, so that there is a support
         filled = masses > 0
         if not filled.any():
             filled[0] = True
@@ -114,6 +132,7 @@ class PrivacyLossDistribution:
         total = float(np.einsum("i,i", self.masses, np.exp(exponents - largest)))
         if total > 1e-280:
             return largest + float(np.log(total))
+        # where the largest loss has a tiny mass: in logarithms, which takes longer
         with np.errstate(divide="ignore"):
             return float(logsumexp(np.log(self.masses) + exponents))
 
@@ -152,29 +171,34 @@ class RememberedProfile:
         return self._values[np.searchsorted(self._orders, log_order)]
 
 
+# largest distance of neighbouring orders, in nats
 _WIDEST = 0.25
 _NEWTON_STEPS = 40
 _MOST_POOLINGS = 60
-_UNTIMED = 1000  # orders between two looks at the clock
+# orders between two looks at the clock
+_UNTIMED = 1000
 MAX_LOSS = 600.0
-"""Orders end at e^600; what the profile still holds there is charged as infinite loss."""
+"""Losses beyond it, where e^loss leaves the range of doubles, are charged as infinite, or moved up
+to its negative. Orders end at e^600; what the profile still holds there is infinite loss, too."""
 SLOPE_UNIT = 2.0**-850
 """Slopes are kept in this unit: a profile of 1e-300 falls by less than the smallest double at
-orders near e^600."""
+orders near e^600 (docs/accounting.md, section 7, "Underflow")."""
 
 
 def order_indices(step: float, fine: float, last: float) -> np.ndarray:
     """Indices i of the orders e^{i step} to evaluate: every one up to `fine`, then ever sparser
     ones up to `last`.
 
-    Any choice of orders is valid; those far in the tail have little weight."""
+    Any choice of orders is valid; those far in the tail have little weight.
+    """
     # at least two, where even the profile at order 1 is negligible
     inside = np.arange(0, max(1, int(np.ceil(fine / step))) + 1)
     # relative spacing in the tail: it falls with the step, so that finer grids converge there too
     ratio = min(0.04, 6 / inside.size)
     at, rest = int(inside[-1]), []
     while at * step < last:
-        at += max(1, int(min(ratio * max(at * step - fine, 0.0), _WIDEST) / step))
+        spacing = min(ratio * max(at * step - fine, 0.0), _WIDEST)
+        at += max(1, int(spacing / step))
         rest.append(at)
         if not len(rest) % _UNTIMED:
             check_time()
@@ -191,12 +215,18 @@ def two_sided_pld(
     forward: Profile, backward: Profile, step: float, indices: np.ndarray
 ) -> PrivacyLossDistribution:
     """Dominate a profile given for a >= 1 by `forward`, H_a(P || Q), and `backward`, H_a(Q || P),
-    of one value at order
-    1. At orders 1/a the profile is 1 - 1/a + H_a(Q || P) / a."""
+    of one value at order 1. At orders 1/a the profile is 1 - 1/a + H_a(Q || P) / a (F3).
+
+    The greatest convex minorant of upper bounds at some orders lies above the profile, which is
+    convex; its kinks are the losses of the dominating pair (docs/accounting.md, section 4).
+    """
     x = indices * step
     gains = np.expm1(x)
+    # profiles fall: a bound at a smaller order serves at a larger one
     first = np.minimum(np.minimum.accumulate(forward(x)), 1.0)
-    second = first if backward is forward else np.minimum(np.minimum.accumulate(backward(x)), 1.0)
+    second = first
+    if backward is not forward:
+        second = np.minimum(np.minimum.accumulate(backward(x)), 1.0)
     at_one = _value_at_one(gains[1:], first, second)
     first, second = np.minimum(first, at_one), np.minimum(second, at_one)
     slopes = hull_slopes(first, x)
@@ -206,16 +236,18 @@ def two_sided_pld(
 
 def _value_at_one(gains: np.ndarray, first: np.ndarray, second: np.ndarray) -> float:
     """The hull's value at order 1: the lowest chord there between a point to the right and a
-    mirrored one, which with A = a_i - 1, B = a_j - 1 has the value (1 + u_i / A + w_j / B) / (1 + 1
-    / A + 1 / B). It is the root of g(v) = v + max_i (v - u_i) / A_i + max_j (v - w_j) / B_j = 1,
-    convex and increasing: each Newton step is a chord."""
+    mirrored one.
+
+    With A = a_i - 1, B = a_j - 1 that chord has the value (1 + u_i / A + w_j / B) / (1 + 1 / A + 1
+    / B). The lowest is the root of g(v) = v + max_i (v - u_i) / A_i + max_j (v - w_j) / B_j = 1,
+    convex and increasing: each Newton step is a chord.
+    """
     value = min(float(first[0]), float(second[0]))
     for _ in range(_NEWTON_STEPS):
-        i, j = (
-            int(np.argmax((value - first[1:]) / gains)),
-            int(np.argmax((value - second[1:]) / gains)),
-        )
+        i = int(np.argmax((value - first[1:]) / gains))
+        j = int(np.argmax((value - second[1:]) / gains))
         chord = 1 + first[i + 1] / gains[i] + second[j + 1] / gains[j]
+        # rounded up by more than the roundings of these sums of positive terms
         chord *= (1 + 16 * _EPS) / (1 + 1 / gains[i] + 1 / gains[j])
         if chord >= value:
             break
@@ -245,7 +277,8 @@ def _falling(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
         sizes, counts = total, np.add.reduceat(counts, starts)
     from scipy.optimize import isotonic_regression
 
-    return np.repeat(isotonic_regression(pooled, weights=sizes, increasing=False).x, counts)
+    regression = isotonic_regression(pooled, weights=sizes, increasing=False)
+    return np.repeat(regression.x, counts)
 
 
 def _assemble(
@@ -255,8 +288,11 @@ def _assemble(
     slopes: np.ndarray,
     mirrored_slopes: np.ndarray,
 ) -> PrivacyLossDistribution:
+    """The PLD whose profile has these slopes right of order 1, and left of it, by (F3), those of
+    the mirrored one; what a profile still holds at its last order is infinite loss."""
     a = np.exp(indices * step)
-    right = a[1:] * _drops(slopes) * SLOPE_UNIT  # masses under P at losses above 0
+    # masses under P at losses above 0
+    right = a[1:] * _drops(slopes) * SLOPE_UNIT
     # masses under P at losses below 0: those under Q of the mirrored side
     left = _drops(mirrored_slopes) * SLOPE_UNIT
     # Q has mass where P has none, at loss -infinity; it is no mass of P, which sums to 1 without it
@@ -266,14 +302,12 @@ def _assemble(
             f"a dominating profile must be convex at order 1, got a missing mass of {-rest:.3g}; "
             "take a smaller step"
         )
+    # rounding of the sums above goes to the loss 0, upwards
     centre = max(rest, 0.0) + 8 * _EPS * indices.size
-    losses, masses = (
-        np.concatenate([-indices[:0:-1], indices]),
-        np.concatenate([left[::-1], [centre], right]),
-    )
-    return PrivacyLossDistribution(
-        step, losses, masses, "upper", infinity=min(1.0, infinity * (1 + 4 * _EPS))
-    )
+    places = np.concatenate([-indices[:0:-1], indices])
+    masses = np.concatenate([left[::-1], [centre], right])
+    infinity = min(1.0, infinity * (1 + 4 * _EPS))
+    return PrivacyLossDistribution(step, places, masses, "upper", infinity=infinity)
 
 
 def _drops(slopes: np.ndarray) -> np.ndarray:

@@ -136,9 +136,12 @@ class PairEvent(Event):
         return upper_pld(kept, step, tail=tail, swapped=swapped, lost=dropped)
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        # rare counts are capped: the pair dominates the capped one (section 5, "Capping")
         return lower_pld(_capped(self.pair, tail), step, tail=tail, swapped=swapped)
 
     def lower_of_many(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        # bins exchange shares with their neighbours, so that means of losses are kept ("Pairs,
+        # lower"); it costs more, and pays where many roundings add up
         pair = _capped(self.pair, tail)
         return lower_pld(pair, step, tail=tail, swapped=swapped, exchange=True)
 
@@ -181,6 +184,8 @@ class DominatedEvent(Event):
     attained: bool = False
 
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        # the profile at the orders of a grid, connected by chords, is that of a PLD, and above it:
+        # a profile is convex (docs/accounting.md, section 4)
         forward, backward = self.profile(tail)
         indices = order_grid(forward, step, tail)
         if backward is None:
@@ -243,6 +248,7 @@ class StatisticEvent(Event):
     statistic: Statistic
 
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        # nothing is proved: all losses may be infinite
         return PrivacyLossDistribution(step, np.zeros(1), np.zeros(1), "upper", infinity=1.0)
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:

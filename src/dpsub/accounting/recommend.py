@@ -181,6 +181,7 @@ def recommend(
         "delta": checks.real("delta", delta, above=0, below=1),
         "adjacency": checks.one_of("adjacency", adjacency, list(Relation)),
     }
+    # the limit is for all schemes together, each of which gets half of what is left
     deadline = time.monotonic() + checks.real("time_limit", time_limit, above=0)
     n = checks.integer("n", n, at_least=1)
     m = checks.integer("batch_size", batch_size, at_least=1, at_most=n, at_most_name="n")
@@ -192,6 +193,7 @@ def recommend(
         try:
             plan, steps = scheme(name, n, m, epochs)
             if not isinstance(plan, Schedule):
+                # a schedule rounds each epoch up to whole batches, fresh samples all of them once
                 steps = fresh_steps(m / n, epochs)
             share = max(_SHARE * (deadline - time.monotonic()), 1e-3)
             noise = needed(plan, n, steps, **target, accuracy=_ACCURACY, time_limit=share)
@@ -206,6 +208,7 @@ def recommend(
         )
     schemes = _ranked(proved, n, m)
     least = schemes[0].noise_multiplier
+    # what no attack refutes may need as little as the first, whose noise alone is known to do
     even = tuple(other.name for other in schemes[1:] if other.refuted < least)
     reasons = _reasons(schemes, even, left_out)
     return Recommendation(tuple(schemes), even, left_out, least / m, reasons)
@@ -257,7 +260,7 @@ def _batches(plan: Plan, n: int, m: int, steps: int) -> tuple[int, int]:
     `_EXCEEDED`."""
     largest = plan.largest_size(n)
     if largest <= m:
-        return largest, largest
+        return largest, largest  # all batches have one size
     # Bernstein's inequality for each batch, a sum of independent inclusions of mean m, and a union
     # bound over the steps
     log_odds = math.log(steps / _EXCEEDED)
@@ -396,6 +399,7 @@ def needed(
         grids = SingleGrids(candidates)
         proved, upper = _least_proved(grids, release.times)
         necessary, lower = _most_refuted(grids, proved)
+    # an attack above the proof at one noise would be a fault of one of them
     if lower > upper * (1 + 1e-9):
         raise crossed(lower, upper)
     return Needed(proved.safe, necessary, min(lower, upper), upper)
@@ -416,6 +420,7 @@ def _most_refuted(grids: SingleGrids, proved: SafeRoot) -> tuple[float, float]:
     """
     goal, choices = grids.candidates.goal, grids.candidates.composition(proved.safe).attack_choices
     accuracy = goal.accuracy if len(choices) == 1 else max(goal.accuracy, _SEVERAL)
+    # an attack cannot refute what is proved: it is sought from the next number below
     nearest = proved.safe if proved.unsafe is None else proved.unsafe
     start = nearest * (1 - goal.accuracy)
     # what an attack must attain at the most noise so far, to move it by the accuracy
@@ -425,6 +430,7 @@ def _most_refuted(grids: SingleGrids, proved: SafeRoot) -> tuple[float, float]:
         for choice, composition in enumerate(choices):
             if not composition.attacked:
                 continue
+            # of the other choices only those that refute more noise are sought
             if refuted and grids.bound(refuted, _FIRST_ATTACK_STEPS, choice) <= overtaking:
                 continue
             attack = AttackSearch(grids, choice, refuted or start, proved.steepness, accuracy)
@@ -450,6 +456,7 @@ class SingleGrids:
         1 / noise, and is computed once an octave.
         """
         composition, octave = self.composition(noise, choice), round(math.log2(noise))
+        # the deviation takes as long as a coarse bound, and any unit of steps is valid
         if (octave, choice) not in self._units:
             self._units[octave, choice] = noise * composition.spread
         step = self._units[octave, choice] / (noise * steps)
@@ -506,6 +513,7 @@ class SingleGridSearch(Search):
         if level.steps >= _MOST_STEPS or not 0 < sharper < math.inf:
             return None
         self.start = noise * (sharper / self.goal.epsilon) ** (1 / self.steepness)
+        # in powers of 2, so that orders recur and their profile is known
         finer = 2.0 ** math.ceil(math.log2(max(charged, 1.0)) / 2)
         return Level(level.steps * finer, self.accuracy)
 
@@ -521,6 +529,7 @@ class ProofSearch(SingleGridSearch):
     def accept(self, root: SafeRoot, level: Level) -> None:
         self.steepness = root.steepness
         self._last = root
+        # both grids bound the truth: the smaller one counts
         bound = self.bound(root.safe, level)
         sharper = self.grids.bound(root.safe, 2 * level.steps, None)
         if self.best is None or root.safe < self.best.safe:

@@ -149,6 +149,7 @@ def safe_root(
             late = True
             break
         evaluations += 1
+        # epsilon is about a power of x: its logarithm is nearly a line in log x
         gap = _log_ratio(value, target)
         if value <= target:
             safe = _Point(x, gap)
@@ -164,6 +165,7 @@ def safe_root(
         if safe is not None:
             closed = _is_closed(safe, over, axis, accuracy)
         if safe is None or over is None:
+            # to where the guessed line meets the target, and a little farther, to have both sides
             reach = min(abs(gap) / steepness + slack * 2**evaluations, widest)
             x = _outwards(x, side * math.copysign(reach, gap), axis)
         else:
@@ -177,6 +179,7 @@ def safe_root(
     if over is None:
         return SafeRoot(safe.x, None, safe.x, steepness, evaluations, closed)
     (low, gap_low), (high, gap_high) = sorted((safe, over))
+    # the last secant: what is close to the root of a rough bound is where to start a finer one
     length = math.log(high / low)
     root = low * math.exp(gap_low / (gap_low - gap_high) * length)
     slope = min(max(abs(gap_low - gap_high) / length, _FLATTEST), _STEEPEST)

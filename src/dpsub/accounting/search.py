@@ -161,6 +161,7 @@ def calibrate(
     >>> found.refuted < found.noise_multiplier    # refuted at this and less
     True
     """
+    # the noise multiplier is what is searched for: 1 stands for it
     release = Release.of(sampler, n, 1.0, steps, epochs, mechanism, denominator)
     limit = TIGHT_SECONDS if tight and time_limit is None else time_limit
     goal = Goal(epsilon, delta, adjacency, accuracy, limit)
@@ -176,6 +177,7 @@ def least_noise(
         # the variance of these releases says nothing of others that come before them
         start = (1.0, 1.0) if past else candidates.start_by_variance(release.times)
         search = FullSearch(candidates, *start)
+        # the slope of a coarse grid aims the evaluations that decide: two or three of them do
         proved = search.found(Level(_ROUGH_STEPS, _ROUGH))
         refuted = search.refuted(proved)
         account = search.account(proved)
@@ -320,6 +322,7 @@ class Goal:
     def __post_init__(self) -> None:
         epsilon = checks.real("epsilon", self.epsilon, above=0)
         accuracy = checks.real("accuracy", self.accuracy, above=0, below=1)
+        # ends that are wider than the accuracy would cost noise; below 1e-9 round-off decides
         width = max(epsilon * accuracy, 1e-9)
         target = Target(delta=self.delta, width=width, deadline=deadline_after(self.time_limit))
         for name, value in (("epsilon", epsilon), ("accuracy", accuracy), ("target", target)):
@@ -346,6 +349,7 @@ class Candidates:
         self, releases: Callable[[float], Sequence[Release]], axis: Axis, goal: Goal
     ) -> None:
         self.axis, self.goal = axis, goal
+        # a number is looked at several times: roughly, fully, by an attack
         self.proof = cache(lambda x: Proof.of(releases(x), goal.adjacency))
 
     def composition(self, x: float) -> Composition:
@@ -443,6 +447,7 @@ class FullSearch(Search):
     def bound(self, x: float, level: Level) -> float:
         if level != self.full:
             return self._rough(x, "upper", self.candidates.composition(x).spread / level.steps)
+        # the upper end alone: what decides is the proof, and an attack is computed for the answer
         self._accounts[x] = self.candidates.proof(x).upper(self.goal.target)
         return float(self._accounts[x].upper)
 
@@ -476,6 +481,7 @@ class FullSearch(Search):
             account = replace(both, lower=min(both.lower, account.upper), upper=upper)
         if proved.closed or not account.width_met:
             return account
+        # the time ended the search: the ends are sharp, but a better number might be proved
         return replace(account, width_met=False, conditions=(*account.conditions, WIDTH_MISSED))
 
     def refuted(self, proved: SafeRoot) -> float | None:
@@ -491,6 +497,8 @@ class FullSearch(Search):
 
         if composition.is_exact:
             return self._refuted_beyond(proved.unsafe, attack)
+        # an attack that falls short of the proof is searched for by itself. All less noise is
+        # refuted with the one it refutes, as adding noise is processing (F2)
         away = self.goal.accuracy if axis.rising else -self.goal.accuracy
         try:
             root = safe_root(
@@ -513,6 +521,7 @@ class FullSearch(Search):
         epsilon, axis = self.goal.epsilon, self.candidates.axis
         if self._accounts[unsafe].lower > epsilon:
             return unsafe
+        # the grid of the attack is a single one, which may fall short of the target so near to it
         for doublings in range(_MOST_DOUBLINGS):
             away = self.goal.accuracy * 2**doublings
             x = unsafe * (1 + away if axis.rising else 1 - away)
@@ -544,6 +553,7 @@ class FullSearch(Search):
                     aim = noise * (account.lower / epsilon) ** (1 / steepness)
                     continue
                 best = replace(best, evaluations=best.evaluations + 1)
+                # the game ends once its bound meets the target, too
                 account = proof.tightened(account, target, epsilon - float(account.lower))
                 if account.upper <= epsilon:
                     best = replace(best, noise_multiplier=noise, account=account)
