@@ -22,7 +22,7 @@ from dpsub import cli, noise
 from dpsub.amplification import amplify
 from dpsub.cli import COMMANDS, main
 from dpsub.cli.answers import Answer, as_json, down, up
-from dpsub.cli.parsing import duration, number, numbers, whole
+from dpsub.cli.parsing import duration, number, numbers, whole_number
 from dpsub.sampling import Multistage, MustOW, MustWW, Poisson, Sampler, Wor, Wr
 
 SOURCE = Path(dpsub.__file__).parents[1]
@@ -480,7 +480,7 @@ def test_numbers_as_people_write_them(text: str, value: float) -> None:
     assert numbers(f"{text},7") == (value, 7.0)
 
 
-@pytest.mark.parametrize("parse", [number, whole, numbers, duration])
+@pytest.mark.parametrize("parse", [number, whole_number, numbers, duration])
 @pytest.mark.parametrize(
     "text", ["1/0", "inf", "nan", "", "x", "1/2/3", "1,,2", "9" * 400, f"-{'9' * 5000}", "1e999"]
 )
@@ -491,13 +491,13 @@ def test_what_is_no_number_is_refused_in_a_few_words(parse: Any, text: str) -> N
 
 
 def test_whole_numbers_are_exact() -> None:
-    assert [whole(text) for text in ("9007199254740991", "1e6", "10_000")] == [
+    assert [whole_number(text) for text in ("9007199254740991", "1e6", "10_000")] == [
         2**53 - 1,
         10**6,
         10**4,
     ]
     with pytest.raises(ArgumentTypeError, match="at most"):
-        whole("9007199254740993")  # the nearest double is 2^53
+        whole_number("9007199254740993")  # the nearest double is 2^53
 
 
 @pytest.mark.parametrize(

@@ -53,15 +53,15 @@ COMMANDS = {
 }
 """Commands and what they answer; each is a module of this package."""
 EXIT_OK, EXIT_ERROR, EXIT_STOPPED = 0, 2, 130
-_PATIENCE = 2.0  # seconds without a word
-_GRACE = 1.5  # seconds beyond the time limit: who was told of it ends by itself before
+_PATIENCE = 2.0  # seconds until progress is shown
+_GRACE = 1.5  # seconds beyond the time limit, in which most computations stop by themselves
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command, of `argv` or of the process, and return its exit status."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # a terminal that knows no ± gets \xb1, and no error
+            # A terminal without ± gets \xb1 instead of an error.
             stream.reconfigure(errors="backslashreplace")
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["help"] and len(words) > 1:
@@ -69,11 +69,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     command = words[0] if words and words[0] in COMMANDS else ""
     try:
         return _run(command, words)
-    except SystemExit as stop:  # how argparse ends after --help
+    except SystemExit as stop:
+        # argparse ends like this after --help.
         return stop.code if isinstance(stop.code, int) else EXIT_ERROR
     except BrokenPipeError:
-        # whoever read the answer has seen enough; the interpreter must not complain when it flushes
-        # at the end
+        # The reader has closed the pipe, as `head` does. The interpreter must not report an error
+        # when it flushes at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
     except (Exception, KeyboardInterrupt) as error:
@@ -95,7 +96,8 @@ def _run(command: str, words: list[str]) -> int:
         _progress(command),
         _time_limit(getattr(arguments, "time_limit", None)),
     ):
-        warnings.simplefilter("ignore")  # what is uncertain is in the ends of the answer
+        # Numerical uncertainty is part of the ends of an answer.
+        warnings.simplefilter("ignore")
         questions = (
             [arguments] if getattr(module, "TAKES_SEVERAL", False) else list(_questions(arguments))
         )
@@ -113,7 +115,7 @@ def _run(command: str, words: list[str]) -> int:
 
 
 def parser_of(command: str) -> Parser:
-    """The parser of one command, from which `dpsub help` and the reference are made, too."""
+    """The parser of one command; the reference in docs/ is made from it as well."""
     module = importlib.import_module(f"dpsub.cli.{command}")
     parser = Parser(
         prog=f"dpsub {command}", description=module.__doc__, renamed=getattr(module, "RENAMED", {})
@@ -124,15 +126,14 @@ def parser_of(command: str) -> Parser:
 
 
 def _questions(arguments: Namespace) -> Iterator[Namespace]:
-    """One question for each combination of the values that stand between commas."""
+    """One question for each combination of the values that are separated by commas."""
     several = {name: value for name, value in vars(arguments).items() if isinstance(value, tuple)}
     for values in itertools.product(*several.values()):
         yield Namespace(**vars(arguments) | dict(zip(several, values, strict=True)))
 
 
 def _answers(module: Any, questions: Sequence[Namespace], time_limit: float | None) -> list[Answer]:
-    """The answers; the time limit is that of the command, and each question has an equal share of
-    what is left."""
+    """The answers to all questions, within the time limit of the command."""
     if time_limit is None:
         return [_answer(module, question) for question in questions]
     from dpsub.accounting.pld import time_limited
@@ -140,20 +141,23 @@ def _answers(module: Any, questions: Sequence[Namespace], time_limit: float | No
     end, answers = time.monotonic() + time_limit, []
     for place, question in enumerate(questions):
         now = time.monotonic()
+        # Each question has an equal share of the time that is left.
         with time_limited(now + (end - now) / (len(questions) - place)):
             answers.append(_answer(module, question))
     return answers
 
 
 def _answer(module: Any, arguments: Namespace) -> Answer:
-    """The answer, and what else there is to say about the question."""
+    """The answer with the remarks about the question."""
     arguments.remarks = []
     answer: Answer = module.run(arguments)
     more: dict[str, Any] = {"remarks": arguments.remarks} if arguments.remarks else {}
     if getattr(arguments, "epochs", None) is not None:
         more["steps"] = arguments.steps
-    told = answer.values
-    values = {**told, **more} if isinstance(told, Mapping) else [{**row, **more} for row in told]
+    if isinstance(answer.values, Mapping):
+        values: Any = {**answer.values, **more}
+    else:
+        values = [{**row, **more} for row in answer.values]
     lines = [*answer.lines, *(("remark", remark) for remark in arguments.remarks)]
     return replace(answer, values=values, lines=lines)
 
@@ -173,13 +177,12 @@ def _without_command(words: list[str]) -> int:
 
 
 def _complaint(error: BaseException) -> tuple[str, str]:
-    """What kind of error it is, and the sentence about it."""
+    """The kind of an error, and the sentence that reports it."""
     if isinstance(error, DpsubError):
-        # the library's argument is called otherwise on the line, and nobody reads a number of
-        # hundreds of digits
+        # The option is spelt with a hyphen, and numbers of hundreds of digits are shortened.
         sentence = re.sub(r"\bnoise_multiplier\b", "noise-multiplier", str(error))
         sentence = re.sub(r"(\d{20})\d{20,}", r"\1...", sentence)
-        # a word of the command may hold a line's end; the sentence stays one line
+        # A word of the command may contain a line break; the sentence must stay one line.
         sentence = "".join(
             letter if letter.isprintable() else repr(letter)[1:-1] for letter in sentence
         )
@@ -198,7 +201,7 @@ def _complaint(error: BaseException) -> tuple[str, str]:
 
 @contextlib.contextmanager
 def _progress(command: str) -> Iterator[None]:
-    """Say on a terminal, from two seconds on, how long it has been."""
+    """Show the elapsed time on a terminal, from two seconds on."""
     if not sys.stderr.isatty():
         yield
         return
@@ -228,7 +231,7 @@ def _progress(command: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _time_limit(seconds: float | None) -> Iterator[None]:
-    """End what does not end by itself at its time limit."""
+    """Stop a computation that does not stop by itself at its time limit."""
     if (
         seconds is None
         or threading.current_thread() is not threading.main_thread()

@@ -29,7 +29,7 @@ from dpsub.cli.releases import (
     add_denominator,
     add_releases,
     add_tight,
-    asked,
+    question_of,
     releases_text,
     steps_of,
 )
@@ -70,13 +70,16 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: Namespace) -> Answer:
     started = perf_counter()
     sampler = sampler_of(arguments)
-    found = dpsub.account(
-        sampler, steps=steps_of(arguments, sampler), variant=arguments.variant, **asked(arguments)
+    account = dpsub.account(
+        sampler,
+        steps=steps_of(arguments, sampler),
+        variant=arguments.variant,
+        **question_of(arguments),
     )
     seconds = perf_counter() - started
     written: list[Line] = []
     if arguments.certificate is not None:
-        content = json.dumps(found.certificate(), allow_nan=False)
+        content = json.dumps(account.certificate(), allow_nan=False)
         files.replace_file(arguments.certificate, f"{content}\n".encode())
         written = [
             (
@@ -84,22 +87,28 @@ def run(arguments: Namespace) -> Answer:
                 f"{arguments.certificate}; to prove the answer again: python verifier FILE",
             )
         ]
-    at, given = (
+    at, at_value = (
         ("epsilon", arguments.epsilon) if arguments.delta is None else ("delta", arguments.delta)
     )
-    shown = f"{len(given)} values of {at}" if isinstance(given, tuple) else f"{at} = {near(given)}"
-    title = f"{found.quantity} at {shown} of {releases_text(arguments, sampler)}"
-    if not answers.guaranteed(found):
+    shown = (
+        f"{len(at_value)} values of {at}"
+        if isinstance(at_value, tuple)
+        else f"{at} = {near(at_value)}"
+    )
+    title = f"{account.quantity} at {shown} of {releases_text(arguments, sampler)}"
+    if not answers.guaranteed(account):
         title = f"NOT A GUARANTEE: {title}, by the papers' pair"
-    if not isinstance(given, tuple):
-        lines = [*answers.account_lines(found, given, seconds), *written]
-        return Answer(answers.account_values(found, seconds), title, lines)
-    ends = zip(given, found.lower, found.upper, strict=True)
-    each = [(value, replace(found, lower=lower, upper=upper)) for value, lower, upper in ends]
+    if not isinstance(at_value, tuple):
+        lines = [*answers.account_lines(account, at_value, seconds), *written]
+        return Answer(answers.account_values(account, seconds), title, lines)
+    ends = zip(at_value, account.lower, account.upper, strict=True)
+    per_value = [
+        (value, replace(account, lower=lower, upper=upper)) for value, lower, upper in ends
+    ]
     rows: list[Line] = []
-    for value, one in each:
-        upper, lower = answers.account_ends(one)
-        rows.append((f"{at} {near(value)}", f"{found.quantity}, upper {upper}, lower {lower}"))
-    promised = list(dict.fromkeys(answers.promise(one, value) for value, one in each))
-    values = [{at: value, **answers.account_values(one, seconds)} for value, one in each]
-    return Answer(values, title, [*rows, *answers.account_facts(found, promised, seconds)])
+    for value, single in per_value:
+        upper, lower = answers.account_ends(single)
+        rows.append((f"{at} {near(value)}", f"{account.quantity}, upper {upper}, lower {lower}"))
+    promises = list(dict.fromkeys(answers.promise(single, value) for value, single in per_value))
+    values = [{at: value, **answers.account_values(single, seconds)} for value, single in per_value]
+    return Answer(values, title, [*rows, *answers.account_facts(account, promises, seconds)])

@@ -52,7 +52,7 @@ def run(arguments: Namespace) -> Answer:
     from dpsub.amplification.survey.advisor import advise, read_frame
 
     table = read_frame(arguments.frame, value=arguments.value)
-    found, left_out = advise(
+    designs, left_out = advise(
         table, rate=arguments.rate, epsilon=arguments.epsilon, upper_limit=arguments.upper_limit
     )
     limit = float(table.values.max()) if arguments.upper_limit is None else arguments.upper_limit
@@ -62,38 +62,42 @@ def run(arguments: Namespace) -> Answer:
         "upper_limit": limit,
         "designs": [
             {
-                **vars(one),
-                "sampler": repr(one.sampler),
-                "total": one.total,
-                "total_at_target": one.total_at_target,
+                **vars(design),
+                "sampler": repr(design.sampler),
+                "total": design.total,
+                "total_at_target": design.total_at_target,
             }
-            for one in found
+            for design in designs
         ],
         "left_out": left_out,
     }
     lines: list[Line] = [("", _row(_HEADS))]
-    for one in found:
-        size = near(round(one.size_mean, 2)) + (f" ± {one.size_sd:.3g}" if one.size_sd else "")
-        numbers = (
-            _bound(one.lower, down),
-            _bound(one.upper, up),
-            _bound(one.exact, up),
-            size,
-            f"{one.sampling:.4g}",
-            f"{one.total:.4g}",
-            f"{one.base:.4g}" if one.base else "none",
-            f"{one.total_at_target:.4g}",
+    for design in designs:
+        size = near(round(design.size_mean, 2)) + (
+            f" ± {design.size_sd:.3g}" if design.size_sd else ""
         )
-        note = "; ".join(part for part in (f"under {one.relation}", one.note) if part)
-        lines.append((one.design, [_row(numbers), note]))
+        numbers = (
+            _bound(design.lower, down),
+            _bound(design.upper, up),
+            _bound(design.exact, up),
+            size,
+            f"{design.sampling:.4g}",
+            f"{design.total:.4g}",
+            f"{design.base:.4g}" if design.base else "none",
+            f"{design.total_at_target:.4g}",
+        )
+        note = "; ".join(part for part in (f"under {design.relation}", design.note) if part)
+        lines.append((design.design, [_row(numbers), note]))
     lines += [("left out", reason) for reason in left_out]
-    given = "" if arguments.upper_limit is not None else " (the largest value, taken as public)"
+    limit_note = (
+        "" if arguments.upper_limit is not None else " (the largest value, taken as public)"
+    )
     conditions = "public weights; one release from one secret sample"
-    lines.append(("assumes", f"values in [0, {near(limit)}]{given}; {conditions}"))
-    given_for = (
+    lines.append(("assumes", f"values in [0, {near(limit)}]{limit_note}; {conditions}"))
+    question = (
         f"rate {arguments.rate}, epsilon {near(arguments.epsilon)}, total of {arguments.value!r}"
     )
-    return Answer(values, f"{table.frame.n} records, {given_for}", lines)
+    return Answer(values, f"{table.frame.n} records, {question}", lines)
 
 
 def _bound(value: float, rounded: Callable[[float], str]) -> str:
@@ -101,7 +105,7 @@ def _bound(value: float, rounded: Callable[[float], str]) -> str:
 
 
 def _row(cells: tuple[str, ...]) -> str:
-    # a cell that fills its column still stands apart from the one before it
+    # Every cell begins with a space, so that a full one is separated from the one before it.
     widths = (9, 9, 9, 12, 11, 10, 8, 10)
     return "".join(
         f" {cell.rjust(width - 1)}" for cell, width in zip(cells, widths, strict=True)

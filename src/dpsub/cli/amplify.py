@@ -50,9 +50,9 @@ def run(arguments: Namespace) -> Answer:
     if ratio is None:
         scale = checks.real("noise_multiplier", arguments.noise_multiplier, above=0)
         ratio = (1 if adjacency == "add_remove" else 2) / scale
-    found = amplify(multiplicity, noise.of(arguments.mechanism, ratio), arguments.epsilon)
+    amplified = amplify(multiplicity, noise.of(arguments.mechanism, ratio), arguments.epsilon)
     names = ("epsilon", "delta", "epsilon_amplified", "delta_amplified")
-    point = {name: float(getattr(found, name)) for name in names}
+    point = {name: float(getattr(amplified, name)) for name in names}
     kind = category(**point)
     what = "replacing one occurrence of a record in the sample; l of them are l ratios apart"
     if adjacency == "add_remove":
@@ -68,7 +68,7 @@ def run(arguments: Namespace) -> Answer:
             f"{near(point['delta'])}  on all data,  {up(point['delta_amplified'])}  from the "
             "sample",
         ),
-        ("eta", near(found.eta)),
+        ("eta", near(amplified.eta)),
         ("category", f"{kind}: {_CATEGORIES[kind]}"),
         (
             "kind",
@@ -85,7 +85,7 @@ def run(arguments: Namespace) -> Answer:
             "one release from one secret sample; noise fixed in advance; sizes and rates public",
         ),
     ]
-    values = {**point, "eta": found.eta, "category": kind}
+    values = {**point, "eta": amplified.eta, "category": kind}
     release = f"{arguments.mechanism} release, sensitivity / scale = {near(ratio)}"
     return Answer(
         values, f"One {release}, on a sample from {described(sampler, arguments.n)}", lines

@@ -29,8 +29,11 @@ _MEANING = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command says: `values` for JSON, a list where several were asked about; a title and
-    lines for people; and the exit status."""
+    """The answer of a command.
+
+    `values` are for JSON, a list if there were several questions; the title and the lines are for
+    people; `status` is the exit status.
+    """
 
     values: Mapping[str, Any] | Sequence[Mapping[str, Any]]
     title: str
@@ -51,8 +54,10 @@ class Answer:
 
 
 def as_json(value: Any) -> str:
-    """One line of valid JSON: infinite numbers are the strings "Infinity" and "-Infinity", NaN is
-    null."""
+    """One line of valid JSON.
+
+    Infinite numbers are the strings "Infinity" and "-Infinity", and NaN is null.
+    """
     return json.dumps(_plain(value), allow_nan=False, ensure_ascii=False)
 
 
@@ -60,27 +65,26 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, str):
-        return str(value)  # of an enumeration its word
+        # The value of an enumeration, not its representation.
+        return str(value)
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
-        return (
-            value
-            if math.isfinite(value)
-            else None
-            if math.isnan(value)
-            else f"{'-' * (value < 0)}Infinity"
-        )
+        if math.isfinite(value):
+            return value
+        if math.isnan(value):
+            return None
+        return "Infinity" if value > 0 else "-Infinity"
     return _plain(value.tolist()) if hasattr(value, "tolist") else [_plain(item) for item in value]
 
 
 def up(value: float) -> str:
-    """`value` to a few digits, never below it."""
+    """`value` rounded up to a few digits: an upper bound stays one."""
     return _rounded(value, ROUND_CEILING)
 
 
 def down(value: float) -> str:
-    """`value` to a few digits, never above it."""
+    """`value` rounded down to a few digits: a lower bound stays one."""
     return _rounded(value, ROUND_FLOOR)
 
 
@@ -91,7 +95,7 @@ def _rounded(value: float, rounding: str) -> str:
 
 
 def near(value: float) -> str:
-    """`value` to a few digits."""
+    """`value` rounded to a few digits."""
     return f"{value:.{_DIGITS}g}"
 
 
@@ -101,17 +105,17 @@ def plural(count: int, noun: str) -> str:
 
 
 def account_values(account: Account, seconds: float) -> dict[str, Any]:
-    """An account as JSON has it."""
-    both = account.kind in ("bounds", "upper")
+    """The values of an account for JSON."""
+    pair = account.pair
+    if account.kind in ("bounds", "upper"):
+        pair = f"upper: {account.pair}; lower: {account.lower_pair or 'none known'}"
     return {
         "quantity": account.quantity,
         "lower": account.lower,
         "upper": account.upper,
         "kind": account.kind,
         "guarantee": guaranteed(account),
-        "pair": f"upper: {account.pair}; lower: {account.lower_pair or 'none known'}"
-        if both
-        else account.pair,
+        "pair": pair,
         "adjacency": account.adjacency,
         "sensitivity": account.sensitivity,
         "conditions": list(account.conditions),
@@ -124,26 +128,25 @@ def guaranteed(account: Account) -> bool:
     return account.kind not in ("paper", "lower")
 
 
-def account_lines(account: Account, given: float, seconds: float) -> list[Line]:
-    """An account for people; `given` is the epsilon or delta that was asked about."""
+def account_lines(account: Account, at_value: float, seconds: float) -> list[Line]:
+    """The lines of an account for people; `at_value` is the epsilon or delta of the question."""
     upper, lower = account_ends(account)
     ends: list[Line] = [
         (f"{account.quantity}, upper", upper),
         (f"{account.quantity}, lower", lower),
     ]
-    return [*ends, *account_facts(account, promise(account, given), seconds)]
+    return [*ends, *account_facts(account, promise(account, at_value), seconds)]
 
 
 def account_ends(account: Account) -> tuple[str, str]:
-    """Upper and lower end, each with what it is worth."""
+    """Upper and lower end, with a note on which of them is proved or trivial."""
     proved = "  (proved)" if guaranteed(account) else ""
-    return up(account.upper) + proved, down(account.lower) + (
-        "" if account.lower_pair else "  (trivial)"
-    )
+    trivial = "" if account.lower_pair else "  (trivial)"
+    return up(account.upper) + proved, down(account.lower) + trivial
 
 
 def account_facts(account: Account, promises: str | list[str], seconds: float) -> list[Line]:
-    """What holds of an account whatever its numbers."""
+    """The lines of an account that do not depend on its numbers."""
     pairs: list[Line] = [("pair", account.pair)]
     if account.kind in ("bounds", "upper"):
         pairs = [
@@ -163,7 +166,7 @@ def account_facts(account: Account, promises: str | list[str], seconds: float) -
     ]
 
 
-def promise(account: Account, given: float) -> str:
+def promise(account: Account, at_value: float) -> str:
     """The guarantee in words."""
     if not guaranteed(account):
         return (
@@ -174,7 +177,7 @@ def promise(account: Account, given: float) -> str:
     if not math.isfinite(account.upper) or (asked_delta and account.upper >= 1):
         return "yes, but void: every mechanism meets it"
     first, second = (
-        (near(given), up(account.upper)) if asked_delta else (up(account.upper), near(given))
+        (near(at_value), up(account.upper)) if asked_delta else (up(account.upper), near(at_value))
     )
     return (
         f"yes: ({first}, {second})-differential privacy under {account.adjacency}, if the "

@@ -35,8 +35,8 @@ from dpsub.cli.answers import (
     promise,
     up,
 )
-from dpsub.cli.parsing import Parser, number, numbers, whole
-from dpsub.cli.releases import add_releases, add_tight, asked, releases_text, steps_of
+from dpsub.cli.parsing import Parser, number, numbers, whole_number
+from dpsub.cli.releases import add_releases, add_tight, question_of, releases_text, steps_of
 from dpsub.cli.samplers import add_sampler, sampler_of
 
 _COMPONENTS = 6  # of a density that are shown
@@ -48,10 +48,10 @@ def add_arguments(parser: Parser) -> None:
     add_releases(parser, mechanism=False)
     parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="nats")
     draws = "runs of all steps on each data set (default: 100 to 100000, by their cost)"
-    parser.add_argument("--draws", type=whole, metavar="N", help=draws)
+    parser.add_argument("--draws", type=whole_number, metavar="N", help=draws)
     parser.add_argument(
         "--seed",
-        type=whole,
+        type=whole_number,
         default=0,
         metavar="SEED",
         help="of the draws and the noise (default: 0)",
@@ -70,23 +70,23 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: Namespace) -> Answer:
     started = perf_counter()
     sampler = sampler_of(arguments)
-    question = asked(arguments) | {
+    question = question_of(arguments) | {
         name: getattr(arguments, name) for name in ("draws", "seed", "confidence", "tight")
     }
     with time_limited(deadline_after(question.pop("time_limit"))):
-        found = dpsub.audit(sampler, steps=steps_of(arguments, sampler), **question)
+        audit = dpsub.audit(sampler, steps=steps_of(arguments, sampler), **question)
     seconds = perf_counter() - started
-    attack = found.attack
-    sides = {"first": 1, "second": 0} if found.swapped else {"first": 0, "second": 1}
+    attack = audit.attack
+    sides = {"first": 1, "second": 0} if audit.swapped else {"first": 0, "second": 1}
     values = {
         "data_sets": {side: _data_set(attack, which) for side, which in sides.items()},
         "densities": {side: _density(attack, which) for side, which in sides.items()},
         "steps": arguments.steps,
         "epsilon": arguments.epsilon,
-        "attack": {"lower": found.computed[0], "upper": found.computed[1]},
-        "monte_carlo": {name: getattr(found.shown, name) for name in _MONTE_CARLO},
-        "consistent": found.consistent,
-        "account": account_values(found.account, seconds),
+        "attack": {"lower": audit.computed[0], "upper": audit.computed[1]},
+        "monte_carlo": {name: getattr(audit.shown, name) for name in _MONTE_CARLO},
+        "consistent": audit.consistent,
+        "account": account_values(audit.account, seconds),
     }
     lines: list[Line] = [
         *((f"{side} data set", _data_text(attack, which)) for side, which in sides.items()),
@@ -96,8 +96,8 @@ def run(arguments: Namespace) -> Answer:
             "all numbers above in units of C, the norm bound of a record; every step "
             "releases the noisy sum",
         ),
-        *_shown(found, arguments.epsilon),
-        *account_facts(found.account, promise(found.account, arguments.epsilon), seconds),
+        *_shown(audit, arguments.epsilon),
+        *account_facts(audit.account, promise(audit.account, arguments.epsilon), seconds),
     ]
     title = f"Attack on {releases_text(arguments, sampler)}, epsilon = {near(arguments.epsilon)}"
     return Answer(values, title, lines)
@@ -121,9 +121,9 @@ def _density(attack: StepAttack | EpochAttack, which: int) -> dict[str, Any]:
     return {"weights": weights, "means": means, "standard_deviation": attack.noise_multiplier}
 
 
-def _shown(found: Audit, epsilon: float) -> list[Line]:
-    """What the attack comes to: computed, in real draws, and next to the proved bound."""
-    shown = found.shown
+def _shown(audit: Audit, epsilon: float) -> list[Line]:
+    """The delta of the attack: computed, from real draws, and next to the proved bound."""
+    shown = audit.shown
     percent = f"{100 * shown.confidence:g} % confidence"
     draws = [
         f"delta in [{down(shown.lower)}, {up(shown.upper)}] at {percent} (Clopper-Pearson)",
@@ -138,23 +138,23 @@ def _shown(found: Audit, epsilon: float) -> list[Line]:
         f"{near(epsilon)} in {first} runs on the first data set and in {second} on the second"
     )
     verdict = "consistent: the interval meets the attack's value and stays below the proved bound"
-    if not found.consistent:
+    if not audit.consistent:
         way_out = "repeat with another --seed and more --draws"
         verdict = f"INCONSISTENT: at {percent} draws, attack and bound disagree; {way_out}"
     quick = (
         ""
-        if found.account.upper == found.quick
-        else (f"  (tight; by the quick bound {up(found.quick)})")
+        if audit.account.upper == audit.quick
+        else (f"  (tight; by the quick bound {up(audit.quick)})")
     )
     return [
-        ("attack computed", f"delta in [{down(found.computed[0])}, {up(found.computed[1])}]"),
+        ("attack computed", f"delta in [{down(audit.computed[0])}, {up(audit.computed[1])}]"),
         ("attack, real draws", draws),
         ("plain test", test),
         (
             "best attack known",
-            f"delta >= {down(found.account.lower)}  ({found.account.lower_pair})",
+            f"delta >= {down(audit.account.lower)}  ({audit.account.lower_pair})",
         ),
-        ("proved upper bound", f"delta <= {up(found.account.upper)}{quick}"),
+        ("proved upper bound", f"delta <= {up(audit.account.upper)}{quick}"),
         ("verdict", verdict),
     ]
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpsub import checks
 from dpsub.cli.answers import Answer, Line, account_lines, account_values, down, near, plural, up
-from dpsub.cli.parsing import Parser, add_choice, number, numbers, whole
+from dpsub.cli.parsing import Parser, add_choice, number, numbers, whole_number
 from dpsub.cli.releases import ADJACENCIES
 from dpsub.errors import ArgumentError
 
@@ -45,7 +45,7 @@ _COMPARED = {
     "as_good": "as_good",
     "verdict": "verdict",
 }
-"""What stands beside the choice: keys of JSON, and where an advice has them."""
+"""Keys of JSON that compare the choice with others, and the attributes of an advice they are."""
 
 
 def add_arguments(parser: Parser) -> None:
@@ -69,7 +69,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="nats, above 0")
     parser.add_argument("--delta", type=numbers, required=True, metavar="D", help="between 0 and 1")
     parser.add_argument(
-        "--steps", type=whole, default=1, metavar="K", help="releases that share the budget"
+        "--steps", type=whole_number, default=1, metavar="K", help="releases that share the budget"
     )
     parser.add_argument(
         "--scale", type=number, metavar="S", help="of the kernel, instead of the best one"
@@ -96,19 +96,19 @@ def run(arguments: Namespace) -> Answer:
     from dpsub.recycling.law import Recycled
 
     started = monotonic()
-    # the rest is for the account of what was chosen
+    # The rest of the time is for the account of the chosen recycler.
     chosen_by = started + 0.75 * arguments.time_limit
     family, bound, span = FAMILIES[arguments.kernel], arguments.bound, arguments.sensitivity
     epsilon, delta = checked_budget(arguments.epsilon, arguments.delta)
     times = checks.integer("steps", arguments.steps, at_least=1, at_most=composition.MOST_STEPS)
-    found: RecyclingAdvice | None = None
+    advice: RecyclingAdvice | None = None
     if arguments.scale is None:
         if arguments.rate is not None:
             raise ArgumentError(
                 "--rate needs --scale, got none; give the scale of the kernel or drop the rate"
             )
-        found = advise(family, epsilon, delta, bound, span, times, deadline=chosen_by)
-        law = found.optimum.law
+        advice = advise(family, epsilon, delta, bound, span, times, deadline=chosen_by)
+        law = advice.optimum.law
     elif arguments.rate is None:
         checks.real("bound", bound, above=0)
         with time_limited(chosen_by):
@@ -126,7 +126,7 @@ def run(arguments: Namespace) -> Answer:
         deadline=started + arguments.time_limit,
     )
     if arguments.rate is None and times > 1:
-        # the bound that the choice was proved by
+        # The choice was proved by this bound, which may be smaller than that of the account.
         proved = composition.upper_delta(law, times, epsilon)
         account = replace(
             account, lower=min(account.lower, proved), upper=min(account.upper, proved)
@@ -138,7 +138,7 @@ def run(arguments: Namespace) -> Answer:
         "rate": law.rate,
         "acceptance": law.acceptance,
         "sd": law.sd,
-        **{name: _at(found, path) for name, path in _COMPARED.items()},
+        **{name: _at(advice, path) for name, path in _COMPARED.items()},
         "epsilon": epsilon,
         "delta": delta,
         "compositions": times,
@@ -151,7 +151,7 @@ def run(arguments: Namespace) -> Answer:
             "acceptance",
             f"{down(law.acceptance)}  (noise within the bound; standard deviation {near(law.sd)})",
         ),
-        *([] if found is None else _lines(found)),
+        *([] if advice is None else _lines(advice)),
         *account_lines(account, epsilon, seconds),
     ]
     budget = f"within {near(bound)}, epsilon {near(epsilon)}, delta {near(delta)}"
@@ -160,31 +160,31 @@ def run(arguments: Namespace) -> Answer:
 
 
 def _at(value: Any, path: str) -> Any:
-    """What stands at a path of attributes; None where one of them is None."""
+    """The value at a path of attributes; None if one of them is None."""
     for name in path.split("."):
         value = None if value is None else getattr(value, name)
     return value
 
 
-def _lines(found: RecyclingAdvice) -> list[Line]:
-    paper = f"none: {found.no_paper}"
-    if found.paper is not None and found.paper_delta is not None:
-        law = found.paper.law
+def _lines(advice: RecyclingAdvice) -> list[Line]:
+    paper = f"none: {advice.no_paper}"
+    if advice.paper is not None and advice.paper_delta is not None:
+        law = advice.paper.law
         paper = (
             f"scale {near(law.kernel.scale)}, rate {near(law.rate)}, acceptance "
-            f"{near(found.paper.acceptance)}: its formula promises delta "
-            f"{near(found.paper.delta)}, the exact one is {up(found.paper_delta)}"
+            f"{near(advice.paper.acceptance)}: its formula promises delta "
+            f"{near(advice.paper.delta)}, the exact one is {up(advice.paper_delta)}"
         )
     rows: list[Line] = [
         (
             "plain noise",
-            f"scale {near(found.plain.law.kernel.scale)}, acceptance "
-            f"{down(found.plain.acceptance)}",
+            f"scale {near(advice.plain.law.kernel.scale)}, acceptance "
+            f"{down(advice.plain.acceptance)}",
         ),
         ("paper's choice", paper),
     ]
-    if found.ceiling is not None:
+    if advice.ceiling is not None:
         rows.append(
-            ("ceiling", f"{up(found.ceiling.upper)}  (no symmetric unimodal noise accepts more)")
+            ("ceiling", f"{up(advice.ceiling.upper)}  (no symmetric unimodal noise accepts more)")
         )
-    return [*rows, ("verdict", found.verdict)]
+    return [*rows, ("verdict", advice.verdict)]

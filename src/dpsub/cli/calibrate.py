@@ -22,7 +22,7 @@ import dpsub
 from dpsub.accounting.search import largest_sample, largest_steps
 from dpsub.cli.answers import Answer, Line, account_lines, account_values, down, near, plural, up
 from dpsub.cli.parsing import Parser, add_choice, numbers
-from dpsub.cli.releases import add_releases, add_tight, asked, releases_text, steps_of
+from dpsub.cli.releases import add_releases, add_tight, question_of, releases_text, steps_of
 from dpsub.cli.samplers import add_sampler, described, family_of, sampler_of
 from dpsub.errors import ArgumentError
 from dpsub.sampling import Schedule
@@ -51,24 +51,25 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> Answer:
     solve = arguments.solve
-    for option, asked_by in (
+    for option, unknown in (
         ("noise_multiplier", "noise"),
         ("steps", "steps"),
         ("epochs", "steps"),
     ):
-        name, given = f"--{option.replace('_', '-')}", getattr(arguments, option) is not None
-        if given and solve == asked_by:
+        name, is_given = f"--{option.replace('_', '-')}", getattr(arguments, option) is not None
+        if is_given and solve == unknown:
             raise ArgumentError(f"{name} is what --solve {solve} asks for; drop it")
-        if not given and option == "noise_multiplier" and solve != asked_by:
+        if not is_given and option == "noise_multiplier" and solve != unknown:
             raise ArgumentError(f"--solve {solve} needs {name}, got none; give it")
     if arguments.tight and solve != "noise":
         raise ArgumentError(f"--tight is for --solve noise, got it with --solve {solve}; drop it")
     started = perf_counter()
-    name, found, what = _search(arguments)
+    name, solution, what = _search(arguments)
     seconds = perf_counter() - started
     noise, exact = name == "noise_multiplier", name in ("size", "steps", "epochs")
     ends: list[Any] = [
-        getattr(found, end, None) for end in (name if noise else "value", "not_proved", "refuted")
+        getattr(solution, end, None)
+        for end in (name if noise else "value", "not_proved", "refuted")
     ]
     if exact:
         ends = [None if end is None else int(end) for end in ends]
@@ -80,8 +81,8 @@ def run(arguments: Namespace) -> Answer:
         "refuted": refuted if refuted is not None else 0.0 if noise else math.inf,
         "target_epsilon": arguments.epsilon,
         "target_delta": arguments.delta,
-        "evaluations": found.evaluations,
-        **account_values(found.account, seconds),
+        "evaluations": solution.evaluations,
+        **account_values(solution.account, seconds),
     }
     safe, unsafe = (str, str) if exact else (up, down) if noise else (down, up)
     lines: list[Line] = [(name.replace("_", " "), f"{safe(value)}  (proved)")]
@@ -98,44 +99,43 @@ def run(arguments: Namespace) -> Answer:
             )
         )
     title = f"{what}, for epsilon {near(arguments.epsilon)} at delta {near(arguments.delta)}"
-    return Answer(values, title, [*lines, *account_lines(found.account, arguments.delta, seconds)])
+    return Answer(
+        values, title, [*lines, *account_lines(solution.account, arguments.delta, seconds)]
+    )
 
 
 def _search(arguments: Namespace) -> tuple[str, Any, str]:
-    """Name of what is solved for, what was found, and the question in words."""
-    found: Any
-    question = asked(arguments)
+    """Name of the unknown, the solution, and the question in words."""
+    solution: Any
+    question = question_of(arguments)
     if arguments.solve != "noise":
         del question["tight"]
     noise = f"{arguments.mechanism} noise multiplier"
     if arguments.solve == "size":
         family = family_of(arguments)
         question["steps"] = steps_of(arguments, None)
-        found = largest_sample(
+        solution = largest_sample(
             family.make, most=family.most, whole=family.solved == "size", **question
         )
-        return (
-            family.solved,
-            found,
-            (f"Largest {family.solved} for {releases_text(arguments, family.make(found.value))}"),
-        )
+        releases = releases_text(arguments, family.make(solution.value))
+        return family.solved, solution, f"Largest {family.solved} for {releases}"
     sampler = sampler_of(arguments)
     source = described(sampler, arguments.n)
     if arguments.solve == "steps":
-        found = largest_steps(sampler, **question)
+        solution = largest_steps(sampler, **question)
         name, what = (
             ("epochs", "epochs of") if isinstance(sampler, Schedule) else ("steps", "releases from")
         )
         return (
             name,
-            found,
+            solution,
             (f"Largest number of {what} {source}, {noise} {near(arguments.noise_multiplier)}"),
         )
     question["steps"] = steps_of(arguments, sampler)
     del question["noise_multiplier"]
-    found = dpsub.calibrate(sampler, **question)
+    solution = dpsub.calibrate(sampler, **question)
     return (
         "noise_multiplier",
-        found,
+        solution,
         (f"{noise.capitalize()} for {plural(arguments.steps, 'release')} from {source}"),
     )

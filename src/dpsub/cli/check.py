@@ -28,7 +28,7 @@ from dpsub.accounting.events import UNITS, ledger_of
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer, Line, down, near, plural, up
 from dpsub.cli.parsing import Parser, number
-from dpsub.cli.releases import add_denominator, add_releases, asked, releases_text, steps_of
+from dpsub.cli.releases import add_denominator, add_releases, question_of, releases_text, steps_of
 from dpsub.cli.samplers import add_sampler, described, sampler_of
 from dpsub.errors import ArgumentError, DataError
 
@@ -61,7 +61,7 @@ def run(arguments: Namespace) -> Answer:
     started = perf_counter()
     claim = {"claimed_epsilon": arguments.claimed_epsilon, "claimed_delta": arguments.claimed_delta}
     if arguments.event is not None:
-        found, source = _of_event(arguments, claim)
+        check, source = _of_event(arguments, claim)
     else:
         for name in ("sampler", "noise_multiplier"):
             if getattr(arguments, name) is None:
@@ -69,39 +69,39 @@ def run(arguments: Namespace) -> Answer:
                     f"{_option(name)} is needed, or an --event, got neither; give one"
                 )
         sampler = sampler_of(arguments)
-        found = dpsub.check(
-            sampler, steps=steps_of(arguments, sampler), **asked(arguments), **claim
+        check = dpsub.check(
+            sampler, steps=steps_of(arguments, sampler), **question_of(arguments), **claim
         )
         source = releases_text(arguments, sampler)
     seconds = perf_counter() - started
-    account = found.account
-    at, given = (
+    account = check.account
+    at, at_value = (
         ("delta", arguments.delta)
         if account.quantity == "epsilon"
         else ("epsilon", arguments.epsilon)
     )
     title = (
-        f"{found.verdict}: {account.quantity} <= {near(found.claimed)} at {at} = "
-        f"{near(given)} of {source}"
+        f"{check.verdict}: {account.quantity} <= {near(check.claimed)} at {at} = "
+        f"{near(at_value)} of {source}"
     )
     values = {
-        "verdict": found.verdict,
-        "claimed": found.claimed,
+        "verdict": check.verdict,
+        "claimed": check.claimed,
         **answers.account_values(account, seconds),
     }
     lines: list[Line] = [
-        ("because", _because(found)),
-        *answers.account_lines(account, given, seconds),
+        ("because", _because(check)),
+        *answers.account_lines(account, at_value, seconds),
     ]
-    return Answer(values, title, lines, VERDICTS.index(found.verdict) if arguments.strict else 0)
+    return Answer(values, title, lines, VERDICTS.index(check.verdict) if arguments.strict else 0)
 
 
-def _because(found: Check) -> str:
-    """What decides, in words."""
-    account, name = found.account, found.account.quantity
-    if found.verdict == "proved":
+def _because(check: Check) -> str:
+    """The reason for the verdict, in words."""
+    account, name = check.account, check.account.quantity
+    if check.verdict == "proved":
         return f"{name} is at most {up(account.upper)}, by {account.pair}"
-    if found.verdict == "refuted":
+    if check.verdict == "refuted":
         return f"an attack attains {name} = {down(account.lower)}, by {account.lower_pair}"
     return (
         f"{name} is at least {down(account.lower)} and at most {up(account.upper)}, and the "
@@ -110,7 +110,7 @@ def _because(found: Check) -> str:
 
 
 def _of_event(arguments: Namespace, claim: dict[str, Any]) -> tuple[Check, str]:
-    """The answer for an event, and what it releases in words."""
+    """The answer for an event, and its releases in words."""
     others = [
         name
         for name in (*OF_EVENTS, *arguments.sampler_options)

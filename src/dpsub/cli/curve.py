@@ -30,7 +30,7 @@ from dpsub import files
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer, Line, down, near, up
 from dpsub.cli.parsing import Parser, add_choice, number, numbers
-from dpsub.cli.releases import add_releases, asked, releases_text, steps_of
+from dpsub.cli.releases import add_releases, question_of, releases_text, steps_of
 from dpsub.cli.samplers import add_sampler, sampler_of
 
 if TYPE_CHECKING:
@@ -72,36 +72,40 @@ def run(arguments: Namespace) -> Answer:
     started = perf_counter()
     sampler = sampler_of(arguments)
     question = {
-        name: value for name, value in asked(arguments).items() if name not in ("delta", "tight")
+        name: value
+        for name, value in question_of(arguments).items()
+        if name not in ("delta", "tight")
     }
-    found = dpsub.curve(sampler, steps=steps_of(arguments, sampler), **question)
+    curve = dpsub.curve(sampler, steps=steps_of(arguments, sampler), **question)
     rates = np.atleast_1d(arguments.false_positive)
-    tests, seconds = found.trade_off(rates), perf_counter() - started
+    tests, seconds = curve.trade_off(rates), perf_counter() - started
     if arguments.csv is not None:
-        files.replace_file(arguments.csv, _table(found).encode())
+        files.replace_file(arguments.csv, _table(curve).encode())
     if arguments.plot is not None:
-        _draw(found, arguments.plot)
-    told = answers.account_values(found.account, seconds)
+        _draw(curve, arguments.plot)
+    account_values = answers.account_values(curve.account, seconds)
     values = {
-        "quantity": told.pop("quantity"),
-        "epsilon": found.epsilon,
-        "lower": told.pop("lower"),
-        "upper": told.pop("upper"),
+        "quantity": account_values.pop("quantity"),
+        "epsilon": curve.epsilon,
+        "lower": account_values.pop("lower"),
+        "upper": account_values.pop("upper"),
         "false_positive": rates,
         "false_negative_lower": tests.lower,
         "false_negative_upper": tests.upper,
-        "advantage": found.advantage,
-        "mu": found.mu,
-        "mu_within": found.mu_within,
-        **told,
+        "advantage": curve.advantage,
+        "mu": curve.mu,
+        "mu_within": curve.mu_within,
+        **account_values,
     }
-    places = np.unique(np.linspace(0, found.epsilon.size - 1, _SHOWN).round().astype(int)).tolist()
+    positions = np.unique(
+        np.linspace(0, curve.epsilon.size - 1, _SHOWN).round().astype(int)
+    ).tolist()
     deltas = [
-        (float(found.epsilon[i]), float(found.delta.lower[i]), float(found.delta.upper[i]))
-        for i in places
+        (float(curve.epsilon[i]), float(curve.delta.lower[i]), float(curve.delta.upper[i]))
+        for i in positions
     ]
     misses = zip(rates.tolist(), tests.lower.tolist(), tests.upper.tolist(), strict=True)
-    last, worst = deltas[-1], replace(found.account, lower=deltas[-1][1], upper=deltas[-1][2])
+    last, worst = deltas[-1], replace(curve.account, lower=deltas[-1][1], upper=deltas[-1][2])
     rows: list[Line] = [
         *(
             (f"epsilon {near(x)}", f"delta, upper {up(high)}, lower {down(low)}")
@@ -111,9 +115,9 @@ def run(arguments: Namespace) -> Answer:
             (f"false positive {near(x)}", f"false negative, upper {up(high)}, lower {down(low)}")
             for x, low, high in misses
         ),
-        ("advantage", _between(found.advantage)),
-        ("mu", _between(found.mu)),
-        (f"mu up to epsilon {near(last[0])}", _between(found.mu_within)),
+        ("advantage", _between(curve.advantage)),
+        ("mu", _between(curve.mu)),
+        (f"mu up to epsilon {near(last[0])}", _between(curve.mu_within)),
     ]
     facts = answers.account_facts(worst, answers.promise(worst, last[0]), seconds)
     return Answer(
@@ -125,19 +129,18 @@ def _between(ends: tuple[float, float]) -> str:
     return f"upper {up(ends[1])}, lower {down(ends[0])}"
 
 
-def _table(found: Curve) -> str:
+def _table(curve: Curve) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["epsilon", "lower", "upper"])
     writer.writerows(
-        zip(found.epsilon.tolist(), *(end.tolist() for end in found.delta), strict=True)
+        zip(curve.epsilon.tolist(), *(end.tolist() for end in curve.delta), strict=True)
     )
     return out.getvalue()
 
 
-def _draw(found: Curve, path: Path) -> None:
-    """delta over epsilon, and false negatives over false positives, each as the band between its
-    ends."""
+def _draw(curve: Curve, path: Path) -> None:
+    """Draw delta over epsilon, and false negatives over false positives, as bands."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -146,8 +149,8 @@ def _draw(found: Curve, path: Path) -> None:
     rates = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 300)])
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 4), layout="constrained")
     for axes, x, ends in (
-        (left, found.epsilon, found.delta),
-        (right, rates, found.trade_off(rates)),
+        (left, curve.epsilon, curve.delta),
+        (right, rates, curve.trade_off(rates)),
     ):
         axes.fill_between(x, *ends, color="#56B4E9", alpha=0.5, linewidth=0)
         axes.plot(x, ends.upper, color="#0072B2", label="upper")

@@ -45,23 +45,23 @@ def run(arguments: Namespace) -> Answer:
     started = perf_counter()
     ledger = dpsub.Ledger.load(arguments.file)
     names = ("epsilon", "delta", "adjacency", "width", "time_limit")
-    found = ledger.account(**{name: getattr(arguments, name) for name in names})
+    account = ledger.account(**{name: getattr(arguments, name) for name in names})
     seconds = perf_counter() - started
-    at, given = (
+    at, at_value = (
         ("epsilon", arguments.epsilon) if arguments.delta is None else ("delta", arguments.delta)
     )
     entries: list[Line] = [
         (
-            f"entry {place}",
-            f"{plural(each.steps, 'release')} from "
-            f"{described(each.sampler, each.n)}, {each.mechanism} "
-            f"noise multiplier {near(each.noise_multiplier)}",
+            f"entry {number}",
+            f"{plural(entry.steps, 'release')} from "
+            f"{described(entry.sampler, entry.n)}, {entry.mechanism} "
+            f"noise multiplier {near(entry.noise_multiplier)}",
         )
-        for place, each in enumerate(ledger, start=1)
+        for number, entry in enumerate(ledger, start=1)
     ]
     values = {
-        "releases": [as_plain(each) for each in ledger],
-        **answers.account_values(found, seconds),
+        "releases": [as_plain(entry) for entry in ledger],
+        **answers.account_values(account, seconds),
     }
-    title = f"{found.quantity} at {at} = {near(given)} of all in {arguments.file}"
-    return Answer(values, title, [*entries, *answers.account_lines(found, given, seconds)])
+    title = f"{account.quantity} at {at} = {near(at_value)} of all in {arguments.file}"
+    return Answer(values, title, [*entries, *answers.account_lines(account, at_value, seconds)])

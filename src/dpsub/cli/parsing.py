@@ -1,5 +1,5 @@
-"""How the commands read words: options whose complaints are single sentences, and numbers as people
-write them."""
+"""Parsing of the command line: options with errors of one sentence, and numbers as people write
+them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from dpsub.errors import ArgumentError
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse with errors as `ArgumentError`, no abbreviations, proposals for misspelt options;
-    `renamed` maps options of earlier versions, which are understood for one release more, to their
-    new names."""
+    """argparse with errors as `ArgumentError`, without abbreviations, with suggestions for misspelt
+    options.
+
+    `renamed` maps the options of earlier versions to their new names; they are accepted for one
+    more release.
+    """
 
     def __init__(self, prog: str, description: str | None, renamed: Mapping[str, str]) -> None:
         self.renamed = renamed
@@ -25,7 +28,7 @@ class Parser(argparse.ArgumentParser):
         )
 
     def add_time_limit(self, seconds: float = 60.0) -> None:
-        """Add the option of what may take long."""
+        """Add the time limit, for commands that may take long."""
         text = f"stop after so long, with the valid ends reached so far (default: {seconds:g})"
         self.add_argument(
             "--time-limit", type=duration, default=seconds, metavar="SECONDS", help=text
@@ -40,8 +43,8 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Refuse unknown options before anything else: a misspelt one must not be reported as a
-        missing one."""
+        """Parse after a check for unknown options."""
+        # argparse would report a misspelt option as a missing one.
         known = self._option_string_actions
         words, used = [], dict[argparse.Action, str]()
         for word in args or ():
@@ -61,16 +64,18 @@ class Parser(argparse.ArgumentParser):
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """Propose the known name next to `name`, or list all."""
-    from dpsub import checks  # here, as it takes NumPy with it
+    """Suggest the known name nearest to `name`, or list all of them."""
+    # Imported here: it imports NumPy, which `dpsub --help` can do without.
+    from dpsub import checks
 
     return checks.nearest(name, known)
 
 
-def whole(text: str) -> int:
+def whole_number(text: str) -> int:
     """A whole number of at most 2^53, up to which doubles are exact; also as 1e6 or 10_000."""
     value = math.nan
-    for read in (float, int):  # the second where it can, as it is exact
+    # `int` comes last: it is exact wherever it can read the text.
+    for read in (float, int):
         with contextlib.suppress(ValueError):
             value = read(text)
     if abs(value) > 2**53:
@@ -102,15 +107,15 @@ def duration(text: str) -> float:
 
 
 def numbers(text: str) -> float | tuple[float, ...]:
-    """One number, or several between commas, for each of which there is an answer."""
-    found = tuple(number(part) for part in text.split(","))
-    return found if len(found) > 1 else found[0]
+    """One number, or several separated by commas, each of which gets an answer."""
+    values = tuple(number(part) for part in text.split(","))
+    return values if len(values) > 1 else values[0]
 
 
 def add_choice(
     parser: Any, option: str, choices: Sequence[str], text: str, default: str | None = None
 ) -> None:
-    """Add an option that takes one of several words."""
+    """Add an option with several choices."""
     name = option.removeprefix("--").replace("-", " ")
 
     def known(word: str) -> str:

@@ -16,7 +16,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from dpsub.cli.answers import Answer, Line, near, plural
-from dpsub.cli.parsing import Parser, whole
+from dpsub.cli.parsing import Parser, whole_number
 from dpsub.errors import ArgumentError
 
 
@@ -31,7 +31,7 @@ def add_arguments(parser: Parser) -> None:
     here = len(os.sched_getaffinity(0))
     parser.add_argument(
         "--cores",
-        type=whole,
+        type=whole_number,
         default=here,
         metavar="N",
         help=f"cores to compute on (default: {here})",

@@ -21,18 +21,27 @@ from time import perf_counter
 
 import dpsub
 from dpsub.cli.answers import Answer, Line, down, near, plural, up
-from dpsub.cli.parsing import Parser, add_choice, numbers, whole
+from dpsub.cli.parsing import Parser, add_choice, numbers, whole_number
 from dpsub.cli.releases import ADJACENCIES
 
 _HEADS = ("proved", "refuted", "ratio", "gradients", "batch up to", "likely", "each epoch")
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("--n", type=whole, required=True, metavar="N", help="number of records")
     parser.add_argument(
-        "--batch-size", "--m", type=whole, required=True, metavar="M", help="(expected) batch size"
+        "--n", type=whole_number, required=True, metavar="N", help="number of records"
     )
-    parser.add_argument("--epochs", type=whole, required=True, metavar="E", help="number of epochs")
+    parser.add_argument(
+        "--batch-size",
+        "--m",
+        type=whole_number,
+        required=True,
+        metavar="M",
+        help="(expected) batch size",
+    )
+    parser.add_argument(
+        "--epochs", type=whole_number, required=True, metavar="E", help="number of epochs"
+    )
     parser.add_argument(
         "--epsilon", type=numbers, required=True, metavar="E", help="target, nats, above 0"
     )
@@ -52,7 +61,7 @@ def run(arguments: Namespace) -> Answer:
         "delta": arguments.delta,
         "adjacency": arguments.adjacency,
     }
-    found = dpsub.recommend(
+    recommendation = dpsub.recommend(
         arguments.n,
         batch_size=arguments.batch_size,
         epochs=arguments.epochs,
@@ -60,42 +69,44 @@ def run(arguments: Namespace) -> Answer:
         time_limit=arguments.time_limit,
     )
     seconds = perf_counter() - started
-    first = found.schemes[0]
+    first = recommendation.schemes[0]
     arguments.steps = first.steps
-    schemes = [{**vars(one), "sampler": repr(one.sampler)} for one in found.schemes]
+    schemes = [
+        {**vars(scheme), "sampler": repr(scheme.sampler)} for scheme in recommendation.schemes
+    ]
     values = {
         "recommended": first.name,
-        "even": list(found.even),
-        "noise_on_mean": found.noise_on_mean,
+        "even": list(recommendation.even),
+        "noise_on_mean": recommendation.noise_on_mean,
         "schemes": schemes,
-        "left_out": found.left_out,
-        "reasons": list(found.reasons),
+        "left_out": recommendation.left_out,
+        "reasons": list(recommendation.reasons),
         "adjacency": arguments.adjacency,
         "target_epsilon": arguments.epsilon,
         "target_delta": arguments.delta,
         "seconds": round(seconds, 3),
     }
     lines: list[Line] = [("", _row(_HEADS))]
-    for one in found.schemes:
-        refuted = down(one.refuted) if one.refuted else "-"
-        met = "once" if one.every_epoch else "-"
+    for scheme in recommendation.schemes:
+        refuted = down(scheme.refuted) if scheme.refuted else "-"
+        met = "once" if scheme.every_epoch else "-"
         cells = (
-            up(one.noise_multiplier),
+            up(scheme.noise_multiplier),
             refuted,
-            f"{one.ratio:.3f}",
-            f"{one.gradients:.4g}",
-            near(one.largest_batch),
-            near(one.likely_batch),
+            f"{scheme.ratio:.3f}",
+            f"{scheme.gradients:.4g}",
+            near(scheme.largest_batch),
+            near(scheme.likely_batch),
             met,
         )
-        lines.append((one.name, _row(cells)))
-    for reason in dict.fromkeys(found.left_out.values()):
-        names = ", ".join(name for name, own in found.left_out.items() if own == reason)
+        lines.append((scheme.name, _row(cells)))
+    for reason in dict.fromkeys(recommendation.left_out.values()):
+        names = ", ".join(name for name, own in recommendation.left_out.items() if own == reason)
         lines.append(("left out", f"{names}: {reason}"))
-    lines.append(("because", list(found.reasons)))
+    lines.append(("because", list(recommendation.reasons)))
     mean = (
-        f"{near(found.noise_on_mean)} C with {first.name}: noise multiplier / batch size, to "
-        "compare batch sizes by"
+        f"{near(recommendation.noise_on_mean)} C with {first.name}: noise multiplier / batch size, "
+        "to compare batch sizes by"
     )
     lines += [
         ("noise on the mean", mean),

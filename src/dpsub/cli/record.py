@@ -17,7 +17,7 @@ from pathlib import Path
 import dpsub
 from dpsub.cli.answers import Answer, Line, near
 from dpsub.cli.parsing import Parser, add_choice, number
-from dpsub.cli.releases import add_releases, asked, releases_text, steps_of
+from dpsub.cli.releases import add_releases, question_of, releases_text, steps_of
 from dpsub.cli.samplers import add_sampler, sampler_of
 from dpsub.errors import ArgumentError
 
@@ -42,7 +42,7 @@ def run(arguments: Namespace) -> Answer:
             "a budget needs --epsilon and --delta, got one of them; give both, or none"
         )
     sampler = sampler_of(arguments)
-    question = asked(arguments) | {"steps": steps_of(arguments, sampler)}
+    question = question_of(arguments) | {"steps": steps_of(arguments, sampler)}
     budget = {name: question.pop(name) for name in ("epsilon", "delta", "adjacency", "time_limit")}
     ledger = dpsub.Ledger.load(arguments.file) if arguments.file.exists() else dpsub.Ledger()
     n = question.pop("n")
@@ -61,7 +61,7 @@ def run(arguments: Namespace) -> Answer:
                 f"not proved to stay within {within}" if exceeds else f"proved: within {within}",
             )
         )
-    said = "NOT entered" if exceeds else "entered"
+    outcome = "NOT entered" if exceeds else "entered"
     return Answer(
-        values, f"{said} into {arguments.file}: {releases_text(arguments, sampler)}", lines
+        values, f"{outcome} into {arguments.file}: {releases_text(arguments, sampler)}", lines
     )

@@ -1,5 +1,4 @@
-"""Releases and the question about them on the command line, in the words of the library and of who
-trains."""
+"""Options of the command line for releases, and the question about them for the library."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from typing import Any
 from dpsub.accounting.amplify import law
 from dpsub.accounting.release import DENOMINATORS, MECHANISMS
 from dpsub.cli.answers import near, plural
-from dpsub.cli.parsing import Parser, add_choice, number, whole
+from dpsub.cli.parsing import Parser, add_choice, number, whole_number
 from dpsub.cli.samplers import described
 from dpsub.errors import ArgumentError
 from dpsub.noise import REGISTRY
@@ -20,7 +19,7 @@ from dpsub.sampling import Sampler, Schedule
 from dpsub.sampling.schemes import fresh_steps
 
 ADJACENCIES = tuple(relation.value for relation in Relation)
-_ASKED = {
+_QUESTION = {
     "n",
     "noise_multiplier",
     "adjacency",
@@ -35,12 +34,12 @@ _ASKED = {
 
 
 def add_releases(parser: Parser, *, required: bool = True, mechanism: bool = True) -> None:
-    """Add the options that say what is released."""
+    """Add the options that describe the releases."""
     noise = "noise scale on the sum over the norm bound C of one record"
     parser.add_argument(
         "--noise-multiplier", "--sigma", type=number, required=required, metavar="S", help=noise
     )
-    parser.add_argument("--steps", type=whole, metavar="K", help="number of releases")
+    parser.add_argument("--steps", type=whole_number, metavar="K", help="number of releases")
     epochs = "instead: of a schedule; of a sampler steps = E / (share of records a step)"
     parser.add_argument("--epochs", type=number, metavar="E", help=epochs)
     default = (
@@ -58,24 +57,24 @@ def add_mechanism(parser: Parser, names: Sequence[str]) -> None:
 
 
 def add_tight(parser: Parser, text: str) -> None:
-    """Add the option for the bound that takes seconds; `text`: what it does."""
+    """Add the option for the tight bound, which takes seconds; `text` says what it does."""
     known = "substitute; gaussian: wor, wr, must_wo, must_ow; laplace: wor"
     parser.add_argument("--tight", action="store_true", help=f"{text}, in seconds ({known})")
 
 
 def add_denominator(parser: Parser) -> None:
-    """Add what the sum is divided by."""
+    """Add the option for the denominator of the mean."""
     text = "what the sum is divided by: a fixed number or the realised size (default: fixed)"
     add_choice(parser, "--denominator", DENOMINATORS, text, "fixed")
 
 
-def asked(arguments: Namespace) -> dict[str, Any]:
-    """What the front door is asked about, by its names; without the sampler and the steps."""
-    return {name: value for name, value in vars(arguments).items() if name in _ASKED}
+def question_of(arguments: Namespace) -> dict[str, Any]:
+    """The keyword arguments of the library's functions, without the sampler and the steps."""
+    return {name: value for name, value in vars(arguments).items() if name in _QUESTION}
 
 
 def steps_of(arguments: Namespace, sampler: Sampler | Schedule | None) -> int:
-    """The number of releases, of --steps or --epochs, for which the sampler must be known."""
+    """The number of releases, from --steps, or from --epochs and the sampler."""
     if (arguments.steps is None) == (arguments.epochs is None):
         got = "neither" if arguments.steps is None else "both"
         raise ArgumentError(

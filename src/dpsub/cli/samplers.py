@@ -1,4 +1,4 @@
-"""The sampler on the command line: its name, and the sizes, rate or stages that it needs."""
+"""Options of the command line for the sampler: its name, and the sizes, rate or stages it needs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from dataclasses import MISSING
 
-from dpsub.cli.parsing import Parser, number, whole
+from dpsub.cli.parsing import Parser, number, whole_number
 from dpsub.errors import ArgumentError
 from dpsub.sampling import (
     REGISTRY,
@@ -49,10 +49,8 @@ def add_sampler(parser: Parser, *, required: bool = True) -> None:
         *names_of_sizes(),
         *(name for name in REGISTRY.names() if name not in names_of_sizes()),
     ]
-    listed, one_or_none = ", ".join([*names, *SCHEDULES.names()]), None if required else "?"
-    parser.add_argument(
-        "sampler", type=sampler_name, nargs=one_or_none, metavar="SAMPLER", help=listed
-    )
+    listed, count = ", ".join([*names, *SCHEDULES.names()]), None if required else "?"
+    parser.add_argument("sampler", type=sampler_name, nargs=count, metavar="SAMPLER", help=listed)
     sizes: dict[str, dict[str, None]] = {"n": {_PURPOSES["n"]: None}}
     for name in names_of_sizes():
         for size, purpose in REGISTRY.get(name).sizes.items():
@@ -64,7 +62,11 @@ def add_sampler(parser: Parser, *, required: bool = True) -> None:
     for size, purposes in sizes.items():
         also = _OTHER_WORDS.get(size, [])
         parser.add_argument(
-            _option(size), *also, type=whole, metavar=size.upper(), help=", or ".join(purposes)
+            _option(size),
+            *also,
+            type=whole_number,
+            metavar=size.upper(),
+            help=", or ".join(purposes),
         )
     with_rates = ", ".join(
         name for name in (*names_of_sizes(), *SCHEDULES.names()) if _takes_rate(kind_of(name))
@@ -85,7 +87,7 @@ def add_sampler(parser: Parser, *, required: bool = True) -> None:
 
 
 def sampler_name(name: str) -> str:
-    """Return the name if it is that of a sampler or a schedule, else say what comes nearest."""
+    """Return the name of a sampler or schedule, else raise an error that suggests the nearest."""
     practice = name.lower().replace("-", "_")
     if practice in _OTHER_NAMES:
         raise ArgumentTypeError(
@@ -105,7 +107,8 @@ def sampler_of(arguments: Namespace) -> Sampler | Schedule:
     if "stages" in options:
         _require(arguments, options)
         chain = Multistage.of_text(arguments.stages)
-        chain.slots(arguments.n)  # they must fit n
+        # An error here names a stage that does not fit n.
+        chain.slots(arguments.n)
         return chain
     if "rate" in options and (arguments.rate is None) == (arguments.m is None):
         got = "neither" if arguments.rate is None else "both"
@@ -120,8 +123,8 @@ def sampler_of(arguments: Namespace) -> Sampler | Schedule:
             arguments,
             {field.name: options[field.name] for field in fields if field.default is MISSING},
         )
-        given = {field.name: getattr(arguments, field.name) for field in fields}
-        sampler = kind(**{name: value for name, value in given.items() if value is not None})
+        values = {field.name: getattr(arguments, field.name) for field in fields}
+        sampler = kind(**{name: value for name, value in values.items() if value is not None})
     else:
         options.pop("rate", None)
         _require(arguments, options)
@@ -136,7 +139,7 @@ def sampler_of(arguments: Namespace) -> Sampler | Schedule:
 
 
 def family_of(arguments: Namespace) -> Family:
-    """The samplers that remain when the size of the last stage, or the rate, is left open."""
+    """The family of samplers whose last size, or rate, is to be solved for."""
     kind = kind_of(arguments.sampler)
     if issubclass(kind, Schedule):
         raise ArgumentError(
@@ -144,11 +147,11 @@ def family_of(arguments: Namespace) -> Family:
             "noise, or compare sizes"
         )
     with_rate = _takes_rate(kind)
-    open_ones = [*list(kind.sizes)[-1:], *(["rate"] if with_rate else [])]
-    for name in open_ones:
+    unknowns = [*list(kind.sizes)[-1:], *(["rate"] if with_rate else [])]
+    for name in unknowns:
         if getattr(arguments, name) is not None:
             raise ArgumentError(f"{_option(name)} is what is asked for; drop it")
-    options = _options(arguments, kind, open_ones)
+    options = _options(arguments, kind, unknowns)
     if not with_rate:
         _require(arguments, options)
     if "stages" in options:
@@ -189,7 +192,7 @@ def _takes_rate(kind: type[Sampler] | type[Schedule]) -> bool:
 def _options(
     arguments: Namespace, kind: type[Sampler] | type[Schedule], without: Sequence[str] = ()
 ) -> dict[str, str]:
-    """What the sampler takes, and what for; no other option may be given."""
+    """The sampler's options with their purposes; ArgumentError if any other option is given."""
     purposes = _PURPOSES | dict(kind.sizes)
     names = ["n", *(kind.sizes or ["stages"]), *(["rate"] if _takes_rate(kind) else [])]
     if issubclass(kind, Schedule):
