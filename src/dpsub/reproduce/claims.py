@@ -135,9 +135,8 @@ class Numbers:
     def records(self, frames: Frames) -> pd.DataFrame:
         """Return the filtered records, the numbers in the column `number`."""
         frame = pick(frames[self.experiment], **self.where)
-        return frame.assign(
-            number=frame[self.value] if isinstance(self.value, str) else self.value(frame)
-        )
+        numbers = frame[self.value] if isinstance(self.value, str) else self.value(frame)
+        return frame.assign(number=numbers)
 
     def series(self, frames: Frames) -> pd.Series:
         """Return the numbers by `by`, or one a record without it."""
@@ -150,12 +149,11 @@ class Numbers:
         """Return the numbers with one row for each combination of `by` and one column a sampler,
         complete."""
         columns = list(self.samplers or samplers)
-        found = self._summary(
-            pick(self.records(frames), sampler=tuple(columns)), (*self.by, "sampler")
-        )
-        wide = (found.unstack("sampler") if found.index.nlevels > 1 else found.to_frame().T)[
-            columns
-        ]
+        of_samplers = pick(self.records(frames), sampler=tuple(columns))
+        numbers = self._summary(of_samplers, (*self.by, "sampler"))
+        wide = numbers.unstack("sampler") if numbers.index.nlevels > 1 else numbers.to_frame().T
+        wide = wide[columns]
+        # a comparison with NaN is false without a word: it must not decide a claim
         if wide.isna().to_numpy().any():
             raise MissingRecordsError(
                 f"this run lacks {self.value} of a sampler at some {', '.join(self.by)}"
@@ -163,10 +161,10 @@ class Numbers:
         return wide
 
     def _summary(self, frame: pd.DataFrame, by: tuple[str, ...]) -> pd.Series:
-        found = frame.groupby(list(by))["number"].agg(self.statistic)
-        if self.statistic in ("std", "sem") and bool(found.isna().any()):
+        numbers = frame.groupby(list(by))["number"].agg(self.statistic)
+        if self.statistic in ("std", "sem") and bool(numbers.isna().any()):
             raise MissingRecordsError("this run has one replicate only")
-        return found if self.then is None else self.then(found)
+        return numbers if self.then is None else self.then(numbers)
 
 
 class Listed(pd.Series):
@@ -197,8 +195,11 @@ def _question(ask: Callable[Concatenate[Frames, P], Answer]) -> Callable[P, Ques
     @wraps(ask)
     def declared(*args: P.args, **named: P.kwargs) -> Question:
         given = (*args, *named.values())
-        numbers = [one for one in given if isinstance(one, Numbers)]
-        numbers += [one for asked in given if isinstance(asked, Question) for one in asked.numbers]
+        # what a question reads is known without records, so that a plan can check its columns
+        numbers = [value for value in given if isinstance(value, Numbers)]
+        for question in given:
+            if isinstance(question, Question):
+                numbers += question.numbers
         return Question(lambda frames: ask(frames, *args, **named), tuple(numbers))
 
     return declared
@@ -223,20 +224,21 @@ def ordered(
     groups = [group.split() for group in re.split("[<=]", chain)]
     wide = numbers.table(frames, [name for group in groups for name in group])
     holds = pd.Series(True, wide.index)
-    for (left, right), sign in zip(
-        itertools.pairwise(groups), re.findall("[<=]", chain), strict=True
-    ):
-        for one, other in itertools.product(left, right):
-            equal = np.isclose(wide[one], wide[other], rtol=EQUAL, atol=0)
-            holds &= equal if sign == "=" else wide[one] < wide[other]
-    said = note.format(
+    signs = re.findall("[<=]", chain)
+    for (left, right), sign in zip(itertools.pairwise(groups), signs, strict=True):
+        for lower, higher in itertools.product(left, right):
+            if sign == "=":
+                holds &= np.isclose(wide[lower], wide[higher], rtol=EQUAL, atol=0)
+            else:
+                holds &= wide[lower] < wide[higher]
+    text = note.format(
         **_counts(holds),
         first=Listed(wide.iloc[0]),
         last=Listed(wide.iloc[-1]),
         at_first=wide.index[0],
         at_last=wide.index[-1],
     )
-    return Finding(bool(holds.any() if anywhere else holds.all()), said)
+    return Finding(bool(holds.any() if anywhere else holds.all()), text)
 
 
 @_question
@@ -249,16 +251,18 @@ def increasing(
     The note's fields: `least`, `largest` change from one value to the next, `first` and `last`
     number.
     """
-    found = numbers.series(frames).sort_index()
+    values = numbers.series(frames).sort_index()
     others = [name for name in numbers.by if name != along]
-    groups = found.groupby(level=others) if others else found.groupby(lambda _: 0)
+    groups = values.groupby(level=others) if others else values.groupby(lambda _: 0)
+    # the first value of a group has no change; a NaN elsewhere must count as a failure
     changes = groups.diff()[groups.cumcount() > 0]
     if changes.empty:
         raise MissingRecordsError(f"this run has one value of {along} only")
-    said = note.format(
-        least=changes.min(), largest=changes.max(), first=found.iloc[0], last=found.iloc[-1]
+    text = note.format(
+        least=changes.min(), largest=changes.max(), first=values.iloc[0], last=values.iloc[-1]
     )
-    return Finding(bool((-changes if falling else changes).gt(0).all()), said)
+    steps = -changes if falling else changes
+    return Finding(bool(steps.gt(0).all()), text)
 
 
 @_question
@@ -270,14 +274,14 @@ def below(
     The note's fields: `n`, `holding`, `failing`, `least`, `largest`, `at_largest` (its key),
     `limit`.
     """
-    found = numbers.series(frames)
+    values = numbers.series(frames)
     level = float(limit.series(frames).iloc[0]) if isinstance(limit, Numbers) else limit
-    holds = found < level if strict else found <= level
-    at = found.idxmax() if found.notna().any() else ""
-    said = note.format(
-        **_counts(holds), least=found.min(), largest=found.max(), at_largest=at, limit=level
+    holds = values < level if strict else values <= level
+    at = values.idxmax() if values.notna().any() else ""
+    text = note.format(
+        **_counts(holds), least=values.min(), largest=values.max(), at_largest=at, limit=level
     )
-    return Finding(bool(holds.all()), said)
+    return Finding(bool(holds.all()), text)
 
 
 @_question
@@ -298,13 +302,16 @@ def near(
     The note's fields: `n`, `least`, `largest`, `first`, `printed`, `ratio` (first to printed). With
     `bounds` the finding has the range as its bounds.
     """
-    found, said = numbers.series(frames), float(printed() if callable(printed) else printed)
-    width = tolerance + relative * abs(said)
-    low, high = float(found.min()), float(found.max())
-    holds = low <= max(said + width, said * factor) and min(said - width, said / factor) <= high
-    first = float(found.iloc[0])
+    values = numbers.series(frames)
+    target = float(printed() if callable(printed) else printed)
+    width = tolerance + relative * abs(target)
+    low, high = float(values.min()), float(values.max())
+    # the range of the numbers and that of what is printed must have a point in common
+    smallest, largest = min(target - width, target / factor), max(target + width, target * factor)
+    holds = low <= largest and smallest <= high
+    first = float(values.iloc[0])
     text = note.format(
-        n=len(found), least=low, largest=high, first=first, printed=said, ratio=first / said
+        n=len(values), least=low, largest=high, first=first, printed=target, ratio=first / target
     )
     return Finding(holds, text, low, high) if bounds else Finding(holds, text)
 
@@ -328,15 +335,15 @@ def agree(
 
     def ask(frames: Frames) -> Finding:
         frame = one.records(frames)
-        apart = frame["number"] - frame[other]
-        apart = (apart if at_most else apart.abs()) / (
-            frame[other].abs().clip(lower=1.0) if relative else 1.0
-        )
-        holds = apart <= tolerance
-        worst = frame.iloc[int(np.argmax(apart.to_numpy()))].to_dict()
-        return Finding(
-            bool(holds.all()), note.format(**_counts(holds), largest=apart.max(), worst=worst)
-        )
+        deviations = frame["number"] - frame[other]
+        if not at_most:
+            deviations = deviations.abs()
+        if relative:
+            deviations = deviations / frame[other].abs().clip(lower=1.0)
+        holds = deviations <= tolerance
+        worst = frame.iloc[int(np.argmax(deviations.to_numpy()))].to_dict()
+        text = note.format(**_counts(holds), largest=deviations.max(), worst=worst)
+        return Finding(bool(holds.all()), text)
 
     return Question(ask, (replace(one, by=(*one.by, other)),))  # the second column is read, too
 
@@ -353,17 +360,16 @@ def everywhere(frames: Frames, numbers: Numbers, note: str = "{holding} of {n}")
 def every(frames: Frames, *questions: Question) -> Finding:
     """Ask whether several questions all hold; their notes follow each other."""
     answers = [question(frames) for question in questions]
-    found = [answer for answer in answers if isinstance(answer, Finding)]
-    return Finding(
-        all(one.holds for one in found), ", ".join(one.note for one in found if one.note)
-    )
+    findings = [answer for answer in answers if isinstance(answer, Finding)]
+    notes = [finding.note for finding in findings if finding.note]
+    return Finding(all(finding.holds for finding in findings), ", ".join(notes))
 
 
 @_question
 def number(frames: Frames, numbers: Numbers, statistic: str = "first") -> float:
     """Ask for one number: the first record's, or a summary of all ("min", "max")."""
-    found = numbers.records(frames)["number"]
-    return float(found.iloc[0] if statistic == "first" else found.agg(statistic))
+    values = numbers.records(frames)["number"]
+    return float(values.iloc[0] if statistic == "first" else values.agg(statistic))
 
 
 def _counts(holds: pd.Series) -> dict[str, float]:

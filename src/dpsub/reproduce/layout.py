@@ -116,7 +116,7 @@ class Row(NamedTuple):
     entries: list[Any]
 
 
-class Group(NamedTuple):
+class LineGroup(NamedTuple):
     """A line of the paper's table: its labels, and a row for each source that has an entry."""
 
     labels: list[str]
@@ -130,7 +130,7 @@ class Block(NamedTuple):
     title: str
     stub: tuple[str, ...]
     heads: list[str]
-    groups: list[Group]
+    groups: list[LineGroup]
 
 
 def cells_of(table: pd.DataFrame) -> list[Cell]:
@@ -195,7 +195,7 @@ def blocks(
                 for source in sources_of(table)
             ]
             if rows := [row for row in rows if any(row.entries)]:
-                groups.append(Group(shown(layout.stub, line), rows))
+                groups.append(LineGroup(shown(layout.stub, line), rows))
         titles = (" ".join(filter(None, shown(layout.heads, head))) for head in heads)
         made.append(
             Block(
@@ -331,7 +331,7 @@ def _stub(block: Block, *, latex: bool) -> list[str]:
     ]
 
 
-def _lines(group: Group) -> Iterable[list[str]]:
+def _lines(group: LineGroup) -> Iterable[list[str]]:
     for position, row in enumerate(group.rows):
         labels = group.labels if position == 0 else [""] * len(group.labels)
         yield [*labels, SOURCES[row.source], *(entry or "" for entry in row.entries)]

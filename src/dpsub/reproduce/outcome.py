@@ -16,10 +16,8 @@ def summary(plan: Plan, targets: Collection[str] = ()) -> str:
     """Return what a finished run of `plan` has made, of its `targets` if some were named."""
     made = [product for name, product in plan.targets.items() if name in targets]
     if not {*targets} <= {"all", "default"}:
-        return "\n".join(
-            f"made {files['md' if 'md' in files else 'png']}"
-            for files in (one.files for one in made)
-        )
+        pages = [product.files.get("md") or product.files["png"] for product in made]
+        return "\n".join(f"made {page}" for page in pages)
     counts = Counter(product.artefact.kind for product in plan.products)
     words = (("table", "table", ""), ("figure", "figure", ""), ("claims", "list", " of claims"))
     kinds = ", ".join(
@@ -47,23 +45,22 @@ def summary(plan: Plan, targets: Collection[str] = ()) -> str:
 
 def _verdicts(plan: Plan) -> list[str]:
     cells = cell_verdicts(verdicts.read(plan.results / "comparison.csv"))
-    return [
-        f"{paper}, {len(rows)} printed numbers: "
-        + ", ".join(
-            f"{count} {verdict}" for verdict, count in rows["verdict"].value_counts().items()
-        )
-        for paper, rows in cells.groupby("paper", sort=False)
-    ]
+    lines = []
+    for paper, rows in cells.groupby("paper", sort=False):
+        counts = rows["verdict"].value_counts().items()
+        listed = ", ".join(f"{count} {verdict}" for verdict, count in counts)
+        lines.append(f"{paper}, {len(rows)} printed numbers: {listed}")
+    return lines
 
 
 def failures(results: Path, since: float) -> str:
     """Return what jobs that have failed since a time say in their logs: the sentence, or the end of
     a traceback."""
-    found = []
+    ends = []
     for path in sorted((results / "logs").rglob("*.log")):
-        said = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        if path.stat().st_mtime >= since and any(
-            line.startswith(("error: ", "Traceback")) for line in said
-        ):
-            found += [*said[-3:], f"(log: {path})"]
-    return "\n".join(found)
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        failed = any(line.startswith(("error: ", "Traceback")) for line in lines)
+        # logs of earlier runs stay in the folder
+        if failed and path.stat().st_mtime >= since:
+            ends += [*lines[-3:], f"(log: {path})"]
+    return "\n".join(ends)

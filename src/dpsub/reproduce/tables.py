@@ -136,27 +136,22 @@ class Part:
     @property
     def quantities(self) -> tuple[tuple[str, Column], ...]:
         """Names of the quantities and their columns, in order."""
-        return tuple(
-            (name, one if isinstance(one, Column) else Column(one))
-            for name, given in self.columns.items()
-            for one in (given if isinstance(given, tuple) else (given,))
-        )
+        pairs = list[tuple[str, Column]]()
+        for name, given in self.columns.items():
+            for source in given if isinstance(given, tuple) else (given,):
+                pairs.append((name, source if isinstance(source, Column) else Column(source)))
+        return tuple(pairs)
 
     @property
     def reads(self) -> tuple[str, ...]:
         """Record columns that the declaration names, without those that `prepare` may have made."""
-        named = [
-            *self.where,
-            *(source for columns in self.each.values() for source in columns.values()),
-        ]
+        named = [*self.where]
+        for columns in self.each.values():
+            named += columns.values()
         if self.prepare is None:
             named += [name for name in self.keys.values() if name]
-            named += [
-                name
-                for _, column in self.quantities
-                for name in column.reads
-                if name not in self.each
-            ]
+            for _, column in self.quantities:
+                named += [name for name in column.reads if name not in self.each]
         return tuple(dict.fromkeys(named))
 
     def key_columns(self, keys: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
@@ -215,49 +210,61 @@ class Table(Artefact):
         by = list(dict.fromkeys(["variant", *sources.values()]))
         groups: dict[Any, pd.DataFrame] = dict(iter(frame.groupby(by, sort=False, dropna=False)))
         for name, group in groups.items():
-            found = dict(zip(by, name, strict=True))
+            values = dict(zip(by, name, strict=True))
             fields = {
-                key: self.words.get(key, {}).get(found[source], found[source])
+                key: self.words.get(key, {}).get(values[source], values[source])
                 for key, source in sources.items()
             }
             for more, columns in _each(part.each):
-                here = group.assign(**{field: group[source] for field, source in columns.items()})
-                first = {str(key): value for key, value in here.iloc[0].items()}
-                source = not_real(_labels(here) - {*self.genuine_labels})
+                rows = group.assign(**{field: group[source] for field, source in columns.items()})
                 for quantity, column in part.quantities:
                     partner = None
                     if column.reference:
                         other = {
                             sources.get(key, key): value for key, value in column.reference.items()
                         }
-                        partner = groups.get(tuple({**found, **other}.values()))
+                        partner = groups.get(tuple({**values, **other}.values()))
+                        # the reference itself has no difference from itself
                         if partner is None or partner is group:
                             continue
-                    estimate = _estimate(column, here, partner)
+                    estimate = _estimate(column, rows, partner)
                     if estimate is None or (math.isnan(estimate.value) and not column.empty):
                         continue
                     key = self._present({**fields, **part.constants, **more, **column.keys})
-                    if column.plain and len(here) > 1:
-                        place = "; ".join(f"{field}={value}" for field, value in key.items())
-                        raise DataError(
-                            f"each value of an artefact comes once, got {place!r}, {quantity!r} "
-                            f"{len(here)} times; look for records of two runs in one folder, or "
-                            f"add the key of {self.identifier} that tells them apart"
-                        )
-                    note = part.note if column.note is None else column.note
-                    text = note.format_map(first) if isinstance(note, str) else note(here)
-                    text = "; ".join(filter(None, (source, text)))
-                    variant = part.variant or str(found["variant"])
-                    row = estimate_row(key, quantity.format_map(first), variant, estimate, text)
-                    named = {
-                        name: getattr(column, name)
-                        for name in ("lower", "upper", "standard_error", "replicates")
-                    }
-                    yield (
-                        row
-                        | {"replicates": estimate.replicates or math.nan}
-                        | {name: first[source] for name, source in named.items() if source}
-                    )
+                    variant = part.variant or str(values["variant"])
+                    yield self._row(part, key, quantity, column, variant, estimate, rows)
+
+    def _row(
+        self,
+        part: Part,
+        key: Row,
+        quantity: str,
+        column: Column,
+        variant: str,
+        estimate: Estimate,
+        records: pd.DataFrame,
+    ) -> Row:
+        """Return the row of one quantity of one group of records."""
+        # a number that is taken as it stands must be the only one: of two, one would be dropped
+        if column.plain and len(records) > 1:
+            place = "; ".join(f"{field}={value}" for field, value in key.items())
+            raise DataError(
+                f"each value of an artefact comes once, got {place!r}, {quantity!r} "
+                f"{len(records)} times; look for records of two runs in one folder, or "
+                f"add the key of {self.identifier} that tells them apart"
+            )
+        first = {str(name): value for name, value in records.iloc[0].items()}
+        note = part.note if column.note is None else column.note
+        text = note.format_map(first) if isinstance(note, str) else note(records)
+        other_data = not_real(_labels(records) - {*self.genuine_labels})
+        text = "; ".join(filter(None, (other_data, text)))
+        row = estimate_row(key, quantity.format_map(first), variant, estimate, text)
+        row["replicates"] = estimate.replicates or math.nan
+        for name in ("lower", "upper", "standard_error", "replicates"):
+            source = getattr(column, name)
+            if source:
+                row[name] = first[source]
+        return row
 
     def _present(self, fields: Row) -> Row:
         """Return the fields that are there, in the order of `keys`."""
@@ -314,12 +321,12 @@ def ordered(
     if not by:
         return frame
     known = {"variant": VARIANTS, **ranks}
-    keys = {
-        name: frame[name].map({value: rank for rank, value in enumerate(known[name])})
-        if name in known
-        else frame[name]
-        for name in by
-    }
+    keys = {}
+    for name in by:
+        keys[name] = frame[name]
+        if name in known:
+            ranks_of_values = {value: rank for rank, value in enumerate(known[name])}
+            keys[name] = frame[name].map(ranks_of_values)
     return frame.loc[pd.DataFrame(keys).sort_values(by, kind="stable").index]
 
 
@@ -353,24 +360,25 @@ def _each(each: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[dict[str, str
 
 
 def _estimate(column: Column, group: pd.DataFrame, partner: pd.DataFrame | None) -> Estimate | None:
+    """Return the number of a group, None if too few replicates of the partner pair with its
+    own."""
     if not isinstance(column.source, str):
-        found = column.source(group)
-        return found if isinstance(found, Estimate) else Estimate(float(found), math.nan, 0)
+        number = column.source(group)
+        return number if isinstance(number, Estimate) else Estimate(float(number), math.nan, 0)
     if partner is not None:
         both = [frame.set_index("replicate")[column.source] for frame in (group, partner)]
         pairs = pd.concat(both, axis=1, join="inner").dropna()
         if len(pairs) < 2:
             return None
-        return statistics.paired_difference(
-            pairs.iloc[:, 0].to_numpy(), pairs.iloc[:, 1].to_numpy()
-        )
+        own, reference = pairs.iloc[:, 0].to_numpy(), pairs.iloc[:, 1].to_numpy()
+        return statistics.paired_difference(own, reference)
     values = group[column.source]
     if column.drop:
         values = values.dropna()
     if column.statistic is not None:
-        return (
-            column.statistic(values.to_numpy()) if len(values) else Estimate(math.nan, math.nan, 0)
-        )
+        if not len(values):
+            return Estimate(math.nan, math.nan, 0)
+        return column.statistic(values.to_numpy())
     return Estimate(float(values.iloc[0]), math.nan, 0)
 
 

@@ -85,8 +85,8 @@ def not_real(labels: Collection[str]) -> str:
 
 def stand_in(note: str) -> str:
     """Return the label of the data that such a note names, "" if there is none."""
-    found = re.search(rf"(?:^|; ){NOT_REAL}(?: but|:.*? is) ([^;]+)", note)
-    return found[1] if found else ""
+    label = re.search(rf"(?:^|; ){NOT_REAL}(?: but|:.*? is) ([^;]+)", note)
+    return label[1] if label else ""
 
 
 def rounds_into(value: float, printed: Printed, zero: float = 0.0) -> bool:
@@ -100,6 +100,7 @@ def rounds_into(value: float, printed: Printed, zero: float = 0.0) -> bool:
     """
     if not math.isfinite(value):
         return False
+    # in binary arithmetic a tie would fall to either side by the last bit of `value`
     half = printed.half_unit or Decimal(repr(float(zero)))
     return abs(Decimal(repr(float(value))) - printed.value) <= half
 
@@ -115,6 +116,7 @@ def two_sided_p(
     """
     if rounds_into(value, printed):
         return 0.0, 1.0
+    # the printed number may stand for anything in its half-unit interval: its nearest end counts
     gap = float(abs(Decimal(repr(float(value))) - printed.value) - printed.half_unit)
     error = math.hypot(standard_error, paper_error)
     z = gap / error if error > 0 else math.inf
@@ -153,8 +155,10 @@ def holm(p_values: Sequence[float], level: float = LEVEL) -> np.ndarray:
     """
     p = checks.finite_array("p_values", p_values, ndim=1)
     order = np.argsort(p, kind="stable")
+    bounds = level / np.arange(p.size, 0, -1)
     rejected = np.zeros(p.size, dtype=bool)
-    rejected[order] = np.logical_and.accumulate(p[order] <= level / np.arange(p.size, 0, -1))
+    # step-down: the first p-value that is not rejected keeps all larger ones
+    rejected[order] = np.logical_and.accumulate(p[order] <= bounds)
     return rejected
 
 
@@ -215,10 +219,11 @@ def compare(
     printed = published.assign(row=row_texts(published, keys), number=range(len(published)))
     ours = values.rename(columns={"note": "our_note", "replicates": "our_replicates"})
     ours = ours.assign(configured=values.get("configured", False))
-    found = printed.merge(ours, on=place, validate="one_to_many").assign(computed=True)
-    judged = found.loc[found["variant"].isin(JUDGED), "number"]
+    matched = printed.merge(ours, on=place, validate="one_to_many").assign(computed=True)
+    # a printed number without an answer is not dropped: it gets a row that says that it has none
+    judged = matched.loc[matched["variant"].isin(JUDGED), "number"]
     lacking = printed[~printed["number"].isin(judged)].assign(variant="stated", computed=False)
-    table = pd.concat([lacking, found], ignore_index=True).reindex(columns=found.columns)
+    table = pd.concat([lacking, matched], ignore_index=True).reindex(columns=matched.columns)
     table["rank"] = table["variant"].map(VARIANTS.index)
     table = table.sort_values(["number", "rank"], ignore_index=True)
     rows = ({str(name): value for name, value in row.items()} for row in table.to_dict("records"))
@@ -227,10 +232,13 @@ def compare(
         cells, columns=["value", "lower", "upper", "verdict", "agrees", "p_value", "words"]
     )
     answers = answers.astype({"verdict": object, "agrees": object})
+    # The family of Holm's procedure is one variant of one artefact: the chance that any of its
+    # numbers is wrongly said to differ is at most `LEVEL`.
     for variant in JUDGED:
         family = (table["variant"] == variant) & answers["p_value"].notna()
         answers.loc[family, "agrees"] = ~holm(answers.loc[family, "p_value"].tolist())
     agrees = answers.pop("agrees")
+    # what agrees as stated needs no other reading of the paper
     stated = set(table.loc[(table["variant"] == "stated") & agrees.eq(True), "number"])
     alone = (table["variant"] == "as_done") & ~table["number"].isin(stated)
     answers["verdict"] = [
@@ -240,13 +248,11 @@ def compare(
         )
     ]
     _put_truth_first(table, answers)
-    last = answers["verdict"] == NOT_COMPARED  # there the reason comes first
-    pairs = zip(
-        table["note"].where(~last, answers["words"]),
-        answers["words"].where(~last, table["note"]),
-        strict=True,
-    )
-    answers["note"] = ["; ".join(filter(None, pair)) for pair in pairs]
+    # where a number is not compared, the reason comes before what the transcription notes
+    reason_first = answers["verdict"] == NOT_COMPARED
+    first = table["note"].where(~reason_first, answers["words"])
+    second = answers["words"].where(~reason_first, table["note"])
+    answers["note"] = ["; ".join(filter(None, pair)) for pair in zip(first, second, strict=True)]
     kept = table[[name for name in (*COLUMNS, *keys) if name not in answers]]
     return pd.concat([kept, answers], axis=1)[list(dict.fromkeys([*COLUMNS, *keys]))]
 
@@ -254,27 +260,21 @@ def compare(
 def _put_truth_first(table: pd.DataFrame, answers: pd.DataFrame) -> None:
     """Give what the paper's formula says of privacy the verdict of the rigorous row."""
     privacy, rigorous = table["kind"] == "privacy", table["variant"] == "rigorous"
-    truth = dict(
-        zip(
-            table.loc[privacy & rigorous, "number"],
-            answers.loc[privacy & rigorous, "verdict"],
-            strict=True,
-        )
-    )
-    by_formula = privacy & table["variant"].isin(JUDGED) & (answers["verdict"] != "not_compared")
+    proved = privacy & rigorous
+    numbers, words = table.loc[proved, "number"], answers.loc[proved, "verdict"]
+    truth = dict(zip(numbers, words, strict=True))
+    by_formula = privacy & table["variant"].isin(JUDGED) & (answers["verdict"] != NOT_COMPARED)
     for place in table.index[by_formula]:
-        verdict, holds = (
-            truth.get(table.loc[place, "number"], OPEN),
-            answers.loc[place, "value"] == 1,
-        )
+        verdict = truth.get(table.loc[place, "number"], OPEN)
+        holds = answers.loc[place, "value"] == 1
+        # the paper's own formula contradicts the statement: that it is open would say less
         if verdict == OPEN and not holds:
             continue
         answers.loc[place, "verdict"] = verdict
         if verdict != TRUTH[float(holds)]:
-            said = f"{'holds' if holds else 'fails'} by the paper's formula, {verdict}"
-            answers.loc[place, "words"] = "; ".join(
-                filter(None, (said, answers.loc[place, "words"]))
-            )
+            both = f"{'holds' if holds else 'fails'} by the paper's formula, {verdict}"
+            notes = (both, answers.loc[place, "words"])
+            answers.loc[place, "words"] = "; ".join(filter(None, notes))
 
 
 def _judge(row: Mapping[str, Any], not_the_papers: str) -> dict[str, Any]:
@@ -299,8 +299,9 @@ def _judge(row: Mapping[str, Any], not_the_papers: str) -> dict[str, Any]:
     if kind == "setting":
         if rounds_into(value, parse_printed(row["printed"])):
             return {**answer, "verdict": "used"}
-        # records may be of reduced size
-        verdict = "differs" if row["configured"] is True else "not_compared"
+        # a setting of the configuration must be the paper's; one that is read off records may be
+        # that of a run of reduced size
+        verdict = "differs" if row["configured"] is True else NOT_COMPARED
         return {**answer, "verdict": verdict, "words": f"this run uses {value:g}"}
     if kind in ("monte_carlo", "real_data"):
         return _weigh(row, answer)
@@ -311,6 +312,7 @@ def _judge(row: Mapping[str, Any], not_the_papers: str) -> dict[str, Any]:
     number = parse_printed(row["printed"])
     if kind == "extreme":
         return {**answer, "agrees": lower <= float(number.value) <= upper}
+    # the column `spread` holds, for a printed "0", what the paper's method cannot tell from it
     zero = 0.0 if math.isnan(row["spread"]) else row["spread"]
     return {**answer, "agrees": rounds_into(value, number, zero)}
 
@@ -319,6 +321,7 @@ def _weigh(row: Mapping[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
     """Give a Monte Carlo number its interval and, where it is judged, its p-value."""
     column, value, words = row["column"], answer["value"], answer["words"]
     error, replicates = float(row["standard_error"]), float(row["our_replicates"])
+    # a standard deviation has no estimate of its own error among our records
     if math.isnan(error) and (column == "sd" or column.endswith("_sd")) and replicates >= 2:
         error = spread_error(value, replicates)
     if math.isnan(answer["lower"]) and math.isnan(answer["upper"]):
@@ -330,6 +333,8 @@ def _weigh(row: Mapping[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
     if math.isnan(error):
         reason = "no standard error: this run has too few replicates"
         return {**answer, "verdict": NOT_COMPARED, "words": reason}
+    # a paper that does not say how often it repeated is taken to have run once: its error is then
+    # largest, and the judgement mildest
     theirs = 1.0 if math.isnan(row["replicates"]) else row["replicates"]
     their_error = paper_error(error, replicates, theirs, row["spread"])
     z, p_value = two_sided_p(value, parse_printed(row["printed"]), error, their_error)
@@ -349,12 +354,11 @@ def overall(by_variant: Mapping[str, str]) -> str:
 def overall_by_cell(table: pd.DataFrame, cell: Sequence[str] = CELL) -> dict[tuple[str, ...], str]:
     """Return the verdict of each cell of a comparison, or of expected verdicts, by the columns
     `cell`."""
-    found: dict[tuple[str, ...], dict[str, str]] = {}
-    for *place, variant, verdict in table[[*cell, "variant", "verdict"]].itertuples(
-        index=False, name=None
-    ):
-        found.setdefault(tuple(place), {})[variant] = verdict
-    return {place: overall(by_variant) for place, by_variant in found.items()}
+    cells: dict[tuple[str, ...], dict[str, str]] = {}
+    rows = table[[*cell, "variant", "verdict"]].itertuples(index=False, name=None)
+    for *place, variant, verdict in rows:
+        cells.setdefault(tuple(place), {})[variant] = verdict
+    return {place: overall(by_variant) for place, by_variant in cells.items()}
 
 
 @dataclass(frozen=True)
@@ -382,9 +386,9 @@ class Tally:
         return self.judged + self.shown + self.settings + self.not_compared
 
 
-def tally(found: Iterable[str]) -> Tally:
+def tally(verdicts: Iterable[str]) -> Tally:
     """Count verdicts, one a printed number; this is how every page counts."""
-    names = list(found)
+    names = list(verdicts)
     return Tally(
         confirmed=sum(name in AGREEING for name in names),
         as_done=sum(name.endswith(AS_DONE) for name in names),
@@ -410,9 +414,8 @@ def reconciled(papers: Tally, beyond: int) -> str:
 def read(path: Path) -> pd.DataFrame:
     """Return a comparison: columns `COLUMNS`, three of them numbers."""
     frame = _read(path, COLUMNS)
-    return frame.assign(
-        **{name: pd.to_numeric(frame[name]).astype(float) for name in ("value", "lower", "upper")}
-    )
+    numbers = ("value", "lower", "upper")
+    return frame.assign(**{name: pd.to_numeric(frame[name]).astype(float) for name in numbers})
 
 
 def read_expected(papers: Path) -> pd.DataFrame:
@@ -432,11 +435,9 @@ def read_expected(papers: Path) -> pd.DataFrame:
     for path in sorted(papers.glob(f"*/{EXPECTED}")):
         frames.append(_read(path, (*KEY[1:], "verdict")))
         frames[-1].insert(0, "paper", path.parent.name)
-    return (
-        pd.concat(frames, ignore_index=True)
-        if frames
-        else pd.DataFrame(columns=[*KEY, "verdict"], dtype=str)
-    )
+    if not frames:
+        return pd.DataFrame(columns=[*KEY, "verdict"], dtype=str)
+    return pd.concat(frames, ignore_index=True)
 
 
 def write_expected(accepted: pd.DataFrame, papers: Path) -> list[Path]:
@@ -494,9 +495,8 @@ def expected_changes(found: pd.DataFrame, expected: pd.DataFrame) -> pd.DataFram
     both["note"] = both["note"].mask(missing, "the comparison has no such row")
     both = both.rename(columns={"verdict_found": "found", "verdict_expected": "expected"})
     both = both.fillna({"found": "", "expected": ""})
-    return both.loc[
-        (both["found"] != both["expected"]) & ~stand_in, [*KEY, "expected", "found", "note"]
-    ]
+    changed = (both["found"] != both["expected"]) & ~stand_in
+    return both.loc[changed, [*KEY, "expected", "found", "note"]]
 
 
 def accepted(found: pd.DataFrame, present: pd.DataFrame) -> pd.DataFrame:
@@ -520,9 +520,8 @@ def accepted(found: pd.DataFrame, present: pd.DataFrame) -> pd.DataFrame:
     """
     excused = _excused(found)
     judged = set(present[list(CELL)].itertuples(index=False, name=None))
-    lost = sum(
-        key in judged for key in found.loc[excused, list(CELL)].itertuples(index=False, name=None)
-    )
+    not_compared = found.loc[excused, list(CELL)].itertuples(index=False, name=None)
+    lost = sum(cell in judged for cell in not_compared)
     if lost:
         raise DataError(
             f"expected verdicts must come from a run on the real data, got {lost} numbers not "
@@ -542,11 +541,13 @@ def check(found: pd.DataFrame, expected: pd.DataFrame, published: Sequence[str])
         Artefacts ("must/table8") that are made at published settings; of the others nothing is
         expected.
     """
-    one, other = (
-        frame[(frame["paper"] + "/" + frame["artefact"]).isin(published)]
-        for frame in (found, expected)
-    )
-    return as_text(expected_changes(one, other), compared=len(one))
+
+    def of_published(frame: pd.DataFrame) -> pd.DataFrame:
+        return frame[(frame["paper"] + "/" + frame["artefact"]).isin(published)]
+
+    judged = of_published(found)
+    changes = expected_changes(judged, of_published(expected))
+    return as_text(changes, compared=len(judged))
 
 
 def as_text(changes: pd.DataFrame, compared: int) -> str:
@@ -554,13 +555,11 @@ def as_text(changes: pd.DataFrame, compared: int) -> str:
     if changes.empty:
         return f"{AS_EXPECTED}: {compared} compared at published settings"
     lines = [tuple(changes.columns), *changes.replace("", "-").itertuples(index=False, name=None)]
-    widths = [
-        max(len(line[position]) for line in lines) for position in range(len(changes.columns))
-    ]
-    table = [
-        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    ]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    table = []
+    for line in lines:
+        cells = [text.ljust(width) for text, width in zip(line, widths, strict=True)]
+        table.append("  ".join(cells).rstrip())
     head = (
         f"{len(changes)} verdicts changed ({compared} compared); if they are right, run "
         "accept_verdicts.py"

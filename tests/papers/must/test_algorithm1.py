@@ -113,7 +113,7 @@ def test_one_and_two_steps_agree_with_other_roads(pair: GaussianPair) -> None:
 def test_mass_beyond_the_grid_is_charged_above_and_dropped_below() -> None:
     pair = PoissonPair(1, 0.5)  # loss N(2, 4): P(L > 3) = 0.31
     bounds = algorithm1.cell_mass_bounds(
-        pair, algorithm1.LossGrid(3.0, 3000), 1.0, np.array([1, 3])
+        pair, algorithm1.CompositionGrid(3.0, 3000), 1.0, np.array([1, 3])
     )
     beyond = float(
         pair.sf(pair.inverse_loss(np.array([3.0])))[0]
@@ -128,13 +128,13 @@ def test_mass_beyond_the_grid_is_charged_above_and_dropped_below() -> None:
 def test_round_off_bound_covers_what_the_transforms_leave() -> None:
     pair = PoissonPair(1, 10.0)  # truth below 1e-60: all that is left is round-off
     bounds = algorithm1.cell_mass_bounds(
-        pair, algorithm1.LossGrid(12.0, 30000), 8.0, np.array([1, 2, 8])
+        pair, algorithm1.CompositionGrid(12.0, 30000), 8.0, np.array([1, 2, 8])
     )
     transformed = algorithm1.spectrum(
-        pair.interval_masses(pair.inverse_loss(algorithm1.LossGrid(12.0, 30000).edges))
+        pair.interval_masses(pair.inverse_loss(algorithm1.CompositionGrid(12.0, 30000).edges))
     )
     for index, k in enumerate((1, 2, 8)):
-        weights = algorithm1.excess(algorithm1.LossGrid(12.0, 30000).points, 8.0)
+        weights = algorithm1.excess(algorithm1.CompositionGrid(12.0, 30000).points, 8.0)
         noise = abs(weights @ algorithm1.convolution_power(transformed, k, 30000))
         assert noise <= bounds.round_off[index] < 1e-11
 
@@ -212,7 +212,7 @@ def test_several_counts_share_the_work_and_change_nothing() -> None:
 
 def test_truncation_error_as_published_drops_small_cells() -> None:
     cells = np.array([5e-9, 0.25, 0.5, 0.25, 0.0, 5e-9])
-    small = algorithm1.LossGrid(3.0, 6)
+    small = algorithm1.CompositionGrid(3.0, 6)
     tilt = 1.5
     up = np.log(0.25 * np.exp(-2 * tilt) + 0.5 * np.exp(-tilt) + 0.25)
     down = np.log(0.25 * np.exp(2 * tilt) + 0.5 * np.exp(tilt) + 0.25)

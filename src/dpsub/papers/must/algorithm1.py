@@ -32,7 +32,7 @@ from dpsub.errors import ArgumentError, NumericalError
 
 
 @dataclass(frozen=True)
-class LossGrid:
+class CompositionGrid:
     """Points x_i = -L + i dx, i = 0..r - 1, dx = 2 L / r, L > 0 in nats, r >= 4 even (Algorithm 1,
     steps 1 and 2)."""
 
@@ -111,7 +111,7 @@ class CellMassBounds(NamedTuple):
 
 
 def cell_mass_bounds(
-    pair: GaussianPair, grid: LossGrid, epsilon: float, compositions: np.ndarray
+    pair: GaussianPair, grid: CompositionGrid, epsilon: float, compositions: np.ndarray
 ) -> CellMassBounds:
     """Bracket delta(epsilon) of the k-fold composed pair, for several k, which share one transform.
 
@@ -214,11 +214,11 @@ def _paired(transformed: np.ndarray, error: np.ndarray, size: int) -> float:
     return 1.01 * float(2 * products.sum() - products[0] - products[-1]) / size
 
 
-def _block_length(grid: LossGrid) -> int:
+def _block_length(grid: CompositionGrid) -> int:
     return int(np.sqrt(grid.size))
 
 
-def _log_mgf(masses: np.ndarray, grid: LossGrid, tilts: np.ndarray) -> np.ndarray:
+def _log_mgf(masses: np.ndarray, grid: CompositionGrid, tilts: np.ndarray) -> np.ndarray:
     """log sum_i p_i e^{tilt x_i} for all tilts at once: e^{tilt x} is a product over blocks of
     cells."""
     length = _block_length(grid)
@@ -310,7 +310,7 @@ def compose(
         If the loss cannot be inverted, or (printed, as_done) its density is not unimodal.
     """
     compute = METHODS[checks.one_of("method", method, METHODS)]
-    grid = LossGrid(half_width, grid_size)
+    grid = CompositionGrid(half_width, grid_size)
     epsilon = checks.real("epsilon", epsilon, at_least=0, below=grid.half_width)
     counts = np.array(
         [checks.integer("steps", k, at_least=1) for k in np.atleast_1d(steps).tolist()]
@@ -322,7 +322,9 @@ def compose(
 _Bounds = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
-def _printed(pair: GaussianPair, grid: LossGrid, epsilon: float, counts: np.ndarray) -> _Bounds:
+def _printed(
+    pair: GaussianPair, grid: CompositionGrid, epsilon: float, counts: np.ndarray
+) -> _Bounds:
     omega = pair.loss_density(grid.edges)
     cells, smallest, largest = _cells(omega, grid)
     place, peak = _mode(pair, grid, omega)
@@ -331,7 +333,9 @@ def _printed(pair: GaussianPair, grid: LossGrid, epsilon: float, counts: np.ndar
     return lower, middle, upper, np.full(counts.size, ROUND_OFF_FLOOR)
 
 
-def _as_done(pair: GaussianPair, grid: LossGrid, epsilon: float, counts: np.ndarray) -> _Bounds:
+def _as_done(
+    pair: GaussianPair, grid: CompositionGrid, epsilon: float, counts: np.ndarray
+) -> _Bounds:
     if pair.closed_form:
         omega = pair.loss_density(grid.edges)
     else:
@@ -345,19 +349,21 @@ def _as_done(pair: GaussianPair, grid: LossGrid, epsilon: float, counts: np.ndar
     return lower, middle, upper, np.full(counts.size, ROUND_OFF_FLOOR)
 
 
-def _cell_mass(pair: GaussianPair, grid: LossGrid, epsilon: float, counts: np.ndarray) -> _Bounds:
+def _cell_mass(
+    pair: GaussianPair, grid: CompositionGrid, epsilon: float, counts: np.ndarray
+) -> _Bounds:
     bounds = cell_mass_bounds(pair, grid, epsilon, counts)
     return bounds.lower, bounds.middle, bounds.upper, bounds.round_off
 
 
-METHODS: dict[str, Callable[[GaussianPair, LossGrid, float, np.ndarray], _Bounds]] = {
+METHODS: dict[str, Callable[[GaussianPair, CompositionGrid, float, np.ndarray], _Bounds]] = {
     "printed": _printed,
     "as_done": _as_done,
     "cell_mass": _cell_mass,
 }
 
 
-def truncation_error(largest: np.ndarray, grid: LossGrid, counts: np.ndarray) -> np.ndarray:
+def truncation_error(largest: np.ndarray, grid: CompositionGrid, counts: np.ndarray) -> np.ndarray:
     """The error term of the published bounds, with a tilt of L/2 and cells below 1e-8 left out
     (E2), shape (c,): (e^{k a+} + e^{k a-}) e^{-L tilt} / (1 - e^{-2 L tilt}), a+- = log sum_i c+_i
     e^{+-tilt x_i}."""
@@ -374,13 +380,13 @@ def truncation_error(largest: np.ndarray, grid: LossGrid, counts: np.ndarray) ->
     )
 
 
-def _cells(omega: np.ndarray, grid: LossGrid) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _cells(omega: np.ndarray, grid: CompositionGrid) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """c, c-, c+ from the density at the edges (step 3 of Algorithm 1, for a unimodal density)."""
     left, right = omega[:-1] * grid.step, omega[1:] * grid.step
     return left, np.minimum(left, right), np.maximum(left, right)
 
 
-def _mode(pair: GaussianPair, grid: LossGrid, omega: np.ndarray) -> tuple[int, float]:
+def _mode(pair: GaussianPair, grid: CompositionGrid, omega: np.ndarray) -> tuple[int, float]:
     """The cell of the density's interior maximum, and the maximum."""
     top = int(np.argmax(omega))
     change = np.diff(omega)
@@ -406,7 +412,9 @@ def _mode(pair: GaussianPair, grid: LossGrid, omega: np.ndarray) -> tuple[int, f
     return (top - 1 if found.x < t_top else top), -float(found.fun)
 
 
-def _deltas(cells: np.ndarray, grid: LossGrid, epsilon: float, counts: np.ndarray) -> np.ndarray:
+def _deltas(
+    cells: np.ndarray, grid: CompositionGrid, epsilon: float, counts: np.ndarray
+) -> np.ndarray:
     """Steps 4 to 7 of Algorithm 1 for every number of compositions."""
     transformed = spectrum(cells)
     weights = excess(grid.points, epsilon)

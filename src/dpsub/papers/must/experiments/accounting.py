@@ -16,7 +16,7 @@ from dpsub import checks, sampling
 from dpsub.accounting.pairs import GaussianPair, MixturePair, PoissonPair, WorPair
 from dpsub.noise.gaussian import CLASSICAL_BELOW
 from dpsub.papers.must import settings as shared
-from dpsub.papers.must.algorithm1 import LossGrid, cell_mass_bounds, check_size, compose
+from dpsub.papers.must.algorithm1 import CompositionGrid, cell_mass_bounds, check_size, compose
 from dpsub.papers.must.settings import Experiment1, Experiment2, Experiment3
 from dpsub.papers.must.subsets import NoisePlan, of_gradient, of_statistics, plan_noise
 from dpsub.reproduce import settings as s
@@ -202,7 +202,7 @@ class CompositionTask:
     pair: GaussianPair
     n_compositions: list[int]
     epsilon: float
-    grid: LossGrid
+    grid: CompositionGrid
 
 
 def pair_of(sampler: str, sizes: Any, scale: float, rate_digits: int | None = None) -> GaussianPair:
@@ -296,7 +296,7 @@ class MustComposition(Experiment):
         if variant == "consistent":
             unit, noises = table.clip, {"table8": "stated", shared.CONSISTENT_NOISE: "consistent"}
         for sampler in table.samplers:
-            grid = LossGrid(
+            grid = CompositionGrid(
                 table.half_width, table.grid_size_wr if sampler == "wr" else table.grid_size
             )
             for name, noise in noises.items():
@@ -307,7 +307,7 @@ class MustComposition(Experiment):
                 yield CompositionTask(
                     name, sampler, pair, [table.n_compositions], table.epsilon, grid
                 )
-        grid = LossGrid(figure.half_width, figure.grid_size)
+        grid = CompositionGrid(figure.half_width, figure.grid_size)
         for sampler in figure.samplers:
             pair = pair_of(sampler, figure, figure.scale)
             yield CompositionTask(
@@ -346,7 +346,7 @@ def by_density(task: CompositionTask, method: str) -> list[Bounds]:
     ]
 
 
-def bracket(task: CompositionTask) -> tuple[LossGrid, list[Bounds]]:
+def bracket(task: CompositionTask) -> tuple[CompositionGrid, list[Bounds]]:
     """Return the grid that they needed, and the bounds for each k from exact cell masses.
 
     The grid of the settings is doubled, at the same step, until what is charged for losses that
@@ -355,7 +355,7 @@ def bracket(task: CompositionTask) -> tuple[LossGrid, list[Bounds]]:
     """
     k = np.array(task.n_compositions)
     for doubling in range(MAX_DOUBLINGS + 1):
-        grid = LossGrid(task.grid.half_width * 2**doubling, task.grid.size * 2**doubling)
+        grid = CompositionGrid(task.grid.half_width * 2**doubling, task.grid.size * 2**doubling)
         bounds = cell_mass_bounds(task.pair, grid, task.epsilon, k)
         charged = bounds.beyond + bounds.aliasing_lower + bounds.aliasing_upper
         if np.all(charged <= CHARGED_SHARE * bounds.middle):
