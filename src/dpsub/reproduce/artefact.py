@@ -35,11 +35,11 @@ def values_frame(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     """
     rows = list(rows)
     keys = list(dict.fromkeys(name for row in rows for name in row if name not in VALUE_COLUMNS))
-    texts = [{name: key_text(row[name]) if name in row else "" for name in keys} for row in rows]
-    frame = pd.DataFrame(
-        [{"note": "", **row, **text} for row, text in zip(rows, texts, strict=True)],
-        columns=[*keys, *VALUE_COLUMNS],
-    )
+    complete = []
+    for given in rows:
+        texts = {name: key_text(given[name]) if name in given else "" for name in keys}
+        complete.append({"note": "", **given, **texts})
+    frame = pd.DataFrame(complete, columns=[*keys, *VALUE_COLUMNS])
     frame = frame.astype(dict.fromkeys(NUMERIC, "float64"))
     for _, row in frame[frame.duplicated([*keys, "column", "variant"])].head(1).iterrows():
         place = ", ".join(row[[*keys, "column", "variant"]])
@@ -168,12 +168,11 @@ class Artefact:
     def labels(self, records: Records) -> tuple[str, ...]:
         """Return the data labels ("real", "synthetic", ...) of the records it reads; empty for
         simulated data."""
-        read = (
-            records[name]["data"].dropna().astype(str)
-            for name in self.experiments
-            if name in records
-        )
-        return tuple(sorted({label for labels in read for label in labels} - {""}))
+        labels = set[str]()
+        for name in self.experiments:
+            if name in records:
+                labels.update(records[name]["data"].dropna().astype(str))
+        return tuple(sorted(labels - {""}))
 
 
 @dataclass(frozen=True)
@@ -190,19 +189,18 @@ class OutputDirs:
     def under(cls, results: Path) -> OutputDirs:
         """Return the folders of a results tree."""
         return cls(
-            *(results / name for name in ("tables", "figures", "comparison", "run/timings/tables"))
+            tables=results / "tables",
+            figures=results / "figures",
+            comparison=results / "comparison",
+            timings=results / "run/timings/tables",
         )
 
     def files(self, artefact: Artefact) -> dict[str, Path]:
         """Return the files that `build` writes for `artefact`, by role."""
         forms = FIGURE_FORMATS if artefact.kind == "figure" else ("md", "tex")
-        place = (
-            self.timings
-            if artefact.timed
-            else self.figures
-            if artefact.kind == "figure"
-            else self.tables
-        )
+        place = self.figures if artefact.kind == "figure" else self.tables
+        if artefact.timed:
+            place = self.timings
         found = {
             form: place / artefact.paper / f"{artefact.name}.{form}" for form in ("csv", *forms)
         }
@@ -247,8 +245,9 @@ def quoted_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame:
     rows = []
     for quote in artefact.quotes():
         theirs = published.load(artefact.paper, quote.artefact, folder)
-        found = theirs[(theirs[list(quote.source)] == pd.Series(quote.source)).all(axis=1)]
-        rows += [{**quote.place, **row} for row in found[["printed", "erratum"]].to_dict("records")]
+        is_quoted = (theirs[list(quote.source)] == pd.Series(quote.source)).all(axis=1)
+        numbers = theirs.loc[is_quoted, ["printed", "erratum"]].to_dict("records")
+        rows += [{**quote.place, **row} for row in numbers]
     return pd.DataFrame(rows)
 
 
@@ -256,12 +255,12 @@ def setting_values(artefact: Artefact, settings: Mapping[str, Mapping[str, Any]]
     """Return the configured settings that `artefact` compares with printed ones, as values."""
     rows = []
     for place, path in artefact.settings.items():
-        found: Any = settings
+        value: Any = settings
         for name in path.split("."):
-            if found is settings and name not in found:
+            if value is settings and name not in value:
                 break  # this run is without the experiment
             try:
-                found = found[int(name) if isinstance(found, list | tuple) else name]
+                value = value[int(name) if isinstance(value, list | tuple) else name]
             except IndexError:
                 break  # lists of a run of reduced size are shorter
             except (KeyError, ValueError, TypeError):
@@ -271,7 +270,7 @@ def setting_values(artefact: Artefact, settings: Mapping[str, Mapping[str, Any]]
         else:
             fields = dict(zip((*artefact.keys, "column"), place, strict=True))
             variants = artefact.setting_variants.get(place, ("stated",))
-            rows += [{**fields, "variant": variant, "value": found} for variant in variants]
+            rows += [{**fields, "variant": variant, "value": value} for variant in variants]
     return values_frame(rows).assign(configured=True)
 
 
@@ -302,17 +301,14 @@ def build(
 
         with styled():
             figure, numbers = artefact.draw(records)
-        content |= {form: figure_bytes(figure, form) for form in FIGURE_FORMATS} | {
-            "csv": csv_bytes(numbers)
-        }
+        content |= {form: figure_bytes(figure, form) for form in FIGURE_FORMATS}
+        content["csv"] = csv_bytes(numbers)
     else:
         beside = [pd.DataFrame(artefact.formulas()), pd.DataFrame() if quoted is None else quoted]
         cells = table_cells(artefact.keys, printed, values, comparison, *beside)
         content["csv"] = csv_bytes(cells)
-        layout, shown = (
-            None if artefact.kind == "claims" else artefact.layout,
-            annotated(artefact, cells, printed),
-        )
+        layout = None if artefact.kind == "claims" else artefact.layout
+        shown = annotated(artefact, cells, printed)
         content["md"] = markdown(artefact.caption, layout, shown).encode()
         content["tex"] = latex(artefact.caption, layout, shown).encode()
     files = dirs.files(artefact)
@@ -327,28 +323,27 @@ def annotated(artefact: Artefact, cells: pd.DataFrame, printed: pd.DataFrame) ->
     Added are the `printed_kind`, and for each variant `<variant>_side`, the side on which a number
     bounds the privacy loss, and `<variant>_data`, the label of data that stand in for the paper's.
     """
-    found, place = cells, [name for name in [*artefact.keys, "column"] if name in cells]
+    place = [name for name in [*artefact.keys, "column"] if name in cells]
     if len(printed):
-        found = cells.merge(
-            printed[[*place, "kind"]].rename(columns={"kind": "printed_kind"}), "left", place
-        )
-    rows = [{str(name): value for name, value in row.items()} for row in found.to_dict("records")]
+        kinds = printed[[*place, "kind"]].rename(columns={"kind": "printed_kind"})
+        cells = cells.merge(kinds, "left", place)
+    rows = [{str(name): value for name, value in row.items()} for row in cells.to_dict("records")]
     more = {}
     for name in (name for name in VARIANTS if name in cells):
         more[f"{name}_side"] = [artefact.number_kind(row["column"], name) for row in rows]
         more[f"{name}_data"] = [artefact.stand_in(row, name) for row in rows]
-    return found.assign(**more)
+    return cells.assign(**more)
 
 
 def all_values(
     artefact: Artefact, records: Records, settings: Mapping[str, Mapping[str, Any]] | None = None
 ) -> pd.DataFrame:
     """Return the values of `artefact` and its settings, with all its keys."""
-    found = [
-        artefact.values(records).assign(configured=False),
-        setting_values(artefact, settings or {}),
-    ]
-    values = pd.concat([frame for frame in found if len(frame)] or found[:1], ignore_index=True)
+    computed = artefact.values(records).assign(configured=False)
+    configured = setting_values(artefact, settings or {})
+    # pandas would take the types of an empty frame for those of its columns
+    frames = [frame for frame in (computed, configured) if len(frame)] or [computed]
+    values = pd.concat(frames, ignore_index=True)
     for key in published.key_names(values):
         if key not in artefact.keys:
             raise DataError(
@@ -356,9 +351,8 @@ def all_values(
                 f"{', '.join(artefact.keys)}"
             )
     values = values.assign(**{key: "" for key in artefact.keys if key not in values.columns})
-    return values.fillna(dict.fromkeys(artefact.keys, ""))[
-        [*artefact.keys, *VALUE_COLUMNS, "configured"]
-    ]
+    values = values.fillna(dict.fromkeys(artefact.keys, ""))
+    return values[[*artefact.keys, *VALUE_COLUMNS, "configured"]]
 
 
 def csv_bytes(frame: pd.DataFrame) -> bytes:

@@ -51,10 +51,9 @@ def written(
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     small, rounding = _EXACT * abs(value), _ROUNDING.get(side, ROUND_HALF_EVEN)
-    known, interval = (
-        small < error < math.inf,
-        math.isfinite(lower) and small < upper - lower < math.inf,
-    )
+    known = small < error < math.inf
+    interval = math.isfinite(lower) and small < upper - lower < math.inf
+    # place of the last digit: where the error, or the interval, leaves nothing to say
     if known:
         place = _first(error, 2) - 1
     elif interval and not (form.isdigit() and value == round(value)):
@@ -62,9 +61,13 @@ def written(
     else:
         text = _in_form(value, form, rounding)
         return f"{text} [{math.floor(lower)}, {math.ceil(upper)}]" if interval else text
-    first = _first(
-        max(abs(value), error if known else 0.0, *(map(abs, (lower, upper)) if interval else ())), 2
-    )
+    # one power of ten for all of them: that of the largest
+    sizes = [abs(value)]
+    if known:
+        sizes.append(error)
+    if interval:
+        sizes += [abs(lower), abs(upper)]
+    first = _first(max(sizes), 2)
     power = 0 if first in PLAIN else first
 
     def at_place(number: float, rounding: str = ROUND_HALF_EVEN) -> str:
@@ -73,19 +76,19 @@ def written(
     text = f"{at_place(value)} ± {at_place(error)}" if known else at_place(value, rounding)
     text = (f"({text})" if known and power else text) + _power(power)
     if interval:
-        text += (
-            f" [{at_place(lower, ROUND_FLOOR)}, {at_place(upper, ROUND_CEILING)}]{_power(power)}"
-        )
+        # ends are rounded outwards, so that what the interval covers stays covered
+        low, high = at_place(lower, ROUND_FLOOR), at_place(upper, ROUND_CEILING)
+        text += f" [{low}, {high}]{_power(power)}"
     return text
 
 
 def as_printed(text: str) -> str:
     """Return a printed number with its own digits, its power of ten written as one; any other text
     as it is."""
-    found = _NUMBER.fullmatch(text)
-    if not found:
+    number = _NUMBER.fullmatch(text)
+    if not number:
         return text
-    sign, digits, _, exponent = found.groups()
+    sign, digits, _, exponent = number.groups()
     sign = sign.replace("-", "−")
     if exponent is None:
         return sign + digits
@@ -96,18 +99,15 @@ def as_printed(text: str) -> str:
 def form_of(templates: Iterable[str], values: Iterable[float]) -> str:
     """Return the form of a column: that of most numbers printed in it, else of a count where all
     values are whole."""
-    shapes = [
-        (found[3], found[4] is None)
-        for text in templates
-        if (found := _NUMBER.fullmatch(text)) and found[3]
-    ]
+    shapes = Counter[tuple[int, bool]]()
+    for text in templates:
+        number = _NUMBER.fullmatch(text)
+        if number and number[3]:
+            shapes[len(number[3]), number[4] is None] += 1
     if not shapes:
-        return (
-            WHOLE if all(value == round(value) for value in values if math.isfinite(value)) else ""
-        )
-    (decimals, fixed), _ = Counter(
-        (len(decimals), fixed) for decimals, fixed in shapes
-    ).most_common(1)[0]
+        whole = all(value == round(value) for value in values if math.isfinite(value))
+        return WHOLE if whole else ""
+    (decimals, fixed), _ = shapes.most_common(1)[0]
     return f"{1:.{decimals}f}" if fixed else f"{1:.{decimals}e}"
 
 
@@ -131,14 +131,14 @@ def _power(place: int) -> str:
 def _in_form(value: float, form: str, rounding: str) -> str:
     if value == 0:
         return "0"
-    found = _NUMBER.fullmatch(form)
-    digits = len(found[3] or "") + 1 if found else DIGITS
-    if found and found[4] is None:
+    template = _NUMBER.fullmatch(form)
+    digits = len(template[3] or "") + 1 if template else DIGITS
+    if template and template[4] is None:
         if number := _rounded(value, 1 - digits, rounding):
             return _fixed(number)
+        # the form shows nothing of so small a number
         digits = 3
     first = _first(value, digits)
     power = 0 if first in PLAIN else first
-    return _fixed(_rounded(value * 10.0**-power, first - power - digits + 1, rounding)) + _power(
-        power
-    )
+    number = _rounded(value * 10.0**-power, first - power - digits + 1, rounding)
+    return _fixed(number) + _power(power)

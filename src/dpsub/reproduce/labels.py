@@ -233,10 +233,8 @@ def display(field: str, value: str, *, latex: bool = False, plain: bool = False)
         known = QUANTITIES if value in QUANTITIES else WORDS
         words = value.replace("_", " ")
         return escape(known.get(value, words if field == "claim" else in_symbols(words)))
-    name, shown = (
-        QUANTITIES.get(field, field.replace("_", " ")),
-        WORDS.get(value, as_printed(value)),
-    )
+    name = QUANTITIES.get(field, field.replace("_", " "))
+    shown = WORDS.get(value, as_printed(value))
     return escape(f"{name} {shown}" if field == "experiment" else f"{name} = {shown}")
 
 

@@ -67,24 +67,20 @@ def table_cells(
     cells = cells.merge(texts, "left", place).fillna("")
     for name in (name for name in VARIANTS if (values["variant"] == name).any()):
         numbers = values.loc[values["variant"] == name, [*place, "value", *EXTRAS]]
-        names = {
-            "value": name,
-            **{extra: f"{name}_{extra}" for extra in EXTRAS if numbers[extra].notna().any()},
-        }
+        given = [extra for extra in EXTRAS if numbers[extra].notna().any()]
+        names = {"value": name, **{extra: f"{name}_{extra}" for extra in given}}
         cells = cells.merge(numbers[[*place, *names]].rename(columns=names), "left", place)
     judged = overall_by_cell(comparison, place)
-    cells["verdict"] = [
-        judged.get(cell, "") for cell in cells[place].itertuples(index=False, name=None)
-    ]
+    places = list(cells[place].itertuples(index=False, name=None))
+    cells["verdict"] = [judged.get(cell, "") for cell in places]
     cells["erratum"] = cells.pop("erratum")  # behind the verdict
     notes: dict[tuple[str, ...], list[str]] = {}
     for frame in (values, comparison):
         for *cell, note in frame[[*place, "note"]].itertuples(index=False, name=None):
-            notes.setdefault(tuple(cell), []).extend(
-                str(note).split("; ") if pd.notna(note) else []
-            )
-    parts = (notes.get(cell, []) for cell in cells[place].itertuples(index=False, name=None))
-    cells["note"] = ["; ".join(dict.fromkeys(filter(None, found))) for found in parts]
+            if pd.notna(note):
+                notes.setdefault(tuple(cell), []).extend(str(note).split("; "))
+    # the notes of values are among those of the comparison: each is said once
+    cells["note"] = ["; ".join(dict.fromkeys(filter(None, notes.get(cell, [])))) for cell in places]
     return cells.drop(columns=[key for key in keys if (cells[key] == "").all()])
 
 
@@ -104,6 +100,7 @@ class Layout:
 
 
 Cell = Mapping[str, Any]
+Labels = tuple[str, ...]
 Write = Callable[[Cell, str], Any]
 """Gives what stands for a cell and a source (`SOURCES`); nothing is false."""
 
@@ -136,23 +133,20 @@ class Block(NamedTuple):
 def cells_of(table: pd.DataFrame) -> list[Cell]:
     """Return cells as records; `row` is the text of the key, `form` a number in whose form ours are
     shown."""
-    keys, form = (
-        key_names(table),
-        {
-            name: form_of(
-                part[PRINTED], part[[name for name in VARIANTS if name in part]].to_numpy().ravel()
-            )
-            for name, part in table.groupby("column")
-        },
-    )
-    return [
-        {
-            **{str(name): value for name, value in cell.items()},
-            "row": row_text({key: cell[key] for key in keys}),
-            "form": cell[PRINTED] if cell[PRINTED].strip("+-0") else form[cell["column"]],
-        }
-        for cell in table.to_dict("records")
-    ]
+    keys = key_names(table)
+    forms = dict[str, str]()
+    for name, part in table.groupby("column"):
+        numbers = part[[variant for variant in VARIANTS if variant in part]]
+        forms[str(name)] = form_of(part[PRINTED], numbers.to_numpy().ravel())
+    cells = list[Cell]()
+    for record in table.to_dict("records"):
+        cell = {str(name): value for name, value in record.items()}
+        cell["row"] = row_text({key: cell[key] for key in keys})
+        # a printed 0 does not say how many digits ours should have: the column's others do
+        printed = cell[PRINTED]
+        cell["form"] = printed if printed.strip("+-0") else forms[cell["column"]]
+        cells.append(cell)
+    return cells
 
 
 def sources_of(table: pd.DataFrame) -> list[str]:
@@ -171,40 +165,31 @@ def blocks(
     def shown(names: Iterable[str], values: Iterable[str]) -> list[str]:
         return [show(name, value) for name, value in zip(names, values, strict=True)]
 
-    panels: dict[
-        tuple[str, ...], tuple[dict[tuple[str, ...], None], dict[tuple[str, ...], dict]]
-    ] = {}
+    # panel -> its heads, a dictionary as an ordered set, and line -> head -> cell
+    panels: dict[Labels, tuple[dict[Labels, None], dict[Labels, dict[Labels, Cell]]]] = {}
     for cell in cells_of(table):
         panel, line, head = (
             tuple(cell.get(name, "") for name in names)
             for names in (layout.panels, layout.stub, layout.heads)
         )
-        found_heads, found_lines = panels.setdefault(panel, ({}, {}))
-        found_heads.setdefault(head)
-        found_lines.setdefault(line, {})[head] = cell
+        heads_of_panel, lines_of_panel = panels.setdefault(panel, ({}, {}))
+        heads_of_panel.setdefault(head)
+        lines_of_panel.setdefault(line, {})[head] = cell
     made = []
-    for panel, (found_heads, found_lines) in panels.items():
-        heads = sorted(found_heads, key=lambda head: not set(head) & set(layout.first))
+    for panel, (heads_of_panel, lines_of_panel) in panels.items():
+        heads = sorted(heads_of_panel, key=lambda head: not set(head) & set(layout.first))
         groups = []
-        for line, cells in found_lines.items():
-            rows = [
-                Row(
-                    source,
-                    [write(cells[head], source) if head in cells else None for head in heads],
-                )
-                for source in sources_of(table)
-            ]
-            if rows := [row for row in rows if any(row.entries)]:
+        for line, cells in lines_of_panel.items():
+            rows = []
+            for source in sources_of(table):
+                entries = [write(cells[head], source) if head in cells else None for head in heads]
+                if any(entries):
+                    rows.append(Row(source, entries))
+            if rows:
                 groups.append(LineGroup(shown(layout.stub, line), rows))
-        titles = (" ".join(filter(None, shown(layout.heads, head))) for head in heads)
-        made.append(
-            Block(
-                ", ".join(filter(None, shown(layout.panels, panel))),
-                layout.stub,
-                list(titles),
-                groups,
-            )
-        )
+        title = ", ".join(filter(None, shown(layout.panels, panel)))
+        titles = [" ".join(filter(None, shown(layout.heads, head))) for head in heads]
+        made.append(Block(title, layout.stub, titles, groups))
     return made
 
 
@@ -238,12 +223,13 @@ def mark(cell: Cell, variant: str) -> str:
 def legend(table: pd.DataFrame) -> str:
     """Return what the signs in a table mean, "" if none stands there."""
     cells = cells_of(table)
-    found = {mark(cell, variant) for cell in cells for variant in VARIANTS if number(cell, variant)}
+    marks = {mark(cell, variant) for cell in cells for variant in VARIANTS if number(cell, variant)}
     labels = ", ".join(sorted({label for cell in cells for label in stand_ins(cell)}))
-    said = (
-        f"{SIGNS[name]} {words.format(labels)}" for name, words in LEGENDS.items() if name in found
-    )
-    return "; ".join(said)
+    meanings = []
+    for name, words in LEGENDS.items():
+        if name in marks:
+            meanings.append(f"{SIGNS[name]} {words.format(labels)}")
+    return "; ".join(meanings)
 
 
 def markdown(caption: str, layout: Layout | None, cells: pd.DataFrame) -> str:
@@ -253,9 +239,8 @@ def markdown(caption: str, layout: Layout | None, cells: pd.DataFrame) -> str:
         heads, listed = _listed(cells, latex=False)
         notes = [escape_markdown(in_symbols(str(note))) for note in cells["note"]]
         lines += [_row([*heads, "note"]), _row(["---"] * (len(heads) + 1))]
-        return "\n".join(
-            [*lines, *(_row([*line, note]) for line, note in zip(listed, notes, strict=True)), ""]
-        )
+        lines += [_row([*line, note]) for line, note in zip(listed, notes, strict=True)]
+        return "\n".join([*lines, ""])
     for block in blocks(layout, cells, display, _writer(latex=False)):
         if block.title:
             lines += [f"**{block.title}**", ""]
@@ -290,9 +275,8 @@ def latex(caption: str, layout: Layout | None, cells: pd.DataFrame) -> str:
 
 def _long_latex(caption: str, cells: pd.DataFrame) -> str:
     heads, listed = _listed(cells, latex=True)
-    columns = rf">{{\raggedright\arraybackslash}}p{{{round(0.9 / len(heads), 3)}\linewidth}}" * len(
-        heads
-    )
+    width = round(0.9 / len(heads), 3)
+    columns = rf">{{\raggedright\arraybackslash}}p{{{width}\linewidth}}" * len(heads)
     lines = [r"{\footnotesize", rf"\begin{{longtable}}{{{columns}}}", rf"{caption}\\", r"\toprule"]
     lines += [_line(heads), r"\midrule", r"\endhead", *(_line(line) for line in listed)]
     return "\n".join([*lines, r"\bottomrule", r"\end{longtable}}", ""])
@@ -309,26 +293,18 @@ def _listed(cells: pd.DataFrame, *, latex: bool) -> tuple[list[str], list[list[s
     escape = escape_latex if latex else escape_markdown
     lines = []
     for cell in cells_of(cells):
-        verdict = escape(
-            " ".join(filter(None, (cell["verdict"].replace("_", " "), cell["erratum"])))
-        )
-        lines.append(
-            [
-                *(display(name, cell[name], latex=latex) for name in (*fields, "column")),
-                *(write(cell, source) for source in sources),
-                verdict,
-            ]
-        )
+        verdict = " ".join(filter(None, (cell["verdict"].replace("_", " "), cell["erratum"])))
+        labels = [display(name, cell[name], latex=latex) for name in (*fields, "column")]
+        numbers = [write(cell, source) for source in sources]
+        lines.append([*labels, *numbers, escape(verdict)])
     names = [field.replace("_", " ") for field in fields]
     return [*names, "quantity", *(SOURCES[source] for source in sources), "verdict"], lines
 
 
 def _stub(block: Block, *, latex: bool) -> list[str]:
     escape = escape_latex if latex else escape_markdown
-    return [
-        *("" if name == "column" else escape(name.replace("_", " ")) for name in block.stub),
-        "",
-    ]
+    names = ["" if name == "column" else escape(name.replace("_", " ")) for name in block.stub]
+    return [*names, ""]  # the last one stands over the sources
 
 
 def _lines(group: LineGroup) -> Iterable[list[str]]:
@@ -350,13 +326,13 @@ def _writer(*, latex: bool, listed: bool = False) -> Write:
             return f"${cell[PRINTED]}$"
         if source == PRINTED:
             return escape("" if stand_ins(cell) and not listed else shown(cell[PRINTED]))
-        text, found = number(cell, source), mark(cell, source)
+        text, sign = number(cell, source), mark(cell, source)
         if listed:
-            return "" if found == "stand_in" else escape(text)
-        if text and found:
-            text = " ".join(
-                filter(None, (text, SIGNS[found], "" if found == "stand_in" else cell["erratum"]))
-            )
+            return "" if sign == "stand_in" else escape(text)
+        if text and sign:
+            # an erratum explains why a number differs from the printed one, not other data
+            erratum = "" if sign == "stand_in" else cell["erratum"]
+            text = " ".join(filter(None, (text, SIGNS[sign], erratum)))
         return escape(text) if latex else text
 
     return write

@@ -61,7 +61,7 @@ class Paper:
 def papers(package: str = PACKAGE) -> dict[str, Paper]:
     """Return all papers by their keys, in their order."""
     root = importlib.import_module(package)
-    found: dict[str, Paper] = {}
+    known: dict[str, Paper] = {}
     for name in sorted(info.name for info in pkgutil.iter_modules(root.__path__) if info.ispkg):
         paper = getattr(importlib.import_module(f"{package}.{name}"), "PAPER", None)
         if not isinstance(paper, Paper):
@@ -69,20 +69,21 @@ def papers(package: str = PACKAGE) -> dict[str, Paper]:
                 "the folder of a paper must define PAPER in its __init__.py, got none "
                 f"in papers/{name}"
             )
-        found[name] = paper
-    for name, paper in found.items():
-        if twins := [other for other in found if other < name and found[other].key == paper.key]:
+        known[name] = paper
+    # a copied folder has the key of another one: the more telling sentence comes first
+    for name, paper in known.items():
+        if twins := [other for other in known if other < name and known[other].key == paper.key]:
             raise PlanError(
                 f"two papers must not have one key, got {paper.key!r} in papers/{twins[0]} and "
                 f"papers/{name}; rename one"
             )
-    for name, paper in found.items():
+    for name, paper in known.items():
         if paper.key != name:
             raise PlanError(
                 f"the key of a paper must be the name of its folder, got {paper.key!r} in "
                 f"papers/{name}; rename one"
             )
-    return dict(sorted(found.items(), key=lambda item: item[1].order))
+    return dict(sorted(known.items(), key=lambda item: item[1].order))
 
 
 def asked(named: Sequence[str] | None, *, smoke: bool) -> tuple[str, ...]:

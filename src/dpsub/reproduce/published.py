@@ -103,10 +103,13 @@ def artefacts(paper: str, folder: Path | None = None) -> list[str]:
             f"printed numbers of {paper!r} must be in a folder, got no {place}; run "
             "from the project's top"
         )
+
+    def word_and_number(name: str) -> tuple[str, int]:
+        word = name.rstrip(digits)
+        return word, int("0" + name.removeprefix(word))
+
     names = [path.stem for path in place.glob("published/*.csv")]
-    return sorted(
-        names, key=lambda name: (name.rstrip(digits), int("0" + name[len(name.rstrip(digits)) :]))
-    )
+    return sorted(names, key=word_and_number)
 
 
 def load(paper: str, artefact: str, folder: Path | None = None) -> pd.DataFrame:
@@ -131,6 +134,7 @@ def load(paper: str, artefact: str, folder: Path | None = None) -> pd.DataFrame:
         raise DataError(
             f"{path.name} must have its keys and then the columns {', '.join(FIELDS)}, got {have}"
         )
+    # 10, 10.0 and 1e1 are one key: otherwise a printed number would silently find no partner
     frame = frame.assign(**{name: frame[name].map(key_text) for name in keys})
     for wrong, rule, name in _rules(frame, keys):
         for position in frame.index[wrong][:1]:
@@ -142,9 +146,8 @@ def load(paper: str, artefact: str, folder: Path | None = None) -> pd.DataFrame:
         raise DataError(
             f"{path.name} must hold each printed number once, got {text!r}, {row['column']!r} twice"
         )
-    frame = frame.assign(
-        **{name: pd.to_numeric(frame[name]).astype(float) for name in ("replicates", "spread")}
-    )
+    for name in ("replicates", "spread"):
+        frame[name] = pd.to_numeric(frame[name]).astype(float)
     frame.insert(0, "paper", paper)
     frame.insert(1, "artefact", artefact)
     return frame
@@ -180,15 +183,11 @@ def _rules(frame: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[pd.Series
     nameless = (frame["status"] == "suspect") & (frame["erratum"] == "")
     yield nameless, "a suspect number must name its erratum", "erratum"
     worded = kind.isin(WORDED_KINDS)
-    yield (
-        ~worded & ~number,
-        ("a number of this kind must be printed like 0.050 or 5.73e-05"),
-        "printed",
-    )
+    rule = "a number of this kind must be printed like 0.050 or 5.73e-05"
+    yield ~worded & ~number, rule, "printed"
     for name in ("replicates", "spread"):
-        above = frame[name].str.fullmatch(_NUMBER) & ~frame[name].str.fullmatch(
-            r"-.*|[+]?0+(\.0+)?([eE].*)?"
-        )
+        zero_or_less = frame[name].str.fullmatch(r"-.*|[+]?0+(\.0+)?([eE].*)?")
+        above = frame[name].str.fullmatch(_NUMBER) & ~zero_or_less
         yield (frame[name] != "") & ~above, f"{name} must be a number above 0 or empty", name
     lone = kind.isin(("monte_carlo", "extreme")) & (frame["replicates"] == "")
     yield lone, "a number of kind monte_carlo or extreme must have replicates", "replicates"

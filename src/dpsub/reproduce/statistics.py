@@ -51,17 +51,18 @@ def deviation(values: np.ndarray) -> Estimate:
     if variance == 0:
         return Estimate(0.0, 0.0, x.size)
     fourth = float(np.mean(centred**4))
-    of_variance = max(0.0, fourth - variance**2 * (x.size - 3) / (x.size - 1)) / x.size
-    return Estimate(math.sqrt(variance), math.sqrt(of_variance) / (2 * math.sqrt(variance)), x.size)
+    # of a few replicates the difference may come out below 0
+    variance_of_variance = max(0.0, fourth - variance**2 * (x.size - 3) / (x.size - 1)) / x.size
+    sd = math.sqrt(variance)
+    return Estimate(sd, math.sqrt(variance_of_variance) / (2 * sd), x.size)
 
 
 def root_mean_square(values: np.ndarray) -> Estimate:
     """Return sqrt(mean x^2) and its standard error by the delta method, SE(mean x^2) / (2 rms)."""
     square = mean(_values(values) ** 2)
     root = math.sqrt(square.value)
-    return Estimate(
-        root, square.standard_error / (2 * root) if root > 0 else 0.0, square.replicates
-    )
+    error = square.standard_error / (2 * root) if root > 0 else 0.0
+    return Estimate(root, error, square.replicates)
 
 
 def paired_difference(
@@ -76,9 +77,8 @@ def paired_difference(
             "them by replicate"
         )
     difference = mean(x - y)
-    return Estimate(
-        difference.value, difference.standard_error, x.size, *interval(difference, level=level)
-    )
+    lower, upper = interval(difference, level=level)
+    return Estimate(difference.value, difference.standard_error, x.size, lower, upper)
 
 
 def proportion(hits: int, trials: int, *, level: float = 0.95) -> Estimate:
@@ -91,9 +91,8 @@ def interval(estimate: Estimate, *, level: float = 0.95) -> tuple[float, float]:
     """Return the Student interval of a mean; NaN for one replicate."""
     if estimate.replicates < 2:
         return math.nan, math.nan
-    half = (
-        float(special.stdtrit(estimate.replicates - 1, (1 + level) / 2)) * estimate.standard_error
-    )
+    quantile = float(special.stdtrit(estimate.replicates - 1, (1 + level) / 2))
+    half = quantile * estimate.standard_error
     return estimate.value - half, estimate.value + half
 
 
