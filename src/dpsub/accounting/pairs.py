@@ -1,10 +1,13 @@
-"""Dominating and lower-bound pairs: two Gaussian mixtures with the same scale, and the privacy loss
-between them.
+"""Dominating and lower-bound pairs: two Gaussian mixtures with the same deviation, and the privacy
+loss between them.
 
-One occurrence of the differing record moves the mean of N(0, s^2) by 1: s is the noise multiplier.
-Which pairs dominate all neighbours, which are attained, and which a paper only computes with (the
-mirrored ones of WOR, WR and multistage samplers, one direction for Poisson): docs/accounting.md,
-sections 3, 5, 6; MUST, Sections 3.4, S5, S6.
+The deviation s of the components is that of the noise in the unit of their means. Where an
+occurrence of the differing record moves the mean by C, and C is the unit, it is the noise
+multiplier; a record that takes a filler's place moves it by 2 C, and with that as the unit
+(`FillerPair`) it is half of the noise multiplier. Which pairs dominate all neighbours, which are
+attained, and which a paper only computes with (the mirrored ones of WOR, WR and multistage
+samplers, one direction for Poisson): docs/accounting.md, sections 3, 5, 6; MUST, Sections 3.4, S5,
+S6.
 """
 
 from __future__ import annotations
@@ -29,7 +32,8 @@ LOSS_TOLERANCE = 1e-12
 """|L(L^-1(x)) - x| is at most this times max(1, |x|); inverses that miss it are refused."""
 
 MIN_SCALE = 0.05
-"""Smallest scale: below it exp(1 / (2 s^2)) leaves the range where the loss has this accuracy."""
+"""Smallest noise multiplier: below it exp(1 / (2 s^2)) leaves the range where the loss has this
+accuracy."""
 
 MAX_SCALE = 1e9
 """Largest noise multiplier of a release: what is charged for rounding then outweighs the losses by
@@ -64,18 +68,24 @@ def log_tilted_sum(
     log_weights: np.ndarray, counts: np.ndarray, tilt: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """log sum_u a_u e^{u tilt} and the mean of u under the tilted weights, for increasing u and any
-    finite tilts. Each block of points (neighbouring tilts are the fastest) works on the terms that
-    matter somewhere in it, found at its two ends: the tilted laws have monotone likelihood ratios
-    in u, so a term to the left that is negligible at the smallest tilt is negligible at every
-    larger one, and likewise on the right."""
+    finite tilts.
+
+    Each block of points (neighbouring tilts are the fastest) works on the terms that matter
+    somewhere in it, found at its two ends: the tilted laws have monotone likelihood ratios in u, so
+    a term to the left that is negligible at the smallest tilt is negligible at every larger one,
+    and likewise on the right.
+    """
     log_sum, mean = np.empty(tilt.size), np.empty(tilt.size)
     for start in range(0, tilt.size, _BLOCK):
         check_time()
         block = slice(start, start + _BLOCK)
         points = tilt[block]
-        at_low, at_high = log_weights + points.min() * counts, log_weights + points.max() * counts
-        first = int(np.argmax(at_low >= at_low.max() - _NEGLIGIBLE))
-        last = counts.size - int(np.argmax((at_high >= at_high.max() - _NEGLIGIBLE)[::-1]))
+        at_low = log_weights + points.min() * counts
+        at_high = log_weights + points.max() * counts
+        seen_at_low = at_low >= at_low.max() - _NEGLIGIBLE
+        seen_at_high = at_high >= at_high.max() - _NEGLIGIBLE
+        first = int(np.argmax(seen_at_low))
+        last = counts.size - int(np.argmax(seen_at_high[::-1]))
         kept = counts[first:last]
         # the largest of many short columns is found faster than that of short rows
         terms = np.multiply.outer(kept, points)
@@ -91,9 +101,21 @@ def log_tilted_sum(
 
 class GaussianPair(ABC):
     """X ~ sum_u w_u N(u, s^2) against X', with the increasing loss L(t) = log f_X(t) - log f_X'(t).
+
     X' is the mirror image sum_u w_u N(-u, s^2) where `mirrored`, else N(0, s^2), or what
-    `components_prime` says. `relation`: the adjacency for which the paper states the pair;
-    `closed_form`: the inverse of the loss and its derivative are formulas."""
+    `components_prime` says.
+
+    Attributes
+    ----------
+    label : str
+        The pair in a formula.
+    relation : Relation
+        The adjacency for which the paper states the pair.
+    closed_form : bool
+        Whether the inverse of the loss and its derivative are formulas.
+    deviation : float
+        s, in the unit of the means u.
+    """
 
     label: ClassVar[str]
     relation: ClassVar[Relation]
@@ -152,13 +174,11 @@ class GaussianPair(ABC):
         """log f_X(t)."""
         t = np.asarray(t, dtype=float)
         counts, log_weights = self.components
+        # with the factor of the density of N(0, s^2) taken out, the mixture is a sum of tilts
         shifted = log_weights - 0.5 * (counts / self.deviation) ** 2
         log_sum, _ = log_tilted_sum(shifted, counts, np.ravel(t) / self.deviation**2)
-        return (
-            log_sum.reshape(t.shape)
-            - 0.5 * ((t / self.deviation) ** 2 + np.log(2 * np.pi))
-            - np.log(self.deviation)
-        )
+        centred = 0.5 * ((t / self.deviation) ** 2 + np.log(2 * np.pi))
+        return log_sum.reshape(t.shape) - centred - np.log(self.deviation)
 
     def cdf(self, t: np.ndarray) -> np.ndarray:
         """P(X <= t), a sum of positive terms: small values keep their relative accuracy."""
@@ -181,18 +201,20 @@ class GaussianPair(ABC):
     def _mixture_of(self, tail: Callable[[np.ndarray], np.ndarray], t: np.ndarray) -> np.ndarray:
         t = np.asarray(t, dtype=float)
         counts, log_weights = self.components
+        weights = np.exp(log_weights)
         if t.size * counts.size <= _FEW:
-            return np.einsum(
-                "...j,j", tail(np.subtract.outer(t, counts) / self.deviation), np.exp(log_weights)
-            )
+            tails = tail(np.subtract.outer(t, counts) / self.deviation)
+            return np.einsum("...j,j", tails, weights)
+        # the rare counts first: small terms are added before large ones
         total = np.zeros(t.shape)
-        for count, weight in zip(counts[::-1], np.exp(log_weights[::-1]), strict=True):
+        for count, weight in zip(counts[::-1], weights[::-1], strict=True):
             total += weight * tail((t - count) / self.deviation)
         return total
 
     @cached_property
     def bulk(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """(u, w_u) without the rarest components, and the total weight of those, at most 1e-25."""
+        """(u, w_u) without the rarest components, and the total weight of those, at most 1e-25:
+        whoever bounds from above charges it."""
         counts, log_weights = self.components
         weights = np.exp(log_weights)
         rarest_first = np.argsort(weights)
@@ -207,7 +229,9 @@ class GaussianPair(ABC):
 
         Each component is differenced on the side of its centre where the tail is small; the one
         interval that holds the centre gets the missing 1. So the masses are those of tails
-        perturbed by a few roundings of min(cdf, sf)."""
+        perturbed by a few roundings of min(cdf, sf). `cell_masses.mixture_masses` gives bounds of
+        errors as well.
+        """
         masses = np.zeros(len(edges) - 1)
         for count, weight in zip(*self.bulk[:2], strict=True):
             z = (edges - count) / self.deviation
@@ -230,9 +254,10 @@ class _LawPair(GaussianPair):
     closed_form: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        # only the mirrored pair loses its accuracy at small scales
+        # only the mirrored pair loses its accuracy at small deviations
         limit = {"at_least": MIN_SCALE} if self.mirrored else {"above": 0.0}
-        object.__setattr__(self, "deviation", checks.real("deviation", self.deviation, **limit))
+        deviation = checks.real("deviation", self.deviation, **limit)
+        object.__setattr__(self, "deviation", deviation)
         if not self.law.eta > 0:
             raise ArgumentError(
                 "the law must include the record with positive probability, got "
@@ -248,8 +273,10 @@ class _LawPair(GaussianPair):
     def _terms(self) -> tuple[np.ndarray, np.ndarray]:
         """log w_u e^{-u^2 / (2 s^2)} and u, of the counts whose terms the loss is inverted with."""
         counts, log_weights = self.components
+        # without a mirror the loss is inverted through the sum over l >= 1 (`FillerPair`)
         taken = counts >= (0 if self.mirrored else 1)
-        return log_weights[taken] - 0.5 * (counts[taken] / self.deviation) ** 2, counts[taken]
+        log_terms = log_weights[taken] - 0.5 * (counts[taken] / self.deviation) ** 2
+        return log_terms, counts[taken]
 
 
 class MixturePair(_LawPair):
@@ -257,7 +284,8 @@ class MixturePair(_LawPair):
     Section S5).
 
     L(t) = A(t) - A(-t), A(t) = log sum_u w_u e^{-u^2/(2 s^2) + t u/s^2}: odd and strictly
-    increasing."""
+    increasing. It is inverted by Newton steps from a table, whose nodes suit the largest loss.
+    """
 
     label: ClassVar[str] = "sum_u w_u N(u, s^2) against sum_u w_u N(-u, s^2)"
     mirrored: ClassVar[bool] = True
@@ -317,11 +345,15 @@ class MixturePair(_LawPair):
 
 
 class FillerPair(_LawPair):
-    """X ~ sum_l p_l N(l, s^2) against X' ~ N(0, s^2), s = sigma / (2 C) > 0: the static filler of
-    docs/accounting.md, section 5. The loss L(t) = log sum_l p_l e^{l t / s^2 - l^2 / (2 s^2)}
-    increases from log p_0. It is inverted through R(t) = log sum_{l >= 1} p_l e^{...} = log(e^L -
-    p_0), whose slope is at least 1 / s^2 everywhere. The sum of the law may fall short of 1 by what
-    was trimmed."""
+    """X ~ sum_l p_l N(l, s^2) against X' ~ N(0, s^2), s > 0: the static filler of
+    docs/accounting.md, section 5.
+
+    Where the record takes the place of a filler at -C the unit of means is 2 C and s = sigma / (2
+    C), half of the noise multiplier; where it is one record more among others at 0, the unit is C.
+    The loss L(t) = log sum_l p_l e^{l t / s^2 - l^2 / (2 s^2)} increases from log p_0. It is
+    inverted through R(t) = log sum_{l >= 1} p_l e^{...} = log(e^L - p_0), whose slope is at least 1
+    / s^2 everywhere. The sum of the law may fall short of 1 by what was trimmed.
+    """
 
     label: ClassVar[str] = "sum_l p_l N(l, s^2) against N(0, s^2)"
     mirrored: ClassVar[bool] = False
@@ -342,18 +374,22 @@ class FillerPair(_LawPair):
     def loss_slope(self, t: np.ndarray) -> np.ndarray:
         t = np.asarray(t, dtype=float)
         value, slope = self._included(t.ravel())
-        return (slope * np.exp(value - np.logaddexp(value, self.loss_floor))).reshape(t.shape)
+        # of the output's density under X, the share with the record
+        log_share = value - np.logaddexp(value, self.loss_floor)
+        return (slope * np.exp(log_share)).reshape(t.shape)
 
     def inverse_loss(self, x: np.ndarray) -> np.ndarray:
         x = np.asarray(x, dtype=float)
         height = np.maximum(x.ravel() - self.loss_floor, 0.0)
         with np.errstate(divide="ignore"):
+            # log(e^x - p_0) without a difference of nearly equal numbers
             goal = x.ravel() + np.log(-np.expm1(-height))
         t = np.full(goal.shape, -np.inf)
         inside = np.isfinite(goal)
         if inside.any():
             goal = goal[inside]
-            nodes = np.linspace(*self._bracket(float(goal.min()), float(goal.max())), _NODES + 1)
+            low, high = self._bracket(float(goal.min()), float(goal.max()))
+            nodes = np.linspace(low, high, _NODES + 1)
             t[inside] = _inverted(self._included, goal, nodes, self._included(nodes)[0])
         return t.reshape(x.shape)
 
@@ -375,16 +411,24 @@ def _inverted(
     slope: np.ndarray | None = None,
 ) -> np.ndarray:
     """Where an increasing function, tabulated with its slope or without, takes the values `goal`.
+
     Interpolation (cubic Hermite where the slope is given), then Newton steps kept in the table's
-    cell. Raises NumericalError if the residual stays above `LOSS_TOLERANCE`."""
+    cell.
+
+    Raises
+    ------
+    NumericalError
+        If the residual stays above `LOSS_TOLERANCE`.
+    """
     cell = np.clip(np.searchsorted(table, goal, side="right") - 1, 0, _NODES - 1)
     low, high = nodes[cell], nodes[cell + 1]
-    guess = (
-        np.interp(goal, table, nodes)
-        if slope is None
-        else _hermite(goal, table, nodes, 1 / slope, cell)
-    )
+    if slope is None:
+        guess = np.interp(goal, table, nodes)
+    else:
+        guess = _hermite(goal, table, nodes, 1 / slope, cell)
     t = np.clip(guess, low, high)
+    # what an upper law is moved by for inexact edges (section 7, "Inversion") holds only for
+    # inverses that keep to this
     tolerance = LOSS_TOLERANCE * np.maximum(1.0, np.abs(goal))
     for _ in range(_NEWTON_STEPS):
         check_time()
@@ -407,17 +451,19 @@ def _hermite(
     width = at[cell + 1] - at[cell]
     v = (x - at[cell]) / width
     w = 1 - v
-    return (
-        value[cell] * w * w * (1 + 2 * v)
-        + value[cell + 1] * v * v * (3 - 2 * v)
-        + width * v * w * (slope[cell] * w - slope[cell + 1] * v)
-    )
+    from_left = value[cell] * w * w * (1 + 2 * v)
+    from_right = value[cell + 1] * v * v * (3 - 2 * v)
+    bend = width * v * w * (slope[cell] * w - slope[cell + 1] * v)
+    return from_left + from_right + bend
 
 
 @dataclass(frozen=True)
 class _RatePair(GaussianPair):
-    """A pair of the law of one inclusion, with closed formulas; `missed` is 1 - rate
-    (`complement`)."""
+    """A pair of the law of one inclusion, with closed formulas.
+
+    Of a rate near 1, rounded, 1 - rate keeps few digits: `missed` is a number of its own
+    (`complement`; docs/accounting.md, section 7, "1 - q").
+    """
 
     rate: float
     deviation: float
@@ -432,6 +478,7 @@ class _RatePair(GaussianPair):
 
     @property
     def components(self) -> tuple[np.ndarray, np.ndarray]:
+        # at rate 1 the record is always there
         if math.isinf(self._log_missed):
             return np.ones(1), np.zeros(1)
         return np.array([0.0, 1.0]), np.array([self._log_missed, np.log(self.rate)])
@@ -442,10 +489,12 @@ class _RatePair(GaussianPair):
 
 
 class PoissonPair(_RatePair):
-    """X ~ q N(1, s^2) + (1 - q) N(0, s^2) against X' ~ N(0, s^2): the paper's pair for Poisson
-    sampling (MUST, Section S6). L(t) = log(q e^{(2t - 1) / (2 s^2)} + 1 - q) > log(1 - q); q =
-    `rate` in (0, 1], s = `deviation` >= 0.05. Under add/remove both directions would have to be
-    composed; the paper uses this one only."""
+    """X ~ q N(1, s^2) + (1 - q) N(0, s^2) against X' ~ N(0, s^2): the pair for Poisson sampling,
+    and the paper's (MUST, Section S6).
+
+    L(t) = log(q e^{(2t - 1) / (2 s^2)} + 1 - q) > log(1 - q); q = `rate` in (0, 1], s = `deviation`
+    >= 0.05. Under add/remove both directions have to be composed; the paper uses this one only.
+    """
 
     label: ClassVar[str] = "q N(1, s^2) + (1 - q) N(0, s^2) against N(0, s^2), one direction"
     relation: ClassVar[Relation] = Relation.ADD_REMOVE
@@ -468,17 +517,18 @@ class PoissonPair(_RatePair):
 
     def loss_slope(self, t: np.ndarray) -> np.ndarray:
         z = (2 * np.asarray(t, dtype=float) - 1) / (2 * self.deviation**2)
-        return (
-            np.exp(np.log(self.rate) + z - np.logaddexp(np.log(self.rate) + z, self.loss_floor))
-            / self.deviation**2
-        )
+        log_included = np.log(self.rate) + z
+        # of the output's density under X, the share with the record
+        log_share = log_included - np.logaddexp(log_included, self.loss_floor)
+        return np.exp(log_share) / self.deviation**2
 
     def inverse_loss(self, x: np.ndarray) -> np.ndarray:
         x = np.asarray(x, dtype=float)
         height = np.maximum(x - self.loss_floor, 0.0)
         with np.errstate(divide="ignore"):
             # e^x - (1 - q) = e^x (1 - e^{-height}): no difference of nearly equal numbers
-            return self.deviation**2 * (x + np.log(-np.expm1(-height)) - np.log(self.rate)) + 0.5
+            log_included = x + np.log(-np.expm1(-height)) - np.log(self.rate)
+            return self.deviation**2 * log_included + 0.5
 
     def inverse_slope(self, x: np.ndarray) -> np.ndarray:
         height = np.maximum(np.asarray(x, dtype=float) - self.loss_floor, 0.0)
@@ -510,8 +560,8 @@ class WorPair(_RatePair):
         a = np.abs(tau)
         if math.isinf(self._log_missed):
             return 2 * tau
-        # (e^L - 1) = 2 c sinh(a) / (c e^{-a} + p): exact for small losses; in logs where sinh would
-        # overflow
+        # (e^L - 1) = 2 c sinh(a) / (c e^{-a} + p): exact for small losses; in logarithms where sinh
+        # would overflow
         small = np.minimum(a, 1.0)
         ratio = np.exp(self._log_ratio)
         near = np.log1p(2 * ratio * np.sinh(small) / (ratio * np.exp(-small) + 1))
@@ -599,26 +649,24 @@ class ZeroedPair(_RatePair):
         inside = np.where(above, x, 0.0)
         # u^2 - y u + r (1 - y) = 0, y = e^x: the larger root
         with np.errstate(divide="ignore"):
-            bend = np.copysign(
-                np.exp(math.log(4) + self._log_r - inside + np.log(np.abs(np.expm1(-inside)))),
-                inside,
-            )
-        u = inside + np.log1p(np.sqrt(np.maximum(1 + bend, 0.0))) - math.log(2)
-        return np.where(above, self.deviation**2 * u + 1.5, -np.inf)
+            # 4 r (y - 1) / y^2 in logarithms, as r may leave the range of doubles
+            log_bend = math.log(4) + self._log_r - inside + np.log(np.abs(np.expm1(-inside)))
+            bend = np.copysign(np.exp(log_bend), inside)
+        log_u = inside + np.log1p(np.sqrt(np.maximum(1 + bend, 0.0))) - math.log(2)
+        return np.where(above, self.deviation**2 * log_u + 1.5, -np.inf)
 
     def _twins(self, t: np.ndarray) -> np.ndarray:
         """Points left of the valley with the same losses as those right of it; -inf where the loss
         is not below 0."""
         with np.errstate(divide="ignore"):
             # the product of the roots is r (1 - y)
-            v = (
-                self._log_r
-                + np.log(-np.expm1(np.minimum(self.loss(t), 0.0)))
-                - (t - 1.5) / self.deviation**2
-            )
+            log_product = self._log_r + np.log(-np.expm1(np.minimum(self.loss(t), 0.0)))
+            v = log_product - (t - 1.5) / self.deviation**2
         return np.minimum(self.deviation**2 * v + 1.5, self.valley)
 
     def branches(self, edges: np.ndarray) -> list[np.ndarray]:
+        # a cell of losses is the union of two intervals of outputs (section 7, "A loss that falls
+        # before it rises")
         right = np.maximum(edges, self.valley)
         finite = np.isfinite(right)
         left = np.where(finite, self._twins(np.where(finite, right, self.valley)), -np.inf)
@@ -664,18 +712,24 @@ def _kept_counts(law: MultiplicityLaw, tail: float) -> int:
 
 def dropped(law: MultiplicityLaw, tail: float) -> tuple[MultiplicityLaw, float]:
     """The law without counts of total probability at most `tail`, and that probability, rounded up.
-    By joint convexity the pair is dominated by the sub-pair of the counts kept and an infinite loss
-    of that probability."""
+
+    By joint convexity (F1) the pair is dominated by the sub-pair of the counts kept and an infinite
+    loss of that probability (docs/accounting.md, section 7, "Trimming").
+    """
     last = _kept_counts(law, tail)
     lost = float(law.pmf[:last:-1].sum())
-    return (MultiplicityLaw(law.log_pmf[: last + 1]), lost * (1 + 1e-9)) if lost > 0 else (law, 0.0)
+    if lost <= 0:
+        return law, 0.0
+    return MultiplicityLaw(law.log_pmf[: last + 1]), lost * (1 + 1e-9)
 
 
 def capped(law: MultiplicityLaw, tail: float) -> MultiplicityLaw:
-    """The law of min(L, T): what the tail weighs is given to T. For location pairs that move apart
-    with l, in either direction, the optimal tests are half-lines, on which a smaller l has less
-    mass under X and more under X': the capped pair is dominated by the pair (docs/accounting.md,
-    section 5, "Capping")."""
+    """The law of min(L, T): what the tail weighs is given to T.
+
+    For location pairs that move apart with l, in either direction, the optimal tests are
+    half-lines, on which a smaller l has less mass under X and more under X': the capped pair is
+    dominated by the pair (docs/accounting.md, section 5, "Capping").
+    """
     last = _kept_counts(law, tail)
     if last + 1 >= law.log_pmf.size:
         return law
