@@ -3,7 +3,7 @@ papers' pair gives."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -40,7 +40,7 @@ WIDTH_MISSED = (
 TIGHT_SECONDS = 30.0
 """Time limit of a tight answer for which none is given."""
 # of epsilon, how far apart exact ends of schedules may be at most where no width is given
-_SHARE = 4e-3
+_SCHEDULE_SHARE = 4e-3
 # how far apart tight ends may be where no width is given, relative
 _TIGHT_SHARE = {"epsilon": 5e-3, "delta": 5e-2}
 
@@ -96,7 +96,7 @@ class Account:
         UnsupportedError
             If what gave an end cannot be written down.
         """
-        # which knows ledgers, and they know this module
+        # what is made of answers stands above this module
         from dpsub.accounting.certificate import certificate_of
 
         if self._origin is None:
@@ -201,12 +201,12 @@ def account(
     Examples
     --------
     >>> import dpsub
-    >>> found = dpsub.account(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=100, delta=1e-5)
-    >>> found.kind, str(found.adjacency), 0.71 < found.lower <= found.upper < 0.73
-    ('exact', 'add_remove', True)
     >>> poisson = dpsub.Poisson(0.01)
-    >>> found = dpsub.account(poisson, noise_multiplier=1.0, steps=100, delta=[1e-6, 1e-5])
-    >>> found.upper.round(1).tolist()
+    >>> answer = dpsub.account(poisson, noise_multiplier=1.0, steps=100, delta=1e-5)
+    >>> answer.kind, str(answer.adjacency), 0.71 < answer.lower <= answer.upper < 0.73
+    ('exact', 'add_remove', True)
+    >>> answer = dpsub.account(poisson, noise_multiplier=1.0, steps=100, delta=[1e-6, 1e-5])
+    >>> answer.upper.round(1).tolist()
     [1.0, 0.7]
     >>> question = {"noise_multiplier": 1.0, "epsilon": 1.0}
     >>> printed = dpsub.account(dpsub.MustOW(2, 2), 4, **question, variant="paper")
@@ -224,14 +224,14 @@ def account(
         )
     with time_limited(deadline):
         source = Proof.of([release], adjacency) if proved else _PaperPair(release, adjacency)
-        found = answers(source, epsilon, delta, width, deadline, tight)
-    if not tight or found.width_met:
-        return found
+        answer = answers(source, epsilon, delta, width, deadline, tight)
+    if not tight or answer.width_met:
+        return answer
     missed = (
         f"the time limit of {limit:g} s, or a numerical one, came before the ends were that "
         "close: both hold"
     )
-    return replace(found, conditions=(*found.conditions[:-1], missed))
+    return replace(answer, conditions=(*answer.conditions[:-1], missed))
 
 
 def answers(
@@ -243,53 +243,60 @@ def answers(
     tight: bool = False,
 ) -> Account:
     """The account of one target; of an array of them, with the ends in its shape."""
-    asked: dict[str, Any] = {
-        "width": source.width if width is None else width,
-        "deadline": deadline,
-    }
 
     def accounts_of(targets: Sequence[Target]) -> list[Account]:
         accounts = source.accounts(targets)
         if isinstance(source, _PaperPair):
             return accounts
-        if width is None and source.planned and source.composition.is_exact:
+        if width is None and source.has_schedule and source.composition.is_exact:
+            accounts = list(map(source.sharpened, accounts, targets))
+        if tight:
             accounts = [
-                source.account(replace(target, width=_SHARE * found.upper))
-                if target.epsilon is None and found.upper - found.lower > _SHARE * found.upper
-                else found
-                for target, found in zip(targets, accounts, strict=True)
+                source.tightened(answer, target, width)
+                for answer, target in zip(accounts, targets, strict=True)
             ]
-        if not tight:
-            return accounts
-        return [
-            source.tightened(found, target, width)
-            for found, target in zip(accounts, targets, strict=True)
-        ]
+        return accounts
 
+    limits: dict[str, Any] = {
+        "width": source.width if width is None else width,
+        "deadline": deadline,
+    }
     name, given = ("epsilon", epsilon) if delta is None else ("delta", delta)
     if np.ndim(given) == 0 or (epsilon is None) == (delta is None):
-        found = accounts_of([Target(epsilon, delta, **asked)])[0]
+        [answer] = accounts_of([Target(epsilon, delta, **limits)])
         source.composition.forget()  # the answer knows what it was computed from, to certify it
-        return found
+        return answer
     values = checks.finite_array(name, given)
     if not values.size:
         raise ArgumentError(f"an array of {name} must hold at least one value, got none; give one")
     # in order: a grid that suits one value is tried first for the next
     unique, places = np.unique(values, return_inverse=True)
-    accounts = accounts_of([Target(**{name: value}, **asked) for value in unique.tolist()])
-    lower, upper = (
-        np.array([getattr(found, end) for found in accounts])[places] for end in ("lower", "upper")
+    accounts = accounts_of([Target(**{name: value}, **limits) for value in unique.tolist()])
+    lower = np.array([answer.lower for answer in accounts])[places]
+    upper = np.array([answer.upper for answer in accounts])[places]
+    return replace(
+        # of which the conditions say so if the width was missed for any
+        min(accounts, key=lambda answer: answer.width_met),
+        lower=lower.reshape(values.shape),
+        upper=upper.reshape(values.shape),
+        lower_pair=_joined(answer.lower_pair for answer in accounts),
+        _origin=None,
     )
-    attacks = "; ".join(dict.fromkeys(found.lower_pair for found in accounts))
-    loosest, shape = min(accounts, key=lambda found: found.width_met), values.shape
-    lower, upper = lower.reshape(shape), upper.reshape(shape)
-    return replace(loosest, lower=lower, upper=upper, lower_pair=attacks, _origin=None)
+
+
+def _joined(phrases: Iterable[str]) -> str:
+    """Phrases that differ, in one line."""
+    return "; ".join(dict.fromkeys(phrases))
 
 
 @dataclass(frozen=True, eq=False)
 class Proof:
     """What is proved for releases of several kinds on the same records, before any number is
-    computed."""
+    computed.
+
+    `policies` and `games` are what filler flips and games of its answers were played with, for
+    certificates.
+    """
 
     releases: tuple[Release, ...]
     cases: tuple[Case, ...]
@@ -309,44 +316,56 @@ class Proof:
         return cls(tuple(releases), cases, relation, Composition(entries))
 
     @property
-    def planned(self) -> bool:
+    def has_schedule(self) -> bool:
         """Whether any of the releases follow a schedule."""
-        return any(isinstance(one.sampler, Schedule) for one in self.releases)
+        return any(isinstance(release.sampler, Schedule) for release in self.releases)
 
     @property
     def width(self) -> float:
         """Default accuracy: finer where both ends bracket one number, and on schedules."""
-        return 1e-3 if self.planned or self.composition.is_exact else 5e-3
+        return 1e-3 if self.has_schedule or self.composition.is_exact else 5e-3
 
     def accounts(self, targets: Sequence[Target]) -> list[Account]:
         """Both ends for each of several targets, which share privacy loss distributions."""
-        attack = "; ".join(dict.fromkeys(case.attained for case in self.cases))
+        attack = _joined(case.attained for case in self.cases)
         if self.composition.is_exact:
-            found = self.composition.brackets(targets)
+            brackets = self.composition.brackets(targets)
             return [
-                self._account(target, *ends, attack)
-                for target, ends in zip(targets, found, strict=True)
+                self._account(target, *bracket, attack)
+                for target, bracket in zip(targets, brackets, strict=True)
             ]
         # the guarantee first: attacks get what time is left
-        uppers, adaptive = self.composition.bounds(targets), [0.0] * len(targets)
-        flipped = self.cases[0].filler_flip
-        if len(self.releases) == 1 and flipped is not None:
-            with time_limited(targets[0].deadline):
-                adaptive = AdaptiveAttack(flipped, self.releases[0].steps, self.policies).answers(
-                    targets
-                )
+        uppers = self.composition.bounds(targets)
+        flips = self._filler_flips(targets)
+        lowers = self.composition.attacks(targets, flips)
         accounts = []
-        lowers = self.composition.attacks(targets, adaptive)
-        for target, upper, lower, flip in zip(targets, uppers, lowers, adaptive, strict=True):
-            words = (
-                (f"{attack}, the fillers' sign chosen adaptively") if flip > lower.value else attack
-            )
-            met = lower.width_met and upper.width_met
-            accounts.append(self._account(target, max(lower.value, flip), upper.value, met, words))
+        for target, upper, lower, flip in zip(targets, uppers, lowers, flips, strict=True):
+            best_attack = attack
+            if flip > lower.value:
+                best_attack = f"{attack}, the fillers' sign chosen adaptively"
+            width_met = lower.width_met and upper.width_met
+            value = max(lower.value, flip)
+            accounts.append(self._account(target, value, upper.value, width_met, best_attack))
         return accounts
+
+    def _filler_flips(self, targets: Sequence[Target]) -> list[float]:
+        """What the adaptive attack of section 5 attains; 0 where there is none."""
+        pair = self.cases[0].filler_flip
+        if len(self.releases) > 1 or pair is None:
+            return [0.0] * len(targets)
+        attack = AdaptiveAttack(pair, self.releases[0].steps, self.policies)
+        with time_limited(targets[0].deadline):
+            return attack.answers(targets)
 
     def account(self, target: Target) -> Account:
         return self.accounts([target])[0]
+
+    def sharpened(self, answer: Account, target: Target) -> Account:
+        """An exact epsilon with ends that are a share of it apart, as a schedule's may be large."""
+        width = _SCHEDULE_SHARE * answer.upper
+        if target.epsilon is not None or answer.upper - answer.lower <= width:
+            return answer
+        return self.account(replace(target, width=width))
 
     @property
     def tightens(self) -> bool:
@@ -357,43 +376,43 @@ class Proof:
             and self.cases[0].game is not None
         )
 
-    def tightened(self, found: Account, target: Target, width: float | None) -> Account:
+    def tightened(self, answer: Account, target: Target, width: float | None) -> Account:
         """An account with an upper end from the game of the adaptive adversary, until both ends are
         `width` apart."""
         if self.composition.is_exact:
-            return found
-        adversary = self.cases[0].game
-        if not self.tightens or adversary is None:
+            return answer
+        game = self.cases[0].game
+        if not self.tightens or game is None:
             raise UnsupportedError(
                 "a tight bound is known under substitute, for samples without replacement and, "
                 "with Gaussian noise, with it, and with it after a stage of 2 or more without; "
                 "leave tight out"
             )
-        lower, upper = float(found.lower), float(found.upper)
+        lower, upper = float(answer.lower), float(answer.upper)
         if not 0 < upper < np.inf:
-            return found  # nothing to bring closer, or nothing from which to start
-        apart = width or _TIGHT_SHARE[found.quantity] * (
-            upper if found.quantity == "epsilon" else 1.0
-        )
-        wanted = replace(target, width=apart)
-        best = upper
+            return answer  # nothing to bring closer, or nothing from which to start
+        if width is None or width == 0:
+            # an epsilon's own size is what its accuracy is measured by
+            unit = upper if answer.quantity == "epsilon" else 1.0
+            width = _TIGHT_SHARE[answer.quantity] * unit
+        wanted = replace(target, width=width)
+        tightest = upper
+        # a play that does not end in time proves nothing: the quick bound stands
         with time_limited(target.deadline), suppress(OutOfTimeError):
             steps, spread = self.releases[0].steps, self.composition.spread
-            game = FillerGame(adversary.cells(), steps, spread, self.games)
-            best = max(game.answer(wanted, lower, upper), lower)
-        pair = (
-            found.pair
-            if best == upper
-            else ("the game of v, v' and the replaced vectors, on cells of such choices")
-        )
-        met = wanted.gap(lower, best) <= 1
-        conditions = tuple(line for line in found.conditions if line != WIDTH_MISSED)
+            played = FillerGame(game.cells(), steps, spread, self.games)
+            tightest = max(played.answer(wanted, lower, upper), lower)
+        pair = answer.pair
+        if tightest != upper:
+            pair = "the game of v, v' and the replaced vectors, on cells of such choices"
+        width_met = wanted.gap(lower, tightest) <= 1
+        conditions = tuple(line for line in answer.conditions if line != WIDTH_MISSED)
         return replace(
-            found,
-            upper=best,
+            answer,
+            upper=tightest,
             pair=pair,
-            width_met=met,
-            conditions=conditions if met else (*conditions, WIDTH_MISSED),
+            width_met=width_met,
+            conditions=conditions if width_met else (*conditions, WIDTH_MISSED),
         )
 
     def upper(self, target: Target) -> Account:
@@ -401,24 +420,30 @@ class Proof:
         if self.composition.is_exact:
             return self.account(target)
         upper, width_met = self.composition.bound(target)
-        return self._account(target, 0.0, upper, width_met, "")
+        return self._account(target, 0.0, upper, width_met, attack="")
 
     def _account(
         self, target: Target, lower: float, upper: float, width_met: bool, attack: str
     ) -> Account:
-        largest = self.composition.largest_loss
+        # no loss is larger, with Laplace noise: beyond it delta is 0
+        largest_loss = self.composition.largest_loss
         if target.epsilon is None:
-            upper = min(upper, largest)
-        elif target.epsilon >= largest:
+            upper = min(upper, largest_loss)
+        elif target.epsilon >= largest_loss:
             upper = 0.0
+        # ends of one number may cross by their rounding, which is of this size; by more, one is
+        # wrong
         if lower > upper * (1 + 1e-9) + 1e-12:
             raise crossed(lower, upper)
+        kind = "bounds" if attack else "upper"
+        if self.composition.is_exact:
+            kind = "exact"
         conditions = tuple(dict.fromkeys(line for case in self.cases for line in case.conditions))
         return Account(
             min(lower, upper),
             upper,
-            kind="exact" if self.composition.is_exact else "bounds" if attack else "upper",
-            pair="; ".join(dict.fromkeys(case.proved for case in self.cases)),
+            kind=kind,
+            pair=_joined(case.proved for case in self.cases),
             lower_pair=attack,
             adjacency=self.relation,
             sensitivity=self.cases[0].sensitivity,
@@ -429,9 +454,18 @@ class Proof:
         )
 
 
+def relation_of(releases: Sequence[Release], adjacency: str | None) -> Relation:
+    """The relation that is asked for; by default add_remove if it is that of all releases, else
+    substitute."""
+    if adjacency is not None:
+        return Relation(checks.one_of("adjacency", adjacency, list(Relation)))
+    defaults = {default_relation(release) for release in releases}
+    return Relation.ADD_REMOVE if defaults <= {Relation.ADD_REMOVE} else Relation.SUBSTITUTE
+
+
 def crossed(lower: float, upper: float) -> NumericalError:
-    """Of two ends that contradict each other, one is wrong. What less noise guarantees is true of
-    more."""
+    """The error of two ends that contradict each other, of which one is wrong. Its way out: what
+    less noise guarantees is true of more."""
     return NumericalError(
         f"bounds must not cross, got lower {lower!r} and upper {upper!r}: one of them is wrong; "
         "report the arguments, and ask with a slightly smaller noise_multiplier, whose upper end "
@@ -461,7 +495,7 @@ class _PaperPair:
                 f"{release.denominator}; drop it"
             )
         case = case_of(release, default_relation(release))
-        assert case.papers_pair is not None
+        assert case.papers_pair is not None  # which every chain has
         self.pair = case.papers_pair()
         if adjacency is not None and adjacency != self.pair.relation:
             raise ArgumentError(
@@ -471,6 +505,7 @@ class _PaperPair:
         self.composition = Composition([(PairEvent(self.pair, one_direction=True), release.steps)])
 
     def accounts(self, targets: Sequence[Target]) -> list[Account]:
+        brackets = self.composition.brackets(targets)
         return [
             Account(
                 lower,
@@ -483,16 +518,5 @@ class _PaperPair:
                 lower_pair="the same pair",
                 width_met=width_met,
             )
-            for target, (lower, upper, width_met) in zip(
-                targets, self.composition.brackets(targets), strict=True
-            )
+            for target, (lower, upper, width_met) in zip(targets, brackets, strict=True)
         ]
-
-
-def relation_of(releases: Sequence[Release], adjacency: str | None) -> Relation:
-    """The relation that is asked for; by default add_remove if it is that of all releases, else
-    substitute."""
-    if adjacency is not None:
-        return Relation(checks.one_of("adjacency", adjacency, list(Relation)))
-    defaults = {default_relation(release) for release in releases}
-    return Relation.ADD_REMOVE if defaults <= {Relation.ADD_REMOVE} else Relation.SUBSTITUTE

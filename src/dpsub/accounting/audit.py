@@ -8,6 +8,7 @@ likelihood ratio test accepts.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -23,9 +24,7 @@ from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling.base import Sampler
 from dpsub.sampling.frame import Frame
 from dpsub.sampling.laws import clopper_pearson
-from dpsub.sampling.schedules import (
-    Schedule,
-)
+from dpsub.sampling.schedules import Schedule
 from dpsub.streams import stream
 
 MOST_DRAWS = 10**8
@@ -161,8 +160,8 @@ def audit(
     Examples
     --------
     >>> import dpsub
-    >>> found = dpsub.audit(dpsub.Wor(2), 4, noise_multiplier=1.0, epsilon=0.5, draws=2000)
-    >>> found.consistent
+    >>> played = dpsub.audit(dpsub.Wor(2), 4, noise_multiplier=1.0, epsilon=0.5, draws=2000)
+    >>> played.consistent
     True
     """
     if draws is not None:
@@ -179,88 +178,117 @@ def audit(
     account = proof.account(Target(epsilon=epsilon, width=proof.width))
     quick = float(account.upper)
     if tight:
-        account = proof.tightened(
-            account, Target(epsilon=epsilon, deadline=deadline_after(TIGHT_SECONDS)), None
-        )
+        target = Target(epsilon=epsilon, deadline=deadline_after(TIGHT_SECONDS))
+        account = proof.tightened(account, target, width=None)
     attack = static_attack(proof)
-    if isinstance(attack, EpochAttack):
-        assert isinstance(sampler, Schedule)
-        composition = proof.composition
-        whole = sampler.steps_per_epoch(attack.n_records[0])
-        size = max(1.0, sampler.occurrences * attack.n_records[0] / whole)
-    else:
-        assert isinstance(sampler, Sampler)
-        composition, whole = Composition([(PairEvent(attack.pair), release.steps)]), 1
-        size = max(1.0, sampler.multiplicity_law(attack.n_records[0]).mean * attack.n_records[0])
+    composition = proof.composition
+    if isinstance(attack, StepAttack):
+        # the accountant's attack may be another one, adaptive for instance
+        composition = Composition([(PairEvent(attack.pair), release.steps)])
     worth = {
-        way: _worth(composition, epsilon, way, account.upper) for way in composition.directions
+        swapped: _worth(composition, epsilon, swapped, account.upper)
+        for swapped in composition.directions
     }
-    swapped = max(worth, key=lambda way: worth[way][0])
+    swapped = max(worth, key=lambda direction: worth[direction][0])
+    play = _Play(release, attack, seed)
     if draws is None:
-        work = _WORK_OF_EPOCHS if isinstance(sampler, Schedule) else _WORK
-        draws = int(min(max(work / (size * release.steps), _FEWEST), _MOST))
-    if size * whole > _MOST_INDICES or draws * release.steps * size > _MOST_WORK:
-        raise ArgumentError(
-            f"an audit plays at most {_MOST_INDICES:.0e} indices in a sample and {_MOST_WORK:.0e} "
-            f"in all, got {draws} draws of {release.steps} samples of {size:g}; take fewer draws "
-            "or steps, or audit a smaller case"
-        )
-    order = (1, 0) if swapped else (0, 1)
-    first, second = (
-        _losses(sampler, attack, which, draws, release.steps, seed, size) * (-1 if swapped else 1)
-        for which in order
-    )
-    uniform = stream(seed, experiment="audit", cell={}, role="noise", replicate=2).random(draws)
-    hits = int(np.count_nonzero(uniform < -np.expm1(np.minimum(epsilon - first, 0.0))))
-    lower, upper = clopper_pearson(hits, draws, confidence)
-    test_hits = (int(np.count_nonzero(first > epsilon)), int(np.count_nonzero(second > epsilon)))
-    seen, unseen = (clopper_pearson(count, draws, confidence) for count in test_hits)
-    # both ends fail with probability (1 - confidence) / 2, so the difference fails with at most 1 -
-    # confidence
-    test_lower = max(0.0, seen[0] - np.exp(min(epsilon, 700.0)) * unseen[1])
-    shown = MonteCarlo(draws, seed, confidence, lower, upper, hits, test_hits, float(test_lower))
+        draws = play.affordable_draws()
+    play.check_work(draws)
+    losses = play.losses(0, draws), play.losses(1, draws)
+    first, second = (-losses[1], -losses[0]) if swapped else losses
+    shown = _counted(first, second, epsilon, seed, confidence)
     return Audit(attack, swapped, worth[swapped], account, shown, quick)
 
 
+def _counted(
+    first: np.ndarray, second: np.ndarray, epsilon: float, seed: int, confidence: float
+) -> MonteCarlo:
+    """What losses of runs on the first and on the second data set show."""
+    draws = len(first)
+    uniform = stream(seed, experiment="audit", cell={}, role="noise", replicate=2).random(draws)
+    acceptance = -np.expm1(np.minimum(epsilon - first, 0.0))
+    hits = int(np.count_nonzero(uniform < acceptance))
+    lower, upper = clopper_pearson(hits, draws, confidence)
+    test_hits = (int(np.count_nonzero(first > epsilon)), int(np.count_nonzero(second > epsilon)))
+    on_first, on_second = (clopper_pearson(count, draws, confidence) for count in test_hits)
+    # both ends fail with probability (1 - confidence) / 2, so the difference fails with at most 1 -
+    # confidence
+    test_lower = max(0.0, on_first[0] - np.exp(min(epsilon, 700.0)) * on_second[1])
+    return MonteCarlo(draws, seed, confidence, lower, upper, hits, test_hits, float(test_lower))
+
+
 def _worth(
-    composition: Composition, epsilon: float, way: bool, proved: float
+    composition: Composition, epsilon: float, swapped: bool, proved: float
 ) -> tuple[float, float]:
     """Bracket of the delta that an attack attains in one direction, where it cannot exceed what is
     proved."""
     target = Target(epsilon=epsilon)
     if composition.is_exact:
-        return composition.brackets([target], [way])[0][:2]
-    return composition.attacks([target], directions=[way])[0].value, proved
+        return composition.brackets([target], [swapped])[0][:2]
+    return composition.attacks([target], directions=[swapped])[0].value, proved
 
 
-def _losses(
-    sampler: Sampler | Schedule,
-    attack: StepAttack | EpochAttack,
-    which: int,
-    draws: int,
-    steps: int,
-    seed: int,
-    size: float,
-) -> np.ndarray:
-    """Sums over steps of log(density on data set 0 / on data set 1), played on data set `which`,
-    shape (draws,)."""
-    frame = Frame(attack.n_records[which])
-    indices = stream(seed, experiment="audit", cell={}, role="sample", replicate=which)
-    noise = stream(seed, experiment="audit", cell={}, role="noise", replicate=which)
-    total, whole = np.zeros(draws), 1
-    if isinstance(sampler, Schedule):
-        whole = sampler.steps_per_epoch(frame.n)
-    width = whole * max(1, int(_INDICES_A_BLOCK / (size * whole)))
-    for start in range(0, draws * steps, width):
-        stop = min(start + width, draws * steps)
-        samples = sampler.draw_block(frame, stop - start, indices)
-        sums = samples.totals(attack.values(which, samples.indices) * samples.counts)
-        outputs = sums + attack.noise_multiplier * noise.standard_normal(stop - start)
-        if isinstance(attack, EpochAttack):
-            outputs = (outputs - attack.neighbours.filler * samples.sizes).reshape(-1, whole)
-        losses = attack.losses(outputs)
-        events = np.arange(start, stop, whole)
-        first = start // steps
-        block = np.bincount(events // steps - first, losses)
-        total[first : first + block.size] += block
-    return total
+@dataclass(frozen=True, eq=False)
+class _Play:
+    """An attack that is played with the draws of a sampler, or of a schedule epoch by epoch."""
+
+    release: Release
+    attack: StepAttack | EpochAttack
+    seed: int
+
+    @property
+    def epoch(self) -> int:
+        """Steps whose losses are one: those of an epoch of a schedule."""
+        sampler, n = self.release.sampler, self.attack.n_records[0]
+        return sampler.steps_per_epoch(n) if isinstance(sampler, Schedule) else 1
+
+    @cached_property
+    def size(self) -> float:
+        """Expected number of indices of a sample, at least 1."""
+        sampler, n = self.release.sampler, self.attack.n_records[0]
+        if isinstance(sampler, Schedule):
+            return max(1.0, sampler.occurrences * n / self.epoch)
+        return max(1.0, sampler.multiplicity_law(n).mean * n)
+
+    def affordable_draws(self) -> int:
+        work = _WORK_OF_EPOCHS if isinstance(self.release.sampler, Schedule) else _WORK
+        return int(min(max(work / (self.size * self.release.steps), _FEWEST), _MOST))
+
+    def check_work(self, draws: int) -> None:
+        """Refuse what memory, or hours, would not suffice for."""
+        steps, size = self.release.steps, self.size
+        if size * self.epoch > _MOST_INDICES or draws * steps * size > _MOST_WORK:
+            raise ArgumentError(
+                f"an audit plays at most {_MOST_INDICES:.0e} indices in a sample and "
+                f"{_MOST_WORK:.0e} in all, got {draws} draws of {steps} samples of {size:g}; take "
+                "fewer draws or steps, or audit a smaller case"
+            )
+
+    def losses(self, which: int, draws: int) -> np.ndarray:
+        """Sums over steps of log(density on data set 0 / on data set 1), played on data set
+        `which`, shape (draws,)."""
+        steps, attack, epoch = self.release.steps, self.attack, self.epoch
+        frame = Frame(attack.n_records[which])
+        index_stream = self._stream("sample", which)
+        noise_stream = self._stream("noise", which)
+        total = np.zeros(draws)
+        # whole epochs at a time, in blocks that memory holds: a block may begin within a run
+        width = epoch * max(1, int(_INDICES_A_BLOCK / (self.size * epoch)))
+        for start in range(0, draws * steps, width):
+            stop = min(start + width, draws * steps)
+            samples = self.release.sampler.draw_block(frame, stop - start, index_stream)
+            sums = samples.totals(attack.values(which, samples.indices) * samples.counts)
+            noise = noise_stream.standard_normal(stop - start)
+            outputs = sums + attack.noise_multiplier * noise
+            if isinstance(attack, EpochAttack):
+                fillers = attack.neighbours.filler * samples.sizes
+                outputs = (outputs - fillers).reshape(-1, epoch)
+            losses = attack.losses(outputs)
+            runs = np.arange(start, stop, epoch) // steps
+            first = start // steps
+            of_runs = np.bincount(runs - first, losses)
+            total[first : first + of_runs.size] += of_runs
+        return total
+
+    def _stream(self, role: str, which: int) -> np.random.Generator:
+        return stream(self.seed, experiment="audit", cell={}, role=role, replicate=which)

@@ -67,25 +67,26 @@ def _upper(
     trivial."""
     if not account.upper < target.ceiling:
         return None, None
-    evaluated = _evaluated(proof.composition.evaluations, "upper", target)
+    grids = _evaluated(proof.composition.evaluations, "upper", target)
     directions = proof.composition.proved_directions
-    # an end that was lowered to the largest loss is claimed as the laws give it
-    proved = max(
-        min(one.answer for one in evaluated if one.swapped == swapped) for swapped in directions
-    )
+    by_direction = {
+        swapped: [grid for grid in grids if grid.swapped == swapped] for swapped in directions
+    }
+    proved = max(min(grid.answer for grid in tried) for tried in by_direction.values())
     games = [
-        one for one in proof.games if _same(one.target, target) and one.answer <= account.upper
+        played
+        for played in proof.games
+        if _same(played.target, target) and played.answer <= account.upper
     ]
     if games and account.upper < proved:
         return _game(proof, games[0]), _rounded(account.upper, ROUND_CEILING)
+    # an end that was lowered to the largest loss is claimed as the laws give it
     claim = _rounded(max(account.upper, proved), ROUND_CEILING)
     sides: dict[str, Any] = {"forward": None, "backward": None}
-    for swapped in directions:
-        grid = max(
-            (one for one in evaluated if one.swapped == swapped and one.answer <= claim),
-            key=_coarseness,
-        )
-        sides[_direction(swapped)] = _proved_parts(proof, grid)
+    for swapped, tried in by_direction.items():
+        # the coarsest grid that proves the claim: its laws are the shortest
+        enough = [grid for grid in tried if grid.answer <= claim]
+        sides[_direction(swapped)] = _proved_parts(proof, max(enough, key=_coarseness))
     return sides, claim
 
 
@@ -101,11 +102,8 @@ def _lower(
         if _same(played.target, target) and played.answer >= claim:
             return _policy(proof, played), claim
     for place, composition in enumerate(proof.composition.attack_choices):
-        reaching = [
-            one
-            for one in _evaluated(composition.evaluations, "lower", target)
-            if one.answer >= claim
-        ]
+        grids = _evaluated(composition.evaluations, "lower", target)
+        reaching = [grid for grid in grids if grid.answer >= claim]
         if reaching:
             grid = max(reaching, key=_coarseness)
             parts = _attained_parts(proof, composition, grid, place)
@@ -116,7 +114,8 @@ def _lower(
 
 
 def _evaluated(evaluations: Iterable[Evaluation], side: str, target: Target) -> list[Evaluation]:
-    return [one for one in evaluations if one.side == side and _same(one.target, target)]
+    """Grids on which one side of one target was looked for."""
+    return [grid for grid in evaluations if grid.side == side and _same(grid.target, target)]
 
 
 def _same(one: Target, other: Target) -> bool:
@@ -141,6 +140,7 @@ def _rounded(end: float, rounding: str) -> float:
 
 
 def _law(pld: PrivacyLossDistribution) -> dict[str, Any]:
+    """A privacy loss distribution: masses at multiples of the step, offset by `offset`."""
     order = np.argsort(pld.indices, kind="stable")
     return {
         "step": pld.step,

@@ -98,12 +98,13 @@ class Curve:
         """a and c(a) for a = e^-epsilon and e^epsilon, increasing; by the mirror c(1/a) = c(a) /
         a."""
         inside = self.epsilon <= _FARTHEST
-        gains, c = np.exp(self.epsilon[inside]), 1 - delta[inside]
-        apart = np.append(True, np.diff(gains) > 1e-14 * gains[1:])
-        gains, c = gains[apart], c[apart]
-        return np.concatenate([1 / gains[:0:-1], gains]), np.concatenate(
-            [c[:0:-1] / gains[:0:-1], c]
-        )
+        orders, heights = np.exp(self.epsilon[inside]), 1 - delta[inside]
+        # slopes that rounding cannot tell apart are one line
+        differs = np.append(True, np.diff(orders) > 1e-14 * orders[1:])
+        orders, heights = orders[differs], heights[differs]
+        mirrored = heights[:0:-1] / orders[:0:-1]
+        slopes = np.concatenate([1 / orders[:0:-1], orders])
+        return slopes, np.concatenate([mirrored, heights])
 
     @cached_property
     def _corners(self) -> tuple[np.ndarray, np.ndarray]:
@@ -121,9 +122,10 @@ class Curve:
             meet = (high[1:] - a[1:] * right - high[:-1] + a[:-1] * left) / (left - right)
         meet = np.where(np.isfinite(meet), np.clip(meet, a[:-1], a[1:]), a[:-1])
         top = np.minimum(high[:-1] + (meet - a[:-1]) * left, high[1:] - (a[1:] - meet) * right)
-        return np.concatenate([a[:1], a, meet, a[-1:]]), np.concatenate(
-            [a[:1], high, top * (1 + _ROUNDING), [1.0]]
-        )
+        # before the first order c is at most a, after the last one at most 1
+        places = np.concatenate([a[:1], a, meet, a[-1:]])
+        tops = np.concatenate([a[:1], high, top * (1 + _ROUNDING), [1.0]])
+        return places, tops
 
 
 def curve(
@@ -164,10 +166,10 @@ def curve(
     Examples
     --------
     >>> import dpsub
-    >>> found = dpsub.curve(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=1000)
-    >>> found.account.kind, round(found.advantage.lower, 3) <= round(found.advantage.upper, 3)
+    >>> curve = dpsub.curve(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=1000)
+    >>> curve.account.kind, round(curve.advantage.lower, 3) <= round(curve.advantage.upper, 3)
     ('exact', True)
-    >>> ends = found.trade_off(0.05)  # tests that are wrong on 5 % of the one data set ...
+    >>> ends = curve.trade_off(0.05)  # tests that are wrong on 5 % of the one data set ...
     >>> bool(0.86 < ends.lower < ends.upper < 0.90)  # ... miss the other at least so often
     True
     """
@@ -189,46 +191,53 @@ def curve_of(
 
 def _curve(proof: Proof, epsilon: ArrayLike | None, width: float | None) -> Curve:
     if epsilon is None:
-        ends = answers(proof, None, _LAST_DELTA, min(1e-3, proof.composition.spread), None)
-        last = ends.upper if math.isfinite(ends.upper) else 2 * max(ends.lower, 1.0)
-        asked = np.linspace(0.0, last, _POINTS) if last > 0 else np.zeros(1)
+        epsilons = _epsilons(proof)
     else:
-        asked = np.union1d(0.0, checks.finite_array("epsilon", epsilon))
-    found = answers(proof, asked, None, width, None)
-    least, most = _mu_of(proof)
-    # delta falls: between two epsilons it is at most the one at the first
-    upper = (
-        _mu(asked[1:], np.asarray(found.upper)[:-1])[1].max(initial=0.0)
-        if asked.size > 1
-        else math.inf
-    )
-    within = Interval(float(_mu(asked, np.asarray(found.lower))[0].max()), min(float(upper), most))
-    return Curve(asked, found, Interval(max(least, within.lower), most), within)
+        epsilons = np.union1d(0.0, checks.finite_array("epsilon", epsilon))
+    account = answers(proof, epsilons, None, width, None)
+    deltas = Interval(np.asarray(account.lower), np.asarray(account.upper))
+    mu = _mu_of(proof)
+    lower = float(_mu(epsilons, deltas.lower).lower.max())
+    upper = math.inf
+    if epsilons.size > 1:
+        # delta falls: between two epsilons it is at most the one at the first
+        upper = float(_mu(epsilons[1:], deltas.upper[:-1]).upper.max(initial=0.0))
+    within = Interval(lower, min(upper, mu.upper))
+    return Curve(epsilons, account, Interval(max(mu.lower, lower), mu.upper), within)
 
 
-def _mu(epsilon: np.ndarray, delta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _epsilons(proof: Proof) -> np.ndarray:
+    """Epsilons from 0 to where delta is `_LAST_DELTA`, shape (e,)."""
+    ends = answers(proof, None, _LAST_DELTA, min(1e-3, proof.composition.spread), None)
+    last = ends.upper if math.isfinite(ends.upper) else 2 * max(ends.lower, 1.0)
+    return np.linspace(0.0, last, _POINTS) if last > 0 else np.zeros(1)
+
+
+def _mu(epsilon: np.ndarray, delta: np.ndarray) -> Interval:
     """Both ends of the mu whose Gaussian mechanism has this delta at this epsilon, shape (e,)."""
     low, high = np.full(epsilon.shape, -60.0), np.full(epsilon.shape, 60.0)  # of ln mu
     with np.errstate(divide="ignore"):
-        wanted = np.log(delta)
+        log_delta = np.log(delta)
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        above = GaussianProfile(1.0).group_log_delta(epsilon, np.exp(middle)) >= wanted
+        above = GaussianProfile(1.0).group_log_delta(epsilon, np.exp(middle)) >= log_delta
         low, high = np.where(above, low, middle), np.where(above, middle, high)
-    none, all_of_it = delta <= 0, delta >= 1
-    lower = np.where(none, 0.0, np.exp(low) * (1 - _ACCURACY))
-    return lower, np.where(all_of_it, math.inf, np.where(none, 0.0, np.exp(high) * (1 + _ACCURACY)))
+    # the profile itself is off by its rounding, which the accuracy covers
+    lower = np.where(delta <= 0, 0.0, np.exp(low) * (1 - _ACCURACY))
+    upper = np.where(delta <= 0, 0.0, np.exp(high) * (1 + _ACCURACY))
+    return Interval(lower, np.where(delta >= 1, math.inf, upper))
 
 
-def _mu_of(proof: Proof) -> tuple[float, float]:
-    """The smallest mu with mu-Gaussian DP: without sampling at most, and in the farthest tails no
-    less."""
+def _mu_of(proof: Proof) -> Interval:
+    """The smallest mu with mu-Gaussian DP: at most that without sampling, and no less than in the
+    farthest tails (Theorem 24)."""
     without_sampling = (
         _mu_of_shift(case.shift, release) * math.sqrt(release.times)
         for case, release in zip(proof.cases, proof.releases, strict=True)
     )
     in_tails = (_in_tails(event) * math.sqrt(times) for event, times in proof.composition.entries)
-    return math.hypot(*in_tails) * (1 - _ACCURACY), math.hypot(*without_sampling) * (1 + _ACCURACY)
+    lower = math.hypot(*in_tails) * (1 - _ACCURACY)
+    return Interval(lower, math.hypot(*without_sampling) * (1 + _ACCURACY))
 
 
 def _mu_of_shift(shift: float, release: Release) -> float:
@@ -244,15 +253,15 @@ def _mu_of_shift(shift: float, release: Release) -> float:
 
 def _in_tails(event: Event) -> float:
     """mu that no smaller one can replace, of an attack whose second distribution is a single
-    Gaussian."""
-    pair = (
-        event.pair
-        if isinstance(event, PairEvent)
-        else event.attack
-        if isinstance(event, DominatedEvent)
-        else None
-    )
+    Gaussian; 0 of others."""
+    pair = None
+    if isinstance(event, PairEvent):
+        pair = event.pair
+    elif isinstance(event, DominatedEvent):
+        pair = event.attack
     if not isinstance(pair, FillerPair | PoissonPair):
         return 0.0
     counts, log_weights = pair.components
-    return float(counts[np.isfinite(log_weights)].max()) / pair.deviation
+    # the rarest outputs are those of a record that is drawn as often as it can be
+    most_copies = counts[np.isfinite(log_weights)].max()
+    return float(most_copies) / pair.deviation

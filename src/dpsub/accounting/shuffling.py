@@ -31,6 +31,7 @@ class LargestStep(Statistic):
     y: float
     scale: float
 
+    # the largest of T outputs is beyond sqrt(2 ln T) deviations as seldom as one is beyond 0
     def range(self, tail: float) -> tuple[float, float]:
         reach = math.sqrt(-2 * math.log(tail)) * self.scale
         return -reach, self.x + reach + math.sqrt(2 * math.log(self.steps)) * self.scale
@@ -45,15 +46,14 @@ class LargestStep(Statistic):
         log_below, error = np.zeros(edges.size), np.zeros(edges.size)
         for centre, count in ((mean, 1), (0.0, self.steps - 1)):
             z = np.clip((edges - centre) / self.scale, -_FARTHEST, _FARTHEST)
-            part = count * log_ndtr(z)
-            log_below += part
-            error += _EPS * (16 + 8 * z * z) * np.abs(part)
+            log_part = count * log_ndtr(z)
+            log_below += log_part
+            error += _EPS * (16 + 8 * z * z) * np.abs(log_part)
         error = np.minimum(error, 1.0)
+        # an error e of the logarithm is one of at most 2 e of exp, e <= 1
         below, above = np.exp(log_below), -np.expm1(log_below)
-        below_error, above_error = (
-            2 * (error + 2 * _EPS) * below,
-            2 * error * below + 4 * _EPS * above,
-        )
+        below_error = 2 * (error + 2 * _EPS) * below
+        above_error = 2 * error * below + 4 * _EPS * above
         left = above[:-1] > 0.5
         masses = tail_differences(below, above, left)
         errors = np.where(

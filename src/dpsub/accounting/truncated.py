@@ -56,6 +56,7 @@ class CutSample:
         others = self.n - 1
         if self.full >= _DEEP:
             return min(1.0, self.full * (1 + _PROBABILITY_ERROR))
+        # exp(-n KL(B / n, q)), the two terms of the divergence apart
         drawn = self.most * (math.log(self.most / others) - math.log(self.rate))
         left = others - self.most
         rest = left * (math.log(left / others) - math.log1p(-self.rate)) if left else 0.0
@@ -76,10 +77,11 @@ class CutSample:
     def displacing_rate(self) -> float:
         """The chance that the record takes the place of another given that the others fill the
         sample, rounded up: at most q B / (B + 1), as at least B + 1 records are drawn then."""
-        most = self.rate * (self.most / (self.most + 1)) * (1 + 4 * _EPS)
+        bound = self.rate * (self.most / (self.most + 1)) * (1 + 4 * _EPS)
+        # of tails that have lost their digits the quotient says nothing
         if min(self.full, self.displacing) < _DEEP:
-            return most
-        return min(most, self.displacing / self.full * (1 + 2 * _PROBABILITY_ERROR))
+            return bound
+        return min(bound, self.displacing / self.full * (1 + 2 * _PROBABILITY_ERROR))
 
     @property
     def included(self) -> float:
@@ -111,10 +113,12 @@ def _removed(rate: float, shift: float) -> Profile:
     k."""
 
     def profile(x: np.ndarray) -> np.ndarray:
-        left = rate * (1 + 8 * _EPS) - np.expm1(x) * (1 - rate)
-        some = np.maximum(left, _EPS * rate)
-        value = some * gaussian_profile(x + np.log(rate / some), np.array(shift))
-        return np.where(left > 0, value, 0.0)
+        # k is a difference, raised by more than its rounding loses: the value grows with it
+        weight = rate * (1 + 8 * _EPS) - np.expm1(x) * (1 - rate)
+        positive = np.maximum(weight, _EPS * rate)
+        value = positive * gaussian_profile(x + np.log(rate / positive), np.array(shift))
+        # from the order 1 / (1 - r) on nothing is left
+        return np.where(weight > 0, value, 0.0)
 
     return profile
 
@@ -122,10 +126,9 @@ def _removed(rate: float, shift: float) -> Profile:
 def proved_profiles(
     sample: CutSample, relation: Relation, s: float
 ) -> tuple[Profile, Profile | None]:
-    """H_a, a >= 1, in both directions, None for the second where it is the first, whether the other
-    records fill the sample being revealed: shifts of a record that adds to the sample, and of one
-    that displaces a record."""
-    # what a record does grows with the rate
+    """Upper bounds of H_a, a >= 1, in both directions, None for the second where it is the first:
+    Theorem 18, by the weighted sum of the two columns of its table."""
+    # what a record does grows with its rate, so that both may be rounded up
     q, rate = max(sample.rate, _LEAST_RATE), max(sample.displacing_rate, _LEAST_RATE)
     one, two = 1 / s, 2 / s
     weights = (sample.room, sample.full_at_most)
@@ -135,6 +138,7 @@ def proved_profiles(
     if relation is Relation.ADD_REMOVE:
         full = (_included(rate, two), _removed(rate, two))
     else:
+        # in a full sample a record is put to 0 as in one of fixed size: Theorem 16
         full = (replaced_profile(rate, two, one), _included(rate, one))
     room = (_included(q, one), _removed(q, one))
     first, second = (_weighted(weights, parts) for parts in zip(room, full, strict=True))
@@ -142,9 +146,12 @@ def proved_profiles(
 
 
 def _weighted(weights: tuple[float, float], parts: tuple[Profile, Profile]) -> RememberedProfile:
+    """The mean of what holds with room and in a full sample; the error of both probabilities is
+    charged (section 7)."""
     room, full = weights
+    with_room, in_full = parts
     return RememberedProfile(
-        lambda x: (room * parts[0](x) + full * parts[1](x)) * (1 + 2 * _PROBABILITY_ERROR)
+        lambda x: (room * with_room(x) + full * in_full(x)) * (1 + 2 * _PROBABILITY_ERROR)
     )
 
 
@@ -167,22 +174,24 @@ class FilledSample(Statistic):
         """P and Q of the sum + B = -1, 0, ..., window + 1, as far as sums are told apart, up to
         `_PROBABILITY_ERROR`; those of full samples without the record are `stays`."""
         sample, window = self.sample, self.window
+        # index i stands for the sum + B = i - 1
         p, q = np.zeros(window + 3), np.zeros(window + 3)
-        counts = np.arange(sample.most - 1, sample.most - window - 1, -1)
+        # K' of the others, all at -1, leave the sum + B = B - K' in a sample with room
+        others = np.arange(sample.most - 1, sample.most - window - 1, -1)
         with np.errstate(divide="ignore"):
-            room = np.exp(log_binomial(counts, sample.n - 1, sample.rate))
+            room = np.exp(log_binomial(others, sample.n - 1, sample.rate))
         places = 1 + np.arange(1, window + 1)
         np.add.at(p, places, (1 - sample.rate) * room)
         np.add.at(p, places + 1, sample.rate * room)
-        kept = sample.displacing
-        p[3] += kept
+        # in a full sample the record takes the place of one at -1, 2 below it
+        p[3] += sample.displacing
         if self.other is None:
             np.add.at(q, places, room)
             q[1] += sample.full
         else:
             np.add.at(q, places, (1 - sample.rate) * room)
             np.add.at(q, places + self.other, sample.rate * room)
-            q[1 + self.other + 1] += kept
+            q[1 + self.other + 1] += sample.displacing
         return p, q
 
     @property
@@ -198,14 +207,16 @@ class FilledSample(Statistic):
         """An upper bound of the probability of the sums that are not told apart, all at `window` or
         to its right."""
         fewest = self.sample.most - self.window
-        rest = _below(fewest, self.sample.n - 1, self.sample.rate) if fewest > 0 else 0.0
-        return max(rest * (1 + _PROBABILITY_ERROR), _DEEP) if fewest > 0 else 0.0
+        if fewest <= 0:
+            return 0.0
+        rest = _below(fewest, self.sample.n - 1, self.sample.rate)
+        return max(rest * (1 + _PROBABILITY_ERROR), _DEEP)
 
     def range(self, tail: float) -> tuple[float, float]:
         reach = math.sqrt(-2 * math.log(tail)) * self.scale
-        return -1 - reach, float(
-            self.window
-        ) if self.window < self.sample.most else self.window + 1 + reach
+        if self.window < self.sample.most:
+            return -1 - reach, float(self.window)
+        return -1 - reach, self.window + 1 + reach
 
     def masses(self, edges: np.ndarray) -> tuple[MassBounds, MassBounds]:
         # of sums that are not told apart nothing is certain, and all may be in any cell that they
@@ -218,11 +229,10 @@ class FilledSample(Statistic):
         def bounds(weights: np.ndarray, stays: tuple[float, float]) -> MassBounds:
             masses, errors = mixture_masses(edges, places, weights, self.scale)
             errors = errors + _PROBABILITY_ERROR * masses
-            least, most = (share * part for share, part in zip(stays, missing, strict=True))
-            return np.maximum(masses - errors + least, 0.0), masses + errors + most + reached
+            lower, upper = (share * part for share, part in zip(stays, missing, strict=True))
+            return np.maximum(masses - errors + lower, 0.0), masses + errors + upper + reached
 
         under_p, under_q = self.weights
         # where the record is not there at all, all full samples are without it
-        return bounds(under_p, self.stays), bounds(
-            under_q, (0.0, 0.0) if self.other is None else self.stays
-        )
+        stays = (0.0, 0.0) if self.other is None else self.stays
+        return bounds(under_p, self.stays), bounds(under_q, stays)

@@ -15,10 +15,10 @@ from dpsub.accounting.privacy_events import DominatedEvent, PairEvent
 from dpsub.accounting.proofs import ChainProfile, law_of
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.case import (
+    AdaptiveGame,
     Amplification,
     AttackChoice,
     Case,
-    Game,
     Theorem,
     covers,
 )
@@ -172,5 +172,5 @@ def _laplace(release: Release, relation: Relation, chain: Chain) -> Case:
         choices=(AttackChoice(FILLERS[relation]),),
         shift=2.0,
         filler_flip=pair,
-        game=Game(lambda: LaplaceCells(rate, s, missed), Theorem("30", "4.1")),
+        game=AdaptiveGame(lambda: LaplaceCells(rate, s, missed), Theorem("30", "4.1")),
     )
