@@ -22,6 +22,8 @@ from dpsub.accounting.composition import Composition
 from dpsub.accounting.pairs import FillerPair
 from dpsub.accounting.privacy_events import PairEvent
 from dpsub.accounting.recommend import needed
+from dpsub.accounting.release import Release
+from dpsub.accounting.search import Goal
 from dpsub.sampling.laws import MultiplicityLaw
 from dpsub.sampling.schemes import scheme
 from tests.few import few
@@ -96,7 +98,8 @@ def test_recommended_noise_of_poisson_sampling(
     n: int, m: int, epochs: int, epsilon: float, delta: float
 ) -> None:
     plan, steps = scheme("poisson", n, m, epochs)
-    needed_noise = needed(plan, n, steps, epsilon=epsilon, delta=delta, adjacency="add_remove")
+    goal = Goal(epsilon, delta, "add_remove", accuracy=1e-2)
+    needed_noise = needed(Release(plan, n, 1.0, steps), goal)
 
     def theirs(noise: float) -> float:
         """Their upper end, which is the nearer one: the lower one is 2 % away."""

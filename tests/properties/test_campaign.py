@@ -28,7 +28,7 @@ from dpsub.accounting import export, ledger, recommend
 from dpsub.accounting.account import Account, Proof
 from dpsub.accounting.recommend import Needed
 from dpsub.accounting.release import Release
-from dpsub.accounting.search import Calibration
+from dpsub.accounting.search import Calibration, Goal
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.sampling import CyclicPoisson, Poisson, RandomAllocation, Schedule
 from dpsub.sampling.schemes import SCHEMES, scheme
@@ -208,14 +208,14 @@ def fast_searches_are_calibrations(question: Question) -> None:
         "time_limit": 2 * SECONDS,
     }
     plan, n, steps = planned(question)
+    release = Release(plan, n, 1.0, steps)
     try:
         slow = dpsub.calibrate(plan, n, steps=steps, epsilon=epsilon, **target, accuracy=accuracy)
         started = time.monotonic()
-        fast = recommend.needed(plan, n, steps, epsilon=epsilon, **target, accuracy=accuracy)
+        fast = recommend.needed(release, Goal(epsilon, **target, accuracy=accuracy))
         in_time = time.monotonic() < started + SECONDS
-        stricter = recommend.needed(
-            plan, n, steps, epsilon=epsilon * (1 - accuracy), **target, accuracy=accuracy
-        )
+        stricter_goal = Goal(epsilon * (1 - accuracy), **target, accuracy=accuracy)
+        stricter = recommend.needed(release, stricter_goal)
     except NumericalError as error:
         assert "allow more time" in str(error)
         return

@@ -11,7 +11,9 @@ import pytest
 
 import dpsub
 from dpsub.accounting import recommend as source
-from dpsub.accounting.recommend import Recommendation, needed, recommend
+from dpsub.accounting.recommend import Needed, Recommendation, needed, recommend
+from dpsub.accounting.release import Release
+from dpsub.accounting.search import Goal
 from dpsub.cli import main
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.sampling.frame import Frame
@@ -48,7 +50,7 @@ def test_the_account_proves_the_noise_and_refutes_the_necessary_one(setting: tup
     adjacency, name, n, m, epochs, epsilon, delta = setting
     try:
         plan, steps = scheme(name, n, m, epochs)
-        found = needed(plan, n, steps, epsilon=epsilon, delta=delta, adjacency=adjacency)
+        found = needed(Release(plan, n, 1.0, steps), Goal(epsilon, delta, adjacency, 1e-2))
     except dpsub.DpsubError as error:
         pytest.skip(str(error))
     question = {"steps": steps, "delta": delta, "adjacency": adjacency}
@@ -70,7 +72,8 @@ def test_it_is_the_noise_of_a_calibration(name: str, adjacency: str) -> None:
     slow = dpsub.calibrate(plan, 1000, steps=steps, **target)
     assert slow.refuted is not None
     for accuracy in (2e-2, 5e-3):
-        found = needed(plan, 1000, steps, accuracy=accuracy, **target)
+        goal = Goal(**target, accuracy=accuracy)
+        found = needed(Release(plan, 1000, 1.0, steps), goal)
         assert found.noise_multiplier == pytest.approx(slow.noise_multiplier, rel=2 * accuracy)
         assert found.necessary == pytest.approx(slow.refuted, rel=2 * accuracy)
 
@@ -93,7 +96,7 @@ def test_grids_add_no_more_than_the_accuracy(
     plan, steps = scheme(name, n, m, epochs)
     target = {"epsilon": epsilon, "delta": 1e-5, "adjacency": "zero_out"}
     slow = dpsub.calibrate(plan, n, steps=steps, accuracy=2e-3, **target)
-    found = needed(plan, n, steps, accuracy=5e-3, **target)
+    found = needed(Release(plan, n, 1.0, steps), Goal(**target, accuracy=5e-3))
     assert slow.refuted is not None
     assert found.noise_multiplier <= slow.noise_multiplier * (1 + 2 * 5e-3)
     # what a grid hides of an attack is estimated
@@ -102,8 +105,9 @@ def test_grids_add_no_more_than_the_accuracy(
 
 def test_a_missing_proof_is_said() -> None:
     plan, steps = scheme("shuffle", 1000, 100, 1)
+    goal = Goal(1.0, 1e-6, "add_remove")
     with pytest.raises(UnsupportedError, match="under add_remove"):
-        needed(plan, 1000, steps, epsilon=1.0, delta=1e-6, adjacency="add_remove")
+        needed(Release(plan, 1000, 1.0, steps), goal)
 
 
 @pytest.fixture(scope="module")
@@ -154,10 +158,10 @@ def test_the_reasons_follow_from_the_numbers(found: Recommendation) -> None:
 
 
 def test_a_scheme_without_its_time_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    def slow(plan: object, *args: object, **rest: object) -> object:
-        if isinstance(plan, dpsub.Wor):
+    def slow(release: Release, goal: Goal) -> Needed:
+        if isinstance(release.sampler, dpsub.Wor):
             raise NumericalError("out of time")
-        return source.Needed(2.0, 0.0, 0.5, 1.0)
+        return Needed(2.0, 0.0, 0.5, 1.0)
 
     monkeypatch.setattr(source, "needed", slow)
     found = recommend(1000, batch_size=10, epochs=1, epsilon=1.0, delta=1e-5)

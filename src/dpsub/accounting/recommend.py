@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dpsub import checks
 from dpsub.accounting.account import crossed
@@ -176,11 +176,9 @@ def recommend(
     >>> wor.refuted > first.noise_multiplier    # an attack shows that WOR needs more
     True
     """
-    target: dict[str, Any] = {
-        "epsilon": checks.real("epsilon", epsilon, above=0),
-        "delta": checks.real("delta", delta, above=0, below=1),
-        "adjacency": checks.one_of("adjacency", adjacency, list(Relation)),
-    }
+    epsilon = checks.real("epsilon", epsilon, above=0)
+    delta = checks.real("delta", delta, above=0, below=1)
+    adjacency = checks.one_of("adjacency", adjacency, list(Relation))
     # the limit is for all schemes together, each of which gets half of what is left
     deadline = time.monotonic() + checks.real("time_limit", time_limit, above=0)
     n = checks.integer("n", n, at_least=1)
@@ -196,7 +194,8 @@ def recommend(
                 # a schedule rounds each epoch up to whole batches, fresh samples all of them once
                 steps = fresh_steps(m / n, epochs)
             share = max(_SHARE * (deadline - time.monotonic()), 1e-3)
-            noise = needed(plan, n, steps, **target, accuracy=_ACCURACY, time_limit=share)
+            goal = Goal(epsilon, delta, adjacency, _ACCURACY, share)
+            noise = needed(Release(plan, n, 1.0, steps), goal)
             proved[name] = _ProvedScheme(plan, steps, noise)
         except NumericalError:
             left_out[name] = _LATE
@@ -357,42 +356,27 @@ class Needed(NamedTuple):
     epsilon_upper: float
 
 
-def needed(
-    plan: Plan,
-    n: int,
-    steps: int,
-    *,
-    epsilon: float,
-    delta: float,
-    adjacency: str,
-    accuracy: float = 1e-2,
-    time_limit: float | None = None,
-) -> Needed:
-    """Find noise that is proved for a target, and the most that an attack refutes.
+def needed(release: Release, goal: Goal) -> Needed:
+    """Find noise that is proved for a goal, and the most that an attack refutes.
 
     As `dpsub.calibrate`, several times as fast: each end is that of one grid, on any of which it
-    holds; grids are made finer only where they add more than `accuracy`; and of several attacks
-    only those that overtake the best are sought.
+    holds; grids are made finer only where they add more than `goal.accuracy`; and of several
+    attacks only those that overtake the best are sought.
 
     Parameters
     ----------
-    plan, n, steps
-        The first and the last as `scheme` returns them for n records.
-    epsilon, delta, adjacency
-        As in `dpsub.calibrate`.
-    accuracy : float
-        Relative distance between the answer and a smaller multiplier that is not proved, and what
-        grids may add to it.
-    time_limit : float, optional
-        Seconds after which the search ends with what was found by then.
+    release : Release
+        With any noise multiplier.
+    goal : Goal
+        Its accuracy is the relative distance between the answer and a smaller multiplier that is
+        not proved, and what grids may add to it; its time limit ends the search with what was found
+        by then.
 
     Raises
     ------
-    ArgumentError, UnsupportedError, NumericalError
+    UnsupportedError, NumericalError
         As `dpsub.calibrate`.
     """
-    goal = Goal(epsilon, delta, adjacency, accuracy, time_limit)
-    release = Release(plan, n, 1.0, steps)
     candidates = Candidates(lambda noise: [replace(release, noise_multiplier=noise)], NOISE, goal)
     with time_limited(goal.deadline):
         candidates.proof(1.0)  # what no theorem covers is said before the time is up

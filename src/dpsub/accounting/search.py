@@ -313,9 +313,9 @@ class Goal:
 
     epsilon: float
     delta: float
-    adjacency: str | None
-    accuracy: float
-    time_limit: float | None
+    adjacency: str | None = None
+    accuracy: float = _ACCURACY
+    time_limit: float | None = None
     target: Target = field(init=False)
     """Epsilon at this delta, with ends so close that they do not blur the accuracy."""
 

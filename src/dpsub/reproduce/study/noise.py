@@ -31,15 +31,9 @@ def needed(cell: Cell) -> Needed:
     UnsupportedError
         If no bound covers the cell, or no noise multiplier up to 1e4 meets the target.
     """
-    return recommend.needed(
-        cell.plan,
-        cell.n,
-        cell.steps,
-        epsilon=cell.target_epsilon,
-        delta=cell.target_delta,
-        adjacency=cell.adjacency,
-        accuracy=ACCURACY,
-    )
+    release = Release(cell.plan, cell.n, 1.0, cell.steps)
+    goal = search.Goal(cell.target_epsilon, cell.target_delta, cell.adjacency, ACCURACY)
+    return recommend.needed(release, goal)
 
 
 @lru_cache(maxsize=4096)
