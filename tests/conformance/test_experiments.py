@@ -123,23 +123,6 @@ class TestContract:
                 column: str(kind) for column, kind in frame.dtypes.items()
             } == experiment.columns
 
-    def test_the_split_of_replicates_does_not_matter_and_one_seed_gives_the_same_records(
-        self, name: str, run: Runs
-    ) -> None:
-        experiment = REGISTRY.get(name)()
-        count = experiment.replicates(experiment.settings(run.smoke[name]))
-        variant = experiment.variants[-1]
-        parts = [range(count // 2), range(count // 2, count)] if count > 1 else [range(1)]
-        split = pd.concat([run(name, variant, part) for part in parts], ignore_index=True)
-        whole = run(name, variant)
-        if count > 1:  # parts are put together in the order of replicates, then cells
-            split, whole = (
-                frame.sort_values("replicate", kind="stable") for frame in (split, whole)
-            )
-        pd.testing.assert_frame_equal(
-            compared(name, split), compared(name, whole), check_exact=True
-        )
-
     def test_an_unknown_key_is_refused_by_name(self, name: str) -> None:
         with pytest.raises(
             PlanError,
@@ -158,6 +141,37 @@ class TestContract:
 
     def test_every_setting_is_described(self, name: str) -> None:
         assert undescribed(REGISTRY.get(name).Settings.model_json_schema()) == []
+
+
+LONG = {
+    "brdp_composition",
+    "brdp_map",
+    "brdp_times",
+    "importance_gain",
+    "practice_shuffling",
+    "proved_composition",
+    "proved_noise",
+    "proved_steps",
+}
+"""Whose records take more than a second, which the test below computes once more."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.thorough if name in LONG else ()) for name in NAMES],
+)
+def test_the_split_of_replicates_does_not_matter_and_one_seed_gives_the_same_records(
+    name: str, run: Runs
+) -> None:
+    experiment = REGISTRY.get(name)()
+    count = experiment.replicates(experiment.settings(run.smoke[name]))
+    variant = experiment.variants[-1]
+    parts = [range(count // 2), range(count // 2, count)] if count > 1 else [range(1)]
+    split = pd.concat([run(name, variant, part) for part in parts], ignore_index=True)
+    whole = run(name, variant)
+    if count > 1:  # parts are put together in the order of replicates, then cells
+        split, whole = (frame.sort_values("replicate", kind="stable") for frame in (split, whole))
+    pd.testing.assert_frame_equal(compared(name, split), compared(name, whole), check_exact=True)
 
 
 SPLIT = [

@@ -22,6 +22,7 @@ from dpsub.errors import DataError, PlanError
 from dpsub.reproduce import configuration
 from dpsub.reproduce.plan import Plan
 from tests.faults.test_config_mutations import PLACES, WHOLE, at, changed, names_the_key
+from tests.few import few
 
 # whose tables and experiments are the material of all tests here
 pytestmark = pytest.mark.needs("must")
@@ -71,7 +72,7 @@ def advice(path: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tup
     return status, *capsys.readouterr()
 
 
-@pytest.mark.parametrize("kind", NAMES)
+@pytest.mark.parametrize("kind", few(NAMES, most=5))
 def test_names_in_a_frame_stay_text(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,7 @@ from dpsub.accounting.schemes.chains import copies_of
 from dpsub.sampling import Multistage
 from dpsub.sampling.base import Stage
 from dpsub.streams import stream
+from tests.few import few
 from tests.fresh_seeds import replay, seed
 from tests.statistical import forward
 from tests.tiny_mechanisms import sample_counts, slot_chain
@@ -232,7 +233,7 @@ def over(family: str, draw: int, count: int) -> tuple[float, str]:
     return float(np.max(found / claimed)) - 1, drawn
 
 
-@pytest.mark.parametrize("draw", range(2))
+@pytest.mark.parametrize("draw", few(range(2)))
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_upper_end_is_below_an_adversary(family: str, draw: int) -> None:
     excess, drawn = over(family, draw, 15)  # 660 cases

@@ -31,6 +31,7 @@ from dpsub.sampling import (
 from dpsub.sampling.base import PoissonStage, WithReplacement
 from dpsub.sampling.frame import Frame, Samples
 from dpsub.sampling.laws import clopper_pearson
+from tests.few import few
 from tests.statistical import budget
 
 Case = tuple[Sampler | Schedule, int | None, float, int, float, str | None]
@@ -74,7 +75,7 @@ def run(case: Case, seed: int = 11) -> Audit:
     )
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", few(CASES, most=6))
 def test_draws_show_what_the_attack_is_worth(case: Case) -> None:
     frame = run(case)
     assert frame.consistent

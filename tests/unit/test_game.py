@@ -29,6 +29,7 @@ from dpsub.accounting.pld import PrivacyLossDistribution, two_sided_pld
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling import MustOW, MustWW, Sampler, Wor, Wr
 from dpsub.streams import stream
+from tests.few import few
 
 LOG_ORDERS = np.array([0.0, 0.01, 0.05, 0.2, 0.6, 1.5, 3.0])
 
@@ -321,7 +322,7 @@ def values_of_all_policies(
     return value
 
 
-@pytest.mark.parametrize(("rate", "scale"), [(0.5, 1.0), (0.3, 0.5), (0.2, 2.0)])
+@pytest.mark.parametrize(("rate", "scale"), few([(0.5, 1.0), (0.3, 0.5), (0.2, 2.0)]))
 def test_no_bound_of_two_or_three_steps_is_below_a_policy(rate: float, scale: float) -> None:
     corners = [np.array([math.cos(angle), math.sin(angle)]) for angle in np.arange(8) * math.pi / 4]
     vectors = [np.array([corners[0], corners[i], corners[j]]) for i in (3, 4) for j in (0, 2, 4, 6)]
@@ -429,13 +430,15 @@ class TestAnswers:
 
 @pytest.mark.parametrize(
     ("sampler", "n", "noise", "mechanism", "steps"),
-    [
-        (Wor(1), 2, 0.05874, "gaussian", 2),
-        (Wor(1), 2, 0.05, "gaussian", 20),
-        (Wr(2), 3, 0.06, "gaussian", 2),
-        (MustOW(2, 1), 3, 0.055, "gaussian", 3),
-        (Wor(1), 2, 0.05, "laplace", 40),
-    ],
+    few(
+        [
+            (Wor(1), 2, 0.05874, "gaussian", 2),
+            (Wor(1), 2, 0.05, "gaussian", 20),
+            (Wr(2), 3, 0.06, "gaussian", 2),
+            (MustOW(2, 1), 3, 0.055, "gaussian", 3),
+            (Wor(1), 2, 0.05, "laplace", 40),
+        ]
+    ),
 )
 def test_very_large_epsilons_are_never_above_the_quick_ones(
     sampler: Sampler, n: int, noise: float, mechanism: str, steps: int

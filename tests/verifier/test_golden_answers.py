@@ -104,7 +104,16 @@ LONG = {
 MARKS = {
     # some seconds each; their theorems are proved again for the shorter questions beside them
     **dict.fromkeys(
-        ("wor, zero_out", "shuffle, all steps", "allocation", "allocation of several"),
+        (
+            "poisson, little noise",
+            "poisson, delta asked",
+            "laplace, wor",
+            "wor, zero_out",
+            "wor, everyone",
+            "shuffle, all steps",
+            "allocation",
+            "allocation of several",
+        ),
         pytest.mark.thorough,
     ),
     **dict.fromkeys(LONG, pytest.mark.slow),

@@ -124,6 +124,7 @@ def test_targets_have_names_long_and_where_unique_short(tmp_path: Path) -> None:
     assert not (tmp_path / RESULTS).exists()
 
 
+@pytest.mark.thorough
 def test_a_dry_run_of_everything_is_a_page(tmp_path: Path) -> None:
     status, output = runs.run(tmp_path, "-n", configs=())
     assert status == 0, output
