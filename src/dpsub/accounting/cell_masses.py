@@ -148,9 +148,11 @@ def normal_masses(inner: np.ndarray, mean: float) -> tuple[np.ndarray, np.ndarra
     """
     edges = np.concatenate([[-np.inf], inner - mean, [np.inf]])
     left, right = edges[:-1], edges[1:]
+    # right of the mean a cell is a difference of upper tails
     flipped = left > 0
     larger = ndtr(np.where(flipped, -left, right))
     smaller = ndtr(np.where(flipped, -right, left))
+    # of the outermost cells the finite end counts: the tail at the other one is 0, exactly
     ends = np.abs(np.append(inner, inner[-1])), np.abs(np.append(inner[0], inner))
     farthest = np.maximum(*ends) + abs(mean)
     return larger - smaller, normal_tail_errors(farthest, larger + smaller)
@@ -165,6 +167,7 @@ def laplace_masses(edges: np.ndarray, centre: float) -> np.ndarray:
 
     def one_side(near: np.ndarray, far: np.ndarray) -> np.ndarray:
         """Mass between distances near <= far from the centre, on one side."""
+        # a width of 1 stands in where the cell lies on the other side, and has no mass here
         width = np.where(near < far, far, near + 1) - near
         return np.where(near < far, 0.5 * np.exp(-near) * -np.expm1(-width), 0.0)
 

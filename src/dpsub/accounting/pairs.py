@@ -166,6 +166,7 @@ class GaussianPair(ABC):
         floor."""
         x = np.asarray(x, dtype=float)
         above = x > self.loss_floor
+        # 0 is a loss of every pair: it stands in where there is no place
         inside = np.where(above, x, 0.0)
         t = self.inverse_loss(inside)
         return np.where(above, np.exp(self.log_density(t)) * self.inverse_slope(inside), 0.0)
@@ -205,7 +206,7 @@ class GaussianPair(ABC):
         if t.size * counts.size <= _FEW:
             tails = tail(np.subtract.outer(t, counts) / self.deviation)
             return np.einsum("...j,j", tails, weights)
-        # the rare counts first: small terms are added before large ones
+        # component by component, the largest counts, which are rare, first
         total = np.zeros(t.shape)
         for count, weight in zip(counts[::-1], weights[::-1], strict=True):
             total += weight * tail((t - count) / self.deviation)
@@ -217,6 +218,7 @@ class GaussianPair(ABC):
         whoever bounds from above charges it."""
         counts, log_weights = self.components
         weights = np.exp(log_weights)
+        # as many of the rarest as may be left out together
         rarest_first = np.argsort(weights)
         running = np.cumsum(weights[rarest_first])
         left_out = int(np.searchsorted(running, _NEGLIGIBLE_MASS))
@@ -235,6 +237,7 @@ class GaussianPair(ABC):
         masses = np.zeros(len(edges) - 1)
         for count, weight in zip(*self.bulk[:2], strict=True):
             z = (edges - count) / self.deviation
+            # left of the centre masses are differences of lower tails, right of it of upper ones
             tail = ndtr(-np.abs(z))
             step = np.diff(np.where(z <= 0, tail, -tail))
             centre = int(np.searchsorted(z, 0.0, side="right")) - 1
@@ -266,6 +269,7 @@ class _LawPair(GaussianPair):
 
     @cached_property
     def components(self) -> tuple[np.ndarray, np.ndarray]:
+        # counts without mass have no component
         counts = np.flatnonzero(np.isfinite(self.law.log_pmf))
         return counts.astype(float), self.law.log_pmf[counts]
 
@@ -332,6 +336,7 @@ class MixturePair(_LawPair):
     def _table(self, largest: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Points from 0 to the first rung with a loss of at least `largest`, the loss and its slope
         there; kept."""
+        # of few sizes, so that grids of nearby tails share a table
         points, losses = self._rungs
         rung = int(np.argmax((losses >= largest) & (losses > 0)))
         if rung not in self._tables:
@@ -395,6 +400,7 @@ class FillerPair(_LawPair):
 
     def _bracket(self, smallest: float, largest: float) -> tuple[float, float]:
         """Where R, convex with a slope of at least 1 / s^2, takes values between the two."""
+        # R is convex and rises by at least 1 / s^2: both ends are reached after few steps
         low, high = 0.0, self.deviation
         while self._included(np.array([low]))[0][0] > smallest:
             low = 1.5 * low - self.deviation
@@ -559,6 +565,7 @@ class WorPair(_RatePair):
         tau = np.asarray(t, dtype=float) / self.deviation**2
         a = np.abs(tau)
         if math.isinf(self._log_missed):
+            # at rate 1 two Gaussians at a distance of 2
             return 2 * tau
         # (e^L - 1) = 2 c sinh(a) / (c e^{-a} + p): exact for small losses; in logarithms where sinh
         # would overflow
@@ -580,6 +587,7 @@ class WorPair(_RatePair):
             return self.deviation**2 * (
                 x / 2 + np.arcsinh(np.exp(-self._log_ratio) * np.sinh(x / 2))
             )
+        # in logarithms log(2 sinh(|x| / 2)) = log(1 - e^{-|x|}) + |x| / 2
         with np.errstate(divide="ignore"):
             height = np.log(-np.expm1(-np.abs(x))) + np.abs(x) / 2 - self._log_ratio
         return self.deviation**2 * (x / 2 + np.copysign(np.maximum(height, 0.0), x))
@@ -631,7 +639,8 @@ class ZeroedPair(_RatePair):
     def loss(self, t: np.ndarray) -> np.ndarray:
         v = (np.asarray(t, dtype=float) - 1.5) / self.deviation**2
         near = np.minimum(v, 1.0)
-        change = np.expm1(near) * expit(near - self._log_r)  # (u - 1) u / (u + r)
+        # e^L - 1 = (u - 1) u / (u + r)
+        change = np.expm1(near) * expit(near - self._log_r)
         # log1p keeps small losses exact; elsewhere two sums of positive terms do
         return np.where(
             (v <= 1) & (change > -0.5),
@@ -691,6 +700,7 @@ class ZeroedPair(_RatePair):
         return PoissonPair(self.rate, self.deviation, self.missed)
 
     def _up_to(self, cdf: Callable[[np.ndarray], np.ndarray], t: np.ndarray) -> np.ndarray:
+        # losses up to L(t) lie between the two places that have it
         right, left = self.branches(np.atleast_1d(t))
         return np.maximum(cdf(right) - cdf(left), 0.0).reshape(np.shape(t))
 

@@ -163,6 +163,7 @@ class RememberedProfile:
 
     def __call__(self, log_order: np.ndarray) -> np.ndarray:
         """Upper bounds at the given ln a >= 0, increasing, shape (n,)."""
+        # profiles take most of the time of an upper law: each order is paid for once
         new = np.setdiff1d(log_order, self._orders)
         if new.size:
             place = np.searchsorted(self._orders, new)
@@ -258,6 +259,8 @@ def _value_at_one(gains: np.ndarray, first: np.ndarray, second: np.ndarray) -> f
 def hull_slopes(values: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Negated slopes, in `SLOPE_UNIT`, of the greatest convex minorant of values at orders e^x:
     isotonic regression."""
+    # e^x' - e^x without a difference of nearly equal numbers; dividing by the unit first keeps
+    # slopes of tiny profiles above the smallest double
     widths = np.exp(x[:-1]) * np.expm1(np.diff(x))
     slopes = -np.diff(values) / SLOPE_UNIT / widths
     return np.maximum(_falling(slopes, widths), 0.0)
