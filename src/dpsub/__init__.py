@@ -131,8 +131,8 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'dpsub' has no attribute {name!r}")
     from importlib import import_module
 
-    found = globals()[name] = getattr(import_module(_HOME[name]), name)
-    return found
+    attribute = globals()[name] = getattr(import_module(_HOME[name]), name)
+    return attribute
 
 
 def __dir__() -> list[str]:

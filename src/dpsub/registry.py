@@ -56,23 +56,23 @@ class Registry(Generic[T]):
 
     @cached_property
     def _members(self) -> dict[str, type[T]]:
-        found: dict[str, type[T]] = {}
+        members: dict[str, type[T]] = {}
         for module in self._modules:
             for name, member in self._defined(module):
-                if name in found:
-                    both = f"{found[name].__module__} and {member.__module__}"
+                if name in members:
+                    both = f"{members[name].__module__} and {member.__module__}"
                     raise PlanError(f"two {self._noun}s are named {name!r} ({both}); rename one")
-                found[name] = member
-        return dict(sorted(found.items()))
+                members[name] = member
+        return dict(sorted(members.items()))
 
     @cached_property
     def _modules(self) -> list[str]:
         root = importlib.import_module(self._package)
-        found = [
+        modules = [
             info.name for info in pkgutil.walk_packages(root.__path__, prefix=f"{self._package}.")
         ]
         return [
-            name for name in found if self._inside is None or {*self._inside} & {*name.split(".")}
+            name for name in modules if self._inside is None or {*self._inside} & {*name.split(".")}
         ]
 
     def _defined(self, module_name: str) -> list[tuple[str, type[T]]]:

@@ -134,10 +134,10 @@ def prepare(data_path: Path, test_path: Path) -> pd.DataFrame:
         pd.concat([read_raw(path) for path in (test_path, data_path)], ignore_index=True)
     )
     table = unscaled(records[records["native_country"] == "United-States"])
-    if (found := digest(table)) != DIGEST:
+    if (sha256 := digest(table)) != DIGEST:
         raise DataError(
             f"the records of {data_path} and {test_path} must have the SHA-256 sum {DIGEST}, got "
-            f"{found}; a value or the order of the records differs: restore the original files"
+            f"{sha256}; a value or the order of the records differs: restore the original files"
         )
     return scaled(table)
 

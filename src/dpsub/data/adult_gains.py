@@ -30,11 +30,11 @@ def prepare(data_path: Path, test_path: Path) -> pd.DataFrame:
     records = adult.complete(
         pd.concat([adult.read_raw(path) for path in (data_path, test_path)], ignore_index=True)
     )
-    found = (len(records), int(records["capital_gain"].sum()))
-    if found != (N_RECORDS, TOTAL_GAIN):
+    facts = (len(records), int(records["capital_gain"].sum()))
+    if facts != (N_RECORDS, TOTAL_GAIN):
         raise DataError(
             f"adult.data and adult.test must hold {N_RECORDS} complete records with a capital "
-            f"gain of {TOTAL_GAIN} in all, got {found[0]} with {found[1]}; restore the original "
+            f"gain of {TOTAL_GAIN} in all, got {facts[0]} with {facts[1]}; restore the original "
             "files"
         )
     return pd.DataFrame({VALUE: records["capital_gain"].to_numpy(dtype=float) / UNIT})

@@ -105,7 +105,7 @@ def describe(path: Path, **facts: type) -> dict[str, Any]:
     try:
         told: dict[str, Any] = json.loads(beside.read_text(encoding="utf-8"))
         known = {name: kind(told[name]) for name, kind in facts.items()}
-        expected, found = str(told["sha256"]), checksum(path)
+        expected, sha256 = str(told["sha256"]), checksum(path)
     except OSError as problem:
         rule = f"{path} and its description must be readable"
         raise DataError(f"{rule}, got: {problem.strerror}; prepare the data again") from None
@@ -113,8 +113,8 @@ def describe(path: Path, **facts: type) -> dict[str, Any]:
         raise DataError(
             f"{beside} must describe {path.name}, got something else; prepare the data again"
         ) from None
-    if found != expected:
+    if sha256 != expected:
         raise DataError(
-            f"{path} must have the SHA-256 sum {expected}, got {found}; prepare the data again"
+            f"{path} must have the SHA-256 sum {expected}, got {sha256}; prepare the data again"
         )
     return known

@@ -97,7 +97,7 @@ def read_sources(path: Path) -> tuple[Source, ...]:
             f"{path} must have the columns {','.join(COLUMNS)}, got "
             f"{','.join(header)}; correct its header"
         )
-    found: dict[tuple[str, str], Source] = {}
+    sources: dict[tuple[str, str], Source] = {}
     for line, row in enumerate(rows, start=2):
         if None in row or None in row.values():
             raise DataError(
@@ -111,26 +111,26 @@ def read_sources(path: Path) -> tuple[Source, ...]:
         urls, size = tuple(row.pop("urls").split()), int(row.pop("bytes") or 0)
         source = Source(urls=urls, bytes=size, **row)
         key = (source.dataset, source.file)
-        if key in found:
+        if key in sources:
             raise DataError(
                 f"{path} must name every file once, got {'/'.join(key)} twice; remove one line"
             )
-        found[key] = source
-    return tuple(found.values())
+        sources[key] = source
+    return tuple(sources.values())
 
 
 def verify(path: Path, source: Source) -> str:
     """Return the SHA-256 sum of the file at `path`, "" for a folder; DataError if it is not the one
     of `source`."""
-    found = checksum(path) if path.is_file() else ""
-    if source.sha256 and found != source.sha256:
+    sha256 = checksum(path) if path.is_file() else ""
+    if source.sha256 and sha256 != source.sha256:
         size = path.stat().st_size
         raise DataError(
             f"{path} must have the SHA-256 sum {source.sha256} ({source.bytes} bytes), got "
-            f"{found} ({size} bytes); replace it by the "
+            f"{sha256} ({size} bytes); replace it by the "
             f"original{f' from {source.urls[0]}' if source.urls else ''}"
         )
-    return found
+    return sha256
 
 
 def obtain(
@@ -176,8 +176,8 @@ def obtain(
                 f"{name} must be an existing folder, got {str(place)!r}; correct or remove it"
             )
         given = Path(place) / dataset
-        if found := _complete(given, choices):
-            return found
+        if paths := _complete(given, choices):
+            return paths
         if given.is_dir():
             lacking = given / _missing(given, original)[0].file
             raise DataError(
@@ -185,11 +185,11 @@ def obtain(
                 f"remove {given}"
             )
     here = Path(raw) / dataset
-    if found := _complete(here, choices):
-        return found
+    if paths := _complete(here, choices):
+        return paths
     reason = _bring(here, original, limits or Limits(), download)
-    if not reason and (found := _complete(here, choices)):
-        return found
+    if not reason and (paths := _complete(here, choices)):
+        return paths
     if fallback == "error":
         raise DataError(
             f"the files of {dataset} must be there when the fallback is 'error', got {reason}; "
@@ -212,7 +212,7 @@ def _complete(place: Path, choices: Mapping[str, Sequence[Source]]) -> Obtained 
                 for source in sorted(wanted, key=lambda s: s.file)
             }
             paths = {source.file: place / source.file for source in wanted}
-            return Obtained(paths, label, {name: found for name, found in sums.items() if found})
+            return Obtained(paths, label, {name: sha256 for name, sha256 in sums.items() if sha256})
     return None
 
 

@@ -44,11 +44,11 @@ def prepare(path: Path) -> pd.DataFrame:
         raise DataError(
             f"{path} must hold lines of {', '.join(FIELDS)}, separated by tabs, got: {problem}"
         ) from None
-    found = (len(events), events["user"].nunique())
-    if found != (N_CHECKINS, N_USERS):
+    facts = (len(events), events["user"].nunique())
+    if facts != (N_CHECKINS, N_USERS):
         raise DataError(
-            f"{path} must hold {N_CHECKINS} check-ins of {N_USERS} users, got {found[0]} of "
-            f"{found[1]}; restore the original file"
+            f"{path} must hold {N_CHECKINS} check-ins of {N_USERS} users, got {facts[0]} of "
+            f"{facts[1]}; restore the original file"
         )
     times = events.groupby("user")["time"].agg(["min", "max"])
     return pd.DataFrame({VALUE: (times["max"] - times["min"]).dt.total_seconds() / SECONDS_A_DAY})

@@ -46,11 +46,11 @@ def prepare(path: Path) -> pd.DataFrame:
         raise DataError(
             f"{path} must hold {N_RECORDS} lines of 'label index:value ...', got: {problem}"
         ) from None
-    found = (len(labels), int((labels > 0).sum()))
-    if found != (N_RECORDS, N_POSITIVE):
+    facts = (len(labels), int((labels > 0).sum()))
+    if facts != (N_RECORDS, N_POSITIVE):
         raise DataError(
-            f"{path} must hold {N_RECORDS} records, {N_POSITIVE} of them positive, got {found[0]} "
-            f"and {found[1]}; restore the original file"
+            f"{path} must hold {N_RECORDS} records, {N_POSITIVE} of them positive, got {facts[0]} "
+            f"and {facts[1]}; restore the original file"
         )
     return pd.DataFrame(features, columns=list(COLUMNS[:-1])).assign(
         **{TARGET: (labels > 0).astype("int64")}

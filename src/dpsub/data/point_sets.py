@@ -75,11 +75,11 @@ class PointSet:
 
 def squared_norms(points: np.ndarray) -> np.ndarray:
     """Return squared l2 norms of the rows, accumulated in double precision; shape (n,)."""
-    found = np.empty(len(points))
+    squares = np.empty(len(points))
     for start in range(0, len(points), _ROWS_AT_ONCE):
         block = points[start : start + _ROWS_AT_ONCE].astype(float, copy=False)
-        found[start : start + len(block)] = np.einsum("ij,ij->i", block, block)
-    return found
+        squares[start : start + len(block)] = np.einsum("ij,ij->i", block, block)
+    return squares
 
 
 def centred(matrix: np.ndarray) -> Centred:
@@ -137,7 +137,7 @@ def accepted(
     """
     paper, result = described.of(name), centred(matrix)
     n, d = result.points.shape
-    found = PointSet(
+    point_set = PointSet(
         name,
         label,
         result.points,
@@ -148,7 +148,11 @@ def accepted(
     )
     if label == "real":
         faults = paper.faults(
-            n_original=len(matrix), n=n, d=d, radius=found.radius, mean_square=found.mean_square
+            n_original=len(matrix),
+            n=n,
+            d=d,
+            radius=point_set.radius,
+            mean_square=point_set.mean_square,
         )
     else:
         faults = [f"columns must be {paper.d}, got {d}"] if d != paper.d else []
@@ -156,22 +160,22 @@ def accepted(
         raise DataError(
             f"{name} must be the data of Table 1: {'; '.join(faults)}; restore the original files"
         )
-    return found
+    return point_set
 
 
-def write(found: PointSet, path: Path, **facts: Any) -> None:
+def write(point_set: PointSet, path: Path, **facts: Any) -> None:
     """Write the rows (NumPy format, single precision) and, with more `facts`, their description, as
     `dataset.write`."""
-    rows, head = np.ascontiguousarray(found.points, dtype=np.float32), io.BytesIO()
+    rows, head = np.ascontiguousarray(point_set.points, dtype=np.float32), io.BytesIO()
     np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(rows))
     description = {
-        "dataset": found.name,
-        "label": found.label,
+        "dataset": point_set.name,
+        "label": point_set.label,
         "rows": len(rows),
         "columns": rows.shape[1],
-        "n_original": found.n_original,
-        "radius": found.radius,
-        "mean_square": found.mean_square,
+        "n_original": point_set.n_original,
+        "radius": point_set.radius,
+        "mean_square": point_set.mean_square,
     }
     # not np.save, which forgets why a disk did not take the rows
     dataset.write([head.getvalue(), rows.data.cast("B")], path, {**description, **facts})
@@ -276,13 +280,13 @@ class Points(DataSet):
 
     def make(self, obtained: Obtained, path: Path) -> int:
         if obtained.paths:
-            found = accepted(self.name, obtained.label, self.read(obtained.paths))
-            checked = "Table 1" if found.label == "real" else "checksum"
-            write(found, path, checked=checked, sources=obtained.sha256)
+            point_set = accepted(self.name, obtained.label, self.read(obtained.paths))
+            checked = "Table 1" if point_set.label == "real" else "checksum"
+            write(point_set, path, checked=checked, sources=obtained.sha256)
         else:
-            found = stand_in(self.name, TWIN_ROWS)
-            write(found, path, checked="", reason=obtained.reason)
-        return len(found.points)
+            point_set = stand_in(self.name, TWIN_ROWS)
+            write(point_set, path, checked="", reason=obtained.reason)
+        return len(point_set.points)
 
 
 class NumericTable(Points):

@@ -113,10 +113,10 @@ class _OfSizes(FrameSampler):
         return list(zip(groups, self.chances([len(members) for members in groups]), strict=True))
 
     def inclusion_probabilities(self, frame: Frame) -> np.ndarray:
-        found = np.empty(frame.n)
+        inclusion = np.empty(frame.n)
         for members, chances in self._drawn(frame):
-            found[members] = math.fsum(size * p for size, p in chances.items()) / len(members)
-        return found
+            inclusion[members] = math.fsum(size * p for size, p in chances.items()) / len(members)
+        return inclusion
 
     def law(self, frame: Frame) -> dict[Counts, float]:
         parts = [

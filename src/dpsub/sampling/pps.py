@@ -144,12 +144,13 @@ def conditional_odds(pi: np.ndarray, m: int) -> np.ndarray:
     for _ in range(2000):
         # a common factor changes nothing; this one keeps the polynomials near 1
         odds = odds / (odds / (1 + odds)).sum() * m
-        found = _conditional_inclusion(odds, m)
-        if np.max(np.abs(found / pi - 1)) < 1e-12:
+        inclusion = _conditional_inclusion(odds, m)
+        if np.max(np.abs(inclusion / pi - 1)) < 1e-12:
             return odds
-        odds = odds * pi / found
+        odds = odds * pi / inclusion
+    error = np.max(inclusion - pi)
     raise NumericalError(
-        f"odds of conditional Poisson sampling must settle, got an error of {np.max(found - pi):g}"
+        f"odds of conditional Poisson sampling must settle, got an error of {error:g}"
     )
 
 

@@ -70,8 +70,8 @@ def at_most(experiment: str, check: str, tolerance: float = ROUNDED) -> Question
 
 def largest_delta(frames: Frames) -> Finding:
     """Theorem 3: delta of the Laplace mechanism from theta on."""
-    found = pick(frames[PROFILES], check="laplace_zero")["computed"]
-    return Finding(float(found.max()), f"largest of {len(found)} values")
+    deltas = pick(frames[PROFILES], check="laplace_zero")["computed"]
+    return Finding(float(deltas.max()), f"largest of {len(deltas)} values")
 
 
 def rate_near(frames: Frames) -> Finding:
@@ -171,8 +171,8 @@ def curve(
     frames: Frames, panel: str, name: str, column: str = "delta", **fields: object
 ) -> pd.Series:
     """Return one curve on the grid, by x."""
-    found = pick(frames[CURVES], panel=panel, curve=name, point="grid", **fields)
-    return found.set_index("x")[column].sort_index()
+    curve = pick(frames[CURVES], panel=panel, curve=name, point="grid", **fields)
+    return curve.set_index("x")[column].sort_index()
 
 
 def ends_at(delta: pd.Series, end: float) -> bool:
@@ -186,14 +186,14 @@ def same_start(frames: Frames) -> Finding:
     reach 0."""
     faults = []
     for start in sorted(pick(frames[CURVES], panel="a")["level"].unique()):
-        found = [
+        panels = [
             curve(frames, "a", name, level=start)
             for name in ("randomised_response", "laplace", "gaussian")
         ]
-        response, laplace, gaussian = found
+        response, laplace, gaussian = panels
         slope = (response.iloc[1] - response.iloc[0]) / math.expm1(response.index[1])
         tests = {
-            "start": max(abs(part.iloc[0] - start) for part in found) <= ROUNDED,
+            "start": max(abs(part.iloc[0] - start) for part in panels) <= ROUNDED,
             "order": bool(
                 (response <= laplace + ROUNDED).all() and (laplace <= gaussian + ROUNDED).all()
             ),

@@ -64,8 +64,8 @@ def moment_of_the_profile() -> float:
         return np.maximum(*(profile.log_delta(epsilon) for profile in profiles))
 
     rate = tail_rate(profiles[1].log_delta, 12.0)
-    found = moment_from_profiles(largest, largest, 1.0, end=12.0, rate=rate)
-    return float(found.lower)
+    moment = moment_from_profiles(largest, largest, 1.0, end=12.0, rate=rate)
+    return float(moment.lower)
 
 
 def laplace_formula(epsilon: float) -> float:
@@ -100,8 +100,8 @@ def group_effect(ratio: float) -> float:
         noise.of("laplace", ratio),
     )
     base = bound.epsilon_base(np.zeros(1))
-    found = [
+    divergences = [
         amplify(bound.law, each, base).delta_amplified
         for each in (profile, ConstantGroups(profile))
     ]
-    return float(found[0][0] - found[1][0])
+    return float(divergences[0][0] - divergences[1][0])

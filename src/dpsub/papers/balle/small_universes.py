@@ -107,7 +107,7 @@ def compare(
     profile = KernelProfile(kernel, row.space.distances)
     declared = DeclaredProfile.of(profile, row.space.relation)
     first, second = (laws @ profile.kernel for laws in row.laws)
-    found = []
+    comparisons = []
     for epsilon in epsilons:
         target = float(row.bound.epsilon_amplified(epsilon))
         alpha = np.exp(target)
@@ -119,7 +119,7 @@ def compare(
             float(row.bound.delta(declared, target)),
             float(profile.deltas(epsilon)[1]),
         )
-        found.append(
+        comparisons.append(
             UniverseComparison(epsilon, target, bound, float(exact), float(reverse), base_delta)
         )
-    return found
+    return comparisons

@@ -189,13 +189,14 @@ class KernelProfile(Profile):
         order, distance = np.broadcast_arrays(
             np.asarray(epsilon, dtype=float), np.asarray(occurrences, dtype=int)
         )
-        deltas = [self.deltas(float(value)) for value in order.ravel()]
-        found = [
-            delta[min(int(steps), len(delta) - 1)]
-            for delta, steps in zip(deltas, distance.ravel(), strict=True)
+        by_distance = [self.deltas(float(value)) for value in order.ravel()]
+        # Beyond the largest distance between samples delta no longer grows.
+        deltas = [
+            known[min(int(steps), len(known) - 1)]
+            for known, steps in zip(by_distance, distance.ravel(), strict=True)
         ]
         with np.errstate(divide="ignore"):
-            return np.log(np.array(found)).reshape(order.shape)[()]
+            return np.log(np.array(deltas)).reshape(order.shape)[()]
 
     def _root(self, delta: float) -> float:
         if delta > 0:

@@ -197,17 +197,17 @@ def rates(query: str, holds: Callable[[pd.Series], bool]) -> Question:
     )
 
     def ask(frames: Frames) -> Finding:
-        found = numbers.series(frames)
+        series = numbers.series(frames)
         return Finding(
-            bool(holds(found)), ", ".join(f"{rate:.3g} at {n}" for n, rate in found.items())
+            bool(holds(series)), ", ".join(f"{rate:.3g} at {n}" for n, rate in series.items())
         )
 
     return Question(ask, (numbers,))
 
 
-def grows(found: pd.Series) -> bool:
+def grows(series: pd.Series) -> bool:
     """Smaller for fewer records, up to the grid of the search."""
-    return bool((found.diff().dropna() >= -0.01).all() and found.iloc[-1] > found.iloc[0])
+    return bool((series.diff().dropna() >= -0.01).all() and series.iloc[-1] > series.iloc[0])
 
 
 def larger_data_accept_more(frames: Frames) -> Finding:

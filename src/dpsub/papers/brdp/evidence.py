@@ -147,9 +147,9 @@ def rate_of_the_count() -> float:
 
 def delta_of_the_count() -> float:
     """Return the exact delta at that rate, with the sensitivity that the rescaled count has."""
-    found = _count()
+    sampled = _count()
     return float(
-        queries.sampled_delta(found.law, found.sampling_rate, 1 / found.sampling_rate, 0.1)
+        queries.sampled_delta(sampled.law, sampled.sampling_rate, 1 / sampled.sampling_rate, 0.1)
     )
 
 

@@ -74,9 +74,9 @@ def kept(*names: str) -> Ask:
     """
 
     def ask(frames: Frames) -> Finding:
-        found = [judged(pick(frames[GRID], statement=name)) for name in names]
-        right = pd.concat(found)["right"]
-        shown = next((frame for frame in found if not frame["right"].all()), found[0])
+        tables = [judged(pick(frames[GRID], statement=name)) for name in names]
+        right = pd.concat(tables)["right"]
+        shown = next((frame for frame in tables if not frame["right"].all()), tables[0])
         return Finding(
             bool(right.all()), f"right in {right.sum()} of {len(right)} cases; {decisive(shown)}"
         )
@@ -218,8 +218,8 @@ def classes_tile(frames: Frames) -> Finding:
 
 def from_grid(claim: str, column: str, statement: str) -> Claim:
     """Return a printed number that the grid of bounds has."""
-    found = number(Numbers(GRID, "bound", where={"statement": statement}))
-    return Claim(claim, statement, found, column=column, variants=ALL)
+    bound = number(Numbers(GRID, "bound", where={"statement": statement}))
+    return Claim(claim, statement, bound, column=column, variants=ALL)
 
 
 class BunClaims(claims.Claims):
@@ -371,5 +371,5 @@ class BunClaims(claims.Claims):
     )
 
     def number_kind(self, column: str, variant: str) -> str:
-        found = super().number_kind(column, variant)
-        return "exact" if found and variant == "rigorous" else found
+        kind = super().number_kind(column, variant)
+        return "exact" if kind and variant == "rigorous" else kind

@@ -62,15 +62,16 @@ def weights_agree(frames: Frames) -> Finding:
     note has all.
     """
     frame = pick(frames[SUMS], topic="weight", sampler=("opt", "var"))
-    found = {}
+    differences = {}
     for rule, part in frame.groupby("rule", sort=False):
         wide = part.pivot(index="rank", columns="sampler", values="weight")
-        found[str(rule)] = float((wide["opt"] / wide["var"] - 1).abs().median())
-    if "b1" not in found:
+        differences[str(rule)] = float((wide["opt"] / wide["var"] - 1).abs().median())
+    if "b1" not in differences:
         raise MissingRecordsError("this run has no records of rule b1")
-    note = ", ".join(f"{rule} {value:.1%}" for rule, value in found.items())
+    note = ", ".join(f"{rule} {value:.1%}" for rule, value in differences.items())
     return Finding(
-        found["b1"] <= CLOSE, f"median relative difference by reading of the unstated rule: {note}"
+        differences["b1"] <= CLOSE,
+        f"median relative difference by reading of the unstated rule: {note}",
     )
 
 
@@ -126,7 +127,9 @@ def grid(frames: Frames) -> Finding:
 def real(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     """Return the records of these data sets; MissingRecordsError if one of them is not the paper's
     in this run."""
-    labels = frame.groupby("dataset")["data_label"].agg(lambda found: ", ".join(sorted(set(found))))
+    labels = frame.groupby("dataset")["data_label"].agg(
+        lambda data_labels: ", ".join(sorted(set(data_labels)))
+    )
     lacking = [
         f"{TITLES[name]} is {labels.get(name, 'missing')}"
         for name in names
@@ -140,35 +143,35 @@ def real(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 def every_real(frame: pd.DataFrame) -> tuple[str, pd.DataFrame]:
     """Return the names of all data sets that are the paper's, and their records; of the main ones
     if there is none."""
-    found = set(frame.loc[frame["data_label"] == "real", "dataset"])
-    names = [name for name in TITLES if name in found]
+    real_sets = set(frame.loc[frame["data_label"] == "real", "dataset"])
+    names = [name for name in TITLES if name in real_sets]
     return ", ".join(TITLES[name] for name in names), real(frame, names or MAIN)
 
 
-def paired(frame: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
-    """Return a row a cell (data set, size, finite target): medians, and whether `one` has the
-    larger median.
+def paired(frame: pd.DataFrame, sampler: str, other: str) -> pd.DataFrame:
+    """Return the median costs of two samplers, a row a cell (data set, size, finite target).
 
-    `worse` says so by a sign test over common repeats as well (two-sided, 5 % a cell).
+    `worse` says whether `sampler` has the larger median, and a sign test over common repeats agrees
+    (two-sided, 5 % a cell).
     """
-    chosen = frame[np.isfinite(frame["epsilon"]) & frame["sampler"].isin((one, other))]
+    chosen = frame[np.isfinite(frame["epsilon"]) & frame["sampler"].isin((sampler, other))]
     by_cell = ["dataset", "m_paper", "epsilon"]
     wide = chosen.pivot_table(
         index=[*by_cell, "replicate"], columns="sampler", values="cost"
     ).dropna()
-    losses = (wide[one] >= wide[other]).groupby(level=by_cell).agg(["sum", "size"])
+    losses = (wide[sampler] >= wide[other]).groupby(level=by_cell).agg(["sum", "size"])
     p = 2 * special.bdtr(
         np.minimum(losses["sum"], losses["size"] - losses["sum"]), losses["size"], 0.5
     )
-    found = wide.groupby(level=by_cell).median()
-    return found.assign(worse=(p < SIGN_LEVEL) & (found[one] > found[other]))
+    costs = wide.groupby(level=by_cell).median()
+    return costs.assign(worse=(p < SIGN_LEVEL) & (costs[sampler] > costs[other]))
 
 
 def always_worst(names: Sequence[str], frames: Frames) -> Finding:
     """Whether uniform sampling has the largest median cost in all cells of these data sets."""
     frame = real(frames[COSTS], names)
     pairs = {other: paired(frame, other, "unif") for other in ("core", "opt")}
-    holds = pd.concat([found[other] < found["unif"] for other, found in pairs.items()])
+    holds = pd.concat([costs[other] < costs["unif"] for other, costs in pairs.items()])
     note = f"core or opt below uniform in {holds.sum()} of {len(holds)} comparisons of medians"
     return Finding(bool(holds.all()), note)
 
@@ -177,10 +180,10 @@ def on_par(frames: Frames) -> Finding:
     """Section 5: opt is not significantly worse than core in more than a tenth of the cells (of the
     paper's data)."""
     names, frame = every_real(frames[COSTS])
-    found = paired(frame, "opt", "core")
-    better, bad = (found["opt"] < found["core"]).sum(), found["worse"]
+    cells = paired(frame, "opt", "core")
+    better, bad = (cells["opt"] < cells["core"]).sum(), cells["worse"]
     note = (
-        f"{names}: opt significantly above core in {bad.sum()} of {len(found)} cells, below it "
+        f"{names}: opt significantly above core in {bad.sum()} of {len(cells)} cells, below it "
         f"in {better}"
     )
     return Finding(bool(bad.mean() <= CLOSE), note)
@@ -214,22 +217,22 @@ def above_the_best(frames: Frames, m: float) -> float:
 
 def smallest_difference(frames: Frames) -> Finding:
     """Appendix B: on Ijcnn1 the samplers differ least at the largest size of Figure 6."""
-    found = {m: above_the_best(frames, m) for m in (5000.0, 10000.0, 15000.0)}
-    note = ", ".join(f"m {m:g}: {gap:.2%}" for m, gap in found.items())
+    gaps = {m: above_the_best(frames, m) for m in (5000.0, 10000.0, 15000.0)}
+    note = ", ".join(f"m {m:g}: {gap:.2%}" for m, gap in gaps.items())
     return Finding(
-        abs(found[15000.0]) == min(map(abs, found.values())),
+        abs(gaps[15000.0]) == min(map(abs, gaps.values())),
         f"uniform above the best other by {note}",
     )
 
 
 def worse_at(m: float, frames: Frames) -> Finding:
     """Whether uniform sampling is worse on Ijcnn1 at one size, on average over targets."""
-    found = paired(pick(real(frames[COSTS], ["ijcnn1"]), m_paper=m), "unif", "core")
+    cells = paired(pick(real(frames[COSTS], ["ijcnn1"]), m_paper=m), "unif", "core")
     gap = above_the_best(frames, m)
     return Finding(
         gap > 0,
         f"above the best other by {gap:.2%} of its cost on average; significantly above core in "
-        f"{found['worse'].sum()} of {len(found)} cells",
+        f"{cells['worse'].sum()} of {len(cells)} cells",
     )
 
 

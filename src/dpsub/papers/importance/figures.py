@@ -456,8 +456,8 @@ class RelativeTimes(OnData, _Figure):
     bar_size: ClassVar[float] = 20000.0
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        found = medians(self.needed(records, TIMES))
-        vectorised = found[(found["backend"] == "vectorised") & (found["sampler"] != "full")]
+        times = medians(self.needed(records, TIMES))
+        vectorised = times[(times["backend"] == "vectorised") & (times["sampler"] != "full")]
         parts = by_dataset(vectorised, self.shown) or dict([*by_dataset(vectorised).items()][:5])
         drawn = {
             "vectorised": {"color": "black", "linestyle": ":", "marker": "", "label": "share drawn"}
@@ -487,7 +487,7 @@ class RelativeTimes(OnData, _Figure):
         )
         return draw_panels(
             panels, width=7.2, height=2.1, ylabel="relative time (%)", ylim=(0, None)
-        ), found
+        ), times
 
 
 def _bars(axes: Axes, part: pd.DataFrame) -> None:

@@ -69,27 +69,27 @@ def medians(frame: pd.DataFrame) -> pd.DataFrame:
     percent."""
     cell = ["dataset", "sampler", "m_paper", "backend"]
     first = dict.fromkeys(("data_label", "m", "n"), "first")
-    found = (
+    times = (
         frame.groupby(cell, sort=False)
         .agg({**dict.fromkeys(PARTS, "median"), **first})
         .reset_index()
     )
-    found["t_total"] = found[list(PAPERS)].sum(axis=1)
+    times["t_total"] = times[list(PAPERS)].sum(axis=1)
     full = (
-        found["t_total"]
-        .where(found["sampler"] == "full")
-        .groupby([found["dataset"], found["backend"]])
+        times["t_total"]
+        .where(times["sampler"] == "full")
+        .groupby([times["dataset"], times["backend"]])
     )
-    found["rel_total_time"] = 100 * found["t_total"] / full.transform("max")
-    found["m_over_n_percent"] = 100 * found["m"] / found["n"]
-    return found
+    times["rel_total_time"] = 100 * times["t_total"] / full.transform("max")
+    times["m_over_n_percent"] = 100 * times["m"] / times["n"]
+    return times
 
 
 def tabulated(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the medians without those of what full data do not need."""
-    found, needless = medians(frame).assign(variant="stated"), list(PARTS[:-1])
-    found.loc[found["sampler"] == "full", needless] = math.nan
-    return found
+    times, needless = medians(frame).assign(variant="stated"), list(PARTS[:-1])
+    times.loc[times["sampler"] == "full", needless] = math.nan
+    return times
 
 
 class _Times(_OfDataSets):
@@ -188,9 +188,11 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
 
 def named(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the cells, those without noise under another name of the sampler."""
-    found = summary(frame)
-    return found.assign(
-        sampler=found["sampler"].mask(np.isinf(found["epsilon"]), found["sampler"] + "_nonprivate")
+    scales = summary(frame)
+    return scales.assign(
+        sampler=scales["sampler"].mask(
+            np.isinf(scales["epsilon"]), scales["sampler"] + "_nonprivate"
+        )
     )
 
 

@@ -402,14 +402,14 @@ def _mode(pair: GaussianPair, grid: CompositionGrid, omega: np.ndarray) -> tuple
     t_low, t_top, t_high = pair.inverse_loss(grid.edges[[low, top, high]])
     if not np.isfinite(t_low):
         t_low = t_top
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         lambda t: (
             -float(np.exp(pair.log_density(np.array([t])))[0] / pair.loss_slope(np.array([t]))[0])
         ),
         bounds=(t_low, t_high),
         method="bounded",
     )
-    return (top - 1 if found.x < t_top else top), -float(found.fun)
+    return (top - 1 if minimum.x < t_top else top), -float(minimum.fun)
 
 
 def _deltas(

@@ -184,10 +184,10 @@ def curve(frames: Frames, name: str, sampler: str) -> pd.DataFrame:
 
 def unbounded(name: str, columns: tuple[str, ...], note: str, frames: Frames) -> Finding:
     """Whether an account of MUST.WW is not finite everywhere."""
-    found = curve(frames, name, "must_ww")
-    low, high = found[columns[0]], found[columns[-1]]
+    bounds = curve(frames, name, "must_ww")
+    low, high = bounds[columns[0]], bounds[columns[-1]]
     said = note.format(low=low.min(), least_high=high.min(), high=high.max())
-    return Finding(not np.isfinite(found[list(columns)].to_numpy()).all(), said)
+    return Finding(not np.isfinite(bounds[list(columns)].to_numpy()).all(), said)
 
 
 def of_both(frames: Frames, one: str, other: str) -> pd.DataFrame:

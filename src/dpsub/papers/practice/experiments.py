@@ -69,17 +69,17 @@ class PracticeAnswers(Grid):
             ]
             for _, claimed in claims:
                 ends.judge(claimed)
-            found = ends.account
+            account = ends.account
             for accountant, claimed in claims:
                 holds = judged(
-                    claimed, found.lower, found.upper, below=ACCOUNTANTS[accountant] != LOWER
+                    claimed, account.lower, account.upper, below=ACCOUNTANTS[accountant] != LOWER
                 )
                 yield {
                     **fields,
                     "accountant": accountant,
                     "claimed": claimed,
-                    "epsilon_lower": found.lower,
-                    "epsilon_upper": found.upper,
+                    "epsilon_lower": account.lower,
+                    "epsilon_upper": account.upper,
                     "holds": holds,
                 }
 
@@ -109,25 +109,27 @@ class PracticeShuffling(Grid):
         delta: Delta = 1e-5
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
-        for one in settings.grid:
-            shuffle = dpsub.Shuffle(one.m)
-            steps = one.epochs * shuffle.steps_per_epoch(one.n)
+        for training in settings.grid:
+            shuffle = dpsub.Shuffle(training.m)
+            steps = training.epochs * shuffle.steps_per_epoch(training.n)
             for noise in settings.noise_multipliers:
-                asked: dict[str, Any] = {
+                question: dict[str, Any] = {
                     "noise_multiplier": noise,
                     "delta": settings.delta,
-                    "adjacency": one.adjacency,
+                    "adjacency": training.adjacency,
                     "width": 0.005,
                 }
-                found = dpsub.account(shuffle, one.n, epochs=one.epochs, **asked)
-                poisson = dpsub.account(dpsub.Poisson(one.m / one.n), steps=steps, **asked)
+                account = dpsub.account(shuffle, training.n, epochs=training.epochs, **question)
+                poisson = dpsub.account(
+                    dpsub.Poisson(training.m / training.n), steps=steps, **question
+                )
                 yield {
-                    **one.model_dump(),
+                    **training.model_dump(),
                     "noise_multiplier": noise,
                     "delta": settings.delta,
                     "epsilon_poisson": poisson.upper,
-                    "epsilon_lower": found.lower,
-                    "epsilon_upper": found.upper,
+                    "epsilon_lower": account.lower,
+                    "epsilon_upper": account.upper,
                 }
 
 

@@ -189,8 +189,8 @@ def _enumerated(
     formula = {"poisson": row.size, "wor": row.size / row.n, "wr": 1 - (1 - 1 / row.n) ** row.size}[
         row.bound.sampler
     ]
-    for found in compare(row, kernel, settings.epsilons):
-        bound, target = found.bound, found.epsilon_amplified
+    for comparison in compare(row, kernel, settings.epsilons):
+        bound, target = comparison.bound, comparison.epsilon_amplified
         if stated and name.endswith("membership") and row.theorem == "Theorem 14":
             printed = DeclaredProfile.of(
                 PrintedResponse(settings.keep_probability), row.bound.base_relation
@@ -202,15 +202,15 @@ def _enumerated(
             "n": row.n,
             "size": row.size,
             "grows": row.grow,
-            "epsilon": found.epsilon,
+            "epsilon": comparison.epsilon,
             "epsilon_amplified": target,
             "eta": eta,
             "formula": formula,
             "distance": distances[worst],
             "bound": bound,
-            "exact": found.exact,
-            "reverse": found.reverse,
-            "reverse_bound": math.exp(target - found.epsilon) * eta * found.base_delta,
+            "exact": comparison.exact,
+            "reverse": comparison.reverse,
+            "reverse_bound": math.exp(target - comparison.epsilon) * eta * comparison.base_delta,
         }
 
 
@@ -255,7 +255,7 @@ class BalleOptimum(Grid):
                 )
                 for pair in ((first, second), (second, first))
             )
-            worst = max(forward, backward, key=lambda found: found.divergence)
+            worst = max(forward, backward, key=lambda direction: direction.divergence)
             direction = "forward" if worst is forward else "backward"
             yield {
                 "theorem": row.theorem,

@@ -88,8 +88,8 @@ class BalleCurves(Grid):
 
         def sampled(panel: str, curve: str, profile: Profile, m: int) -> dict[str, Any]:
             bound = settings.bound("wor" if curve == "wor" else "wr", m)
-            found = amplify(bound.law, profile, bound.epsilon_base(targets)).log_delta_amplified
-            return _curve(panel, curve, ratio, targets, found, bound, m)
+            log_delta = amplify(bound.law, profile, bound.epsilon_base(targets)).log_delta_amplified
+            return _curve(panel, curve, ratio, targets, log_delta, bound, m)
 
         for panel, profile in (("b", gaussian), ("c", laplace)):
             yield _curve(panel, "none", ratio, targets, profile.log_delta(targets))

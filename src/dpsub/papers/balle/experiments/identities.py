@@ -159,8 +159,8 @@ def _losses(settings: BalleProfiles.Settings, rng: np.random.Generator) -> Itera
             second = np.append(second[:-1], 0.0) / second[:-1].sum()
         for epsilon in settings.epsilons:
             exact = hockey_stick(first, second, math.exp(epsilon))
-            found = divergences.profile_from_losses(first, second, epsilon)
-            yield "losses", f"example={number} epsilon={epsilon:g}", found, exact
+            by_losses = divergences.profile_from_losses(first, second, epsilon)
+            yield "losses", f"example={number} epsilon={epsilon:g}", by_losses, exact
 
 
 def moment(
@@ -172,8 +172,8 @@ def moment(
     if isinstance(profile, noise.GaussianProfile):
         end = profile.ratio**2 / 2 + (GAUSSIAN_END + 6 * profile.ratio) * profile.ratio
         rate = divergences.tail_rate(profile.log_delta, end)
-    found = divergences.moment_from_profiles(log_delta, log_delta, order, end=end, rate=rate)
-    return found.lower, found.upper
+    moment = divergences.moment_from_profiles(log_delta, log_delta, order, end=end, rate=rate)
+    return moment.lower, moment.upper
 
 
 def _moments(settings: BalleProfiles.Settings) -> Iterator[Pair]:
@@ -352,8 +352,8 @@ def _transport(settings: BalleCouplings.Settings, rng: np.random.Generator) -> I
                 yield "compatible_coupling", case, exists, 0.0
                 continue
             yield "compatible_elsewhere", case, exists, 1.0
-            found = divergences.cheapest_coupling(parts.first[rows], target[columns], costs)
-            cost = math.inf if found is None else found[0]
+            coupling = divergences.cheapest_coupling(parts.first[rows], target[columns], costs)
+            cost = math.inf if coupling is None else coupling[0]
             yield (
                 "transport",
                 case,

@@ -24,10 +24,10 @@ Method = tuple[str, Recycled, float]
 """A method of Table I, its noise and its sampling rate."""
 
 
-def composed(found: Account | float) -> dict[str, float]:
+def composed(answer: Account | float) -> dict[str, float]:
     """Return what a record says of a composed epsilon: both ends of the exact value, or what a
     formula gives."""
-    lower, upper = (found, found) if isinstance(found, float) else (found.lower, found.upper)
+    lower, upper = (answer, answer) if isinstance(answer, float) else (answer.lower, answer.upper)
     return {"composed": upper, "lower": lower, "upper": upper}
 
 
@@ -62,11 +62,11 @@ class BrdpComposition(Grid):
             law = chosen.law
             for times in settings.n_compositions:
                 if stated:
-                    found = composed(
+                    bounds = composed(
                         paper.theorem3_epsilon(law, times, delta, conversion=settings.conversion)
                     )
                 else:
-                    found = composed(account(law, times, delta=delta, width=settings.width))
+                    bounds = composed(account(law, times, delta=delta, width=settings.width))
                 yield {
                     **settings.fields,
                     "kernel": kernel,
@@ -74,7 +74,7 @@ class BrdpComposition(Grid):
                     "n_compositions": times,
                     "scale": law.kernel.scale,
                     "rate": law.rate,
-                    **found,
+                    **bounds,
                     "exact_delta": chosen.true_delta,
                 }
 
@@ -84,9 +84,9 @@ def methods(settings: Table1, cell: Budget) -> Iterator[Method]:
     kernel."""
     for method in STATED:
         yield method, cell.chosen(method).law, 1.0
-    found = cell.algorithm4(Count.of_share(settings.n, settings.share))
-    rate = found.sampling_rate
-    yield "gau_smp", found.law, rate
+    sampled = cell.algorithm4(Count.of_share(settings.n, settings.share))
+    rate = sampled.sampling_rate
+    yield "gau_smp", sampled.law, rate
     yield "lap_smp", cell.inner(rate).chosen("lap_br").law, rate
     yield "lap_low", cell.recycled(cell.calibrated("lap", settings.low_split)), 1.0
 
@@ -134,8 +134,8 @@ class BrdpTable1(Grid):
                     ):
                         used = {"conversion": conversion} if conversion in paper.CONVERSIONS else {}
                         whole = paper.theorem3_epsilon(law, times, delta / rate, **used)
-                        found = composed(amplified(whole, delta, rate)[0])
-                        yield {**base, "delta": delta, "conversion": conversion, **found}
+                        bounds = composed(amplified(whole, delta, rate)[0])
+                        yield {**base, "delta": delta, "conversion": conversion, **bounds}
                 # a recycler on a sample has no exact answer for all samples together
                 elif rate == 1:
                     yield {

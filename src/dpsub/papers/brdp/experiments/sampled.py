@@ -121,13 +121,13 @@ class BrdpSampling(Grid):
                 continue
             whole = cell.chosen("gau_br").acceptance
             for rule, (sensitivity, objective) in RULES[run.variant].items():
-                found = cell.algorithm4(query, sensitivity=sensitivity, objective=objective)
+                release = cell.algorithm4(query, sensitivity=sensitivity, objective=objective)
                 yield {
                     **base,
                     "rule": rule,
-                    "claimed": found.claimed,
+                    "claimed": release.claimed,
                     "whole": whole,
-                    **sampled_row(query, cell, found.law, found.sampling_rate),
+                    **sampled_row(query, cell, release.law, release.sampling_rate),
                 }
 
 
@@ -139,7 +139,7 @@ def _exact(query: Query, cell: Budget, rates: tuple[float, ...]) -> dict[str, An
             GaussianKernel, inner.epsilon, inner.delta, cell.bound, query.sensitivity(rate)
         ).law
         tried.append(sampled_row(query, cell, law, rate))
-    accepted = np.array([found["acceptance"] for found in tried])
+    accepted = np.array([row["acceptance"] for row in tried])
     best = tried[int(np.flatnonzero(accepted >= accepted.max() - ALIKE)[-1])]
     return {
         "rule": "exact",
@@ -249,11 +249,11 @@ class QueryExperiment(Grid):
             for epsilon in [panel.epsilon] if panel.view == "box" else panel.epsilons:
                 shown = QueryPanel(settings, panel, epsilon, subsets)
                 for method in METHODS:
-                    law, found = shown.described(method)
+                    law, facts = shown.described(method)
                     drawn, quantiles = -1.0, np.zeros(len(WHISKERS))
                     if panel.view == "box":
                         rng = run.streams.noise({"panel": panel.panel, "method": method}, 0)
-                        errors = shown.errors(law, found["sampling_rate"], settings.repeats, rng)
+                        errors = shown.errors(law, facts["sampling_rate"], settings.repeats, rng)
                         drawn = float((np.abs(errors) <= shown.cell.bound).mean())
                         quantiles = np.quantile(errors, levels)
                     yield {
@@ -265,7 +265,7 @@ class QueryExperiment(Grid):
                         "stated_epsilon": panel.epsilon,
                         "drawn": drawn,
                         **shown.cell.fields,
-                        **found,
+                        **facts,
                         **dict(zip(WHISKERS, quantiles, strict=True)),
                     }
 

@@ -125,10 +125,10 @@ class BrdpRates(Grid):
             for spent in points:
                 kernel = cell.calibrated("gau", spent)
                 if run.variant == "rigorous":
-                    found = choice.largest_rate(
+                    largest = choice.largest_rate(
                         kernel, last, cell.delta, -theta, theta, cell.sensitivity
                     )
-                    laws = {"exact": found.law}
+                    laws = {"exact": largest.law}
                 else:
                     laws = {
                         "baseline": cell.recycled(kernel, paper.baseline_rate(last, spent)),

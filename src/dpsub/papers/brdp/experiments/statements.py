@@ -166,9 +166,9 @@ def _formulas(settings: BrdpChecks.Settings) -> Iterator[Row]:
 def _rates(settings: BrdpChecks.Settings) -> Iterator[Row]:
     """Yield what one kernel has at several recycling rates."""
     shape, second = settings.u_shape, settings.theorem2
-    found = [shape.exact(rate, shape.epsilon) for rate in shape.rates]
-    for rate, delta in zip(shape.rates, found, strict=True):
-        yield "q", f"rate {rate:g}", found[0], delta
+    deltas = [shape.exact(rate, shape.epsilon) for rate in shape.rates]
+    for rate, delta in zip(shape.rates, deltas, strict=True):
+        yield "q", f"rate {rate:g}", deltas[0], delta
     for rate in second.rates:
         name = (
             f"{second.kernel}: epsilon_y {second.epsilon_y:g}, delta {second.delta:g}, rate "

@@ -154,7 +154,7 @@ class BunNeyman(Experiment):
             # what a class can give at most; of the vectors only m is known
             sizes = list(settings.counts) if topic in FILLINGS else [m] * k
             changed = [sizes[0] - 1, *sizes[1:-1], sizes[-1] + 1]
-            found = (
+            losses = (
                 [settings.before, settings.after]
                 if topic == "printed"
                 else [
@@ -173,8 +173,8 @@ class BunNeyman(Experiment):
                         "count": settings.counts if topic in FILLINGS else 0,
                         "weight_before": weights[0],
                         "weight_after": weights[1],
-                        "before": found[0],
-                        "after": found[1],
+                        "before": losses[0],
+                        "after": losses[1],
                         "m": m,
                         "epsilon": settings.epsilon,
                     }

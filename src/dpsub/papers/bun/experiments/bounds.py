@@ -62,8 +62,8 @@ def fixed_sizes(epsilon: float) -> Iterator[BoundCase]:
     for n, m in ((3, 1), (5, 2), (5, 4)):
         formula, delta = rates.amplified(m / n, epsilon), 0.02
         p, q = laws.substituted({m: 1.0}, n)
-        found = audit(p, q, epsilon, relation="substitute").loss
-        yield BoundCase("T2.2", f"m {m} of n {n}", "equal", epsilon, formula, found)
+        worst = audit(p, q, epsilon, relation="substitute").loss
+        yield BoundCase("T2.2", f"m {m} of n {n}", "equal", epsilon, formula, worst)
         leak = hockey_stick(p, q, epsilon, at=formula, delta=delta, relation="substitute")
         scaled = rates.amplified_delta(m / n, delta)
         yield BoundCase(
@@ -83,20 +83,20 @@ def random_sizes(epsilon: float, random_laws: int, streams: Streams) -> Iterator
         rng = streams.data({"n": n}, 0)
         for number, t in enumerate([np.eye(n + 1)[n], *rng.dirichlet(np.ones(n + 1), random_laws)]):
             law = of_sizes.log_sizes_of(t)
-            found = audit(
+            worst = audit(
                 *laws.substituted({m: float(p) for m, p in enumerate(t) if p > 0}, n), epsilon
             ).loss
             case = f"n {n}, " + (f"random law {number}" if number else "all records")
             for side, formula in sides:
                 printed, doubled = (formula(law, epsilon, factor=factor) for factor in (1, 2))
-                yield BoundCase(f"T3.1 {side}", case, side, epsilon, printed, found, doubled)
+                yield BoundCase(f"T3.1 {side}", case, side, epsilon, printed, worst, doubled)
             yield BoundCase(
                 "T3.1 programme",
                 case,
                 "equal",
                 epsilon,
                 of_sizes.random_size_exact(law, epsilon),
-                found,
+                worst,
             )
 
 
@@ -105,41 +105,45 @@ def rounded_rates(epsilon: float) -> Iterator[BoundCase]:
     (Theorem 7.2)."""
     for n in (14, 15, 24):
         p, q = (rounded_sizes("1/10", size, "half_up") for size in (n, n + 1))
-        found = audit(*laws.added(p, q, n), epsilon).loss
+        worst = audit(*laws.added(p, q, n), epsilon).loss
         truth = epsilon if p != q else rates.amplified(max(q) / (n + 1), 2 * epsilon)
-        yield BoundCase("Section 4.3 half up", f"r 1/10, n {n}", "equal", epsilon, truth, found)
+        yield BoundCase("Section 4.3 half up", f"r 1/10, n {n}", "equal", epsilon, truth, worst)
         if p != q:
             yield BoundCase(
-                "Section 4.3 no gain", f"r 1/10, n {n}", "lower", epsilon, epsilon, found
+                "Section 4.3 no gain", f"r 1/10, n {n}", "lower", epsilon, epsilon, worst
             )
     for rate in ("1/20", "1/10", "1/5", "2/5"):
         for n in (10, 14, 20, 25, 37):
             p, q = (rounded_sizes(rate, size, "randomised") for size in (n, n + 1))
-            found = audit(*laws.added(p, q, n), epsilon).loss
+            worst = audit(*laws.added(p, q, n), epsilon).loss
             aware = of_sizes.rounding_size_aware(rate, epsilon, n)
             case = f"r {rate}, n {n}"
             if float(exact_rate(rate)) * n >= 1:
                 bound = of_sizes.rounding_checked(rate, epsilon, n)
-                yield BoundCase("T4.3", case, "upper", epsilon, bound, found, aware)
+                yield BoundCase("T4.3", case, "upper", epsilon, bound, worst, aware)
             else:
-                yield BoundCase("T4.3 size-aware", case, "upper", epsilon, aware, found)
+                yield BoundCase("T4.3 size-aware", case, "upper", epsilon, aware, worst)
             programme = of_sizes.rounding_exact_at(rate, epsilon, n, "randomised")
-            yield BoundCase("T4.3 programme", case, "equal", epsilon, programme, found)
+            yield BoundCase("T4.3 programme", case, "equal", epsilon, programme, worst)
     # a record added to the first of two strata, both sampled, changes nothing in the other's draw
     rate, case = "1/5", "r 1/5, strata of 6 and 7"
-    one, more, other = (rounded_sizes(rate, size, "randomised") for size in (6, 7, 7))
+    smaller, larger, independent = (rounded_sizes(rate, size, "randomised") for size in (6, 7, 7))
     first, second = (
-        {(*state, m): chance * share for state, chance in law.items() for m, share in other.items()}
-        for law in laws.added(one, more, 6)
+        {
+            (*state, m): chance * share
+            for state, chance in law.items()
+            for m, share in independent.items()
+        }
+        for law in laws.added(smaller, larger, 6)
     )
-    found = audit(first, second, epsilon).loss
+    worst = audit(first, second, epsilon).loss
     bound, aware = (
         strata.proportional(rate, epsilon, (6, 7), differing=0),
         of_sizes.rounding_size_aware(rate, epsilon, 6),
     )
-    yield BoundCase("T7.2", case, "upper", epsilon, bound, found, aware)
+    yield BoundCase("T7.2", case, "upper", epsilon, bound, worst, aware)
     single = of_sizes.rounding_exact_at(rate, epsilon, 6, "randomised")
-    yield BoundCase("T7.2 one stratum", case, "equal", epsilon, single, found)
+    yield BoundCase("T7.2 one stratum", case, "equal", epsilon, single, worst)
 
 
 # Sections 5 and 6: clusters, unequal probabilities, known orders
@@ -155,16 +159,16 @@ def clustered(epsilon: float) -> Iterator[BoundCase]:
         ((2, 1, 1, 5, 2), 3),
     ):
         design = clusters.ClusterDesign(sizes, drawn)
-        found = audit(*laws.cluster_laws(sizes, drawn), epsilon).loss
+        worst = audit(*laws.cluster_laws(sizes, drawn), epsilon).loss
         case = f"{drawn} of the sizes {' '.join(map(str, sizes))}"
         lower, upper = design.lower(epsilon, 0), design.upper(epsilon, 0)
-        yield BoundCase("T5.1", case, "lower", epsilon, lower, found)
-        yield BoundCase("T5.2", case, "upper", epsilon, upper, found)
+        yield BoundCase("T5.1", case, "lower", epsilon, lower, worst)
+        yield BoundCase("T5.2", case, "upper", epsilon, upper, worst)
         if len(set(sizes)) == 1:
-            yield BoundCase("Section 5.1 tight", case, "equal", epsilon, lower, found, upper)
-        yield BoundCase("Section 5.2", case, "upper", epsilon, epsilon, found)
+            yield BoundCase("Section 5.1 tight", case, "equal", epsilon, lower, worst, upper)
+        yield BoundCase("Section 5.2", case, "upper", epsilon, epsilon, worst)
         yield BoundCase(
-            "Section 5 programme", case, "equal", epsilon, design.exact(epsilon, 0), found
+            "Section 5 programme", case, "equal", epsilon, design.exact(epsilon, 0), worst
         )
     large = clusters.ClusterDesign((400, 300, 300, 500), 1).exact(epsilon, 0)
     yield BoundCase("Section 5.1 limit", "clusters of 300 to 500", "equal", epsilon, epsilon, large)
@@ -205,7 +209,7 @@ def proportional_to_size(epsilon: float) -> Iterator[BoundCase]:
         law = sampler.law(frame).items()
         p = {(*state, 0): chance for state, chance in law}
         q = {(*state[:record], 0, state[record]): chance for state, chance in law}
-        found = audit(p, q, epsilon, relation="both").loss
+        worst = audit(p, q, epsilon, relation="both").loss
         weak, strong = unequal.pps_bounds(largest, epsilon)
         case = f"{m} of the sizes {' '.join(f'{size:g}' for size in sizes)}"
         signal = 1 / (1 + math.exp(-epsilon))
@@ -214,11 +218,11 @@ def proportional_to_size(epsilon: float) -> Iterator[BoundCase]:
             unequal.inclusion_bound(*chances),
             unequal.inclusion_bound(*chances, weak=True),
         )
-        yield BoundCase("P6.1", case, "lower", epsilon, first, found, general)
-        yield BoundCase("Section 6.1 weak", case, "lower", epsilon, weak, found, strong)
-        yield BoundCase("Section 6.1 strong", case, "lower", epsilon, strong, found)
+        yield BoundCase("P6.1", case, "lower", epsilon, first, worst, general)
+        yield BoundCase("Section 6.1 weak", case, "lower", epsilon, weak, worst, strong)
+        yield BoundCase("Section 6.1 strong", case, "lower", epsilon, strong, worst)
     for counts in ((1, 9), (1, 3), (2, 2), (1, 2, 6), (40, 60)):
-        found = audit(*laws.cluster_laws(counts, 1, by_size=True), epsilon).loss
+        worst = audit(*laws.cluster_laws(counts, 1, by_size=True), epsilon).loss
         case = f"clusters of {' '.join(map(str, counts))}"
         yield BoundCase(
             "Section 6.2 programme",
@@ -226,17 +230,17 @@ def proportional_to_size(epsilon: float) -> Iterator[BoundCase]:
             "equal",
             epsilon,
             unequal.pps_cluster(counts, 0, epsilon),
-            found,
+            worst,
         )
         if counts[0] * epsilon > 3:
-            yield BoundCase("Section 6.2 no gain", case, "lower", epsilon, epsilon, found)
+            yield BoundCase("Section 6.2 no gain", case, "lower", epsilon, epsilon, worst)
         yield BoundCase(
             "Section 6.2 limit",
             case,
             "upper",
             epsilon,
             unequal.pps_cluster_limit(counts, 0, epsilon),
-            found,
+            worst,
         )
 
 
@@ -246,10 +250,10 @@ def known_orders(epsilon: float, largest_order: int) -> Iterator[BoundCase]:
         before, after = laws.inserted(n, n // 2)
         as_clusters = clusters.loss(0.5, epsilon, n)
         low, high = unequal.systematic_insertion(n, 2, n // 2, epsilon)
-        found = audit(before, after, epsilon).loss
+        worst = audit(before, after, epsilon).loss
         case = f"k 2, n {n}, inserted in the middle"
-        yield BoundCase("Section 6.3 known order", case, "upper", epsilon, as_clusters, found, high)
-        yield BoundCase("Section 6.3 insertion", case, "lower", epsilon, low, found)
+        yield BoundCase("Section 6.3 known order", case, "upper", epsilon, as_clusters, worst, high)
+        yield BoundCase("Section 6.3 insertion", case, "lower", epsilon, low, worst)
         replaced = laws.systematic_law([n, *range(1, n)], 2, n + 1)
         in_place = audit(before, replaced, epsilon, relation="both").loss
         yield BoundCase(
@@ -270,14 +274,15 @@ def same_as_simple() -> Iterator[BoundCase]:
         ("Section 6.1 equal sizes", sampler.label, sampler.law(frame), simple)
         for sampler in (PpsConditionalPoisson(2), PpsSystematic(2), PpsWithReplacement(2))
     ]
-    for name, case, one, other in (
+    for name, case, first_law, second_law in (
         *pps,
         ("Section 6.3 secret order", "k 2, n 4", simple, dict.fromkeys(simple, 1 / 6)),
     ):
-        apart = 0.5 * math.fsum(
-            abs(one.get(state, 0.0) - other.get(state, 0.0)) for state in {**one, **other}
+        distance = 0.5 * math.fsum(
+            abs(first_law.get(state, 0.0) - second_law.get(state, 0.0))
+            for state in {**first_law, **second_law}
         )
-        yield BoundCase(name, case, "equal", 0.0, 0.0, apart, apart)
+        yield BoundCase(name, case, "equal", 0.0, 0.0, distance, distance)
 
 
 # Lemmas, and the numbers that the text prints
@@ -289,23 +294,23 @@ def lemmas(epsilon: float, random_laws: int, streams: Streams) -> Iterator[Bound
     for share in (0.05, 0.3, 0.8):
         for further in (0.2, 1.0):
             bound = epsilon + rates.amplified(share, further)
-            found = _joint_convexity(share, epsilon, further)
+            worst = _joint_convexity(share, epsilon, further)
             yield BoundCase(
-                "Lemma A.4", f"q {share}, epsilon' {further}", "upper", epsilon, bound, found
+                "Lemma A.4", f"q {share}, epsilon' {further}", "upper", epsilon, bound, worst
             )
     for n, m, other in ((6, 2, 2), (6, 2, 3), (8, 3, 5), (9, 4, 3)):
         pair = laws.added({m: 1.0}, {other: 1.0}, n)
         bound = of_sizes.rounding_coupled(m, other, n, epsilon)
         case = f"m {m} of {n}, m' {other} of {n + 1}"
         yield BoundCase("Lemma B.1", case, "upper", epsilon, bound, audit(*pair, epsilon).loss)
-        found = audit(*pair, epsilon, relation="substitute").loss
+        worst = audit(*pair, epsilon, relation="substitute").loss
         yield BoundCase(
             "Lemma B.1 base",
             case,
             "upper",
             epsilon,
             bound,
-            found,
+            worst,
             bound if m == other else math.inf,
         )
     rng = streams.data({"lemma": "B.3"}, 0)
@@ -322,10 +327,10 @@ def larger_sample(epsilon: float) -> BoundCase:
     """Return the case of Appendix C, case 2: both populations have samples of the larger size."""
     n, m = 10, 4
     share = (m + 1) / (n + 1)
-    found = audit(*laws.added({m + 1: 1.0}, {m + 1: 1.0}, n), epsilon).loss
+    worst = audit(*laws.added({m + 1: 1.0}, {m + 1: 1.0}, n), epsilon).loss
     fixed = rates.amplified(share, 2 * epsilon)
     return BoundCase(
-        "Appendix C case 2", f"m {m}, n {n}", "upper", epsilon, math.log1p(share), found, fixed
+        "Appendix C case 2", f"m {m}, n {n}", "upper", epsilon, math.log1p(share), worst, fixed
     )
 
 
@@ -335,10 +340,10 @@ def _joint_convexity(share: float, epsilon: float, further: float) -> float:
     near, far = math.exp(epsilon), math.exp(epsilon + further)
     rows = []
     # x0, x1, y0, y1: one event
-    for one, other, factor in ((0, 2, near), (1, 3, far), (1, 2, far), (0, 3, far)):
-        for a, b in ((one, other), (other, one)):
+    for event_of, bounded_by, factor in ((0, 2, near), (1, 3, far), (1, 2, far), (0, 3, far)):
+        for a, b in ((event_of, bounded_by), (bounded_by, event_of)):
             rows.append([1.0 if i == a else -factor if i == b else 0.0 for i in range(4)])
-    found = linprog(
+    solution = linprog(
         [share - 1, -share, 0.0, 0.0],
         A_ub=rows,
         b_ub=np.zeros(len(rows)),
@@ -346,9 +351,11 @@ def _joint_convexity(share: float, epsilon: float, further: float) -> float:
         b_eq=[1.0],
         method="highs",
     )
-    if found.fun is None:
-        raise NumericalError(f"the linear programme must reach an optimum, got {found.message!r}")
-    return math.log(-float(found.fun))
+    if solution.fun is None:
+        raise NumericalError(
+            f"the linear programme must reach an optimum, got {solution.message!r}"
+        )
+    return math.log(-float(solution.fun))
 
 
 def printed_numbers() -> Iterator[BoundCase]:
@@ -396,9 +403,9 @@ def printed_numbers() -> Iterator[BoundCase]:
         )
     for text in ("1/10", "1/20", "1/100", "1/1000"):
         proposed = 1 / (6 * float(exact_rate(text)))
-        exact, found = of_sizes.rounding_base(text, 1.0), of_sizes.rounding_printed(text, proposed)
+        exact, loss = of_sizes.rounding_base(text, 1.0), of_sizes.rounding_printed(text, proposed)
         yield number("Section 7.3 lambda", f"r {text}", 1.0, proposed, exact, exact)
-        yield number("Section 7.3 loss", f"r {text}, lambda epsilon/(6 r)", 1.0, 1.0, found, found)
+        yield number("Section 7.3 loss", f"r {text}, lambda epsilon/(6 r)", 1.0, 1.0, loss, loss)
 
 
 def deletion_estimators() -> BoundCase:

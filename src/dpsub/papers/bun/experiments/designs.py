@@ -97,17 +97,17 @@ class BunDesigns(Experiment):
         table = simulated_frame(run.streams.data({"sizes": sizes}, 0), *sizes)
         rows: list[dict[str, Any]] = []
         for epsilon in settings.epsilons:
-            found = advise(table, rate=settings.rate, epsilon=epsilon)[0]
+            advice = advise(table, rate=settings.rate, epsilon=epsilon)[0]
             rows += [
                 {
                     "topic": "advice",
                     "epsilon": epsilon,
                     **{
-                        name: getattr(one, name)
+                        name: getattr(design, name)
                         for name in ("design", "relation", "note", *NUMBERS)
                     },
                 }
-                for one in found
+                for design in advice
             ]
             rows += menu(table, settings.rate, epsilon, run.streams.noise({"epsilon": epsilon}, 0))
         return self.frame(

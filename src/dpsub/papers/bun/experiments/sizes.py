@@ -140,18 +140,18 @@ class BunSizeTests(Experiment):
         for epsilon, (topic, case, one, other, difference) in itertools.product(
             settings.epsilons, [*jumps, *laws]
         ):
-            loss, found = (
+            loss, exact = (
                 of_sizes.size_loss(one, other, epsilon),
                 of_sizes.advantage(one, other, epsilon),
             )
             limits = {
                 "stated": math.expm1(min(loss, 700.0)),
                 "consistent": math.tanh(loss / 2),
-                "rigorous": found,
+                "rigorous": exact,
             }
             # of a threshold on the size plus Lap(1/epsilon)
             count = -math.expm1(-difference * epsilon / 2)
             rows.append(
-                (0, topic, case, difference, epsilon, loss, found, count, limits[run.variant])
+                (0, topic, case, difference, epsilon, loss, exact, count, limits[run.variant])
             )
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))

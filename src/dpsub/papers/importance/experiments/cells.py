@@ -100,20 +100,20 @@ def grid(settings: OnCells, name: str) -> list[ClusteringCell]:
     """Return the cells of one data set, each once: Figures 3 and 6, then 4 and 7, full data, no
     noise."""
     targets, sizes = settings.cells, settings.cells.sizes[name]
-    found = [
+    cells = [
         ClusteringCell(sampler, float(m), float(epsilon))
         for many, epsilons in ((sizes.rows, targets.epsilons), (sizes.curve, targets.size_epsilons))
         for m in many
         for epsilon in epsilons
         for sampler in SAMPLERS
     ]
-    found += [ClusteringCell("full", 0.0, float(epsilon)) for epsilon in targets.size_epsilons]
-    found += [
+    cells += [ClusteringCell("full", 0.0, float(epsilon)) for epsilon in targets.size_epsilons]
+    cells += [
         ClusteringCell(sampler, float(m), math.inf)
         for m in sizes.rows
         for sampler in ("unif", "core")
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(cells))
 
 
 def facts_of(data: PointSet | Described) -> DataFacts:

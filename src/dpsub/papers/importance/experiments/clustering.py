@@ -193,10 +193,10 @@ class ImportanceClustering(OnPointSets):
                 noise
             )
         groups: Groups = []
-        for found in shared.values():
-            noise = next(iter(found.values()))
+        for cells in shared.values():
+            noise = next(iter(cells.values()))
             groups.append(
-                (PoissonImportance(noise.rates(points.norms)) if noise.feasible else None, found)
+                (PoissonImportance(noise.rates(points.norms)) if noise.feasible else None, cells)
             )
         for replicate in run.replicates:
             yield from self._repeat(points, groups, settings, run, replicate)
@@ -264,7 +264,7 @@ def recorded(
         ClusteringCell(row["sampler"], row["m_paper"], row["epsilon"]): row
         for row in frame[chosen].to_dict("records")
     }
-    found = {}
+    calibrations = {}
     for cell in grid(settings, points.name):
         row = rows.get(cell)
         if row is None or row["n"] != len(points.points):
@@ -272,7 +272,7 @@ def recorded(
                 f"the noise of {cell} on {points.name} must be on record, got none; run "
                 "importance_noise with the settings of importance_clustering"
             )
-        found[cell] = LloydCalibration(
+        calibrations[cell] = LloydCalibration(
             cell.sampler,
             MODES[variant],
             facts_of(points),
@@ -285,7 +285,7 @@ def recorded(
             row["psi"],
             row["m_max"],
         )
-    return found
+    return calibrations
 
 
 def plan_of(noise: LloydCalibration, k: int) -> lloyd.Lloyd:

@@ -206,16 +206,16 @@ class ImportanceAudit(Experiment):
             ("first_centres", audit.audit_first_centres, settings.centre_draws),
         ):
             rng = run.streams.noise({"attack": attack, "mode": mode}, 0)
-            found = play(mode, rng, draws=draws, confidence=confidence)
+            shown = play(mode, rng, draws=draws, confidence=confidence)
             rows.append(
                 (
                     0,
                     attack,
-                    found.promised,
-                    found.lower,
-                    found.event,
-                    *found.hits,
-                    found.draws,
+                    shown.promised,
+                    shown.lower,
+                    shown.event,
+                    *shown.hits,
+                    shown.draws,
                     confidence,
                 )
             )

@@ -318,13 +318,13 @@ class MustComposition(Experiment):
         method = METHODS[run.variant]
         rows = []
         for task in self.tasks(settings, run.variant):
-            grid, found = (
+            grid, ends = (
                 bracket(task) if method == "cell_mass" else (task.grid, by_density(task, method))
             )
             used = (task.epsilon, task.pair.deviation, grid.half_width, grid.size)
             rows += [
                 (0, task.table, task.sampler, method, k, *used, *bounds)
-                for k, bounds in zip(task.n_compositions, found, strict=True)
+                for k, bounds in zip(task.n_compositions, ends, strict=True)
             ]
         return self.frame(pd.DataFrame(rows, columns=list(self.columns)))
 

@@ -89,8 +89,8 @@ class AmplificationGrid(Experiment):
         epsilons, laws = settings.epsilons, settings.laws
         parts = []
         for mechanism, ratio, sampler in product(settings.mechanisms, settings.ratios, laws):
-            found = amplify(laws[sampler], noise.of(mechanism, ratio), epsilons)
-            point = {name: getattr(found, name) for name in POINT}
+            amplified = amplify(laws[sampler], noise.of(mechanism, ratio), epsilons)
+            point = {name: getattr(amplified, name) for name in POINT}
             kinds = [category(*each) for each in np.column_stack([*point.values()]).tolist()]
             parts.append(
                 pd.DataFrame(
@@ -100,7 +100,7 @@ class AmplificationGrid(Experiment):
                         "ratio": ratio,
                         "sampler": sampler,
                         **point,
-                        "eta": found.eta,
+                        "eta": amplified.eta,
                         "category": kinds,
                     }
                 )

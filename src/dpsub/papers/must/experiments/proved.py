@@ -104,11 +104,11 @@ def attack_on_realised_batches(release: Release, epsilon: float) -> float:
     rate, times = release.sampler.rate, release.steps
     law, step = law_of_shifts(release.n, rate)
     pair = FillerPair(law, release.noise_multiplier / 2 / step)
-    found = (
+    delta = (
         Composition([(PairEvent(pair), times)]).attack(Target(epsilon=epsilon, width=_WIDTH)).value
     )
     empty = times * math.exp((release.n - 1) * math.log1p(-rate)) if rate < 1 else 0.0
-    return max(0.0, found - empty * (1 + math.exp(epsilon)))
+    return max(0.0, delta - empty * (1 + math.exp(epsilon)))
 
 
 class Questions(Experiment):
@@ -200,7 +200,7 @@ class Accounts(Questions):
 
     def answer(self, settings: Any, question: Asked) -> dict[str, Any]:
         release, given = question.release, question.given
-        found = {
+        answers = {
             "table": question.table,
             "sampler": question.sampler,
             "adjacency": question.adjacency,
@@ -215,7 +215,7 @@ class Accounts(Questions):
             "proved": np.nan,
         }
         if release.denominator == "realised":
-            return {**found, "attack": attack_on_realised_batches(release, epsilon=given)}
+            return {**answers, "attack": attack_on_realised_batches(release, epsilon=given)}
         known: dict[str, Any] = {"epsilon" if question.quantity == "delta" else "delta": given}
         ends = Ledger([release]).account(adjacency=question.adjacency, **known)
         if question.adjacency == release.sampler.relation:  # the one for which the paper has a pair
@@ -228,8 +228,8 @@ class Accounts(Questions):
                 width=PAIR_WIDTH,
                 **known,
             )
-            found |= {"pair_lower": pair.lower, "pair_upper": pair.upper}
-        return {**found, "kind": ends.kind, "attack": ends.lower, "proved": ends.upper}
+            answers |= {"pair_lower": pair.lower, "pair_upper": pair.upper}
+        return {**answers, "kind": ends.kind, "attack": ends.lower, "proved": ends.upper}
 
 
 class ProvedComposition(Accounts):
@@ -381,7 +381,7 @@ class ProvedNoise(Questions):
             settings.n_compositions,
             settings.accuracy,
         )
-        found = calibrate(
+        calibration = calibrate(
             drawn,
             n,
             epsilon=epsilon,
@@ -408,7 +408,7 @@ class ProvedNoise(Questions):
                 of_pair,
                 epsilon,
                 NOISE,
-                start=found.noise_multiplier,
+                start=calibration.noise_multiplier,
                 accuracy=accuracy,
             )
             pair = rounded(root.safe, ROUND_CEILING)
@@ -418,8 +418,8 @@ class ProvedNoise(Questions):
             "n_compositions": steps,
             "delta": delta,
             "target_epsilon": epsilon,
-            "proved": rounded(found.noise_multiplier, ROUND_CEILING),
-            "refuted": rounded(found.refuted or 0.0, ROUND_FLOOR),
+            "proved": rounded(calibration.noise_multiplier, ROUND_CEILING),
+            "refuted": rounded(calibration.refuted or 0.0, ROUND_FLOOR),
             "pair": pair,
         }
 
@@ -547,7 +547,7 @@ def tools(case: PeerCase, delta: float) -> Iterator[Comparison]:
     drawn, poisson = sampling.of_sizes(case.sampler, n=n, m=m), case.sampler == "poisson"
 
     def ours() -> Interval:
-        found = account(
+        answer = account(
             drawn,
             n,
             noise_multiplier=noise,
@@ -556,7 +556,7 @@ def tools(case: PeerCase, delta: float) -> Iterator[Comparison]:
             adjacency=adjacency,
             width=case.width,
         )
-        return found.lower, found.upper
+        return answer.lower, answer.upper
 
     yield Comparison(
         case, "dpsub", "one number, bracketed" if poisson else "attack and proof", noise, ours
@@ -642,7 +642,7 @@ class PeerBounds(Questions):
 
     @staticmethod
     def questions(settings: Settings) -> list[Comparison]:
-        return [found for case in settings.cases for found in tools(case, settings.delta)]
+        return [comparison for case in settings.cases for comparison in tools(case, settings.delta)]
 
     def answer(self, settings: Settings, question: Comparison) -> dict[str, Any]:
         facts = question.case.model_dump(exclude={"width", "prv_error"})
