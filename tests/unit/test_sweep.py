@@ -132,6 +132,7 @@ def test_a_cell_is_named_by_what_fixes_its_numbers(tmp_path: Path) -> None:
     assert len(set.union(*(names(f"d{m}", m=m) for m in (10, 11)), names("e", steps=5))) == 3
 
 
+@pytest.mark.needs("must")
 def test_every_experiment_can_be_swept(tmp_path: Path) -> None:
     block = {
         "experiment": "linear_regression",
@@ -161,6 +162,7 @@ def test_without_privacy_a_cell_stands_for_all_targets(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["sweep.yaml", "smoke_sweep.yaml"])
+@pytest.mark.needs("must")
 def test_the_sweeps_of_the_project_can_be_planned(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
