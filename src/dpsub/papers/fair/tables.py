@@ -114,10 +114,9 @@ def coverage(group: pd.DataFrame) -> Estimate:
     covered = group["covered"]
     if covered.isna().any():
         return Estimate(math.nan, math.nan, 0)
-    found = statistics.proportion(int(covered.sum()), len(covered))
-    return replace(
-        found, standard_error=math.sqrt(found.value * (1 - found.value) / found.replicates)
-    )
+    share = statistics.proportion(int(covered.sum()), len(covered))
+    standard_error = math.sqrt(share.value * (1 - share.value) / share.replicates)
+    return replace(share, standard_error=standard_error)
 
 
 class Measures(FairTable):

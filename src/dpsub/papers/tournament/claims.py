@@ -24,19 +24,19 @@ NEAR = 0.9
 def beside_poisson(frames: Frames, sampler: str) -> pd.DataFrame:
     """Return the settings of a scheme under zero_out, the relation of all these statements, with
     known attacks."""
-    found = over_poisson(pick(frames[NOISE], adjacency="zero_out", sampler=(REFERENCE, sampler)))
-    found = found.dropna(subset=["lower", "upper"])
-    if found.empty:
+    settings = over_poisson(pick(frames[NOISE], adjacency="zero_out", sampler=(REFERENCE, sampler)))
+    settings = settings.dropna(subset=["lower", "upper"])
+    if settings.empty:
         raise MissingRecordsError(f"this run has no setting of {sampler} with an attack")
-    return found
+    return settings
 
 
 def saves(frames: Frames) -> Finding:
     """Ask whether k of t needs less noise wherever the noise is small."""
-    found = pick(beside_poisson(frames, "k_of_t"), regime=SMALL)
-    less, more = found["upper"] < 1, found["lower"] > 1
+    settings = pick(beside_poisson(frames, "k_of_t"), regime=SMALL)
+    less, more = settings["upper"] < 1, settings["lower"] > 1
     note = (
-        f"less in {less.sum()} of {len(found)} settings with small noise, more in "
+        f"less in {less.sum()} of {len(settings)} settings with small noise, more in "
         f"{more.sum()}, else open"
     )
     return truth(less, more, note)
@@ -44,13 +44,13 @@ def saves(frames: Frames) -> Finding:
 
 def at_most(frames: Frames) -> Finding:
     """Ask whether the noise falls by as much as 9.6 % in some setting."""
-    found = pick(beside_poisson(frames, "k_of_t"), regime=SMALL)
-    saved = 100 * (1 - found[["ratio", "lower", "upper"]])
-    most = found.nsmallest(1, "ratio").to_dict("records")[0]
+    settings = pick(beside_poisson(frames, "k_of_t"), regime=SMALL)
+    saved = 100 * (1 - settings[["ratio", "lower", "upper"]])
+    most = settings.nsmallest(1, "ratio").to_dict("records")[0]
     note = (
         f"the most that is proved is {saved['ratio'].max():.1f} % less ({said(most)}; the bracket "
         f"is {100 - 100 * most['upper']:.1f} to {100 - 100 * most['lower']:.1f} %), the median is "
-        f"{saved['ratio'].median():.1f} %, in {len(found)} settings with small noise"
+        f"{saved['ratio'].median():.1f} %, in {len(settings)} settings with small noise"
     )
     return truth(
         [bool((saved["upper"] >= 100 * MOST).any())],
@@ -61,12 +61,12 @@ def at_most(frames: Frames) -> Finding:
 
 def similar(frames: Frames) -> Finding:
     """Ask whether balls in bins never need notably more noise than Poisson sampling."""
-    found = beside_poisson(frames, "random_allocation")
-    good, bad = found["upper"] <= SIMILAR, found["lower"] > SIMILAR
+    settings = beside_poisson(frames, "random_allocation")
+    good, bad = settings["upper"] <= SIMILAR, settings["lower"] > SIMILAR
     note = (
-        f"at most {100 * (SIMILAR - 1):.0f} % more noise in {good.sum()} of {len(found)} "
+        f"at most {100 * (SIMILAR - 1):.0f} % more noise in {good.sum()} of {len(settings)} "
         f"settings, more than that in {bad.sum()}, else open; proved ratios "
-        f"{found['ratio'].min():.3f} to {found['ratio'].max():.3f}"
+        f"{settings['ratio'].min():.3f} to {settings['ratio'].max():.3f}"
     )
     return truth(good, bad, note)
 
@@ -74,13 +74,13 @@ def similar(frames: Frames) -> Finding:
 def understated(frames: Frames) -> Finding:
     """Ask whether there are settings in which Poisson's noise is not enough for shuffled
     batches."""
-    found = beside_poisson(frames, "shuffle")
-    above = found["lower"] > 1
+    settings = beside_poisson(frames, "shuffle")
+    above = settings["lower"] > 1
     note = (
-        f"an attack exceeds the target with Poisson's noise in {above.sum()} of {len(found)} "
-        f"settings, and with up to {found['lower'].max():.2f} times that noise"
+        f"an attack exceeds the target with Poisson's noise in {above.sum()} of {len(settings)} "
+        f"settings, and with up to {settings['lower'].max():.2f} times that noise"
     )
-    return truth([bool(above.any())], [bool((found["upper"] <= 1).all())], note)
+    return truth([bool(above.any())], [bool((settings["upper"] <= 1).all())], note)
 
 
 def near_fixed(frames: Frames) -> Finding:

@@ -3,6 +3,7 @@ differences from Poisson."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -53,10 +54,11 @@ def section(frame: pd.DataFrame, fixed: Sequence[str]) -> pd.DataFrame:
     """Return the rows of one setting of the columns `fixed`: that with most schemes, all of them
     with many rows, of several the middle one."""
     rows = frame.groupby([*fixed, "sampler"], sort=True).size().groupby(list(fixed), sort=True)
-    found = rows.agg(["size", "min", "sum"])
-    best = found.sort_values(["size", "min", "sum"]).iloc[-1]
-    most = found.index[(found == best).all(axis=1)].to_frame(index=False)
-    return chosen(frame, {str(name): value for name, value in most.iloc[len(most) // 2].items()})
+    sizes = rows.agg(["size", "min", "sum"])
+    largest = sizes.sort_values(["size", "min", "sum"]).iloc[-1]
+    tied = sizes.index[(sizes == largest).all(axis=1)].to_frame(index=False)
+    middle = tied.iloc[len(tied) // 2]
+    return chosen(frame, {str(name): value for name, value in middle.items()})
 
 
 def setting(frame: pd.DataFrame, *names: str) -> str:
@@ -96,35 +98,31 @@ class NoiseRatios(TournamentFigure):
     experiments = (NOISE,)
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        found = over_poisson(self.needed(records, NOISE))
-        found = found.assign(ratio_of_sizes=found["n"] / found["m"])
-        rows: list[tuple[str, list[pd.DataFrame], str, tuple[str, ...]]] = []
-        for x, label, fixed in (
+        ratios = over_poisson(self.needed(records, NOISE))
+        ratios = ratios.assign(ratio_of_sizes=ratios["n"] / ratios["m"])
+        # in the same order whatever a panel lacks
+        keys = [line([], [], **STYLES[name]) for name in drawn(ratios)]
+        panels, numbers = [], []
+        for along, label, fixed in (
             ("target_epsilon", "ε", ("target_delta", "n", "m", "epochs")),
             ("ratio_of_sizes", "n / m", ("target_delta", "n", "epochs", "target_epsilon")),
         ):
-            each = [section(part, fixed) for _, part in found.groupby("adjacency", sort=False)]
-            rows.append((x, each, label, fixed))
-        # in the same order whatever a panel lacks
-        keys = [line([], [], **STYLES[name]) for name in drawn(found)]
-        panels = [
-            Panel(
-                f"{relation(part['adjacency'].iloc[0])}\n{setting(part, *fixed[1:])}",
-                [*keys, curves(part, x, "ratio", styles=STYLES, band=("lower", "upper")), level(1)],
-                {"xlabel": label, "xticks": part[x].unique()},
-            )
-            for x, each, label, fixed in rows
-            for part in each
-        ]
+            for adjacency, of_relation in ratios.groupby("adjacency", sort=False):
+                part = section(of_relation, fixed)
+                heading = f"{relation(str(adjacency))}\n{setting(part, *fixed[1:])}"
+                shown = curves(part, along, "ratio", styles=STYLES, band=("lower", "upper"))
+                axis = {"xlabel": label, "xticks": part[along].unique()}
+                panels.append(Panel(heading, [*keys, shown, level(1)], axis))
+                numbers.append(part.assign(along=along))
         figure = draw_panels(
             panels,
-            columns=len(rows[0][1]),
+            columns=ratios["adjacency"].nunique(),
             xscale="log",
             yscale="log",
             ylabel="noise over Poisson's",
             labels=self.labels(records),
         )
-        return figure, pd.concat([part.assign(along=x) for x, each, _, _ in rows for part in each])
+        return figure, pd.concat(numbers)
 
 
 class PartsFigure(TournamentFigure):
@@ -142,27 +140,28 @@ class PartsFigure(TournamentFigure):
     experiments = (NOISE,)
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        found = parts(self.needed(records, NOISE)).dropna(subset="difference")
-        names = drawn(found)
-        panels = [
-            Panel(f"{relation(adjacency)}\n{size}", [partial(_stacked, part=part, names=names)])
-            for size in REGIMES
-            for adjacency in found["adjacency"].unique()
-            if len(part := where(found, adjacency=adjacency, regime=size))
-        ]
+        differences = parts(self.needed(records, NOISE)).dropna(subset="difference")
+        names = drawn(differences)
+        relations = differences["adjacency"].unique()
+        panels = []
+        for size, adjacency in itertools.product(REGIMES, relations):
+            part = where(differences, adjacency=adjacency, regime=size)
+            if len(part):
+                bars = partial(_stacked, part=part, names=names)
+                panels.append(Panel(f"{relation(adjacency)}\n{size}", [bars]))
         figure = draw_panels(
             panels,
-            columns=found["adjacency"].nunique(),
+            columns=len(relations),
             xlabel="100 log(noise over Poisson's)",
             grid={"sharey": True},
             labels=self.labels(records),
         )
-        return figure, found
+        return figure, differences
 
 
-def drawn(found: pd.DataFrame) -> list[str]:
+def drawn(rows: pd.DataFrame) -> list[str]:
     """Return the schemes other than Poisson, in the order of their rows."""
-    return [name for name in STYLES if name in set(found["sampler"]) - {REFERENCE}]
+    return [name for name in STYLES if name in set(rows["sampler"]) - {REFERENCE}]
 
 
 def _stacked(axes: Axes, part: pd.DataFrame, names: list[str]) -> None:
@@ -210,10 +209,10 @@ def points(records: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def tasks(found: pd.DataFrame) -> tuple[list[tuple[str, pd.DataFrame]], list[Any]]:
+def tasks(marks: pd.DataFrame) -> tuple[list[tuple[str, pd.DataFrame]], list[Any]]:
     """Return the points of each task, under the relation with most of them, with its name; and that
     in the legend."""
-    part = section(found, ["adjacency"])
+    part = section(marks, ["adjacency"])
     named = line([], [], linestyle="none", label=relation(part["adjacency"].iloc[0]))
     return [
         (display("dataset", str(dataset), plain=True), one)
@@ -273,8 +272,8 @@ class Gradients(TournamentFigure):
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        found = points(self.needed(records, TRAINING))
-        each, named = tasks(found.assign(thousands=found["gradients"] / 1000))
+        marks = points(self.needed(records, TRAINING))
+        each, named = tasks(marks.assign(thousands=marks["gradients"] / 1000))
         shown = [(text, section(part, ("epsilon",))) for text, part in each]
         panels = [
             Panel(

@@ -61,37 +61,41 @@ def over_poisson(records: pd.DataFrame) -> pd.DataFrame:
         unknown), the same of Poisson (`poisson_...`), `ratio` of the proved multipliers, its ends
         `lower` and `upper` (between which the ratio of what is sufficient lies: attack over
         Poisson's proof, proof over Poisson's attack) and `regime`.
-            Relations and schemes in the order of `RELATIONS` and `SCHEMES`.
+        Relations and schemes stand in the order of `RELATIONS` and `SCHEMES`.
 
-    Where several bounds were asked, the best proof and the best attack count.
+    Notes
+    -----
+    Where several bounds were asked for, the best proof and the best attack count.
     """
     both = ["noise_multiplier", "necessary"]
-    best = (
-        records.groupby([*PLACE, "sampler"], sort=False)[both]
-        .agg({both[0]: "min", both[1]: "max"})
-        .reset_index()
-    )
+    by_scheme = records.groupby([*PLACE, "sampler"], sort=False)[both]
+    # the smallest noise that is proved, the largest that is refuted
+    best = by_scheme.agg({"noise_multiplier": "min", "necessary": "max"}).reset_index()
+    # 0 stands for no known attack, of which no ratio can be taken
     best = best.assign(necessary=best["necessary"].where(best["necessary"] > 0))
     base = best[best["sampler"] == REFERENCE].set_index(PLACE)[both].add_prefix("poisson_")
-    found = best[best["sampler"] != REFERENCE].join(base, on=PLACE, how="inner")
+    ratios = best[best["sampler"] != REFERENCE].join(base, on=PLACE, how="inner")
     order = {name: i for names in (RELATIONS, SCHEMES) for i, name in enumerate(names)}
-    found = found.sort_values(
+    ratios = ratios.sort_values(
         ["adjacency", "sampler"], key=lambda names: names.map(order), kind="stable"
     )
-    proved = found["poisson_noise_multiplier"]
-    return found.assign(
-        ratio=found["noise_multiplier"] / proved,
-        lower=found["necessary"] / proved,
-        upper=found["noise_multiplier"] / found["poisson_necessary"],
+    proved = ratios["poisson_noise_multiplier"]
+    # both ends hold whatever the least sufficient noise is: refuted over proved is below its ratio,
+    # proved over refuted above
+    return ratios.assign(
+        ratio=ratios["noise_multiplier"] / proved,
+        lower=ratios["necessary"] / proved,
+        upper=ratios["noise_multiplier"] / ratios["poisson_necessary"],
         regime=[regime(noise) for noise in proved],
     )
 
 
-def shared(found: pd.DataFrame) -> pd.DataFrame:
+def shared(ratios: pd.DataFrame) -> pd.DataFrame:
     """Return the settings that most schemes of a relation have: in which schemes are compared with
     each other."""
-    count = found.groupby(PLACE)["sampler"].transform("size")
-    return found[count == count.groupby(found["adjacency"]).transform("max")]
+    # means over settings that a scheme lacks would compare schemes at different settings
+    count = ratios.groupby(PLACE)["sampler"].transform("size")
+    return ratios[count == count.groupby(ratios["adjacency"]).transform("max")]
 
 
 def said(place: Mapping[Any, Any]) -> str:
@@ -121,10 +125,10 @@ class NoiseOverPoisson(Table):
 
     def rows(self, records: Records) -> list[Row]:
         frame = self.needed(records, NOISE)
-        found = over_poisson(frame)
+        ratios = over_poisson(frame)
         rows = [
             row
-            for key, part in found.groupby(["adjacency", "sampler"], sort=False)
+            for key, part in ratios.groupby(["adjacency", "sampler"], sort=False)
             for row in _ends(key, part)
         ]
         return rows + list(_left_out(frame))
@@ -216,12 +220,12 @@ class Parts(Table):
 def parts(records: pd.DataFrame) -> pd.DataFrame:
     """Return mean log ratios in percent: a row a relation, regime and scheme; NaN where no attack
     is known."""
-    found = shared(over_poisson(records))
-    percent = found.assign(
-        settings=found["lower"].notna(),
-        difference=100 * np.log(found["ratio"]).where(found["lower"].notna()),
-        of_the_scheme=100 * np.log(found["lower"]),
-        of_the_proof=100 * np.log(found["ratio"] / found["lower"]),
+    ratios = shared(over_poisson(records))
+    percent = ratios.assign(
+        settings=ratios["lower"].notna(),
+        difference=100 * np.log(ratios["ratio"]).where(ratios["lower"].notna()),
+        of_the_scheme=100 * np.log(ratios["lower"]),
+        of_the_proof=100 * np.log(ratios["ratio"] / ratios["lower"]),
     )
     by = percent.groupby(["adjacency", "regime", "sampler"], sort=False)
     return by.agg(
@@ -331,13 +335,13 @@ class When(Table):
 
     def rows(self, records: Records) -> list[Row]:
         lost = _told_apart(tournament_contests(self.needed(records, TRAINING)))
-        found = shared(over_poisson(self.needed(records, NOISE)))
+        ratios = shared(over_poisson(self.needed(records, NOISE)))
         groups: dict[Any, pd.DataFrame] = dict(
-            iter(found.groupby(["adjacency", "regime", "sampler"], sort=False))
+            iter(ratios.groupby(["adjacency", "regime", "sampler"], sort=False))
         )
         order = [
             (adjacency, size, sampler)
-            for adjacency in found["adjacency"].unique()
+            for adjacency in ratios["adjacency"].unique()
             for size in REGIMES
             for names in BATCHES.values()
             for sampler in names

@@ -92,14 +92,14 @@ def measured(
             x = data.records.y[data.splits[seed].training]
             noise = _noise_of_mean(cell, task, multiplier, streams.noise(batches.paired, seed))
             releases = samples.totals(samples.counts * x[samples.indices]) / cell.m + noise
-            found = mean_measures(cell, task, releases, noise_multiplier)
-            rows.append(found | {"gradients": float(samples.distinct.mean())})
+            measures = mean_measures(cell, task, releases, noise_multiplier)
+            rows.append(measures | {"gradients": float(samples.distinct.mean())})
     else:
         fits = [Fit(multiplier, task.clip, task.learning_rate)]
         runs = train(task, batches, data.records, data.splits.__getitem__, fits, seeds, streams)
         for parameters, split, samples in runs:
-            found = model_measures(task, data.records, split, parameters[0])
-            rows.append(found | {"gradients": float(samples.distinct.mean())})
+            measures = model_measures(task, data.records, split, parameters[0])
+            rows.append(measures | {"gradients": float(samples.distinct.mean())})
     empty = dict.fromkeys(MEASURES, float("nan"))
     return [empty | row for row in rows]
 
