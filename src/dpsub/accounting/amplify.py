@@ -54,10 +54,8 @@ def law(sampler: Sampler | Schedule, n: int | None = None) -> MultiplicityLaw:
             "little; ask for an account"
         )
     if n is None:
-        if not (
-            isinstance(sampler, StagedSampler)
-            and all(isinstance(s, PoissonStage) for s in sampler.stages)
-        ):
+        stages = sampler.stages if isinstance(sampler, StagedSampler) else ()
+        if not stages or not all(isinstance(stage, PoissonStage) for stage in stages):
             raise ArgumentError(
                 "the number of records n is needed for samplers of fixed size, got none; give n"
             )
@@ -102,8 +100,8 @@ def amplify(
     Examples
     --------
     >>> import dpsub
-    >>> found = dpsub.amplify(dpsub.Poisson(0.01), epsilon=1.0, noise_multiplier=2.0)
-    >>> float(found.epsilon_amplified.round(6)), str(found.adjacency)
+    >>> amplified = dpsub.amplify(dpsub.Poisson(0.01), epsilon=1.0, noise_multiplier=2.0)
+    >>> float(amplified.epsilon_amplified.round(6)), str(amplified.adjacency)
     (0.017037, 'add_remove')
     """
     multiplicity = law(sampler, n)

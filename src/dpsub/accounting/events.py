@@ -64,14 +64,14 @@ def ledger_of(event: object) -> Ledger:
     """
     # equal releases are one entry, wherever they stand: an accountant composes them at once
     steps: dict[Release, int] = {}
-    for release in _releases(event, 1, 0):
-        once = replace(release, steps=1)
-        steps[once] = steps.get(once, 0) + release.steps
+    for release in _releases(event, times=1, depth=0):
+        kind = replace(release, steps=1)
+        steps[kind] = steps.get(kind, 0) + release.steps
     if not steps:
         raise ArgumentError(
             f"an event must release something, got {type(event).__name__} without a release in it"
         )
-    return Ledger(replace(once, steps=total) for once, total in steps.items())
+    return Ledger(replace(kind, steps=total) for kind, total in steps.items())
 
 
 def _releases(event: object, times: int, depth: int) -> Iterator[Release]:
@@ -102,9 +102,10 @@ def _releases(event: object, times: int, depth: int) -> Iterator[Release]:
             raise ArgumentError(
                 f"events of ComposedDpEvent must be a list, got {type(events).__name__}"
             )
-        for one in events:
-            yield from _releases(one, times, depth + 1)
+        for part in events:
+            yield from _releases(part, times, depth + 1)
     elif name in _NOISE:
+        # noise on the sum of all records: each is in the sample for sure
         yield Release(Poisson(1.0), None, value("noise_multiplier"), times, _NOISE[name])
     elif name == "TruncatedSubsampledGaussianDpEvent":
         sampler = TruncatedPoisson(value("sampling_probability"), value("truncated_batch_size"))
@@ -156,6 +157,6 @@ def _read(event: object) -> tuple[str, Mapping[str, Any]]:
         raise UnsupportedError(
             f"an event must be a DpEvent of dp-accounting, or JSON of one, got {kind}"
         )
-    return kind, {
-        one.name: getattr(event, one.name) for one in getattr(type(event), "__attrs_attrs__", ())
-    }
+    # what dp-accounting's classes are made with, which need not be installed
+    fields = getattr(type(event), "__attrs_attrs__", ())
+    return kind, {field.name: getattr(event, field.name) for field in fields}

@@ -51,10 +51,9 @@ class ComposedLaw:
 
     def delta(self, epsilon: float) -> float:
         """The formula of `side`, rounded to it."""
-        value = (
-            float(np.sum(self.masses * -np.expm1(np.minimum(epsilon - self.losses, 0.0))))
-            + self.infinity
-        )
+        shares = -np.expm1(np.minimum(epsilon - self.losses, 0.0))
+        value = float(np.sum(self.masses * shares)) + self.infinity
+        # the rounding of the sum, towards the side
         return value * (1 + 1e-12 if self.side == "upper" else 1 - 1e-12)
 
 
@@ -74,9 +73,8 @@ class Export:
             for name in ("side", "direction")
         }
         for i, law in enumerate(self.laws):
-            arrays |= {
-                f"{name}_{i}": getattr(law, name) for name in ("losses", "masses", "infinity")
-            }
+            for name in ("losses", "masses", "infinity"):
+                arrays[f"{name}_{i}"] = getattr(law, name)
         out = io.BytesIO()
         np.savez_compressed(out, **arrays)
         replace_file(Path(path), out.getvalue())
@@ -92,11 +90,12 @@ class Export:
                 "this needs dp-accounting, which is not installed; pip install it"
             ) from None
         upper = {law.direction: law for law in self.laws if law.side == "upper"}
-        made = []
+        pmfs = []
         for direction in DIRECTIONS:
-            first, masses = _on_multiples(upper[direction], self.step)
-            made.append(pmf.DensePLDPmf(self.step, first, masses, upper[direction].infinity, True))
-        return pld.PrivacyLossDistribution(*made)
+            law = upper[direction]
+            first, masses = _on_multiples(law, self.step)
+            pmfs.append(pmf.DensePLDPmf(self.step, first, masses, law.infinity, True))
+        return pld.PrivacyLossDistribution(*pmfs)
 
 
 def _on_multiples(law: ComposedLaw, step: float) -> tuple[int, np.ndarray]:
@@ -117,12 +116,12 @@ def _on_multiples(law: ComposedLaw, step: float) -> tuple[int, np.ndarray]:
 
 def export_of(releases: Sequence[Release], adjacency: str | None, step: float | None) -> Export:
     """The laws of releases of several kinds together."""
-    book = Proof.of(releases, adjacency).composition
-    wide = book.spread * _STEP if step is None else checks.real("step", step, above=0)
+    composition = Proof.of(releases, adjacency).composition
+    width = composition.spread * _STEP if step is None else checks.real("step", step, above=0)
     laws = []
-    for side, build in (("upper", book.upper), ("lower", book.lower)):
+    for side, build in (("upper", composition.upper), ("lower", composition.lower)):
         for swapped, direction in enumerate(DIRECTIONS):
-            composed = build(wide, _TAIL, bool(swapped))
-            if composed is not None:
+            composed = build(width, _TAIL, bool(swapped))
+            if composed is not None:  # else no attack is known, of which nothing is bounded below
                 laws.append(ComposedLaw(*composed.law(), side, direction))
-    return Export(tuple(laws), wide)
+    return Export(tuple(laws), width)

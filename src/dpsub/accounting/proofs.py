@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -62,7 +63,7 @@ def log_lift(log_order: np.ndarray, eta: float) -> np.ndarray:
     if eta == 1:
         return x
     near = np.log1p(np.expm1(np.minimum(x, 1.0)) / eta)
-    # for large orders in logs: (e^x - 1 + eta) / eta
+    # in logs, as e^x overflows: (e^x - 1 + eta) / eta
     far = x + np.log1p(-(1 - eta) * np.exp(-np.maximum(x, 1.0))) - np.log(eta)
     return np.where(x <= 1, near, far)
 
@@ -78,9 +79,14 @@ _MOST_ENTRIES = 2**23
 _ERROR = 4e-12
 _PIECE = 1024  # orders that are worked on together
 
-Orders = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Orders a, shape (n,), and for each of them and each count l: G(a, 2 l / s), and where f_l is
-largest."""
+
+class _Orders(NamedTuple):
+    """Orders a, shape (n,), and for each of them and each count l, shape (n, counts): the largest
+    value of f_l, G(a, 2 l / s), and where it is."""
+
+    a: np.ndarray
+    largest: np.ndarray
+    optimum: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,13 +121,12 @@ class GroupLemma:
         """Edges c of the cells; a multiple of the coarsest width, then +-infinity."""
         s, largest = self.scale, float(self._counts[-1])
         reach = self.reach * s
-        cells = (
-            int(np.ceil((largest * 2 + 2 * reach) / (s / self.resolution) / _COARSEST)) * _COARSEST
-        )
-        most = _MOST_ENTRIES // self._counts.size // _COARSEST * _COARSEST
-        inner = np.linspace(
-            -reach, 2 * largest + reach, max(min(cells, most), 4 * _COARSEST) - 2 * _COARSEST + 1
-        )
+        # sup over c: tests beyond the reach on either side are those of the two outer cells
+        width = 2 * largest + 2 * reach
+        wanted = int(np.ceil(width / (s / self.resolution) / _COARSEST)) * _COARSEST
+        affordable = _MOST_ENTRIES // self._counts.size // _COARSEST * _COARSEST
+        cells = max(min(wanted, affordable), 4 * _COARSEST)
+        inner = np.linspace(-reach, 2 * largest + reach, cells - 2 * _COARSEST + 1)
         # one coarse cell of infinite extent at each end: all its inner edges are infinite as well
         ends = np.full(_COARSEST, np.inf)
         return np.concatenate([-ends, inner, ends])
@@ -156,10 +161,11 @@ class GroupLemma:
         return np.minimum(np.concatenate(pieces), 1.0)
 
     def _suprema(self, x: np.ndarray) -> np.ndarray:
-        at = (
-            np.exp(x),
-            gaussian_profile(x[:, None], 2 * self._counts[None, :] / self.scale),
-            self.scale**2 * x[:, None] / (2 * self._counts[None, :]),
+        counts = self._counts[None, :]
+        at = _Orders(
+            a=np.exp(x),
+            largest=gaussian_profile(x[:, None], 2 * counts / self.scale),
+            optimum=self.scale**2 * x[:, None] / (2 * counts),
         )
         best, result = np.zeros(x.size), np.zeros(x.size)
         order, left = self._kept(at, best, result)
@@ -167,6 +173,7 @@ class GroupLemma:
             if not order.size:
                 break
             bound = self._smooth(at, order, left, width, best)
+            # what is far above what is attained may be bounded better by the clip
             large = np.flatnonzero(bound > best[order] * (1 + self.tolerance))
             clipped = self._bounds(at, order[large], left[large], left[large] + width)
             bound[large] = np.minimum(bound[large], clipped)
@@ -176,13 +183,14 @@ class GroupLemma:
         return result
 
     def _kept(
-        self, at: Orders, best: np.ndarray, result: np.ndarray
+        self, at: _Orders, best: np.ndarray, result: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Cells of the first level that must be cut, for each order; raises `best` to what is
         attained, `result` to the bounds of the others. All bounds and values fall with the order.
         So those at the lower end of a block of orders bound its cells, and what is attained at the
         upper end is attained at all orders of the block."""
-        size = at[0].size
+        size = at.a.size
+        # the lower end of each block of orders, and the last order of all
         few = np.append(np.arange(0, size - 1, _BLOCK), size - 1)
         coarsest = np.arange(0, self._edges.size - 1, _COARSEST)
         order, left = np.repeat(few, coarsest.size), np.tile(coarsest, few.size)
@@ -199,7 +207,7 @@ class GroupLemma:
         return _cut(order, coarsest[cell], _COARSEST, _LEVELS[0])
 
     def _smooth(
-        self, at: Orders, order: np.ndarray, left: np.ndarray, width: int, best: np.ndarray
+        self, at: _Orders, order: np.ndarray, left: np.ndarray, width: int, best: np.ndarray
     ) -> np.ndarray:
         """Bounds of second order on cells sorted by order and place; raises `best` to what is
         attained at edges."""
@@ -213,9 +221,9 @@ class GroupLemma:
         np.maximum.at(best, order, value - 2 * _ERROR * np.abs(value))
         return value + self._bend(at, order, left, width)
 
-    def _bend(self, at: Orders, order: np.ndarray, low: np.ndarray, width: int) -> np.ndarray:
+    def _bend(self, at: _Orders, order: np.ndarray, low: np.ndarray, width: int) -> np.ndarray:
         """sup |g''| (c1 - c0)^2 / 8 on cells; infinite on cells without end."""
-        a, _, optimum = at
+        a, optimum = at.a, at.optimum
         if width not in self._curvatures:
             s, apart = self.scale, 2 * self._counts[None, :]
             c = np.clip(self._edges[::width], -1e6 * s, 1e6 * s)
@@ -235,18 +243,18 @@ class GroupLemma:
             early = np.where(z < c_high - count, plus[cell, index] + falling, 0.0)
             late = np.where(z > c_low + count, at_centre + orders * minus[cell, index], 0.0)
             total = total + weight * np.maximum(early, late)
+        # the chord of g on a cell lies below its larger end, g above the chord by at most this
         with np.errstate(invalid="ignore"):
             extent = (c_high - c_low) / self.scale
-        return np.where(
-            np.isfinite(extent), total * np.minimum(extent, 1e3) ** 2 / 8 * (1 + 1e-9), np.inf
-        )
+        above_chord = total * np.minimum(extent, 1e3) ** 2 / 8 * (1 + 1e-9)
+        return np.where(np.isfinite(extent), above_chord, np.inf)
 
     def _bounds(
-        self, at: Orders, order: np.ndarray, low: np.ndarray, high: np.ndarray
+        self, at: _Orders, order: np.ndarray, low: np.ndarray, high: np.ndarray
     ) -> np.ndarray:
         """Bounds by the clip on cells from edge `low` to edge `high`; where these are one, values
         up to rounding."""
-        a, inner, optimum = at
+        a, inner, optimum = at.a, at.largest, at.optimum
         base, plus, minus = self._tables
         weights, counts = self.weights[self._counts], self._counts
         orders = a[order]
@@ -255,6 +263,7 @@ class GroupLemma:
         c_low, c_high = self._edges[low], self._edges[high]
         for index, (weight, count) in enumerate(zip(weights, counts, strict=True)):
             check_time()
+            # f_l at its clipped optimum: gain Phi((l - z)/s), loss a Phi((-l - z)/s)
             z = optimum[order, index]
             early = z < c_low - count
             late = z > c_high + count
@@ -266,6 +275,7 @@ class GroupLemma:
             )
             positive = positive + weight * gain
             negative = negative + weight * loss
+        # both parts are charged apart: their difference may be far smaller than either
         return positive * (1 + _ERROR) - negative * (1 - _ERROR)
 
 
@@ -324,7 +334,7 @@ class ChainProfile:
     def _work(
         self, n_slots: int, marked: int, stages: Sequence[Stage], weight: float, so_far: int
     ) -> int:
-        """Terms of the bound at one order; counting stops above `MOST_TERMS`."""
+        """Number of terms of the bound at one order; counting stops above `MOST_TERMS`."""
         law = stages[0].count_law(n_slots, marked)
         likely = np.flatnonzero(law[1:] * weight > self.tail) + 1
         if len(stages) == 1:
@@ -359,23 +369,25 @@ class ChainProfile:
         if not inside.any():
             return bound
         order = np.log1p(eta * np.expm1(x[inside]) / left[inside])
-        found = self._bound(order * (1 - _LAW_ERROR), self.chain.n, 1, self.chain.stages, 1.0)
-        bound[inside] = left[inside] / eta * found * (1 + _LAW_ERROR)
+        # profiles fall with the order, which is rounded down
+        with_record = self._bound(order * (1 - _LAW_ERROR), self.chain.n, 1, self.chain.stages, 1.0)
+        bound[inside] = left[inside] / eta * with_record * (1 + _LAW_ERROR)
         return np.minimum(bound * (1 + _LAW_ERROR), 1.0)
 
     def _lifted_sum(self, x: np.ndarray, law: np.ndarray, weight: float) -> np.ndarray:
-        """sum_l p_l G(lift(a, eta), 2 l / s)."""
+        """Upper bounds of t_p = sum_l p_l G(lift(a, eta), 2 l / s) of Theorem 4."""
         kept = np.flatnonzero(law[1:] * weight > self.tail) + 1
+        # counts that are left out are charged as a sure loss
         lost = float(np.delete(law, np.append(kept, 0)).sum())
+        # lifted orders fall with eta, profiles fall with orders: eta is rounded up
         eta = min(1.0, float(law[1:].sum()) * (1 + _LAW_ERROR)) if law[0] > 0 else 1.0
         piece = max(1, _MOST_TAILS // max(1, kept.size))
         lifted, shifts = log_lift(x, eta)[:, None], 2 * kept[None, :] / self.scale
         sums = []
-        for at in range(0, x.size, piece):
+        for start in range(0, x.size, piece):
             check_time()
-            sums.append(
-                np.einsum("ij,j", gaussian_profile(lifted[at : at + piece], shifts), law[kept])
-            )
+            profiles = gaussian_profile(lifted[start : start + piece], shifts)
+            sums.append(np.einsum("ij,j", profiles, law[kept]))
         return np.concatenate(sums) + lost
 
     def _looked_up(self, x: np.ndarray, law: np.ndarray) -> np.ndarray:
@@ -388,16 +400,15 @@ class ChainProfile:
             # with ten deviations to go, the profile of the largest shift is below every tail
             end = min(shifts[1] * (shifts[1] / 2 + 10), _LOG_LARGEST)
             near = np.linspace(0, min(shifts[0], end), _NEAREST)
-            far = near[-1] * np.exp(
-                np.arange(1, math.ceil(math.log(end / near[-1]) / _SPACING) + 1) * _SPACING
-            )
+            distances = np.arange(1, math.ceil(math.log(end / near[-1]) / _SPACING) + 1)
+            far = near[-1] * np.exp(distances * _SPACING)
             orders = np.concatenate([near, far])
             self._tables[key] = orders, self._lifted_sum(orders, law, 1.0)
         orders, values = self._tables[key]
         left = np.minimum(np.searchsorted(orders, x, side="right"), orders.size - 1) - 1
-        share = np.expm1(np.minimum(x, orders[-1]) - orders[left]) / np.expm1(
-            orders[left + 1] - orders[left]
-        )
+        # chords in a = e^x, not in x
+        width = np.expm1(orders[left + 1] - orders[left])
+        share = np.expm1(np.minimum(x, orders[-1]) - orders[left]) / width
         return np.asarray(values[left] + share * (values[left + 1] - values[left]))
 
     @cached_property
@@ -417,12 +428,15 @@ class ChainProfile:
         eta = 1.0 if law[0] == 0 else min(1.0, float(inside.sum()) * (1 + _LAW_ERROR))
         lifted = log_lift(x, eta)
         total = np.zeros_like(x)
-        for j in np.flatnonzero(inside) + 1:
-            share = float(law[j])
+        for marked_after in np.flatnonzero(inside) + 1:
+            share = float(law[marked_after])
             if share * weight <= self.tail:
+                # a branch below the tail is charged as a sure loss
                 total += share
                 continue
-            total += share * self._bound(lifted, stages[0].size, int(j), stages[1:], weight * share)
+            slots, later = stages[0].size, stages[1:]
+            branch = self._bound(lifted, slots, int(marked_after), later, weight * share)
+            total += share * branch
         return np.minimum(total, 1.0)
 
     def _last(self, x: np.ndarray, stage: Stage, law: np.ndarray, weight: float) -> np.ndarray:
@@ -431,13 +445,14 @@ class ChainProfile:
         few = len(self.chain.stages) <= 2
         lifted = self._lifted_sum(x, law, weight) if few else self._looked_up(x, law)
         minor = _MINOR if few else _MINOR_OF_MANY
+        # of one marked slot without replacement t_p is Theorem 2, which is attained
         if weight < minor or (stage.kind == "wor" and law.size == 2):
             return lifted
         kept = np.where(law > self.tail / weight, law, 0.0)
         # the normal tail beyond sqrt(2 ln(1 / tail)) deviations is below the tail
         reach = max(9.0, math.sqrt(-2 * math.log(self.tail)))
-        lemma = GroupLemma(kept, self.scale, reach)(x) + float((law - kept).sum())
-        return np.minimum(np.minimum(lemma, lifted), 1.0)
+        common_test = GroupLemma(kept, self.scale, reach)(x) + float((law - kept).sum())
+        return np.minimum(np.minimum(common_test, lifted), 1.0)
 
     def _added(self, x: np.ndarray, law: np.ndarray) -> np.ndarray:
         """H_a of sum_l p_l N(l) against sum_l p_l N(-l), by its optimal half-line, which is off by

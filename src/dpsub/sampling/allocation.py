@@ -115,21 +115,27 @@ def allocate(
             f"{sum(limits)} records"
         )
         raise ArgumentError(f"{rule}, got m = {m}")
-    # Units that every optimum gives to a stratum: at the last unit's worth v, m_i lies between
+    # units that every optimum gives to a stratum: at the last unit's worth v, m_i lies between
     # w_i/v - 1 and the larger of at_least and w_i/v + 1/2, so 1/v is at least (m - 2 at_least k) /
     # sum(w). The greedy rule spends the rest.
     total, shares = float(weights.sum()), weights.tolist()
     spare = max(0, m - 2 * at_least * len(limits))
     sure = [math.floor(spare * w / total) - 1 if total > 0 else 0 for w in shares]
-    found = [min(size, max(at_least, count)) for size, count in zip(limits, sure, strict=True)]
-    queue = [(-shares[i] / math.sqrt(k * (k + 1)), i) for i, k in enumerate(found) if k < limits[i]]
+    allocated = [min(size, max(at_least, count)) for size, count in zip(limits, sure, strict=True)]
+
+    def urgency(stratum: int) -> tuple[float, int]:
+        """What one unit more is worth in a stratum, the largest first in the queue."""
+        units = allocated[stratum]
+        return -shares[stratum] / math.sqrt(units * (units + 1)), stratum
+
+    queue = [urgency(stratum) for stratum, size in enumerate(limits) if allocated[stratum] < size]
     heapq.heapify(queue)
-    for _ in range(m - sum(found)):
-        _, i = heapq.heappop(queue)
-        found[i] += 1
-        if found[i] < limits[i]:
-            heapq.heappush(queue, (-shares[i] / math.sqrt(found[i] * (found[i] + 1)), i))
-    return tuple(found)
+    for _ in range(m - sum(allocated)):
+        _, stratum = heapq.heappop(queue)
+        allocated[stratum] += 1
+        if allocated[stratum] < limits[stratum]:
+            heapq.heappush(queue, urgency(stratum))
+    return tuple(allocated)
 
 
 def inclusion_probabilities(sizes: np.ndarray, m: int) -> np.ndarray:

@@ -212,6 +212,7 @@ class Chain:
                     f"the law of a record's copies may have at most {_MOST_TERMS:g} terms a stage, "
                     f"got {terms:.3g}; take smaller stages"
                 )
+            # one step of the Markov chain of counts, in logs as its probabilities underflow
             moved = np.full(most + 1, -np.inf)
             u = np.arange(low, high + 1)
             moved[low : high + 1] = laws.mix_rows(log_p, stage.log_kernel(counts, u, n_slots))
@@ -370,11 +371,11 @@ class Sampler(abc.ABC):
 
     @classmethod
     def _given(cls, sizes: Mapping[str, int | None], needed: Iterable[str]) -> dict[str, int]:
-        found = {name: size for name in needed if (size := sizes.get(name)) is not None}
-        missing = [f"{name}, the {cls.sizes[name]}" for name in needed if name not in found]
+        given = {name: size for name in needed if (size := sizes.get(name)) is not None}
+        missing = [f"{name}, the {cls.sizes[name]}" for name in needed if name not in given]
         if missing:
             raise ArgumentError(f"{cls.name} needs {' and '.join(missing)}, got none")
-        return found
+        return given
 
     @classmethod
     @abc.abstractmethod
@@ -414,6 +415,9 @@ class Sampler(abc.ABC):
         return self.largest_size(n) == n and self.multiplicity_law(n).eta == 1
 
 
+_ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"]
+
+
 class StagedSampler(Sampler):
     """A sampler that is a chain of stages, each made of one field: `kinds` says which, first stage
     first.
@@ -427,23 +431,16 @@ class StagedSampler(Sampler):
     def __init_subclass__(cls) -> None:
         if "kinds" in cls.__dict__:
             *before, last = cls.kinds
-            places = (
-                "first",
-                "second",
-                "third",
-                "fourth",
-                "fifth",
-                "sixth",
-                "seventh",
-                "eighth",
-                "ninth",
-            )
             sizes = {
                 name: f"size of the {place} stage"
-                for name, place in zip(before, places, strict=False)
+                for name, place in zip(before, _ORDINALS, strict=False)
             }
-            poisson = issubclass(cls.kinds[last], PoissonStage)
-            sizes["m" if poisson else last] = f"{'expected ' if poisson else ''}size of the sample"
+            # a Poisson stage has a rate in place of a size, which is asked for as m
+            if issubclass(cls.kinds[last], PoissonStage):
+                sizes["m"] = "expected size of the sample"
+            else:
+                sizes[last] = "size of the sample"
+            # a field n is the number of records, which is no size
             cls.sizes = {name: what for name, what in sizes.items() if name != "n"}
 
     def __post_init__(self) -> None:
@@ -513,7 +510,7 @@ class StagedSampler(Sampler):
         before = stages[place - 1] if place else "n"
         slots = checks.integer(before, {"n": n, **given}[before], at_least=1)
         most = slots if cls.kinds[size] is WithoutReplacement else max(n, slots)
-        return Family(lambda found: cls.of_sizes(n, **{**given, size: int(found)}), most, "size")
+        return Family(lambda value: cls.of_sizes(n, **{**given, size: int(value)}), most, "size")
 
     def chain_on(self, n: int) -> Chain:
         """The stages on n records; ArgumentError if they do not fit."""

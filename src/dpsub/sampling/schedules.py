@@ -164,7 +164,7 @@ class RandomAllocation(Schedule):
 
     def _drawn(self, n: int, steps: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         epochs = -(-steps // self.t)
-        rows = epochs * n
+        rows = epochs * n  # each record of each epoch
         # one step a record needs no sorting of each record's steps
         places = (
             uniform(rng, self.t, rows)
@@ -210,6 +210,7 @@ class Shuffle(Schedule):
     def _drawn(self, n: int, steps: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         sizes = _sizes(n, self.m, steps)
         total = int(sizes.sum())
+        # few records of one epoch: the rest of the order is not needed
         if 2 * total <= n:
             return rng.choice(n, total, replace=False), sizes
         epochs = -(-total // n)
@@ -307,6 +308,7 @@ class CyclicPoisson(Schedule):
         return -(-n // self.cycle)
 
     def _drawn(self, n: int, steps: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        # record i is in group i mod cycle, so that the first groups have one record more
         smaller, longer = divmod(n, self.cycle)
         groups = np.arange(steps) % self.cycle
         sizes = rng.binomial(smaller + (groups < longer), self.rate)

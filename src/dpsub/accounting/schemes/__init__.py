@@ -10,7 +10,7 @@ import pkgutil
 from functools import cache
 
 from dpsub.accounting.release import Release
-from dpsub.accounting.schemes.case import SCHEMES, Case, Covered
+from dpsub.accounting.schemes.case import COVERED, Case, Covered
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling.base import StagedSampler
@@ -32,12 +32,13 @@ def default_relation(release: Release) -> Relation:
 def _found() -> dict[type | str, Covered]:
     for module in pkgutil.iter_modules(__path__, prefix=f"{__name__}."):
         importlib.import_module(module.name)
-    return SCHEMES
+    return COVERED
 
 
 def _covered(release: Release) -> Covered:
     schemes = _found()
     kind = type(release.sampler)
+    # a class of one's own may have a scheme, or be covered as what it is derived from
     for ancestor in kind.__mro__:
         if ancestor is StagedSampler:
             # a chain is told by its stages, whatever its class is called

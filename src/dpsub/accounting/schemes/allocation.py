@@ -82,8 +82,10 @@ def _added(t: int, k: int, s: float) -> tuple[Event, str, str]:
         pair = "N(sqrt(t), s^2) against N(0, s^2)"
         return PairEvent(PoissonPair(1.0, s / math.sqrt(t))), pair, pair
     if k == 1:
+        # Theorem 25: the likelihood ratio of an epoch is a mean over its steps
         pair = "mean of N(e_j, s^2 I) over the t steps against N(0, s^2 I), both directions"
         return AllocationEvent(t, s), pair, pair
+    # Theorem 27: the blocks revealed, k allocations to one of t / k steps
     proved = (
         "one step of each of k random blocks of t / k steps, the blocks revealed, both directions"
     )

@@ -123,7 +123,7 @@ class Covered(NamedTuple):
     relation: Relation | None
 
 
-SCHEMES: dict[type | str, Covered] = {}
+COVERED: dict[type | str, Covered] = {}
 """Schemes by the class of sampler or schedule that they cover, or by the kind of the one stage to
 which a chain comes down."""
 
@@ -141,7 +141,7 @@ def covers(key: type | str, relation: Relation | None = None) -> Callable[[Schem
     """
 
     def registered(scheme: Scheme) -> Scheme:
-        SCHEMES[key] = Covered(scheme, relation)
+        COVERED[key] = Covered(scheme, relation)
         return scheme
 
     return registered

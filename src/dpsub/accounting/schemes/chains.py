@@ -76,6 +76,7 @@ def chains(release: Release, relation: Relation) -> Case:
 def _replaced(release: Release, chain: Chain) -> Case:
     """A record replaced: Theorem 4 for one stage, Theorem 6 for several."""
     s, law = release.noise_multiplier, law_of(chain)
+    # one profile serves both directions: a pair of neighbours swapped is one (section 4, remark 3)
     profile = cache(lambda tail: (RememberedProfile(ChainProfile(chain, s, tail)), None))
     if chain.kinds == ("wr",):
         theorem, proved = Theorem("4", "3.4"), "group lemma at Binomial(m, 1/n)"
@@ -83,6 +84,7 @@ def _replaced(release: Release, chain: Chain) -> Case:
         theorem = Theorem("6", "3.5")
         proved = "group lemma at the last stage, the stages before it revealed"
     ends_poisson = chain.kinds[-1] == "poisson"
+    # fillers at -C are 2 C from the record: in their units the noise multiplier is s / 2
     filler = None if ends_poisson else FillerPair(law, s / 2)
     attained = "data sets (C, -C, ..., -C) against (-C, ..., -C), both directions"
     if ends_poisson:
@@ -107,6 +109,7 @@ def _replaced(release: Release, chain: Chain) -> Case:
 def one_stage_added(release: Release, chain: Chain) -> Case:
     """A record more in a sample of fixed size by one stage, which takes the places of others:
     Theorem 9, exact for any number of steps."""
+    # what is drawn is drawn from the data set with the record
     s, larger = release.noise_multiplier, replace(chain, n=chain.n + 1)
     law = "Bernoulli(m / (n + 1))" if chain.kinds == ("wor",) else "Binomial(m, 1 / (n + 1))"
     return Case(
@@ -133,6 +136,7 @@ def _added(release: Release, chain: Chain) -> Case:
         profile = ChainProfile(larger, s, tail)
         return RememberedProfile(profile), RememberedProfile(profile.removed)
 
+    # a last Poisson stage adds the record to the sum, others put it in a filler's place, 2 C away
     ends_poisson = chain.kinds[-1] == "poisson"
     filler = FillerPair(law_of(larger), s if ends_poisson else s / 2)
     attained = (

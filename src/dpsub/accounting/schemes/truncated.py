@@ -52,6 +52,7 @@ def truncated_poisson(release: Release, relation: Relation) -> Case:
     choices: tuple[AttackChoice, ...] = (among_zeros,)
     event: Event
     if sampler.max_batch >= records:
+        # no sample is ever cut: Poisson sampling
         event = PairEvent(_pair(sampler.rate, relation, s))
         pair = f"(1 - q) N(0, s^2) + q N(1, s^2) against {_opposite(relation)}"
         proved, attained = f"{pair}, no sample is cut", pair

@@ -56,6 +56,7 @@ def _replaced(release: Release, chain: Chain) -> Case:
     more steps no data sets have it in both directions, so the game of section 4.1 is what brings
     the ends together."""
     s, law = release.noise_multiplier, law_of(chain)
+    # fillers at -C are 2 C from the record: in their units the noise multiplier is s / 2
     filler = FillerPair(law, s / 2)
     profile = cache(lambda tail: (RememberedProfile(ChainProfile(chain, s, tail)), None))
     missed, rate = chain.stages[0].count_law(chain.n, 1).tolist()
@@ -84,6 +85,7 @@ def _zeroed(release: Release, chain: Chain) -> Case:
     """
     s = release.noise_multiplier
     missed, rate = chain.stages[0].count_law(chain.n, 1).tolist()
+    # without a chance to be missed there is no base: the Gaussian mechanism
     pair = ZeroedPair(rate, s, missed) if missed else None
     case = Case(
         event=_zeroed_event(pair, s) if pair else PairEvent(PoissonPair(1.0, s)),
@@ -146,6 +148,7 @@ def _laplace(release: Release, relation: Relation, chain: Chain) -> Case:
     forward = included_once(rate, 2 / s, missed)
     conditions = conditions_of(release, relation, depends_on_n=True)
     if added:
+        # each direction has its own profile, which the same data sets attain: exact
         return Case(
             event=LaplaceEvent(pair, forward, removed_once(rate, 2 / s, missed), attained=True),
             theorem=Theorem("9", "3.8"),
@@ -162,6 +165,7 @@ def _laplace(release: Release, relation: Relation, chain: Chain) -> Case:
             choices=(AttackChoice(FILLERS[relation]),),
             shift=2.0,
         )
+    # no data sets have this profile in both directions: more steps are bounds
     return Case(
         event=LaplaceEvent(pair, forward, forward, attained=False),
         theorem=Theorem("2", "3.7"),
