@@ -13,7 +13,7 @@ import numpy as np
 
 from dpsub.errors import ArgumentError
 
-# whole numbers above are not told apart by the doubles that everything is computed with
+# Everything is computed in doubles, which do not distinguish larger whole numbers.
 MOST_WHOLE = 2**53
 
 
@@ -25,8 +25,11 @@ def integer(
     at_most: int | None = MOST_WHOLE,
     at_most_name: str | None = None,
 ) -> int:
-    """Return `value` as int within the limits; `at_most_name` names the upper one ("n" gives "at
-    most n = 300")."""
+    """Return `value` as an int within the limits.
+
+    `at_most_name` names the upper limit in messages: "n" gives "at most n = 300".
+    """
+    # True and False are whole numbers for Python, but never an intended size.
     if isinstance(value, (bool, np.bool_)):
         raise ArgumentError(f"{name} must be a whole number, got {name} = {value!r}")
     try:
@@ -44,7 +47,7 @@ def integer(
 
 
 def _shown(value: int) -> str:
-    """A whole number, its size in place of more digits than a reader wants."""
+    """A whole number for a message; only the order of magnitude from 20 digits on."""
     if abs(value) < 10**20:
         return str(value)
     return f"about {'-' if value < 0 else ''}1e{int(math.log10(2) * abs(value).bit_length())}"
@@ -66,7 +69,8 @@ def real(
         result = float(value)
     except (TypeError, ValueError):
         raise ArgumentError(f"{name} must be a number, got {name} = {value!r}") from None
-    except OverflowError:  # a whole number of hundreds of digits
+    except OverflowError:
+        # A whole number with hundreds of digits.
         result = math.inf if value > 0 else -math.inf
     if not math.isfinite(result):
         raise ArgumentError(f"{name} must be finite, got {name} = {result}")
@@ -82,7 +86,7 @@ def real(
 
 
 def finite_array(name: str, value: Any, *, ndim: int | None = None) -> np.ndarray:
-    """Return `value` as a float array without NaN or infinity, of `ndim` dimensions where given."""
+    """Return `value` as a finite float array, of `ndim` dimensions if given."""
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -101,7 +105,7 @@ def finite_array(name: str, value: Any, *, ndim: int | None = None) -> np.ndarra
 
 
 def one_of(name: str, value: Any, choices: Iterable[str]) -> str:
-    """Return `value` if it is one of `choices`, else name the nearest one."""
+    """Return `value` if it is one of `choices`, else raise an error that suggests the nearest."""
     known = sorted(choices)
     if isinstance(value, str) and value in known:
         return value

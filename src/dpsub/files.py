@@ -1,4 +1,4 @@
-"""Files that are complete or not there."""
+"""Writing of files that are never incomplete."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write `content` to `path` so that the name only ever stands for a complete file that has
-    reached the disk."""
+    """Write `content` to `path`, which only ever names a complete file that is on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     try:
@@ -18,10 +17,12 @@ def replace_file(path: Path, content: bytes) -> None:
             out.flush()
             os.fsync(out.fileno())
         os.chmod(temporary, 0o644)
+        # Atomic: a process that is killed leaves the old file or the new one.
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+    # The new name is in the folder, which has to reach the disk as well.
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

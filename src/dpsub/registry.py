@@ -1,4 +1,4 @@
-"""Registration by discovery: a module of a package that defines a concrete subclass is a member."""
+"""Registration by discovery: every concrete subclass in the modules of a package is a member."""
 
 from __future__ import annotations
 

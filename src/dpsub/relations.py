@@ -6,8 +6,11 @@ from enum import StrEnum
 
 
 class Relation(StrEnum):
-    """When data sets are neighbours: one record is added or removed, or replaced (the papers write
-    R and S for these), or replaced by one that contributes 0, with the number of records public."""
+    """Neighbouring relation of data sets.
+
+    One record is added or removed (R in the papers), substituted (S), or replaced by one that
+    contributes 0. Under the last two the number of records is public.
+    """
 
     ADD_REMOVE = "add_remove"
     SUBSTITUTE = "substitute"

@@ -1,5 +1,4 @@
-"""Random streams keyed by what is computed, so that no result depends on cores, job order or
-chunking."""
+"""Random streams keyed by what is computed: no result depends on cores, job order or chunking."""
 
 from __future__ import annotations
 
@@ -35,16 +34,23 @@ def canonical(value: Any) -> Any:
 def stream(
     root: int, *, experiment: str, cell: Mapping[str, Any], role: str, replicate: int
 ) -> np.random.Generator:
-    """Return the generator of one role of one replicate of one cell, independent of every other
-    key's.
+    """Return the generator for one role of one replicate of one cell.
+
+    Generators of different keys are independent.
 
     Parameters
     ----------
-    root : the one seed of the configuration.
-    experiment : its name.
-    cell : fields of this role's key; "data" and "initial" get the paired ones only: all samplers
-    meet the same data. role : {"data", "initial", "sample", "noise"}, what the numbers are for.
-    replicate : repetition, from 0.
+    root : int
+        The seed of the configuration.
+    experiment : str
+        Name of the experiment.
+    cell : mapping
+        Fields of the key. For "data" and "initial" these are the paired fields only, so that all
+        samplers get the same data.
+    role : {"data", "initial", "sample", "noise"}
+        Use of the numbers.
+    replicate : int
+        Repetition, from 0.
 
     Examples
     --------
@@ -56,6 +62,7 @@ def stream(
     False
     """
     checks.one_of("role", role, ROLES)
+    # 128 bits of the key's digest: two of a run's keys practically never share a stream.
     text = json.dumps([experiment, canonical(cell), role], sort_keys=True, separators=(",", ":"))
     words = np.frombuffer(hashlib.sha256(text.encode()).digest()[:16], dtype="<u4")
     key = (*(int(word) for word in words), checks.integer("replicate", replicate, at_least=0))
@@ -65,7 +72,7 @@ def stream(
 
 @dataclass(frozen=True)
 class Streams:
-    """The random streams of one experiment, by what they are for; see :func:`stream`.
+    """The random streams of one experiment by their role; see :func:`stream`.
 
     Parameters
     ----------
@@ -84,20 +91,19 @@ class Streams:
     experiment: str
 
     def data(self, cell: Mapping[str, Any], replicate: int) -> np.random.Generator:
-        """For data sets; `cell` holds the paired fields only, so that all samplers meet the same
-        ones."""
+        """Stream for data sets; `cell` has the paired fields only, so that samplers share them."""
         return self._of("data", cell, replicate)
 
     def initial(self, cell: Mapping[str, Any], replicate: int) -> np.random.Generator:
-        """For where iterations begin; paired as `data`."""
+        """Stream for the initial values of iterations; paired as `data`."""
         return self._of("initial", cell, replicate)
 
     def sample(self, cell: Mapping[str, Any], replicate: int) -> np.random.Generator:
-        """For what a sampler draws."""
+        """Stream for the draws of a sampler."""
         return self._of("sample", cell, replicate)
 
     def noise(self, cell: Mapping[str, Any], replicate: int) -> np.random.Generator:
-        """For the noise of a mechanism."""
+        """Stream for the noise of a mechanism."""
         return self._of("noise", cell, replicate)
 
     def _of(self, role: str, cell: Mapping[str, Any], replicate: int) -> np.random.Generator:

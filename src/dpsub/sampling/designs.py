@@ -1,5 +1,7 @@
-"""Samplers that treat records by their stratum, cluster or place, or whose size is random (`pps`:
-by their size)."""
+"""Sampling designs over a frame: random sizes, strata, clusters and systematic samples.
+
+Designs with probabilities proportional to size are in `dpsub.sampling.pps`.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,10 @@ MOST_SAMPLES = 200_000
 
 
 class FrameSampler(abc.ABC):
-    """A randomised map from a frame with design variables to a sample; subclasses are frozen
-    dataclasses."""
+    """Base class of designs: a randomised map from a frame with design variables to a sample.
+
+    Subclasses are frozen dataclasses.
+    """
 
     name: ClassVar[str]  # identifier in configuration, records and results
     label: ClassVar[str]  # in figures and tables
@@ -40,21 +44,22 @@ class FrameSampler(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def examples(cls) -> list[tuple[FrameSampler, Frame]]:
-        """Pairs (sampler, frame) small enough to enumerate, for the conformance tests."""
+        """Pairs (sampler, frame) that are small enough to enumerate, for the conformance tests."""
 
     @abc.abstractmethod
     def inclusion_probabilities(self, frame: Frame) -> np.ndarray:
-        """Return the chance of each record to be in the sample, shape (n,)."""
+        """Return the inclusion probability of each record, shape (n,)."""
 
     @abc.abstractmethod
     def law(self, frame: Frame) -> dict[Counts, float]:
-        """Return the probability of every possible sample of a tiny frame, by the counts of all n
-        records."""
+        """Return the probability of every possible sample of a tiny frame.
+
+        Samples are given by the counts of all n records.
+        """
 
     @abc.abstractmethod
     def drawer(self, frame: Frame) -> Drawer:
-        """Return what draws one sample of this frame: indices, a repeated one as often as it was
-        drawn."""
+        """Return a function that draws one sample of this frame as indices, with repetitions."""
 
     def draw(self, frame: Frame, rng: np.random.Generator) -> Sample:
         """Draw one sample."""
@@ -77,8 +82,10 @@ def counts_of(n: int, indices: Iterable[int]) -> Counts:
 
 
 def collected(pairs: Iterable[tuple[Counts, float]]) -> dict[Counts, float]:
-    """The law of samples that may come about in several ways, without impossible ones; refused
-    beyond MOST_SAMPLES."""
+    """Sum the probabilities of equal samples, without impossible ones.
+
+    ArgumentError beyond MOST_SAMPLES samples.
+    """
     law: dict[Counts, float] = {}
     for state, probability in pairs:
         if probability > 0:
@@ -91,22 +98,21 @@ def collected(pairs: Iterable[tuple[Counts, float]]) -> dict[Counts, float]:
 
 
 def subsets(records: np.ndarray, size: int) -> Iterator[tuple[tuple[int, ...], float]]:
-    """Yield every subset of `size` records with its chance under sampling without replacement."""
+    """Yield every subset of `size` records with its probability, without replacement."""
     for chosen in combinations(records.tolist(), size):
         yield chosen, 1 / comb(len(records), size)
 
 
 class _OfSizes(FrameSampler):
-    """Simple random samples within groups of records, independently; a subclass says of which
-    sizes."""
+    """Independent simple random samples within groups of records; subclasses define the sizes."""
 
     def groups(self, frame: Frame) -> list[np.ndarray]:
-        """The records of each group; all records are one unless a subclass says otherwise."""
+        """The records of each group; by default there is one group with all records."""
         return [np.arange(frame.n)]
 
     @abc.abstractmethod
     def chances(self, sizes: list[int]) -> list[SizeChances]:
-        """Return the chances of the sample's sizes in groups of these sizes."""
+        """Return the law of the sample's size in each of the groups, given their sizes."""
 
     def _drawn(self, frame: Frame) -> list[tuple[np.ndarray, SizeChances]]:
         groups = self.groups(frame)
@@ -149,8 +155,10 @@ class _OfSizes(FrameSampler):
 
 @dataclass(frozen=True)
 class RandomSize(_OfSizes):
-    """A random size, normal with `mean` and `sd` and cut to 0, ..., n, free of the data; so many
-    different records."""
+    """A simple random sample of random size, independent of the data.
+
+    The size is normal with `mean` and `sd`, restricted to 0, ..., n.
+    """
 
     mean: float
     sd: float
@@ -171,8 +179,9 @@ class RandomSize(_OfSizes):
 
 @dataclass(frozen=True)
 class RoundedRate(_OfSizes):
-    """A share of the records, 0 < `rate` <= 1 (kept exactly), the size rounded "half_up" or
-    "randomised".
+    """A simple random sample of a share of the records, 0 < `rate` <= 1.
+
+    The rate is kept exactly; the size is rounded "half_up" or "randomised".
 
     Examples
     --------
@@ -209,8 +218,7 @@ _STRATA = Frame(8, strata=np.array([0, 0, 0, 1, 1, 1, 1, 1]))
 
 
 class StratifiedRate(_ByStratum, RoundedRate):
-    """The share `rate` of each stratum, each size rounded half up or at random: proportional
-    allocation."""
+    """Proportional allocation: the share `rate` of each stratum, rounded half up or at random."""
 
     name, label = "stratified_rate", "proportional"
 
@@ -224,8 +232,10 @@ class StratifiedRate(_ByStratum, RoundedRate):
 
 @dataclass(frozen=True)
 class Stratified(_ByStratum):
-    """A fixed allocation: so many records from each stratum, at least 1 (see
-    `dpsub.sampling.allocation`)."""
+    """A fixed allocation: the number of records from each stratum, at least 1.
+
+    See `dpsub.sampling.allocation`.
+    """
 
     allocation: tuple[int, ...]
     name, label = "stratified", "stratified"
@@ -258,8 +268,9 @@ _CLUSTERS = Frame(7, clusters=np.array([0, 1, 1, 2, 2, 2, 3]))
 
 @dataclass(frozen=True)
 class ClusterSample(FrameSampler):
-    """`drawn` clusters, uniformly without replacement; a Poisson sample of rate `second_stage` of
-    each one's members.
+    """A uniform draw of `drawn` clusters without replacement, and a Poisson sample of each.
+
+    The rate of the second stage is `second_stage`.
 
     Examples
     --------
@@ -322,7 +333,7 @@ class ClusterSample(FrameSampler):
 
 @dataclass(frozen=True)
 class PpsCluster(FrameSampler):
-    """One cluster, drawn with a chance proportional to its number of members, and all of them."""
+    """All members of one cluster, drawn with a probability proportional to its size."""
 
     name, label = "pps_cluster", "PPS cluster"
 
@@ -348,9 +359,10 @@ class PpsCluster(FrameSampler):
 
 @dataclass(frozen=True)
 class Systematic(FrameSampler):
-    """Every `step`-th record from a uniform start among the first `step`; `step` must divide the
-    number of records. `order` is "frame", which is known, or "random": uniform and secret, which
-    makes the sample a simple random one.
+    """Every `step`-th record from a uniform start among the first `step`.
+
+    `step` must divide the number of records. `order` is "frame", which is known, or "random", which
+    is uniform and secret and makes the sample a simple random one.
     """
 
     step: int

@@ -1,5 +1,5 @@
-"""The frame, that is the records that a sampler draws from with their design variables, and samples
-of it."""
+"""The frame, which is the records that a sampler draws from with their design variables, and
+samples from it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from dpsub.errors import ArgumentError
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """The n records, known to the sampler by their indices 0..n-1; ArgumentError if the arrays do
-    not fit.
+    """The n records, known to the sampler by their indices 0, ..., n - 1.
+
+    ArgumentError if the arrays do not fit.
 
     Parameters
     ----------
@@ -54,8 +55,10 @@ class Frame:
         return np.bincount(self.needed("clusters"))
 
     def needed(self, name: str) -> np.ndarray:
-        """Return the design variable `name` ("strata", "clusters" or "sizes"), or refuse a frame
-        without it."""
+        """Return the design variable "strata", "clusters" or "sizes".
+
+        ArgumentError if the frame does not have it.
+        """
         values: np.ndarray | None = getattr(self, name)
         if values is None:
             raise ArgumentError(

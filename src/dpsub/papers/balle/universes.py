@@ -190,7 +190,7 @@ class KernelProfile(Profile):
             np.asarray(epsilon, dtype=float), np.asarray(occurrences, dtype=int)
         )
         by_distance = [self.deltas(float(value)) for value in order.ravel()]
-        # Beyond the largest distance between samples delta no longer grows.
+        # No two samples are further apart than the last distance that is known.
         deltas = [
             known[min(int(steps), len(known) - 1)]
             for known, steps in zip(by_distance, distance.ravel(), strict=True)

@@ -87,6 +87,7 @@ def methods(settings: Table1, cell: Budget) -> Iterator[Method]:
     sampled = cell.algorithm4(Count.of_share(settings.n, settings.share))
     rate = sampled.sampling_rate
     yield "gau_smp", sampled.law, rate
+    # The Laplace kernel takes the sampling rate of the Gaussian one, as in the paper.
     yield "lap_smp", cell.inner(rate).chosen("lap_br").law, rate
     yield "lap_low", cell.recycled(cell.calibrated("lap", settings.low_split)), 1.0
 
@@ -133,6 +134,7 @@ class BrdpTable1(Grid):
                         paper.CONVERSIONS if law.kernel.name == "laplace" else ("closed form",)
                     ):
                         used = {"conversion": conversion} if conversion in paper.CONVERSIONS else {}
+                        # Amplified once for all queries: valid only if one sample serves them all.
                         whole = paper.theorem3_epsilon(law, times, delta / rate, **used)
                         bounds = composed(amplified(whole, delta, rate)[0])
                         yield {**base, "delta": delta, "conversion": conversion, **bounds}
@@ -171,6 +173,7 @@ class BrdpTimes(Grid):
         query = Count.of_share(settings.n, settings.share)
         tasks: list[tuple[str, str, int, Callable[[], object]]] = []
         for method, law, rate in methods(settings, cell):
+            # It is ours, and no method whose time the paper reports.
             if method == "lap_low":
                 continue
             sampled = method.endswith("smp")
@@ -234,6 +237,7 @@ class BrdpMap(Grid):
         grid = itertools.product(
             ["map"], settings.n_compositions, settings.epsilons, settings.bounds
         )
+        # The frontier takes more numbers of releases than the grid can afford.
         along = itertools.product(["frontier"], line.n_compositions, [line.epsilon], [line.bound])
         for topic, times, epsilon, bound in (*grid, *along):
             cell = Budget(bound=bound, epsilon=epsilon, delta=settings.delta)

@@ -140,6 +140,7 @@ def _exact(query: Query, cell: Budget, rates: tuple[float, ...]) -> dict[str, An
         ).law
         tried.append(sampled_row(query, cell, law, rate))
     accepted = np.array([row["acceptance"] for row in tried])
+    # Of rates that are alike the largest one, as sampling has costs of its own.
     best = tried[int(np.flatnonzero(accepted >= accepted.max() - ALIKE)[-1])]
     return {
         "rule": "exact",
@@ -166,12 +167,14 @@ class QueryPanel:
     ) -> None:
         self.cell = Budget.of(panel, epsilon=epsilon, delta=settings.delta)
         counted = panel.query == "cnt"
+        # A count is a sum of indicators with clipping bound 1.
         self.values = (subsets > settings.count_above).astype(float) if counted else subsets
         queries = [
             KINDS[panel.query].of_values(part, 1.0 if counted else panel.clip)
             for part in self.values
         ]
         self.queries, self.spread = queries, float(np.mean([query.spread for query in queries]))
+        # One sampling rate serves all subsets, chosen for their mean spread.
         self.sampled = self.cell.algorithm4(replace(queries[0], spread=self.spread))
 
     def described(self, method: str) -> tuple[Recycled, dict[str, Any]]:

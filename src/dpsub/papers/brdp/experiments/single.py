@@ -65,6 +65,7 @@ class BrdpNoise(Grid):
             }
             rng = run.streams.noise({**settings.fields, "method": method}, 0)
             released, draws = law.release_by_loop(np.zeros(count), rng)
+            # The law is averaged over the bins, as a histogram is, so that the two can be compared.
             frequency = np.histogram(released, edges)[0] / (count * np.diff(edges))
             expected = np.diff(law.cdf(edges)) / np.diff(edges)
             for x, value, mean in zip(
@@ -131,6 +132,7 @@ class BrdpRates(Grid):
                     laws = {"exact": largest.law}
                 else:
                     laws = {
+                        # Both are the paper's choices; what they really have is in `exact_delta`.
                         "baseline": cell.recycled(kernel, paper.baseline_rate(last, spent)),
                         "algorithm1": cell.recycled(kernel),
                     }
@@ -181,9 +183,11 @@ class BrdpAcceptance(Grid):
         for sensitivity in settings.sensitivities:
             for epsilon in np.linspace(settings.epsilon_min, settings.epsilon_max, points).tolist():
                 cell = Budget.of(settings, sensitivity=sensitivity, epsilon=epsilon)
+                # The exact recyclers need a search a point, hence the coarser grid.
                 for method in STATED if stated else ("gau_best", "lap_best"):
                     yield {**cell.fields, **row(method, cell.chosen(method))}
                 if not stated:
+                    # The ceiling is a bound over all noise: it has no scale, rate or deviation.
                     absent = dict.fromkeys(("scale", "epsilon_y", "rate", "sd"), -1.0)
                     yield {
                         **cell.fields,
@@ -236,6 +240,7 @@ class BrdpAudit(Grid):
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         draws, confidence = settings.draws, settings.confidence
         for case in settings.cases:
+            # Both neighbours are drawn from one stream, so that their draws are independent.
             rng = run.streams.noise(dict(case), 0)
             law, growth = (
                 case.recycled(case.calibrated(case.kernel, case.epsilon_y)),
@@ -258,6 +263,7 @@ class BrdpAudit(Grid):
                 "claimed": case.delta,
                 "rate": law.rate,
                 "draws": draws,
+                # Each end takes the unfavourable limits of both probabilities.
                 "lower": low - growth * high_other,
                 "estimate": (hits[0] - growth * hits[1]) / draws,
                 "upper": high - growth * low_other,

@@ -57,6 +57,7 @@ class BoundCase(NamedTuple):
 
 def fixed_sizes(epsilon: float) -> Iterator[BoundCase]:
     """Theorem 2.2, and the relation between the two neighbouring relations (Section 2.2)."""
+    # A substitution is two steps of adding and removing, which the worst mechanism attains.
     alone = audit({(1, 0): 1.0}, {(0, 1): 1.0}, epsilon).loss
     yield BoundCase("Section 2.2", "one record replaced", "equal", epsilon, 2 * epsilon, alone)
     for n, m in ((3, 1), (5, 2), (5, 4)):
@@ -81,11 +82,12 @@ def random_sizes(epsilon: float, random_laws: int, streams: Streams) -> Iterator
     sides = (("upper", of_sizes.random_size_upper), ("lower", of_sizes.random_size_lower))
     for n in (3, 4, 5):
         rng = streams.data({"n": n}, 0)
-        for number, t in enumerate([np.eye(n + 1)[n], *rng.dirichlet(np.ones(n + 1), random_laws)]):
+        # The first law always takes all records; the others have full support.
+        sizes = [np.eye(n + 1)[n], *rng.dirichlet(np.ones(n + 1), random_laws)]
+        for number, t in enumerate(sizes):
             law = of_sizes.log_sizes_of(t)
-            worst = audit(
-                *laws.substituted({m: float(p) for m, p in enumerate(t) if p > 0}, n), epsilon
-            ).loss
+            possible = {m: float(p) for m, p in enumerate(t) if p > 0}
+            worst = audit(*laws.substituted(possible, n), epsilon).loss
             case = f"n {n}, " + (f"random law {number}" if number else "all records")
             for side, formula in sides:
                 printed, doubled = (formula(law, epsilon, factor=factor) for factor in (1, 2))
@@ -106,6 +108,8 @@ def rounded_rates(epsilon: float) -> Iterator[BoundCase]:
     for n in (14, 15, 24):
         p, q = (rounded_sizes("1/10", size, "half_up") for size in (n, n + 1))
         worst = audit(*laws.added(p, q, n), epsilon).loss
+        # Where the new record changes the size, a mechanism that shows the size loses all of
+        # epsilon.
         truth = epsilon if p != q else rates.amplified(max(q) / (n + 1), 2 * epsilon)
         yield BoundCase("Section 4.3 half up", f"r 1/10, n {n}", "equal", epsilon, truth, worst)
         if p != q:
@@ -118,6 +122,7 @@ def rounded_rates(epsilon: float) -> Iterator[BoundCase]:
             worst = audit(*laws.added(p, q, n), epsilon).loss
             aware = of_sizes.rounding_size_aware(rate, epsilon, n)
             case = f"r {rate}, n {n}"
+            # The theorem needs r n >= 1; below, its form that knows n is compared alone.
             if float(exact_rate(rate)) * n >= 1:
                 bound = of_sizes.rounding_checked(rate, epsilon, n)
                 yield BoundCase("T4.3", case, "upper", epsilon, bound, worst, aware)
@@ -125,7 +130,7 @@ def rounded_rates(epsilon: float) -> Iterator[BoundCase]:
                 yield BoundCase("T4.3 size-aware", case, "upper", epsilon, aware, worst)
             programme = of_sizes.rounding_exact_at(rate, epsilon, n, "randomised")
             yield BoundCase("T4.3 programme", case, "equal", epsilon, programme, worst)
-    # a record added to the first of two strata, both sampled, changes nothing in the other's draw
+    # A record added to the first of two strata does not change the draw from the other one.
     rate, case = "1/5", "r 1/5, strata of 6 and 7"
     smaller, larger, independent = (rounded_sizes(rate, size, "randomised") for size in (6, 7, 7))
     first, second = (
@@ -137,10 +142,8 @@ def rounded_rates(epsilon: float) -> Iterator[BoundCase]:
         for law in laws.added(smaller, larger, 6)
     )
     worst = audit(first, second, epsilon).loss
-    bound, aware = (
-        strata.proportional(rate, epsilon, (6, 7), differing=0),
-        of_sizes.rounding_size_aware(rate, epsilon, 6),
-    )
+    bound = strata.proportional(rate, epsilon, (6, 7), differing=0)
+    aware = of_sizes.rounding_size_aware(rate, epsilon, 6)
     yield BoundCase("T7.2", case, "upper", epsilon, bound, worst, aware)
     single = of_sizes.rounding_exact_at(rate, epsilon, 6, "randomised")
     yield BoundCase("T7.2 one stratum", case, "equal", epsilon, single, worst)
@@ -164,12 +167,14 @@ def clustered(epsilon: float) -> Iterator[BoundCase]:
         lower, upper = design.lower(epsilon, 0), design.upper(epsilon, 0)
         yield BoundCase("T5.1", case, "lower", epsilon, lower, worst)
         yield BoundCase("T5.2", case, "upper", epsilon, upper, worst)
+        # With clusters of one size both bounds agree, and are attained.
         if len(set(sizes)) == 1:
             yield BoundCase("Section 5.1 tight", case, "equal", epsilon, lower, worst, upper)
         yield BoundCase("Section 5.2", case, "upper", epsilon, epsilon, worst)
         yield BoundCase(
             "Section 5 programme", case, "equal", epsilon, design.exact(epsilon, 0), worst
         )
+    # Clusters this large are beyond the auditor; the programme over all mechanisms is exact.
     large = clusters.ClusterDesign((400, 300, 300, 500), 1).exact(epsilon, 0)
     yield BoundCase("Section 5.1 limit", "clusters of 300 to 500", "equal", epsilon, epsilon, large)
     for rate in (0.001, 0.01):
@@ -183,12 +188,13 @@ def presence(epsilon: float) -> BoundCase:
     """Return the case of Theorem 5.3 where a test of presence and the conditional loss both equal
     epsilon."""
     share, p = 0.5, 0.5
-    # Pr[H = 0] on the first population with the cluster in, and out
+    # Pr[H = 0] on the first population with the cluster in, and out.
     inside, outside = p, p * math.exp(-epsilon)
-    other = p * math.exp(-epsilon)  # the same with the cluster in on the second population
-    truth = math.log(
-        (share * inside + (1 - share) * outside) / (share * other + (1 - share) * outside)
-    )
+    # The same with the cluster in, on the second population.
+    other = p * math.exp(-epsilon)
+    first_population = share * inside + (1 - share) * outside
+    second_population = share * other + (1 - share) * outside
+    truth = math.log(first_population / second_population)
     printed = clusters.presence_bound(share, epsilon, epsilon, reverse=True)
     fixed = clusters.presence_bound(share, epsilon, epsilon)
     return BoundCase(
@@ -200,11 +206,9 @@ def proportional_to_size(epsilon: float) -> Iterator[BoundCase]:
     """Proposition 6.1, the bounds of PPS, and one cluster drawn with a chance proportional to its
     size."""
     for sizes, m in (((1.0, 1.0, 2.0, 3.0), 2), ((1.0, 4.0, 5.0), 1)):
-        frame, sampler, record = (
-            Frame(len(sizes), sizes=np.array(sizes)),
-            PpsConditionalPoisson(m),
-            len(sizes) - 1,
-        )
+        frame = Frame(len(sizes), sizes=np.array(sizes))
+        sampler = PpsConditionalPoisson(m)
+        record = len(sizes) - 1
         largest = float(sampler.inclusion_probabilities(frame)[record])
         law = sampler.law(frame).items()
         p = {(*state, 0): chance for state, chance in law}
@@ -212,12 +216,11 @@ def proportional_to_size(epsilon: float) -> Iterator[BoundCase]:
         worst = audit(p, q, epsilon, relation="both").loss
         weak, strong = unequal.pps_bounds(largest, epsilon)
         case = f"{m} of the sizes {' '.join(f'{size:g}' for size in sizes)}"
+        # The event is the answer of randomised response on the record of largest probability.
         signal = 1 / (1 + math.exp(-epsilon))
         chances = [[largest], [largest], [signal], [1 - signal], [1 - signal], [1 - signal]]
-        general, first = (
-            unequal.inclusion_bound(*chances),
-            unequal.inclusion_bound(*chances, weak=True),
-        )
+        general = unequal.inclusion_bound(*chances)
+        first = unequal.inclusion_bound(*chances, weak=True)
         yield BoundCase("P6.1", case, "lower", epsilon, first, worst, general)
         yield BoundCase("Section 6.1 weak", case, "lower", epsilon, weak, worst, strong)
         yield BoundCase("Section 6.1 strong", case, "lower", epsilon, strong, worst)
@@ -232,6 +235,7 @@ def proportional_to_size(epsilon: float) -> Iterator[BoundCase]:
             unequal.pps_cluster(counts, 0, epsilon),
             worst,
         )
+        # Only clusters that are far apart in epsilon show that sampling gains nothing.
         if counts[0] * epsilon > 3:
             yield BoundCase("Section 6.2 no gain", case, "lower", epsilon, epsilon, worst)
         yield BoundCase(
@@ -267,8 +271,7 @@ def known_orders(epsilon: float, largest_order: int) -> Iterator[BoundCase]:
 
 
 def same_as_simple() -> Iterator[BoundCase]:
-    """Yield how far designs that are said to be simple random sampling are from it, in total
-    variation."""
+    """Yield the total variation distances of designs from the simple random sampling they claim."""
     frame, simple = Frame(4, sizes=np.ones(4)), Systematic(2, "random").law(Frame(4))
     pps = [
         ("Section 6.1 equal sizes", sampler.label, sampler.law(frame), simple)
@@ -303,6 +306,8 @@ def lemmas(epsilon: float, random_laws: int, streams: Streams) -> Iterator[Bound
         bound = of_sizes.rounding_coupled(m, other, n, epsilon)
         case = f"m {m} of {n}, m' {other} of {n + 1}"
         yield BoundCase("Lemma B.1", case, "upper", epsilon, bound, audit(*pair, epsilon).loss)
+        # Mechanisms that are private under substitute may show the size: with two sizes nothing
+        # holds for them.
         worst = audit(*pair, epsilon, relation="substitute").loss
         yield BoundCase(
             "Lemma B.1 base",
@@ -339,7 +344,7 @@ def _joint_convexity(share: float, epsilon: float, further: float) -> float:
     supposes."""
     near, far = math.exp(epsilon), math.exp(epsilon + further)
     rows = []
-    # x0, x1, y0, y1: one event
+    # The unknowns x0, x1, y0, y1 are the probabilities of one event in the parts of both mixtures.
     for event_of, bounded_by, factor in ((0, 2, near), (1, 3, far), (1, 2, far), (0, 3, far)):
         for a, b in ((event_of, bounded_by), (bounded_by, event_of)):
             rows.append([1.0 if i == a else -factor if i == b else 0.0 for i in range(4)])
@@ -417,11 +422,10 @@ def deletion_estimators() -> BoundCase:
     estimator that is private under add_remove must confuse n and n + 1 records.
     """
     epsilon, n, small, jump = 1.0, 1000, 1, 19
-    alpha = of_sizes.two_point_error(jump, rates.amplified((small + jump) / n, epsilon), longest=1)
-    stated, fixed = (
-        of_sizes.error_floor(alpha, epsilon, noise=1),
-        of_sizes.error_floor(0.0, epsilon, noise=2),
-    )
+    amplified = rates.amplified((small + jump) / n, epsilon)
+    alpha = of_sizes.two_point_error(jump, amplified, longest=1)
+    stated = of_sizes.error_floor(alpha, epsilon, noise=1)
+    fixed = of_sizes.error_floor(0.0, epsilon, noise=2)
     return BoundCase(
         "P4.2 deletion",
         f"sizes {small} and {small + jump} of {n}",
