@@ -23,7 +23,8 @@ _HEADING = re.compile(r"^#{1,3} ", re.MULTILINE)
 _ENTRY = re.compile(r"^### ([A-Z]{1,2})([1-9]\d*)\. (.+)$", re.MULTILINE)
 _TEST = re.compile(r"^ {4}(\S.* -m pytest \S+ -k )([a-z]+)(\d+)(_?)\b", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\(\.\./[^)]+\)")
-_FROM_A_PAPER = "](../../../../docs/"  # how a paper's folder sees the pages of documentation
+# how a paper's folder sees the pages of documentation
+_FROM_A_PAPER = "](../../../../docs/"
 _INTRODUCTION = """\
 # Deviations and errata
 
@@ -58,7 +59,7 @@ def read(paths: Iterable[Path]) -> list[Erratum]:
     `pytest` command in its file, which ends in the test of one erratum (`-k e03`, `-k bl5_`), is
     written for it in the same way.
     """
-    found: dict[str, Erratum] = {}
+    errata: dict[str, Erratum] = {}
     for path in paths:
         try:
             text = path.read_text(encoding="utf-8")
@@ -66,28 +67,35 @@ def read(paths: Iterable[Path]) -> list[Erratum]:
             raise DataError(
                 f"the report needs the errata of each paper, got no {path}; restore it"
             ) from None
-        for one in _entries(text, path.parent.name):
-            if one.name in found:
+        for erratum in _entries(text, path.parent.name):
+            if erratum.name in errata:
                 raise DataError(
-                    f"each erratum must stand once, got {one.name} twice, at last in "
+                    f"each erratum must stand once, got {erratum.name} twice, at last in "
                     f"{path}; remove one"
                 )
-            found[one.name] = one
-    return list(found.values())
+            errata[erratum.name] = erratum
+    return list(errata.values())
 
 
 def _entries(text: str, paper: str) -> Iterator[Erratum]:
-    example, (before, *entries) = _TEST.search(text), _ENTRY.split(text)
+    example = _TEST.search(text)
+    before, *entries = _ENTRY.split(text)
+    chapter = before.partition("# ")[2].partition("\n")[0]
     for letters, number, title, rest in zip(*[iter(entries)] * 4, strict=True):
         body = _HEADING.split(rest)[0].strip()
         own = re.findall(r"`([^`]+)`", body.partition("**Command.**")[2])
         commands = own or [f".venv/bin/python workflow/scripts/show_erratum.py {letters}{number}"]
         if not own and example:
+            # tests are named after errata: -k e03 where numbers have two digits, -k bl5_ else
             width = len(example[3]) if example[3].startswith("0") else 1
             commands.append(f"{example[1]}{letters.lower()}{number.zfill(width)}{example[4]}")
-        chapter = before.partition("# ")[2].partition("\n")[0]
         yield Erratum(
-            letters + number, title, _LINK.sub(r"\1", body), chapter, tuple(commands), paper
+            name=letters + number,
+            title=title,
+            text=_LINK.sub(r"\1", body),
+            chapter=chapter,
+            commands=tuple(commands),
+            paper=paper,
         )
 
 
@@ -105,48 +113,47 @@ def document(files: Sequence[Path], verdicts: pd.DataFrame) -> str:
     numbers, and of expected verdicts, as `read_expected` returns them.
     """
     listed = read(files)
-    about = _verdicts_by_erratum(verdicts, {one.name for one in listed})
+    counts = _verdicts_by_erratum(verdicts, {erratum.name for erratum in listed})
     lines = [_INTRODUCTION]
-    for chapter in dict.fromkeys(one.chapter for one in listed):
+    for chapter in dict.fromkeys(erratum.chapter for erratum in listed):
         lines += [
             f"**{chapter}**\n",
             "| erratum | about | printed numbers and statements |",
             "| --- | --- | --- |",
         ]
-        for one in listed:
-            if one.chapter == chapter:
-                title, place = one.title.replace("|", "\\|"), anchor(f"{one.name}. {one.title}")
-                lines.append(
-                    f"| [{one.name}](#{place}) | {title} | "
-                    f"{_counted(about.get(one.name, Counter()))} |"
-                )
+        for erratum in listed:
+            if erratum.chapter == chapter:
+                title = erratum.title.replace("|", "\\|")
+                link = f"[{erratum.name}](#{anchor(f'{erratum.name}. {erratum.title}')})"
+                count = _counted(counts.get(erratum.name, Counter()))
+                lines.append(f"| {link} | {title} | {count} |")
         lines.append("")
-    chapters = [
-        filled_from_kept(papers()[path.parent.name])(path.read_text(encoding="utf-8"))
-        for path in files
-    ]
-    chapters = [text.replace(_FROM_A_PAPER, "](") for text in chapters]
-    return "\n".join(
-        [*lines, *(re.sub(r"^(#+ )", r"#\1", text, flags=re.MULTILINE) for text in chapters)]
-    )
+    return "\n".join([*lines, *map(_chapter, files)])
+
+
+def _chapter(file: Path) -> str:
+    """Return the errata of one paper as a part of the document, each heading one level lower."""
+    fill = filled_from_kept(papers()[file.parent.name])
+    text = fill(file.read_text(encoding="utf-8")).replace(_FROM_A_PAPER, "](")
+    return re.sub(r"^(#+ )", r"#\1", text, flags=re.MULTILINE)
 
 
 def _verdicts_by_erratum(verdicts: pd.DataFrame, known: set[str]) -> dict[str, Counter[str]]:
     """Return how many printed numbers with which verdict each erratum is about."""
     judged = of_printed(papers(), verdicts)
-    found: dict[str, Counter[str]] = {}
-    for paper, name in dict.fromkeys(place[:2] for place in judged):
-        table = published.load(paper, name)
+    counts: dict[str, Counter[str]] = {}
+    for paper, artefact in dict.fromkeys(place[:2] for place in judged):
+        table = published.load(paper, artefact)
         table["row"] = published.row_texts(table, published.key_names(table))
-        for *cell, names in table[[*CELL, "erratum"]].itertuples(index=False, name=None):
-            for one in names.split():
-                if one not in known:
+        for *cell, errata in table[[*CELL, "erratum"]].itertuples(index=False, name=None):
+            for name in errata.split():
+                if name not in known:
                     raise DataError(
-                        f"an erratum of {name}.csv must have an entry in errata.md, "
-                        f"got none for {one}"
+                        f"an erratum of {artefact}.csv must have an entry in errata.md, "
+                        f"got none for {name}"
                     )
-                found.setdefault(one, Counter())[judged[tuple(cell)]] += 1
-    return found
+                counts.setdefault(name, Counter())[judged[tuple(cell)]] += 1
+    return counts
 
 
 def anchor(heading: str) -> str:
@@ -155,8 +162,10 @@ def anchor(heading: str) -> str:
 
 
 def _counted(verdicts: Counter[str]) -> str:
-    order = [name for name in dict.fromkeys([*MEANINGS, *sorted(verdicts)]) if verdicts[name]]
-    return (
-        ", ".join(f"{verdicts[name]} {escape_markdown(name.replace('_', ' '))}" for name in order)
-        or "none"
-    )
+    names = dict.fromkeys([*MEANINGS, *sorted(verdicts)])
+    counts = [
+        f"{verdicts[name]} {escape_markdown(name.replace('_', ' '))}"
+        for name in names
+        if verdicts[name]
+    ]
+    return ", ".join(counts) or "none"

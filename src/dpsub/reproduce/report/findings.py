@@ -34,18 +34,21 @@ def picture(finding: Headline) -> dict[str, Any]:
 
     The axis is logarithmic where all numbers are positive and span more than a factor of 30.
     """
-    from matplotlib.ticker import LogLocator, MaxNLocator  # slow to load
+    # slow to load, and only needed here
+    from matplotlib.ticker import LogLocator, MaxNLocator
 
-    every = [number for pair in finding.shown.values() for number in pair]
-    low, high = min(every), max(every)
+    numbers = [number for pair in finding.shown.values() for number in pair]
+    low, high = min(numbers), max(numbers)
     logarithmic = low > 0 and high > 30 * low
     locator = LogLocator(numticks=5) if logarithmic else MaxNLocator(4)
-    around = [float(tick) for tick in locator.tick_values(low, high)]
+    candidates = [float(tick) for tick in locator.tick_values(low, high)]
+    # the locator goes further on both sides: one tick on or beyond each end is enough
     ticks = [
-        tick for tick, after in zip(around, [*around[1:], math.inf], strict=True) if after > low
-    ]
-    ticks = [
-        tick for tick, before in zip(ticks, [-math.inf, *ticks[:-1]], strict=True) if before < high
+        tick
+        for before, tick, after in zip(
+            [-math.inf, *candidates[:-1]], candidates, [*candidates[1:], math.inf], strict=True
+        )
+        if after > low and before < high
     ]
     scale = math.log if logarithmic else float
     first, last = scale(ticks[0]), scale(ticks[-1])
@@ -53,14 +56,13 @@ def picture(finding: Headline) -> dict[str, Any]:
     def place(number: float) -> float:
         return round(100 * (scale(number) - first) / (last - first), 2)
 
-    def written(tick: float) -> str:
+    def label(tick: float) -> str:
         return as_printed(f"1e{round(math.log10(tick))}") if logarithmic else f"{tick:g}"
 
     return {
         "words": finding.words,
-        "ticks": [(place(tick), written(tick)) for tick in ticks],
+        "ticks": [(place(tick), label(tick)) for tick in ticks],
         "rows": [
-            (label, place(claimed), place(found))
-            for label, (claimed, found) in finding.shown.items()
+            (name, place(claimed), place(found)) for name, (claimed, found) in finding.shown.items()
         ],
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -167,18 +167,20 @@ def of_printed(papers: Iterable[str], judged: pd.DataFrame) -> dict[tuple[str, .
     What has no verdict in `judged`, a comparison or expected verdicts, is not compared: its data
     cannot be obtained.
     """
-    by_cell, known = overall_by_cell(judged), set(artefacts.REGISTRY.names())
-    found: dict[tuple[str, ...], str] = {}
+    by_cell = overall_by_cell(judged)
+    known = set(artefacts.REGISTRY.names())
+    verdicts: dict[tuple[str, ...], str] = {}
     for paper in papers:
         for name in published.artefacts(paper):
+            # a table without an artefact is quoted next to the numbers of another one
             if f"{paper}/{name}" not in known:
-                continue  # quoted beside the numbers of another table
+                continue
             cells = published.load(paper, name)
             rows = row_texts(cells, published.key_names(cells))
             for row, column in zip(rows, cells["column"], strict=True):
                 place = (paper, name, row, column)
-                found[place] = by_cell.get(place, NOT_COMPARED)
-    return found
+                verdicts[place] = by_cell.get(place, NOT_COMPARED)
+    return verdicts
 
 
 def lines(
@@ -195,55 +197,76 @@ def lines(
     found = []
     for _, cell in comparison.groupby(list(CELL), sort=False):
         judged = [
-            {str(field): value for field, value in one.items()} for one in cell.to_dict("records")
+            {str(field): value for field, value in row.items()} for row in cell.to_dict("records")
         ]
         first = judged[0]
-        paper, name, row, column = (str(first[field]) for field in CELL)
-        place = f"{paper}/{name}"
+        place = f"{first['paper']}/{first['artefact']}"
         # a setting is chosen by the paper, so it is no number about privacy
         artefact = known.get(place) if first["kind"] != "setting" else None
-        values = {one["variant"]: _value(one, artefact) for one in judged}
-        verdict = overall({one["variant"]: one["verdict"] for one in judged})
-        notes = dict.fromkeys(
-            part for one in judged for part in str(one["note"]).split("; ") if part
-        )
-        behind = next(filter(None, (stand_in(one["note"]) for one in judged)), "")
-        known_data = data_labels.get(place, "simulated")
-        order = pd.to_numeric(first["printed"], errors="coerce")
-        kind = artefact.number_kind(column, PRINTED) if artefact else ""
         found.append(
-            Line(
-                place=place,
-                cell=words.get((place, row), row),
-                quantity=display("column", column, plain=True),
-                printed=Value(
-                    shown(first["printed"]), "" if math.isnan(order) else repr(float(order)), kind
-                ),
-                values={
-                    variant: values[variant]
-                    for variant in VARIANTS
-                    if variant in values and values[variant].text
-                },
-                kind=first["kind"],
-                errata=tuple(first["erratum"].split()),
-                note=in_symbols("; ".join(notes)),
-                verdicts=(verdict, "shown")
-                if any(one["verdict"] == "shown" for one in judged)
-                else (verdict,),
-                anchor=address(paper, name, row, column),
-                data=behind or (known_data if known_data == "real" else "simulated"),
+            _line(
+                judged,
+                artefact,
+                cell_words=words.get((place, first["row"]), first["row"]),
+                data_label=data_labels.get(place, "simulated"),
             )
         )
     return found
 
 
+def _line(
+    judged: Sequence[Mapping[str, Any]],
+    artefact: Artefact | None,
+    cell_words: str,
+    data_label: str,
+) -> Line:
+    """Return one printed number, which a comparison judges in each of its variants."""
+    first = judged[0]
+    paper, name, row, column = (str(first[field]) for field in CELL)
+    kind = artefact.number_kind(column, PRINTED) if artefact else ""
+    values = {str(one["variant"]): _value(one, artefact) for one in judged}
+    verdict = overall({one["variant"]: one["verdict"] for one in judged})
+    is_shown = any(one["verdict"] == "shown" for one in judged)
+    parts = [part for one in judged for part in str(one["note"]).split("; ") if part]
+    notes = dict.fromkeys(parts)  # each once, in their order
+    labels = [stand_in(one["note"]) for one in judged]
+    other_data = next(filter(None, labels), "")
+    return Line(
+        place=f"{paper}/{name}",
+        cell=cell_words,
+        quantity=display("column", column, plain=True),
+        printed=Value(shown(first["printed"]), _order_of(first["printed"]), kind),
+        values={
+            variant: values[variant]
+            for variant in VARIANTS
+            if variant in values and values[variant].text
+        },
+        kind=first["kind"],
+        errata=tuple(first["erratum"].split()),
+        note=in_symbols("; ".join(notes)),
+        verdicts=(verdict, "shown") if is_shown else (verdict,),
+        anchor=address(paper, name, row, column),
+        # what a note says stands in for the paper's data goes before the label of the whole table
+        data=other_data or _real_or_simulated(data_label),
+    )
+
+
+def _order_of(printed: str) -> str:
+    """Return a printed number as one to sort by, "" for a text."""
+    number = pd.to_numeric(printed, errors="coerce")
+    return "" if math.isnan(number) else repr(float(number))
+
+
+def _real_or_simulated(label: str) -> str:
+    return label if label == "real" else "simulated"
+
+
 def counts(found: Iterable[Line]) -> dict[str, int]:
     """Return how many lines have each verdict, in the order of `MEANINGS`, without those that none
     has."""
-    every = Counter(line.verdict for line in found)
-    return {
-        name: every[name] for name in dict.fromkeys([*MEANINGS, *sorted(every)]) if name in every
-    }
+    by_verdict = Counter(line.verdict for line in found)
+    names = dict.fromkeys([*MEANINGS, *sorted(by_verdict)])
+    return {name: by_verdict[name] for name in names if name in by_verdict}
 
 
 def _rows(artefact: Artefact) -> Iterator[tuple[str, str]]:
@@ -251,21 +274,19 @@ def _rows(artefact: Artefact) -> Iterator[tuple[str, str]]:
     shown."""
     keys = printed_rows(artefact)[list(artefact.keys)].drop_duplicates()
     for row, fields in zip(row_texts(keys, artefact.keys), keys.to_dict("records"), strict=True):
-        yield (
-            row,
-            ", ".join(
-                display(str(name), text, plain=True) for name, text in fields.items() if text
-            ),
-        )
+        words = [display(str(name), text, plain=True) for name, text in fields.items() if text]
+        yield row, ", ".join(words)
 
 
 def _value(row: Mapping[str, Any], artefact: Artefact | None) -> Value:
-    order = "" if math.isnan(row["value"]) else repr(row["value"])
+    """Return our number of one variant; it is empty where other data stand in for the paper's."""
     if stand_in(row["note"]):
         return Value("", "", "")
+    order = "" if math.isnan(row["value"]) else repr(row["value"])
     if row["kind"] in STATEMENTS:
         return Value(YES_OR_NO.get(row["value"], ""), order, "")
     kind = artefact.number_kind(row["column"], row["variant"]) if artefact else ""
+    # a printed 0 shows nothing of how many digits ours should have
     form = row["printed"] if row["printed"].strip("+-0") else ""
     text = written(row["value"], form, lower=row["lower"], upper=row["upper"], side=kind)
     return Value(text, order, kind if text else "")
@@ -287,10 +308,7 @@ def blocks_of(artefact: Artefact, table: pd.DataFrame) -> list[Block]:
     anchored = set()
 
     def write(cell: Cell, source: str) -> Entry | None:
-        column, anchor = (
-            cell["column"],
-            address(artefact.paper, artefact.name, cell["row"], cell["column"]),
-        )
+        column = cell["column"]
         if source != PRINTED:
             text = number(cell, source)
         elif column.endswith("_formula") and cell[PRINTED]:
@@ -299,18 +317,17 @@ def blocks_of(artefact: Artefact, table: pd.DataFrame) -> list[Block]:
             text = "" if stand_ins(cell) else shown(cell[PRINTED])
         if not text:
             return None
-        kind, found = (
-            "" if cell["verdict"] == "used" else artefact.number_kind(column, source),
-            mark(cell, source),
-        )
-        once = "" if anchor in anchored or not cell[PRINTED] else anchor
+        sign = mark(cell, source)
+        # an anchor must be unique on the page, and a cell has a line for each variant
+        anchor = address(artefact.paper, artefact.name, cell["row"], column)
+        is_first = cell[PRINTED] and anchor not in anchored
         anchored.add(anchor)
         return Entry(
-            text,
-            kind,
-            found,
-            cell["erratum"].split() if found in ("differs", "as_done") else [],
-            once,
+            text=text,
+            kind="" if cell["verdict"] == "used" else artefact.number_kind(column, source),
+            mark=sign,
+            errata=cell["erratum"].split() if sign in ("differs", "as_done") else [],
+            anchor=anchor if is_first else "",
         )
 
     cells = annotated(artefact, table, printed_rows(artefact))

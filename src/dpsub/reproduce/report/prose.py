@@ -31,8 +31,6 @@ from dpsub.reproduce.report.findings import Headline
 
 TEMPLATE = "found.md"
 """In the folder of a paper: its page, and what the report takes from it."""
-PARTS = ("takeaway", "worst", "best", "introduction")
-"""What the report takes: each part is the body of a ``call`` of one of these names."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +84,7 @@ class Prose:
         if "{{" not in text and "{%" not in text:
             return text
         cells = self._look_up()
+        # on the page a paragraph stands where it is written; the rest is for the report
         parts = {
             "takeaway": _on_the_page,
             "worst": _in_the_report_alone,
@@ -149,7 +148,8 @@ class Prose:
             try:
                 self._rendered(part, cells, {name: partial(add, cells)})
             except MissingRecordsError:
-                continue  # a smaller run says less
+                # a run of reduced size, or of some papers, says less
+                continue
 
     def _rendered(
         self, source: str | nodes.Template, cells: LookUp, more: Mapping[str, Any]
@@ -254,6 +254,7 @@ class Placeholders:
 
     def _marked(self, write: Callable[[], str]) -> str:
         """Return a text with a mark if a number in it is of another run."""
+        # marks are of this text alone: each number of a sentence has its own
         self.cells.marks.clear()
         return write() + "".join(self.cells.marks)
 
@@ -325,6 +326,7 @@ def _parts(text: str, name: str) -> Iterator[nodes.Template]:
     macros = list(whole.find_all(nodes.Macro))
     for part in whole.find_all(nodes.CallBlock):
         if isinstance(part.call.node, nodes.Name) and part.call.node.name == name:
+            # without the page around it, whose numbers this run may lack
             template = nodes.Template([*macros, part], lineno=1)
             template.set_environment(_ENVIRONMENT)
             yield template
