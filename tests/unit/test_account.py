@@ -19,7 +19,7 @@ import pytest
 import dpsub
 from dpsub import threads
 from dpsub.accounting.account import WIDTH_MISSED, Account
-from dpsub.accounting.attacks import AdaptiveAttack, AdaptiveGame
+from dpsub.accounting.attacks import AdaptiveAttack, FillerFlip
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.game import Copies
 from dpsub.accounting.privacy_events import DominatedEvent
@@ -210,7 +210,7 @@ def test_an_array_costs_little_more_than_one(
     for owner, name in (
         (DominatedEvent, "upper"),
         (DominatedEvent, "lower"),
-        (AdaptiveGame, "played"),
+        (FillerFlip, "played"),
     ):
         monkeypatch.setattr(owner, name, counted(getattr(owner, name), name))
     (name,) = asked

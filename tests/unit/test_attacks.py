@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import norm
 
 import dpsub
-from dpsub.accounting.attacks import AdaptiveAttack, AdaptiveGame, Fillers, choices
+from dpsub.accounting.attacks import AdaptiveAttack, FillerFlip, Fillers, choices
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.composition import Composition
@@ -102,7 +102,7 @@ def test_any_grid_window_and_tilt_stay_below_the_truth(coarse: float, tilt: floa
             (1, lambda x: float(wor_profile(np.exp([x]), q, s)[0])),
             (2, lambda x: two_steps(q, s, x)),
         ):
-            policy = AdaptiveGame(outcomes, steps, tilt).played(low, high)
+            policy = FillerFlip(outcomes, steps, tilt).played(low, high)
             for epsilon in (0.0, 0.3, 0.77):
                 assert policy.delta(epsilon) <= truth(epsilon) * (1 + 1e-6)
 
@@ -132,7 +132,7 @@ def test_fillers_that_never_change_give_the_static_value(
     tilt = ComposedLoss(
         [upper_pld(pair, spread / 8, tail=1e-30)], [steps]
     ).cumulants.tilt_at_epsilon(epsilon)
-    found = AdaptiveGame(choices(pair, spread / 30)[:1], steps, tilt).played(
+    found = FillerFlip(choices(pair, spread / 30)[:1], steps, tilt).played(
         -12.0, epsilon + 60 * spread * math.sqrt(steps)
     )
     # from 1e-1 to 1e-12: the tilt keeps small values
@@ -183,7 +183,7 @@ def test_a_laws_missing_mass_stays_missing(k: int) -> None:
         PrivacyLossDistribution(0.01, np.array([100]), np.array([0.5]), "lower"),
         PrivacyLossDistribution(0.01, np.array([100]), np.array([0.5 * math.exp(-1)]), "upper"),
     )
-    value = AdaptiveGame([half, half], k).played(-6.0, 6.0).delta(0.0)
+    value = FillerFlip([half, half], k).played(-6.0, 6.0).delta(0.0)
     truth = 0.5**k * -math.expm1(-k)
     assert truth * (1 - 1e-6) <= value <= truth
 
@@ -194,7 +194,7 @@ def test_losses_beyond_the_window_are_accepted_or_given_up() -> None:
         charged = PrivacyLossDistribution(
             0.01, np.array([place]), np.array([0.5 * math.exp(-0.01 * place)]), "upper"
         )
-        value = AdaptiveGame([Fillers(accepted, charged)], 1).played(-1.0, 1.0).delta(0.0)
+        value = FillerFlip([Fillers(accepted, charged)], 1).played(-1.0, 1.0).delta(0.0)
         assert value == pytest.approx(0.5 * -math.expm1(-10.0) if place > 0 else 0.0, rel=1e-6)
 
 
@@ -207,5 +207,5 @@ def test_understated_charges_are_caught() -> None:
         for one in outcomes
     ]
     truth = two_steps(q, s, epsilon)
-    assert AdaptiveGame(outcomes, 2).played(-12.0, 15.0).delta(epsilon) <= truth
-    assert AdaptiveGame(faulty, 2).played(-12.0, 15.0).delta(epsilon) > truth
+    assert FillerFlip(outcomes, 2).played(-12.0, 15.0).delta(epsilon) <= truth
+    assert FillerFlip(faulty, 2).played(-12.0, 15.0).delta(epsilon) > truth

@@ -444,7 +444,6 @@ class ComposedLoss:
     def masses(self, tilt: float = 0.0) -> TiltedSum:
         """The masses of the sum on its grid, tilted, up to the errors that are named with them."""
         low, high = self.cumulants.reach(tilt, _LOG_TAIL)
-        sign = 1 if self.side == "upper" else -1
         wanted = math.ceil((high - low) / self.step) + 2
         if wanted > MAX_GRID:
             raise NumericalError(
@@ -458,19 +457,10 @@ class ComposedLoss:
         # of an entry of a transform of masses of total 1 ("Round-off of the transform")
         stage_error = 4 * _EPS * math.log2(size)
         for pld, k, mean in zip(self.plds, self.steps, means, strict=True):
-            middle = round(mean / pld.step)
-            kappa = pld.log_mgf(tilt)
-            with np.errstate(divide="ignore"):
-                log_masses = np.log(pld.masses)
-            # in logarithms, as a tiny mass may meet a factor that is too large for a double
-            # ("Underflow"); an exponent is off by eps of its terms, and its exponential with it
-            exponents = tilt * pld.losses - kappa + log_masses
-            sizes = 2 + np.abs(tilt * pld.losses) + 2 * abs(kappa)
-            sizes += np.where(pld.masses > 0, np.abs(exponents) + np.abs(log_masses), 0.0)
-            masses = np.exp(exponents) * (1 + sign * 4 * _EPS * sizes)
-            check_time()
             # the mean at index 0 keeps the phases of all entries that matter small, and powers of
             # them accurate
+            middle, kappa = round(mean / pld.step), pld.log_mgf(tilt)
+            masses = _tilted_masses(pld, tilt, kappa)
             cyclic = np.bincount((pld.indices - middle) % size, masses, minlength=size)
             spectrum = np.asarray(fft.rfft(cyclic))
             power = _power(spectrum, k, stage_error)
@@ -498,6 +488,21 @@ class ComposedLoss:
             infinity=self.infinity,
             side=self.side,
         )
+
+
+def _tilted_masses(pld: PrivacyLossDistribution, tilt: float, kappa: float) -> np.ndarray:
+    """m(x) e^{tilt x - kappa}, rounded to the side of the PLD."""
+    sign = 1 if pld.side == "upper" else -1
+    with np.errstate(divide="ignore"):
+        log_masses = np.log(pld.masses)
+    # in logarithms, as a tiny mass may meet a factor that is too large for a double ("Underflow")
+    exponents = tilt * pld.losses - kappa + log_masses
+    # an exponent is off by eps of its terms, and its exponential with it
+    sizes = 2 + np.abs(tilt * pld.losses) + 2 * abs(kappa)
+    sizes += np.where(pld.masses > 0, np.abs(exponents) + np.abs(log_masses), 0.0)
+    masses = np.exp(exponents) * (1 + sign * 4 * _EPS * sizes)
+    check_time()
+    return masses
 
 
 class _Spectrum(NamedTuple):
@@ -634,7 +639,8 @@ class TiltedSum:
         within = self._between(x, cell)
         left = self._left(x) if np.any(place < 0) else within
         beyond = self._untilted(np.zeros_like(x), x)
-        return np.where(place < 0, left, np.where(place >= self.values.size - 1, beyond, within))
+        right = np.where(place >= self.values.size - 1, beyond, within)
+        return np.where(place < 0, left, right)
 
     def _left(self, x: np.ndarray) -> np.ndarray:
         """Left of the window all its mass counts: delta = (1 - r) mass + r delta(left end), r =
@@ -663,13 +669,15 @@ class TiltedSum:
         inside = np.clip(x - left, 0.0, self.step)
         share = np.expm1(inside) / math.expm1(self.step)
         damp = math.exp(-self.tilt * self.step)
-        value = (1 - share) * self._tilted_delta[cell] + share * self._tilted_delta[cell + 1] * damp
+        at_left, at_right = self._tilted_delta[cell], self._tilted_delta[cell + 1]
+        value = (1 - share) * at_left + share * at_right * damp
         return self._untilted(value * np.exp(self.tilt * inside), x)
 
     def sharp(self, epsilon: np.ndarray, share: float) -> np.ndarray:
         """Where what is charged is at most a share of the bound of delta, shape of `epsilon`."""
         with np.errstate(over="ignore", invalid="ignore"):
-            charged = self._error * np.exp(self.log_scale - self.tilt * (epsilon - self.offset))
+            exponent = self.log_scale - self.tilt * (epsilon - self.offset)
+            charged = self._error * np.exp(exponent)
             bounds = self.delta(np.where(np.isfinite(epsilon), epsilon, 0.0))
         return np.asarray(np.isfinite(epsilon) & (charged <= share * bounds))
 
@@ -691,8 +699,8 @@ class TiltedSum:
         while np.any(right - left > 1):
             check_time()
             middle = np.clip((left + right) // 2, 0, self.values.size - 1)
-            bounds = self._untilted(self._tilted_delta[middle], (self.start + middle) * self.step)
-            exceeds = bounds > delta
+            x = (self.start + middle) * self.step
+            exceeds = self._untilted(self._tilted_delta[middle], x) > delta
             left = np.where(exceeds, np.maximum(left, middle), left)
             right = np.where(exceeds, right, np.minimum(right, middle))
         cell = right - 1 if upper else left
