@@ -41,7 +41,7 @@ class AttackChoice(NamedTuple):
     statistic: str = "sum"
 
 
-class AdaptiveGame(NamedTuple):
+class TightGame(NamedTuple):
     """The game of the adaptive adversary that bounds many steps, and its theorem."""
 
     cells: Callable[[], GameCells]  # made where a tight bound is asked for: it takes long
@@ -86,7 +86,7 @@ class Case:
         The attack that an audit plays; None if it has none.
     filler_flip : Attacked, optional
         What fillers of either sign give, where an attack may choose it step by step.
-    game : AdaptiveGame, optional
+    game : TightGame, optional
         What brings the upper bound of many steps closer to the attack.
     papers_pair : callable, optional
         The pair that the papers compose, under the relation for which they state it.
@@ -104,7 +104,7 @@ class Case:
     shift: float
     static: Callable[[], StepAttack | EpochAttack] | None = None
     filler_flip: Attacked | None = None
-    game: AdaptiveGame | None = None
+    game: TightGame | None = None
     papers_pair: Callable[[], GaussianPair] | None = None
     amplification: Amplification | None = None
 

@@ -18,11 +18,11 @@ from dpsub.accounting.privacy_events import DominatedEvent, PairEvent
 from dpsub.accounting.proofs import ChainProfile, law_of
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.case import (
-    AdaptiveGame,
     Amplification,
     AttackChoice,
     Case,
     Theorem,
+    TightGame,
     covers,
 )
 from dpsub.accounting.schemes.conditions import conditions_of
@@ -206,10 +206,10 @@ def copies_of(chain: Chain) -> Callable[[], Copies] | None:
     return lambda: Copies.of_draws(counts, passed, slots, last.size, missed)
 
 
-def game_of(chain: Chain, s: float, theorem: Theorem) -> AdaptiveGame | None:
+def game_of(chain: Chain, s: float, theorem: Theorem) -> TightGame | None:
     """The game of a chain under substitution, with Gaussian noise; None if it has none."""
     copies = copies_of(chain)
-    return copies and AdaptiveGame(lambda: GaussianCells(copies(), s), theorem)
+    return copies and TightGame(lambda: GaussianCells(copies(), s), theorem)
 
 
 def _amplification(chain: Chain) -> Amplification:

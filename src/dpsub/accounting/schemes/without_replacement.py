@@ -15,11 +15,11 @@ from dpsub.accounting.privacy_events import DominatedEvent, PairEvent
 from dpsub.accounting.proofs import ChainProfile, law_of
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.case import (
-    AdaptiveGame,
     Amplification,
     AttackChoice,
     Case,
     Theorem,
+    TightGame,
     covers,
 )
 from dpsub.accounting.schemes.chains import (
@@ -176,5 +176,5 @@ def _laplace(release: Release, relation: Relation, chain: Chain) -> Case:
         choices=(AttackChoice(FILLERS[relation]),),
         shift=2.0,
         filler_flip=pair,
-        game=AdaptiveGame(lambda: LaplaceCells(rate, s, missed), Theorem("30", "4.1")),
+        game=TightGame(lambda: LaplaceCells(rate, s, missed), Theorem("30", "4.1")),
     )
