@@ -19,9 +19,9 @@ from benchmarks import peers
 from dpsub import sampling
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.composition import Composition
+from dpsub.accounting.fast_search import needed
 from dpsub.accounting.pairs import FillerPair
 from dpsub.accounting.privacy_events import PairEvent
-from dpsub.accounting.recommend import needed
 from dpsub.accounting.release import Release
 from dpsub.accounting.search import Goal
 from dpsub.sampling.laws import MultiplicityLaw

@@ -24,9 +24,9 @@ import numpy as np
 import pytest
 
 import dpsub
-from dpsub.accounting import export, ledger, recommend
+from dpsub.accounting import export, fast_search, ledger
 from dpsub.accounting.account import Account, Proof
-from dpsub.accounting.recommend import Needed
+from dpsub.accounting.fast_search import Needed
 from dpsub.accounting.release import Release
 from dpsub.accounting.search import Calibration, Goal
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
@@ -212,10 +212,10 @@ def fast_searches_are_calibrations(question: Question) -> None:
     try:
         slow = dpsub.calibrate(plan, n, steps=steps, epsilon=epsilon, **target, accuracy=accuracy)
         started = time.monotonic()
-        fast = recommend.needed(release, Goal(epsilon, **target, accuracy=accuracy))
+        fast = fast_search.needed(release, Goal(epsilon, **target, accuracy=accuracy))
         in_time = time.monotonic() < started + SECONDS
         stricter_goal = Goal(epsilon * (1 - accuracy), **target, accuracy=accuracy)
-        stricter = recommend.needed(release, stricter_goal)
+        stricter = fast_search.needed(release, stricter_goal)
     except NumericalError as error:
         assert "allow more time" in str(error)
         return
@@ -348,7 +348,7 @@ def wrong_calibrations(**wrong: float) -> Fault:
 
 
 def wrong_searches(**wrong: float) -> Fault:
-    honest = recommend.needed
+    honest = fast_search.needed
 
     def needed(*words: Any, **asked: Any) -> Needed:
         found = honest(*words, **asked)
@@ -356,7 +356,7 @@ def wrong_searches(**wrong: float) -> Fault:
             **{name: factor * getattr(found, name) for name, factor in wrong.items()}
         )
 
-    return lambda monkeypatch: monkeypatch.setattr(recommend, "needed", needed)
+    return lambda monkeypatch: monkeypatch.setattr(fast_search, "needed", needed)
 
 
 def moved(steps: int) -> Fault:

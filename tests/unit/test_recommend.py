@@ -11,7 +11,8 @@ import pytest
 
 import dpsub
 from dpsub.accounting import recommend as source
-from dpsub.accounting.recommend import Needed, Recommendation, needed, recommend
+from dpsub.accounting.fast_search import Needed, needed
+from dpsub.accounting.recommend import Recommendation, recommend
 from dpsub.accounting.release import Release
 from dpsub.accounting.search import Goal
 from dpsub.cli import main

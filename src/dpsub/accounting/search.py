@@ -7,7 +7,7 @@ bounds fall or rise with the number searched for is used to find it, never to ce
 First come the questions: `calibrate`, `largest_steps`, `largest_sample`. Each states a `Goal` and
 `Candidates`, releases that differ in one number, and leaves the rest to a `Search`. There are two
 policies of grids: `FullSearch`, here, refines what decides to the accuracy that is wanted;
-`SingleGridSearch`, of `recommend`, takes each bound from one grid, and is several times as fast.
+`SingleGridSearch`, in `fast_search`, takes each bound from one grid.
 """
 
 from __future__ import annotations
@@ -402,6 +402,8 @@ class Search(Refinement[Level]):
     def __init__(self, candidates: Candidates, start: float, steepness: float) -> None:
         self.candidates, self.goal = candidates, candidates.goal
         self.start, self.steepness = start, steepness
+        self.root: SafeRoot | None = None
+        """The last one."""
         self.best: SafeRoot | None = None
 
     @abstractmethod
@@ -413,7 +415,7 @@ class Search(Refinement[Level]):
         """Keep what is better than before, and where to start next."""
 
     def evaluate(self, level: Level) -> None:
-        root = safe_root(
+        self.root = safe_root(
             lambda x: self.bound(x, level),
             self.goal.epsilon,
             self.candidates.axis,
@@ -421,7 +423,7 @@ class Search(Refinement[Level]):
             steepness=self.steepness,
             accuracy=level.accuracy,
         )
-        self.accept(root, level)
+        self.accept(self.root, level)
 
     def found(self, first: Level) -> SafeRoot:
         """The best root, from this level on; NumericalError if there is none in the time."""

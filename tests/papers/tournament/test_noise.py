@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpsub.accounting.recommend import SingleGrids
+from dpsub.accounting.fast_search import SingleGrids
 from dpsub.accounting.release import Release
 from dpsub.accounting.search import NOISE, Candidates, Goal
 from dpsub.papers.tournament import settings

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from dpsub.accounting import recommend, search
+from dpsub.accounting import fast_search, search
 from dpsub.accounting.account import Account, account
+from dpsub.accounting.fast_search import Needed
 from dpsub.accounting.proofs import ChainProfile
-from dpsub.accounting.recommend import Needed
 from dpsub.accounting.release import Release
 from dpsub.accounting.roots import safe_root
 from dpsub.errors import UnsupportedError
@@ -33,7 +33,7 @@ def needed(cell: Cell) -> Needed:
     """
     release = Release(cell.plan, cell.n, 1.0, cell.steps)
     goal = search.Goal(cell.target_epsilon, cell.target_delta, cell.adjacency, ACCURACY)
-    return recommend.needed(release, goal)
+    return fast_search.needed(release, goal)
 
 
 @lru_cache(maxsize=4096)
