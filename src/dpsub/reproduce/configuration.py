@@ -70,6 +70,7 @@ def validate(config: Mapping[str, Any]) -> dict[str, Any]:
     """
     head = conform(_head(), config)
     if head.size == "smoke":
+        # what the user says stands over the small sizes, as it does over the published ones
         head = conform(_head(), merge(_smallest(asked(head.papers, smoke=True)), config))
     own, shared = head.experiments, plain(head.shared)
     made = asked(head.papers, smoke=head.size == "smoke")
@@ -87,13 +88,15 @@ def validate(config: Mapping[str, Any]) -> dict[str, Any]:
         typed = experiment.settings(over)
         beyond = sorted(set(typed.variants) - set(experiment.variants))
         if beyond:
-            known = ", ".join(experiment.variants)
-            raise PlanError(f"experiments.{name}.variants must be among {known}, got {beyond[0]!r}")
-        most = experiment().replicates(typed)
-        if typed.parts > most:
+            listed = ", ".join(experiment.variants)
             raise PlanError(
-                f"experiments.{name}.parts must be at most the number of replicates = {most}, got "
-                f"parts = {typed.parts}"
+                f"experiments.{name}.variants must be among {listed}, got {beyond[0]!r}"
+            )
+        replicates = experiment().replicates(typed)
+        if typed.parts > replicates:
+            raise PlanError(
+                f"experiments.{name}.parts must be at most the number of replicates = "
+                f"{replicates}, got parts = {typed.parts}"
             )
         chosen[name] = plain(typed)
     return {
@@ -112,13 +115,14 @@ def _smallest(keys: Iterable[str]) -> dict[str, Any]:
     PlanError
         If a file says something else, or speaks of what is not its paper's.
     """
-    found: dict[str, Any] = {"shared": {}, "experiments": {}}
+    smallest: dict[str, Any] = {"shared": {}, "experiments": {}}
     for key in keys:
         path = papers()[key].folder / "smoke.yaml"
-        said = read(path) if path.exists() else {}
+        small = read(path) if path.exists() else {}
         theirs = {name for name, kind in REGISTRY.members().items() if kind.paper == key}
-        for part, known_names in (("", found), ("shared", groups(key)), ("experiments", theirs)):
-            inside = said.get(part) or {} if part else said
+        allowed = (("", smallest), ("shared", groups(key)), ("experiments", theirs))
+        for part, known_names in allowed:
+            inside = small.get(part) or {} if part else small
             if not isinstance(inside, Mapping):
                 raise PlanError(
                     f"{part} of papers/{key}/smoke.yaml must be a mapping of keys to "
@@ -130,10 +134,10 @@ def _smallest(keys: Iterable[str]) -> dict[str, Any]:
                 raise PlanError(
                     f"unknown configuration key {what!r} in papers/{key}/smoke.yaml; {near}"
                 )
-        found["shared"][key] = said.get("shared")
-        found["experiments"] |= said.get("experiments") or {}
-    found["shared"] = {key: inside for key, inside in found["shared"].items() if inside}
-    return found
+        if small.get("shared"):
+            smallest["shared"][key] = small["shared"]
+        smallest["experiments"] |= small.get("experiments") or {}
+    return smallest
 
 
 def check_results_dir(folder: str) -> None:
@@ -154,9 +158,8 @@ def check_results_dir(folder: str) -> None:
 def of_experiment(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return the settings of one experiment without those that only say how much of it is computed
     where."""
-    return {
-        key: value for key, value in config["experiments"][name].items() if key not in WHERE_ONLY
-    }
+    settings = config["experiments"][name]
+    return {key: value for key, value in settings.items() if key not in WHERE_ONLY}
 
 
 def schema() -> dict[str, Any]:
@@ -170,12 +173,12 @@ def groups(paper: str) -> dict[str, type[Group]]:
     name = f"dpsub.papers.{paper}.settings"
     if importlib.util.find_spec(name) is None:
         return {}
-    found = [
-        kind for kind in vars(importlib.import_module(name)).values() if isinstance(kind, type)
-    ]
-    return {
-        kind.key(): kind for kind in found if issubclass(kind, Group) and kind.__module__ == name
-    }
+    kinds = dict[str, type[Group]]()
+    for kind in vars(importlib.import_module(name)).values():
+        # what the module imports is another's
+        if isinstance(kind, type) and issubclass(kind, Group) and kind.__module__ == name:
+            kinds[kind.key()] = kind
+    return kinds
 
 
 def _shared(model: type[BaseModel], said: Mapping[str, Any]) -> dict[str, Any]:
@@ -186,9 +189,8 @@ def _shared(model: type[BaseModel], said: Mapping[str, Any]) -> dict[str, Any]:
         # one of its name may be another experiment's
         if issubclass(kind, Group) and kind is not Group:
             theirs = said.get(kind.key()) or {}
-            merged = merge(
-                merged, {key: value for key, value in theirs.items() if key in kind.model_fields}
-            )
+            own = {key: value for key, value in theirs.items() if key in kind.model_fields}
+            merged = merge(merged, own)
     for name, field in model.model_fields.items():
         kind = bare(field.annotation)
         if isinstance(kind, type) and issubclass(kind, Closed) and (inside := _shared(kind, said)):
@@ -267,13 +269,9 @@ def _partial(paper: str) -> Any:
             key: (field.rebuild_annotation() | None, None)
             for key, field in kind.model_fields.items()
         }
-        made: Any = create_model(
-            f"{kind.__name__}Overrides", __config__=Closed.model_config, **inside
-        )
-        fields[group] = (
-            made | None,
-            Field(None, description=(kind.__doc__ or "").partition("\n")[0]),
-        )
+        name, summary = f"{kind.__name__}Overrides", (kind.__doc__ or "").partition("\n")[0]
+        overrides: Any = create_model(name, __config__=Closed.model_config, **inside)
+        fields[group] = (overrides | None, Field(None, description=summary))
     return create_model(f"Shared_{paper}", __config__=Closed.model_config, **fields)
 
 

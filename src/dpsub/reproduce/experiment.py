@@ -162,10 +162,10 @@ class Experiment(abc.ABC):
     def cells(self, settings: Any) -> Iterator[Any]:
         """Yield `settings` narrowed to each of its cells: by default to one value of each of the
         `axes`."""
-        for point in itertools.product(*(getattr(settings, name) for name in self.axes)):
-            yield settings.model_copy(
-                update={name: (value,) for name, value in zip(self.axes, point, strict=True)}
-            )
+        values = [getattr(settings, name) for name in self.axes]
+        for point in itertools.product(*values):
+            narrowed = {name: (value,) for name, value in zip(self.axes, point, strict=True)}
+            yield settings.model_copy(update=narrowed)
 
     def cost(self, settings: Any) -> Cost:
         """Return the expected cost of a cell; a sweep corrects it by what its finished jobs have
@@ -259,9 +259,10 @@ class Experiment(abc.ABC):
         """
         frame = pd.DataFrame(rows)
         if set(frame.columns) != set(self.columns):
-            odd = sorted(set(frame.columns) ^ set(self.columns))
+            difference = sorted(set(frame.columns) ^ set(self.columns))
             raise PlanError(
-                f"records of {self.name} must have the declared columns, got a difference in {odd}"
+                f"records of {self.name} must have the declared columns, got a difference in "
+                f"{difference}"
             )
         return frame[list(self.columns)].astype(self.columns)
 
@@ -283,7 +284,11 @@ class Grid(Experiment):
 def columns(names: str, *, text: Container[str], whole: Container[str]) -> dict[str, str]:
     """Return the columns of records, the replicate first, with their types: a real number where no
     other is said."""
-    listed = ("replicate", *names.split())
-    return {
-        name: "str" if name in text else "int64" if name in whole else "float64" for name in listed
-    }
+    types = dict[str, str]()
+    for name in ("replicate", *names.split()):
+        types[name] = "float64"
+        if name in text:
+            types[name] = "str"
+        elif name in whole:
+            types[name] = "int64"
+    return types

@@ -72,9 +72,10 @@ class Plan:
         if self.config["artefacts"] is None:
             made = asked(self.config["papers"], smoke=self.config["size"] == "smoke")
             return tuple(
-                one
-                for one in known
-                if one.artefact.paper in made and configured.issuperset(one.artefact.experiments)
+                product
+                for product in known
+                if product.artefact.paper in made
+                and configured.issuperset(product.artefact.experiments)
             )
         chosen = set()
         for name in self.config["artefacts"]:
@@ -82,10 +83,11 @@ class Plan:
                 identifier = identify(name)
             except PlanError as problem:
                 raise PlanError(f"artefacts: {problem}") from None
-            experiments_of = next(
-                one.artefact.experiments for one in known if one.artefact.identifier == identifier
+            (artefact,) = (
+                product.artefact for product in known if product.artefact.identifier == identifier
             )
-            if lacking := sorted(set(experiments_of) - configured):
+            # one that is named must be made: to leave it out in silence would look like success
+            if lacking := sorted(set(artefact.experiments) - configured):
                 raise PlanError(
                     f"artefacts: {name} needs the experiment {lacking[0]}; configure "
                     f"it, or omit {name}"
@@ -98,26 +100,28 @@ class Plan:
         """What the user may ask for, by name: "must/table8", and "table8" where no other paper has
         one."""
         short = Counter(artefact.name for artefact in declared())
-        found = {product.artefact.identifier: product for product in self.products}
-        return found | {
-            one.artefact.name: one for one in self.products if short[one.artefact.name] == 1
-        }
+        targets = {product.artefact.identifier: product for product in self.products}
+        for product in self.products:
+            if short[product.artefact.name] == 1:
+                targets[product.artefact.name] = product
+        return targets
 
     @property
     def ambiguous(self) -> set[str]:
         """Short names that artefacts of several papers have; `identify` refuses them."""
-        return {one.artefact.name for one in self.products} - set(self.targets)
+        return {product.artefact.name for product in self.products} - set(self.targets)
 
     @cached_property
     def changed(self) -> tuple[str, ...]:
         """Experiments that do not run at their published settings."""
-        kinds = {name: experiments.REGISTRY.get(name) for name in self.experiments}
-        return tuple(
-            name
-            for name, kind in kinds.items()
-            if set(self.config["experiments"][name]["variants"]) != set(kind.variants)
-            or configuration.of_experiment(self.config, name) != _of_numbers(kind.defaults())
-        )
+        changed = []
+        for name in self.experiments:
+            kind = experiments.REGISTRY.get(name)
+            settings = configuration.of_experiment(self.config, name)
+            all_variants = set(self.variants(name)) == set(kind.variants)
+            if not all_variants or settings != _of_numbers(kind.defaults()):
+                changed.append(name)
+        return tuple(changed)
 
     @cached_property
     def published(self) -> list[str]:
@@ -125,14 +129,16 @@ class Plan:
         known verdicts."""
         if self.config["seed"] != configuration.SEED:
             return []
-        needs = {
-            name: {name, *experiments.REGISTRY.get(name).needs_records} for name in self.experiments
-        }
-        kept = {name for name, read in needs.items() if read.isdisjoint(self.changed)}
+        unchanged = set()
+        for name in self.experiments:
+            # an experiment that reads records of a changed one is changed, too
+            read = {name, *experiments.REGISTRY.get(name).needs_records}
+            if read.isdisjoint(self.changed):
+                unchanged.add(name)
         return [
-            one.artefact.identifier
-            for one in self.products
-            if kept.issuperset(one.artefact.experiments)
+            product.artefact.identifier
+            for product in self.products
+            if unchanged.issuperset(product.artefact.experiments)
         ]
 
     @property
@@ -159,18 +165,18 @@ class Plan:
         """Experiments to run: those that an artefact reads, or the records of which such an
         experiment reads."""
         needed = {name for product in self.products for name in product.artefact.experiments}
-        needed |= {name for one in needed for name in experiments.REGISTRY.get(one).needs_records}
+        for name in tuple(needed):
+            needed.update(experiments.REGISTRY.get(name).needs_records)
         return tuple(name for name in self.config["experiments"] if name in needed)
 
     def parts(self, experiment: str) -> tuple[RecordPart, ...]:
         """Return the jobs of one experiment, in order."""
         chosen = self.config["experiments"][experiment]
         kind = experiments.REGISTRY.get(experiment)
-        total, count = kind().replicates(kind.settings(chosen)), chosen["parts"]
+        replicates, count = kind().replicates(kind.settings(chosen)), chosen["parts"]
+        bounds = [replicates * i // count for i in range(count + 1)]
         return tuple(
-            RecordPart(
-                experiment, f"{i + 1}-of-{count}", total * i // count, total * (i + 1) // count
-            )
+            RecordPart(experiment, f"{i + 1}-of-{count}", bounds[i], bounds[i + 1])
             for i in range(count)
         )
 
@@ -190,10 +196,10 @@ class Plan:
     def data_sets(self, *names: str) -> tuple[str, ...]:
         """Return the data sets that the experiments `names` read."""
         configured = self.config["experiments"]
-        found: set[str] = set()
+        data_sets: set[str] = set()
         for kind in map(experiments.REGISTRY.get, names):
-            found.update(kind().data_of(kind.settings(configured[kind.name])))
-        return tuple(sorted(found))
+            data_sets.update(kind().data_of(kind.settings(configured[kind.name])))
+        return tuple(sorted(data_sets))
 
     def data_file(self, data_set: str) -> Path:
         """Return the prepared file of a data set; each results folder has its own, as its
@@ -203,10 +209,9 @@ class Plan:
 
     def settings_of(self, artefact: Artefact) -> dict[str, Any]:
         """Return the settings that are compared with what the paper printed, by experiment."""
-        names = {path.split(".")[0] for path in artefact.settings.values()} & set(
-            self.config["experiments"]
-        )
-        return {name: configuration.of_experiment(self.config, name) for name in sorted(names)}
+        compared = {path.partition(".")[0] for path in artefact.settings.values()}
+        names = sorted(compared & set(self.config["experiments"]))
+        return {name: configuration.of_experiment(self.config, name) for name in names}
 
     def config_digest(self, experiment: str) -> str:
         """Return the digest of all that the configuration says about an experiment's numbers."""
@@ -243,9 +248,11 @@ def declared() -> tuple[Artefact, ...]:
         printed_rows(artefact)
         read = {path.partition(".")[0] for path in artefact.settings.values()}
         setting_values(artefact, {name: known[name].defaults() for name in read & set(known)})
-    return tuple(
-        sorted(made, key=lambda artefact: (papers()[artefact.paper].order, _natural(artefact.name)))
-    )
+
+    def place(artefact: Artefact) -> tuple[Any, ...]:
+        return papers()[artefact.paper].order, _natural(artefact.name)
+
+    return tuple(sorted(made, key=place))
 
 
 def identify(name: str) -> str:
@@ -258,13 +265,16 @@ def identify(name: str) -> str:
         If there is no such artefact, or if several papers have one of this name.
     """
     known = [artefact.identifier for artefact in declared()]
-    found = [one for one in known if name in (one, one.partition("/")[2])]
-    if len(found) > 1:
-        raise PlanError(f"{name!r} is the name of several artefacts; say which: {', '.join(found)}")
-    if not found:
-        names = [*known, *(one.partition("/")[2] for one in known)]
+    called_so = [
+        identifier for identifier in known if name in (identifier, identifier.partition("/")[2])
+    ]
+    if len(called_so) > 1:
+        listed = ", ".join(called_so)
+        raise PlanError(f"{name!r} is the name of several artefacts; say which: {listed}")
+    if not called_so:
+        names = [*known, *(identifier.partition("/")[2] for identifier in known)]
         raise PlanError(f"unknown artefact {name!r}; {checks.nearest(name, names)}")
-    return found[0]
+    return called_so[0]
 
 
 def _of_numbers(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -272,7 +282,8 @@ def _of_numbers(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _natural(name: str) -> tuple[str, int, str]:
-    found = re.fullmatch(r"(\D*)(\d*)(.*)", name)
-    prefix, number, rest = found.groups() if found else (name, "", "")
+    """Return what sorts tables before figures, and table9 before table10."""
+    parts = re.fullmatch(r"(\D*)(\d*)(.*)", name)
+    prefix, number, rest = parts.groups() if parts else (name, "", "")
     order = {"table": "0", "figure": "1", "figureS": "2"}
     return order.get(prefix, f"3{prefix}"), int(number or 0), rest

@@ -55,8 +55,10 @@ def closure(*modules: str) -> tuple[str, ...]:
             continue
         imported.add(name)
         waiting += graph.find_modules_directly_imported_by(name)
+        # a registry imports its members by discovery, which the source does not show
         if _registers_itself(name):
             waiting += graph.find_descendants(name)
+        # to import a module runs the __init__ of every package above it
         while (name := name.rpartition(".")[0]) and name not in passed:
             passed.add(name)
             waiting += graph.find_modules_directly_imported_by(name)
@@ -97,10 +99,9 @@ def _source(module: str) -> Path:
 
 @cache
 def _registers_itself(module: str) -> bool:
-    found = re.search(
-        rf"Registry\(\s*['\"]{re.escape(module)}['\"]", _source(module).read_text(encoding="utf-8")
-    )
-    return found is not None
+    """Return whether the package `module` makes a registry of its own members."""
+    source = _source(module).read_text(encoding="utf-8")
+    return re.search(rf"Registry\(\s*['\"]{re.escape(module)}['\"]", source) is not None
 
 
 @cache
@@ -136,34 +137,29 @@ def peak_memory() -> int:
     if not status.exists():
         unit = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes, others KiB
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit // 2**20
-    (line,) = (
-        line
-        for line in status.read_text(encoding="utf-8").splitlines()
-        if line.startswith("VmHWM:")
-    )
-    return int(line.split()[1]) // 1024
+    lines = status.read_text(encoding="utf-8").splitlines()
+    (high_water_mark,) = (line for line in lines if line.startswith("VmHWM:"))
+    return int(high_water_mark.split()[1]) // 1024
 
 
 def commit(folder: Path) -> str:
     """Return the commit of the working tree at `folder`, and whether files differ from it;
     "unknown" without git."""
+
+    def git(*command: str) -> str:
+        words = ["git", "-C", str(folder), *command]
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+
     try:
-        found = [
-            subprocess.run(
-                ["git", "-C", str(folder), *command], capture_output=True, text=True, check=True
-            ).stdout
-            for command in (
-                ["rev-parse", "HEAD"],
-                ["status", "--porcelain", "--untracked-files=no"],
-            )
-        ]
+        revision = git("rev-parse", "HEAD")
+        changes = git("status", "--porcelain", "--untracked-files=no")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    return found[0].strip() + (" with changes" if found[1].strip() else "")
+    return f"{revision} with changes" if changes else revision
 
 
 def versions() -> dict[str, str]:
     """Return the versions of Python, of this package, and of the packages that numbers pass
     through."""
-    found = {"python": platform.python_version(), "dpsub": dpsub.__version__}
-    return found | {name: importlib.metadata.version(name) for name in _PACKAGES}
+    own = {"python": platform.python_version(), "dpsub": dpsub.__version__}
+    return own | {name: importlib.metadata.version(name) for name in _PACKAGES}

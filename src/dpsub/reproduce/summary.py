@@ -41,22 +41,21 @@ def portions(paths: list[Path], rows_at_once: int = ROWS_AT_ONCE) -> Iterator[pd
         return
     rows = ds.dataset([str(path) for path in paths], format="parquet")
     count = max(1, math.ceil(rows.count_rows() / rows_at_once))
-    bounds = [f"{16**_DIGITS * number // count:0{_DIGITS}x}" for number in range(count)] + ["g"]
-    for low, high in itertools.pairwise(bounds):
-        found = rows.to_table(
-            filter=(ds.field("pair") >= low) & (ds.field("pair") < high)
-        ).to_pandas()
-        if found.empty:
+    bounds = [f"{16**_DIGITS * number // count:0{_DIGITS}x}" for number in range(count)]
+    # digests are hexadecimal: "g" is above all of them
+    for low, high in itertools.pairwise([*bounds, "g"]):
+        # a cell and its Poisson partner have one pair digest, hence stand in one portion
+        in_portion = (ds.field("pair") >= low) & (ds.field("pair") < high)
+        portion = rows.to_table(filter=in_portion).to_pandas()
+        if portion.empty:
             continue
         keys = [
             name
-            for name in found
-            if name not in _NAMES and not pd.api.types.is_float_dtype(found[name])
+            for name in portion
+            if name not in _NAMES and not pd.api.types.is_float_dtype(portion[name])
         ]
-        found = found.sort_values(
-            [*_NAMES, *keys], kind="stable", ignore_index=True
-        ).drop_duplicates(ignore_index=True)
-        yield found
+        portion = portion.sort_values([*_NAMES, *keys], kind="stable", ignore_index=True)
+        yield portion.drop_duplicates(ignore_index=True)
 
 
 def write(
@@ -80,6 +79,7 @@ def write(
     by = ["pair", "cell", "variant", "data", *keys]
     with _Table(summary) as means, _Table(differences) as gaps:
         for rows in portions(paths, rows_at_once):
+            # equal rows were dropped: what is left twice differs, by code or by damage
             if len(twice := rows[rows.duplicated([*by, "replicate"])]):
                 raise DataError(
                     "a replicate must have one result, got two that differ of cell "
@@ -87,25 +87,24 @@ def write(
                 )
             means.add(_summary(rows, by, measured))
             if "sampler" in keys:
-                gaps.add(
-                    _differences(
-                        rows, by, [key for key in keys if key not in ("sampler", "b")], measured
-                    )
-                )
+                paired_by = [key for key in keys if key not in ("sampler", "b")]
+                gaps.add(_differences(rows, by, paired_by, measured))
 
 
 def _summary(rows: pd.DataFrame, by: list[str], measured: list[str]) -> pd.DataFrame:
     groups = rows.groupby(by, sort=True, dropna=False)
-    found = groups.size().rename("replicates").to_frame()
+    summary = groups.size().rename("replicates").to_frame()
     for name in measured:
-        found[f"{name}_mean"] = groups[name].mean(skipna=False)
-        found[f"{name}_sd"] = groups[name].std(ddof=1, skipna=False)
-    return found.reset_index()
+        summary[f"{name}_mean"] = groups[name].mean(skipna=False)
+        summary[f"{name}_sd"] = groups[name].std(ddof=1, skipna=False)
+    return summary.reset_index()
 
 
 def _differences(
     rows: pd.DataFrame, by: list[str], on: list[str], measured: list[str]
 ) -> pd.DataFrame:
+    # Poisson's records stand in the cell itself if the experiment compares samplers within a cell,
+    # else in the cell that differs from it in nothing but the sampler.
     with_own = rows["cell"].isin(rows.loc[rows["sampler"] == REFERENCE, "cell"])
     rows = rows.assign(partner=rows["cell"].where(with_own, rows["pair"]))
     poisson, others = rows[rows["sampler"] == REFERENCE], rows[rows["sampler"] != REFERENCE]
@@ -116,20 +115,16 @@ def _differences(
     for name in measured:
         pairs[name] = pairs[name].astype(float) - pairs.pop(f"{name}_partner").astype(float)
     groups = pairs.groupby(by, sort=True, dropna=False)
-    found = groups.size().rename("replicates").to_frame()
-    count = found["replicates"].to_numpy()
-    reach = special.stdtrit(np.maximum(count - 1, 1), (1 + LEVEL) / 2) / np.sqrt(count)
+    differences = groups.size().rename("replicates").to_frame()
+    count = differences["replicates"].to_numpy()
+    quantile = special.stdtrit(np.maximum(count - 1, 1), (1 + LEVEL) / 2)
     for name in measured:
-        middle, half = (
-            groups[name].mean(skipna=False),
-            reach * groups[name].std(ddof=1, skipna=False),
-        )
-        found[f"{name}_difference"], found[f"{name}_low"], found[f"{name}_high"] = (
-            middle,
-            middle - half,
-            middle + half,
-        )
-    return found.reset_index()
+        middle = groups[name].mean(skipna=False)
+        half = quantile / np.sqrt(count) * groups[name].std(ddof=1, skipna=False)
+        differences[f"{name}_difference"] = middle
+        differences[f"{name}_low"] = middle - half
+        differences[f"{name}_high"] = middle + half
+    return differences.reset_index()
 
 
 class _Table:
