@@ -15,7 +15,7 @@ from dpsub.reproduce import artefacts, configuration, verdicts
 from dpsub.reproduce.artefacts import OutputDirs, build, printed_rows
 from dpsub.reproduce.experiments import REGISTRY
 from dpsub.reproduce.papers import errata_files
-from dpsub.reproduce.report import Run, write_report
+from dpsub.reproduce.report import FinishedRun, write_report
 
 ROOT = Path(__file__).resolve().parents[1]
 HOSTILE = "<script>window.hit=1</script>\"'><img src=x onerror=window.hit=1>|`{{7*7}}`</details>"
@@ -27,7 +27,7 @@ class Made:
     """Artefacts that were built, and the run that they make."""
 
     results: Path
-    run: Run
+    run: FinishedRun
 
     @property
     def folder(self) -> Path:
@@ -75,7 +75,7 @@ def make(results: Path, names: Sequence[str]) -> Made:
     frames = [
         verdicts.read(build(one, given, printed_rows(one), dirs)["comparison"]) for one in chosen
     ]
-    run = Run(
+    run = FinishedRun(
         artefacts=chosen,
         dirs=dirs,
         comparison=pd.concat([frame for frame in frames if len(frame)], ignore_index=True),

@@ -21,7 +21,7 @@ from dpsub.reproduce.claims import MissingRecordsError
 from dpsub.reproduce.digits import written
 from dpsub.reproduce.labels import KINDS, number_kind
 from dpsub.reproduce.papers import papers
-from dpsub.reproduce.report import Run, cited, markdown, numbers, page
+from dpsub.reproduce.report import FinishedRun, cited, markdown, numbers, page
 from dpsub.reproduce.report.cells import LookUp, read_cells, without_stand_ins
 from dpsub.reproduce.report.numbers import CHECKS, address, cell_verdicts
 from dpsub.reproduce.verdicts import AGREEING, COLUMNS, FAILING, VARIANTS
@@ -434,7 +434,7 @@ def test_a_missing_file_is_named(made: Made, tmp_path: Path) -> None:
 
 
 def test_an_empty_run_says_so(tmp_path: Path) -> None:
-    run = Run(
+    run = FinishedRun(
         [],
         OutputDirs.under(tmp_path),
         pd.DataFrame(columns=list(COLUMNS)),

@@ -16,7 +16,7 @@ with logged(snakemake.log[0]):
     index, environment = Path(snakemake.output[0]), json_of(snakemake.input.environment)
     configuration = Path(snakemake.input.config)
     results, described = index.parents[1], settings.read(configuration)["experiments"].values()
-    run = report.Run(
+    run = report.FinishedRun(
         artefacts=[artefacts.REGISTRY.get(name)() for name in snakemake.params.artefacts],
         dirs=OutputDirs.under(results),
         comparison=verdicts.read(Path(snakemake.input.comparison)),

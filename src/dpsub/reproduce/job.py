@@ -32,6 +32,7 @@ def in_one_sentence() -> Iterator[None]:
         )
 
 
+# Snakemake shows a failed job's log file, not what it printed: everything must stand there.
 @contextlib.contextmanager
 def logged(path: str) -> Iterator[None]:
     """Send what is printed, and what went wrong, to the log at `path`."""

@@ -240,7 +240,7 @@ def read(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise PlanError(f"the configuration {path} must be UTF-8 text; save it as such") from None
     try:
-        found = yaml.load(text, _Loader)
+        content = yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark
         where = f" at line {mark.line + 1}" if mark else ""
@@ -256,20 +256,20 @@ def read(path: Path) -> dict[str, Any]:
         raise PlanError(
             f"the configuration {path} is not valid YAML: a tag does not fit its value"
         ) from None
-    if found is None:
+    if content is None:
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise PlanError(
             f"the configuration {path} must hold a mapping of keys to values, got "
-            f"{type(found).__name__}"
+            f"{type(content).__name__}"
         )
-    _refuse_endless(path, found)
-    return found
+    _refuse_endless(path, content)
+    return content
 
 
-def _refuse_endless(path: Path, found: Mapping[str, Any]) -> None:
+def _refuse_endless(path: Path, content: Mapping[str, Any]) -> None:
     """Refuse what a few aliases blow up beyond measure, or to what holds itself."""
-    waiting: list[Any] = [found]
+    waiting: list[Any] = [content]
     for _ in range(_MOST_VALUES):
         if not waiting:
             return
@@ -288,11 +288,9 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in over.items():
         before = merged.get(key)
-        merged[key] = (
-            merge(before, value)
-            if isinstance(before, Mapping) and isinstance(value, Mapping)
-            else value
-        )
+        if isinstance(before, Mapping) and isinstance(value, Mapping):
+            value = merge(before, value)
+        merged[key] = value
     return merged
 
 
@@ -303,6 +301,7 @@ def conform(model: type[BaseModel], mapping: Any, *, path: str = "") -> Any:
     return _conformed(model, json.dumps(streams.canonical(mapping)), path)
 
 
+# The same settings are asked for again and again by plans, parts and digests; text can be hashed.
 @lru_cache(maxsize=1000)
 def _conformed(model: type[BaseModel], text: str, path: str) -> Any:
     try:
@@ -315,11 +314,10 @@ def _conformed(model: type[BaseModel], text: str, path: str) -> Any:
 def plain(chosen: BaseModel, *, exclude: set[str] | None = None) -> dict[str, Any]:
     """Return settings in plain JSON types; what the settings of an experiment leave open is left
     out."""
+    # the head of a configuration, which has the seed, keeps null where it is a choice
     without_none = "seed" not in type(chosen).model_fields
-    found: dict[str, Any] = chosen.model_dump(
-        exclude=exclude, exclude_none=without_none, warnings=False
-    )
-    return dict(streams.canonical(found))
+    settings = chosen.model_dump(exclude=exclude, exclude_none=without_none, warnings=False)
+    return dict(streams.canonical(settings))
 
 
 def refuse_odd_numbers(value: Any, path: str = "") -> None:
@@ -353,13 +351,12 @@ def _rank(problem: ErrorDetails) -> tuple[int, str]:
     if kind == "too_short" and len(problem["input"]) >= problem["ctx"]["min_length"]:
         # pydantic counts the items that were accepted: another problem says what is wrong with them
         return 3, ""
-    order = (
-        0
-        if kind == "extra_forbidden" or problem["loc"][-1:] == ("[key]",)
-        else 1
-        if kind in _NOUNS
-        else 2
-    )
+    if kind == "extra_forbidden" or problem["loc"][-1:] == ("[key]",):
+        order = 0
+    elif kind in _NOUNS:
+        order = 1
+    else:
+        order = 2
     return order, _path(problem["loc"])
 
 
@@ -392,20 +389,14 @@ _RULES = {
 
 def _sentence(model: type[BaseModel], problem: ErrorDetails, before: str) -> str:
     """What pydantic says, as rule, what came, way out."""
-    parts, value, facts, kind = (
-        list(problem["loc"]),
-        problem["input"],
-        problem.get("ctx", {}),
-        problem["type"],
-    )
+    parts, value, kind = list(problem["loc"]), problem["input"], problem["type"]
+    facts = problem.get("ctx", {})
     if kind == "extra_forbidden" or parts[-1:] == ["[key]"]:
         parts = [part for part in parts if part != "[key]"]
         unknown = str(parts[-1])
-        keys = (
-            facts["names"]
-            if "names" in facts
-            else sorted(bare(_annotation(model, parts[:-1])).model_fields)
-        )
+        keys = facts.get("names")
+        if keys is None:
+            keys = sorted(bare(_annotation(model, parts[:-1])).model_fields)
         near = checks.nearest(RENAMED.get(unknown, unknown), keys)
         return f"unknown configuration key {_path(parts, before)!r}; {near}"
     path, shown = _path(parts, before), _shown(value)
@@ -413,7 +404,7 @@ def _sentence(model: type[BaseModel], problem: ErrorDetails, before: str) -> str
         count = len(value) if isinstance(value, (list, tuple)) else 0
         return _RULES[kind].format(path=path, value=value, shown=shown, count=count, **facts)
     if kind == "literal_error":
-        values = [str(one) for one in typing.get_args(bare(_annotation(model, parts)))]
+        values = [str(known) for known in typing.get_args(bare(_annotation(model, parts)))]
         return f"unknown value {shown} of {path}; {checks.nearest(str(value), values)}"
     if kind == "unknown_name":
         return (
@@ -434,21 +425,22 @@ def bare(annotation: Any) -> Any:
         if typing.get_origin(annotation) is Annotated:
             annotation = typing.get_args(annotation)[0]
         elif typing.get_origin(annotation) in (typing.Union, types.UnionType):
-            annotation = next(one for one in typing.get_args(annotation) if one is not type(None))
+            kinds = typing.get_args(annotation)
+            annotation = next(kind for kind in kinds if kind is not type(None))
         else:
             return annotation
 
 
 def _annotation(model: Any, parts: Iterable[str | int]) -> Any:
     """Return the annotation of the place `parts` inside `model`."""
-    found = model
+    annotation = model
     for part in parts:
-        inside = bare(found)
+        inside = bare(annotation)
         if isinstance(inside, type) and issubclass(inside, BaseModel):
-            found = inside.model_fields[str(part)].annotation
+            annotation = inside.model_fields[str(part)].annotation
         else:  # a list, or a mapping of any keys to values of one kind
-            found = typing.get_args(inside)[0 if isinstance(part, int) else 1]
-    return found
+            annotation = typing.get_args(inside)[0 if isinstance(part, int) else 1]
+    return annotation
 
 
 def _is_number(text: str) -> bool:

@@ -312,7 +312,8 @@ class SweepPlan:
                 "memory": math.ceil(job.memory),
                 "seconds": round(job.seconds, 1),
             }
-            if not self.job_file(part).exists():  # else Snakemake sees no change
+            # written again, an unchanged job would look new to Snakemake and be computed again
+            if not self.job_file(part).exists():
                 work = [
                     [fixing(item.cell.settings), item.cell.varied, item.first, item.stop]
                     for item in job.work

@@ -226,6 +226,7 @@ def compare(
     table = pd.concat([lacking, matched], ignore_index=True).reindex(columns=matched.columns)
     table["rank"] = table["variant"].map(VARIANTS.index)
     table = table.sort_values(["number", "rank"], ignore_index=True)
+    # each number by itself first; what Holm's procedure and the other variants say comes after
     rows = ({str(name): value for name, value in row.items()} for row in table.to_dict("records"))
     cells = [_judge(row, not_the_papers) for row in rows]
     answers = pd.DataFrame(
@@ -485,6 +486,7 @@ def expected_changes(found: pd.DataFrame, expected: pd.DataFrame) -> pd.DataFram
         For each change the columns `KEY`, `expected`, `found` ("" where a side has no such row) and
         `note`.
     """
+    # whoever cannot obtain a data set must still be able to check all other verdicts
     excused = found.loc[_excused(found), list(CELL)].drop_duplicates().assign(excused=True)
     both = found[[*KEY, "verdict", "note"]].merge(
         expected, "outer", list(KEY), suffixes=("_found", "_expected")

@@ -55,10 +55,9 @@ def curves(
     different curves are staggered.
     """
     columns = [by] if isinstance(by, str) else list(by)
-    parts = {
-        key[0] if len(key) == 1 else key: part.sort_values(x, kind="stable")
-        for key, part in frame.groupby(columns, sort=False, dropna=False)
-    }
+    parts = {}
+    for key, part in frame.groupby(columns, sort=False, dropna=False):
+        parts[key[0] if len(key) == 1 else key] = part.sort_values(x, kind="stable")
     looks = {key: styles(key) for key in parts} if callable(styles) else styles
     shown = [key for key in looks if key in parts]
 
@@ -66,10 +65,13 @@ def curves(
         from matplotlib import rcParams
 
         for place, key in enumerate(shown):
-            part, wider = parts[key], nested * (len(shown) - 1 - place)
+            part = parts[key]
+            # drawn first means below: it must be wider than all that come on top of it
+            wider = nested * (len(shown) - 1 - place)
             style = {"markevery": max(1, len(part) // MARKS), **looks[key], **changes}
             every = style["markevery"]
             if isinstance(every, int | float):
+                # markers of curves that coincide would hide each other
                 style["markevery"] = (type(every)(place * every / len(shown)), every)
             (drawn,) = axes.plot(part[x], part[y], **style)
             drawn.set(
@@ -214,27 +216,27 @@ def draw_panels(
         _logarithmic_ticks(spot)
         _whole_at_the_edge(spot)
     if not any(panel.legend for panel in wanted if panel):
-        _shared_legend(
-            figure, [spot for panel, spot in zip(wanted, places.flat, strict=True) if panel is None]
-        )
+        spots = zip(wanted, places.flat, strict=True)
+        _shared_legend(figure, [spot for panel, spot in spots if panel is None])
     return finish(figure, labels)
 
 
 def _shared_legend(figure: Figure, empty: Sequence[Axes]) -> None:
     """Name every curve once."""
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for axes in figure.axes:
         for handle, text in zip(*axes.get_legend_handles_labels(), strict=True):
-            found.setdefault(text, handle)
-    if found and empty:
-        empty[0].legend(list(found.values()), list(found), loc="center")
-    elif found:
+            entries.setdefault(text, handle)
+    handles, texts = list(entries.values()), list(entries)
+    if entries and empty:
+        empty[0].legend(handles, texts, loc="center")
+    elif entries:
         # a letter of the legend is 0.055 inches wide, a handle with its gaps takes half an inch
-        columns = int(figure.get_figwidth() / (0.055 * max(map(len, found)) + 0.5))
-        lines = -(-len(found) // max(1, columns))
-        columns = -(-len(found) // lines)  # lines of equal length
+        columns = int(figure.get_figwidth() / (0.055 * max(map(len, texts)) + 0.5))
+        lines = -(-len(texts) // max(1, columns))
+        columns = -(-len(texts) // lines)  # lines of equal length
         figure.set_figheight(figure.get_figheight() + 0.1 + 0.15 * lines)
-        figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=columns)
+        figure.legend(handles, texts, loc="outside lower center", ncols=columns)
 
 
 def _logarithmic_ticks(axes: Axes) -> None:
@@ -254,8 +256,8 @@ def _logarithmic_ticks(axes: Axes) -> None:
         if isinstance(axis.get_major_locator(), LogLocator):  # otherwise the ticks were given
             decades = math.log10(high / low)
             if 3 * decades < min(9, inches / label):
-                found = np.asarray(LogLocator(subs=(1, 2, 5)).tick_values(low, high))
-                few = np.sum((low <= found) & (found <= high)) < 2
+                ticks = np.asarray(LogLocator(subs=(1, 2, 5)).tick_values(low, high))
+                few = np.sum((low <= ticks) & (ticks <= high)) < 2
                 axis.set_major_locator(LogLocator(subs=range(1, 10) if few else (1, 2, 5)))
             elif decades > 5:
                 axis.set_minor_locator(NullLocator())
@@ -271,8 +273,10 @@ def _whole_at_the_edge(axes: Axes) -> None:
     limits = [sorted(axes.get_xlim()), sorted(axes.get_ylim())]
     for curve in axes.get_lines():
         values = [np.asarray(part, float) for part in curve.get_data(orig=False)]
-        if not any(
+        beyond = [
             ((part < low) | (part > high)).any()
             for part, (low, high) in zip(values, limits, strict=True)
-        ):
+        ]
+        # a curve that leaves the axes is cut at their edge: outside, it would stand in margins
+        if not any(beyond):
             curve.set(clip_on=False, in_layout=False)

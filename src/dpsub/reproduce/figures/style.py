@@ -25,6 +25,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 """Of what has a label of its own, too."""
 
+# dates and versions would make other bytes of the same picture
 _METADATA: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
     "png": {"Software": None},

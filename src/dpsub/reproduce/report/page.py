@@ -21,7 +21,7 @@ from dpsub.reproduce.published import STATEMENTS
 from dpsub.reproduce.report import numbers
 from dpsub.reproduce.report.numbers import Line
 from dpsub.reproduce.report.paper import content, warnings
-from dpsub.reproduce.report.run import Run
+from dpsub.reproduce.report.run import FinishedRun
 from dpsub.reproduce.verdicts import AGREEING, FAILING, VARIANTS, reconciled, tally
 
 # HTML does without those of cells and rows, and pages are a sixth smaller
@@ -34,7 +34,7 @@ VARIANT_MEANINGS = {
 }
 
 
-def write_report(folder: Path, run: Run) -> None:
+def write_report(folder: Path, run: FinishedRun) -> None:
     """Write the pages of a run: `index.html`, one a paper, and `numbers.html`; the same run gives
     the same bytes."""
     shown = [content(run, key, folder) for key in run.papers]

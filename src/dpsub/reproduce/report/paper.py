@@ -24,7 +24,7 @@ from dpsub.reproduce.report.cells import NOT_OF_THIS_RUN, read_cells, tables_of
 from dpsub.reproduce.report.markdown import html, inline, linked, plain
 from dpsub.reproduce.report.numbers import Line
 from dpsub.reproduce.report.prose import Prose, Takeaway
-from dpsub.reproduce.report.run import Run
+from dpsub.reproduce.report.run import FinishedRun
 from dpsub.reproduce.verdicts import FAILING
 
 OPEN_LINES = 60  # a longer table is closed until it is asked for
@@ -34,7 +34,7 @@ GROUPS = {"Table": "Tables", "Figure": "Figures", "claims": "Statements", "": "F
 """How a title begins, or the kind of an artefact -> the part of the page in which it stands."""
 
 
-def content(run: Run, key: str, folder: Path) -> dict[str, Any]:
+def content(run: FinishedRun, key: str, folder: Path) -> dict[str, Any]:
     """Return what the template of a paper's page asks for; `folder` is where the page will lie."""
     paper = papers().get(key)
     made = sorted((artefact for artefact in run.artefacts if artefact.paper == key), key=_place)
@@ -134,7 +134,7 @@ def _places(
 
 
 def _filler_of_errata(
-    run: Run, paper: Paper | None, made: Iterable[Artefact]
+    run: FinishedRun, paper: Paper | None, made: Iterable[Artefact]
 ) -> Callable[[str], str]:
     """Return what fills the placeholders of errata, which are about the published settings and the
     real data.
@@ -148,7 +148,7 @@ def _filler_of_errata(
     return Prose(paper, tables_of(whole, run.dirs), cited.kept_of(paper)).filled
 
 
-def warnings(run: Run, artefacts: Iterable[Artefact]) -> list[str]:
+def warnings(run: FinishedRun, artefacts: Iterable[Artefact]) -> list[str]:
     """Return a phrase for each data set behind these artefacts that is not the real one."""
     used = {name for one in artefacts for name in run.data_sets(one)}
     words = {"synthetic": "a synthetic stand-in"}
@@ -181,7 +181,7 @@ def _words(text: str) -> str:
     return " ".join(dict.fromkeys(re.findall(r"\w{2,}", text.lower())))
 
 
-def _files(run: Run, artefact: Artefact) -> dict[str, Path]:
+def _files(run: FinishedRun, artefact: Artefact) -> dict[str, Path]:
     files = run.dirs.files(artefact)
     if missing := [path for path in files.values() if not path.exists()]:
         raise DataError(
@@ -192,7 +192,7 @@ def _files(run: Run, artefact: Artefact) -> dict[str, Path]:
 
 
 def _artefact(
-    run: Run,
+    run: FinishedRun,
     artefact: Artefact,
     lines: Sequence[Line],
     listed: Sequence[errata.Erratum],

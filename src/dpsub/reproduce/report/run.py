@@ -17,7 +17,7 @@ from dpsub.reproduce.report.errata import Erratum, read
 
 
 @dataclass(frozen=True)
-class Run:
+class FinishedRun:
     """What the report is about."""
 
     artefacts: Sequence[Artefact]
