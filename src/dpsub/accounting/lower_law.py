@@ -7,7 +7,7 @@ decides how much the last step loses:
 
 - edges are moved until losses lie on the grid (`discretise`, pairs of Gaussian mixtures);
 - bins exchange shares (`exchange_law`: long sums, epochs of a random allocation);
-- cells of one loss are united (`discretise.Statistic`, where the loss need not be monotone);
+- cells of one loss are united (`statistic`, where the loss need not be monotone);
 - cells are symmetric about places of grid losses (`laplace`).
 """
 

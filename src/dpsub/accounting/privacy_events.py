@@ -24,7 +24,6 @@ import numpy as np
 from dpsub.accounting import pairs
 from dpsub.accounting.discretise import (
     DirectedPair,
-    Statistic,
     lower_pld,
     upper_pld,
 )
@@ -37,6 +36,7 @@ from dpsub.accounting.pld import (
     symmetric_pld,
     two_sided_pld,
 )
+from dpsub.accounting.statistic import Statistic
 
 ProfileMaker = Callable[[float], tuple[Profile, Profile | None]]
 """tail -> (H_a(P || Q), H_a(Q || P)) for a >= 1; None for the second where it equals the first."""

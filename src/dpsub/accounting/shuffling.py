@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from dpsub.accounting.cell_masses import MassBounds, tail_differences
-from dpsub.accounting.discretise import Statistic
+from dpsub.accounting.statistic import Statistic
 
 _EPS = float(np.finfo(float).eps)
 _FARTHEST = 1e3  # deviations: beyond it log Phi is 0, or that of a mass below the smallest double

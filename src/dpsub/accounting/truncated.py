@@ -17,10 +17,10 @@ from scipy.special import betainc, betaincc, ndtr
 
 from dpsub import checks
 from dpsub.accounting.cell_masses import MassBounds, mixture_masses
-from dpsub.accounting.discretise import Statistic
 from dpsub.accounting.game import replaced_profile
 from dpsub.accounting.pld import Profile, RememberedProfile
 from dpsub.accounting.proofs import gaussian_profile, log_lift
+from dpsub.accounting.statistic import Statistic
 from dpsub.relations import Relation
 from dpsub.sampling.laws import log_binomial
 
