@@ -63,9 +63,11 @@ def agree(
 
 def at_most(experiment: str, check: str, tolerance: float = ROUNDED) -> Question:
     """Ask whether the first number of every case is at most the second one."""
-    said = f"{check.replace('_', ' ')}: {{failing}} of {{n}} cases above, nearest {{largest:.3g}}"
+    comment = (
+        f"{check.replace('_', ' ')}: {{failing}} of {{n}} cases above, nearest {{largest:.3g}}"
+    )
     numbers = Numbers(experiment, "computed", where={"check": check})
-    return claims.agree(numbers, "reference", said, tolerance=tolerance, at_most=True)
+    return claims.agree(numbers, "reference", comment, tolerance=tolerance, at_most=True)
 
 
 def largest_delta(frames: Frames) -> Finding:
@@ -78,11 +80,11 @@ def rate_near(frames: Frames) -> Finding:
     """Section 4: 1 - (1 - 1/n)^m is near gamma = m/n, within gamma^2 / 2."""
     frame = pick(frames[PROFILES], check="wr_rate").set_index("reference")["computed"]
     share = (frame - frame.index).abs() / frame.index
-    said = (
+    comment = (
         f"relative error {share.min():.3g} at gamma = {share.idxmin():g} to {share.max():.3g} at "
         f"gamma = {share.idxmax():g}"
     )
-    return Finding(bool((share <= share.index / 2).all()), said)
+    return Finding(bool((share <= share.index / 2).all()), comment)
 
 
 def of_order(frames: Frames) -> Finding:
@@ -91,8 +93,10 @@ def of_order(frames: Frames) -> Finding:
     frame = pick(frames[PROFILES], check="small_rate")
     epsilon = frame["case"].str.extract(r"epsilon=(\S+)")[0].astype(float).to_numpy()
     excess = frame["computed"].to_numpy() / frame["reference"].to_numpy() - 1
-    said = f"largest eps'/(eta eps) - 1: {excess.max():.3g} at eps = {epsilon[np.argmax(excess)]:g}"
-    return Finding(bool((np.abs(excess) <= epsilon / 2 + epsilon**2).all()), said)
+    comment = (
+        f"largest eps'/(eta eps) - 1: {excess.max():.3g} at eps = {epsilon[np.argmax(excess)]:g}"
+    )
+    return Finding(bool((np.abs(excess) <= epsilon / 2 + epsilon**2).all()), comment)
 
 
 # Bounds next to the exact losses of enumerated mechanisms, and of the worst ones
@@ -158,10 +162,10 @@ def larger_first(frames: Frames) -> Finding:
     over = max(float((frame["reverse"] - frame["reverse_bound"]).max()), 0.0)
     removal = pick(frame, kernel="membership")
     reached = (removal["exact"] - removal["bound"]).abs().max()
-    said = (
+    comment = (
         f"other direction at most {over:.1e} above beta gamma delta, this one attains gamma delta"
     )
-    return Finding(over <= EXCEEDED and reached <= EXCEEDED, said)
+    return Finding(over <= EXCEEDED and reached <= EXCEEDED, comment)
 
 
 # What must hold of the curves of Figure 1, whatever their parameters are
@@ -210,8 +214,8 @@ def gaussian_crossing(frames: Frames) -> Finding:
     """Panel b: WR is better at small epsilon', worse at large ones, and the curves cross once."""
     apart = curve(frames, "b", "wr", "log_delta") - curve(frames, "b", "wor", "log_delta")
     where = apart.index[:-1][np.diff(np.sign(apart)) != 0]
-    said = f"crossings after eps' = {', '.join(f'{place:g}' for place in where) or 'none'}"
-    return Finding(bool(apart.iloc[0] < 0 < apart.iloc[-1] and len(where) == 1), said)
+    comment = f"crossings after eps' = {', '.join(f'{place:g}' for place in where) or 'none'}"
+    return Finding(bool(apart.iloc[0] < 0 < apart.iloc[-1] and len(where) == 1), comment)
 
 
 def laplace_ends(frames: Frames) -> Finding:

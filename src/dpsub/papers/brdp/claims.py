@@ -65,8 +65,10 @@ def table1_claims() -> Iterator[Claim]:
             },
         )
         relative, factor = (0.0, 10.0) if cell["method"].startswith("SMP") else (0.05, 1.0)
-        said = "ours {first:.4g}, printed {printed:g}: {ratio:.3f} times"
-        ask = claims.near(numbers, float(cell["printed"]), said, relative=relative, factor=factor)
+        comment = "ours {first:.4g}, printed {printed:g}: {ratio:.3f} times"
+        ask = claims.near(
+            numbers, float(cell["printed"]), comment, relative=relative, factor=factor
+        )
         yield Claim(cell["claim"], "Table I", ask, variants=BOTH)
 
 

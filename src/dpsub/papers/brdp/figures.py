@@ -322,7 +322,7 @@ class LossOverReleases(PaperFigure):
         for kernel, (name, _) in KERNELS.items():
             part = where(shown, kernel=kernel)
             one = where(part, method="br").iloc[0]
-            said = (
+            text = (
                 f"one release, ε = {one['epsilon']:g}:\nstated δ = {scientific(one['delta'])}\n"
                 f"exact δ = {scientific(one['exact_delta'])}"
             )
@@ -335,7 +335,7 @@ class LossOverReleases(PaperFigure):
                 band=("low", "high"),
                 nested=0.8,
             )
-            panels.append(Panel(name, [drawn, ends, remark(said, "upper left")]))
+            panels.append(Panel(name, [drawn, ends, remark(text, "upper left")]))
         return draw(
             panels,
             columns=2,
@@ -743,12 +743,12 @@ class RecycledAudit(PaperFigure):
             axes.set_xticks(places, cases, fontsize=7)
             axes.grid(axis="x", visible=False)
 
-        said = (
+        text = (
             f"{refuted.sum()} of {len(frame)} guarantees refuted\n"
             f"{frame['draws'].iloc[0]:,.0f} draws for each data set"
         )
         figure = draw(
-            [Panel("", [intervals, deltas, remark(said)])],
+            [Panel("", [intervals, deltas, remark(text)])],
             width=5.6,
             height=2.8,
             ylabel="δ at ε",

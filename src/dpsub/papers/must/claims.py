@@ -186,8 +186,8 @@ def unbounded(name: str, columns: tuple[str, ...], note: str, frames: Frames) ->
     """Whether an account of MUST.WW is not finite everywhere."""
     bounds = curve(frames, name, "must_ww")
     low, high = bounds[columns[0]], bounds[columns[-1]]
-    said = note.format(low=low.min(), least_high=high.min(), high=high.max())
-    return Finding(not np.isfinite(bounds[list(columns)].to_numpy()).all(), said)
+    comment = note.format(low=low.min(), least_high=high.min(), high=high.max())
+    return Finding(not np.isfinite(bounds[list(columns)].to_numpy()).all(), comment)
 
 
 def of_both(frames: Frames, one: str, other: str) -> pd.DataFrame:

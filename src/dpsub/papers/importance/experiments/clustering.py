@@ -176,51 +176,47 @@ class ImportanceClustering(OnPointSets):
         clusters: Clusters = 25
 
     def rows(self, points: PointSet, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
+        # A sweep has no records of the noise, and computes it.
         if NOISE in run.records:
             noises = recorded(run.records[NOISE], settings, run.variant, points)
-        else:  # a sweep
+        else:
             noises = {
                 cell: noise_of(cell, points, settings, run.variant)
                 for cell in grid(settings, points.name)
             }
-        # cells of one sampler and size share their samples at all targets, unless targets set the
-        # rates
+        # Cells of one sampler and size share their samples at all targets, unless the rates depend
+        # on the target.
         shared: dict[tuple[str, float, float], dict[ClusteringCell, LloydCalibration]] = (
             defaultdict(dict)
         )
         for cell, noise in noises.items():
-            shared[cell.sampler, cell.m, cell.epsilon if cell.sampler == "opt" else 0.0][cell] = (
-                noise
-            )
+            target = cell.epsilon if cell.sampler == "opt" else 0.0
+            shared[cell.sampler, cell.m, target][cell] = noise
         groups: Groups = []
         for cells in shared.values():
             noise = next(iter(cells.values()))
-            groups.append(
-                (PoissonImportance(noise.rates(points.norms)) if noise.feasible else None, cells)
-            )
+            sampler = PoissonImportance(noise.rates(points.norms)) if noise.feasible else None
+            groups.append((sampler, cells))
         for replicate in run.replicates:
             yield from self._repeat(points, groups, settings, run, replicate)
 
     def _repeat(
         self, points: PointSet, groups: Groups, settings: Settings, run: Run, replicate: int
     ) -> Iterator[dict[str, Any]]:
-        k, mode, facts, paired = (
-            settings.clusters,
-            MODES[run.variant],
-            facts_of(points),
-            {"dataset": points.name},
-        )
+        k, mode, facts = settings.clusters, MODES[run.variant], facts_of(points)
+        paired = {"dataset": points.name}
+        # Common uniform numbers and first centres: the samplers are compared in pairs.
         uniforms = run.streams.sample(paired, replicate).random(len(points.points))
         rows, centres = [], []
         for sampler, cells in groups:
+            # An infeasible size has no sample: its costs are NaN.
             size, last = 0, np.full((len(cells), k, facts.d), math.nan)
             if sampler is not None:
                 sample, initial = sampler.select(uniforms), run.streams.initial(paired, replicate)
-                first = (
-                    lloyd.fixed_centres(facts, k, initial)
-                    if mode == "repaired"
-                    else lloyd.drawn_centres(points.points, sample, k, initial)
-                )
+                if mode == "repaired":
+                    first = lloyd.fixed_centres(facts, k, initial)
+                else:
+                    first = lloyd.drawn_centres(points.points, sample, k, initial)
                 plans = [plan_of(noise, k) for noise in cells.values()]
                 rngs = [
                     run.streams.noise({**cell.key(points.name), "mode": mode}, replicate)
@@ -244,9 +240,9 @@ class ImportanceClustering(OnPointSets):
                 }
                 for cell, noise in cells.items()
             ]
-        for row, cost in zip(
-            rows, lloyd.costs(points.points, np.concatenate(centres)).tolist(), strict=True
-        ):
+        # The costs of all sets of centres in one pass over the rows.
+        costs = lloyd.costs(points.points, np.concatenate(centres)).tolist()
+        for row, cost in zip(rows, costs, strict=True):
             yield {**row, "cost": cost}
 
 
@@ -361,30 +357,27 @@ class ImportanceTimes(OnPointSets):
         times.append(time.process_time())
         rates = noise.rates(points.norms)
         times.append(time.process_time())
-        sample = (
-            WeightedSample(np.arange(len(rates)), np.ones(len(rates)))
-            if cell.sampler == "full"
-            else PoissonImportance(rates).draw(rng)
-        )
+        if cell.sampler == "full":
+            sample = WeightedSample(np.arange(len(rates)), np.ones(len(rates)))
+        else:
+            sample = PoissonImportance(rates).draw(rng)
         times.append(time.process_time())
         named = settings.loop.get(points.name, ())
+        # The plain loop takes minutes: it is timed once, for two samplers.
         looped = turn == 0 and (cell.m in named or (named and cell.sampler == "full"))
-        for backend in (
-            ("vectorised", "loop")
-            if looped and cell.sampler in ("full", "unif")
-            else ("vectorised",)
-        ):
+        backends = ["vectorised"]
+        if looped and cell.sampler in ("full", "unif"):
+            backends.append("loop")
+        for backend in backends:
             start = time.process_time()
-            plan, initial = (
-                plan_of(noise, settings.clusters),
-                lloyd.drawn_centres(rows, sample, settings.clusters, rng),
-            )
+            plan = plan_of(noise, settings.clusters)
+            initial = lloyd.drawn_centres(rows, sample, settings.clusters, rng)
             if backend == "loop":
                 lloyd.run_by_rows(rows[sample.indices], sample.weights, plan, initial, rng)
-            else:  # all rows without a copy of them
-                lloyd.run(
-                    rows, None if cell.sampler == "full" else sample, [plan], initial[None], [rng]
-                )
+            else:
+                # Without a sample all rows are read where they are, and not copied.
+                read = None if cell.sampler == "full" else sample
+                lloyd.run(rows, read, [plan], initial[None], [rng])
             spent = [*np.diff(times).tolist(), time.process_time() - start]
             yield {
                 "replicate": turn,

@@ -130,14 +130,14 @@ class ImportanceSums(Experiment):
             "var": oracle_rates(np.linalg.norm(points, axis=1), m),
         }
         for sampler, q in rates.items():
-            for rank, place in enumerate(np.argsort(norms)):
+            for rank, record in enumerate(np.argsort(norms)):
                 yield {
                     "topic": "weight",
                     "rule": rule,
                     "sampler": sampler,
                     "rank": rank,
-                    "norm": norms[place],
-                    "weight": 1 / q[place],
+                    "norm": norms[record],
+                    "weight": 1 / q[record],
                     "scale": scale,
                     "target": target,
                     "m": q.sum(),
@@ -148,6 +148,7 @@ class ImportanceSums(Experiment):
     ) -> Iterator[dict[str, Any]]:
         norms, lengths = np.abs(points).sum(axis=1), np.linalg.norm(points, axis=1)
         for scale in np.geomspace(settings.scale_min, settings.scale_max, settings.points).tolist():
+            # The rule b1 computes the weights for noise of scale 1, whatever noise is added.
             planned = 1.0 if rule == "b1" else scale
             target = settings.fixed_epsilon if rule == "fixed_eps" else float(norms.max()) / planned
             private = optimal_rates(norms / planned, target)
@@ -159,7 +160,7 @@ class ImportanceSums(Experiment):
                 "water": filled_rates(private, lengths, min(2 * m, float(len(points)))),
             }
             for sampler, q in rates.items():
-                # the same numbers for every sampler
+                # Common random numbers: the samplers are compared in pairs.
                 rng = streams.sample({"rule": rule, "scale": scale}, 0)
                 squares = WeightedLaplaceSum(scale).squared_errors(points, q, settings.runs, rng)
                 yield {
@@ -175,8 +176,7 @@ class ImportanceSums(Experiment):
                 }
 
     def _pareto(self, points: np.ndarray, settings: Settings) -> Iterator[dict[str, Any]]:
-        """Targets and sizes are given as multiples of the least ones; sizes end before all rows are
-        taken."""
+        """Yield loss and error over targets and sizes, as multiples of the smallest ones."""
         lengths, scale = np.linalg.norm(points, axis=1), settings.pareto_scale
         slopes = WeightedLaplaceSum(scale).slopes(points)
         for factor in settings.pareto_targets:
@@ -184,6 +184,7 @@ class ImportanceSums(Experiment):
             floors = optimal_rates(slopes, target)
             for share in settings.pareto_sizes:
                 m = float(floors.sum()) * share
+                # Beyond this size every row is in the sample.
                 if m >= len(points):
                     continue
                 rates = {
@@ -202,8 +203,7 @@ class ImportanceSums(Experiment):
 
 
 def _loss_and_error(scale: float, points: np.ndarray, q: np.ndarray) -> dict[str, float]:
-    """Return the largest loss and the exact mean squared error of a noisy sum at inclusion
-    probabilities q."""
+    """Return the largest loss and the exact mean squared error of a noisy sum at rates q."""
     mechanism = WeightedLaplaceSum(scale)
     largest = Power(mechanism.slopes(points)).sampled(q).max()
     return {
@@ -217,23 +217,25 @@ def _at_size(rule: str, norms: np.ndarray, m: float, fixed: float) -> tuple[floa
     """Return noise scale and target at which opt has the expected size m."""
     largest = float(norms.max())
     if rule == "b1":
-        return 1.0, _root(lambda target: optimal_rates(norms, target).sum() - m, largest, 1e6)
+        target = _root(lambda target: optimal_rates(norms, target).sum() - m, largest, 1e6)
+        return 1.0, target
     if rule == "free":
         scale = _root(lambda b: optimal_rates(norms / b, largest / b).sum() - m, 1e-2, 1e6)
         return scale, largest / scale
-    return _root(
-        lambda b: optimal_rates(norms / b, fixed).sum() - m, largest / fixed * (1 + 1e-9), 1e9
-    ), fixed
+    # With less noise the largest loss without sampling exceeds the target.
+    smallest = largest / fixed * (1 + 1e-9)
+    scale = _root(lambda b: optimal_rates(norms / b, fixed).sum() - m, smallest, 1e9)
+    return scale, fixed
 
 
 def _root(gap: Callable[[float], float], low: float, high: float) -> float:
-    return float(
-        math.exp(
-            optimize.brentq(
-                lambda log: gap(math.exp(log)), math.log(low), math.log(high), xtol=1e-12
-            )
-        )
-    )
+    """Root of `gap` in the logarithm of its argument, whose range is many orders of magnitude."""
+
+    def in_logarithm(log: float) -> float:
+        return gap(math.exp(log))
+
+    log_root = optimize.brentq(in_logarithm, math.log(low), math.log(high), xtol=1e-12)
+    return float(math.exp(log_root))
 
 
 class ImportanceProfiles(Experiment):
@@ -301,8 +303,8 @@ class ImportanceProfiles(Experiment):
         for epsilon, p in itertools.product(settings.epsilons, settings.rates):
             psi = Power(np.array([float(epsilon)]), 0.0).sampled(p)[0]
             about = epsilon + math.log(p)
-            # Proposition 3, written out; the other computation is Theorem 6 with a profile that
-            # ignores weights
+            # Proposition 3, computed independently of Theorem 6 with a profile that ignores
+            # weights.
             closed = math.log1p(p * math.expm1(epsilon)) if epsilon < 700 else about
             yield "uniform", 0, epsilon, p, psi, closed, about, True, False
 

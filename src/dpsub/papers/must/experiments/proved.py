@@ -136,7 +136,7 @@ class Questions(Experiment):
 
 
 @dataclass(frozen=True)
-class Asked:
+class CompositionQuestion:
     """A question about releases under `adjacency`: their `quantity`, "delta" or "epsilon", where
     the other is given."""
 
@@ -198,7 +198,7 @@ class Accounts(Questions):
         "n_compositions",
     )
 
-    def answer(self, settings: Any, question: Asked) -> dict[str, Any]:
+    def answer(self, settings: Any, question: CompositionQuestion) -> dict[str, Any]:
         release, given = question.release, question.given
         answers = {
             "table": question.table,
@@ -218,7 +218,8 @@ class Accounts(Questions):
             return {**answers, "attack": attack_on_realised_batches(release, epsilon=given)}
         known: dict[str, Any] = {"epsilon" if question.quantity == "delta" else "delta": given}
         ends = Ledger([release]).account(adjacency=question.adjacency, **known)
-        if question.adjacency == release.sampler.relation:  # the one for which the paper has a pair
+        # The paper has a pair for this relation only.
+        if question.adjacency == release.sampler.relation:
             pair = account(
                 release.sampler,
                 release.n,
@@ -254,7 +255,7 @@ class ProvedComposition(Accounts):
             ProvedComposition.questions(self)
 
     @staticmethod
-    def questions(settings: Settings) -> list[Asked]:
+    def questions(settings: Settings) -> list[CompositionQuestion]:
         table, figure = settings.table8, settings.figure_s2
         asked = []
         for name, noise, unit, target in (
@@ -270,12 +271,16 @@ class ProvedComposition(Accounts):
                     else ("fixed",)
                 ):
                     release = release_of(sampler, table, scale, table.n_compositions, by)
-                    asked.append(Asked(name, sampler, release, *target, adjacencies(sampler)[0]))
+                    asked.append(
+                        CompositionQuestion(
+                            name, sampler, release, *target, adjacencies(sampler)[0]
+                        )
+                    )
         for k in figure.n_compositions:
             for sampler in figure.samplers:
                 release = release_of(sampler, figure, figure.scale, k)
                 asked.append(
-                    Asked(
+                    CompositionQuestion(
                         "figure_s2",
                         sampler,
                         release,
@@ -309,10 +314,10 @@ class ProvedSteps(Accounts):
             ProvedSteps.questions(self)
 
     @staticmethod
-    def questions(settings: Settings) -> list[Asked]:
+    def questions(settings: Settings) -> list[CompositionQuestion]:
         noise, delta = settings.noise_multiplier, settings.delta
         return [
-            Asked(
+            CompositionQuestion(
                 ProvedSteps.name,
                 sampler,
                 release_of(sampler, settings, noise, k),
@@ -375,12 +380,8 @@ class ProvedNoise(Questions):
 
     def answer(self, settings: Settings, question: Any) -> dict[str, Any]:
         epsilon, sampler, drawn, adjacency = question
-        n, delta, steps, accuracy = (
-            settings.n,
-            settings.delta,
-            settings.n_compositions,
-            settings.accuracy,
-        )
+        n, delta = settings.n, settings.delta
+        steps, accuracy = settings.n_compositions, settings.accuracy
         calibration = calibrate(
             drawn,
             n,
@@ -403,7 +404,8 @@ class ProvedNoise(Questions):
             ).upper
 
         pair = np.nan
-        if adjacency == drawn.relation:  # the one for which the paper has a pair
+        # The paper has a pair for this relation only.
+        if adjacency == drawn.relation:
             root = safe_root(
                 of_pair,
                 epsilon,
@@ -418,6 +420,7 @@ class ProvedNoise(Questions):
             "n_compositions": steps,
             "delta": delta,
             "target_epsilon": epsilon,
+            # Each number is rounded to the side on which it stays true.
             "proved": rounded(calibration.noise_multiplier, ROUND_CEILING),
             "refuted": rounded(calibration.refuted or 0.0, ROUND_FLOOR),
             "pair": pair,

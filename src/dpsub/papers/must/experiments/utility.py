@@ -118,8 +118,10 @@ class SubsetStatistics(Experiment):
         rows = []
         for cell in self.runs(settings, run.variant):
             b = recorded_first_stage(cell.b)
-            # the key of the published streams has the recorded size: another would draw others
+            # The streams are keyed by the recorded size of the first stage; another key would draw
+            # other numbers.
             key = {SAMPLER_KEY: cell.sampler, "b": b, "n": n, "m": m, "subsets": subsets}
+            # The consistent variant divides Poisson samples by the fixed m (erratum E4).
             fixed = m if run.variant == "consistent" and cell.sampler == "poisson" else None
             for x, replicate in zip(sets, run.replicates, strict=True):
                 samples = cell.drawn.draw_block(
@@ -210,6 +212,7 @@ class DescentCell:
             self.drawn.draw_block(Frame(n), iterations, run.streams.sample(key, replicate))
             for replicate in run.replicates
         ]
+        # A record that is drawn twice needs one gradient.
         gradients = np.array([block.distinct.mean() for block in blocks])
         if x.ndim == 3:
             blocks = descent.on_own_records(blocks, n)
@@ -256,6 +259,7 @@ def descent_cells(
             drawn = sampling.of_sizes(sampler, n=n, m=m, b=b)
             plans = noise_plans(sampler, drawn, n, settings, target, variant)
             sigma = plans["gradient"]().sigma
+            # The published runs drew MUST.WW with the sampler of MUST.OW (E6).
             if variant == "as_done" and sampler == "must_ww":
                 drawn = sampling.of_sizes("must_ow", n=n, m=m, b=b)
             divisor = float(m) if variant == "consistent" and sampler == "poisson" else None
