@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from dpsub.data import adult
-from dpsub.reproduce import artefacts, configuration, verdicts
+from dpsub.reproduce import artefacts, configuration, settings, verdicts
 from dpsub.reproduce.artefacts import OutputDirs, build, printed_rows
 from dpsub.reproduce.experiments import REGISTRY
 from dpsub.reproduce.papers import errata_files
@@ -20,6 +20,15 @@ from dpsub.reproduce.report import FinishedRun, write_report
 ROOT = Path(__file__).resolve().parents[1]
 HOSTILE = "<script>window.hit=1</script>\"'><img src=x onerror=window.hit=1>|`{{7*7}}`</details>"
 ADULT = {"dataset": "adult", "label": "synthetic", "rows": 41292}
+
+
+COARSE = {
+    "composition": {
+        "table8": {"grid_size": 2000, "grid_size_wr": 2000},
+        "figure_s2": {"grid_size": 2000},
+    }
+}
+"""Over the sizes of the smoke run: pages look the same, and are there sooner."""
 
 
 @dataclass(frozen=True)
@@ -49,16 +58,17 @@ def records(folder: Path, experiments: Collection[str]) -> dict[str, pd.DataFram
     config = configuration.load([ROOT / "config.yaml", ROOT / "workflow/smoke.yaml"])["experiments"]
     data = {"adult": folder / "adult.parquet"}
     adult.write(adult.scaled(adult.stand_in()), data["adult"], label="synthetic", sources={})
-    return {name: _records_of(name, config[name], data) for name in experiments}
+    chosen = {name: settings.merge(config[name], COARSE.get(name, {})) for name in experiments}
+    return {name: _records_of(name, chosen[name], data) for name in experiments}
 
 
-def _records_of(name: str, settings: dict[str, Any], data: dict[str, Path]) -> pd.DataFrame:
+def _records_of(name: str, chosen: dict[str, Any], data: dict[str, Path]) -> pd.DataFrame:
     kind = REGISTRY.get(name)
-    experiment, typed = kind(), kind.settings(settings)
+    experiment, typed = kind(), kind.settings(chosen)
     replicates = range(experiment.replicates(typed))
     label = "synthetic" if experiment.data_of(typed) else ""
     frames = [
-        experiment.compute(settings, variant=variant, replicates=replicates, data=data).assign(
+        experiment.compute(chosen, variant=variant, replicates=replicates, data=data).assign(
             variant=variant, data=label
         )
         for variant in kind.variants

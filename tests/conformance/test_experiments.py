@@ -33,6 +33,7 @@ SMALLER: dict[str, dict[str, Any]] = {
         "cases": [{"sampler": "wr", "n": 100, "m": 5, "noise_multiplier": 4, "n_compositions": 5}]
     },
     "proved_composition": {"table8": {"samplers": ["poisson", "wor"]}},
+    "proved_noise": {"samplers": ["poisson", "wor"]},
     "subset_statistics": {"replicates": 3, "b": [10], "subsets": 5},
     "linear_regression": {"replicates": 3, "iterations": 16},
     "linear_regression_trace": {"iterations": 16},

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.few import few
+
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = {
     "account": "account poisson --rate 0.01 --noise-multiplier 1 --steps 100 --delta 1e-5",
@@ -58,7 +60,7 @@ def called(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", few(COMMANDS, most=5))
 def test_a_command_imports_numpy_and_scipy_alone(command: str, folder: Path) -> None:
     done = called(folder, sys.executable, "-c", ALONE, *COMMANDS[command].split(), "--json")
     assert (done.returncode, done.stderr) == (0, "")

@@ -24,6 +24,7 @@ from dpsub.cli import COMMANDS, main
 from dpsub.cli.answers import Answer, as_json, down, up
 from dpsub.cli.parsing import duration, number, numbers, whole_number
 from dpsub.sampling import Multistage, MustOW, MustWW, Poisson, Sampler, Wor, Wr
+from tests.few import few
 
 SOURCE = Path(dpsub.__file__).parents[1]
 ACCOUNT = ["quantity", "lower", "upper", "kind", "guarantee", "pair", "adjacency", "sensitivity"]
@@ -105,7 +106,7 @@ def test_law_and_amplify(capsys: Captured, words: str, sampler: Sampler, n: int 
             assert word in text
 
 
-@pytest.mark.parametrize("question", ["epsilon", "delta"])
+@pytest.mark.parametrize("question", few(["epsilon", "delta"], most=3))
 @pytest.mark.parametrize(
     ("words", "sampler", "options", "kind", "adjacency"),
     [
