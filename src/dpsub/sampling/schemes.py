@@ -34,7 +34,8 @@ _AT_LEAST = {"must_ow": 2, "must_ww": 2, "three_stage": 4, "cyclic_poisson": CYC
 Plan = Sampler | Schedule
 
 
-def _steps(n: int, m: int, epochs: int) -> int:
+def steps_of(n: int, m: int, epochs: int) -> int:
+    """Return the steps of so many epochs, n / m each, rounded up."""
     return epochs * -(-n // m)
 
 
@@ -50,7 +51,7 @@ SCHEMES: dict[str, Callable[[int, int, int], Plan]] = {
     "must_ww": lambda n, m, epochs: MustWW(2 * m, m),
     "three_stage": lambda n, m, epochs: Multistage.of_text(f"wor:{4 * m},wr:{2 * m},wor:{m}"),
     "random_allocation": lambda n, m, epochs: RandomAllocation(-(-n // m)),
-    "k_of_t": lambda n, m, epochs: RandomAllocation(_steps(n, m, epochs), epochs),
+    "k_of_t": lambda n, m, epochs: RandomAllocation(steps_of(n, m, epochs), epochs),
     "shuffle": lambda n, m, epochs: Shuffle(m),
     "cyclic_poisson": lambda n, m, epochs: CyclicPoisson(CYCLE * m / n, CYCLE),
     "deterministic": lambda n, m, epochs: Deterministic(m),
@@ -87,7 +88,8 @@ def scheme(name: str, n: int, m: int, epochs: int) -> tuple[Plan, int]:
     """
     checks.one_of("scheme", name, scheme_names())
     n, epochs = checks.integer("n", n, at_least=1), checks.integer("epochs", epochs, at_least=1)
-    m, steps = checks.integer("m", m, at_least=1, at_most=n, at_most_name="n"), _steps(n, m, epochs)
+    m = checks.integer("m", m, at_least=1, at_most=n, at_most_name="n")
+    steps = steps_of(n, m, epochs)
     if name not in SCHEMES:
         return _listed(name, n, m, steps, epochs), steps
     if odd := misfit(name, n, m, epochs):
@@ -113,6 +115,6 @@ def misfit(name: str, n: int, m: int, epochs: int) -> str:
     least = _AT_LEAST.get(name, 1)
     if n < least * m:
         return f"{name} needs n of at least {f'{least} ' if least > 1 else ''}m"
-    if name == "cyclic_poisson" and _steps(n, m, epochs) % CYCLE:
+    if name == "cyclic_poisson" and steps_of(n, m, epochs) % CYCLE:
         return f"{name} needs a number of steps that {CYCLE} divides"
     return ""

@@ -20,7 +20,7 @@ from dpsub.reproduce.settings import Name, Varied, known
 from dpsub.reproduce.study import noise
 from dpsub.reproduce.study.cells import NONPRIVATE, Cell, Targets, check_targets
 from dpsub.reproduce.study.noise import Needed
-from dpsub.sampling.schemes import SCHEMES, misfit, scheme
+from dpsub.sampling.schemes import SCHEMES, misfit, scheme, steps_of
 
 IMPORTANCE = "importance"
 """The scheme of trainings on Poisson batches that are thinned by the norms of records, with
@@ -105,7 +105,7 @@ def cell_of(
         n=n,
         m=m,
         epochs=epochs,
-        steps=epochs * -(-n // m),
+        steps=steps_of(n, m, epochs),
         target_epsilon=float(target_epsilon),
         target_delta=float(target_delta),
         tight=tight,
@@ -115,6 +115,7 @@ def cell_of(
 def law_of(cell: Cell) -> tuple[Any, ...]:
     """Return what cells share whose ends are the same at the same noise, and their delta."""
     unsized = cell.sampler in _UNSIZED
+    # a record that is removed leaves the others' steps as they are, like one that is put to 0
     relation = "zero_out" if unsized and cell.adjacency == "add_remove" else cell.adjacency
     sizes: tuple[Any, ...] = (cell.n, cell.m)
     if cell.sampler == "deterministic":  # a record is in one known step of each epoch

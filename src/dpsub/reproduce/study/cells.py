@@ -137,6 +137,7 @@ def plan_of(text: str, *, n: int, m: int, b: int | None) -> Plan:
     if not colon:
         return sampling.kind_of(name).of_sizes(n, m=m, b=b)
     chain = Multistage.of_text(text)
+    # the sum of gradients is divided by m, which must be what the last stage leaves
     slots, last = chain.slots(n)[-1], chain.stages[-1]
     left = slots * last.rate if isinstance(last, PoissonStage) else last.size
     if abs(left - m) > 1e-9 * m:

@@ -44,6 +44,7 @@ class Contest(Paired):
     @cached_property
     def differs(self) -> dict[str, bool]:
         """Of each sampler whether a difference from Poisson is shown, by Holm over all at 5 %."""
+        # one family of tests a contest: the question is which samplers differ at this place
         names = [name for name in self.samplers if name != REFERENCE]
         rejected = holm([p_value(self.difference(name)) for name in names], LEVEL)
         return dict(zip(names, map(bool, rejected), strict=True))
@@ -80,6 +81,7 @@ def contests(
                 "and look for records of two runs"
             )
         order = list(part["sampler"].unique())
+        # columns in the order of the grid, in which tables list the samplers
         losses = part.pivot(index="replicate", columns="sampler", values=measure(place))[order]
         if losses.isna().to_numpy().any():
             raise DataError(

@@ -102,6 +102,7 @@ def papers_noise(cell: Cell) -> float:
     def epsilon(noise_multiplier: float) -> float:
         return bounds(cell, noise_multiplier, None, variant="paper", width=ACCURACY).upper
 
+    # where the search begins: amplified Gaussian noise, to within some factor
     rough = 4 * cell.m / cell.n * cell.steps**0.5 / cell.target_epsilon
     root = safe_root(
         epsilon, cell.target_epsilon, search.NOISE, start=max(1.0, rough), accuracy=ACCURACY
@@ -118,6 +119,7 @@ def check_reach(cell: Cell) -> None:
     """
     if ":" in cell.sampler and isinstance(cell.plan, StagedSampler):
         _check_chain(cell.sampler, cell.n)
+    # a bound for each cell of a large grid would take hours
     rough = 2 * cell.m / cell.n * (2 * cell.steps) ** 0.5 / cell.target_epsilon
     if rough < search.MOST_NOISE / 100:
         return

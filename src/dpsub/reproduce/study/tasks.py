@@ -70,6 +70,7 @@ def with_intercept(features: np.ndarray) -> np.ndarray:
 def classification_records(name: str, path: Path | None) -> LearningRecords:
     """Return the records of a prepared data set, in the file at `path`, or of a bundled one."""
     label = "real"
+    # the splits that papers use are not kept: each seed of a study makes its own
     if name == "adult" and path is not None:
         table = adult.load(path)
         features = np.concatenate([table.X_train, table.X_test])

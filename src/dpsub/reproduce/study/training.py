@@ -67,9 +67,11 @@ class Batches:
         """Return the batches of one seed as rows of all records, thinned where there are
         chances."""
         batches = self.drawn(seed, streams)
+        # samplers count from 0 in every seed; rows of the training part may be anywhere
         batches = replace(batches, indices=split.training[batches.indices])
         if self.chances is None:
             return batches
+        # numbers of its own, so that thinned batches are parts of those that are whole
         rng = streams.sample({**self.paired, **self.key, "thinned": 1}, seed)
         return batches.thinned(self.chances, rng)
 
@@ -104,6 +106,7 @@ def train(
             batches.of_rows(seed, split, streams) for seed, split in zip(some, splits, strict=True)
         ]
         starts = [task.model.initial(streams.initial({"dataset": task.name}, s)) for s in some]
+        # without privacy no numbers are drawn: 0 times a normal number costs the same time
         private = multipliers.any()
         noise = [streams.noise(batches.paired, seed) for seed in some] if private else None
         # a run with too long steps may leave all bounds

@@ -115,6 +115,7 @@ def expanded(grid: Sequence[FairEntry], variant: str) -> Iterator[Cell]:
         )
         for dataset, steps, (number, (epsilon, delta)), m, sampler in places:
             if sampler == NONPRIVATE:
+                # the same training for every target
                 if number > 0:
                     continue
                 epsilon = delta = math.nan
@@ -213,9 +214,11 @@ def _calibrate(cell: Cell) -> Calibrated:
         proved = noise.calibrated(replace(cell, tight=cell.sampler in _TIGHT))
         known = Calibrated(*proved)
     else:
+        # the pair chooses the noise; what is proved of that noise is said beside it
         multiplier = noise.papers_noise(cell)
         account = noise.bounds(cell, multiplier, "substitute")
         known = Calibrated(multiplier, 0.0, account.lower, account.upper)
+    # of several stages the bound takes seconds, and no table shows it
     if _stages(cell) != 1:
         return known
     added = noise.bounds(cell, known.noise_multiplier, "add_remove")

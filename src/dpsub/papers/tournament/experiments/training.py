@@ -36,7 +36,7 @@ from dpsub.reproduce.study.cells import NONPRIVATE, Cell
 from dpsub.reproduce.study.noise import Needed
 from dpsub.reproduce.study.tasks import LearningRecords, Split
 from dpsub.reproduce.study.training import DRAWS_AT_ONCE, Batches, Fit, train
-from dpsub.sampling.schemes import Plan, scheme
+from dpsub.sampling.schemes import Plan, scheme, steps_of
 from dpsub.streams import Streams
 
 CELL: dict[str, str] = {
@@ -82,7 +82,7 @@ class SharedBatches:
 
     @property
     def steps(self) -> int:
-        return self.epochs * -(-self.task.n // self.m)
+        return steps_of(self.task.n, self.m, self.epochs)
 
     def fields(self, cell: Cell) -> dict[str, Any]:
         """What names a cell in records."""
@@ -102,40 +102,42 @@ def accounted(cell: Cell) -> Cell:
 def groups_of(entry: TrainingEntry) -> Iterator[tuple[TrainingEntry, SharedBatches]]:
     """Yield the groups of an entry, each with the entry that stands for it alone; what has no proof
     is left out."""
-    for dataset, m, epochs, sampler in itertools.product(
-        entry.datasets, entry.m, entry.epochs, entry.samplers
-    ):
+    places = itertools.product(entry.datasets, entry.m, entry.epochs, entry.samplers)
+    for dataset, m, epochs, sampler in places:
         alone: dict[str, Any] = {
             "datasets": (dataset,),
             "samplers": (sampler,),
             "m": (m,),
             "epochs": (epochs,),
         }
-        n = tasks.TASKS[dataset].n
-        if sampler == NONPRIVATE:
-            cells = [cell_of("none", NONPRIVATE, n, m, epochs, math.nan, math.nan)]
-        else:
-            tried = [
-                cell_of(adjacency, sampler, n, m, epochs, *target)
-                for adjacency, target in itertools.product(entry.adjacency, entry.targets)
-            ]
-            cells = [cell for cell in tried if not why_not(accounted(cell))]
-            if sampler == IMPORTANCE and tasks.TASKS[dataset].least_chance == 1:
-                cells = []  # nothing to thin
-            alone |= {
-                name: getattr(entry, name)
-                for name in ("adjacency", "target_epsilon", "target_delta")
-            }
-        if cells:
-            yield TrainingEntry(**alone), SharedBatches(dataset, sampler, m, epochs, tuple(cells))
+        if sampler != NONPRIVATE:
+            targets = ("adjacency", "target_epsilon", "target_delta")
+            alone |= {name: getattr(entry, name) for name in targets}
+        if cells := _cells_of(entry, dataset, m, epochs, sampler):
+            yield TrainingEntry(**alone), SharedBatches(dataset, sampler, m, epochs, cells)
+
+
+def _cells_of(
+    entry: TrainingEntry, dataset: str, m: int, epochs: int, sampler: str
+) -> tuple[Cell, ...]:
+    """Return the cells of one group that have a proof."""
+    task = tasks.TASKS[dataset]
+    if sampler == NONPRIVATE:
+        return (cell_of("none", NONPRIVATE, task.n, m, epochs, math.nan, math.nan),)
+    if sampler == IMPORTANCE and task.least_chance == 1:
+        return ()  # nothing to thin
+    cells = [
+        cell_of(adjacency, sampler, task.n, m, epochs, *target)
+        for adjacency, target in itertools.product(entry.adjacency, entry.targets)
+    ]
+    return tuple(cell for cell in cells if not why_not(accounted(cell)))
 
 
 def expanded(settings: TournamentTrainings) -> list[SharedBatches]:
     """Return the groups of all entries, each once: trainings without privacy are the same for
     several targets."""
-    return list(
-        dict.fromkeys(group for entry in settings.trainings for _, group in groups_of(entry))
-    )
+    groups = [group for entry in settings.trainings for _, group in groups_of(entry)]
+    return list(dict.fromkeys(groups))
 
 
 def batches_of(group: SharedBatches, data: LearningRecords) -> Batches:
@@ -158,8 +160,10 @@ class Chosen(NamedTuple):
 
 def candidates(tuning: Tuning) -> list[tuple[float, float]]:
     """Return the candidates (clip, step size), the smallest step sizes first."""
-    tried = itertools.product(tuning.clips, tuning.moves)
-    return sorted(((clip, move / clip) for clip, move in tried), key=lambda one: (one[1], one[0]))
+    pairs = itertools.product(tuning.clips, tuning.moves)
+    tried = [(clip, move / clip) for clip, move in pairs]
+    # the first of equal losses is chosen: then the one of the smaller steps
+    return sorted(tried, key=lambda candidate: candidate[::-1])
 
 
 def on_edge(move: float, tuning: Tuning) -> bool:
@@ -176,9 +180,8 @@ def chosen(losses: np.ndarray, tuning: Tuning) -> tuple[int, Chosen]:
     """
     best = int(np.where(np.isnan(losses), np.inf, losses).argmin())
     clip, learning_rate = candidates(tuning)[best]
-    return best, Chosen(
-        clip, learning_rate, float(losses[best]), int(on_edge(clip * learning_rate, tuning))
-    )
+    edge = on_edge(clip * learning_rate, tuning)
+    return best, Chosen(clip, learning_rate, float(losses[best]), int(edge))
 
 
 class TournamentExperiment(Experiment):
