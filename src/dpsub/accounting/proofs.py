@@ -92,7 +92,8 @@ class _Orders(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class GroupLemma:
     """h_p for one law, weights p_0..p_m of sum at most 1 (what it lacks is charged by the caller),
-    s = `scale`: what l substituted records may do, for each l of the law, by one common test.
+    s = `noise_multiplier`: what l substituted records may do, for each l of the law, by one common
+    test.
 
     With f_l(z) = Phi((l - z)/s) - a Phi((-l - z)/s) and x*_l = s^2 ln(a) / (2 l), where f_l is
     largest,
@@ -107,7 +108,7 @@ class GroupLemma:
     """
 
     weights: np.ndarray
-    scale: float
+    noise_multiplier: float
     reach: float = 9.0
     tolerance: float = 1e-4
     resolution: int = 100
@@ -119,7 +120,7 @@ class GroupLemma:
     @cached_property
     def _edges(self) -> np.ndarray:
         """Edges c of the cells; a multiple of the coarsest width, then +-infinity."""
-        s, largest = self.scale, float(self._counts[-1])
+        s, largest = self.noise_multiplier, float(self._counts[-1])
         reach = self.reach * s
         # sup over c: tests beyond the reach on either side are those of the two outer cells
         width = 2 * largest + 2 * reach
@@ -135,7 +136,7 @@ class GroupLemma:
     def _tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Phi(-c/s), shape (e,); Phi((2l - c)/s) and Phi((-2l - c)/s), shape (e, counts)."""
         c = self._edges[:, None]
-        s, apart = self.scale, 2 * self._counts[None, :]
+        s, apart = self.noise_multiplier, 2 * self._counts[None, :]
         return ndtr(-self._edges / s), ndtr((apart - c) / s), ndtr((-apart - c) / s)
 
     @cached_property
@@ -164,8 +165,8 @@ class GroupLemma:
         counts = self._counts[None, :]
         at = _Orders(
             a=np.exp(x),
-            largest=gaussian_profile(x[:, None], 2 * counts / self.scale),
-            optimum=self.scale**2 * x[:, None] / (2 * counts),
+            largest=gaussian_profile(x[:, None], 2 * counts / self.noise_multiplier),
+            optimum=self.noise_multiplier**2 * x[:, None] / (2 * counts),
         )
         best, result = np.zeros(x.size), np.zeros(x.size)
         order, left = self._kept(at, best, result)
@@ -225,7 +226,7 @@ class GroupLemma:
         """sup |g''| (c1 - c0)^2 / 8 on cells; infinite on cells without end."""
         a, optimum = at.a, at.optimum
         if width not in self._curvatures:
-            s, apart = self.scale, 2 * self._counts[None, :]
+            s, apart = self.noise_multiplier, 2 * self._counts[None, :]
             c = np.clip(self._edges[::width], -1e6 * s, 1e6 * s)
             bounds = [
                 _largest_slope(u)
@@ -245,7 +246,7 @@ class GroupLemma:
             total = total + weight * np.maximum(early, late)
         # the chord of g on a cell lies below its larger end, g above the chord by at most this
         with np.errstate(invalid="ignore"):
-            extent = (c_high - c_low) / self.scale
+            extent = (c_high - c_low) / self.noise_multiplier
         above_chord = total * np.minimum(extent, 1e3) ** 2 / 8 * (1 + 1e-9)
         return np.where(np.isfinite(extent), above_chord, np.inf)
 
@@ -267,12 +268,11 @@ class GroupLemma:
             z = optimum[order, index]
             early = z < c_low - count
             late = z > c_high + count
-            gain = np.where(
-                early, plus[low, index], np.where(late, base[high], inner[order, index])
-            )
-            loss = np.where(
-                early, orders * base[low], np.where(late, orders * minus[high, index], 0.0)
-            )
+            late_or_inside = np.where(late, base[high], inner[order, index])
+            gain = np.where(early, plus[low, index], late_or_inside)
+            # inside, G(a, 2 l / s) holds gain and loss
+            late_loss = np.where(late, orders * minus[high, index], 0.0)
+            loss = np.where(early, orders * base[low], late_loss)
             positive = positive + weight * gain
             negative = negative + weight * loss
         # both parts are charged apart: their difference may be far smaller than either
@@ -290,9 +290,11 @@ def _cut(
 def _largest_slope(u: np.ndarray) -> np.ndarray:
     """Bounds of |u| phi(u) between neighbouring edges along the first axis."""
     size = np.abs(u)
-    least = np.where(u[1:] * u[:-1] <= 0, 0.0, np.minimum(size[1:], size[:-1]))
-    most = np.maximum(size[1:], size[:-1])
-    return np.asarray(most * np.exp(-0.5 * np.minimum(least, 60.0) ** 2) / math.sqrt(2 * math.pi))
+    # |u| is at most its larger end, phi(u) at most its value at the end nearer to 0
+    smallest = np.where(u[1:] * u[:-1] <= 0, 0.0, np.minimum(size[1:], size[:-1]))
+    largest = np.maximum(size[1:], size[:-1])
+    tallest = np.exp(-0.5 * np.minimum(smallest, 60.0) ** 2)
+    return np.asarray(largest * tallest / math.sqrt(2 * math.pi))
 
 
 # rarer branches (of 2, of more stages) get a looser, cheaper bound: no supremum
@@ -317,14 +319,12 @@ class ChainProfile:
     take minutes is refused."""
 
     chain: Chain
-    scale: float
+    noise_multiplier: float
     tail: float = 1e-18
 
     def __post_init__(self) -> None:
-        if (
-            len(self.chain.stages) > 2
-            and self._work(self.chain.n, 1, self.chain.stages, 1.0, 0) > MOST_TERMS
-        ):
+        stages = self.chain.stages
+        if len(stages) > 2 and self._work(self.chain.n, 1, stages, 1.0, 0) > MOST_TERMS:
             raise UnsupportedError(
                 f"a chain of {len(self.chain.stages)} stages whose counts have more than "
                 f"{MOST_TERMS} likely combinations takes minutes a bound; take fewer stages or "
@@ -382,7 +382,7 @@ class ChainProfile:
         # lifted orders fall with eta, profiles fall with orders: eta is rounded up
         eta = min(1.0, float(law[1:].sum()) * (1 + _LAW_ERROR)) if law[0] > 0 else 1.0
         piece = max(1, _MOST_TAILS // max(1, kept.size))
-        lifted, shifts = log_lift(x, eta)[:, None], 2 * kept[None, :] / self.scale
+        lifted, shifts = log_lift(x, eta)[:, None], 2 * kept[None, :] / self.noise_multiplier
         sums = []
         for start in range(0, x.size, piece):
             check_time()
@@ -396,7 +396,7 @@ class ChainProfile:
         so the last one holds beyond."""
         key = law.tobytes()
         if key not in self._tables:
-            shifts = 2 * np.array([1, law.size - 1]) / self.scale
+            shifts = 2 * np.array([1, law.size - 1]) / self.noise_multiplier
             # with ten deviations to go, the profile of the largest shift is below every tail
             end = min(shifts[1] * (shifts[1] / 2 + 10), _LOG_LARGEST)
             near = np.linspace(0, min(shifts[0], end), _NEAREST)
@@ -451,14 +451,14 @@ class ChainProfile:
         kept = np.where(law > self.tail / weight, law, 0.0)
         # the normal tail beyond sqrt(2 ln(1 / tail)) deviations is below the tail
         reach = max(9.0, math.sqrt(-2 * math.log(self.tail)))
-        common_test = GroupLemma(kept, self.scale, reach)(x) + float((law - kept).sum())
+        common_test = GroupLemma(kept, self.noise_multiplier, reach)(x) + float((law - kept).sum())
         return np.minimum(np.minimum(common_test, lifted), 1.0)
 
     def _added(self, x: np.ndarray, law: np.ndarray) -> np.ndarray:
         """H_a of sum_l p_l N(l) against sum_l p_l N(-l), by its optimal half-line, which is off by
         `LOSS_TOLERANCE` in loss, so that its value is by at most that share of its mass."""
         with np.errstate(divide="ignore"):
-            pair = MixturePair(MultiplicityLaw(np.log(law)), self.scale)
+            pair = MixturePair(MultiplicityLaw(np.log(law)), self.noise_multiplier)
         t = pair.inverse_loss(x)
         above = pair.sf(t)
         return np.asarray(above - np.exp(x) * pair.sf_prime(t) + PROFILE_ERROR * above)

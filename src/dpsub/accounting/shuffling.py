@@ -29,12 +29,12 @@ class LargestStep(Statistic):
     steps: int
     x: float
     y: float
-    scale: float
+    noise_multiplier: float
 
     # the largest of T outputs is beyond sqrt(2 ln T) deviations as seldom as one is beyond 0
     def range(self, tail: float) -> tuple[float, float]:
-        reach = math.sqrt(-2 * math.log(tail)) * self.scale
-        return -reach, self.x + reach + math.sqrt(2 * math.log(self.steps)) * self.scale
+        reach = math.sqrt(-2 * math.log(tail)) * self.noise_multiplier
+        return -reach, self.x + reach + math.sqrt(2 * math.log(self.steps)) * self.noise_multiplier
 
     def masses(self, edges: np.ndarray) -> tuple[MassBounds, MassBounds]:
         return self._masses(edges, self.x), self._masses(edges, self.y)
@@ -45,7 +45,7 @@ class LargestStep(Statistic):
         z^2) of itself, its own error and that of z = (t - mean) / s."""
         log_below, error = np.zeros(edges.size), np.zeros(edges.size)
         for centre, count in ((mean, 1), (0.0, self.steps - 1)):
-            z = np.clip((edges - centre) / self.scale, -_FARTHEST, _FARTHEST)
+            z = np.clip((edges - centre) / self.noise_multiplier, -_FARTHEST, _FARTHEST)
             log_part = count * log_ndtr(z)
             log_below += log_part
             error += _EPS * (16 + 8 * z * z) * np.abs(log_part)

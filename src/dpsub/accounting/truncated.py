@@ -163,11 +163,11 @@ class FilledSample(Statistic):
 
     sample: CutSample
     other: int | None
-    scale: float
+    noise_multiplier: float
 
     @cached_property
     def window(self) -> int:
-        return min(self.sample.most, math.ceil(min(10 * self.scale, _WIDEST)) + 10)
+        return min(self.sample.most, math.ceil(min(10 * self.noise_multiplier, _WIDEST)) + 10)
 
     @cached_property
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
@@ -213,7 +213,7 @@ class FilledSample(Statistic):
         return max(rest * (1 + _PROBABILITY_ERROR), _DEEP)
 
     def range(self, tail: float) -> tuple[float, float]:
-        reach = math.sqrt(-2 * math.log(tail)) * self.scale
+        reach = math.sqrt(-2 * math.log(tail)) * self.noise_multiplier
         if self.window < self.sample.most:
             return -1 - reach, float(self.window)
         return -1 - reach, self.window + 1 + reach
@@ -221,13 +221,13 @@ class FilledSample(Statistic):
     def masses(self, edges: np.ndarray) -> tuple[MassBounds, MassBounds]:
         # of sums that are not told apart nothing is certain, and all may be in any cell that they
         # reach
-        reached = self.beyond * ndtr((edges[1:] - self.window) / self.scale)
+        reached = self.beyond * ndtr((edges[1:] - self.window) / self.noise_multiplier)
         places = np.arange(-1.0, self.window + 2)
-        alone, alone_error = mixture_masses(edges, np.zeros(1), np.ones(1), self.scale)
+        alone, alone_error = mixture_masses(edges, np.zeros(1), np.ones(1), self.noise_multiplier)
         missing = [alone - alone_error, alone + alone_error]  # where the sum + B is 0
 
         def bounds(weights: np.ndarray, stays: tuple[float, float]) -> MassBounds:
-            masses, errors = mixture_masses(edges, places, weights, self.scale)
+            masses, errors = mixture_masses(edges, places, weights, self.noise_multiplier)
             errors = errors + _PROBABILITY_ERROR * masses
             lower, upper = (share * part for share, part in zip(stays, missing, strict=True))
             return np.maximum(masses - errors + lower, 0.0), masses + errors + upper + reached

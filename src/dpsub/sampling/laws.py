@@ -19,6 +19,7 @@ smallest is exp(-745), and a product with a conditional probability only lowers 
 
 def _stirling_error(n: np.ndarray) -> np.ndarray:
     """log n! minus Stirling's approximation, without cancellation for large n (series to n^-9)."""
+    # the series loses digits for small n, Stirling's difference for large
     small = n < 16
     safe = np.where(small, np.maximum(n, 1.0), 1.0)
     exact = gammaln(safe + 1) - (safe + 0.5) * np.log(safe) + safe - 0.5 * np.log(2 * np.pi)
@@ -82,6 +83,7 @@ def binomial_range(n: int, p_low: float, p_high: float) -> tuple[int, int]:
         rest = xlogy(n - k, (n - k) / (n * (1 - p))) if p < 1 else 0.0
         return bool(xlogy(k, k / (n * p)) + rest < 100 - LOG_NEGLIGIBLE)
 
+    # from the means outwards, on either side of which the bound is monotone
     low, high = math.floor(n * p_low), math.ceil(n * p_high)
     if p_low > 0:
         low = bisect_left(range(low + 1), True, key=lambda k: likely(k, p_low)) if p_low < 1 else n
@@ -122,7 +124,7 @@ def occupancy_mixture(log_balls: np.ndarray, cells: int) -> np.ndarray:
     with np.errstate(divide="ignore"):
         stay = np.log(k / cells)
         move = np.log1p(-k[:-1] / cells) if cells > 0 else np.empty(0)
-    row = np.full(width, -np.inf)
+    row = np.full(width, -np.inf)  # P[d], from no ball on
     row[0] = 0.0
     mixed = row + log_balls[0]
     for d in range(1, d_max + 1):
@@ -136,6 +138,7 @@ def occupancy_mixture(log_balls: np.ndarray, cells: int) -> np.ndarray:
 
 def mix_rows(log_weights: np.ndarray, log_rows: np.ndarray) -> np.ndarray:
     """Return log sum_j exp(log_weights[j] + log_rows[j, :]), shape (log_rows.shape[1],)."""
+    # the largest term of each column is taken out, so that no sum over- or underflows as a whole
     terms = log_weights[:, None] + log_rows
     peak = terms.max(axis=0)
     safe = np.where(peak > -np.inf, peak, 0.0)
