@@ -1,2 +1,1 @@
-"""What is computed on samples of data, and the noise that it needs: DP-SGD, and noisy statistics of
-subsets."""
+"""Models and their training by DP-SGD, many runs at once; measures of predictors."""

@@ -13,12 +13,12 @@ import pytest
 from dpsub.data import bundled, ijcnn1
 from dpsub.errors import ArgumentError, DataError
 from dpsub.learning.metrics import area_under_curve
-from dpsub.learning.subsets import mean_interval, noise_of_average
 from dpsub.papers.fair.experiments import training
 from dpsub.papers.fair.experiments.cells import cell_of, entry_of, fields_of
 from dpsub.papers.fair.experiments.comparison import FairComparison
 from dpsub.papers.fair.experiments.training import SeedData, batches_of, load
 from dpsub.papers.fair.settings import TASKS
+from dpsub.papers.fair.subsets import mean_interval, noise_of_average
 from dpsub.reproduce.study.cells import Cell
 from dpsub.sampling import Wor
 from dpsub.streams import Streams, stream

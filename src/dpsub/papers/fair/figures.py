@@ -29,6 +29,7 @@ from dpsub.reproduce.figures import (
 )
 from dpsub.reproduce.labels import WORDS, sampler_label
 from dpsub.reproduce.paired import REFERENCE, with_interval
+from dpsub.reproduce.records import NO_FIRST_STAGE
 from dpsub.reproduce.study.cells import NONPRIVATE
 from dpsub.reproduce.study.contests import OWN_DATA, Contest
 from dpsub.sampling.base import STAGES
@@ -292,7 +293,9 @@ class NoiseSizes(FairFigure):
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         along_b, along_m, fixed = sections(self.needed(records, "fair_noise"))
         # the panels of one m share their axis
-        sizes = [(along_b, b) for b in sorted(along_b.loc[along_b["b"] > 0, "b"].unique())]
+        sizes = [
+            (along_b, b) for b in sorted(along_b.loc[along_b["b"] != NO_FIRST_STAGE, "b"].unique())
+        ]
         sizes += [(part, fixed["b"]) for m, part in along_m.groupby("m") if m != fixed["m"]]
         panels = []
         for cells, b in sizes:
@@ -300,7 +303,7 @@ class NoiseSizes(FairFigure):
             panels.append(
                 Panel(
                     f"m = {cells['m'].iloc[0]}, b = {b}",
-                    [partial(_needed_noise, cells=cells[cells["b"].isin((0, b))])],
+                    [partial(_needed_noise, cells=cells[cells["b"].isin((NO_FIRST_STAGE, b))])],
                     {"xlim": (0.9 * noise.min(), 1.04 * noise.max())},
                 )
             )
@@ -394,11 +397,13 @@ def sections(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, dict[str,
     cells = frame[(frame[SETTING] == setting).all(axis=1)].drop_duplicates(
         ["variant", "sampler", "m", "b"]
     )
-    staged = cells[cells["b"] > 0]
+    staged = cells[cells["b"] != NO_FIRST_STAGE]
     m = staged.groupby("m")["b"].nunique().idxmax()
     b = staged.groupby("b")["m"].nunique().idxmax()
     along_b = cells[cells["m"] == m].sort_values(["b"], kind="stable")
-    along_m = cells[(cells["b"] == b) | (cells["b"] == 0)].sort_values(["m"], kind="stable")
+    along_m = cells[(cells["b"] == b) | (cells["b"] == NO_FIRST_STAGE)].sort_values(
+        ["m"], kind="stable"
+    )
     return along_b, along_m, {**{str(name): setting[name] for name in SETTING}, "m": m, "b": b}
 
 

@@ -19,6 +19,7 @@ from dpsub.reproduce.experiments import comparisons
 from dpsub.reproduce.labels import listed, number_kind
 from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.paired import REFERENCE, with_interval
+from dpsub.reproduce.records import NO_FIRST_STAGE
 from dpsub.reproduce.statistics import Estimate, estimate_row
 from dpsub.reproduce.study.contests import Contest
 from dpsub.reproduce.tables import Column, Part, Row
@@ -187,7 +188,7 @@ class NoiseForTarget(FairTable):
     layout = Layout(
         panels=("dataset", "epsilon", "steps"), stub=("sampler", "m", "b"), heads=("column",)
     )
-    absent: ClassVar[Mapping[str, object]] = {"b": 0}
+    absent: ClassVar[Mapping[str, object]] = {"b": NO_FIRST_STAGE}
     parts = (
         Part(
             "fair_noise",

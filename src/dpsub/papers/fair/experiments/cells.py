@@ -16,6 +16,7 @@ from dpsub.errors import ArgumentError
 from dpsub.papers.fair.settings import TASKS, FairEntry
 from dpsub.relations import Relation
 from dpsub.reproduce.experiment import takes_first_stage
+from dpsub.reproduce.records import recorded_first_stage
 from dpsub.reproduce.study import noise
 from dpsub.reproduce.study.cells import NONPRIVATE, Cell
 from dpsub.sampling.base import StagedSampler
@@ -83,9 +84,10 @@ def _check_schedule(cell: Cell) -> None:
 
 
 def fields_of(cell: Cell) -> dict[str, Any]:
-    """Return what names the cell in records; b = 0 where there is none."""
+    """Return what names the cell in records."""
     names = ("dataset", "n", "sampler", "m", "b", "steps", "target_epsilon", "target_delta")
-    return {name: getattr(cell, name) for name in names} | {"b": cell.b or 0}
+    fields = {name: getattr(cell, name) for name in names}
+    return {**fields, "b": recorded_first_stage(cell.b)}
 
 
 def entry_of(cell: Cell) -> FairEntry:

@@ -29,6 +29,7 @@ from dpsub.papers.fair.experiments.cells import (
 from dpsub.papers.fair.experiments.training import MEASURES, SeedData, load, measured
 from dpsub.papers.fair.settings import TASKS, FairEntry, FairGrid
 from dpsub.reproduce.experiment import Cost, Experiment, Run
+from dpsub.reproduce.records import first_stage_of
 from dpsub.reproduce.settings import ExperimentSettings, Parts, Replicates, Several
 from dpsub.reproduce.study.cells import Cell
 from dpsub.sampling.base import StagedSampler
@@ -253,7 +254,7 @@ def _recorded_noise(run: Run) -> dict[Cell, Calibrated]:
         return known
     sizes = ("sampler", "dataset", "m", "steps", "target_epsilon", "target_delta", "variant")
     for row in run.records["fair_noise"].to_dict("records"):
-        cell = cell_of(**{name: row[name] for name in sizes}, b=row["b"] or None)
+        cell = cell_of(**{name: row[name] for name in sizes}, b=first_stage_of(row["b"]))
         known[cell] = Calibrated(**{name: float(row[name]) for name in vars(Calibrated())})
     return known
 

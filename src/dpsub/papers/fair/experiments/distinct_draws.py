@@ -12,6 +12,7 @@ import pandas as pd
 from dpsub import sampling
 from dpsub.reproduce import settings as kinds
 from dpsub.reproduce.experiment import Cost, Experiment, Run, takes_first_stage
+from dpsub.reproduce.records import recorded_first_stage
 from dpsub.sampling.frame import Frame
 
 _BLOCK = 256
@@ -72,14 +73,14 @@ class DistinctDraws(Experiment):
             yield one if takes_first_stage(one.samplers[0]) else one.model_copy(update={"b": None})
 
     def cost(self, settings: Any) -> Cost:
-        slots = settings.m + _SLOTS_OF_FIRST_STAGE * (settings.b or 0)
+        slots = settings.m + _SLOTS_OF_FIRST_STAGE * recorded_first_stage(settings.b)
         each = settings.steps * (_SECONDS_PER_STEP + slots * _SECONDS_PER_SLOT)
         return Cost(setup=0.001, replicate=each, memory=_BLOCK * slots * 64 / 2**20)
 
     def records(self, settings: Any, run: Run) -> pd.DataFrame:
         frame, steps, rows = Frame(settings.n), settings.steps, []
         for name in settings.samplers:
-            b = settings.b if takes_first_stage(name) else 0
+            b = recorded_first_stage(settings.b if takes_first_stage(name) else None)
             fields = {"sampler": name, "n": settings.n, "m": settings.m, "b": b, "steps": steps}
             sampler, blocks = (
                 settings.sampler(name),

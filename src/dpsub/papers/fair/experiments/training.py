@@ -11,8 +11,8 @@ import numpy as np
 
 from dpsub.data.simulated import linear_datasets, normal_datasets
 from dpsub.learning import metrics
-from dpsub.learning.subsets import mean_interval, noise_of_average
 from dpsub.papers.fair.settings import TASKS, FairTask
+from dpsub.papers.fair.subsets import mean_interval, noise_of_average
 from dpsub.reproduce.study.cells import Cell
 from dpsub.reproduce.study.tasks import LearningRecords, Split, classification_records
 from dpsub.reproduce.study.training import Batches, Fit, train
