@@ -31,7 +31,6 @@ from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling.base import Chain, StagedSampler
 
-REPLACED = "one record replaced moves the sum by up to 2 C"
 _COPIES_REPLACED = "one occurrence replaced moves the sum by up to 2 C, l of them by up to 2 l C"
 _COPIES_ADDED = (
     "one occurrence takes another record's place and moves the sum by up to 2 C, l of them by up "

@@ -24,7 +24,6 @@ from dpsub.accounting.schemes.case import (
 )
 from dpsub.accounting.schemes.chains import (
     FILLERS,
-    REPLACED,
     game_of,
     one_stage_added,
     played_at_fillers,
@@ -133,48 +132,57 @@ def _zeroed_played(chain: Chain, s: float) -> StepAttack:
 
 
 def _laplace(release: Release, relation: Relation, chain: Chain) -> Case:
-    """Scalar Laplace noise: Theorems 2 and 9 hold with its profile (section 3.7), and the game of
-    section 4.1 with the cells of Theorem 30."""
+    """Scalar Laplace noise: Theorems 2 and 9 hold with its profile (section 3.7)."""
     if relation is Relation.ZERO_OUT:
         raise UnsupportedError(
             "no bound is proved for Laplace noise on samples without replacement under "
             "zero_out; use substitute, which covers it"
         )
-    s, added = release.noise_multiplier, relation is Relation.ADD_REMOVE
-    if added:
-        chain = replace(chain, n=chain.n + 1)  # of the data set with the record
+    if relation is Relation.ADD_REMOVE:
+        return _laplace_added(release, chain)
+    return _laplace_replaced(release, chain)
+
+
+def _laplace_replaced(release: Release, chain: Chain) -> Case:
+    """No data sets have the profile in both directions, so that more steps are bounds, which the
+    game of section 4.1 brings together with the cells of Theorem 30."""
+    s = release.noise_multiplier
     missed, rate = chain.stages[0].count_law(chain.n, 1).tolist()
     pair = LaplacePair(rate, 2 / s, missed=missed)
-    forward = included_once(rate, 2 / s, missed)
-    conditions = conditions_of(release, relation, depends_on_n=True)
-    if added:
-        # each direction has its own profile, which the same data sets attain: exact
-        return Case(
-            event=LaplaceEvent(pair, forward, removed_once(rate, 2 / s, missed), attained=True),
-            theorem=Theorem("9", "3.8"),
-            proved=(
-                "(1 - q) Lap(0, s) + q Lap(2, s) against Lap(0, s), q = m / (n + 1), both "
-                "directions, scalar query"
-            ),
-            attained=(
-                "data sets (C, -C, ..., -C) against (-C, ..., -C) of one record less, both "
-                "directions"
-            ),
-            sensitivity="the record takes another's place and moves the sum by up to 2 C",
-            conditions=conditions,
-            choices=(AttackChoice(FILLERS[relation]),),
-            shift=2.0,
-        )
-    # no data sets have this profile in both directions: more steps are bounds
+    profile = included_once(rate, 2 / s, missed)
     return Case(
-        event=LaplaceEvent(pair, forward, forward, attained=False),
+        event=LaplaceEvent(pair, profile, profile, attained=False),
         theorem=Theorem("2", "3.7"),
         proved="profile q h(1 + (a - 1) / q) of Laplace noise at distance 2 C, scalar query",
         attained="data sets (C, -C, ..., -C) against (-C, ..., -C), both directions",
-        sensitivity=REPLACED,
-        conditions=conditions,
-        choices=(AttackChoice(FILLERS[relation]),),
+        sensitivity="one record replaced moves the sum by up to 2 C",
+        conditions=conditions_of(release, Relation.SUBSTITUTE, depends_on_n=True),
+        choices=(AttackChoice(FILLERS[Relation.SUBSTITUTE]),),
         shift=2.0,
         filler_flip=pair,
         game=TightGame(lambda: LaplaceCells(rate, s, missed), Theorem("30", "4.1")),
+    )
+
+
+def _laplace_added(release: Release, chain: Chain) -> Case:
+    """Each direction has its own profile, and the same data sets attain both: exact."""
+    s, larger = release.noise_multiplier, replace(chain, n=chain.n + 1)
+    missed, rate = larger.stages[0].count_law(larger.n, 1).tolist()
+    pair = LaplacePair(rate, 2 / s, missed=missed)
+    forward = included_once(rate, 2 / s, missed)
+    backward = removed_once(rate, 2 / s, missed)
+    return Case(
+        event=LaplaceEvent(pair, forward, backward, attained=True),
+        theorem=Theorem("9", "3.8"),
+        proved=(
+            "(1 - q) Lap(0, s) + q Lap(2, s) against Lap(0, s), q = m / (n + 1), both directions, "
+            "scalar query"
+        ),
+        attained=(
+            "data sets (C, -C, ..., -C) against (-C, ..., -C) of one record less, both directions"
+        ),
+        sensitivity="the record takes another's place and moves the sum by up to 2 C",
+        conditions=conditions_of(release, Relation.ADD_REMOVE, depends_on_n=True),
+        choices=(AttackChoice(FILLERS[Relation.ADD_REMOVE]),),
+        shift=2.0,
     )
