@@ -67,6 +67,7 @@ class PracticeAnswers(Grid):
                 (name, float(printed))
                 for name, printed in recorded[["accountant", "printed"]].to_numpy()
             ]
+            # One account is refined until all claims about it are decided.
             for _, claimed in claims:
                 ends.judge(claimed)
             account = ends.account

@@ -293,6 +293,7 @@ class MustComposition(Experiment):
         """Yield what is to be composed, Table 8 first."""
         table, figure, as_done = settings.table8, settings.figure_s2, variant == "as_done"
         unit, noises = 1.0, {"table8": "stated"}
+        # The paper's scale m sigma is not in units of the clipping bound (erratum E2).
         if variant == "consistent":
             unit, noises = table.clip, {"table8": "stated", shared.CONSISTENT_NOISE: "consistent"}
         for sampler in table.samplers:
@@ -301,9 +302,11 @@ class MustComposition(Experiment):
             )
             for name, noise in noises.items():
                 scale = noise_of_sum(sampler, table, noise) / unit
-                pair = pair_of(
-                    sampler, table, round(scale, 3) if as_done else scale, 2 if as_done else None
-                )
+                # The published bounds were computed with rounded parameters (erratum E2).
+                if as_done:
+                    pair = pair_of(sampler, table, round(scale, 3), rate_digits=2)
+                else:
+                    pair = pair_of(sampler, table, scale)
                 yield CompositionTask(
                     name, sampler, pair, [table.n_compositions], table.epsilon, grid
                 )
@@ -318,9 +321,10 @@ class MustComposition(Experiment):
         method = METHODS[run.variant]
         rows = []
         for task in self.tasks(settings, run.variant):
-            grid, ends = (
-                bracket(task) if method == "cell_mass" else (task.grid, by_density(task, method))
-            )
+            if method == "cell_mass":
+                grid, ends = bracket(task)
+            else:
+                grid, ends = task.grid, by_density(task, method)
             used = (task.epsilon, task.pair.deviation, grid.half_width, grid.size)
             rows += [
                 (0, task.table, task.sampler, method, k, *used, *bounds)

@@ -114,6 +114,7 @@ def crossings(epsilons: np.ndarray, difference: Difference) -> list[float]:
     Points where both curves are 0 or equal up to rounding count as no crossing.
     """
     values = difference(epsilons)
+    # Differences that rounding can make have no sign.
     clear = np.flatnonzero(np.abs(values) > _EQUAL)
     left, right = clear[:-1], clear[1:]
     changes = np.sign(values[left]) != np.sign(values[right])
@@ -186,9 +187,11 @@ class AmplificationCrossings(Experiment):
         for mechanism in settings.mechanisms:
             profile = noise.of(mechanism, settings.ratio)
             curves = {sampler: partial(amplify, law, profile) for sampler, law in laws.items()}
-            asked = [("threshold", sampler, "") for sampler in curves]
-            asked += [("crossover", *pair) for pair in combinations(curves, 2)] if exact else []
-            for kind, sampler, other in asked:
+            questions = [("threshold", sampler, "") for sampler in curves]
+            # In the variant as_done the thresholds alone are read off the grid.
+            if exact:
+                questions += [("crossover", *pair) for pair in combinations(curves, 2)]
+            for kind, sampler, other in questions:
                 for epsilon in meet(epsilons, partial(gap, curves[sampler], curves.get(other))):
                     point = curves[sampler](epsilon)
                     rows.append(
@@ -254,6 +257,7 @@ class DesignSurface(Experiment):
             )
 
         def check(self) -> None:
+            # If the corners of the grid are possible, all sizes between them are.
             for sampler, m, b in product(
                 self.samplers, (self.m[0], self.m[-1]), (self.b[0], self.b[-1])
             ):
@@ -262,6 +266,7 @@ class DesignSurface(Experiment):
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         n, epsilon, rows = settings.n, settings.epsilon, []
         bases = {name: noise.of(name, settings.ratio) for name in settings.mechanisms}
+        # The group profiles depend on neither m nor b: they are computed once.
         copies = np.arange(1, settings.m[-1] + 1)
         group_deltas = {
             name: np.exp(profile.group_log_delta(epsilon, copies))

@@ -100,6 +100,8 @@ class DistinctCounts(DrawsExperiment):
                     {SAMPLER_KEY: name, **sizes, "draws": draws}, place["replicate"]
                 )
                 distinct = sampler.draw_block(Frame(n), draws, rng).distinct
+                # The printed extremes are of one run of draws: they are judged by the exact law of
+                # an extreme.
                 smallest, largest = extreme_intervals(sampler.distinct_law(n), draws)
                 rows.append(
                     {
@@ -124,8 +126,7 @@ class DistinctCounts(DrawsExperiment):
 def bernoulli_trials(
     n: int, rate: float, n_subsets: int, rng: np.random.Generator
 ) -> list[np.ndarray]:
-    """Draw Poisson subsets one after the other by n trials each, the way that Table 10's Poisson
-    column was timed."""
+    """Draw Poisson subsets by n trials each, as they were timed for Table 10."""
     return [np.flatnonzero(rng.random(n) < rate) for _ in range(n_subsets)]
 
 
@@ -169,6 +170,7 @@ class SamplingTime(DrawsExperiment):
                 )
                 for name, naive in draws
             }
+            # The samplers take turns, so that changes in the load of the machine affect all alike.
             for turn in range(-WARM_UP_BLOCKS, n_blocks):
                 for key, draw in draws.items():
                     start = perf_counter_ns()
