@@ -84,6 +84,7 @@ class Model(abc.ABC):
     def _mean(
         self, what: Callable[..., np.ndarray], parameters: np.ndarray, x: np.ndarray, y: np.ndarray
     ) -> np.ndarray:
+        # in portions of one size whatever is asked together: the bytes do not depend on it
         total = np.zeros(len(parameters))
         for rows in slices(len(x), _MEASURED):
             records, values = x[None, rows].astype(float, copy=False), y[None, rows]
@@ -156,7 +157,7 @@ class _Classes(Model):
 
     def losses(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         z = self.scores(parameters, x)
-        z -= z.max(axis=-2, keepdims=True)
+        z -= z.max(axis=-2, keepdims=True)  # no overflow; the loss is the same
         own = np.take_along_axis(z, y.astype(np.intp)[..., None, None, :], axis=-2)[..., 0, :]
         return np.asarray(np.log(np.exp(z).sum(axis=-2)) - own)
 

@@ -201,10 +201,11 @@ class OutputDirs:
         place = self.figures if artefact.kind == "figure" else self.tables
         if artefact.timed:
             place = self.timings
-        found = {
-            form: place / artefact.paper / f"{artefact.name}.{form}" for form in ("csv", *forms)
-        }
-        return {**found, "comparison": self.comparison / artefact.paper / f"{artefact.name}.csv"}
+        files = dict[str, Path]()
+        for form in ("csv", *forms):
+            files[form] = place / artefact.paper / f"{artefact.name}.{form}"
+        files["comparison"] = self.comparison / artefact.paper / f"{artefact.name}.csv"
+        return files
 
 
 def printed_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame:
@@ -220,15 +221,15 @@ def printed_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame
     columns = list(dict.fromkeys(["paper", "artefact", *artefact.keys, *published.FIELDS]))
     frame = pd.DataFrame(columns=columns)
     if artefact.name in published.artefacts(artefact.paper, folder):
-        found = published.load(artefact.paper, artefact.name, folder)
-        keys = published.key_names(found)
+        numbers = published.load(artefact.paper, artefact.name, folder)
+        keys = published.key_names(numbers)
         if keys != [key for key in artefact.keys if key in keys]:
             raise DataError(
                 f"the keys of {name} must be of {', '.join(artefact.keys) or 'none'}, in that "
                 f"order, got {', '.join(keys)}; mend them, or declare them in "
                 f"{artefact.identifier}"
             )
-        frame = found.reindex(columns=columns, fill_value="")
+        frame = numbers.reindex(columns=columns, fill_value="")
     known = set(frame[[*artefact.keys, "column"]].itertuples(index=False, name=None))
     for place in artefact.declared():
         if place not in known:

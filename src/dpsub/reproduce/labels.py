@@ -191,9 +191,9 @@ def sampler_label(sampler: str) -> str:
 def in_symbols(text: str) -> str:
     """Return prose with the symbols of the field: delta' as δ′, 1e-05 as 10⁻⁵, <= as ≤, -0.5 as
     −0.5."""
-    text = _NAMES.sub(lambda found: _GREEK[found[1]] + "′" * len(found[2]), text)
+    text = _NAMES.sub(lambda name: _GREEK[name[1]] + "′" * len(name[2]), text)
     text = text.replace("<=", "≤").replace(">=", "≥")
-    return _MINUS.sub("−", _POWERS.sub(lambda found: as_printed(found[0]), text))
+    return _MINUS.sub("−", _POWERS.sub(lambda power: as_printed(power[0]), text))
 
 
 def listed(names: Iterable[str]) -> str:
@@ -210,7 +210,7 @@ def escape_markdown(text: str) -> str:
 def escape_latex(text: str) -> str:
     """Return `text` such that LaTeX prints it as it is, on one line."""
     plain = "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()))
-    return _FORMULAS.sub(lambda found: _math(found[0]), plain)
+    return _FORMULAS.sub(lambda formula: _math(formula[0]), plain)
 
 
 def _math(text: str) -> str:

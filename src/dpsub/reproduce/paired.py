@@ -43,10 +43,11 @@ class Paired:
     def better(self) -> dict[tuple[str, str], bool]:
         """For each ordered pair whether the first is shown to be better, by Holm over all pairs at
         5 %."""
-        found = {pair: self.difference(*pair) for pair in itertools.combinations(self.samplers, 2)}
-        rejected = holm([p_value(estimate) for estimate in found.values()], LEVEL)
+        pairs = itertools.combinations(self.samplers, 2)
+        differences = {pair: self.difference(*pair) for pair in pairs}
+        rejected = holm([p_value(estimate) for estimate in differences.values()], LEVEL)
         shown: dict[tuple[str, str], bool] = {}
-        for ((one, two), estimate), sure in zip(found.items(), rejected, strict=True):
+        for ((one, two), estimate), sure in zip(differences.items(), rejected, strict=True):
             shown |= {
                 (one, two): bool(sure and estimate.value < 0),
                 (two, one): bool(sure and estimate.value > 0),
