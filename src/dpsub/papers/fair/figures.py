@@ -190,6 +190,8 @@ def points(frame: pd.DataFrame) -> pd.DataFrame:
                 "values": values,
             }
             rows.append(row)
+    # seeds are paired within a data set, over its targets, too: a sampler leaves the front where
+    # another one is shown to be better at no more cost
     for row in rows:
         row["on_front"] = not any(
             statistics.paired_difference(row["values"], other["values"]).lower > 0

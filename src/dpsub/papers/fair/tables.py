@@ -80,6 +80,7 @@ class Winners(FairTable):
 
 def _winners(contest: Contest) -> Iterator[Row]:
     variant, source = contest.variant, contest.source
+    # rank 1 means that no other sampler is shown to be better, not that this one is the best
     best = [name for name, rank in contest.ranks.items() if rank == 1]
     tie = f"the best: {listed(map(label_of, best))}" + (", not told apart" if len(best) > 1 else "")
     measure = TASKS[str(contest.place["dataset"])].measure.replace("_", " ")
@@ -251,6 +252,7 @@ def _rankings(contest: Contest, proved: Mapping[tuple[str, str], bool]) -> Itera
     yield {**here, "column": "pairs_separated", "value": sum(contest.better.values())}
     if contest.variant == "rigorous" or not proved:
         return
+    # a pair counts where both orders are shown, this one and the opposite one with proved noise
     reversed_pairs = [
         (a, b)
         for a, b in itertools.permutations(contest.samplers, 2)

@@ -86,6 +86,8 @@ def understated(frames: Frames) -> Finding:
 def near_fixed(frames: Frames) -> Finding:
     """Ask whether shuffled batches need nearly the noise of batches in a fixed order wherever that
     is small."""
+    # refuted of shuffling over proved of the fixed order is the least that the share can be, proved
+    # over refuted the most
     shuffled = beside_poisson(frames, "shuffle").set_index(PLACE)
     fixed = over_poisson(
         pick(frames[NOISE], adjacency="zero_out", sampler=(REFERENCE, "deterministic"))

@@ -308,6 +308,7 @@ def _losses(contest: Contest, sampler: str, part: pd.DataFrame) -> Iterator[Row]
     if sampler != REFERENCE:
         difference = contest.difference(sampler)
         yield estimate_row(row, "difference_to_poisson", "rigorous", difference, source)
+        # of all schemes at one place at once; the interval beside it holds its level on its own
         numbers["told_apart"] = float(contest.differs[sampler])
     for column, value in numbers.items():
         yield {**row, "column": column, "variant": "rigorous", "value": value, "note": source}
@@ -386,6 +387,7 @@ def _told_apart(compared: Sequence[Contest]) -> Lost:
     counts: dict[tuple[object, str, str], Counter[str]] = {}
     for contest in compared:
         of_poisson = contest.records[contest.records["sampler"] == REFERENCE]
+        # a scheme counts where Poisson, which all are compared with, stands
         size = regime(float(of_poisson["noise_multiplier"].iloc[0]))
         for name, shown in contest.differs.items():
             answer = "not_shown"

@@ -115,6 +115,7 @@ def split(task: TournamentTask, total: int, seed: int, streams: Streams) -> Spli
     """Return the parts of `total` records: a test part by a stream of its own, the others from the
     rest by the seed."""
     own = _shared(streams)
+    # one test part for all seeds, which no choice of a seed has seen
     order = own.data({"dataset": task.records, "part": "test"}, 0).permutation(total)
     test, rest = np.sort(order[: task.n_test]), np.sort(order[task.n_test :])
     drawn = own.data({"dataset": task.records, "part": "training"}, seed).permutation(rest)

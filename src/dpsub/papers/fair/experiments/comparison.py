@@ -119,10 +119,11 @@ class FairNoise(Experiment):
 
     def calibrations(self, settings: Settings, variant: str) -> list[tuple[Cell, int]]:
         """Return the cells, each with 1 if it is calibrated only."""
-        grids = enumerate((settings.grid, settings.surface))
-        return [
-            (cell, only) for only, grid in grids for cell in expanded(grid, variant) if cell.private
-        ]
+        cells: list[tuple[Cell, int]] = []
+        for only_noise, grid in enumerate((settings.grid, settings.surface)):
+            private = [cell for cell in expanded(grid, variant) if cell.private]
+            cells += [(cell, only_noise) for cell in private]
+        return cells
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         cells = self.calibrations(settings, run.variant)
@@ -144,7 +145,7 @@ class FairNoise(Experiment):
         return self.frame(rows)
 
 
-class Trained(Experiment):
+class OnTasks(Experiment):
     """An experiment that reads the data of the tasks on its grid."""
 
     needs_data: ClassVar[tuple[str, ...]] = tuple(
@@ -152,12 +153,11 @@ class Trained(Experiment):
     )
 
     def data_of(self, settings: Any) -> tuple[str, ...]:
-        return tuple(
-            sorted({TASKS[name].source for one in settings.grid for name in one.dataset} - {""})
-        )
+        datasets = {name for entry in settings.grid for name in entry.dataset}
+        return tuple(sorted({TASKS[name].source for name in datasets} - {""}))
 
 
-class FairComparison(Trained):
+class FairComparison(OnTasks):
     """DP-SGD, or the bootstrap's mean, at one target for all samplers; a record is one seed of one
     cell.
 
@@ -209,6 +209,7 @@ class FairComparison(Trained):
         recorded = _recorded_noise(run)
         rows: list[dict[str, Any]] = []
         for cell in expanded(settings.grid, run.variant):
+            # a sweep has no records of the noise: there each job calibrates its own cells
             noise = recorded.get(cell) or calibrate(cell)
             multiplier = noise.noise_multiplier
             for start in range(0, len(run.replicates), SEEDS_AT_ONCE):
@@ -259,7 +260,7 @@ def _recorded_noise(run: Run) -> dict[Cell, Calibrated]:
     return known
 
 
-class FairTimes(Trained):
+class FairTimes(OnTasks):
     """Median seconds a step of drawing the batch, the gradients and the noise, for one seed at a
     time.
 
@@ -292,11 +293,13 @@ class FairTimes(Trained):
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         by_dataset: dict[str, dict[tuple[Any, ...], Cell]] = {}
         for cell in expanded(settings.grid, run.variant):
+            # one target stands for all, as what a step costs does not depend on the noise
             if cell.private:
                 sizes = (cell.sampler, cell.m, cell.b, cell.steps)
                 by_dataset.setdefault(cell.dataset, {}).setdefault(sizes, cell)
         rows = []
         for replicate, (dataset, by_size) in itertools.product(run.replicates, by_dataset.items()):
+            # read before the clock runs
             data = load(TASKS[dataset], [replicate], run.streams, run.data)
             cells = list(by_size.values())
             seconds = np.empty((settings.turns + 1, len(cells)))  # the first turn warms up

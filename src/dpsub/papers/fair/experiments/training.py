@@ -56,6 +56,7 @@ def load(
         splits = [Split(order[: task.n], test=order[task.n :]) for order in orders]
     else:
         if task.averages:
+            # cut at the bound C, which the noise is scaled to
             values = np.clip(normal_datasets(task.n, rngs), -task.clip, task.clip)
             features = np.ones((*values.shape, 1))
         else:
@@ -87,6 +88,7 @@ def measured(
     multiplier = noise_multiplier if cell.private else 0.0
     rows = []
     if task.averages:
+        # nothing is trained: the noisy sums of the batches are what is released
         for seed in seeds:
             samples = batches.drawn(seed, streams)
             x = data.records.y[data.splits[seed].training]
