@@ -101,6 +101,7 @@ def make(results: Path, names: Sequence[str]) -> Made:
 def hostile(made: Made) -> dict[str, Any]:
     """Return fields of a run in which every text that comes from data or a configuration is
     hostile."""
+    # a row whose names are hostile, but whose numbers are those of a real one
     row = {
         **made.run.comparison.iloc[-1].to_dict(),
         "artefact": f"table{HOSTILE}",

@@ -79,6 +79,7 @@ def run(command: str) -> str:
     `dpsub` runs in this process, which has imported it already, so that a page is tested in
     seconds.
     """
+    # pipes and redirections are the shell's
     if command.startswith(".venv/bin/dpsub ") and not SHELL.search(command):
         words = shlex.split(command)[1:]
         with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):

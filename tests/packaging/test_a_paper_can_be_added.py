@@ -200,6 +200,7 @@ def test_a_mistake_is_told_in_one_sentence_before_any_work(
     path = top / "src/dpsub/papers/demo" / name
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     assert right in text
+    # nothing may be made before the mistake is found
     shutil.rmtree(top / "results-planted", ignore_errors=True)
     config = top / "planted.yaml"
     config.write_text(

@@ -102,6 +102,7 @@ sweep:
 """
 
 
+@pytest.mark.thorough
 def test_an_experiment_and_a_sweep_take_it(scratch: Path) -> None:
     ran(scratch, "-c", TABLE)
     (scratch / "sweep.yaml").write_text(SWEEP, encoding="utf-8")

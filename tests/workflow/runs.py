@@ -18,6 +18,7 @@ OPTIONS = ("--nolock", "--workflow-profile", str(ROOT / "workflow/profiles/defau
 
 
 def environment() -> dict[str, str]:
+    # files of Adult that are at hand would change what is computed
     return {name: value for name, value in os.environ.items() if name != "DPSUB_DATA"}
 
 
@@ -52,6 +53,7 @@ def start(folder: Path, *arguments: str, **options: object) -> subprocess.Popen[
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        # so that a signal can reach all processes of the run, and nobody else
         start_new_session=True,
     )
 

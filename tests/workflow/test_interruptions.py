@@ -61,6 +61,7 @@ def stopped(folder: Path, blow: Blow, seconds: float, whole: dict[str, bytes]) -
     finished = runs.recorded(folder)
     process = runs.start(folder, cores=1)
     try:
+        # Snakemake needs a moment before there is anything to stop
         process.wait(timeout=0.3 + share * seconds)
     except subprocess.TimeoutExpired:
         strike(process, number, everybody)

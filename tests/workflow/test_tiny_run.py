@@ -138,6 +138,7 @@ def test_snakemake_has_nothing_to_complain_of() -> None:
     assert status == 0 and "Congratulations" in output, output
 
 
+@pytest.mark.thorough
 def test_a_failed_job_is_explained_in_a_sentence(tmp_path: Path) -> None:
     only = {
         "results_dir": RESULTS,
