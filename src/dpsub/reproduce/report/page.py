@@ -38,7 +38,7 @@ def write_report(folder: Path, run: FinishedRun) -> None:
     """Write the pages of a run: `index.html`, one a paper, and `numbers.html`; the same run gives
     the same bytes."""
     shown = [content(run, key, folder) for key in run.papers]
-    # the others print no numbers of their own
+    # studies of this project have no citation, and print no numbers of their own
     cited = {paper["key"] for paper in shown if paper["citation"]}
     judged = tally(line.verdict for line in run.lines if line.paper in cited)
     links = {
@@ -99,6 +99,7 @@ def _rendered(name: str, given: Mapping[str, Any]) -> bytes:
         paper=given.get("paper"),
         papers=given["papers"],
         places=given["places"],
+        # a digest and no random number: the same run gives the same bytes
         nonce=hashlib.sha256(body.encode()).hexdigest()[:32],
         style=Markup((own / "page.css").read_text(encoding="utf-8")),
         programs=[
@@ -126,13 +127,14 @@ def _facets(lines: Sequence[Line]) -> dict[str, dict[str, int]]:
     }
 
 
-def _flat(found: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        str(name): ", ".join(f"{key} {item}" for key, item in value.items())
-        if isinstance(value, dict)
-        else str(value)
-        for name, value in found.items()
-    }
+def _flat(description: Mapping[str, Any]) -> dict[str, str]:
+    """Return the description of a data set with a text for each of its fields."""
+    texts = {}
+    for name, value in description.items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{key} {item}" for key, item in value.items())
+        texts[str(name)] = str(value)
+    return texts
 
 
 def stages(folder: Path) -> list[dict[str, Any]]:
@@ -143,13 +145,12 @@ def stages(folder: Path) -> list[dict[str, Any]]:
     """
     rows = []
     for path in sorted(folder.rglob("*.tsv")):
+        # Snakemake writes "-" for the memory of a job that ended before it was measured
         row = pd.read_csv(path, sep="\t", na_values="-").iloc[0]
         rows.append((path.relative_to(folder).parts[0], float(row["s"]), float(row["max_rss"])))
-    jobs = (
-        pd.DataFrame(rows, columns=["name", "seconds", "peak"])
-        .fillna({"peak": 0})
-        .groupby("name", as_index=False)
+    jobs = pd.DataFrame(rows, columns=["name", "seconds", "peak"]).fillna({"peak": 0})
+    totals = jobs.groupby("name", as_index=False).agg(
+        jobs=("seconds", "size"), seconds=("seconds", "sum"), peak_mib=("peak", "max")
     )
-    found = jobs.agg(jobs=("seconds", "size"), seconds=("seconds", "sum"), peak_mib=("peak", "max"))
-    found = found.sort_values(["seconds", "name"], ascending=[False, True])
-    return [{str(name): value for name, value in row.items()} for row in found.to_dict("records")]
+    totals = totals.sort_values(["seconds", "name"], ascending=[False, True])
+    return [{str(name): value for name, value in row.items()} for row in totals.to_dict("records")]

@@ -7,7 +7,6 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +26,12 @@ from dpsub.reproduce.report.prose import Prose, Takeaway
 from dpsub.reproduce.report.run import FinishedRun
 from dpsub.reproduce.verdicts import FAILING
 
-OPEN_LINES = 60  # a longer table is closed until it is asked for
-DRAWN_LINES = 100  # the numbers behind a figure are shown if they are no more
-COLOURS = 128  # of a picture: more are not seen, and take more room
+OPEN_LINES = 60
+"""A longer table is closed until it is asked for."""
+DRAWN_LINES = 100
+"""The numbers behind a figure are shown if they are no more."""
+COLOURS = 128
+"""Of a picture: more are not seen, and take more room."""
 GROUPS = {"Table": "Tables", "Figure": "Figures", "claims": "Statements", "": "Further results"}
 """How a title begins, or the kind of an artefact -> the part of the page in which it stands."""
 
@@ -198,18 +200,21 @@ def _artefact(
     listed: Sequence[errata.Erratum],
     folder: Path,
 ) -> dict[str, Any]:
-    files, number = _files(run, artefact), number_of(artefact)
+    files = _files(run, artefact)
+    number = number_of(artefact)
     named = {name for line in lines for name in line.errata}
-    found: dict[str, Any] = {
+    # an erratum is about the artefact if a number carries it, or if its title names the artefact
+    concerned = [
+        erratum
+        for erratum in listed
+        if erratum.name in named or (number and re.search(rf"\b{number}\b", erratum.title))
+    ]
+    shown: dict[str, Any] = {
         "made": artefact,
         "data": run.data_label(artefact),
         "totals": numbers.counts(lines),
         "group": GROUPS["claims" if artefact.kind == "claims" else number.partition(" ")[0]],
-        "errata": [
-            {"name": one.name, "title": inline(one.title)}
-            for one in listed
-            if one.name in named or (number and re.search(rf"\b{number}\b", one.title))
-        ],
+        "errata": [{"name": erratum.name, "title": inline(erratum.title)} for erratum in concerned],
         "files": {
             role: Path(os.path.relpath(path, folder)).as_posix() for role, path in files.items()
         },
@@ -220,26 +225,33 @@ def _artefact(
         "anchors": set(),
     }
     if artefact.kind == "figure":
+        # one line more than are shown tells whether there are too many
         drawn = pd.read_csv(files["csv"], nrows=DRAWN_LINES + 1)
-        return found | {
+        return shown | {
             "picture": _picture(files["png"]),
             "drawn": drawn if 0 < len(drawn) <= DRAWN_LINES else None,
         }
     if artefact.kind == "claims":
-        shown = sorted(
-            lines, key=lambda line: -FAILING.index(line.verdict) if line.verdict in FAILING else 1
-        )
-        return found | {"lines": shown, "anchors": {line.anchor for line in lines}}
+        return shown | {
+            "lines": sorted(lines, key=_failing_first),
+            "anchors": {line.anchor for line in lines},
+        }
     cells = read_cells(files["csv"])
     blocks = numbers.blocks_of(artefact, cells)
-    rows = list(chain.from_iterable(group.rows for block in blocks for group in block.groups))
-    anchors = {entry.anchor for row in rows for entry in row.entries if entry and entry.anchor}
-    return found | {
+    rows = [row for block in blocks for group in block.groups for row in group.rows]
+    return shown | {
         "blocks": blocks,
         "cells": len(cells),
         "open": len(rows) <= OPEN_LINES,
-        "anchors": anchors,
+        "anchors": {
+            entry.anchor for row in rows for entry in row.entries if entry and entry.anchor
+        },
     }
+
+
+def _failing_first(line: Line) -> int:
+    """Return by what statements are sorted: those that fail come first."""
+    return -FAILING.index(line.verdict) if line.verdict in FAILING else 1
 
 
 def _picture(path: Path) -> dict[str, Any]:
@@ -251,8 +263,13 @@ def _picture(path: Path) -> dict[str, Any]:
         )
     packed = io.BytesIO()
     few.convert("RGB").save(packed, "WEBP", lossless=True, quality=60, method=4)
-    source = f"data:image/webp;base64,{base64.b64encode(packed.getvalue()).decode('ascii')}"
-    return {"source": source, "width": few.width, "height": few.height}
+    # within the page, which may load nothing
+    encoded = base64.b64encode(packed.getvalue()).decode("ascii")
+    return {
+        "source": f"data:image/webp;base64,{encoded}",
+        "width": few.width,
+        "height": few.height,
+    }
 
 
 def _erratum(
@@ -262,8 +279,9 @@ def _erratum(
     targets: dict[str, str],
 ) -> dict[str, Any]:
     touched = [line for line in lines if one.name in line.errata]
-    # the first command shows compared cells, where there are any
-    seen = touched or len(one.commands) == 1
+    # the first command shows compared cells: without any it shows nothing
+    first_shows = touched or len(one.commands) == 1
+    # an erratum does not link to itself
     others = {name: target for name, target in targets.items() if name != one.name}
     return {
         "name": one.name,
@@ -271,5 +289,5 @@ def _erratum(
         "plain": plain(one.title),
         "text": linked(html(filled(one.text)), others),
         "totals": numbers.counts(touched),
-        "commands": one.commands if seen else one.commands[1:],
+        "commands": one.commands if first_shows else one.commands[1:],
     }

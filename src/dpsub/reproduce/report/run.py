@@ -1,4 +1,4 @@
-"""What the report is about: a run with its artefacts, comparison, data and errata."""
+"""The finished run that a report is about: its artefacts, comparison, data and errata."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpsub.reproduce.report.errata import Erratum, read
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """What the report is about."""
+    """A run that has made all its artefacts."""
 
     artefacts: Sequence[Artefact]
     """What the run has made."""
@@ -53,18 +53,17 @@ class FinishedRun:
 
     def data_sets(self, artefact: Artefact) -> set[str]:
         """Return the data sets behind an artefact."""
-        names = {
-            name
-            for one in artefact.experiments
-            for name in experiments.REGISTRY.get(one).needs_data
-        }
-        return names & set(self.labels)
+        needed: set[str] = set()
+        for name in artefact.experiments:
+            needed.update(experiments.REGISTRY.get(name).needs_data)
+        return needed & set(self.labels)
 
     def data_label(self, artefact: Artefact) -> str:
         """Return what the data behind an artefact are: "simulated", "real", or what they stand in
         for the real ones."""
-        found = {self.labels[name] for name in self.data_sets(artefact)}
-        return ", ".join(sorted(found - {"real"})) or ("real" if found else "simulated")
+        labels = {self.labels[name] for name in self.data_sets(artefact)}
+        # one stand-in among real data sets is enough to say so
+        return ", ".join(sorted(labels - {"real"})) or ("real" if labels else "simulated")
 
     @cached_property
     def lines(self) -> list[numbers.Line]:
@@ -80,8 +79,6 @@ class FinishedRun:
     @property
     def papers(self) -> list[str]:
         """Keys of the papers, each of which has a page."""
-        return list(
-            dict.fromkeys(
-                [*(one.paper for one in self.artefacts), *(line.paper for line in self.lines)]
-            )
-        )
+        of_artefacts = [artefact.paper for artefact in self.artefacts]
+        of_lines = [line.paper for line in self.lines]
+        return list(dict.fromkeys([*of_artefacts, *of_lines]))
