@@ -97,8 +97,8 @@ def check(
     --------
     >>> import dpsub
     >>> releases = {"noise_multiplier": 1.0, "steps": 128, "delta": 1e-6}
-    >>> found = dpsub.check(dpsub.Wor(16), 1000, **releases, claimed_epsilon=2.6)
-    >>> found.verdict, found.account.lower > 10
+    >>> answer = dpsub.check(dpsub.Wor(16), 1000, **releases, claimed_epsilon=2.6)
+    >>> answer.verdict, answer.account.lower > 10
     ('refuted', True)
     >>> dpsub.check(dpsub.Wor(16), 1000, **releases, claimed_epsilon=12.0).verdict
     'proved'

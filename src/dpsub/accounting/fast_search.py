@@ -89,7 +89,7 @@ def _least_proved(grids: SingleGrids, times: int) -> tuple[SafeRoot, float]:
     """Where the upper end meets the target, and its value there."""
     candidates, accuracy = grids.candidates, grids.candidates.goal.accuracy
     search = ProofSearch(grids, *candidates.start_by_variance(times))
-    proved = search.found(Level(_FIRST_STEPS, max(_ROUGH, accuracy)))
+    proved = search.best_root(Level(_FIRST_STEPS, max(_ROUGH, accuracy)))
     return proved, search.upper
 
 

@@ -155,10 +155,12 @@ def calibrate(
     --------
     >>> import dpsub
     >>> target = {"epsilon": 1.0, "delta": 1e-5}
-    >>> found = dpsub.calibrate(dpsub.Poisson(0.01), **target, steps=100, accuracy=0.01)
-    >>> found.account.upper <= 1.0, 0.85 < found.noise_multiplier < 0.95     # proved at this noise
-    (True, True)
-    >>> found.refuted < found.noise_multiplier    # refuted at this and less
+    >>> calibration = dpsub.calibrate(dpsub.Poisson(0.01), **target, steps=100, accuracy=0.01)
+    >>> 0.85 < calibration.noise_multiplier < 0.95
+    True
+    >>> calibration.account.upper <= 1.0    # proved at this noise
+    True
+    >>> calibration.refuted < calibration.noise_multiplier    # refuted at this and less
     True
     """
     # the noise multiplier is what is searched for: 1 stands for it
@@ -178,7 +180,7 @@ def least_noise(
         start = (1.0, 1.0) if past else candidates.start_by_variance(release.times)
         search = FullSearch(candidates, *start)
         # the slope of a coarse grid aims the evaluations that decide: two or three of them do
-        proved = search.found(Level(_ROUGH_STEPS, _ROUGH))
+        proved = search.best_root(Level(_ROUGH_STEPS, _ROUGH))
         refuted = search.refuted(proved)
         account = search.account(proved)
         calibration = Calibration(proved.safe, refuted, proved.evaluations, account)
@@ -287,7 +289,7 @@ def largest_sample(
 def _largest(candidates: Candidates, start: float) -> Largest:
     with time_limited(candidates.goal.deadline):
         search = FullSearch(candidates, start, _RISING_STEEPNESS)
-        proved = search.found(search.full)
+        proved = search.best_root(search.full)
         refuted = search.refuted(proved)
         account = search.account(proved)
         return Largest(proved.safe, proved.unsafe, refuted, proved.evaluations, account)
@@ -356,10 +358,10 @@ class Candidates:
         return self.proof(x).composition
 
     def start_by_variance(self, times: int) -> tuple[float, float]:
-        """Noise where one of so many losses has the variance that meets the goal, and the steepness
+        """Noise at which so many losses have the variance that meets the goal, and the steepness
         there.
 
-        That is where to look, if losses were Gaussian: only their variance would matter.
+        If losses were Gaussian only their variance would matter: this is where to look first.
         """
         gaussian = Gaussian.calibrated(self.goal.epsilon, self.goal.delta, math.sqrt(times))
         try:
@@ -425,7 +427,7 @@ class Search(Refinement[Level]):
         )
         self.accept(self.root, level)
 
-    def found(self, first: Level) -> SafeRoot:
+    def best_root(self, first: Level) -> SafeRoot:
         """The best root, from this level on; NumericalError if there is none in the time."""
         self.run(first)
         if self.best is None:
