@@ -1,8 +1,8 @@
-"""Budget recycling: noise that is drawn anew, with probability q, while it lies outside [-bound,
+"""Budget recycling: noise that is redrawn, with probability q, while it lies outside [-bound,
 bound].
 
 Gives the kernel's scale and the recycling rate with the largest acceptance (probability that the
-noise lies within the bound) whose exact privacy keeps the budget, beside plain noise, the
+noise lies within the bound) whose exact privacy keeps the budget, next to plain noise, the
 parameters of the paper's algorithms with the delta that those really have, and, for one release,
 the ceiling that no symmetric unimodal noise passes. With --steps the budget is that of all releases
 together.  --scale fixes the kernel; with --rate as well nothing is chosen, and the delta of that
