@@ -132,6 +132,7 @@ def _direction(swapped: bool) -> str:
 
 def _rounded(end: float, rounding: str) -> float:
     """The end to a few digits on its safe side, also as a double."""
+    # outwards in decimals, as a reader sees it, and once more where the nearest double lies inside
     digits = Context(prec=_DIGITS, rounding=rounding)
     value = float(digits.create_decimal(Decimal(end)))
     step = np.inf if rounding == ROUND_CEILING else -np.inf
@@ -183,6 +184,7 @@ def _blocks(event: Event) -> Sequence[AllocationEvent]:
 def _upper_sums(event: Event, block: AllocationEvent, grid: Evaluation) -> dict[str, Any]:
     if not isinstance(event, ReplacedEvent):
         return {"sums": _sums(block, grid.step, grid.tail, upper=True, swapped=grid.swapped)}
+    # the profile of a replaced record is made of both directions of the laws of a removed one
     step, tail = event.profile_grid
     return {
         "sums": _sums(block, step, tail, upper=True, swapped=False),
@@ -237,6 +239,7 @@ def _attained_parts(
             "statistic": statistic,
             "law": _law(pld),
         }
+        # the law of an epoch is proved again from the laws of sums that it is made of
         if isinstance(event, AllocationEvent):
             part["sums"] = _sums(event, step, grid.tail, upper=False, swapped=grid.swapped)
         parts.append(part)
