@@ -95,17 +95,65 @@ class FillerFlip:
         above `high`; any window around 0 is valid, and a wide one better."""
         step = self.choices[0].accepted.step
         first, last = math.floor(low / step), math.ceil(high / step)
+        window = last - first + 1
         grid = PolicyGrid(step, first, last, tuple(self._blocks()))
         x = np.arange(first, last + 1) * step
         # after the last step whoever remembers less than 0 accepts
         at_the_end = _accepted(np.minimum(x, 0.0), self.tilt, 0.0)
-        values, log_scale = np.where(x < 0, at_the_end, 0.0), 0.0
+        accept, charge = np.where(x < 0, at_the_end, 0.0)
+        log_scale = 0.0
         for count, repeats in grid.blocks:
-            block = _Block.of(self.choices, count, grid, self.tilt)
+            block = [_Block.of(fillers, count, window, self.tilt) for fillers in self.choices]
+            kernels = [
+                kernel for fillers in block for kernel in (fillers.accepted, fillers.charged)
+            ]
+            reference = max(kernel.log_scale for kernel in kernels)
+            left = max(0, *(kernel.last for kernel in kernels))
+            right = max(0, *(-kernel.first for kernel in kernels))
+            size = fft.next_fast_len(left + window + right, real=True)
+            # what is accepted is rounded down, what it is charged for up
+            spectra = [
+                (
+                    fillers.accepted.spectrum(size, reference, -1),
+                    fillers.charged.spectrum(size, reference, 1),
+                )
+                for fillers in block
+            ]
+            beyond = (first - left + np.arange(left)) * step
+            # transforms of size N lose at most 4 eps log2(N) of the product of the norms, each of
+            # three times (section 5, "Rounding")
+            round_off = 16 * _EPS * math.log2(size)
+            # one loop, no function of its own: arrays that live from step to step keep their
+            # memory, where a call would give it back and ask for it again
             for _ in range(repeats):
-                values = block.before(values, log_scale)
-                log_scale += block.reference
-        accept, charge = values
+                check_time()
+                padded = np.zeros((2, size))
+                # whoever remembers less than the window has accepted, whoever remembers more has
+                # given up
+                padded[:, :left] = _accepted(beyond, self.tilt, log_scale)
+                padded[:, left : left + window] = accept, charge
+                norms, largest = np.linalg.norm(padded, axis=1), padded.max(axis=1)
+                transformed = fft.rfft(padded)
+                # giving up at once is worth 0
+                accept, charge = np.zeros(window), np.zeros(window)
+                for fillers, spectrum in zip(block, spectra, strict=True):
+                    moved = fft.irfft(transformed * np.stack(spectrum), n=size)
+                    moved = moved[:, left : left + window]
+                    # round-off goes by the norm of what is moved, misplaced mass by its largest
+                    # entry: both are taken off the gain and added to the cost
+                    gain = (
+                        moved[0]
+                        - norms[0] * (round_off + fillers.accepted.round_off)
+                        - largest[0] * fillers.accepted.tail
+                    )
+                    cost = (
+                        moved[1]
+                        + norms[1] * (round_off + fillers.charged.round_off)
+                        + largest[1] * fillers.charged.tail
+                    )
+                    better = gain - cost > accept - charge
+                    accept, charge = np.where(better, gain, accept), np.where(better, cost, charge)
+                log_scale += reference
         return Policy(x, accept, charge, self.tilt, log_scale, grid)
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
@@ -193,67 +241,15 @@ class _Kernel:
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Steps in which fillers keep their sign: of each choice of fillers the kernels of what it
-    accepts and of what it is charged for, over e^reference, and transforms of one size."""
-
-    kernels: list[tuple[_Kernel, _Kernel]]
-    reference: float
-    spectra: list[tuple[np.ndarray, np.ndarray]]
-    size: int
-    window: int
-    beyond: np.ndarray
-    """Points below the window that a block may lead to."""
-    tilt: float
+    accepted: _Kernel
+    charged: _Kernel
 
     @classmethod
-    def of(cls, choices: Sequence[Fillers], count: int, grid: PolicyGrid, tilt: float) -> _Block:
-        window = grid.last - grid.first + 1
-        kernels = []
-        for fillers in choices:
-            accepted = ComposedLoss([fillers.accepted], [count]).masses(tilt)
-            # B has the factor e^x more than A
-            charged = ComposedLoss([fillers.charged], [count]).masses(1 + tilt)
-            kernels.append((_inside(accepted, window), _inside(charged, window)))
-        flat = [kernel for pair in kernels for kernel in pair]
-        reference = max(kernel.log_scale for kernel in flat)
-        left = max(0, *(kernel.last for kernel in flat))
-        right = max(0, *(-kernel.first for kernel in flat))
-        size = fft.next_fast_len(left + window + right, real=True)
-        # what is accepted is rounded down, what it is charged for up
-        spectra = [
-            (accepts.spectrum(size, reference, -1), charges.spectrum(size, reference, 1))
-            for accepts, charges in kernels
-        ]
-        beyond = (grid.first - left + np.arange(left)) * grid.step
-        return cls(kernels, reference, spectra, size, window, beyond, tilt)
-
-    def before(self, values: np.ndarray, log_scale: float) -> np.ndarray:
-        """A and B before the block from those after it, shape (2, window), over e^log_scale; at
-        every point of the choice that is the best there."""
-        check_time()
-        inside = slice(self.beyond.size, self.beyond.size + self.window)
-        padded = np.zeros((2, self.size))
-        # whoever remembers less than the window has accepted, whoever remembers more has given up
-        padded[:, : self.beyond.size] = _accepted(self.beyond, self.tilt, log_scale)
-        padded[:, inside] = values
-        norms, largest = np.linalg.norm(padded, axis=1), padded.max(axis=1)
-        # transforms of size N lose at most 4 eps log2(N) of the product of the norms, each of three
-        # times (section 5, "Rounding")
-        round_off = 16 * _EPS * math.log2(self.size)
-        transformed = fft.rfft(padded)
-        # giving up at once is worth 0
-        accept, charge = np.zeros(self.window), np.zeros(self.window)
-        for (accepts, charges), spectrum in zip(self.kernels, self.spectra, strict=True):
-            moved = fft.irfft(transformed * np.stack(spectrum), n=self.size)[:, inside]
-            # round-off goes by the norm of what is moved, misplaced mass by its largest entry: both
-            # are taken off the gain and added to the cost
-            gain = moved[0] - norms[0] * (round_off + accepts.round_off)
-            gain = gain - largest[0] * accepts.tail
-            cost = moved[1] + norms[1] * (round_off + charges.round_off)
-            cost = cost + largest[1] * charges.tail
-            better = gain - cost > accept - charge
-            accept, charge = np.where(better, gain, accept), np.where(better, cost, charge)
-        return np.stack([accept, charge])
+    def of(cls, fillers: Fillers, count: int, window: int, tilt: float) -> _Block:
+        accepted = ComposedLoss([fillers.accepted], [count]).masses(tilt)
+        # B has the factor e^x more than A
+        charged = ComposedLoss([fillers.charged], [count]).masses(1 + tilt)
+        return cls(_inside(accepted, window), _inside(charged, window))
 
 
 def _inside(total: TiltedSum, window: int) -> _Kernel:
