@@ -11,6 +11,7 @@ import argparse
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import accountant
 import designs
@@ -23,8 +24,8 @@ import scale
 from board import Board
 
 from dpsub import sampling
-from dpsub.papers.must.experiments.utility import LinearRegression, SubsetStatistics
 from dpsub.reproduce import configuration
+from dpsub.reproduce.experiments import REGISTRY
 from dpsub.sampling import base
 from dpsub.sampling.frame import Frame
 from dpsub.streams import stream
@@ -112,10 +113,13 @@ def of_some_size(kind: type[base.Sampler], n: int) -> base.Sampler:
 
 
 def experiments(board: Board, config: dict) -> None:
-    """A complete variant of experiments 1 and 2, against loops over the same draws."""
+    """A complete variant of experiments 1 and 2, against loops over the same draws, where the paper
+    of these is there."""
+    if not {"subset_statistics", "linear_regression"} <= set(REGISTRY.names()):
+        return
     root = config["seed"]
     one = config["experiments"]["subset_statistics"]
-    experiment = SubsetStatistics()
+    experiment: Any = REGISTRY.get("subset_statistics")()
     replicates = range(one["replicates"])
     ours = board.best(
         lambda: experiment.compute(
@@ -142,7 +146,7 @@ def experiments(board: Board, config: dict) -> None:
     print(f"  experiment 1, one variant complete ({len(replicates)} repeats): {ours:.2f} s")
 
     two = config["experiments"]["linear_regression"]
-    regression = LinearRegression()
+    regression: Any = REGISTRY.get("linear_regression")()
     replicates = range(two["replicates"])
     ours = board.best(
         lambda: regression.compute(
