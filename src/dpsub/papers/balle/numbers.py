@@ -39,6 +39,8 @@ def attained_bounds(cells: LookUp) -> dict[str, Any]:
     if shares.empty or "rigorous" not in shares:
         raise MissingRecordsError("this run has no bound that is attained")
     is_attained = shares["rigorous"] >= ATTAINED
+    if not is_attained.any():
+        raise MissingRecordsError("no bound is attained in this run")
     short = shares[~is_attained]
     return {
         "attained": list(shares.loc[is_attained, "theorem"]),

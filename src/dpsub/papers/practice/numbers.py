@@ -89,6 +89,8 @@ def brackets(cells: LookUp) -> pd.DataFrame:
     settings = poisson[[*BATCHES, "rigorous"]].rename(columns={"rigorous": "poisson"})
     settings = with_end(settings, lower, BATCHES, "attained")
     settings = with_end(settings, upper, BATCHES, "proved").dropna()
+    if settings.empty:
+        raise MissingRecordsError("this run has no shuffled batches with both ends")
     return settings.assign(
         noise=pd.to_numeric(settings["noise_multiplier"]),
         factor=settings["attained"] / settings["poisson"],
