@@ -23,7 +23,7 @@ from dpsub.learning.models import Linear, Logistic
 from dpsub.noise import Gaussian
 from dpsub.papers.must import algorithm1
 from dpsub.papers.must.experiments.counts import bernoulli_trials
-from dpsub.papers.must.experiments.proved import Asked, ProvedComposition
+from dpsub.papers.must.experiments.proved import CompositionQuestion, ProvedComposition
 from dpsub.papers.must.experiments.utility import LinearRegression, design_matrix
 from dpsub.papers.must.settings import PRINTED_SCALE
 from dpsub.papers.must.subsets import plan_noise, subset_statistics
@@ -112,7 +112,9 @@ QUESTIONS = [
     few(QUESTIONS, most=4),
     ids=lambda one: f"{one.table}-{one.sampler}-{one.release.denominator}",
 )
-def test_e02_attacks_and_proofs_of_the_document_are_the_accountants(asked: Asked) -> None:
+def test_e02_attacks_and_proofs_of_the_document_are_the_accountants(
+    asked: CompositionQuestion,
+) -> None:
     """Every digit that is printed, as the accountant has it now."""
     kept = cited.kept_of(papers()["must"])
     assert kept is not None
