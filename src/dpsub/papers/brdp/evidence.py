@@ -50,6 +50,7 @@ def within(kernel: GaussianKernel | LaplaceKernel, epsilon: float, bound: float)
 
 
 def weight_of_the_shift() -> float:
+    # W of Equation 7 for the bounds -1 and 1 and D = 1.
     law = chosen("gaussian", 2.0).law
     return float(paper.crossing_mass(law.kernel, -1.0, 1.0, 1.0))
 
@@ -57,10 +58,13 @@ def weight_of_the_shift() -> float:
 def mean_of_the_printed_law() -> float:
     """Return E exp(-loss) under the printed distribution at epsilon = 2."""
     weight = weight_of_the_shift()
+    # E exp(-Z) is 1 for the loss Z of the kernel, and exp(-L) is 1 - q for the shift L of Theorem
+    # 1.
     return (1 - weight) + weight * (1 - chosen("gaussian", 2.0).law.rate)
 
 
 def chance_of_a_shift() -> float:
+    # The factor c of Proposition 1, which Theorem 1 leaves out (BR1).
     return float(chosen("gaussian", 2.0).law.normaliser * weight_of_the_shift())
 
 
@@ -86,6 +90,7 @@ def best_acceptance(epsilon: float) -> float:
 
 def epsilon_for_nine_of_ten(delta: float) -> float:
     """Return the epsilon at which the paper's algorithm reaches an acceptance of 0.9."""
+    # The paper reads 4.5 off Figure 4; the root is finer than any digit that is shown.
     return float(
         brentq(
             lambda epsilon: chosen("gaussian", epsilon, delta=delta).acceptance - 0.9,
@@ -98,12 +103,14 @@ def epsilon_for_nine_of_ten(delta: float) -> float:
 
 def best_epsilon_for_nine_of_ten() -> float:
     """Return the same by exact accounting."""
+    # Each evaluation is a search of its own: a coarser root suffices for the digits shown.
     return float(brentq(lambda epsilon: best(epsilon).acceptance - 0.9, 2.5, 3.5, xtol=1e-3))
 
 
 def theorem_2_over_stated() -> float:
     """Return the exact delta over the stated one: Laplace kernel, epsilon_y 0.5, delta 0.1, bound
     0.1, rate 0.99."""
+    # A delta of 0.1 makes the failure visible: for delta = 0 Theorem 2 is true (BR4).
     law = Recycled.within(LaplaceKernel.calibrated(0.5, 0.1, 1.0), 0.99, 0.1, 1.0)
     return true_delta(law, 0.5 - float(np.log1p(-0.99))) / 0.1
 
@@ -134,10 +141,11 @@ def _released(recycled: bool) -> Recycled:
 
 def first_term_left_out() -> float:
     """Return delta of the printed loop over that of the whole sum, for one release."""
+    # The same epsilon for both sums: where the sum from k = 0 meets delta.
     law = chosen("gaussian", 1.0).law
-    at = paper.theorem3_epsilon(law, 1, DELTA)
-    printed, whole = (paper.theorem3_delta(law, 1, first=first)(at) for first in (1, 0))
-    return float(printed / whole)
+    epsilon = paper.theorem3_epsilon(law, 1, DELTA)
+    printed, full_sum = (paper.theorem3_delta(law, 1, first=first)(epsilon) for first in (1, 0))
+    return float(printed / full_sum)
 
 
 def rate_of_the_count() -> float:
@@ -155,12 +163,14 @@ def delta_of_the_count() -> float:
 
 @cache
 def _count() -> queries.SampledChoice:
+    # A tenth of the records is counted, as in Figure 6; D = 1 is the paper's, not D / p (BR9).
     return queries.algorithm4(Count.of_share(1000, 0.1), 0.1, DELTA, 3.0, 1.0)
 
 
 def acceptance_on_a_sample(form: str) -> float:
     """Return the acceptance of a count at p = 0.2: by (13) as "printed", "swapped", or by the
     "convolution"."""
+    # The inner budget is the inverse of Theorem 4, which step 6 of Algorithm 4 needs (BR13).
     law = paper.algorithm2(GaussianKernel, *queries.inner_budget(0.1, DELTA, 0.2), 3.0, 1.0).law
     error = Count.of_share(1000, 0.1).sampling_sd(0.2)
     if form == "convolution":
@@ -175,6 +185,7 @@ def acceptance_on_a_sample(form: str) -> float:
 def lap_brdp(low: bool, delta: float) -> float:
     """Return epsilon by Theorem 3 after 1000 releases: the kernel of Algorithm 2, or that with
     epsilon_y = 0.09."""
+    # Algorithm 2 at Table I's epsilon does not give its numbers, a kernel of 0.09 does (BR11).
     law = _low_split() if low else chosen("laplace", 0.1, 3.0).law
     return paper.theorem3_epsilon(law, 1000, delta)
 
@@ -203,6 +214,7 @@ def most_acceptance(epsilon: float, bound: float, sensitivity: float) -> float:
 def delta_at_rate(rate: float) -> float:
     """Return the exact delta at epsilon = 1 of a Gaussian kernel with epsilon_y = 1.05, recycled at
     a rate."""
+    # The kernel spends more than epsilon = 1: alone it breaks the budget, recycled it may keep it.
     kernel = GaussianKernel.calibrated(1.05, DELTA, 1.0)
     return true_delta(Recycled.within(kernel, rate, 1.0, 1.0), 1.0)
 
@@ -210,6 +222,8 @@ def delta_at_rate(rate: float) -> float:
 def spread_of_a_sum(poisson: bool) -> float:
     """Return the standard deviation of a sampled sum of 2000 records with mean 50 and spread 10 at
     p = 0.3."""
+    # Poisson samples vary in size too, so that the mean counts: E X^2 in place of the variance
+    # (BR16).
     second = 10.0**2 + 50.0**2 if poisson else 10.0**2
     return float(np.sqrt(second * 2000 * 0.7 / 0.3))
 
@@ -217,7 +231,9 @@ def spread_of_a_sum(poisson: bool) -> float:
 def gaussian_over_printed(delta: str) -> float:
     """Return how far, in percent, epsilon of plain Gaussian noise is below the printed one of Table
     I."""
+    # The bound plays no part in epsilon; D = 1 is our choice, as the paper states none (BR19).
     settings = experiments.REGISTRY.get("brdp_table1").defaults()
     law = plain_noise(GaussianKernel, settings["epsilon"], settings["query_delta"], 3.0, 1.0).law
+    # Theorem 3 without a recycler is the paper's accounting of plain noise.
     printed = {"1e-5": 4.77, "1e-10": 7.17}[delta]
     return 100 * (1 - paper.theorem3_epsilon(law, 1000, float(delta)) / printed)

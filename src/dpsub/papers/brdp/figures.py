@@ -49,6 +49,7 @@ STYLES = {
     "gau_best": style("recycled Gaussian, exact", "#00304D", DASHED, "D"),
     "lap_best": style("recycled Laplace, exact", "#5C2800", DASHED, "D"),
 }
+# Figure 2 lays the densities over shaded bars: grey for plain noise, and no markers.
 NOISES = {
     "gau_dp": style("Gaussian", "#777777", DASHED),
     "gau_br": {**STYLES["gau_br"], "marker": ""},
@@ -59,6 +60,7 @@ RATES = {
     "exact": style("exact", "black", DASHED),
 }
 KERNELS = {"gau": ("Gaussian kernel", GAUSSIAN), "lap": ("Laplace kernel", LAPLACE)}
+# Plain noise by exact accounting is what the others are divided by: its curve is the line at 1.
 COMPOSED = {
     ("rigorous", "dp"): style("plain noise, exact", "#999999", "-"),
     ("stated", "br"): style("recycled, Theorem 3", "#CC79A7", "-"),
@@ -66,6 +68,7 @@ COMPOSED = {
     ("rigorous", "br"): style("recycled, exact", "black", DASHED),
 }
 QUERIES = {"sum": "sum", "avg": "average", "cnt": "count"}
+# The two of five rules that the caption compares; the others stand in the records alone.
 SAMPLED = {
     "swapped": style("paper", GAUSSIAN, "-", "o"),
     "corrected": style("corrected", LAPLACE, DASHED, "D"),
@@ -107,8 +110,8 @@ class RecyclingFramework(PaperFigure):
         shape = {"width": 0.17, "height": 0.26}
         texts = ("answer $y$", "kernel\n$N \\sim k$", "$|N| \\leq \\theta$ ?", "release\n$y + N$")
         boxes = [
-            Box(x, 0.62, text, place, **shape)
-            for place, (x, text) in enumerate(zip((0.1, 0.36, 0.62, 0.88), texts, strict=True))
+            Box(x, 0.62, text, number, **shape)
+            for number, (x, text) in enumerate(zip((0.1, 0.36, 0.62, 0.88), texts, strict=True))
         ]
         for box, text in zip(
             boxes, ("private data", "DP mechanism", "recycler", "output"), strict=True
@@ -160,6 +163,8 @@ class NoiseDensity(PaperFigure):
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
         density, drawn = where(frame, topic="density"), where(frame, topic="histogram")
         summary = where(frame, topic="summary").set_index(["method", "quantity"])
+        # The summary has one budget; 3.2 deviations of the wider kernel hold nearly all of its
+        # noise.
         budget, reach = summary.iloc[0], 3.2 * frame["scale"].max()
         lines = [
             f"ε = {budget['epsilon']:g}, δ = {scientific(budget['delta'])}, θ = {budget['bound']:g}"
@@ -168,6 +173,7 @@ class NoiseDensity(PaperFigure):
             share, sd = (summary["value"][method, quantity] for quantity in ("acceptance", "sd"))
             lines.append(f"{name}: {share:.3f} within θ, SD {sd:.2f}")
         lines.append(f"recycled: exact δ = {scientific(summary['exact_delta']['gau_br', 'sd'])}")
+        # The law is averaged over the bins of the histogram (see the experiment): hence steps.
         law = curves(
             drawn,
             "x",
@@ -197,6 +203,7 @@ class NoiseDensity(PaperFigure):
             height=2.8,
             xlabel="noise",
             xlim=(-reach, reach),
+            # Headroom for the legend and for the remark with the exact delta.
             ylim=(0, 1.45 * density["law"].max()),
         ), frame
 
@@ -218,10 +225,13 @@ def _over_ratio(
         "yticks": np.geomspace(lowest, 1, 5),
     }
     draw = partial(curves, x=x, by="method", marker="", nested=0.5)
+    # An exact delta can be 1e-16 of the stated one and less (BR3), or 0 in floating point: it is
+    # cut well below the axis, so that the curve leaves the panel instead of ending within it.
     ratios = [
         part.assign(ratio=(part["exact_delta"] / part["delta"]).clip(lowest**2))
         for part in parts.values()
     ]
+    # Panels fill the grid row by row: all curves first, then the ratio below each.
     return [
         *(Panel(name, [draw(part, y=y, styles=styles)], label) for name, part in parts.items()),
         *(
@@ -249,6 +259,7 @@ class RecyclingRates(PaperFigure):
     experiments = ("brdp_rates",)
 
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
+        # The largest delta comes first, as in the paper's Figure 3; `groupby` sorts upwards.
         parts = {
             f"δ = {scientific(-key)}": part
             for key, part in frame.groupby(-frame["delta"].astype(float))
@@ -280,6 +291,8 @@ class AcceptanceRates(PaperFigure):
 
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
         parts = {f"sensitivity {span:g}": part for span, part in frame.groupby("sensitivity")}
+        # Only the paper's recyclers promise a delta that they may miss (BR2); the exact ones keep
+        # it.
         recycled = {method: STYLES[method] for method in ("gau_br", "lap_br")}
         panels = _over_ratio(parts, "epsilon", "acceptance", STYLES, recycled, 1e-20)
         grid = {"sharex": True, "sharey": "row", "height_ratios": (2, 1)}
@@ -310,21 +323,26 @@ class LossOverReleases(PaperFigure):
     experiments = ("brdp_composition",)
 
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
+        # One divisor, the upper end for plain noise, serves Theorem 3 and both exact ends alike, so
+        # that quotients can be compared with each other.
         plain = where(frame, variant="rigorous", method="dp")[["kernel", "n_compositions", "upper"]]
         shown = frame.merge(plain.rename(columns={"upper": "plain"}))
         shown = shown.assign(
             low=shown["lower"] / shown["plain"], high=shown["upper"] / shown["plain"]
         )
         panels, key = [], ("variant", "method")
+        # Bands are too thin for a legend of their own: an empty line stands in for all of them.
         ends = line(
             [], [], color="#999999", alpha=0.3, linewidth=6, label="from lower to upper end"
         )
         for kernel, (name, _) in KERNELS.items():
             part = where(shown, kernel=kernel)
-            one = where(part, method="br").iloc[0]
+            # Budget and exact delta belong to one release: any number of releases has them.
+            release = where(part, method="br").iloc[0]
             text = (
-                f"one release, ε = {one['epsilon']:g}:\nstated δ = {scientific(one['delta'])}\n"
-                f"exact δ = {scientific(one['exact_delta'])}"
+                f"one release, ε = {release['epsilon']:g}:\n"
+                f"stated δ = {scientific(release['delta'])}\n"
+                f"exact δ = {scientific(release['exact_delta'])}"
             )
             drawn = curves(
                 part,
@@ -365,6 +383,8 @@ class AcceptanceOfSamples(PaperFigure):
 
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
         frame = frame.assign(ratio=frame["exact_delta"] / frame["delta"])
+        # The question is whether a ratio enters the region above 1: one far below it must not
+        # stretch the axis.
         ratios = frame.loc[frame["rule"].isin([*SAMPLED]), "ratio"].clip(0.1)
         texts = {
             "sampling_rate": "sampling rate",
@@ -381,6 +401,7 @@ class AcceptanceOfSamples(PaperFigure):
             Panel(
                 f"{query}: {text}",
                 [
+                    # Only delta has a region where the guarantee fails.
                     *([_above] if column == "ratio" else []),
                     curves(
                         where(frame, query=key),
@@ -410,6 +431,8 @@ class AcceptanceOfSamples(PaperFigure):
 def _boxes(axes: Axes, part: pd.DataFrame) -> None:
     part = part.set_index("method").loc[list(METHODS)]
     ends = {
+        # Quantiles come from the records: matplotlib's own whiskers reach 1.5 interquartile ranges,
+        # those of the paper hold 95 % of the answers (Section 8.1).
         "whislo": "low_whisker",
         "q1": "low_box",
         "med": "median",
@@ -426,6 +449,8 @@ def _boxes(axes: Axes, part: pd.DataFrame) -> None:
     theta = float(part["bound"].iloc[0])
     for bound in (-theta, theta):
         axes.axhline(bound, color="#B00020", linewidth=0.7, linestyle=(0, (4, 2)))
+    # Names of sampled methods take two lines: the others get an empty one, so that the numbers
+    # align.
     labels = [
         f"{SHORT[method].replace('SMP-', 'SMP-' + chr(10))}"
         + chr(10) * (not method.endswith("smp"))
@@ -444,13 +469,15 @@ def _boxes(axes: Axes, part: pd.DataFrame) -> None:
         va="top",
         annotation_clip=False,
     )
+    # The bound stays in view where even the worst method keeps within it.
     top = max(1.15 * theta, 1.1 * float(part["high_whisker"].max()))
     # linear within the bound, so that the box of the best and of the worst method can both be seen
     axes.set_yscale("symlog", linthresh=theta)
+    # Powers of ten below 3 theta would collide with the label of theta.
     decades = [
         10.0**k for k in range(math.ceil(math.log10(3 * theta)), math.ceil(math.log10(2 * top)))
     ]
-    axes.set_yticks([*(-place for place in reversed(decades)), -theta, 0, theta, *decades])
+    axes.set_yticks([*(-decade for decade in reversed(decades)), -theta, 0, theta, *decades])
     axes.yaxis.set_major_formatter("{x:g}")
     axes.minorticks_off()
     axes.set_ylim(-2 * top, 2 * top)
@@ -460,11 +487,12 @@ def _boxes(axes: Axes, part: pd.DataFrame) -> None:
 def _exceeded(axes: Axes, part: pd.DataFrame) -> None:
     """Name the methods whose exact delta is above the stated one."""
     worst = part.groupby("method")["exact_delta"].max()
+    # Within 1 % the two digits that are shown would agree with the stated delta.
     named = [method for method in METHODS if worst[method] > 1.01 * part["delta"].iloc[0]]
-    for place, method in enumerate(named):
+    for line_number, method in enumerate(named):
         axes.text(
             0.03,
-            0.93 - 0.085 * place,
+            0.93 - 0.085 * line_number,
             f"{SHORT[method]}: δ up to {scientific(worst[method])}",
             fontsize=7,
             transform=axes.transAxes,
@@ -477,6 +505,7 @@ class QueryFigure(PaperFigure):
     """Boxes of drawn answers, curves of acceptance."""
 
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
+        # An acceptance ends at 1; the room above is for the deltas that `_exceeded` writes.
         curve = {
             "xlabel": "ε",
             "xscale": "log",
@@ -486,6 +515,8 @@ class QueryFigure(PaperFigure):
         }
         styles = {method: {**STYLES[method], "label": SHORT[method]} for method in METHODS}
         panels = []
+        # Panels of one row differ in D and theta, though the text describes one query (BR18): each
+        # panel is titled with its own.
         for letter, part in frame.groupby("panel"):
             first = part.iloc[0]
             text = (
@@ -587,6 +618,7 @@ class RecyclingMap(PaperFigure):
         maps = {
             f"T = {count}: recycled / plain": (gain.xs(count), best.xs(count)) for count in times
         }
+        # The ceiling is a linear programme for one release only.
         if 1 in times:
             room = (wide["ceiling"] / wide[PLAIN + RECYCLED].max(axis=1)).xs(1)
             maps["T = 1: ceiling / best"] = (room, room.map(lambda value: ""))
@@ -600,6 +632,7 @@ class RecyclingMap(PaperFigure):
             image = axes.imshow(
                 table, origin="lower", aspect="auto", cmap="viridis", vmin=1, vmax=top
             )
+            # Low values are dark in this colour map: white digits there, black ones above.
             for (i, j), value in np.ndenumerate(table.to_numpy()):
                 text, dark = f"{value:.2f}\n{marks[i, j]}".strip(), value < 1 + 0.6 * (top - 1)
                 axes.text(
@@ -614,6 +647,7 @@ class RecyclingMap(PaperFigure):
             for axis, ticks in ((axes.xaxis, table.columns), (axes.yaxis, table.index)):
                 axis.set_ticks(range(len(ticks)), [f"{tick:g}" for tick in ticks])
             axes.grid(visible=False)
+            # All maps share one range of colours, so that one bar serves them.
             if title == list(maps)[-1]:
                 axes.figure.colorbar(image, ax=axes, label="ratio of acceptances")
 
@@ -643,6 +677,8 @@ class AcceptanceFrontier(PaperFigure):
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
         frame = where(frame, topic="frontier").reset_index(drop=True)
         wide = frame.pivot_table(index="n_compositions", columns="method", values="acceptance")
+        # Each kernel is compared with itself: this is the gain by recycling, not by changing the
+        # noise.
         gains = pd.DataFrame(
             {kernel: wide[f"{kernel}_best"] / wide[f"{kernel}_dp"] for kernel in KERNELS}
         )
@@ -695,6 +731,7 @@ class RecycledAudit(PaperFigure):
     experiments = ("brdp_audit",)
 
     def drawn(self, frame: pd.DataFrame, draw: Callable[..., Figure]) -> Drawn:
+        # P - e^epsilon P' can be estimated as zero or less, which a log axis cannot show.
         refuted, places = frame["lower"] > frame["claimed"], np.arange(len(frame))
         shown = frame.assign(
             place=places,

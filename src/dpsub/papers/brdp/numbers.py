@@ -13,6 +13,7 @@ from dpsub.reproduce.report.cells import LookUp
 
 def promised_and_exact(cells: LookUp) -> pd.DataFrame:
     """Return the delta of each budget, "promised" and "exact", and their "ratio"."""
+    # P3 is Proposition 3, by which Algorithm 1 keeps its budget (BR2).
     budgets = cells.rows("statements", "value", statement="P3", case="*")
     if budgets.empty or "rigorous" not in budgets:
         raise MissingRecordsError("this run has no exact delta")
@@ -30,6 +31,7 @@ def guarantees(cells: LookUp) -> dict[str, Any]:
     """Return how many budgets the paper's theorem exceeds, the worst of them, and the slack where
     it holds."""
     budgets = promised_and_exact(cells)
+    # The exact delta is rounded up: a budget that is spent exactly does not count as exceeded.
     holds = budgets["ratio"] <= 1 + 1e-9
     worst = budgets.iloc[int(budgets["ratio"].to_numpy().argmax())]
     return {
@@ -48,6 +50,7 @@ def exceeded_budgets(cells: LookUp) -> dict[str, Any]:
     exceeded = budgets[budgets["exact"] > budgets["promised"] * (1 + 1e-9)]
     if exceeded.empty:
         raise MissingRecordsError("no budget of this run is exceeded")
+    # A case reads "gau: D 1, bound 1, ...": kernel and sensitivity name it.
     kernels = exceeded["case"].str.partition(",")[0]
     names = kernels.replace({"gau": "Gaussian", "lap": "Laplace"}, regex=True)
     pairs = zip(exceeded["promised"], exceeded["exact"], strict=True)
@@ -65,6 +68,7 @@ def printed_epsilons(cells: LookUp) -> dict[str, int]:
     statements = cells.rows("claims", "holds", claim="*")
     if statements.empty:
         raise MissingRecordsError("this run judges no statement")
+    # Statements about Table I are named T1.METHOD.eps.DELTA, orders between methods T1.order.
     printed = statements[statements["claim"].str.match(r"T1\..*\.eps\.")]
     if printed.empty:
         raise MissingRecordsError("this run judges no epsilon of Table I")
@@ -74,9 +78,10 @@ def printed_epsilons(cells: LookUp) -> dict[str, int]:
 def smaller_by(cells: LookUp) -> float:
     """Return by how much, in percent, the exact epsilon of Table I is smaller with recycled
     Gaussian noise."""
-    place = {"accountant": "exact", "delta": "1e-05"}
+    # Sampled methods have no exact epsilon (BR19), these two have one.
+    cell = {"accountant": "exact", "delta": "1e-05"}
     recycled, plain = (
-        cells.number("table1", "epsilon", "rigorous", method=method, **place)
+        cells.number("table1", "epsilon", "rigorous", method=method, **cell)
         for method in ("Gau-BRDP", "Gau-DP")
     )
     return 100 * (1 - recycled / plain)

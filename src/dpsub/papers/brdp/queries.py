@@ -222,10 +222,11 @@ def _bisected(
     keeps: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray
 ) -> np.ndarray:
     """The points up to which conditions hold, entry by entry, rounded to the side of `low`."""
+    # 44 halvings take the longest interval, of 18, below 1e-11.
     for _ in range(44):
         middle = (low + high) / 2
-        kept = keeps(middle)
-        low, high = np.where(kept, middle, low), np.where(kept, high, middle)
+        holds = keeps(middle)
+        low, high = np.where(holds, middle, low), np.where(holds, high, middle)
     return low
 
 
@@ -239,7 +240,9 @@ def _splits(
     inner = np.asarray(epsilon, dtype=float)[:, None]
     target = np.asarray(delta, dtype=float)[:, None]
     theta = np.asarray(bound_ratio, dtype=float)[:, None]
+    # The smallest share is not 0, where the paper's program has its optimum without privacy (BR14).
     kernel_epsilon = inner * np.linspace(1 / _SHARES, 1.0, _SHARES)
+    # Scales from 1/400 to 160,000 sensitivities, on a log axis.
     log_ratio = _bisected(
         lambda log: _gaussian_delta(kernel_epsilon, np.exp(log)) <= target,
         np.full(kernel_epsilon.shape, -12.0),

@@ -24,6 +24,7 @@ FAMILIES: dict[str, type[GaussianKernel] | type[LaplaceKernel]] = {
     "gau": GaussianKernel,
     "lap": LaplaceKernel,
 }
+# Plain noise and the paper's recyclers: what its formulas give without a search of ours.
 STATED = ("gau_dp", "lap_dp", "gau_br", "lap_br")
 SHORT: dict[Any, str] = {
     "gau_dp": "Gau-DP",
@@ -35,6 +36,7 @@ SHORT: dict[Any, str] = {
     "lap_low": "Lap-BRDP, low split",
 }
 """The paper's names of methods."""
+# The six of Section 8; the low split is ours, for Table I alone (BR11).
 METHODS = tuple(method for method in SHORT if method != "lap_low")
 
 
@@ -70,11 +72,12 @@ class Budget(Closed):
         budget = (FAMILIES[kernel], self.epsilon, self.delta, self.bound, self.sensitivity)
         if kind == "br":
             return paper.algorithm2(*budget)
-        # one release of recycled Laplace noise gains nothing there but terms of the order of delta
-        useless = (
+        # One release of recycled Laplace noise gains nothing there but terms of the order of delta:
+        # BR6 has the best split in closed form.
+        gains_nothing = (
             kernel == "lap" and times == 1 and (self.bound >= self.sensitivity or self.epsilon <= 1)
         )
-        return (plain_noise if kind == "dp" or useless else best_recycler)(*budget, times)
+        return (plain_noise if kind == "dp" or gains_nothing else best_recycler)(*budget, times)
 
     def calibrated(self, name: str, epsilon: float) -> GaussianKernel | LaplaceKernel:
         """Return the kernel that spends `epsilon` at the budget's delta."""
@@ -83,6 +86,7 @@ class Budget(Closed):
     def recycled(
         self, kernel: GaussianKernel | LaplaceKernel, rate: float | None = None
     ) -> Recycled:
+        # Algorithm 1 takes bounds on both sides; all of the paper's settings are symmetric.
         """Return the recycled kernel, by default at the rate that Algorithm 1 gives it."""
         if rate is None:
             rate = paper.algorithm1(
@@ -95,6 +99,7 @@ class Budget(Closed):
         return algorithm4(query, self.epsilon, self.delta, self.bound, self.sensitivity, **rule)
 
     def inner(self, sampling_rate: float) -> Budget:
+        # Theorem 4 bounds the outer budget by the inner one; a sample needs the inverse (BR13).
         """Return the budget that a sample may spend."""
         epsilon, delta = inner_budget(self.epsilon, self.delta, sampling_rate)
         return Budget.of(self, epsilon=epsilon, delta=delta)
@@ -124,6 +129,8 @@ def sampled_row(query: Query, cell: Budget, law: Recycled, sampling_rate: float)
         "sampling_rate": sampling_rate,
         "scale": law.kernel.scale,
         "rate": law.rate,
+        # The sampling error is Proposition 6's, as the paper counts it; the sensitivity is the true
+        # one.
         "acceptance": total_acceptance(law, query.stated_sampling_sd(sampling_rate), cell.bound),
         "exact_delta": sampled_delta(
             law, sampling_rate, query.sensitivity(sampling_rate), cell.epsilon

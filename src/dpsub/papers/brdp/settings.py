@@ -32,6 +32,7 @@ class PanelSettings(Closed):
     sensitivity: Amount
     bound: Amount
     epsilon: Amount
+    # The figures' axes show no numbers that could be read off: this range is ours (BR21).
     epsilons: Listed[Amount] = Field(
         (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2), description="Epsilons of a curve."
     )
@@ -56,6 +57,8 @@ class QueryAnswers(Group):
         float, Field(gt=0, lt=100, description="Share between the whiskers.")
     ] = 95
     delta: Delta = 1e-5
+    # As captioned. Panels of a row differ in D and theta, the averages' D belongs to more than 1000
+    # records (BR18), and both data sets share one caption.
     panels: Several[PanelSettings] = Field(
         (
             # letter, view, query, clip, sensitivity, bound, epsilon
@@ -70,6 +73,7 @@ class QueryAnswers(Group):
     )
 
     def check(self) -> None:
+        # A subset of one record has no spread.
         checks.integer("individuals", self.individuals, at_least=2 * self.subsets)
         checks.real("whisker_mass_pct", self.whisker_mass_pct, above=self.box_mass_pct)
 
@@ -81,11 +85,13 @@ class Table1(Group):
     epsilon: Amount = 0.1
     n_compositions: Annotated[int, Field(ge=1, le=10_000_000, description="Releases T.")] = 1000
     deltas: Several[Delta] = Field((1e-5, 1e-10), description="Values of delta.")
+    # Table I states neither of these (BR19): delta of a query, D, theta and the query that sets p.
     query_delta: Delta = 1e-5
     sensitivity: Amount = 1
     bound: Amount = 3
     n: Number = Field(1000, description="Records of the count that sets the rate.")
     share: Annotated[Share, Field(description="Share p_c of records that are counted.")] = 0.1
+    # The split at which the printed numbers of Lap-BRDP are met (BR11).
     low_split: Amount = 0.09
 
     def check(self) -> None:

@@ -13,6 +13,7 @@ from dpsub.papers.brdp.releases import SHORT
 from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.tables import Column, Part, Table
 
+# The paper states no unit of time (Table I): only quotients can be compared.
 RATIOS = {
     "BRDP/DP, lap": ("lap_br", "lap_dp"),
     "BRDP/DP, gau": ("gau_br", "gau_dp"),
@@ -39,6 +40,7 @@ class PrivacyOfManyReleases(Table):
     )
     keys = ("method", "accountant", "delta")
     words: ClassVar[Mapping[str, Mapping[object, object]]] = {"method": SHORT}
+    # A panel each column, so that stated and exact epsilons share the rows of their method.
     layout = Layout(panels=("column",), stub=("method", "accountant"), heads=("delta",))
     parts = tuple(
         Part(
@@ -48,6 +50,7 @@ class PrivacyOfManyReleases(Table):
             keys={"accountant": "conversion"},
             note="acceptance {acceptance:.4g}, q {rate:.4g}, p {sampling_rate:.4g}",
         )
+        # A formula has one value, exact accounting a bracket.
         for variant, column in (
             ("stated", "upper"),
             ("rigorous", Column("upper", lower="lower", upper="upper")),
@@ -65,12 +68,16 @@ def slope(group: pd.DataFrame) -> float:
 def quotients(times: pd.DataFrame) -> pd.DataFrame:
     """Return the quotients `RATIOS` of seconds for the parameters and Theorem 3 at the largest
     T."""
+    # Table I is about 1000 releases, the largest T of the run.
     last = times.loc[times["task"] == "theorem3", "n_compositions"].max()
     counted = (times["task"] == "parameters") | (
         (times["task"] == "theorem3") & (times["n_compositions"] == last)
     )
-    whole = times[counted].groupby("method")["seconds"].sum()
-    rows = [(name, "stated", whole[top] / whole[bottom]) for name, (top, bottom) in RATIOS.items()]
+    seconds = times[counted].groupby("method")["seconds"].sum()
+    rows = [
+        (name, "stated", seconds[slower] / seconds[faster])
+        for name, (slower, faster) in RATIOS.items()
+    ]
     return pd.DataFrame(rows, columns=["method", "variant", "quotient"])
 
 
@@ -90,6 +97,7 @@ class AccountingTimes(Table):
     words: ClassVar[Mapping[str, Mapping[object, object]]] = {"method": SHORT}
     layout = Layout(panels=("column",), stub=("method",), heads=("task", "n_compositions"))
     parts = (
+        # The slope is over all T and has none itself.
         Part("brdp_times", {"seconds": "seconds"}),
         Part("brdp_times", {"log_log_slope": slope}, keys={"n_compositions": None}),
         Part("brdp_times", {"quotient": "quotient"}, prepare=quotients),
@@ -114,6 +122,8 @@ class Statements(Table):
     keys = ("statement", "case")
     layout = Layout(stub=("statement", "case"), heads=("column",))
     parts = (
+        # One record holds both numbers: the claimed one is the stated variant, the true one
+        # rigorous.
         Part("brdp_checks", {"value": "claimed"}),
         Part("brdp_checks", {"value": "true"}, variant="rigorous"),
     )

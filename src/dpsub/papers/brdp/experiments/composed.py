@@ -56,12 +56,14 @@ class BrdpComposition(Grid):
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         stated, delta = run.variant == "stated", settings.delta
+        # Recycled Laplace noise gains nothing in one release (BR6): no best one to compose.
         for method in ("gau_dp", "gau_br", *([] if stated else ["gau_best"]), "lap_dp", "lap_br"):
             kernel, kind = method.split("_")
             chosen = settings.chosen(method)
             law = chosen.law
             for times in settings.n_compositions:
                 if stated:
+                    # Theorem 3 has no error of its own that could be bracketed.
                     bounds = composed(
                         paper.theorem3_epsilon(law, times, delta, conversion=settings.conversion)
                     )
@@ -116,6 +118,8 @@ class BrdpTable1(Grid):
         pass
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
+        # Each query is calibrated at its own delta; the composed epsilon is asked at Table I's
+        # deltas.
         cell, times = Budget.of(settings, delta=settings.query_delta), settings.n_compositions
         for method, law, rate in methods(settings, cell):
             base = {
@@ -130,13 +134,15 @@ class BrdpTable1(Grid):
             }
             for delta in settings.deltas:
                 if run.variant == "stated":
+                    # Gaussian profiles compose in closed form; Laplace ones go through Renyi
+                    # divergences.
                     for conversion in (
                         paper.CONVERSIONS if law.kernel.name == "laplace" else ("closed form",)
                     ):
                         used = {"conversion": conversion} if conversion in paper.CONVERSIONS else {}
                         # Amplified once for all queries: valid only if one sample serves them all.
-                        whole = paper.theorem3_epsilon(law, times, delta / rate, **used)
-                        bounds = composed(amplified(whole, delta, rate)[0])
+                        inner = paper.theorem3_epsilon(law, times, delta / rate, **used)
+                        bounds = composed(amplified(inner, delta, rate)[0])
                         yield {**base, "delta": delta, "conversion": conversion, **bounds}
                 # a recycler on a sample has no exact answer for all samples together
                 elif rate == 1:
@@ -169,6 +175,7 @@ class BrdpTimes(Grid):
         times: Listed[Times] = Field((10, 100, 1000), description="Numbers of releases T.")
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
+        # One delta is enough: it changes no amount of work.
         cell, delta = Budget.of(settings, delta=settings.query_delta), settings.deltas[0]
         query = Count.of_share(settings.n, settings.share)
         tasks: list[tuple[str, str, int, Callable[[], object]]] = []
@@ -185,6 +192,7 @@ class BrdpTimes(Grid):
                         method,
                         "theorem3",
                         times,
+                        # Composed within the sample, where delta / p may be spent (Theorem 4).
                         partial(paper.theorem3_epsilon, law, times, delta / rate),
                     )
                 )
@@ -193,7 +201,9 @@ class BrdpTimes(Grid):
                         (method, "exact", times, partial(account, law, times, delta=delta))
                     )
         for method, task, times, work in tasks:
+            # Caches and imports are paid here, outside the clock.
             work()  # the first one warms up
+            # The median is not moved by one interruption of the machine.
             seconds = float(np.median(timeit.repeat(work, number=1, repeat=settings.turns)))
             yield {"method": method, "task": task, "n_compositions": times, "seconds": seconds}
 
@@ -240,6 +250,7 @@ class BrdpMap(Grid):
         # The frontier takes more numbers of releases than the grid can afford.
         along = itertools.product(["frontier"], line.n_compositions, [line.epsilon], [line.bound])
         for topic, times, epsilon, bound in (*grid, *along):
+            # Only bound over sensitivity matters: D = 1 without loss of generality.
             cell = Budget(bound=bound, epsilon=epsilon, delta=settings.delta)
             base = {
                 "topic": topic,
@@ -257,11 +268,14 @@ class BrdpMap(Grid):
                     "rate": law.rate,
                     "scale": law.kernel.scale,
                 }
+            # The linear programme bounds one release; none is known here for compositions.
             if times == 1:
                 yield {
                     **base,
                     "method": "ceiling",
                     "acceptance": cell.ceiling(),
+                    # Real columns of a record hold no blanks: -1 stands for what a bound over all
+                    # noise lacks.
                     "rate": -1.0,
                     "scale": -1.0,
                 }

@@ -84,6 +84,8 @@ class BrdpSampling(Grid):
         share: Share = Field(0.1, description="Share p_c of records that are counted.")
         epsilon: Amount = 0.1
         delta: Delta = 1e-5
+        # From where sampling costs most to where its error vanishes; the paper shows no numbers
+        # (BR21).
         sizes: Several[Number] = Field(
             (100, 300, 1000, 3000, 10000, 30000, 100000), description="Numbers of records."
         )
@@ -95,6 +97,7 @@ class BrdpSampling(Grid):
             ),
             description="Queries with clipping range and bound.",
         )
+        # A search by exact accounting for each rate: fewer sizes and rates.
         exact_sizes: Several[Number] = Field(
             (100, 1000, 100000), description="Numbers of records, exact accounting."
         )
@@ -109,6 +112,7 @@ class BrdpSampling(Grid):
         ):
             kind = KINDS[chosen.query]
             query = Count.of_share(n, share) if kind is Count else kind(n, chosen.clip, sigma_x)
+            # The sensitivity at p = 1, as the paper calibrates.
             cell = Budget(
                 sensitivity=query.sensitivity(),
                 bound=chosen.bound,
@@ -119,21 +123,24 @@ class BrdpSampling(Grid):
             if exact:
                 yield {**base, **_exact(query, cell, settings.exact_rates)}
                 continue
-            whole = cell.chosen("gau_br").acceptance
+            # The paper's release without sampling is what Algorithm 4 must beat.
+            unsampled = cell.chosen("gau_br").acceptance
             for rule, (sensitivity, objective) in RULES[run.variant].items():
                 release = cell.algorithm4(query, sensitivity=sensitivity, objective=objective)
                 yield {
                     **base,
                     "rule": rule,
                     "claimed": release.claimed,
-                    "whole": whole,
+                    "whole": unsampled,
                     **sampled_row(query, cell, release.law, release.sampling_rate),
                 }
 
 
 def _exact(query: Query, cell: Budget, rates: tuple[float, ...]) -> dict[str, Any]:
     tried = []
+    # p = 1 is always tried: no sampling at all is the claim of BR9.
     for rate in sorted({*rates, 1.0}):
+        # Theorem 4 holds at every epsilon of the exact profile, and gives the inner budget.
         inner = cell.inner(rate)
         law = best_recycler(
             GaussianKernel, inner.epsilon, inner.delta, cell.bound, query.sensitivity(rate)
@@ -184,6 +191,8 @@ class QueryPanel:
             return chosen.law, {**row(method, chosen), "sampling_rate": 1.0}
         rate = self.sampled.sampling_rate
         inner = self.cell.inner(rate)
+        # The paper chooses the sampling rate for the Gaussian kernel, and Laplace noise takes it
+        # over.
         law = self.sampled.law if method == "gau_smp" else inner.chosen("lap_br").law
         # the query whose sensitivity at p = 1 is the panel's: what the release on a sample is held
         # against
@@ -193,6 +202,7 @@ class QueryPanel:
             **sampled_row(query, self.cell, law, rate),
             "method": method,
             "epsilon_y": Choice(law, inner.epsilon, inner.delta, "paper").kernel_epsilon,
+            # Sampling error and noise are independent: variances add up.
             "sd": float(np.hypot(law.sd, query.stated_sampling_sd(rate))),
         }
 
@@ -202,6 +212,7 @@ class QueryPanel:
         """Return released less true answers, shape (subsets, repeats)."""
         return np.array(
             [
+                # Samples have a fixed size, for which Proposition 6 and substitution hold (BR16).
                 query.estimates(values, max(1, round(rate * query.n)), repeats, rng)
                 - query.answer(values)
                 + law.draw(repeats, rng)
@@ -234,8 +245,10 @@ class QueryExperiment(Grid):
         (path,) = run.data.values()
         people = individuals.load(path)
         size = settings.individuals // settings.subsets
+        # Named by the size alone: all panels and methods see the same subsets.
         rng = run.streams.data({"size": size}, 0)
         subsets = individuals.disjoint_subsets(people.values, size, settings.subsets, rng)
+        # Shares in percent, half of each on either side of the median.
         box, whisker = settings.box_mass_pct / 200, settings.whisker_mass_pct / 200
         levels = [0.5 - whisker, 0.5 - box, 0.5, 0.5 + box, 0.5 + whisker]
         base = {
@@ -253,8 +266,11 @@ class QueryExperiment(Grid):
                 shown = QueryPanel(settings, panel, epsilon, subsets)
                 for method in METHODS:
                     law, facts = shown.described(method)
+                    # Curves draw no answers: acceptance follows from the law.
                     drawn, quantiles = -1.0, np.zeros(len(WHISKERS))
                     if panel.view == "box":
+                        # The stream is named by panel and method, so that adding a panel changes no
+                        # other.
                         rng = run.streams.noise({"panel": panel.panel, "method": method}, 0)
                         errors = shown.errors(law, facts["sampling_rate"], settings.repeats, rng)
                         drawn = float((np.abs(errors) <= shown.cell.bound).mean())

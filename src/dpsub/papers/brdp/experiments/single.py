@@ -64,6 +64,8 @@ class BrdpNoise(Grid):
                 **settings.fields,
             }
             rng = run.streams.noise({**settings.fields, "method": method}, 0)
+            # The literal loop, not the shortcut of drawing by inversion: Figure 2 tests the paper's
+            # mechanism.
             released, draws = law.release_by_loop(np.zeros(count), rng)
             # The law is averaged over the bins, as a histogram is, so that the two can be compared.
             frequency = np.histogram(released, edges)[0] / (count * np.diff(edges))
@@ -119,10 +121,12 @@ class BrdpRates(Grid):
         points: Number = Field(30, description="Points of the grid.")
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
+        # The grid starts one step above 0: a kernel that spends nothing has no scale.
         last, theta = settings.epsilon, settings.bound
         grid = np.linspace(last / settings.points, last, settings.points)
         points = np.unique(np.concatenate([grid, [mark for mark in MARKS if mark < last]])).tolist()
         for cell in (Budget.of(settings, delta=delta) for delta in settings.deltas):
+            # As in Section 6, the kernel spends the same delta as the release.
             for spent in points:
                 kernel = cell.calibrated("gau", spent)
                 if run.variant == "rigorous":
@@ -187,6 +191,7 @@ class BrdpAcceptance(Grid):
                 for method in STATED if stated else ("gau_best", "lap_best"):
                     yield {**cell.fields, **row(method, cell.chosen(method))}
                 if not stated:
+                    # The target, as the programme bounds every noise that keeps it.
                     # The ceiling is a bound over all noise: it has no scale, rate or deviation.
                     absent = dict.fromkeys(("scale", "epsilon_y", "rate", "sd"), -1.0)
                     yield {
@@ -203,6 +208,7 @@ class AuditCase(Budget):
 
     kernel: KernelName
     epsilon_y: Amount
+    # At 0.01 two million draws can refute a promise; at 1e-5 they could not.
     delta: Delta = 0.01
 
 
@@ -231,6 +237,8 @@ class BrdpAudit(Grid):
             (
                 AuditCase(kernel="lap", epsilon_y=0.5),
                 AuditCase(kernel="lap", epsilon_y=0.9),
+                # With a wide bound (8) is too small for Gaussian kernels too, near the sensitivity
+                # it is too large (BR2, BR3).
                 AuditCase(kernel="gau", epsilon_y=0.5, bound=10),
                 AuditCase(kernel="gau", epsilon_y=0.9),
             ),
@@ -246,6 +254,8 @@ class BrdpAudit(Grid):
                 case.recycled(case.calibrated(case.kernel, case.epsilon_y)),
                 math.exp(case.epsilon),
             )
+            # The best event: where the loss exceeds epsilon, P(S) - e^epsilon P'(S) is delta
+            # itself.
             hits = [
                 _losses_above(
                     case.epsilon, law, law.release_by_loop(np.full(draws, value), rng).released
@@ -273,6 +283,7 @@ class BrdpAudit(Grid):
 
 def _losses_above(epsilon: float, law: Recycled, released: np.ndarray) -> int:
     """Return how many releases have a loss above epsilon, for the values 0 and D."""
+    # At q = 1 a release outside has no density: infinite losses count, and 0 / 0 cannot be drawn.
     with np.errstate(invalid="ignore", divide="ignore"):
         loss = law.log_density(released) - law.log_density(released - law.sensitivity)
     return int(np.count_nonzero(loss > epsilon))

@@ -81,6 +81,7 @@ class BrdpChecks(Grid):
 
     class Settings(ExperimentSettings):
         draws: Draws = Field(400000, description="Draws of sampled releases.")
+        # The cases of BR2 and BR3: too small and too large promises, for both kernels.
         guarantees: Several[Guarantee] = Field(
             (
                 Guarantee(kernel="gau", epsilon=2),
@@ -95,6 +96,7 @@ class BrdpChecks(Grid):
         )
         composition: Budget = Field(Budget(), description="Budget of one release of Theorem 3.")
         n_compositions: Listed[Times] = (1, 2, 10, 100, 1000)
+        # From where the first term of Algorithm 3 matters (BR8) to Table I's T.
         u_shape: UShapeSettings = Field(
             UShapeSettings(
                 kernel="gau", epsilon_y=1.05, epsilon=1, delta=1e-5, bound=1, rates=(0, 0.55, 0.7)
@@ -133,6 +135,7 @@ def _guarantee(cell: Guarantee) -> Iterator[Row]:
     )
     if cell.scale is None:
         law = cell.chosen(f"{cell.kernel}_br").law
+    # Algorithm 2 chooses its kernel: a given scale is a question to Algorithm 1.
     else:
         law, name = (
             cell.recycled(FAMILIES[cell.kernel](cell.scale)),
@@ -140,12 +143,15 @@ def _guarantee(cell: Guarantee) -> Iterator[Row]:
         )
     yield "P3", name, cell.delta, true_delta(law, cell.epsilon)
     weight = paper.crossing_mass(law.kernel, -theta, theta, span)
+    # At q = 1 the shift L is infinite, and Theorems 1 and 2 say nothing.
     if law.rate < 1:
         yield "T1 mean", name, 1 - weight * law.rate, 1.0
         yield "T1 weight", name, weight, law.normaliser * weight
+        # The kernel's epsilon at the same delta, as Theorem 2 takes it.
         spent = float(law.kernel.profile(span).epsilon(cell.delta))
         yield "T2", name, cell.delta, true_delta(law, spent - math.log1p(-law.rate))
     yield "(10)", name, 1 / paper.mean_trials(law, "printed"), law.acceptance
+    # Where the paper's program has its second optimum, without privacy (BR14).
     smallest = cell.calibrated(cell.kernel, 1e-15 * cell.epsilon)
     yield "degenerate", name, cell.delta, true_delta(cell.recycled(smallest), cell.epsilon)
 
@@ -156,11 +162,15 @@ def _formulas(settings: BrdpChecks.Settings) -> Iterator[Row]:
     law = settings.composition.chosen("gau_br").law
     weight = paper.crossing_mass(law.kernel, law.lower, law.upper, law.sensitivity)
     for times in settings.n_compositions:
-        at = paper.theorem3_epsilon(law, times, settings.composition.delta)
-        printed, whole = (paper.theorem3_delta(law, times, first=first)(at) for first in (1, 0))
-        yield "A3", f"T {times}", printed, whole
-        kept = binom.pmf(np.arange(times + 1), times, weight) > NEGLIGIBLE
-        yield "R5", f"T {times}", times + 1, float(kept.sum())
+        # Both sums at the epsilon where the one from k = 0 meets delta.
+        epsilon = paper.theorem3_epsilon(law, times, settings.composition.delta)
+        printed, full_sum = (
+            paper.theorem3_delta(law, times, first=first)(epsilon) for first in (1, 0)
+        )
+        yield "A3", f"T {times}", printed, full_sum
+        # Weights of the T + 1 terms; the spec of Algorithm 3 lets the smallest be skipped.
+        counts = binom.pmf(np.arange(times + 1), times, weight) > NEGLIGIBLE
+        yield "R5", f"T {times}", times + 1, float(counts.sum())
 
 
 def _rates(settings: BrdpChecks.Settings) -> Iterator[Row]:
@@ -187,11 +197,15 @@ def _samples(settings: BrdpChecks.Settings, streams: Streams) -> Iterator[Row]:
     )
     rng = streams.sample(dict(chosen), 0)
     values = rng.exponential(size=n)
+    # Skewed values, as incomes are; clipped, so that the sum has a sensitivity.
     total = Total.of_values(values, 20.0)
+    # A sampled sum orders all n records a repeat: a tenth of the draws is enough for its deviation.
     sums = total.estimates(values, round(p * n), draws // 10, rng)
     yield "P6", f"sum, n {n}, p {p:g}", total.stated_sampling_sd(p), float(sums.std())
     law = Budget.of(chosen, sensitivity=1.0).inner(p).chosen("gau_br").law
+    # The claim is about the deviation as printed; here the exact one enters both sides.
     error = Count.of_share(n, chosen.share).sampling_sd(p)
+    # Members with the property among those sampled without replacement.
     members = rng.hypergeometric(counted, n - counted, round(p * n), draws)
     errors = members / p - counted + law.release_by_loop(np.zeros(draws), rng).released
     name, convolved = f"count, n {n}, p {p:g}, bound {theta:g}", total_acceptance(law, error, theta)
