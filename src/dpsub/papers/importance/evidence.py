@@ -33,6 +33,7 @@ def printed_second_derivative() -> float:
 
 def optimal_weight() -> float:
     """Return the weight beyond 1 at which exp(eps(w)) = e + (w - 1)/2 + (w - 1)^2/2 meets 1 + w (e
+    # 1 is a root too: the bracket begins beyond it.
     - 1)."""
     return float(
         brentq(lambda w: math.e + (w - 1) / 2 + (w - 1) ** 2 / 2 - 1 - w * math.expm1(1), 1.5, 10)
@@ -46,12 +47,15 @@ def left_side(epsilon: float) -> float:
 
 def largest_core_size(name: str) -> float:
     """Return the largest size at which coreset rates are at most 1."""
+    # Neither the target nor the size asked for enters the limit, lambda + (1 - lambda) r^2 / x
+    # does.
     return float(calibrate("core", facts(name), target=3.0, m=20000).m_max)
 
 
 def printed_limit(name: str) -> float:
     """Return n x / r^2, the limit of the text, for a data set of Table 1."""
     data = facts(name)
+    # The limit of the text is that of lambda = 0 (IM6).
     return data.n * data.mean_square / data.radius**2
 
 
@@ -69,6 +73,8 @@ def largest_share_of_counts() -> float:
     """Return the largest share of the budget that counts get on a data set of Table 1 other than
     Ijcnn1."""
     splits = [stated_split(name) for name in described.EIGHT if name != "ijcnn1"]
+    # By Proposition 13 the loss at the radius is s (r + offset), and counts spend s times the
+    # offset.
     return max(split.offset / (split.facts.radius + split.offset) for split in splits)
 
 
@@ -77,10 +83,12 @@ def points_a_cluster() -> float:
 
 
 def amplified(epsilon: float, rate: float) -> float:
+    # Proposition 3: a profile that ignores the weight.
     return float(loss_when_removed(epsilon, rate))
 
 
 def approximated(epsilon: float, rate: float) -> float:
+    # Section 2: epsilon - log(1/p).
     return epsilon + math.log(rate)
 
 
@@ -92,7 +100,9 @@ def misprinted(rate: float) -> float:
 def above_the_target(relative: bool = False) -> float:
     """Return by how much weights of the released code exceed a target of 1000, in nats or relative
     to it."""
+    # Weights depend on norms only: two thousand rows show what half a million would.
     points, _ = twin(described.of("song"), 2000)
     data, norms = DataFacts.of(points), np.sqrt(squared_norms(points))
+    # Size by rate, as a twin has fewer rows than the paper's data.
     noise = calibrate("opt", data, target=1000.0, m=0.05 * data.n, mode="released", norms=norms)
     return float(noise.psi - 1000) / (1000 if relative else 1)

@@ -68,6 +68,7 @@ class SamplingStrategies(OnData, _Figure):
 
         def marks(axes: Axes, sampler: str) -> None:
             part = where(frame, sampler=sampler)
+            # Rows at equal distances, not at random: the figure is the same in every run.
             part = part.iloc[
                 np.unique(
                     np.linspace(0, max(len(part) - 1, 0), min(self.shown, len(part))).astype(int)
@@ -88,6 +89,7 @@ class SamplingStrategies(OnData, _Figure):
                 linewidths=0.2,
                 edgecolors="white",
             )
+            # The legend shows two powers of ten, as weights span orders of magnitude.
             top = 10.0 ** np.floor(np.log10(frame["weight"].max()))
             for weight in (top / 10, top):
                 axes.scatter(
@@ -111,6 +113,7 @@ class SamplingStrategies(OnData, _Figure):
             xlabel="first component",
             ylabel="second component",
         )
+        # One colour bar serves all panels, as all have the range of losses of the whole frame.
         figure.colorbar(
             figure.axes[2].collections[0],
             ax=figure.axes,
@@ -147,6 +150,7 @@ class LaplaceSums(Table):
             },
             where={"topic": "curve"},
             constants={"panel": ""},
+            # The scale is a key of the record: digits beyond the sixth are rounding.
             prepare=lambda f: f.assign(scale=f["scale"].round(6)),
         ),
     )
@@ -158,9 +162,10 @@ class LaplaceSums(Table):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, "importance_sums")
+        # A mean over a thousand runs is close to normal.
         width = 1.96 * frame["mse_error"]
         drawn = frame.assign(low=frame["mse"] - width, high=frame["mse"] + width)
-        tried = {name: SAMPLERS[name] for name in ("unif", "var", "opt", "water")}
+        styles = {name: SAMPLERS[name] for name in ("unif", "var", "opt", "water")}
         panels = []
         for rule, text in self.rules.items():
             if rule not in set(frame["rule"]):
@@ -177,7 +182,7 @@ class LaplaceSums(Table):
                             weights,
                             "rank",
                             "weight",
-                            styles=tried,
+                            styles=styles,
                             linestyle="none",
                             markersize=1.6,
                             alpha=0.6,
@@ -193,13 +198,15 @@ class LaplaceSums(Table):
                     },
                 ),
                 Panel(
+                    # Exact errors are lines, those of runs are marks and bars: where they agree, a
+                    # mark lies on its line.
                     text,
                     [
                         curves(
                             errors,
                             "max_loss",
                             "mse_exact",
-                            styles=tried,
+                            styles=styles,
                             marker="",
                             linewidth=0.8,
                             label="_",
@@ -210,7 +217,7 @@ class LaplaceSums(Table):
                             errors,
                             "max_loss",
                             "mse",
-                            styles=tried,
+                            styles=styles,
                             linestyle="none",
                             markersize=2.2,
                             markevery=1,
@@ -269,6 +276,7 @@ class _CostFigure(OnData):
         for (variant, dataset), part in self._cells(records).groupby(
             ["variant", "dataset"], sort=False
         ):
+            # A cell is won if the median over repeats is smaller.
             wide = part.pivot_table(
                 index=["m_paper", "epsilon"], columns="sampler", values="median"
             )
@@ -277,12 +285,12 @@ class _CostFigure(OnData):
                 for name in ("core", "opt")
                 if name in wide
             }
-            said = [
+            counts = [
                 f"{SAMPLERS[name]['label']} below uniform in {count} of {len(wide)} cells"
                 for name, count in better.items()
             ]
             note = "; ".join(
-                filter(None, (labels.not_real(part["data_label"].iloc[0]), ", ".join(said)))
+                filter(None, (labels.not_real(part["data_label"].iloc[0]), ", ".join(counts)))
             )
             rows.append(
                 {
@@ -291,6 +299,7 @@ class _CostFigure(OnData):
                     "variant": variant,
                     "value": better.get("core", 0) / len(wide),
                     "note": note,
+                    # The figure has one number a panel, that of the coreset; the note has both.
                 }
             )
         return rows
@@ -302,21 +311,23 @@ class _CostFigure(OnData):
             return draw_panels(
                 [Panel("", [remark("none of its data sets\nis in this run", "center")])]
             ), cells
-        places = {name: self._places(part) for name, part in parts.items()}
+        fixed_values = {name: self._fixed_values(part) for name, part in parts.items()}
         rows = [
             (variant, k)
             for variant in MODES
             if variant in set(cells["variant"])
-            for k in range(max(map(len, places.values())))
+            # Data sets may have different numbers of rows: the longest decides, and the others
+            # leave gaps.
+            for k in range(max(map(len, fixed_values.values())))
         ]
         panels = [
             self._panel(
                 where(part, variant=variant),
-                places[name][k],
+                fixed_values[name][k],
                 first=name == next(iter(parts)),
                 titled=(variant, k) == rows[0],
             )
-            if k < len(places[name])
+            if k < len(fixed_values[name])
             else None
             for variant, k in rows
             for name, part in parts.items()
@@ -331,7 +342,7 @@ class _CostFigure(OnData):
             grid={"sharex": "col"},
         ), cells
 
-    def _places(self, part: pd.DataFrame) -> list[float]:
+    def _fixed_values(self, part: pd.DataFrame) -> list[float]:
         """Return what the rows of a block are, for one data set: targets or sizes."""
         chosen = (
             part.loc[part["sampler"] == "full", "epsilon"]
@@ -340,14 +351,17 @@ class _CostFigure(OnData):
         )
         return sorted(chosen.unique())
 
-    def _panel(self, part: pd.DataFrame, place: float, *, first: bool, titled: bool) -> Panel:
+    def _panel(self, part: pd.DataFrame, fixed_value: float, *, first: bool, titled: bool) -> Panel:
         """Return the panel of one data set, mode, and target or size, with medians, quartiles and
         what has no axis."""
+        # The mean squared norm is the cost of one centre: it gives all costs of a column one unit.
         power = max(0, int(np.floor(np.log10(part["mean_square"].iloc[0]))))
         fixed, x, name = ("epsilon", "m_paper", "ε") if self.size else ("m_paper", "epsilon", "m")
         costs = ["lower", "median", "upper", "mean_square"]
-        chosen = where(part, **{fixed: place})
+        chosen = where(part, **{fixed: fixed_value})
         chosen = chosen.assign(**{column: chosen[column] / 10.0**power for column in costs})
+        # What has no place on the axis is a level: full data have no size, runs without noise no
+        # epsilon.
         flat = chosen[(chosen["sampler"] == "full") | np.isinf(chosen["epsilon"])]
         layers: list[Layer] = [
             curves(
@@ -367,6 +381,7 @@ class _CostFigure(OnData):
             layers.append(
                 level(row["median"], **{**SAMPLERS[sampler], "marker": "", "linewidth": 0.9})
             )
+            # Figures 4 and 7 show full data as a line with a band, as the paper does.
             if self.size:
                 layers.append(partial(_span, low=row["lower"], high=row["upper"]))
         unit = f"\ncost in 10$^{power}$" if power else "\n"
@@ -379,7 +394,9 @@ class _CostFigure(OnData):
             )
         )
         mode = MODES[part["variant"].iloc[0]]
-        return Panel(f"{mode}, {name} = {place:g}", layers, {"ylabel": "cost" if first else ""})
+        return Panel(
+            f"{mode}, {name} = {fixed_value:g}", layers, {"ylabel": "cost" if first else ""}
+        )
 
 
 def _span(axes: Axes, low: float, high: float) -> None:
@@ -389,9 +406,11 @@ def _span(axes: Axes, low: float, high: float) -> None:
 def _scaled(axes: Axes, top: float, size: bool, title: str) -> None:
     """Mark the cost `top` of a single centre if it is near, choose the scales, and write the title
     of a column."""
+    # A level far from the curves would squeeze them: it is drawn only where it is near.
     low, high = axes.dataLim.intervaly
     if low < top * 1.05 and high > top * 0.8:
         level(top, color=GREY, label="one centre at the mean")(axes)
+    # Beyond a factor of eight the lower curves would lie on each other on a linear axis.
     if high > 8 * low:
         axes.set_yscale("log")
     axes.tick_params(labelsize=6.5)
@@ -399,6 +418,7 @@ def _scaled(axes: Axes, top: float, size: bool, title: str) -> None:
         axes.locator_params(axis="x", nbins=4)
     else:
         axes.set_xscale("log")
+        # One range of epsilon for all data sets, so that columns can be compared.
         axes.set(xticks=[1, 10, 100, 1000], xlim=(0.4, 1250))
         axes.minorticks_off()
     if title:
@@ -452,12 +472,15 @@ class RelativeTimes(OnData, _Figure):
         "this machine; a vectorised DP-Lloyd is faster than the paper's, so that the relative "
         "cost of weights and sampling is larger."
     )
+    # The five data sets of Figure 5, left; Covertype at 20,000 is its right panel.
     shown: ClassVar[tuple[str, ...]] = ("covertype", "ijcnn1", "pose", "kdd_protein", "fma")
     bar_size: ClassVar[float] = 20000.0
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         times = medians(self.needed(records, TIMES))
+        # The loop over rows is timed at one size only and makes no curve.
         vectorised = times[(times["backend"] == "vectorised") & (times["sampler"] != "full")]
+        # A run without any of the five shows the first five that it has.
         parts = by_dataset(vectorised, self.shown) or dict([*by_dataset(vectorised).items()][:5])
         drawn = {
             "vectorised": {"color": "black", "linestyle": ":", "marker": "", "label": "share drawn"}
@@ -492,18 +515,19 @@ class RelativeTimes(OnData, _Figure):
 
 def _bars(axes: Axes, part: pd.DataFrame) -> None:
     """Draw the parts of the relative time, in no sampler's colour."""
-    below, places = np.zeros(len(part)), np.arange(len(part))
+    below, positions = np.zeros(len(part)), np.arange(len(part))
     for name, colour, label in (
         ("t_dp_lloyd", "#4D4D4D", "DP-Lloyd"),
         ("t_sampling", "#999999", "sampling"),
         ("t_weights", "#D9D9D9", "weights"),
     ):
+        # Each part in percent of full data's time, so that the bar ends at the curve of the total.
         height = (part[name] * part["rel_total_time"] / part["t_total"]).to_numpy()
-        axes.bar(places, height, bottom=below, color=colour, label=label, width=0.6)
+        axes.bar(positions, height, bottom=below, color=colour, label=label, width=0.6)
         below = below + height
     axes.axhline(part["m_over_n_percent"].iloc[0], color="black", linestyle=":", linewidth=1.2)
     axes.set_xticks(
-        places, [SAMPLERS[name]["label"].replace("-", "-\n") for name in part["sampler"]]
+        positions, [SAMPLERS[name]["label"].replace("-", "-\n") for name in part["sampler"]]
     )
     axes.grid(axis="x", visible=False)
 
@@ -524,6 +548,7 @@ class LossDistribution(OnData, _Figure):
         frame = where(
             self.needed(records, "importance_losses", variants=("stated",)), topic="histogram"
         )
+        # Shares of a histogram add up to the distribution function.
         summed = frame.groupby(["dataset", "group", "sampler"], sort=False)["value"].cumsum()
         drawn = frame.assign(share=summed).sort_values("group", kind="stable")
         panels = [
@@ -567,6 +592,7 @@ def _of_group(key: tuple[str, str]) -> dict[str, Any]:
         else (f"{'positive class or small' if rare else 'negative class or large'} clusters")
     )
     look = (
+        # The other group is drawn wide and pale, so that the dashed line on top of it can be seen.
         {"linestyle": (0, (2, 1)), "linewidth": 1.0} if rare else {"linewidth": 2.4, "alpha": 0.5}
     )
     return {
@@ -605,6 +631,8 @@ class SampledLosses(_Figure):
         for exponent, part in power.groupby("exponent"):
             looks = shaded(part["scale"], "c = {:g}")
             for scale, curve in part.groupby("scale"):
+                # A ring where Proposition 16 applies, a cross where Proposition 17 does; neither
+                # applies to all.
                 mark = (
                     "o" if curve["helps"].iloc[0] else "x" if curve["never_helps"].iloc[0] else ""
                 )
@@ -613,6 +641,8 @@ class SampledLosses(_Figure):
                     "fillstyle": "none",
                     "markersize": 6,
                     "markevery": [len(curve) // 2],
+                    # One mark in the middle of a curve: it speaks of the whole curve, not of a
+                    # probability.
                     "label": f"c = {scale:g}",
                 }
             panels.append(
@@ -627,6 +657,7 @@ class SampledLosses(_Figure):
             )
         rounds = rounds.assign(ratio=rounds["psi"] / rounds["other"])
         looks = shaded(rounds["q"], "q = {:g}")
+        # Rings and crosses have no colour of their own: the first panel explains them once.
         panels[0] = replace(
             panels[0],
             layers=[
@@ -681,10 +712,13 @@ class LossAndError(_Figure):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = where(self.needed(records, "importance_sums"), topic="pareto")
+        # Uniform rates know no target: one point a size is enough.
         uniform = where(frame, sampler="unif").sort_values("m").drop_duplicates("m").set_index("m")
         water = where(frame, sampler="water").sort_values("m").drop_duplicates(["target", "m"])
+        # Equal sizes are equal floats: the experiment gives both samplers the same ones.
         water = water.assign(ratio=water["mse_exact"] / water["m"].map(uniform["mse_exact"]))
         looks = shaded(water["target"], "target {:.3g} nats")
+        # The smallest size at a target is that of the privacy-optimal sampler.
         first = water.drop_duplicates("target")
         panels = [
             Panel(
@@ -766,6 +800,7 @@ class NoiseAtlas(OnData, _Figure):
         from matplotlib.ticker import MultipleLocator
 
         frame = chosen_noise(self.needed(records, "importance_noise", variants=("stated",)))
+        # Full data have no size. Scales span orders of magnitude: their logarithms are coloured.
         frame = frame[frame["m_paper"] > 0].assign(
             relative=np.log10(frame["beta_sum"] / frame["radius"])
         )
@@ -776,13 +811,14 @@ class NoiseAtlas(OnData, _Figure):
         # the sizes of Figures 3 and 6 have all targets, the others two
         counts = where(frame, sampler="unif").groupby(["dataset", "m_paper"]).size()
         full = counts[counts == counts.groupby("dataset").transform("max")]
-        lines = sorted(full.index, key=lambda place: [*TITLES].index(place[0]))
+        lines = sorted(full.index, key=lambda cell: [*TITLES].index(cell[0]))
         wide = wide.reindex(index=lines)
         maps = {
             name: pd.DataFrame(wide[name]).reindex(columns=targets)
             for name in DRAWN
             if name in wide
         }
+        # The colours are logarithms: the ratio is their difference.
         maps["ratio"] = 10 ** (maps["unif"] - maps["core"])
         figure, grid = new(1, len(maps), width=8.0, height=1.2 + 0.16 * len(lines), sharey=True)
         ends = float(frame["relative"].min()), float(frame["relative"].max())
@@ -807,6 +843,7 @@ class NoiseAtlas(OnData, _Figure):
             panel_letter(
                 axes, f"({letter}) {'uniform / coreset' if ratio else SAMPLERS[panel]['label']}"
             )
+            # Three maps share one bar; the ratio has its own.
             if ratio or axes is grid[0, 0]:
                 figure.colorbar(
                     marks,

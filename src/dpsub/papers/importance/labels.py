@@ -62,6 +62,7 @@ class OnData(Artefact):
         frames = [
             records[name] for name in self.experiments if "data_label" in records.get(name, ())
         ]
+        # What follows from Table 1 needs no data, and thus no label.
         return tuple(
             sorted({label for frame in frames for label in frame["data_label"]} - {"table1"})
         )
@@ -75,9 +76,10 @@ def not_real(label: str) -> str:
 def title_of(part: pd.DataFrame) -> str:
     """Return the name of the data set of these records, with its label where the data are not the
     paper's."""
-    odd = sorted({*part["data_label"]} - {*GENUINE_LABELS})
+    # A subsample or a twin has its label in the title: its costs are not the paper's.
+    labels = sorted({*part["data_label"]} - {*GENUINE_LABELS})
     title = TITLES[part["dataset"].iloc[0]]
-    return f"{title} ({', '.join(odd)})" if odd else title
+    return f"{title} ({', '.join(labels)})" if labels else title
 
 
 def by_dataset(frame: pd.DataFrame, names: Iterable[str] = TITLES) -> dict[str, pd.DataFrame]:

@@ -19,6 +19,7 @@ def canaries(cells: LookUp) -> list[dict[str, Any]]:
     for _, flags in flagged.iterrows():
         attack = flags["attack"]
         shown = cells.rows("audit", "shown", attack=attack).iloc[0]
+        # A variant without a flag kept its promise in the draws, which refutes nothing.
         variants = [name for name in ("as_done", "stated", "consistent") if flags.get(name) == 1]
         promised = cells.number("audit", "promised", "as_done", attack=attack)
         if variants:
@@ -65,6 +66,7 @@ def noise_of_uniform_sampling(cells: LookUp) -> dict[str, float]:
     if uniform.empty or coreset.empty:
         raise MissingRecordsError("this run lacks the noise of uniform or coreset sampling")
     both = uniform.merge(coreset, on=key, suffixes=("_uniform", "_coreset"))
+    # Scales "as stated" follow from Table 1 alone: no stand-in enters the quotient.
     ratios = (both["stated_uniform"] / both["stated_coreset"]).dropna()
     if ratios.empty:
         raise MissingRecordsError("this run compares no noise")
@@ -74,6 +76,7 @@ def noise_of_uniform_sampling(cells: LookUp) -> dict[str, float]:
 def budget_split(cells: LookUp) -> list[tuple[str, float]]:
     """Return the median cost of the repaired algorithm over that of the text, by data set, on full
     data at the larger target of Figures 4 and 7."""
+    # Full data have the two targets of Figures 4 and 7 only.
     costs = cells.rows("costs", "cost", dataset="*", sampler="full", epsilon="100")
     if costs.empty or not {"stated", "consistent"} <= {*costs}:
         raise MissingRecordsError("this run lacks the costs on full data")
@@ -84,6 +87,7 @@ def budget_split(cells: LookUp) -> list[tuple[str, float]]:
 
 
 def gains_of_delta(cells: LookUp) -> list[dict[str, Any]]:
+    # "Rigorous" is the only variant: gains are proved upper bounds.
     """Return by which factor a delta makes the proved epsilon of sums smaller, by dimension and
     pure epsilon."""
     gains = cells.rows("gain", "gain", topic="sums", sampler="full", d="*", epsilon="*")

@@ -25,6 +25,7 @@ PAPERS = PARTS[1:]  # what the paper's totals hold
 def of_the_file(name: str) -> Column:
     """Return the column of a number without error: it is computed from the file, and must round to
     the printed one."""
+    # Error 0 and one replicate: the number is compared by its printed digits.
     return Column(lambda group: Estimate(float(group[name].iloc[0]), 0.0, 1))
 
 
@@ -33,6 +34,7 @@ class _OfDataSets(Table):
 
     genuine_labels = ("", *GENUINE_LABELS)
     words: ClassVar[Mapping[str, Mapping[Any, object]]] = {"dataset": TITLES}
+    # What stands in a record where a row has no such field: full data have no size.
     absent: ClassVar[Mapping[str, object]] = {
         "m": 0,
         "d": 0,
@@ -74,12 +76,14 @@ def medians(frame: pd.DataFrame) -> pd.DataFrame:
         .agg({**dict.fromkeys(PARTS, "median"), **first})
         .reset_index()
     )
+    # The search for the noise is not in the paper's totals (Tables 2 and 3).
     times["t_total"] = times[list(PAPERS)].sum(axis=1)
     full = (
         times["t_total"]
         .where(times["sampler"] == "full")
         .groupby([times["dataset"], times["backend"]])
     )
+    # Only full data have a number here; `max` skips the blanks of the samplers.
     times["rel_total_time"] = 100 * times["t_total"] / full.transform("max")
     times["m_over_n_percent"] = 100 * times["m"] / times["n"]
     return times
@@ -88,6 +92,7 @@ def medians(frame: pd.DataFrame) -> pd.DataFrame:
 def tabulated(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the medians without those of what full data do not need."""
     times, needless = medians(frame).assign(variant="stated"), list(PARTS[:-1])
+    # Full data are neither weighted nor sampled.
     times.loc[times["sampler"] == "full", needless] = math.nan
     return times
 
@@ -139,6 +144,7 @@ def chosen_noise(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the cells with noise: from Table 1, or from data where that does not suffice or was
     not asked."""
     noisy = frame[np.isfinite(frame["epsilon"])]
+    # Table 1 has no norms, which opt needs, and the released grid is shown on data only.
     on_data = (noisy["sampler"] == "opt") | (noisy["variant"] == "as_done")
     return noisy[(noisy["data_label"] == "table1") != on_data]
 
@@ -178,6 +184,7 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     """Return median and quartiles over the repeats of each cell, runs that failed left out, and how
     many these are."""
     groups = frame.groupby(["variant", "dataset", "sampler", "m_paper", "epsilon"], sort=False)
+    # Runs without a result are NaN, and quantiles leave them out, as in the released code.
     quartiles = groups["cost"].quantile(np.array([0.25, 0.5, 0.75])).unstack()
     quartiles.columns = pd.Index(["lower", "median", "upper"])
     repeats, first = groups.size(), groups[["data_label", "mean_square"]].first()
@@ -190,6 +197,7 @@ def named(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the cells, those without noise under another name of the sampler."""
     scales = summary(frame)
     return scales.assign(
+        # Without noise a sampler is another method, drawn as a level in the figures.
         sampler=scales["sampler"].mask(
             np.isinf(scales["epsilon"]), scales["sampler"] + "_nonprivate"
         )
@@ -248,6 +256,7 @@ class Coreset(_OfDataSets):
             {
                 "random": mean("random"),
                 "fitted": mean("fitted"),
+                # Both are lower bounds of the same supremum: the larger one is the better.
                 "deviation_times_root": lambda group: float(
                     (group[["random", "fitted"]].max(axis=1) * np.sqrt(group["m"])).mean()
                 ),
@@ -258,6 +267,7 @@ class Coreset(_OfDataSets):
 
 def quantile(share: float) -> Column:
     """Return the column of one quantile of the losses of a group of records."""
+    # Equal floats: both sides come from `QUANTILES`.
     return Column(lambda group: float(group.loc[group["place"] == share, "value"].iloc[0]))
 
 
@@ -343,6 +353,7 @@ class CanaryAuditTable(Table):
             note=hits,
             prepare=lambda frame: frame.assign(
                 flagged=(frame["lower"] > frame["promised"]).astype(float)
+                # Flagged means refuted: a lower bound above what is promised.
             ),
         ),
     )

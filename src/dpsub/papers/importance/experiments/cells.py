@@ -52,6 +52,7 @@ class OnPointSets(Experiment, ABC):
         for narrowed in super().cells(settings):
             for kind in ("data", "twins"):
                 for name in getattr(settings.sets, kind):
+                    # One data set a cell, under its own label: data and twins are never mixed.
                     alone = {"data": (), "twins": (), kind: (name,)}
                     yield narrowed.model_copy(
                         update={"sets": settings.sets.model_copy(update=alone)}
@@ -62,6 +63,7 @@ class OnPointSets(Experiment, ABC):
             {
                 "replicate": 0,
                 "dataset": data.name,
+                # What Table 1 says of a data set has no label of its own.
                 "data_label": getattr(data, "label", "table1"),
                 **row,
             }
@@ -101,6 +103,7 @@ def grid(settings: OnCells, name: str) -> list[ClusteringCell]:
     noise."""
     targets, sizes = settings.cells, settings.cells.sizes[name]
     cells = [
+        # Figures 3 and 6 cross three sizes with all targets, 4 and 7 all sizes with two targets.
         ClusteringCell(sampler, float(m), float(epsilon))
         for many, epsilons in ((sizes.rows, targets.epsilons), (sizes.curve, targets.size_epsilons))
         for m in many
@@ -108,11 +111,14 @@ def grid(settings: OnCells, name: str) -> list[ClusteringCell]:
         for sampler in SAMPLERS
     ]
     cells += [ClusteringCell("full", 0.0, float(epsilon)) for epsilon in targets.size_epsilons]
+    # Levels without noise stand in Figures 3 and 6, for the two samplers whose rates need no
+    # target.
     cells += [
         ClusteringCell(sampler, float(m), math.inf)
         for m in sizes.rows
         for sampler in ("unif", "core")
     ]
+    # Figures 4 and 7 repeat sizes and targets of 3 and 6.
     return list(dict.fromkeys(cells))
 
 
@@ -135,6 +141,8 @@ def noise_of(
     """
     m, norms = cell.m, None
     if isinstance(data, PointSet):
+        # The privacy-optimal sampler solves for all norms; the others need the radius and the mean
+        # square.
         norms = data.norms if cell.sampler == "opt" else None
         m = m if data.label == "real" else m * len(data.points) / described.of(data.name).n
     return calibrate(

@@ -121,6 +121,8 @@ class ImportanceNoise(OnPointSets):
         self, points: PointSet | Described, settings: Settings, run: Run
     ) -> Iterator[dict[str, Any]]:
         for cell in grid(settings, points.name):
+            # Privacy-optimal weights need the norms, of which Table 1 has only the largest and the
+            # mean square.
             if isinstance(points, Described) and cell.sampler == "opt":
                 continue
             noise = noise_of(cell, points, settings, run.variant)
@@ -190,6 +192,8 @@ class ImportanceClustering(OnPointSets):
             defaultdict(dict)
         )
         for cell, noise in noises.items():
+            # Privacy-optimal rates are solved for the target; uniform and coreset rates know the
+            # size alone.
             target = cell.epsilon if cell.sampler == "opt" else 0.0
             shared[cell.sampler, cell.m, target][cell] = noise
         groups: Groups = []
@@ -213,15 +217,18 @@ class ImportanceClustering(OnPointSets):
             size, last = 0, np.full((len(cells), k, facts.d), math.nan)
             if sampler is not None:
                 sample, initial = sampler.select(uniforms), run.streams.initial(paired, replicate)
+                # First centres drawn from the data are not covered by Proposition 13 (IM7).
                 if mode == "repaired":
                     first = lloyd.fixed_centres(facts, k, initial)
                 else:
                     first = lloyd.drawn_centres(points.points, sample, k, initial)
                 plans = [plan_of(noise, k) for noise in cells.values()]
+                # Noise is each cell's own, and each mode is another algorithm.
                 rngs = [
                     run.streams.noise({**cell.key(points.name), "mode": mode}, replicate)
                     for cell in cells
                 ]
+                # All targets of one sample advance together: the rows are read once a round.
                 starts = np.repeat(first[None], len(plans), axis=0)
                 size, last = sample.size, lloyd.run(points.points, sample, plans, starts, rngs)
             centres.append(last)
@@ -263,6 +270,7 @@ def recorded(
     calibrations = {}
     for cell in grid(settings, points.name):
         row = rows.get(cell)
+        # Another number of rows means other data, for which this noise promises nothing.
         if row is None or row["n"] != len(points.points):
             raise DataError(
                 f"the noise of {cell} on {points.name} must be on record, got none; run "
@@ -340,6 +348,7 @@ class ImportanceTimes(OnPointSets):
         return settings.turns
 
     def rows(self, points: PointSet, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
+        # Full data come first: all others are shown relative to them.
         chosen = [("full", 0), *itertools.product(SAMPLERS, settings.sizes[points.name])]
         for (sampler, m), turn in itertools.product(chosen, run.replicates):
             yield from self._turn(
@@ -350,12 +359,14 @@ class ImportanceTimes(OnPointSets):
         self, cell: ClusteringCell, points: PointSet, settings: Settings, run: Run, turn: int
     ) -> Iterator[dict[str, Any]]:
         rows, rng = points.points, run.streams.sample(cell.key(points.name), turn)
+        # Processor time: what else the machine does is not counted.
         times = [time.process_time()]
         noise = noise_of(cell, points, settings, run.variant)
         if not noise.feasible:
             return
         times.append(time.process_time())
         rates = noise.rates(points.norms)
+        # The end of t_calibration, which the paper's tables leave out, and the start of t_weights.
         times.append(time.process_time())
         if cell.sampler == "full":
             sample = WeightedSample(np.arange(len(rates)), np.ones(len(rates)))
@@ -371,6 +382,7 @@ class ImportanceTimes(OnPointSets):
         for backend in backends:
             start = time.process_time()
             plan = plan_of(noise, settings.clusters)
+            # First centres belong to the time of DP-Lloyd.
             initial = lloyd.drawn_centres(rows, sample, settings.clusters, rng)
             if backend == "loop":
                 lloyd.run_by_rows(rows[sample.indices], sample.weights, plan, initial, rng)

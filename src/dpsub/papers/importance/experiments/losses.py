@@ -97,6 +97,7 @@ class ImportanceLosses(OnPointSets):
     def _losses(self, points: PointSet, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         groups = np.full(len(points.points), "all") if points.groups is None else points.groups
         epsilon = settings.epsilon
+        # No loss exceeds the target: that is what the noise was calibrated for.
         edges = np.linspace(0, epsilon, settings.bins + 1)
         for sampler in (*SAMPLERS, "full"):
             cell = ClusteringCell(
@@ -106,10 +107,11 @@ class ImportanceLosses(OnPointSets):
             if not noise.feasible:
                 continue
             rates = noise.rates(points.norms)
+            # Theorem 6, present over absent: the larger of both directions.
             losses = loss_when_removed(noise.slopes(points.norms) / rates, rates)
             for group in np.unique(groups).tolist():
-                here = groups == group
-                chosen = losses[here]
+                in_group = groups == group
+                chosen = losses[in_group]
                 base = {
                     "group": group,
                     "sampler": sampler,
@@ -117,12 +119,14 @@ class ImportanceLosses(OnPointSets):
                     "epsilon": epsilon,
                     "second": math.nan,
                 }
+                # A loss that rounding puts a hair above the target belongs to the last bin.
                 shares = (
                     np.histogram(np.clip(chosen, 0, epsilon * (1 - 1e-12)), edges)[0] / chosen.size
                 )
                 for place, share in zip((edges[:-1] + edges[1:]) / 2, shares, strict=True):
                     yield {**base, "topic": "histogram", "place": place, "value": share}
-                near, rate = np.mean(chosen > (1 - NEAR) * losses.max()), np.mean(rates[here])
+                # Shares within a tenth of the largest loss of any record, not of the group's own.
+                near, rate = np.mean(chosen > (1 - NEAR) * losses.max()), np.mean(rates[in_group])
                 for place, value in zip(QUANTILES, np.quantile(chosen, QUANTILES), strict=True):
                     yield {
                         **base,
@@ -135,10 +139,12 @@ class ImportanceLosses(OnPointSets):
 
     def _sample(self, points: PointSet, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         rows, epsilon = points.points, settings.example_epsilon
+        # The rows are centred: X^T X is their covariance up to a factor. `eigh` sorts upwards.
         _, directions = np.linalg.eigh(np.asarray(rows.T @ rows, dtype=float))
         # signs are free: make the largest entry of each direction positive
         axes = directions[:, :-3:-1]
         axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), range(2)])
+        # The same uniform numbers for all samplers, as in the clustering.
         uniforms = run.streams.sample({"dataset": points.name}, 0).random(len(rows))
         for sampler in SAMPLERS:
             noise = noise_of(
@@ -147,7 +153,8 @@ class ImportanceLosses(OnPointSets):
             if not noise.feasible:
                 continue
             drawn = PoissonImportance(noise.rates(points.norms)).select(uniforms)
-            places = rows[drawn.indices].astype(float) @ axes
+            components = rows[drawn.indices].astype(float) @ axes
+            # The colour of Figure 1 is the loss at weight 1.
             losses = noise.slopes(points.norms[drawn.indices])
             base = {
                 "topic": "sample",
@@ -156,7 +163,9 @@ class ImportanceLosses(OnPointSets):
                 "m": noise.m,
                 "epsilon": epsilon,
             }
-            for (first, second), weight, loss in zip(places, drawn.weights, losses, strict=True):
+            for (first, second), weight, loss in zip(
+                components, drawn.weights, losses, strict=True
+            ):
                 yield {
                     **base,
                     "place": first,
@@ -205,6 +214,7 @@ class ImportanceAudit(Experiment):
             ("noise", audit.audit_noise, settings.noise_draws),
             ("first_centres", audit.audit_first_centres, settings.centre_draws),
         ):
+            # Each mode is another program: its draws have a stream of their own.
             rng = run.streams.noise({"attack": attack, "mode": mode}, 0)
             shown = play(mode, rng, draws=draws, confidence=confidence)
             rows.append(
@@ -256,6 +266,7 @@ class ImportanceCoreset(OnPointSets):
         )
 
         def check(self) -> None:
+            # With one row a cluster the fitted centres would be the sample itself.
             for m in self.sizes:
                 checks.integer("m", m, at_least=2 * self.clusters)
 
@@ -324,6 +335,7 @@ class ImportanceGain(Experiment):
             settings.sizes, ("stated", "repaired"), ("full", "unif", "core"), settings.epsilons
         )
         for name, mode, sampler, epsilon in cells:
+            # Counts and sums at the radius and mean square of Table 1: no data are needed.
             facts = facts_of(described.of(name))
             noise = calibrate(
                 sampler,
@@ -351,6 +363,7 @@ class ImportanceGain(Experiment):
 
     def _sums(self, settings: Settings) -> Iterator[dict[str, Any]]:
         for d, epsilon in itertools.product(settings.dimensions, settings.epsilons):
+            # The pure budget is spent in equal parts by the rounds.
             shift = epsilon / settings.iterations
             law = NormPair(d, shift).upper_law(shift / CELLS)
             proved = ComposedLoss([law], [settings.iterations]).epsilon(settings.delta)
@@ -359,6 +372,8 @@ class ImportanceGain(Experiment):
                 "d": d,
                 "sampler": "full",
                 "pure": epsilon,
+                # Pure privacy holds at every delta: a proved epsilon above the target says nothing
+                # new.
                 "proved": min(epsilon, proved),
             }
 

@@ -110,6 +110,7 @@ class ImportanceSums(Experiment):
 
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         n, d = settings.n, settings.d
+        # Section 3.3: a standard normal vector, scaled to an expected squared norm of 1.
         points = run.streams.data({"n": n, "d": d}, 0).normal(0, math.sqrt(1 / d), (n, d))
         rows: list[dict[str, Any]] = []
         for rule in settings.rules:
@@ -123,10 +124,12 @@ class ImportanceSums(Experiment):
         self, rule: str, points: np.ndarray, settings: Settings
     ) -> Iterator[dict[str, Any]]:
         norms, m = np.abs(points).sum(axis=1), settings.m
+        # Every rule has a free number, noise scale or target, that is solved for the size of 19.
         scale, target = _at_size(rule, norms, m, settings.fixed_epsilon)
         rates = {
             "unif": uniform_rates(len(points), m),
             "opt": optimal_rates(norms / scale, target),
+            # Losses go by the l1 norm, as the noise is Laplace; squared errors go by the l2 norm.
             "var": oracle_rates(np.linalg.norm(points, axis=1), m),
         }
         for sampler, q in rates.items():
@@ -152,11 +155,14 @@ class ImportanceSums(Experiment):
             planned = 1.0 if rule == "b1" else scale
             target = settings.fixed_epsilon if rule == "fixed_eps" else float(norms.max()) / planned
             private = optimal_rates(norms / planned, target)
+            # The others are matched to the size of opt, at each noise scale.
             m = float(private.sum())
             rates = {
                 "unif": uniform_rates(len(points), m),
                 "opt": private,
                 "var": oracle_rates(lengths, m),
+                # At the losses of opt a larger sample has a smaller error: twice its size, or all
+                # rows.
                 "water": filled_rates(private, lengths, min(2 * m, float(len(points)))),
             }
             for sampler, q in rates.items():
@@ -170,6 +176,7 @@ class ImportanceSums(Experiment):
                     "target": target,
                     "m": q.sum(),
                     "mse": squares.mean(),
+                    # Of a mean over independent runs.
                     "mse_error": squares.std(ddof=1) / math.sqrt(settings.runs),
                     "runs": settings.runs,
                     **_loss_and_error(scale, points, q),
@@ -205,6 +212,7 @@ class ImportanceSums(Experiment):
 def _loss_and_error(scale: float, points: np.ndarray, q: np.ndarray) -> dict[str, float]:
     """Return the largest loss and the exact mean squared error of a noisy sum at rates q."""
     mechanism = WeightedLaplaceSum(scale)
+    # Theorem 6 for the profile |x|_1 w / b.
     largest = Power(mechanism.slopes(points)).sampled(q).max()
     return {
         "scale": scale,
@@ -217,6 +225,7 @@ def _at_size(rule: str, norms: np.ndarray, m: float, fixed: float) -> tuple[floa
     """Return noise scale and target at which opt has the expected size m."""
     largest = float(norms.max())
     if rule == "b1":
+        # Assumption (8): no target below the largest loss without sampling.
         target = _root(lambda target: optimal_rates(norms, target).sum() - m, largest, 1e6)
         return 1.0, target
     if rule == "free":
@@ -295,6 +304,7 @@ class ImportanceProfiles(Experiment):
         for exponent, scale in itertools.product(settings.exponents, settings.scales):
             profile = Power(np.full(rates.size, float(scale)), exponent)
             helps, never = profile.sampling_helps()[0], profile.sampling_never_helps()
+            # The other direction, absent over present, is never larger.
             added = loss_when_added(profile.loss(1 / rates), rates)
             for q, psi, other in zip(rates, profile.sampled(rates), added, strict=True):
                 yield "power", exponent, scale, q, psi, other, math.nan, helps, never
@@ -302,14 +312,18 @@ class ImportanceProfiles(Experiment):
     def _uniform(self, settings: Settings) -> Iterator[tuple[Any, ...]]:
         for epsilon, p in itertools.product(settings.epsilons, settings.rates):
             psi = Power(np.array([float(epsilon)]), 0.0).sampled(p)[0]
-            about = epsilon + math.log(p)
+            # Section 2 states this for epsilon above 1; it needs p (exp(epsilon) - 1) far above 1
+            # (IM9).
+            approximation = epsilon + math.log(p)
             # Proposition 3, computed independently of Theorem 6 with a profile that ignores
             # weights.
-            closed = math.log1p(p * math.expm1(epsilon)) if epsilon < 700 else about
-            yield "uniform", 0, epsilon, p, psi, closed, about, True, False
+            closed = math.log1p(p * math.expm1(epsilon)) if epsilon < 700 else approximation
+            yield "uniform", 0, epsilon, p, psi, closed, approximation, True, False
 
     def _rounds(self, settings: Settings) -> Iterator[tuple[Any, ...]]:
         for loss, q in itertools.product(settings.losses, settings.rates):
+            # A new sample in each round has weight 1/q in each: T losses after sampling add up.
             every = settings.rounds * loss_when_removed(loss / (settings.rounds * q), q)
+            # One sample for all rounds is one mechanism with the loss of all of them.
             once, added = loss_when_removed(loss / q, q), loss_when_added(loss / q, q)
             yield "rounds", 1, loss, q, once, added, every, False, True
