@@ -139,10 +139,10 @@ def _answers(module: Any, questions: Sequence[Namespace], time_limit: float | No
     from dpsub.accounting.pld import time_limited
 
     end, answers = time.monotonic() + time_limit, []
-    for place, question in enumerate(questions):
+    for answered, question in enumerate(questions):
         now = time.monotonic()
         # Each question has an equal share of the time that is left.
-        with time_limited(now + (end - now) / (len(questions) - place)):
+        with time_limited(now + (end - now) / (len(questions) - answered)):
             answers.append(_answer(module, question))
     return answers
 

@@ -50,9 +50,10 @@ def agree(
 
     def ask(frames: Frames) -> Finding:
         frame = numbers.records(frames)
-        apart = (frame["computed"] - frame["reference"]).abs()
-        apart /= frame["reference"].abs().clip(lower=1.0) if relative else 1.0
-        bad, worst = int((~(apart <= tolerance)).sum()), frame.iloc[int(np.argmax(apart))]
+        error = (frame["computed"] - frame["reference"]).abs()
+        error /= frame["reference"].abs().clip(lower=1.0) if relative else 1.0
+        # Not `error > tolerance`: a NaN must count as a case that differs.
+        bad, worst = int((~(error <= tolerance)).sum()), frame.iloc[int(np.argmax(error))]
         note = f"{check.replace('_', ' ')}: {bad} of {len(frame)} cases differ"
         if bad:
             note += f", at {worst['case']} {worst['computed']:.6g} against {worst['reference']:.6g}"
@@ -212,10 +213,12 @@ def same_start(frames: Frames) -> Finding:
 
 def gaussian_crossing(frames: Frames) -> Finding:
     """Panel b: WR is better at small epsilon', worse at large ones, and the curves cross once."""
-    apart = curve(frames, "b", "wr", "log_delta") - curve(frames, "b", "wor", "log_delta")
-    where = apart.index[:-1][np.diff(np.sign(apart)) != 0]
-    comment = f"crossings after eps' = {', '.join(f'{place:g}' for place in where) or 'none'}"
-    return Finding(bool(apart.iloc[0] < 0 < apart.iloc[-1] and len(where) == 1), comment)
+    # Logarithms: behind the crossing both curves fall by many orders of magnitude.
+    difference = curve(frames, "b", "wr", "log_delta") - curve(frames, "b", "wor", "log_delta")
+    crossings = difference.index[:-1][np.diff(np.sign(difference)) != 0]
+    listed = ", ".join(f"{crossing:g}" for crossing in crossings) or "none"
+    crosses_once = bool(difference.iloc[0] < 0 < difference.iloc[-1] and len(crossings) == 1)
+    return Finding(crosses_once, f"crossings after eps' = {listed}")
 
 
 def laplace_ends(frames: Frames) -> Finding:

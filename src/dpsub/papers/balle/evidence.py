@@ -38,9 +38,11 @@ def randomised_response_at_0(p: float) -> float:
 
 
 def _membership() -> MembershipLoss:
+    # BL5: records 0 and 1 against records 0 and 2. The sampler includes record 1 with probability
+    # 0.5 only, although the samples are at total variation distance eta = 0.99.
     x, other = (1, 1, 0), (1, 0, 1)
-    one, two, three = (1, 0, 0), (0, 1, 0), (0, 0, 1)
-    design: Design = {x: {one: 0.5, two: 0.5}, other: {three: 0.99, one: 0.01}}
+    only_0, only_1, only_2 = (1, 0, 0), (0, 1, 0), (0, 0, 1)
+    design: Design = {x: {only_0: 0.5, only_1: 0.5}, other: {only_2: 0.99, only_0: 0.01}}
     return membership_loss(design, [(x, other)], 1, 0.75, 0.2)
 
 

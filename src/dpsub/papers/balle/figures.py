@@ -93,8 +93,8 @@ class ProfilesAndBounds(Artefact):
         figure = draw_panels(
             panels, width=7.2, labels=self.labels(records), xlabel="ε′", ylabel="δ′"
         )
-        kept = ["panel", "curve", "level", "m", "eta", "x", "delta", "log_delta"]
-        return figure, frame[kept].reset_index(drop=True)
+        columns = ["panel", "curve", "level", "m", "eta", "x", "delta", "log_delta"]
+        return figure, frame[columns].reset_index(drop=True)
 
 
 def _bases(frame: pd.DataFrame) -> list[Any]:
@@ -263,5 +263,5 @@ class NoiseEfficiency(Artefact):
             xscale="log",
             xlim=(frame["rate"].min(), 1),
         )
-        kept = ["n", "epsilon", "rate", "base_epsilon", "efficiency", *PARTS]
-        return figure, frame[kept].reset_index(drop=True)
+        columns = ["n", "epsilon", "rate", "base_epsilon", "efficiency", *PARTS]
+        return figure, frame[columns].reset_index(drop=True)

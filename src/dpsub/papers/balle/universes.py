@@ -181,8 +181,10 @@ class KernelProfile(Profile):
             )
         # samples with one law (sums that agree) are compared once
         seen: dict[bytes, int] = {}
-        self._place = [seen.setdefault(law.tobytes(), len(seen)) for law in self.kernel]
-        self._laws = np.array([self.kernel[self._place.index(place)] for place in range(len(seen))])
+        self._law_of = [seen.setdefault(law.tobytes(), len(seen)) for law in self.kernel]
+        self._laws = np.array(
+            [self.kernel[self._law_of.index(number)] for number in range(len(seen))]
+        )
         self._known: dict[float, np.ndarray] = {}
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
@@ -216,7 +218,7 @@ class KernelProfile(Profile):
         if epsilon not in self._known:
             growth = np.exp(min(epsilon, 700.0))
             apart = np.array([positive_part(law, self._laws, growth) for law in self._laws])
-            pairs = apart[np.ix_(self._place, self._place)]
+            pairs = apart[np.ix_(self._law_of, self._law_of)]
             largest = int(self.distances[np.isfinite(self.distances)].max())
             by_distance = [pairs[self.distances == k].max(initial=0.0) for k in range(largest + 1)]
             self._known[epsilon] = np.maximum.accumulate(by_distance)

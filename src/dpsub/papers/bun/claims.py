@@ -91,11 +91,9 @@ def near_rate(name: str) -> Ask:
         frame = pick(frames[GRID], statement=name)
         epsilon, rate = frame["epsilon"], frame["case"].str.removeprefix("rate ").astype(float)
         error = (frame["exact"] / (rate * epsilon) - 1).abs()
-        place = int((error / epsilon).argmax())
-        note = (
-            f"largest error / epsilon {(error / epsilon).max():.3g} at epsilon "
-            f"{epsilon.iloc[place]:g}"
-        )
+        share = error / epsilon
+        worst = epsilon.iloc[int(share.argmax())]
+        note = f"largest error / epsilon {share.max():.3g} at epsilon {worst:g}"
         return Finding(bool((error <= 0.5 * epsilon * (1 + epsilon)).all()), note)
 
     return ask
@@ -212,8 +210,8 @@ def neyman_is_best(frames: Frames) -> Finding:
 def classes_tile(frames: Frames) -> Finding:
     """The classes have all sizes from one employee on."""
     low, high = (printed(frames)[name].to_numpy() for name in ("low", "high"))
-    whole = bool((low[1:] == high[:-1] + 1).all() and low[0] == 1)
-    return Finding(whole, f"{len(low)} classes from {low[0]} to {high[-1]}")
+    without_gap = bool((low[1:] == high[:-1] + 1).all() and low[0] == 1)
+    return Finding(without_gap, f"{len(low)} classes from {low[0]} to {high[-1]}")
 
 
 def from_grid(claim: str, column: str, statement: str) -> Claim:

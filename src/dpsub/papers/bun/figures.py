@@ -186,5 +186,5 @@ class GrowingEstablishment(Artefact):
             "upper left",
         )
         figure = draw_panels([panel], columns=1, width=6.4, height=3.2, labels=self.labels(records))
-        kept = ["topic", "stratum", "low", "high", "before", "after", "change"]
-        return figure, frame[kept].reset_index(drop=True)
+        columns = ["topic", "stratum", "low", "high", "before", "after", "change"]
+        return figure, frame[columns].reset_index(drop=True)

@@ -20,11 +20,11 @@ only, so that nothing is promised."""
 def random_sizes(cells: LookUp) -> dict[str, float]:
     """Return the upper bound of Theorem 3.1 over the exact worst-case loss, as printed and as
     corrected."""
-    place = {"statement": "T3.1 upper"}
+    cell = {"statement": "T3.1 upper"}
     return {
-        "printed": cells.number("tableB", "smallest_ratio", "stated", **place),
-        "corrected": cells.number("tableB", "smallest_ratio", "consistent", **place),
-        "corrected_most": cells.number("tableB", "largest_ratio", "consistent", **place),
+        "printed": cells.number("tableB", "smallest_ratio", "stated", **cell),
+        "corrected": cells.number("tableB", "smallest_ratio", "consistent", **cell),
+        "corrected_most": cells.number("tableB", "largest_ratio", "consistent", **cell),
     }
 
 

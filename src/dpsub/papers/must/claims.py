@@ -38,6 +38,7 @@ STATISTICS, REGRESSION, ADULT, DISTINCT = (
     "distinct_counts",
 )
 PANEL = ("mechanism", "ratio")
+# MUST.WO is left out: its law is that of WR.
 MULTISETS = ("wr", *MUST)  # what the paper calls the samplers that give multisets
 ONE_STAGE = ("poisson", "wor", "wr")
 PRIVATE = (*ONE_STAGE, *MUST)
@@ -46,6 +47,7 @@ COEFFICIENTS = [f"error_beta{i}" for i in range(3)]
 SMALL_EPSILON = 1.0  # Table 3 calls the pairs before its third column small
 SUBSET_SIZE = 30  # m of experiment 1: b <= m is where the paper speaks of a small b
 EXAMPLE_B, EXAMPLE_M = 10, 20  # the example of Section 3.1, n = 100
+# b (1 - (1 - 1/b)^m) = 8.78, where the text says 10 (erratum E14).
 DISTINCT_OF_EXAMPLE = float(-EXAMPLE_B * np.expm1(EXAMPLE_M * np.log1p(-1 / EXAMPLE_B)))
 # percent of N(0, 1), the data of experiment 1, in [-4, 4]
 COVERED = 100 * math.erf(4 / math.sqrt(2))
@@ -57,6 +59,8 @@ COVERED = 100 * math.erf(4 / math.sqrt(2))
 def weak_counts(frames: Frames) -> pd.DataFrame:
     """Number of grid points in the type-I weak quadrant, a row a panel of Figure 4, a column a
     sampler."""
+    # The length of a curve in a quadrant is measured in grid points: the step in base epsilon is
+    # the same everywhere.
     grid = pick(frames[GRID], sampler=ALL)
     return grid.assign(weak=grid["category"] == "weak_type_1").pivot_table(
         "weak", PANEL, "sampler", "sum"
@@ -66,6 +70,8 @@ def weak_counts(frames: Frames) -> pd.DataFrame:
 def wor_always_strong(frames: Frames) -> Finding:
     """By the strict inequalities of Definition 5."""
     grid = pick(frames[GRID], sampler=("wor", "poisson"))
+    # With delta = delta' = 0 (Laplace, epsilon >= theta) no strict inequality can hold: Definition
+    # 5 has no name for this case, we call it boundary.
     others, boundary = grid["category"] != "strong", (grid["category"] == "boundary").sum()
     note = f"{others.sum()} of {len(grid)} points are not strong, {boundary} of them boundary"
     return Finding(not others.any(), note)
@@ -82,6 +88,8 @@ def only_wor_strong(frames: Frames) -> Finding:
 def weak_order(frames: Frames) -> Finding:
     """Order of the lengths: base eps at which the curve is in the weak quadrant."""
     counts = weak_counts(frames)
+    # The remark orders MUST.WW, MUST.OW, WR = MUST.WO, WOR from long to short; lengths are counts
+    # of grid points, which may tie.
     order = itertools.pairwise(counts[name] for name in ("must_ww", "must_ow", "wr", "wor"))
     holds = all(bool((longer >= shorter).all()) for longer, shorter in order)
     return Finding(
@@ -100,6 +108,7 @@ def converges_faster(frames: Frames) -> Finding:
     wide = gap.first().unstack("ratio")
     if wide.shape[1] < 2:
         raise MissingRecordsError("this run has one ratio only")
+    # Columns are sorted by ratio: the smallest and the largest that a run has.
     low, high = wide.iloc[:, 0], wide.iloc[:, -1]
     return Finding(bool((low <= high).all()), f"largest {low.max():.2g} against {high.max():.2g}")
 
@@ -110,8 +119,11 @@ def delta_order(frames: Frames) -> Finding:
     wide = Numbers(GRID, "delta_amplified", (*PANEL, "epsilon"), at).table(
         frames, ("wor", "wr", *MUST)
     )
+    # WR and WOR should have the smaller delta': a row in which a MUST sampler is at or below either
+    # of them is an exception.
     smaller = (wide[list(MUST)].min(axis=1) <= wide[["wor", "wr"]].max(axis=1)).to_numpy()
     exceptions = wide[smaller].reset_index()
+    # The remark itself excepts small epsilon; it does so at ratio 1 only.
     allowed = (exceptions["ratio"] == 1) & (exceptions["epsilon"] < SMALL_EPSILON)
     where = ", ".join(
         f"{r.mechanism} ratio {r.ratio:g} eps {r.epsilon:g}" for r in exceptions.itertuples()
@@ -124,6 +136,7 @@ def shifts_once(frames: Frames) -> Finding:
     faults = []
     grid = pick(frames[GRID], sampler=MULTISETS).sort_values("epsilon")
     for (mechanism, ratio, sampler), curve in grid.groupby([*PANEL, "sampler"]):
+        # One shift: the indicator of the weak quadrant never falls as epsilon grows.
         weak = (curve["category"] == "weak_type_1").to_numpy()
         if not (
             set(curve["category"]) == {"strong", "weak_type_1"}
@@ -138,6 +151,8 @@ def order_flips(frames: Frames) -> Finding:
     holds, notes = True, []
     samplers = ["wor", *MULTISETS]
     for mechanism, crossing in pick(frames[CROSSINGS], kind="crossover").groupby("mechanism"):
+        # "The" crossover is six pairwise ones (erratum E11): the order is asked for outside all of
+        # them.
         low, high = crossing["delta"].min(), crossing["delta"].max()
         where = {"ratio": 1, "mechanism": mechanism}
         wide = Numbers(GRID, "delta_amplified", ("epsilon", "delta"), where).table(frames, samplers)
@@ -149,6 +164,8 @@ def order_flips(frames: Frames) -> Finding:
 
 def over_the_surface(column: str, along: str, note: str, *, falling: bool = False) -> ask.Question:
     """Ask whether a quantity of Figure 5 rises (or falls) with m or b, everywhere."""
+    # By steps of one sampler and mechanism: "increases" is a statement about every step of the
+    # plotted range.
     numbers = Numbers(SURFACE, column, ("sampler", "mechanism", "m", "b"), {"sampler": MUST})
     return ask.increasing(numbers, along, note, falling=falling)
 
@@ -161,6 +178,7 @@ def ow_smallest(frames: Frames) -> Finding:
     table4 = {"table": "table4"}
     others = Numbers(NOISE, "sigma", ("statistic",), table4).table(frames, ONE_STAGE).min(axis=1)
     must = Numbers(NOISE, "sigma", ("statistic", "b"), table4).table(frames, MUST)["must_ow"]
+    # Every b of MUST.OW against the least noise of the other three, statistic by statistic.
     ratio = must / others.reindex(must.index.get_level_values("statistic")).to_numpy()
     return Finding(
         bool((ratio < 1).all()), f"at most {ratio.max():.3f} of the smallest other sigma"
@@ -169,6 +187,7 @@ def ow_smallest(frames: Frames) -> Finding:
 
 def sigma_gap(frames: Frames) -> Finding:
     """Largest less smallest sigma, by eps'."""
+    # The text says that the gap widens as epsilon' falls.
     levels = pick(frames[NOISE], table="table6").groupby("epsilon_amplified")["sigma"]
     spread = levels.agg(lambda sigma: sigma.max() - sigma.min())
     if len(spread) < 2:
@@ -187,11 +206,13 @@ def unbounded(name: str, columns: tuple[str, ...], note: str, frames: Frames) ->
     bounds = curve(frames, name, "must_ww")
     low, high = bounds[columns[0]], bounds[columns[-1]]
     comment = note.format(low=low.min(), least_high=high.min(), high=high.max())
+    # The claim is that the computation fails: a finite number everywhere refutes it (erratum E16).
     return Finding(not np.isfinite(bounds[list(columns)].to_numpy()).all(), comment)
 
 
 def of_both(frames: Frames, one: str, other: str) -> pd.DataFrame:
     """Return what two experiments or variants say of MUST.OW, a row a number of compositions."""
+    # Only numbers of compositions that both have: a smoke run may compose fewer.
     both = curve(frames, one, "must_ow").merge(
         curve(frames, other, "must_ow"), on="n_compositions", suffixes=("", "_other")
     )
@@ -203,6 +224,7 @@ def of_both(frames: Frames, one: str, other: str) -> pd.DataFrame:
 def bounds_contain(frames: Frames) -> Finding:
     """MUST.OW: the bounds of Algorithm 1 against the brackets from exact cell masses."""
     both = of_both(frames, COMPOSED, "exact")
+    # Strict bounds of the pair's delta must hold the bracket from exact cell masses.
     inside = (both["delta_lower"] <= both["delta_lower_other"]) & (
         both["delta_upper_other"] <= both["delta_upper"]
     )
@@ -215,6 +237,8 @@ def bounds_cover_the_mechanism(frames: Frames) -> Finding:
     """MUST.OW: the bounds of Algorithm 1 against what explicit data sets attain and what is
     proved."""
     both = of_both(frames, "printed", PROVED)
+    # Proved only if the whole of [attack, proof] lies inside, refuted if some of it lies outside on
+    # either side: in between the question is open.
     within = (both["delta_lower"] <= both["attack"]) & (both["proved"] <= both["delta_upper"])
     outside = (both["attack"] > both["delta_upper"]) | (both["proved"] < both["delta_lower"])
     least = (both["attack"] / both["delta_upper"]).min()
@@ -226,9 +250,12 @@ def bounds_cover_the_mechanism(frames: Frames) -> Finding:
 def proved_below(frames: Frames) -> Finding:
     """Experiment 3 as it was run: the proved bounds, where there are any, and the attacks."""
     table = pick(frames[PROVED], table="table8")
+    # Experiment 3 divides Poisson's sum by the realised size; its fixed divisor is a release of
+    # ours.
     as_run = table[
         (table["sampler"] != "poisson") | (table["denominator"] == "realised")
     ].set_index("sampler")
+    # The paper's target, delta = 1 / n.
     limit = float(pick(frames["stated"], table="table8")["delta"].iloc[0])
     over, none = (
         as_run.index[as_run["attack"] > limit],
@@ -255,6 +282,7 @@ def proved_increases(frames: Frames) -> Finding:
     note = ("attack to proof from [{:.3g}, {:.3g}] to [{:.3g}, {:.3g}]").format(
         *first, *band.iloc[-1]
     )
+    # Attack above the first proof shows an increase, proof below the first attack refutes it.
     return ask.truth(later["attack"] > first["proved"], later["proved"] <= first["attack"], note)
 
 
@@ -276,6 +304,8 @@ def biased_for_small_b(frames: Frames) -> Finding:
         f"means {estimate.min():.3f} to {estimate.max():.3f}, expected {exact.min():.3f} to "
         f"{exact.max():.3f}"
     )
+    # Two standard errors: the exact expectation, 1 - 1/b or less, stands in the note, so a chance
+    # result shows.
     return Finding(bool((estimate + 2 * error < 1).all()), note)
 
 
@@ -284,6 +314,7 @@ def steadier_at_small_b(frames: Frames) -> Finding:
     spread = Numbers(STATISTICS, "variance", ("sampler", "b"), {"sampler": PRIVATE}, "std").series(
         frames
     )
+    # Only the ends are compared: an order of all b would rest on Monte Carlo error.
     ends = {sampler: spread[sampler].sort_index().iloc[[0, -1]] for sampler in MUST}
     if any(len(spread[sampler]) < 2 for sampler in MUST):
         raise MissingRecordsError("this run has one value of b only")
@@ -299,6 +330,7 @@ def error_above_baseline(frames: Frames) -> Finding:
     summary = private.groupby(["epsilon_amplified", "sampler"])["rmse"].agg(["mean", "std"])
     if bool(summary.isna().any(axis=None)):
         raise MissingRecordsError("this run has one replicate only")
+    # The baseline has no noise and no clipping, and one row for all epsilon'.
     limits = pick(frames[REGRESSION], sampler="nonprivate")["rmse"].agg(["mean", "std"])
     above = (summary > limits).sum()
     note = (
@@ -327,6 +359,7 @@ def at_the_smallest(epsilon: pd.Series) -> pd.Series:
 
 def must_coefficients_smaller(frames: Frames) -> Finding:
     """RMSE of the coefficients at the smallest eps'."""
+    # Where the noise is largest, samplers differ most: the remark is about this column.
     lowest = pick(frames[REGRESSION], sampler=PRIVATE, epsilon_amplified=at_the_smallest)
     errors = coefficient_errors(lowest, "sampler")
     ratio = errors.loc[list(MUST)].max() / errors.loc[list(ONE_STAGE)].min()
@@ -342,12 +375,14 @@ def real(frame: pd.DataFrame) -> pd.DataFrame:
 
 def ow_best(frames: Frames) -> Finding:
     """Means over seeds of the metrics on the test part."""
+    # A stand-in of Adult says nothing about which sampler is best on Adult.
     frame = real(pick(frames[ADULT], solver="dp_sgd", sampler=PRIVATE))
     mean = frame.groupby("sampler")[list(METRICS)].mean()
     if mean.isna().any(axis=None):
         raise MissingRecordsError(
             "a metric is undefined, because a classifier never predicts one of the classes"
         )
+    # The lead is of the size of the spread over seeds (erratum E1): both stand in the note.
     best, spread = mean.idxmax(), frame[frame["sampler"] == "must_ow"]["accuracy"].std()
     lead = mean.loc["must_ow", "accuracy"] - mean["accuracy"].drop("must_ow").max()
     note = (
@@ -368,6 +403,8 @@ def rows_used(parts: list[str], frames: Frames) -> Estimate:
 
 def efficiency(frames: Frames) -> float:
     """Distinct records of WOR over those of MUST.WW in experiment 3, in percent above 1."""
+    # By the exact law and not by draws: 300 / 225 - 1 = 33 %, of which the saving of work is 25 %
+    # (erratum E10).
     mean = pick(frames[DISTINCT], experiment=3, sampler=("wor", "must_ww")).set_index("sampler")[
         "law_mean"
     ]
@@ -386,7 +423,9 @@ TABLE8, FIGURE_S2, OW = (
     {"table": "figure_s2"},
     {"table": "figure_s2", "sampler": "must_ow"},
 )
+# Poisson and WOR are not ordered: both have eta = m / n, hence the same base epsilon.
 SIGMA_ORDER = "must_ww < must_ow < wr < wor poisson"
+# Exact means: the printed minimum and mean of experiment 2 are swapped (erratum E7).
 MEANS = Numbers(DISTINCT, "law_mean", by=("experiment",), samplers=ALL)
 OF_STATED = {"stated": (NOISE, "stated")}
 
@@ -404,6 +443,7 @@ NUMBERS: tuple[Claim | Setting, ...] = (
                     where={"kind": "threshold", "mechanism": mechanism, "sampler": sampler},
                 )
             ),
+            # As stated the exact root, as done the last grid point of step 0.01 (erratum E11).
             column="delta_threshold",
             variants=("stated", "as_done"),
         )
@@ -480,6 +520,8 @@ NUMBERS: tuple[Claim | Setting, ...] = (
     stated(
         "exp1_cover",
         "Section 4.1",
+        # A fact about N(0, 1): the data are not clipped, and 0.006 % lie outside the range (erratum
+        # E4).
         lambda _: Finding(COVERED > 99.99, f"{COVERED:.4f} % inside"),
         column="pct_inside_bounds_lower_limit",
     ),
@@ -494,6 +536,7 @@ NUMBERS: tuple[Claim | Setting, ...] = (
     stated(
         "sec31_wo_sizes",
         "Section 3.1",
+        # m of b slots without replacement: with b < m there is no such sample (erratum E14).
         lambda _: Finding(EXAMPLE_B >= EXAMPLE_M, f"b = {EXAMPLE_B} < m = {EXAMPLE_M}"),
     ),
 )
@@ -546,11 +589,13 @@ AMPLIFICATION = (
                 Numbers(CROSSINGS, source, where={"kind": "crossover", "mechanism": mechanism}),
                 printed,
                 "{n} pairwise crossovers from {least:.3f} to {largest:.3f}",
+                # Half a unit of the second printed decimal.
                 tolerance=0.005,
                 bounds=True,
             ),
             column=name,
         )
+        # The text's delta at "the" crossover; delta' is about 0.10 for both.
         for mechanism, delta in (("laplace", 0.25), ("gaussian", 0.23))
         for name, source, printed in (
             ("delta", "delta", delta),
@@ -577,6 +622,8 @@ AMPLIFICATION = (
                 column,
                 along,
                 "changes of {least:.2g} to {largest:.2g} a step",
+                # Section 4.1 has eta decrease with m, and the rest increase; eta increases as well,
+                # and the difference falls with b (erratum E12).
                 falling=(name, along) == ("eta", "m"),
             ),
         )
@@ -637,6 +684,7 @@ NOISE_AND_COMPOSITION = (
         "Section 4.2.2",
         ask.ordered(
             Numbers(NOISE, "delta_amplified", ("epsilon_amplified",), {"table": "table6"}),
+            # Holds as done only: with the consistent ratio the order reverses (erratum E3).
             "poisson wor < wr must_ow must_ww",
             "{last:.2e} at eps' = {at_last:g}",
         ),
@@ -709,6 +757,8 @@ UTILITY = (
     Claim(
         "exp1_bias_mu",
         "Section 4.2.1",
+        # Stated and as done compose at s = m sigma, consistent in units of C: there no bound is
+        # below 1 / n (erratum E2).
         ask.below(
             Numbers(STATISTICS, "mean", ("sampler", "b"), {"sampler": PRIVATE}, "mean", abs),
             1e-2,

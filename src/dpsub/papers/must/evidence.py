@@ -9,6 +9,8 @@ from dpsub.papers.must.subsets import NoisePlan, plan_noise
 from dpsub.sampling.laws import MultiplicityLaw
 
 
+# Sizes of the three experiments are written out below: an erratum quotes the paper's own case,
+# whatever sizes a run takes.
 def law(sampler: str, n: int, m: int, b: int | None = None) -> MultiplicityLaw:
     return sampling.of_sizes(sampler, n=n, m=m, b=b).multiplicity_law(n)
 
@@ -24,7 +26,9 @@ def exact_delta(n: int, m: int, epsilon_amplified: float) -> float:
     plan = plan_noise(
         law("wor", n, m),
         epsilon_amplified=epsilon_amplified,
+        # The nominal delta of Equation 9 in experiments 1 and 2.
         delta=1 / n,
+        # Free: sigma grows with the sensitivity, and delta' depends on their ratio alone.
         sensitivity=1.0,
         calibration="classical",
     )
@@ -33,17 +37,21 @@ def exact_delta(n: int, m: int, epsilon_amplified: float) -> float:
 
 def work_saved() -> float:
     """Return the share of gradients, in percent, that MUST.WW does not evaluate in experiment 3."""
+    # Gradients are evaluated once per distinct record: 225 of 300 are expected, where the text says
+    # 33 % = 300 / 225 - 1 (erratum E10).
     distinct = sampling.of_sizes("must_ww", n=30969, m=300, b=500).expected_distinct(30969)
     return 100 * (1 - distinct / 300)
 
 
 def eta_of_must_ow(m: int) -> float:
+    # b = 150, the lower edge of Figure 5, where the text has eta fall with m (erratum E12).
     return law("must_ow", 1000, m, 150).eta
 
 
 def plan_of_experiment_1(sampler: str, numerator: float) -> NoisePlan:
     """Return the noise of a statistic with sensitivity `numerator` / n at b = 70."""
     return plan_noise(
+        # The size of the first stage without a column in Table 4 (erratum E15).
         law(sampler, 300, 30, 70),
         epsilon_amplified=0.1,
         delta=1 / 300,
@@ -57,4 +65,6 @@ def noise_of_experiment_1(sampler: str, numerator: float) -> float:
 
 
 def delta_of_experiment_1(sampler: str) -> float:
+    # The range U - L = 8 of the mean; that of the variance, 64, gives the same delta', a function
+    # of sensitivity / sigma.
     return plan_of_experiment_1(sampler, 8.0).delta_amplified

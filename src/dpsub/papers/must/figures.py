@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAMES = {"laplace": "Laplace", "gaussian": "Gaussian"}
+# Equal curves would hide each other: one is drawn, and the caption says for which samplers it
+# stands.
 SAME_LAW = {"poisson": "wor", "must_wo": "wr"}
 """Samplers whose curve is that of another one, which the figures draw."""
 
@@ -54,6 +56,7 @@ def without_twins(frame: pd.DataFrame) -> pd.DataFrame:
 
 # Figures 1 to 3: diagrams
 
+# MUST is a family: each stage may be drawn with or without replacement.
 STEP = "WR or WOR"
 QUADRANTS = (
     ("type-I weak", "ε′ < ε,  δ′ ≥ δ", 0.5, 0.5, "#FBE5D5"),
@@ -79,6 +82,7 @@ class MultistageProcedure(MustFigure):
         root = Box(0.07, 0.52, "$n$", 0)
         first = [Box(0.34, y, "$b$", 1) for y in (0.79, 0.25)]
         second = [Box(0.61, y, "$m$", 2) for y in (0.9, 0.68, 0.36, 0.14)]
+        # The diagram breaks off between stage II and stage J.
         last = [Box(0.92, box.y, "$m_{J}$", 3) for box in second]
         for box, end in zip(second, last, strict=True):
             arrow(axes, box, Box(0.79, box.y, "", 3, width=0.06))
@@ -129,6 +133,7 @@ def _two_stages(
     second = [
         (box, Box(0.87, box.y + offset, "$m$", 2, **size)) for box in first for offset in offsets
     ]
+    # Dots stand for the subsets between the last two that are drawn.
     between = (first[-2].y + first[-1].y) / 2
     left_out = [(0.48, between), (0.87, between)]
     captions = [
@@ -188,6 +193,8 @@ class AmplificationKinds(MustFigure):
             axes.fill_between([x - 0.5, x + 0.5], y - 0.5, y + 0.5, color=fill, linewidth=0)
             axes.text(x, y + 0.07, name, ha="center", va="center", fontsize=9)
             axes.text(x, y - 0.13, condition, ha="center", va="center", fontsize=7.5)
+        # Definition 5 splits at epsilon' = epsilon and delta' = delta; its print repeats two
+        # conditions (erratum E13).
         axes.axvline(1, color="black", linewidth=0.8)
         axes.axhline(0, color="black", linewidth=0.8)
         axes.grid(False)
@@ -199,6 +206,7 @@ class AmplificationKinds(MustFigure):
 
 # Amplification
 
+# The printed vertical ranges: curves of the larger ratio would flatten those of the smaller one.
 RANGES = {0.25: 0.1, 1.0: 0.3}
 """Ratio -> printed range of delta' - delta in Figure 4."""
 DELTA_PANELS = (
@@ -224,6 +232,7 @@ class AlignedProfiles(MustFigure):
         Part(
             "amplification_grid",
             {
+                # The two statements that Section 4.1 reads off this figure.
                 "never_weak": lambda curve: (curve["delta_amplified"] <= curve["delta"]).all(),
                 "largest_difference": lambda curve: (
                     curve["delta_amplified"] - curve["delta"]
@@ -235,6 +244,7 @@ class AlignedProfiles(MustFigure):
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = without_twins(self.needed(records, "amplification_grid"))
         frame = frame.assign(
+            # The aligned profile of Section 3: the base epsilon is the parameter along the curve.
             epsilon_ratio=frame["epsilon_amplified"] / frame["epsilon"],
             delta_difference=frame["delta_amplified"] - frame["delta"],
         )
@@ -263,9 +273,10 @@ class AlignedProfiles(MustFigure):
             labels=self.labels(records),
             xlabel="ε′ / ε",
             ylabel="δ′ − δ",
+            # The printed axis; what lies outside it is in the plotted frame.
             xlim=(0.2, 0.9),
         )
-        kept = [
+        columns = [
             "mechanism",
             "ratio",
             "sampler",
@@ -274,7 +285,7 @@ class AlignedProfiles(MustFigure):
             "delta_difference",
             "category",
         ]
-        return figure, frame[kept].reset_index(drop=True)
+        return figure, frame[columns].reset_index(drop=True)
 
 
 class AmplifiedParameters(MustFigure):
@@ -291,6 +302,7 @@ class AmplifiedParameters(MustFigure):
         Part(
             "amplification_grid",
             {
+                # Remark 2 for every epsilon, and how much of the grid has delta' < delta.
                 "epsilon_smaller": lambda curve: (
                     curve["epsilon_amplified"] < curve["epsilon"]
                 ).all(),
@@ -303,9 +315,12 @@ class AmplifiedParameters(MustFigure):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = without_twins(self.needed(records, "amplification_grid"))
-        one = where(frame, mechanism=frame["mechanism"].iloc[0], ratio=frame["ratio"].iloc[0])
+        any_mechanism = where(
+            frame, mechanism=frame["mechanism"].iloc[0], ratio=frame["ratio"].iloc[0]
+        )
         shown: list[Any] = [
-            ("any mechanism", one, "epsilon", "ε", float(frame["epsilon"].max()), 1.0)
+            # epsilon' depends on eta alone: one mechanism's records serve panel (a).
+            ("any mechanism", any_mechanism, "epsilon", "ε", float(frame["epsilon"].max()), 1.0)
         ]
         shown += [
             (
@@ -337,8 +352,9 @@ class AmplifiedParameters(MustFigure):
             )
             for text, part, name, sign, top, step in shown
         ]
+        # Panels of one mechanism stand below each other: ratio 1 above, ratio 0.25 below.
         figure = draw_panels([*panels[:3], None, *panels[3:]], labels=self.labels(records))
-        kept = [
+        columns = [
             "mechanism",
             "ratio",
             "sampler",
@@ -347,7 +363,7 @@ class AmplifiedParameters(MustFigure):
             "epsilon_amplified",
             "delta_amplified",
         ]
-        return figure, frame[kept].reset_index(drop=True)
+        return figure, frame[columns].reset_index(drop=True)
 
 
 # Surfaces over the sizes of both stages
@@ -365,6 +381,7 @@ def surface(frame: pd.DataFrame, quantity: str) -> pd.DataFrame:
     """Return a quantity of one sampler and mechanism, one row a b and one column an m; DataError if
     one of either."""
     table = frame.pivot(index="b", columns="m", values=quantity)
+    # Contours need a rectangle; a smoke run may have one size only.
     if min(table.shape) < 2:
         raise DataError(
             f"a surface needs at least 2 sizes of each stage, got {table.shape[1]} of m and "
@@ -395,6 +412,8 @@ class StageSizeContours(MustFigure):
     parts = tuple(
         Part(
             "design_surface",
+            # What Section 4.1 says about the surfaces, in one number each: 1 or 0 is monotone
+            # (erratum E12).
             {"rises_with_m": rises(quantity, 1), "rises_with_b": rises(quantity, 0)},
             where={"mechanism": mechanism},
             constants={"quantity": quantity},
@@ -427,7 +446,7 @@ class StageSizeContours(MustFigure):
                 )
                 panels.append(Panel(f"{sampler_label(sampler)}: {label}", [layer]))
         figure = draw_panels(panels, labels=self.labels(records), **self.options)
-        kept = [
+        columns = [
             "sampler",
             "m",
             "b",
@@ -437,7 +456,7 @@ class StageSizeContours(MustFigure):
             "delta_amplified",
             "delta_difference",
         ]
-        return figure, frame[kept].reset_index(drop=True)
+        return figure, frame[columns].reset_index(drop=True)
 
     def paint(self, axes: Any, table: pd.DataFrame, levels: dict[str, float]) -> None:
         """Draw one panel."""
@@ -448,12 +467,15 @@ class StageSizeContours(MustFigure):
             heights,
             cmap="viridis",
             **levels,
+            # Pale, so that the numbers on the contours can be read.
             alpha=0.45,
             origin="lower",
             aspect="auto",
             extent=(m.min(), m.max(), b.min(), b.max()),
             interpolation="bilinear",
         )
+        # Each panel has levels of its own where the colours are shared: eta of both samplers would
+        # leave few lines in one range.
         ticks = MaxNLocator(7).tick_values(float(heights.min()), float(heights.max()))
         lines = axes.contour(
             m, b, heights, levels=ticks, colors="black", linewidths=0.7, negative_linestyles="solid"
@@ -482,6 +504,7 @@ class StageSizeSurfaces(StageSizeContours):
         "the sizes m and b of the second and the first stage, one row of panels for each sampler."
     )
     experiments = StageSizeContours.experiments
+    # The values are those of Figure 5, and compared there.
     keys = ()
     parts = ()
     options: ClassVar[dict[str, Any]] = {
@@ -540,6 +563,7 @@ def means(frame: pd.DataFrame, value: str, by: list[str]) -> pd.DataFrame:
     rows = []
     printed = frame[frame["sampler"] != "must_wo"]
     for fields, cell in printed.groupby([*by, "iteration"], sort=False, dropna=False):
+        # One run, as printed, has no interval: NaN draws no band.
         estimate = statistics.mean(cell[value].to_numpy())
         rows.append((*fields, estimate.value, *statistics.interval(estimate), estimate.replicates))
     return pd.DataFrame(rows, columns=[*by, "iteration", value, "lower", "upper", "replicates"])
@@ -548,6 +572,8 @@ def means(frame: pd.DataFrame, value: str, by: list[str]) -> pd.DataFrame:
 def trace(frame: pd.DataFrame, value: str) -> Layer:
     """Return the curves of one panel with their bands, the non-private one last."""
     by_rank = ordered(frame, ("sampler",), RANKS)
+    # On top: the noisy curves of several samplers lie on each other, and the baseline below them
+    # would be hidden.
     last = by_rank["sampler"] == "nonprivate"
     return curves(
         pd.concat([by_rank[~last], by_rank[last]]),
@@ -562,6 +588,7 @@ def trace(frame: pd.DataFrame, value: str) -> Layer:
 
 def second_half(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the records of the iterations in which a curve counts as settled."""
+    # The paper's remarks are about curves that have levelled off; a half is our choice.
     return frame[frame["iteration"] > frame["iteration"].max() / 2]
 
 
@@ -607,6 +634,8 @@ class RegressionTraces(MustFigure):
             xlabel="iteration",
             ylabel="mean squared error",
             xlim=(0, lines["iteration"].max()),
+            # The printed axis of Figure 6; at epsilon' = 0.001 consistent noise is larger, and its
+            # curves leave it (erratum E4).
             ylim=(0, 9.0),
             labels=self.labels(records),
         )
@@ -659,6 +688,7 @@ class LogisticTraces(MustFigure):
             xlabel="iteration",
             ylabel="training loss",
             xlim=(0, lines["iteration"].max()),
+            # The printed axis of Figure S4.
             ylim=(0, 3.5),
         )
         return figure, lines
@@ -683,6 +713,7 @@ EXACT_PAIR = {
         "linewidth": 1.0,
     }
 }
+# In this order everywhere: what is refuted (lower), what is proved (upper).
 ENDS = ("attack", "proved")
 BOTH_SIDES = {"paper_pair": ("pair_lower", "pair_upper"), "attack_and_proof": ENDS}
 """Method -> columns of its ends in the proved records."""
@@ -739,12 +770,17 @@ class ComposedDelta(MustFigure):
         frame = self._numbers(records)
         frame = frame[frame["method"].isin([*PRINTED, *BOTH_SIDES])].reset_index(drop=True)
         lowest = frame.loc[frame["delta_lower"] > FLOOR, "delta_lower"].min()
+        # A log axis has no 0: its foot is a third of the lowest number that is drawn.
         foot = float(min(frame["delta_upper"].min(), lowest if lowest > 0 else 1.0)) / 3
         bars = frame.assign(
+            # A lower bound that round-off swallows is put below the foot, so that its bar leaves
+            # the panel and shows no end.
             delta_lower=frame["delta_lower"].where(frame["delta_lower"] > FLOOR, foot / 1e3)
         )
         x, ends = "n_compositions", ("delta_lower", "delta_upper")
         panels = []
+        # The paper has MUST.OW alone and says that MUST.WW fails numerically; it has a panel of its
+        # own here (erratum E16).
         for name in ordered(frame, ("sampler",), RANKS)["sampler"].unique():
             styles = {
                 name: sampler_style(name) | {"label": f"{sampler_label(name)}, proved (upper)"}
@@ -793,15 +829,15 @@ class ComposedDelta(MustFigure):
     def _numbers(self, records: Records) -> pd.DataFrame:
         """Return all bounds as rows of variant, sampler, method, n_compositions, delta_lower,
         delta_upper."""
-        kept = ["variant", "sampler", "method", "n_compositions", "delta_lower", "delta_upper"]
+        columns = ["variant", "sampler", "method", "n_compositions", "delta_lower", "delta_upper"]
         composed, proved = (
             where(self.needed(records, name), table="figure_s2") for name in self.experiments
         )
-        frames = [composed[kept]]
+        frames = [composed[columns]]
         for method, (lower, upper) in BOTH_SIDES.items():
             frames.append(
                 proved.assign(method=method, delta_lower=proved[lower], delta_upper=proved[upper])[
-                    kept
+                    columns
                 ]
             )
         return ordered(pd.concat(frames, ignore_index=True), self.order, RANKS).reset_index(
@@ -819,7 +855,7 @@ class BandFigure(MustFigure):
     pair: ClassVar[str]
     delta: ClassVar[str]
     titles: ClassVar[tuple[str, str]]  # labels of x and y, with delta
-    kept: ClassVar[tuple[str, ...]]  # columns of the plotted frame
+    plotted: ClassVar[tuple[str, ...]]  # columns of the plotted frame
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         """Draw the records; a sampler under the second of two relations has open markers and names
@@ -827,6 +863,8 @@ class BandFigure(MustFigure):
         frame = ordered(self.needed(records, self.experiments[0]), self.order, RANKS)
         by, styles = ("sampler", "adjacency"), {}
         shown = ordered(frame[list(by)].drop_duplicates(), ("sampler",), RANKS)
+        # Poisson alone is shown under two relations: its name needs the relation, those of the
+        # others do not.
         several = shown["sampler"].value_counts() > 1
         for sampler, adjacency in shown.itertuples(index=False):
             style = styles[sampler, adjacency] = sampler_style(sampler)
@@ -848,6 +886,7 @@ class BandFigure(MustFigure):
         panel = Panel(
             "", [*band(frame, self.x, self.ends, by, styles, nested=0.25), ATTACK, pairs, name]
         )
+        # delta is one number for all records of these figures, a power of ten by setting.
         exponent = round(math.log10(frame[self.delta].iloc[0]))
         x, y = (title.format(f"$10^{{{exponent}}}$") for title in self.titles)
         figure = draw_panels(
@@ -863,7 +902,7 @@ class BandFigure(MustFigure):
             xlabel=x,
             ylabel=y,
         )
-        return figure, frame[list(self.kept)].reset_index(drop=True)
+        return figure, frame[list(self.plotted)].reset_index(drop=True)
 
 
 class PrivacyBySteps(BandFigure):
@@ -881,7 +920,7 @@ class PrivacyBySteps(BandFigure):
     parts = (Part("proved_steps", sides("epsilon"), prepare=both_sides),)
     x, ends, pair, delta = "n_compositions", ENDS, "pair_upper", "given"
     titles = ("number of steps k", "ε at δ = {}")
-    kept = (
+    plotted = (
         "sampler",
         "adjacency",
         "noise_multiplier",
@@ -907,4 +946,12 @@ class NoiseByTarget(BandFigure):
     parts = NoiseAtEqualPrivacy.parts
     x, ends, pair, delta = "target_epsilon", ("refuted", "proved"), "pair", "delta"
     titles = ("target ε at δ = {}", "noise multiplier s")
-    kept = ("sampler", "adjacency", "n_compositions", "target_epsilon", "proved", "refuted", "pair")
+    plotted = (
+        "sampler",
+        "adjacency",
+        "n_compositions",
+        "target_epsilon",
+        "proved",
+        "refuted",
+        "pair",
+    )

@@ -27,6 +27,8 @@ def by_sampler(
 
 def smallest_but_poisson(numbers: Mapping[str, float]) -> str:
     """Return the sampler with the smallest number, Poisson sampling apart."""
+    # Poisson is calibrated under add_remove and the rest under substitute: its noise does not
+    # compete with theirs.
     others = [name for name in numbers if name != REFERENCE]
     return min(others, key=numbers.__getitem__)
 
@@ -38,6 +40,7 @@ def composed_privacy(cells: LookUp) -> dict[str, Any]:
     return {
         "least_noise": least,
         "saved": 100 * (1 - noise[least] / noise[REFERENCE]),
+        # The consistent rows compose in the right unit, m sigma / C (erratum E2).
         "lower": by_sampler(cells, "table8", "delta_c_lower", "consistent"),
         "upper": by_sampler(cells, "table8", "delta_c_upper", "consistent"),
     }
@@ -58,6 +61,7 @@ def noise_over_wor(cells: LookUp) -> list[dict[str, Any]]:
     spans = []
     for sampler in MUST:
         own = ratios.loc[ratios["sampler"] == sampler] if len(ratios) else ratios
+        # A ratio of two proved noises: each is enough for its target, neither is the least that is.
         known = own.get("rigorous", pd.Series(dtype=float)).dropna()
         if len(known):
             spans.append({"sampler": sampler, "least": known.min(), "most": known.max()})
@@ -69,6 +73,7 @@ def noise_over_wor(cells: LookUp) -> list[dict[str, Any]]:
 def errors_at_equal_epsilon(cells: LookUp) -> dict[str, Any]:
     """Return the errors of experiment 2 at the smallest epsilon' of a query, with their standard
     errors."""
+    # The noise is largest there, and with it the difference between samplers.
     epsilon = smallest_value(cells, "epsilon_amplified", "table6", "rmse_mean", sampler="*")
     at = {"epsilon_amplified": epsilon}
     error = by_sampler(cells, "table6", "rmse_mean", "consistent", **at)
@@ -95,10 +100,10 @@ def differences_from_poisson(cells: LookUp) -> list[dict[str, Any]]:
     one."""
     differences = []
     for sampler in FIVE:
-        place = {"sampler": sampler, "statistic": "difference_to_poisson"}
+        cell = {"sampler": sampler, "statistic": "difference_to_poisson"}
         try:
             difference, lower, upper = (
-                cells.number("table8", "accuracy", f"consistent{end}", **place)
+                cells.number("table8", "accuracy", f"consistent{end}", **cell)
                 for end in ("", "_lower", "_upper")
             )
         except MissingRecordsError:
@@ -127,8 +132,10 @@ def too_large_deltas(cells: LookUp) -> dict[str, float]:
     """Return how many printed delta' of Table 6 come out only as done, and by which factors they
     are above what is stated."""
     deltas = cells.rows("table6", "delta_amplified", epsilon_amplified="*", sampler="*")
+    # Cells that match only with the ratio C / sigma (erratum E3).
     as_done = deltas[deltas["verdict"].str.endswith("_as_done") & (deltas["printed"] != "")]
     stated = as_done.get("stated", pd.Series(dtype=float))
+    # A stated delta' may underflow to 0: such a cell has no factor.
     factors = pd.to_numeric(as_done["printed"]) / stated.where(stated > 0)
     if factors.dropna().empty:
         raise MissingRecordsError("this run has no delta' that comes out only as done")
@@ -137,13 +144,14 @@ def too_large_deltas(cells: LookUp) -> dict[str, float]:
 
 def bias_of_the_variance(cells: LookUp) -> dict[str, Any]:
     """Return the expected and the obtained variance at the smallest b."""
+    # The expectation of MUST.OW is 1 - 1 / b: the bias is largest at the smallest b.
     b = smallest_value(cells, "b", "table5", "expected", parameter="variance", sampler="must_ow")
-    place = {"parameter": "variance", "sampler": "must_ow", "b": b}
+    cell = {"parameter": "variance", "sampler": "must_ow", "b": b}
     return {
         "b": b,
-        "exact": cells.number("table5", "expected", "stated", **place),
-        "mean": cells.number("table5", "mean", "stated", **place),
-        "standard_error": cells.number("table5", "mean", "stated_standard_error", **place),
+        "exact": cells.number("table5", "expected", "stated", **cell),
+        "mean": cells.number("table5", "mean", "stated", **cell),
+        "standard_error": cells.number("table5", "mean", "stated_standard_error", **cell),
     }
 
 
@@ -157,6 +165,8 @@ def claimed_and_attained(cells: LookUp) -> dict[str, tuple[float, float]]:
 def majority_share(cells: LookUp) -> float:
     """Return the accuracy of always predicting the majority class: that of any other mixes the two
     rates by it."""
+    # accuracy = share of positives * sensitivity + share of negatives * specificity, whatever the
+    # classifier: solved for the share of the negatives, the majority class of Adult.
     metrics = ("accuracy", "sensitivity", "specificity")
     accuracy, sensitivity, specificity = (
         cells.number("table8", metric, "stated", sampler="nonprivate") for metric in metrics
@@ -166,13 +176,17 @@ def majority_share(cells: LookUp) -> float:
 
 def noise_over_c(cells: LookUp, sampler: str) -> float:
     """Return the noise of a clipped sum in units of the clipping bound, in experiment 3."""
+    # The sum over m records has noise m sigma, and a clipped gradient moves it by C: the unit that
+    # the printed bounds leave out (erratum E2).
     return cells.number("table8", "sigma_times_m", "stated", sampler=sampler) / CLIP
 
 
 def too_large_in_table_6(cells: LookUp) -> float:
     """Return by how much, in percent, the printed error of MUST.OW is larger than ours."""
-    place = {"epsilon_amplified": "0.001", "sampler": "must_ow"}
+    # The cell of erratum E8, the one Monte Carlo cell of Table 6 that no variant
+    # reproduces.
+    cell = {"epsilon_amplified": "0.001", "sampler": "must_ow"}
     printed, ours = (
-        cells.number("table6", "rmse_mean", source, **place) for source in ("printed", "stated")
+        cells.number("table6", "rmse_mean", source, **cell) for source in ("printed", "stated")
     )
     return 100 * (printed / ours - 1)

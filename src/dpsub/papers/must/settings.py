@@ -13,6 +13,8 @@ MUST = ("must_ow", "must_ww")
 """What the paper's statements call MUST: its two samplers that are drawn from fewer records than
 WR."""
 
+# The samplers of the paper's experiments; MUST.WO has the law of WR (Corollary 6), so that the
+# experiments leave it out and only its draws are counted and timed (Tables 9 and 10).
 FIVE = ("poisson", "wor", "wr", *MUST)
 SIX = ("poisson", "wor", "wr", "must_wo", *MUST)
 METRICS = ("accuracy", "sensitivity", "specificity", "ppv", "npv", "f1")
@@ -36,7 +38,11 @@ class AmplificationCurves(s.Group):
     n: s.FrameSize = 1000
     b: s.FirstStage = 500
     m: s.SampleSize = 400
+    # WR, MUST.WO, MUST.OW and MUST.WW need the group profile at u times the shift: both mechanisms
+    # have it in closed form, so that no black-box bound of group privacy is needed.
     mechanisms: s.Mechanisms = ("laplace", "gaussian")
+    # The grid of Figure 4; the printed thresholds of Section S8 are its points, not the exact roots
+    # (erratum E11).
     epsilon_step: s.Positive = Field(0.01, description="Step of the grid of base epsilon, in nats.")
     epsilon_max: s.Positive = Field(6, description="Last point of the grid, in nats.")
 
@@ -45,9 +51,12 @@ class Experiment1(s.Group):
     """Statistics of subsets: Tables 4 and 5."""
 
     n: s.FrameSize = 300
+    # The variance estimate divides by m - 1.
     m: Annotated[s.SampleSize, Field(ge=2)] = 30
+    # 70 has a row in Table 5 and no column in Table 4 (erratum E15).
     b: s.Sizes = (10, 20, 30, 50, 70, 100)
     epsilon_amplified: s.EpsilonAmplified = 0.1
+    # The data are N(0, 1) and the paper does not clip them: 99.99 % lie in [-4, 4] (erratum E4).
     lower: float = Field(-4, description="Lower end of the range of the data.")
     upper: float = Field(4, description="Upper end of the range of the data.")
 
@@ -76,8 +85,11 @@ class Experiment3(s.Group):
 class Table8(Experiment3):
     """What the bounds delta_c of Table 8 compose."""
 
+    # Rows of the training part of Adult, of 41292; the accounting composes the paper's size,
+    # whatever data the fits have read.
     n: s.FrameSize = 30969
     epsilon: s.Epsilon = 2
+    # T of Section 4.2.3; the 3000 of Section 4.3 is a misprint (erratum E10).
     n_compositions: s.Releases = 1000
     samplers: s.Samplers = FIVE
 
@@ -93,6 +105,8 @@ class SizesOfFigureS2(s.Group):
 class FigureS2(SizesOfFigureS2):
     """What the curves of Figure S2 compose."""
 
+    # At 0.05 the mean loss of one occurrence is 1 / (2 s^2) = 200 nats, far beyond the L = 10 of
+    # Figure S2.
     scale: float = Field(
         4, ge=0.05, description="Scale of the noise in units of one occurrence's shift."
     )
@@ -100,6 +114,7 @@ class FigureS2(SizesOfFigureS2):
     n_compositions: s.Sizes = Field(
         (200, 400, 600, 800, 1000), description="Numbers of composed releases."
     )
+    # The paper says that MUST.WW fails here (erratum E16): it is composed all the same.
     samplers: s.Samplers = MUST
 
 

@@ -26,6 +26,7 @@ def subset_statistics(
     it is too small. `fixed_size` replaces the realised size: Poisson sampling with a known
     sensitivity (MUST, erratum E4).
     """
+    # Every record is read once, with its count as weight: the same sums as over the copies.
     values = x[samples.indices]
     weighted = samples.counts * values
     total = samples.totals(weighted)
@@ -33,8 +34,11 @@ def subset_statistics(
     size = samples.sizes.astype(float)
     with np.errstate(divide="ignore", invalid="ignore"):
         centred = square - total * np.where(size > 0, total / size, 0.0)
+        # Poisson with the divisor m: adding one record moves the sum, and the divisor stays.
         if fixed_size is not None:
             return total / fixed_size, centred / (fixed_size - 1)
+        # Dividing by the realised size of a Poisson sample, as the paper does; an empty subset
+        # releases nothing.
         mean = np.where(size >= 1, total / size, np.nan)
         variance = np.where(size >= 2, centred / (size - 1), np.nan)
     return mean, variance
@@ -43,6 +47,7 @@ def subset_statistics(
 def release(statistic: np.ndarray, sigma: float, rng: np.random.Generator) -> float:
     """Average of the subsets' statistics, shape (T,), each with noise N(0, sigma^2); NaN ones are
     left out."""
+    # Section 4.2.1: each of the T subset statistics gets its own noise before they are averaged.
     noisy = statistic + sigma * rng.standard_normal(len(statistic)) if sigma > 0 else statistic
     return float(np.nanmean(noisy))
 
@@ -53,6 +58,8 @@ def of_gradient(sampler: str, *, n: int, m: int, clip: float, variant: str) -> f
     clip = checks.real("clip", clip, above=0)
     if variant != "consistent":
         return clip / n
+    # A substituted record replaces one clipped gradient by another one, up to 2 C apart; an added
+    # one (Poisson) only adds one of norm at most C (erratum E4).
     return clip * (1 if sampler == "poisson" else 2) / m
 
 
@@ -104,28 +111,46 @@ def plan_noise(
 
     Parameters
     ----------
-    law : of the sampler.
-    epsilon_amplified, delta, sensitivity : ε' > 0 after sampling (nats); base δ in (0, 1); L2, for
-    the scale. calibration : "classical" (MUST, Equation 9) or "analytic", the smallest scale whose
-    exact profile meets (ε, δ). group_sensitivity : that of the group profile δ_l, where it differs
-    (MUST, Table 6: see erratum E3). nominal_delta : report η δ with the nominal δ instead of the
-    exact profile at the calibrated scale, as MUST does for
-        samplers that take a record at most once (erratum E5).
+    law : MultiplicityLaw
+        How often the sampler takes one record.
+    epsilon_amplified : float
+        ε' > 0 of the subsampled query, in nats.
+    delta : float
+        δ in (0, 1) of the base mechanism.
+    sensitivity : float
+        L2 sensitivity that the noise is scaled to.
+    calibration : {"classical", "analytic"}
+        MUST, Equation 9, or the smallest scale whose exact profile meets (ε, δ).
+    group_sensitivity : float, optional
+        Sensitivity of the group profile δ_u, where it differs (MUST, Table 6: see erratum E3).
+    nominal_delta : bool
+        Report η δ with the nominal δ instead of the exact profile at the calibrated scale, as MUST
+        does for samplers that take a record at most once (erratum E5).
     """
+    # Equation 9 is stated for epsilon < 1 only; experiment 1 leaves that range at b = 10 and 20
+    # (erratum E5).
     makers = {"classical": Gaussian.classical, "analytic": Gaussian.calibrated}
     calibrate = makers[checks.one_of("calibration", calibration, makers)]
     target = checks.real("epsilon_amplified", epsilon_amplified, above=0)
+    # As done, Table 6 puts C in the group profile where sigma was scaled for C / n: the ratio is n
+    # times too large (erratum E3).
     group = (
         sensitivity
         if group_sensitivity is None
         else checks.real("group_sensitivity", group_sensitivity, above=0)
     )
     eta = law.eta
+    # Experiments fix epsilon' and not the base epsilon: a sampler with a smaller eta may have the
+    # larger base epsilon, hence less noise.
     epsilon = float(base_epsilon(target, eta))
     sigma = calibrate(epsilon, delta, sensitivity).scale
+    # Theorem 5: with no repeats delta' = eta delta, at the nominal delta = 1 / n of Equation 9,
+    # whose noise attains far less (erratum E5).
     if nominal_delta:
         delta_amplified = eta * delta
     else:
+        # Theorem 5: sum over u of w_u delta_u at the base epsilon, u copies moving the
+        # statistic by u times its sensitivity.
         delta_amplified = float(
             amplify(law, Gaussian(sigma).profile(group), epsilon).delta_amplified
         )

@@ -26,6 +26,7 @@ from dpsub.reproduce.tables import (
     shared,
 )
 
+# The six columns of Table 3, all of them points of the grid.
 TABLE3_EPSILONS = (0.05, 0.5, 1.0, 2.0, 3.0, 4.5)
 RANKS = {"sampler": ("none", "nonprivate", *SIX)}
 """Order of the samplers; rows without a sampler or without noise come first."""
@@ -68,6 +69,7 @@ class MustTable(Table):
 
 def departure(group: pd.DataFrame) -> float:
     """Return the largest |epsilon' - log(1 + eta (exp(epsilon) - 1))| over the grid, in nats."""
+    # Evaluated here, apart from the library's own epsilon', so that the departure can fail.
     formula = np.log1p(group["eta"].iloc[0] * np.expm1(group["epsilon"].to_numpy()))
     return float(np.max(np.abs(formula - group["epsilon_amplified"].to_numpy())))
 
@@ -108,6 +110,7 @@ class AmplifiedMechanisms(MustTable):
     parts = (
         Part(
             "amplification_grid",
+            # The first row of each panel, before subsampling: one for all samplers.
             {name: shared(name) for name in ("epsilon", "delta")},
             where={"epsilon": TABLE3_EPSILONS},
             constants={"sampler": "none"},
@@ -130,6 +133,8 @@ def outside_the_rule(group: pd.DataFrame) -> str:
     )
 
 
+# Sigma is compared as a closed form, so that every printed digit counts; b = 70 is computed though
+# no column of the table has it (erratum E15).
 class QueryNoise(MustTable):
     title = "Table 4. Experiment 1: noise and δ′ of one query"
     name = "table4"
@@ -150,6 +155,7 @@ class QueryNoise(MustTable):
         for quantity, source, statistic in (
             ("sigma_mean", "sigma", "mean"),
             ("sigma_variance", "sigma", "variance"),
+            # delta' is free of the sensitivity, so that it is the same for both statistics.
             ("delta_amplified", "delta_amplified", "mean"),
         )
     )
@@ -161,6 +167,8 @@ def expected_variance(group: pd.DataFrame) -> Estimate:
     return Estimate(float(group["expected_variance"].iloc[0]), 0.0, len(group))
 
 
+# Means and standard deviations are over the 200 data sets (divisor 199), and compared within their
+# Monte Carlo error.
 class QueryEstimates(MustTable):
     title = "Table 5. Experiment 1: estimates of mean and variance"
     name = "table5"
@@ -181,6 +189,8 @@ class QueryEstimates(MustTable):
     )
 
 
+# sigma and delta' are computed; the errors are simulated. As stated delta' has the ratio (C / n) /
+# sigma, as done C / sigma (erratum E3).
 class RegressionNoise(MustTable):
     title = "Table 6. Experiment 2: noise, δ′ and prediction error of linear regression"
     name = "table6"
@@ -218,6 +228,8 @@ class RegressionCoefficients(MustTable):
             {quantity: statistic("coefficient")},
             each={"coefficient": {f"beta{i}": f"error_beta{i}" for i in range(3)}},
         )
+        # Table 7 has the mean of beta_hat - beta, and the root of its mean square, over the 200
+        # data sets.
         for quantity, statistic in (("bias", mean), ("rmse", root_mean_square))
     )
 
@@ -226,6 +238,8 @@ def undefined(metric: str) -> Callable[[pd.DataFrame], str]:
     """Return the note that says in how many replicates a metric is undefined."""
 
     def note(group: pd.DataFrame) -> str:
+        # PPV is 0 / 0 where no record is predicted positive: such a seed has no value, and the mean
+        # is over the others.
         lacking = int(group[metric].isna().sum())
         return (
             (f"undefined in {lacking} of {len(group)} replicates (no such predictions)")
@@ -255,6 +269,8 @@ def both_sides(frame: pd.DataFrame) -> pd.DataFrame:
     """Return answers of the accountant with the pair's middle; a probability that nothing is proved
     of is at most 1."""
     return frame.assign(
+        # Poisson with the realised size as divisor: no proof covers it, so 1 is the honest upper
+        # end.
         says=np.where(frame["proved"].isna(), "nothing is proved", "proved (upper)"),
         proved=frame["proved"].fillna(1.0),
         pair=(frame["pair_lower"] + frame["pair_upper"]) / 2,
@@ -269,6 +285,8 @@ def with_statistic(frame: pd.DataFrame) -> pd.DataFrame:
         CONSISTENT_NOISE: "epsilon_of_the_consistent_noise",
     }
     frame = frame[frame["table"].isin(names)]
+    # Poisson has two releases in experiment 3: as run (divisor: realised size), and with the fixed
+    # divisor, of which something is proved.
     fixed = (
         (frame["table"] == "table8")
         & (frame["sampler"] == "poisson")
@@ -308,6 +326,8 @@ class LogisticRegression(MustTable):
     parts = (
         Part(
             "noise_calibration",
+            # The paper prints m sigma, the noise of the summed gradient: a constant of each
+            # sampler, shared by all statistics.
             {"sigma_times_m": lambda group: (group["sigma"] * group["m"]).iloc[0]},
             where={"table": "table8"},
             keys={"statistic": None},
@@ -316,6 +336,8 @@ class LogisticRegression(MustTable):
             "adult_logistic",
             {
                 metric: (
+                    # The paper has a single run; a mean over seeds shows that its differences
+                    # between samplers are of the spread's size (erratum E1).
                     mean(metric, drop=True, empty=True, note=undefined(metric)),
                     deviation(
                         metric,
@@ -330,6 +352,7 @@ class LogisticRegression(MustTable):
         *(
             Part(
                 "composition",
+                # By Algorithm 1, per the paper's own pair: no guarantee in any variant.
                 {"delta_c_lower": "delta_lower", "delta_c_upper": "delta_upper"},
                 where={"table": table},
                 constants=constants,
@@ -343,7 +366,10 @@ class LogisticRegression(MustTable):
         Part("proved_composition", sides("{quantity}_c"), prepare=with_statistic),
         Part(
             "adult_logistic",
+            # Differences seed by seed, so that the interval is of the comparison and not of either
+            # mean.
             {metric: difference(metric, {"sampler": "poisson"}) for metric in METRICS},
+            # The paper's T = 1000 steps; converged fits have rows of their own.
             where={"solver": "dp_sgd"},
             constants={"statistic": "difference_to_poisson"},
         ),
@@ -365,6 +391,8 @@ class DistinctRecords(MustTable):
         Part(
             "distinct_counts",
             {quantity: column},
+            # The mean over 10000 draws is compared within its standard error, the extremes by the
+            # exact law of an extreme: P(max <= x) = F(x)^10000.
             prepare=lambda frame: frame.assign(standard_error=frame["sd"] / frame["draws"] ** 0.5),
         )
         for quantity, column in (
@@ -373,6 +401,8 @@ class DistinctRecords(MustTable):
                 "distinct_mean",
                 Column("distinct_mean", standard_error="standard_error", replicates="draws"),
             ),
+            # n eta in every scheme of fixed size: the printed means of experiment 2 are recognised
+            # by it as swapped with the minima (erratum E7).
             ("law_mean", Column("law_mean")),
             ("distinct_max", Column("distinct_max", lower="max_lower", upper="max_upper")),
         )
@@ -387,6 +417,7 @@ def over_wor(frame: pd.DataFrame) -> pd.DataFrame:
     """
     cell = ["variant", "experiment"]
     means = frame.groupby([*cell, "sampler", "naive"], sort=False, as_index=False)["seconds"].mean()
+    # The paper's unit: percent above WOR in the same experiment and environment.
     both = means.assign(wor=means["seconds"].where(means["sampler"] == "wor")).groupby(cell)
     base, loop = both["wor"].transform("max"), both["naive"].transform("max") == 1
     for experiment in means.loc[~(base > 0), "experiment"].head(1):
@@ -394,6 +425,8 @@ def over_wor(frame: pd.DataFrame) -> pd.DataFrame:
             f"times relative to 'wor' need its time above 0 s, got experiment {experiment} "
             "without one; time it with more draws"
         )
+    # Text and code draw Poisson samples by different methods (erratum E18): the loop is what Table
+    # 10 times, the sparse draw is ours.
     sparse = (means["sampler"] == "poisson") & loop & (means["naive"] == 0)
     return means.assign(
         draw=np.where(sparse, "sparse", ""),
@@ -410,6 +443,8 @@ class SamplingTimes(MustTable):
         "percent, on this machine. Poisson samples are drawn by n Bernoulli trials, as the paper "
         "says; a sparse draw generates only the records selected."
     )
+    # Times are shown next to the printed ones and never judged: they are of another machine and
+    # language.
     timed = True
     keys = ("experiment", "sampler", "draw")
     layout = Layout(panels=("draw",), stub=("experiment",), heads=("sampler",))
@@ -443,6 +478,7 @@ class DeltaThresholds(MustTable):
         Part(
             "amplification_crossings",
             {name: name for name in ("epsilon", "delta")},
+            # The paper gives six of them, for WR, MUST.OW and MUST.WW.
             where={"kind": "threshold", "sampler": lambda sampler: sampler != "wor"},
         ),
         Part(
@@ -477,6 +513,8 @@ class DeltaThresholds(MustTable):
 
 def over_proved_wor(frame: pd.DataFrame) -> pd.DataFrame:
     """Return noise multipliers with the proved one over that of WOR at the same target."""
+    # WOR is the one-stage reference at the same m: the question is what a second stage costs in
+    # noise.
     wor = frame[frame["sampler"] == "wor"].set_index("target_epsilon")["proved"]
     return frame.assign(over_wor=frame["proved"] / frame["target_epsilon"].map(wor))
 
@@ -523,6 +561,8 @@ def of_ours(frame: pd.DataFrame, column: str) -> np.ndarray:
 def with_widths(frame: pd.DataFrame) -> pd.DataFrame:
     """Return answers with their widths; what lies below an attack on the same question cannot be a
     bound."""
+    # An answer below what explicit data sets attain is refuted, whatever its documentation calls
+    # it.
     below = np.where(frame["upper"] < of_ours(frame, "lower"), ", below what an attack attains", "")
     says = frame["note"].where(frame["note"] != "", frame["kind"]) + below
     return frame.assign(width=frame["upper"] - frame["lower"], says=says)

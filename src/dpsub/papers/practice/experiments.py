@@ -60,8 +60,8 @@ class PracticeAnswers(Grid):
         keys = list(AccountingQuestion.model_fields)
         for setting in settings.grid:
             fields = setting.model_dump()
-            place = [published.key_text(value) if value != 0 else "" for value in fields.values()]
-            recorded = answers[(answers[keys] == place).all(axis=1)]
+            key = [published.key_text(value) if value != 0 else "" for value in fields.values()]
+            recorded = answers[(answers[keys] == key).all(axis=1)]
             ends = ends_of(setting)
             claims = [
                 (name, float(printed))

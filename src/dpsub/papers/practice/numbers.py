@@ -23,10 +23,10 @@ def answers(cells: LookUp, accountant: str = "*") -> pd.DataFrame:
     any_setting = dict.fromkeys(SETTING, "*")
     holds, lower, upper = [], [], []
     for sizes in ({"rate": "*"}, {"n": "*", "m": "*"}):
-        place = {**any_setting, **sizes}
-        holds.append(cells.rows("accountants", "holds", accountant=accountant, **place))
-        lower.append(cells.rows("accountants", "epsilon_lower", **place))
-        upper.append(cells.rows("accountants", "epsilon_upper", **place))
+        question = {**any_setting, **sizes}
+        holds.append(cells.rows("accountants", "holds", accountant=accountant, **question))
+        lower.append(cells.rows("accountants", "epsilon_lower", **question))
+        upper.append(cells.rows("accountants", "epsilon_upper", **question))
     judged = pd.concat(holds)
     if judged.empty or "rigorous" not in judged:
         raise MissingRecordsError("this run judges no accountant")

@@ -16,10 +16,10 @@ from dpsub.reproduce.tables import Column, Part, Table, shared
 
 def ends(group: pd.DataFrame) -> str:
     """Say what the accountant calls its answer, and between which ends epsilon lies."""
-    one = group.iloc[0]
+    record = group.iloc[0]
     return (
-        f"{ACCOUNTANTS[one['accountant']]}; attained {one['epsilon_lower']:.7g}, proved "
-        f"{one['epsilon_upper']:.7g}"
+        f"{ACCOUNTANTS[record['accountant']]}; attained {record['epsilon_lower']:.7g}, proved "
+        f"{record['epsilon_upper']:.7g}"
     )
 
 

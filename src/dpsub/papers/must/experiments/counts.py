@@ -93,11 +93,11 @@ class DistinctCounts(DrawsExperiment):
 
     def records(self, settings: DrawsExperiment.Settings, run: Run) -> pd.DataFrame:
         rows, draws = [], settings.draws
-        for place, sizes in self.sizes(settings, run):
+        for fields, sizes in self.sizes(settings, run):
             for name in settings.samplers:
                 sampler, n = sampling.of_sizes(name, **sizes), sizes["n"]
                 rng = run.streams.sample(
-                    {SAMPLER_KEY: name, **sizes, "draws": draws}, place["replicate"]
+                    {SAMPLER_KEY: name, **sizes, "draws": draws}, fields["replicate"]
                 )
                 distinct = sampler.draw_block(Frame(n), draws, rng).distinct
                 # The printed extremes are of one run of draws: they are judged by the exact law of
@@ -105,7 +105,7 @@ class DistinctCounts(DrawsExperiment):
                 smallest, largest = extreme_intervals(sampler.distinct_law(n), draws)
                 rows.append(
                     {
-                        **place,
+                        **fields,
                         **sizes,
                         "sampler": name,
                         "draws": draws,
@@ -156,7 +156,7 @@ class SamplingTime(DrawsExperiment):
         rows = []
         block = min(BLOCK, settings.draws)
         n_blocks = -(-settings.draws // block)
-        for place, sizes in self.sizes(settings, run):
+        for fields, sizes in self.sizes(settings, run):
             n, rate = sizes["n"], sizes["m"] / sizes["n"]
             draws: dict[tuple[str, int], Callable[..., object]] = {
                 ("poisson", 1): partial(bernoulli_trials, n, rate)
@@ -166,7 +166,7 @@ class SamplingTime(DrawsExperiment):
             seconds = {key: np.empty(n_blocks) for key in draws}
             rngs = {
                 (name, naive): run.streams.sample(
-                    {**sizes, SAMPLER_KEY: name, "naive": naive}, place["replicate"]
+                    {**sizes, SAMPLER_KEY: name, "naive": naive}, fields["replicate"]
                 )
                 for name, naive in draws
             }
@@ -179,7 +179,7 @@ class SamplingTime(DrawsExperiment):
                     if turn >= 0:
                         seconds[key][turn] = elapsed / 1e9 / block
             rows += [
-                {**place, **sizes, "sampler": name, "seconds": np.median(times), "naive": naive}
+                {**fields, **sizes, "sampler": name, "seconds": np.median(times), "naive": naive}
                 for (name, naive), times in seconds.items()
             ]
         return self.frame(rows)

@@ -129,10 +129,12 @@ class Questions(Experiment):
         return len(self.questions(settings))
 
     def records(self, settings: Any, run: Run) -> pd.DataFrame:
-        asked = self.questions(settings)
-        return self.frame(
-            [{"replicate": one, **self.answer(settings, asked[one])} for one in run.replicates]
-        )
+        questions = self.questions(settings)
+        answers = [
+            {"replicate": number, **self.answer(settings, questions[number])}
+            for number in run.replicates
+        ]
+        return self.frame(answers)
 
 
 @dataclass(frozen=True)
@@ -257,7 +259,7 @@ class ProvedComposition(Accounts):
     @staticmethod
     def questions(settings: Settings) -> list[CompositionQuestion]:
         table, figure = settings.table8, settings.figure_s2
-        asked = []
+        questions = []
         for name, noise, unit, target in (
             ("table8", "stated", table.clip, ("delta", table.epsilon)),
             (PRINTED_SCALE, "stated", 1.0, ("delta", table.epsilon)),
@@ -271,7 +273,7 @@ class ProvedComposition(Accounts):
                     else ("fixed",)
                 ):
                     release = release_of(sampler, table, scale, table.n_compositions, by)
-                    asked.append(
+                    questions.append(
                         CompositionQuestion(
                             name, sampler, release, *target, adjacencies(sampler)[0]
                         )
@@ -279,7 +281,7 @@ class ProvedComposition(Accounts):
         for k in figure.n_compositions:
             for sampler in figure.samplers:
                 release = release_of(sampler, figure, figure.scale, k)
-                asked.append(
+                questions.append(
                     CompositionQuestion(
                         "figure_s2",
                         sampler,
@@ -289,7 +291,7 @@ class ProvedComposition(Accounts):
                         adjacencies(sampler)[0],
                     )
                 )
-        return asked
+        return questions
 
 
 class ProvedSteps(Accounts):
