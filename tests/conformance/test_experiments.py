@@ -44,6 +44,24 @@ SMALLER: dict[str, dict[str, Any]] = {
 """Over workflow/smoke.yaml."""
 
 NAMES = REGISTRY.names()
+LONG = {
+    "adult_logistic",
+    "brdp_composition",
+    "brdp_map",
+    "brdp_times",
+    "fair_comparison",
+    "importance_gain",
+    "practice_shuffling",
+    "proved_composition",
+    "proved_noise",
+    "proved_steps",
+    "tournament_noise",
+    "tournament_targets",
+}
+"""Whose records take seconds."""
+MAKES_RECORDS = [
+    pytest.param(name, marks=pytest.mark.thorough if name in LONG else ()) for name in NAMES
+]
 
 
 @pytest.fixture(scope="session")
@@ -112,18 +130,19 @@ def compared(name: str, frame: pd.DataFrame) -> pd.DataFrame:
     return frame.drop(columns=times if REGISTRY.get(name).timed else []).reset_index(drop=True)
 
 
-@pytest.mark.parametrize("name", NAMES)
-class TestContract:
-    def test_records_have_the_declared_columns(self, name: str, run: Runs) -> None:
-        experiment = REGISTRY.get(name)
-        assert next(iter(experiment.columns)) == "replicate"
-        for variant in experiment.variants:
-            frame = run(name, variant)
-            assert len(frame)
-            assert {
-                column: str(kind) for column, kind in frame.dtypes.items()
-            } == experiment.columns
+@pytest.mark.parametrize("name", MAKES_RECORDS)
+def test_records_have_the_declared_columns(name: str, run: Runs) -> None:
+    experiment = REGISTRY.get(name)
+    assert next(iter(experiment.columns)) == "replicate"
+    for variant in experiment.variants:
+        frame = run(name, variant)
+        assert len(frame)
+        kinds = {column: str(kind) for column, kind in frame.dtypes.items()}
+        assert kinds == experiment.columns
 
+
+@pytest.mark.parametrize("name", NAMES)
+class TestSettings:
     def test_an_unknown_key_is_refused_by_name(self, name: str) -> None:
         with pytest.raises(
             PlanError,
@@ -144,23 +163,7 @@ class TestContract:
         assert undescribed(REGISTRY.get(name).Settings.model_json_schema()) == []
 
 
-LONG = {
-    "brdp_composition",
-    "brdp_map",
-    "brdp_times",
-    "importance_gain",
-    "practice_shuffling",
-    "proved_composition",
-    "proved_noise",
-    "proved_steps",
-}
-"""Whose records take more than a second, which the test below computes once more."""
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.thorough if name in LONG else ()) for name in NAMES],
-)
+@pytest.mark.parametrize("name", MAKES_RECORDS)
 def test_the_split_of_replicates_does_not_matter_and_one_seed_gives_the_same_records(
     name: str, run: Runs
 ) -> None:

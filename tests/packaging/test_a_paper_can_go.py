@@ -12,7 +12,6 @@ import pytest
 
 from dpsub.reproduce import experiments
 from dpsub.reproduce.papers import papers
-from tests.few import few
 from tests.packaging.scratch import copied, ran
 
 KEYS = list(papers())
@@ -36,7 +35,8 @@ def without(top: Path, key: str) -> Path:
     return top
 
 
-@pytest.mark.parametrize("key", few(KEYS))
+@pytest.mark.thorough
+@pytest.mark.parametrize("key", KEYS)
 def test_without_a_paper_the_rest_is_planned(tmp_path: Path, key: str) -> None:
     top = without(tmp_path, key)
     members = experiments.REGISTRY.members().items()

@@ -118,7 +118,9 @@ class OneTooMany(LargestStep):
 
     def masses(self, edges: np.ndarray) -> tuple[MassBounds, MassBounds]:
         under_p, _ = super().masses(edges)
-        _, under_q = LargestStep(self.steps - 1, self.x, self.y, self.scale).masses(edges)
+        _, under_q = LargestStep(self.steps - 1, self.x, self.y, self.noise_multiplier).masses(
+            edges
+        )
         return under_p, under_q
 
 
