@@ -129,6 +129,7 @@ class Pareto(FairFigure):
         panels: list[Panel] = []
         for dataset in marks["dataset"].unique():
             measure = TASKS[dataset].measure
+            # NaN where the run trains nothing without privacy.
             without = where(frame, dataset=dataset, sampler=NONPRIVATE)[measure].mean()
             part = where(marks, dataset=dataset)
             losses = partial(_losses, part=part, lines=lines, without=without)
@@ -143,8 +144,9 @@ def _losses(
     """Draw a row a sampler, from cheap to costly, and a line a target; `without` is the loss
     without privacy."""
     by_sampler = part.drop_duplicates("sampler").set_index("sampler")
+    # Expected gradients depend on the sampler and its sizes, not on the target: one row a sampler.
     cost = by_sampler["gradients"].sort_values(kind="stable")
-    rows = {name: place for place, name in enumerate(cost.index)}
+    rows = {name: row for row, name in enumerate(cost.index)}
     part = part.assign(row=part["sampler"].map(rows)).sort_values("row")
     for epsilon, target in part.groupby("epsilon"):
         axes.plot(target["loss"], target["row"], **lines[epsilon], zorder=1)
@@ -194,11 +196,13 @@ def points(frame: pd.DataFrame) -> pd.DataFrame:
     # another one is shown to be better at no more cost
     for row in rows:
         row["on_front"] = not any(
+            # The whole interval above zero: the other loss is smaller beyond chance.
             statistics.paired_difference(row["values"], other["values"]).lower > 0
             for other in rows
             if other is not row
             and other["dataset"] == row["dataset"]
             and other["epsilon"] <= row["epsilon"]
+            # Samplers of one law cost the same up to rounding.
             and other["gradients"] <= row["gradients"] * (1 + 1e-9)
         )
     return pd.DataFrame(rows).drop(columns="values")
@@ -221,7 +225,7 @@ class LossDifferences(FairFigure):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, COMPARISON)
-        compared = [one for one in ranked(self, records) if REFERENCE in one.samplers]
+        compared = [contest for contest in ranked(self, records) if REFERENCE in contest.samplers]
         rows = [row for contest in compared for row in _relative(contest)]
         differences = pd.DataFrame(rows)
         # the smallest target of each data set, where noise counts most
@@ -242,6 +246,7 @@ class LossDifferences(FairFigure):
 
 def _relative(contest: Contest) -> Iterator[dict[str, Any]]:
     """Yield the paired differences from Poisson in percent of its loss."""
+    # Percent of one number, Poisson's mean loss: the interval is scaled and keeps its level.
     base = float(contest.losses[REFERENCE].mean())
     for name in contest.samplers:
         if name == REFERENCE:
@@ -261,9 +266,10 @@ def _differences(axes: Axes, part: pd.DataFrame) -> None:
     """Draw points with intervals, a row a sampler, the variants one below the other."""
     order = list(part["sampler"].unique())
     axes.axvline(0, color="black", linewidth=0.7)
-    for place, (variant, look) in enumerate(VARIANTS.items()):
+    for number, (variant, look) in enumerate(VARIANTS.items()):
         chosen = where(part, variant=variant)
-        rows = [order.index(name) + 0.22 * (place - 1) for name in chosen["sampler"]]
+        # Variants of a sampler stand a fifth of a row apart.
+        rows = [order.index(name) + 0.22 * (number - 1) for name in chosen["sampler"]]
         ends = [chosen["percent"] - chosen["lower"], chosen["upper"] - chosen["percent"]]
         axes.errorbar(
             chosen["percent"],
@@ -298,6 +304,7 @@ class NoiseSizes(FairFigure):
         sizes = [
             (along_b, b) for b in sorted(along_b.loc[along_b["b"] != NO_FIRST_STAGE, "b"].unique())
         ]
+        # The panel of the fixed m is among those along b already.
         sizes += [(part, fixed["b"]) for m, part in along_m.groupby("m") if m != fixed["m"]]
         panels = []
         for cells, b in sizes:
@@ -339,6 +346,7 @@ class NoiseRelations(FairFigure):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         _, along_m, fixed = sections(self.needed(records, "fair_noise", variants=("rigorous",)))
+        # The other figure has the fixed m; with no other m this one falls back to it.
         shown = (
             along_m[along_m["m"] != fixed["m"]] if (along_m["m"] != fixed["m"]).any() else along_m
         )
@@ -351,6 +359,7 @@ class NoiseRelations(FairFigure):
         )[["relation", *SETTING, "sampler", "m", "b", "proved", "refuted"]]
         panels = []
         for m, cells in numbers.groupby("m"):
+            # Panels of one m share their axis: within a row noise can be compared across relations.
             axis = {"xlim": (0.9 * cells["refuted"].min(), 1.04 * cells["proved"].max())}
             panels += [
                 Panel(f"{WORDS[relation]}, m = {m}", [partial(_at_relation, cells=part)], axis)
@@ -375,10 +384,10 @@ class NoiseRelations(FairFigure):
 
 def _at_relation(axes: Axes, cells: pd.DataFrame) -> None:
     """Draw a row a sampler: the bar from attack to proof."""
-    for row, one in enumerate(cells.to_dict("records")):
-        look = style_of(one["sampler"])
-        axes.plot(one["proved"], row, color=look["color"], marker=look["marker"])
-        axes.plot([one["refuted"], one["proved"]], [row, row], color=look["color"], **BAR)
+    for row, cell in enumerate(cells.to_dict("records")):
+        look = style_of(cell["sampler"])
+        axes.plot(cell["proved"], row, color=look["color"], marker=look["marker"])
+        axes.plot([cell["refuted"], cell["proved"]], [row, row], color=look["color"], **BAR)
     axes.plot([], [], color=NEUTRAL, marker="o", linestyle="none", label="proved")
     axes.plot([], [], color=NEUTRAL, **BAR, label="from attack up to proof")
     name_rows(axes, (style_of(name)["label"] for name in cells["sampler"]), size=7)
@@ -395,11 +404,13 @@ def sections(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, dict[str,
             "noise against b needs a surface with a two-stage sampler, got none; add one to "
             "fair_noise.surface"
         )
+    # What is only calibrated asks for one setting; trained cells of that setting join it.
     setting = frame.loc[frame["surface"] == 1, SETTING].iloc[0]
     cells = frame[(frame[SETTING] == setting).all(axis=1)].drop_duplicates(
         ["variant", "sampler", "m", "b"]
     )
     staged = cells[cells["b"] != NO_FIRST_STAGE]
+    # With several sizes the longest section says most.
     m = staged.groupby("m")["b"].nunique().idxmax()
     b = staged.groupby("b")["m"].nunique().idxmax()
     along_b = cells[cells["m"] == m].sort_values(["b"], kind="stable")
@@ -412,16 +423,14 @@ def sections(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, dict[str,
 def _needed_noise(axes: Axes, cells: pd.DataFrame) -> None:
     """Draw a row a sampler: the bar from attack to proof, and the noise of the papers' pair."""
     order = list(cells["sampler"].unique())
-    for one in cells.to_dict("records"):
-        look, row, proved = (
-            style_of(one["sampler"]),
-            order.index(one["sampler"]),
-            one["variant"] == "rigorous",
-        )
-        noise, color = one["noise_multiplier"], look["color"]
+    for cell in cells.to_dict("records"):
+        look, row = style_of(cell["sampler"]), order.index(cell["sampler"])
+        proved = cell["variant"] == "rigorous"
+        noise, color = cell["noise_multiplier"], look["color"]
         axes.plot(noise, row, color=color, marker=look["marker"] if proved else "x")
-        if one["necessary"] > 0:
-            axes.plot([one["necessary"], noise], [row, row], color=color, **BAR)
+        # 0 stands for no known attack, and then there is no bar.
+        if cell["necessary"] > 0:
+            axes.plot([cell["necessary"], noise], [row, row], color=color, **BAR)
     # what is drawn alike for every sampler has a key in no sampler's colour
     axes.plot([], [], color=NEUTRAL, marker="o", linestyle="none", label="proved")
     axes.plot([], [], color=NEUTRAL, **BAR, label="from attack up to proof")

@@ -17,6 +17,7 @@ from dpsub.reproduce.paired import REFERENCE
 from dpsub.reproduce.report.cells import LookUp
 from dpsub.sampling import REGISTRY
 
+# MUST.OO, two stages without replacement, draws a simple random sample again.
 SAME_LAW = ("wor", "must_oo")
 BLOCK = ["dataset", "epsilon"]
 PLACE = [*BLOCK, "sampler"]
@@ -31,6 +32,7 @@ def quantity(
     target and sampler."""
     rows = cells.rows(table, column, dataset="*", epsilon="*", **(fields or {"sampler": "*"}))
     columns = {variant: "value", f"{variant}_lower": "lower", f"{variant}_upper": "upper"}
+    # A run without intervals lacks the columns of the ends: they are blank here.
     numbers = rows.reindex(columns=[*PLACE, *columns]).rename(columns=columns)
     numbers = numbers.dropna(subset="value").assign(table=table, column=column, variant=variant)
     return known(numbers)
@@ -66,6 +68,7 @@ def shown(numbers: pd.DataFrame, ends: Iterable[str] = VALUE) -> pd.DataFrame:
 def over_poisson(numbers: pd.DataFrame, of: pd.DataFrame) -> pd.DataFrame:
     """Return the numbers of all samplers but Poisson, with their `ratio` to Poisson's number in
     `of` in the same block."""
+    # No ratio to a loss of 0, nor to a Poisson row that a run lacks.
     base = of[(of["sampler"] == REFERENCE) & (of["value"] > 0)].set_index(BLOCK)["value"]
     others = numbers[numbers["sampler"] != REFERENCE]
     others = others.join(base.rename("base"), on=BLOCK, how="inner")
@@ -88,6 +91,7 @@ def best_samplers(cells: LookUp) -> dict[str, Any]:
     best = quantity(cells, "winners", "among_the_best")
     by_sampler = best.groupby("sampler", sort=False)["value"]
     comparisons = best.groupby(BLOCK).ngroups
+    # A sampler that some comparisons lack, as a chain does, cannot be counted against all.
     is_in_all = by_sampler.size() == comparisons
     counts = by_sampler.sum()[is_in_all].astype(int)
     most = counts.max() if len(counts) else 0
@@ -105,6 +109,7 @@ def differences_from_poisson(cells: LookUp) -> dict[str, Any]:
     Poisson's loss."""
     losses = quantity(cells, "winners", "loss")
     intervals = over_poisson(differences(cells), losses)
+    # An interval that holds zero shows no difference, whichever way its middle lies.
     worse = int((intervals["lower"] > 0).sum())
     better = int((intervals["upper"] < 0).sum())
     sizes = intervals["ratio"].abs()
@@ -141,6 +146,7 @@ def noise_that_is_refuted(cells: LookUp) -> dict[str, int]:
     poisson = by_setting(cells, "noise_multiplier", REFERENCE).droplevel("sampler")
     others = necessary[necessary.index.get_level_values("sampler") != REFERENCE]
     both = others.to_frame().join(poisson, how="inner")
+    # An attack at Poisson's noise refutes every better proof for the other sampler.
     refuted = both["necessary"] >= both["noise_multiplier"]
     return {"refuted": int(refuted.sum()), "settings": len(both)}
 
@@ -148,6 +154,7 @@ def noise_that_is_refuted(cells: LookUp) -> dict[str, int]:
 def by_setting(cells: LookUp, column: str, sampler: str) -> pd.Series:
     """Return one quantity of the table of noise by data set, target, steps, m and sampler."""
     parts = []
+    # Samplers of one stage have no b, and a look-up matches fields that are there.
     for b in ("", "*"):
         at = {"steps": "*", "sampler": sampler, "m": "*", "b": b}
         try:
@@ -169,8 +176,9 @@ def cheapest_sampler(cells: LookUp) -> dict[str, Any]:
     cheapest = ratios.iloc[ratios["ratio"].argmin()]
     own = ratios[ratios["sampler"] == cheapest["sampler"]]
     intervals = own[PLACE].merge(differences(cells))
-    here = gradients[(gradients[BLOCK] == cheapest[BLOCK]).all(axis=1)]
-    pair = here[here["sampler"].isin((cheapest["sampler"], REFERENCE))]
+    # What is shown below the sentence is the pair that it compares, in one block.
+    block = gradients[(gradients[BLOCK] == cheapest[BLOCK]).all(axis=1)]
+    pair = block[block["sampler"].isin((cheapest["sampler"], REFERENCE))]
     cells.show(shown(pair), shown(intervals, ENDS))
     return {
         "sampler": label_of(cheapest["sampler"]),
@@ -217,6 +225,7 @@ def target_and_attained(cells: LookUp) -> dict[str, tuple[float, float]]:
     sampler."""
     attained = attained_by_papers_pair(cells)
     most = attained.loc[attained.groupby("sampler", sort=False)["excess"].idxmax()]
+    # The sentence names samplers that have a name; chains of sizes are in the table.
     most = most[most["sampler"].isin(REGISTRY.names())]
     return {
         label_of(row["sampler"]): (float(row["epsilon"]), row["value"])
@@ -230,14 +239,17 @@ def reversals(cells: LookUp) -> dict[str, dict[str, float]]:
     counts = {}
     for variant in ("stated", "consistent"):
         try:
-            turned, apart = (
+            opposite, separated = (
                 quantity(cells, "rankings", f"pairs_{what}", variant, sampler="")
                 for what in ("reversed", "separated")
             )
         except MissingRecordsError:
             continue
-        cells.show(shown(turned), shown(apart))
-        counts[variant] = {"reversed": turned["value"].sum(), "pairs": apart["value"].sum()}
+        cells.show(shown(opposite), shown(separated))
+        counts[variant] = {
+            "reversed": opposite["value"].sum(),
+            "pairs": separated["value"].sum(),
+        }
     if not counts:
         raise MissingRecordsError("this run ranks samplers in one way only")
     return counts
@@ -252,8 +264,10 @@ def noise_by_relation(cells: LookUp) -> dict[str, Any]:
 
     falls_to = {
         sampler: span(noise("noise_add_remove", sampler) / noise("noise_multiplier", sampler))
+        # The two that have a bound under every relation.
         for sampler in (REFERENCE, "wor")
     }
+    # Putting a record to 0 is covered for Poisson sampling and sampling without replacement.
     compared = {"noise_add_remove": ("wor", "wr", "must_ow", "must_ww"), "noise_zero_out": ("wor",)}
     over: dict[str, list[Any]] = {}
     for column, samplers in compared.items():
@@ -281,6 +295,7 @@ def coverage(cells: LookUp) -> dict[str, Any]:
     return {
         "least": 100 * numbers["value"].min(),
         "most": 100 * numbers["value"].max(),
+        # Shown to miss: the whole Clopper-Pearson interval is below the level of 95 %.
         "missed": labels(numbers.loc[numbers["upper"] < 0.95, "sampler"]),
     }
 

@@ -46,6 +46,7 @@ def in_variants(fair: pd.DataFrame, stated: Mapping[str, pd.DataFrame]) -> list[
     for contest in compared:
         losses = stated.get(str(contest.place["dataset"]))
         if contest.variant == "rigorous" and losses is not None:
+            # The other paper may lack a chain or a size that is compared here, and the reverse.
             shared = [name for name in contest.samplers if name in losses.columns]
             as_stated.append(replace(contest, variant="stated", losses=losses[shared]))
     return as_stated + compared

@@ -51,16 +51,19 @@ class FairTask(Task):
 
 
 def _classification(name: str, n_records: int, features: int, source: str = "") -> FairTask:
+    # The other quarter of the records is the test part of each seed's split.
     n = int(TRAIN_SHARE * n_records)
     return FairTask(name, Logistic(features + 1), n, 1.0, 2.0, "log_loss", source=source)
 
 
 _TASKS = (
+    # MUST's experiment 2 has three coefficients, 1000 records and C = 3; its step size is kept.
     FairTask("linear", Linear(3), 1000, 3.0, 0.04, "coefficient_error"),
     _classification("adult", 41292, 13, "adult"),
     _classification("breast_cancer", 569, 30),
     _classification("digits", 1797, 64),
     _classification("ijcnn1", ijcnn1.N_RECORDS, ijcnn1.N_FEATURES, "ijcnn1"),
+    # MUST's experiment 1: the mean of 300 standard normal numbers, cut at 4.
     FairTask("bootstrap_mean", Linear(1), 300, 4.0, 1.0, "estimate_error"),
 )
 TASKS = {task.name: task for task in _TASKS}
@@ -110,6 +113,7 @@ class FairGrid(kinds.Group):
             entry("digits", 100, 200, 100, 0.5, 2),
             entry("ijcnn1", 300, 500, 200, 1),
             entry("bootstrap_mean", 30, 50, 200, 1),
+            # Three stages: a chain that no paper names, next to those that have one.
             FairEntry(
                 dataset=("linear",),
                 samplers=("wor:500,wr:200,wor:100",),

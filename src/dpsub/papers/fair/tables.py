@@ -49,6 +49,7 @@ class FairTable(tables.Table):
         """Return what a privacy number is; epsilon is attained or proved of a noise whatever
         variant chose it."""
         if column.startswith("epsilon"):
+            # The papers' pair chooses the noise, but what is proved of that noise is proved.
             return number_kind(column, "rigorous")
         if column.startswith(("noise_add", "noise_zero")):
             return number_kind("noise_proved", variant)
@@ -88,6 +89,7 @@ def _winners(contest: Contest) -> Iterator[Row]:
         row = {**keys_of(contest), "sampler": sampler}
         loss = with_interval(contest.losses[sampler].to_numpy())
         yield estimate_row(row, "loss", variant, loss, noted(source, measure))
+        # A grid may leave Poisson out: then losses stand without differences.
         if sampler != REFERENCE and REFERENCE in contest.samplers:
             difference = contest.difference(sampler)
             yield estimate_row(row, "difference_to_poisson", variant, difference, source)
@@ -114,9 +116,11 @@ def coverage(group: pd.DataFrame) -> Estimate:
     """Return the share of seeds whose interval covers the truth, with its exact (Clopper and
     Pearson) interval."""
     covered = group["covered"]
+    # Only the bootstrap has intervals; trained models leave the column blank.
     if covered.isna().any():
         return Estimate(math.nan, math.nan, 0)
     share = statistics.proportion(int(covered.sum()), len(covered))
+    # The binomial standard error next to the exact interval, as other rows have one.
     standard_error = math.sqrt(share.value * (1 - share.value) / share.replicates)
     return replace(share, standard_error=standard_error)
 
@@ -142,6 +146,7 @@ class Measures(FairTable):
             COMPARISON,
             {
                 **{
+                    # A task without a measure has no row of it.
                     name: Column(name, with_interval, drop=True)
                     for name in (
                         "accuracy",
@@ -206,6 +211,7 @@ class NoiseForTarget(FairTable):
                 )
             },
             keys={"epsilon": "target_epsilon"},
+            # 0 stands for no known attack, which is no noise.
             prepare=lambda frame: frame.assign(
                 necessary=frame["necessary"].where(frame["necessary"] > 0)
             ),

@@ -25,6 +25,7 @@ def beside_poisson(frames: Frames, sampler: str) -> pd.DataFrame:
     """Return the settings of a scheme under zero_out, the relation of all these statements, with
     known attacks."""
     settings = over_poisson(pick(frames[NOISE], adjacency="zero_out", sampler=(REFERENCE, sampler)))
+    # Where no attack is known for one of both, an end of the bracket is missing.
     settings = settings.dropna(subset=["lower", "upper"])
     if settings.empty:
         raise MissingRecordsError(f"this run has no setting of {sampler} with an attack")
@@ -35,6 +36,7 @@ def saves(frames: Frames) -> Finding:
     """Ask whether k of t needs less noise wherever the noise is small."""
     settings = pick(beside_poisson(frames, "k_of_t"), regime=SMALL)
     less, more = settings["upper"] < 1, settings["lower"] > 1
+    # Both ends of the bracket on one side of 1: no better proof or attack can turn it.
     note = (
         f"less in {less.sum()} of {len(settings)} settings with small noise, more in "
         f"{more.sum()}, else open"
@@ -45,6 +47,7 @@ def saves(frames: Frames) -> Finding:
 def at_most(frames: Frames) -> Finding:
     """Ask whether the noise falls by as much as 9.6 % in some setting."""
     settings = pick(beside_poisson(frames, "k_of_t"), regime=SMALL)
+    # Percent saved: the lower end of the ratio is the most that can be saved.
     saved = 100 * (1 - settings[["ratio", "lower", "upper"]])
     most = settings.nsmallest(1, "ratio").to_dict("records")[0]
     note = (
@@ -53,6 +56,8 @@ def at_most(frames: Frames) -> Finding:
         f"{saved['ratio'].median():.1f} %, in {len(settings)} settings with small noise"
     )
     return truth(
+        # Proved if one setting is proved to save as much; refuted if none can, even at its best
+        # end.
         [bool((saved["upper"] >= 100 * MOST).any())],
         [bool((saved["lower"] < 100 * MOST).all())],
         note,
@@ -62,13 +67,13 @@ def at_most(frames: Frames) -> Finding:
 def similar(frames: Frames) -> Finding:
     """Ask whether balls in bins never need notably more noise than Poisson sampling."""
     settings = beside_poisson(frames, "random_allocation")
-    good, bad = settings["upper"] <= SIMILAR, settings["lower"] > SIMILAR
+    within, beyond = settings["upper"] <= SIMILAR, settings["lower"] > SIMILAR
     note = (
-        f"at most {100 * (SIMILAR - 1):.0f} % more noise in {good.sum()} of {len(settings)} "
-        f"settings, more than that in {bad.sum()}, else open; proved ratios "
+        f"at most {100 * (SIMILAR - 1):.0f} % more noise in {within.sum()} of {len(settings)} "
+        f"settings, more than that in {beyond.sum()}, else open; proved ratios "
         f"{settings['ratio'].min():.3f} to {settings['ratio'].max():.3f}"
     )
-    return truth(good, bad, note)
+    return truth(within, beyond, note)
 
 
 def understated(frames: Frames) -> Finding:
@@ -80,6 +85,7 @@ def understated(frames: Frames) -> Finding:
         f"an attack exceeds the target with Poisson's noise in {above.sum()} of {len(settings)} "
         f"settings, and with up to {settings['lower'].max():.2f} times that noise"
     )
+    # Refuted only if shuffling is proved to need no more noise everywhere.
     return truth([bool(above.any())], [bool((settings["upper"] <= 1).all())], note)
 
 
@@ -93,6 +99,7 @@ def near_fixed(frames: Frames) -> Finding:
         pick(frames[NOISE], adjacency="zero_out", sampler=(REFERENCE, "deterministic"))
     )
     fixed = fixed.set_index(PLACE)[["noise_multiplier", "necessary"]].add_prefix("fixed_")
+    # Small noise is here that of the fixed order, to which the paper compares.
     both = shuffled.join(fixed, how="inner").query("fixed_noise_multiplier < 1")
     if both.empty:
         raise MissingRecordsError(
@@ -115,6 +122,7 @@ def put(claim: str, place: str, ask: Callable[[Frames], Finding]) -> tuple[Claim
     of = {NOISE: (NOISE, "rigorous")}
 
     def stated(frames: Frames) -> Finding:
+        # As stated it holds: that is what was published.
         return Finding(1.0, ask(frames).note)
 
     return (

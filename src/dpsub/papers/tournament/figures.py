@@ -55,8 +55,10 @@ def section(frame: pd.DataFrame, fixed: Sequence[str]) -> pd.DataFrame:
     with many rows, of several the middle one."""
     rows = frame.groupby([*fixed, "sampler"], sort=True).size().groupby(list(fixed), sort=True)
     sizes = rows.agg(["size", "min", "sum"])
+    # Many schemes first, then many rows of the poorest one, then many rows in all.
     largest = sizes.sort_values(["size", "min", "sum"]).iloc[-1]
     tied = sizes.index[(sizes == largest).all(axis=1)].to_frame(index=False)
+    # Of settings that are as good the middle one, so that no end of the grid is shown as typical.
     middle = tied.iloc[len(tied) // 2]
     return chosen(frame, {str(name): value for name, value in middle.items()})
 
@@ -146,6 +148,7 @@ class PartsFigure(TournamentFigure):
         panels = []
         for size, adjacency in itertools.product(REGIMES, relations):
             part = where(differences, adjacency=adjacency, regime=size)
+            # A relation may have no setting with small noise.
             if len(part):
                 bars = partial(_stacked, part=part, names=names)
                 panels.append(Panel(f"{relation(adjacency)}\n{size}", [bars]))
@@ -167,6 +170,7 @@ def drawn(rows: pd.DataFrame) -> list[str]:
 def _stacked(axes: Axes, part: pd.DataFrame, names: list[str]) -> None:
     """Draw a row a scheme: from 0 to what an attack shows, and from there to what is proved."""
     rows = [names.index(name) for name in part["sampler"]]
+    # The wide bar starts where the narrow one ends: together they are the whole difference.
     axes.barh(
         rows,
         part["of_the_proof"],
@@ -187,6 +191,7 @@ def points(records: pd.DataFrame) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for contest in tournament_contests(records):
         base = float(contest.losses[REFERENCE].mean())
+        # Observed, as batches of random size evaluate more in one seed than in another.
         gradients = contest.records.groupby("sampler")["gradients"].mean()
         free = without_privacy(records, contest)["test_loss"].mean()
         for name in contest.samplers:
@@ -212,17 +217,19 @@ def points(records: pd.DataFrame) -> pd.DataFrame:
 def tasks(marks: pd.DataFrame) -> tuple[list[tuple[str, pd.DataFrame]], list[Any]]:
     """Return the points of each task, under the relation with most of them, with its name; and that
     in the legend."""
+    # Relations promise different things: all panels of a figure show one, named in the legend.
     part = section(marks, ["adjacency"])
     named = line([], [], linestyle="none", label=relation(part["adjacency"].iloc[0]))
     return [
-        (display("dataset", str(dataset), plain=True), one)
-        for dataset, one in part.groupby("dataset", sort=False)
+        (display("dataset", str(dataset), plain=True), of_task)
+        for dataset, of_task in part.groupby("dataset", sort=False)
     ], [named]
 
 
 def free_level(part: pd.DataFrame) -> list[Any]:
     """Return the layer of the loss without privacy, the least of what is shown; none where there is
     none."""
+    # Sizes and epochs may differ within a panel: the best of their trainings is the level.
     least = part["without_privacy"].min()
     return [] if np.isnan(least) else [level(least, linestyle=":", label="non-private")]
 
@@ -306,6 +313,7 @@ class Gradients(TournamentFigure):
 
 
 def _front(axes: Axes, part: pd.DataFrame) -> None:
+    # In order of cost, so that the running minimum is the least loss for so many gradients.
     ordered = part.sort_values("thousands", kind="stable")
     axes.step(
         ordered["thousands"],
@@ -332,6 +340,7 @@ class Differences(TournamentFigure):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         each, named = tasks(points(self.needed(records, TRAINING)))
+        # At the smallest target noise counts most, and schemes differ most.
         least = [(text, part[part["epsilon"] == part["epsilon"].min()]) for text, part in each]
         shown = [(text, section(part, ("m", "epochs"))) for text, part in least]
         names = drawn(pd.concat([part for _, part in shown]))
@@ -342,6 +351,7 @@ class Differences(TournamentFigure):
             )
             for text, part in shown
         ]
+        # Full and hollow marks are explained once, in the first panel.
         keys = mark_keys("shown", "not shown")
         panels[0] = replace(panels[0], layers=[*panels[0].layers, *named, *keys])
         figure = draw_panels(
@@ -356,18 +366,18 @@ class Differences(TournamentFigure):
 def _differences(axes: Axes, part: pd.DataFrame, names: list[str]) -> None:
     """Draw a row a scheme."""
     axes.axvline(0, color="black", linewidth=0.7)
-    for one in part.to_dict("records"):
-        look, value = STYLES[one["sampler"]], one["percent"]
-        ends = [[value - one["percent_lower"]], [one["percent_upper"] - value]]
+    for mark in part.to_dict("records"):
+        look, value = STYLES[mark["sampler"]], mark["percent"]
+        ends = [[value - mark["percent_lower"]], [mark["percent_upper"] - value]]
         axes.errorbar(
             value,
-            names.index(one["sampler"]),
+            names.index(mark["sampler"]),
             xerr=ends,
             color=look["color"],
             marker=look["marker"],
             markersize=4.5,
             elinewidth=0.8,
             capsize=1.5,
-            markerfacecolor=look["color"] if one["told_apart"] else "white",
+            markerfacecolor=look["color"] if mark["told_apart"] else "white",
         )
     name_rows(axes, map(sampler_label, names), size=6.5)

@@ -36,6 +36,7 @@ def quantities(
     for column in columns:
         rows = cells.rows(table, column, **dict.fromkeys(by, "*"), **fields)
         ours = ["rigorous", "rigorous_lower", "rigorous_upper", "note"]
+        # "Rigorous" is the tournament's only variant: other columns belong to published statements.
         rows = rows.reindex(columns=[*by, *ours]).dropna(subset="rigorous").set_index(list(by))
         if column == columns[0]:
             parts.append(rows.set_axis([column, "lower", "upper", "note"], axis=1))
@@ -64,6 +65,7 @@ def noise(cells: LookUp, adjacency: str) -> dict[str, Any]:
     ends = ("ratio_median", "ratio_least", "ratio_greatest")
     counts = ("settings", "needs_more", "needs_less")
     ratios = quantities(cells, "noise", *ends, *counts, by=["sampler"], adjacency=adjacency)
+    # Schemes without any setting under this relation have counts of 0 and no ratio.
     ratios = ratios.dropna(subset="ratio_median").set_index("sampler")
     ratios = ratios.sort_values("ratio_median", kind="stable")
     spans: Spans = [
@@ -84,6 +86,7 @@ def scheme_or_proof(cells: LookUp) -> list[dict[str, Any]]:
     parts = quantities(cells, "parts", "difference", "of_the_scheme", by=by)
     relations = []
     for adjacency, part in parts.groupby("adjacency", sort=False):
+        # Means over both sizes of noise, as the sentence does not tell them apart.
         means = part.groupby("sampler", sort=False)[["difference", "of_the_scheme"]].mean()
         difference, of_the_scheme = means["difference"], means["of_the_scheme"]
         shown = means.index[of_the_scheme > 0]
@@ -113,6 +116,7 @@ def losses(cells: LookUp) -> dict[str, Any]:
     compared["better"] = shown & (compared["change"] < 0)
     by_sampler = compared.groupby("sampler", sort=False)
     counts, totals = by_sampler[["worse", "better"]].sum(), by_sampler.size()
+    # Where noise is the same within 5 %, a difference in loss comes from the batches.
     alike = (compared["noise_used"] / compared["noise_used_poisson"] - 1).abs() <= ALIKE
     largest = compared.sort_values("change", key=abs).iloc[-1]
     return {
@@ -161,7 +165,9 @@ def gradients(cells: LookUp) -> dict[str, Any]:
     others are from it at most."""
     by = [*BLOCK, "sampler"]
     cost = quantities(cells, "losses", "gradients", by=by).set_index(by)["gradients"]
+    # The tight bound is proved for replacement and for these two schemes only.
     wide = cost.unstack("sampler").drop(columns=NONPRIVATE, errors="ignore")
+    # The mean over all contests, in percent of Poisson's in the same one.
     change = (100 * (wide.div(wide[REFERENCE], axis=0) - 1)).mean()
     change = change.drop(REFERENCE).sort_values()
     fewer = change[change < FEWER]
@@ -185,6 +191,8 @@ def least_noise(cells: LookUp, adjacency: str) -> list[dict[str, Any]]:
         least = []
         for kind, schemes in BATCHES.items():
             part = own[own["batches"] == kind].sort_values(column, kind="stable")
+            # Poisson sampling has no row of ratios: it is the best of its kind if no other falls
+            # below 1.
             if REFERENCE in schemes and not (part[column] < 1).any():
                 least.append({"kind": kind, "sampler": sampler_label(REFERENCE), "ratio": None})
             elif len(part):
@@ -204,6 +212,7 @@ def least_noise(cells: LookUp, adjacency: str) -> list[dict[str, Any]]:
 
 def first_relation(cells: LookUp) -> dict[str, Any]:
     """Return the scheme with the least noise under the first relation that the run has."""
+    # The page speaks of one relation; the first with noise in this run will do.
     for adjacency in RELATIONS:
         try:
             return {
@@ -224,6 +233,7 @@ def published(cells: LookUp, claim: str) -> dict[str, str]:
     return {
         "printed": statement["printed"],
         "verdict": statement["verdict"],
+        # The note goes on about the variant as stated, which the sentence does not quote.
         "why": statement["note"].partition(BY_FORMULA)[0],
     }
 
@@ -231,6 +241,7 @@ def published(cells: LookUp, claim: str) -> dict[str, str]:
 def left_out(cells: LookUp) -> list[dict[str, Any]]:
     """Return by relation and reason the schemes that lack settings, and how many."""
     numbers = quantities(cells, "noise", "left_out", by=["adjacency", "sampler"])
+    # The relation stands in a field of its own; the reason begins after it.
     reasons = numbers["note"].str.replace(r"^\w+ under \w+: ", "", regex=True)
     groups = numbers.assign(reason=reasons).groupby(["adjacency", "reason"], sort=False)
     return [

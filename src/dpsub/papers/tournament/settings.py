@@ -50,6 +50,7 @@ Trained = Annotated[
 ]
 Adjacency = Literal["add_remove", "zero_out", "substitute"]
 RELATIONS: tuple[str, ...] = get_args(Adjacency)
+# From strong to weak privacy, each twice the one before.
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 
@@ -133,6 +134,7 @@ def entry_of(cell: Cell) -> NoiseEntry:
     return NoiseEntry.model_construct(**fixed)
 
 
+# A dictionary, not a cache on the function: the key is the law, which many cells share.
 _KNOWN: dict[tuple[Any, ...], Needed] = {}
 
 
@@ -147,6 +149,7 @@ def needed(cell: Cell) -> Needed:
     """
     key = (*law_of(cell), cell.target_epsilon)
     if key not in _KNOWN:
+        # Fast bounds serve recommendations; where the tight bound was asked for, the full ones do.
         _KNOWN[key] = noise.calibrated(cell) if cell.tight else noise.needed(cell)
     return _KNOWN[key]
 
@@ -155,12 +158,14 @@ def needed(cell: Cell) -> Needed:
 def _proof_missing(adjacency: str, sampler: str, tight: bool, divides: bool) -> str:
     """Return why there is no bound, which depends on the sizes by whether m divides n alone; "" if
     there is one."""
+    # Sizes that stand for all: whether there is a bound depends on the scheme and on divisibility.
     n, m = (1000, 10) if divides else (999, 10)
     plan, steps = scheme(sampler, n, m, 1)
     try:
         Proof.of([Release(plan, n, 1.0, steps)], adjacency)
     except UnsupportedError as problem:
         return f"{sampler} under {adjacency}: {problem}"
+    # The tight bound is proved for replacement and for these two schemes only.
     if tight and (adjacency != "substitute" or sampler not in TIGHT):
         return (
             f"{sampler} under {adjacency}: the tight bound proves noise under substitute, of "
@@ -179,7 +184,7 @@ def why_not(cell: Cell) -> str:
 
 def _product(grid: Sequence[NoiseEntry]) -> Iterator[Cell]:
     for entry in grid:
-        places = itertools.product(
+        combinations = itertools.product(
             entry.adjacency,
             entry.samplers,
             entry.n,
@@ -188,8 +193,8 @@ def _product(grid: Sequence[NoiseEntry]) -> Iterator[Cell]:
             entry.target_epsilon,
             entry.target_delta,
         )
-        for place in places:
-            yield cell_of(*place, entry.tight)
+        for values in combinations:
+            yield cell_of(*values, entry.tight)
 
 
 def expanded(grid: Sequence[NoiseEntry]) -> Iterator[Cell]:
@@ -208,11 +213,13 @@ def sized(n: Sequence[int], ratios: Sequence[int], **other: Any) -> tuple[NoiseE
     and more."""
     entries = []
     for records in n:
+        # Batches of fewer than ten records are no setting that anybody trains in.
         batches = tuple(records // ratio for ratio in ratios if 10 * ratio <= records)
         entries.append(NoiseEntry(n=(records,), m=batches, **other))
     return tuple(entries)
 
 
+# From a small study to a large one, in powers of ten.
 _SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 
 
@@ -278,6 +285,7 @@ class Tuning(kinds.Closed):
     clips: kinds.Listed[kinds.Positive] = Field(
         (0.2, 1.0), description="Norm bounds of one record's gradient."
     )
+    # From far too short to far too long a step: the best candidate should not lie at an end.
     moves: kinds.Listed[kinds.Positive] = Field(
         (0.03, 0.15, 0.7, 3, 14, 64),
         description="Step sizes times the norm bound: how far a step goes if all gradients are "

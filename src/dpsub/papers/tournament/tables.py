@@ -95,6 +95,7 @@ def shared(ratios: pd.DataFrame) -> pd.DataFrame:
     each other."""
     # means over settings that a scheme lacks would compare schemes at different settings
     count = ratios.groupby(PLACE)["sampler"].transform("size")
+    # Settings that fewer schemes have would enter some means and not others.
     return ratios[count == count.groupby(ratios["adjacency"]).transform("max")]
 
 
@@ -136,19 +137,21 @@ class NoiseOverPoisson(Table):
 
 def _ends(key: Sequence[Any], part: pd.DataFrame) -> Iterator[Row]:
     row: Row = {"adjacency": key[0], "sampler": key[1], "variant": "rigorous"}
+    # Of an even number the smaller of both middle ones: the row must be one that exists.
     ordered = part.sort_values("ratio", kind="stable").iloc[[0, (len(part) - 1) // 2, -1]]
-    for name, one in zip(ENDS, ordered.to_dict("records"), strict=True):
-        note = said(one) if one["lower"] > 0 else f"{said(one)}; {UNKNOWN}"
+    for name, setting in zip(ENDS, ordered.to_dict("records"), strict=True):
+        note = said(setting) if setting["lower"] > 0 else f"{said(setting)}; {UNKNOWN}"
         yield {
             **row,
             "column": f"ratio_{name}",
-            "value": one["ratio"],
-            "lower": one["lower"],
-            "upper": one["upper"],
+            "value": setting["ratio"],
+            "lower": setting["lower"],
+            "upper": setting["upper"],
             "note": note,
         }
     counts = {
         "settings": len(part),
+        # Ends of brackets: only what no better proof or attack can take back is counted.
         "needs_more": (part["lower"] >= 1).sum(),
         "needs_less": (part["upper"] <= 1).sum(),
     }
@@ -158,6 +161,7 @@ def _ends(key: Sequence[Any], part: pd.DataFrame) -> Iterator[Row]:
 
 def _left_out(frame: pd.DataFrame) -> Iterator[Row]:
     """Say how often a scheme is lacking where Poisson is there, and why."""
+    # Poisson has a bound wherever the grid asks for one: it says what was wanted.
     there = set(frame[[*PLACE, "sampler"]].itertuples(index=False, name=None))
     wanted = frame.loc[frame["sampler"] == REFERENCE, PLACE].drop_duplicates()
     for adjacency, places in wanted.groupby("adjacency", sort=False):
@@ -204,15 +208,15 @@ class Parts(Table):
     def rows(self, records: Records) -> list[Row]:
         return [
             {
-                "adjacency": one["adjacency"],
-                "regime": one["regime"],
-                "sampler": one["sampler"],
+                "adjacency": mean["adjacency"],
+                "regime": mean["regime"],
+                "sampler": mean["sampler"],
                 "column": column,
                 "variant": "rigorous",
-                "value": one[column],
-                "note": "" if one["settings"] else UNKNOWN,
+                "value": mean[column],
+                "note": "" if mean["settings"] else UNKNOWN,
             }
-            for one in parts(self.needed(records, NOISE)).to_dict("records")
+            for mean in parts(self.needed(records, NOISE)).to_dict("records")
             for column in ("settings", "difference", "of_the_scheme", "of_the_proof")
         ]
 
@@ -223,6 +227,7 @@ def parts(records: pd.DataFrame) -> pd.DataFrame:
     ratios = shared(over_poisson(records))
     percent = ratios.assign(
         settings=ratios["lower"].notna(),
+        # Without an attack nothing says how much of the difference is the scheme's.
         difference=100 * np.log(ratios["ratio"]).where(ratios["lower"].notna()),
         of_the_scheme=100 * np.log(ratios["lower"]),
         of_the_proof=100 * np.log(ratios["ratio"] / ratios["lower"]),
@@ -236,6 +241,7 @@ def parts(records: pd.DataFrame) -> pd.DataFrame:
 def tournament_contests(records: pd.DataFrame) -> list[Contest]:
     """Return the contests of the records of `tournament_training`, in their order, those without
     Poisson left out."""
+    # One measure for all tasks, which are compared within themselves only.
     compared = contests(records, TASK, lambda place: "test_loss")
     return [contest for contest in compared if REFERENCE in contest.samplers]
 
@@ -243,6 +249,7 @@ def tournament_contests(records: pd.DataFrame) -> list[Contest]:
 def without_privacy(records: pd.DataFrame, contest: Contest) -> pd.DataFrame:
     """Return the records without privacy of the task and sizes of a contest."""
     free = records[records["sampler"] == NONPRIVATE]
+    # Trained once for all relations and targets, so that only task and sizes have to agree.
     return chosen(free, {name: contest.place[name] for name in ("dataset", "m", "epochs")})
 
 
@@ -286,6 +293,7 @@ class Losses(Table):
         frame = self.needed(records, TRAINING)
         rows: list[Row] = []
         for contest in tournament_contests(frame):
+            # Without privacy first, as the row that all others are held against.
             trained = pd.concat([without_privacy(frame, contest), contest.records])
             for sampler, part in trained.groupby("sampler", sort=False):
                 rows += _losses(contest, str(sampler), part)
@@ -299,6 +307,7 @@ def _losses(contest: Contest, sampler: str, part: pd.DataFrame) -> Iterator[Row]
         values = part[column].dropna().to_numpy(float)
         if len(values):
             yield estimate_row(row, column, "rigorous", with_interval(values), source)
+    # Without privacy there is no contest: no rank, no difference.
     if sampler == NONPRIVATE:
         return
     numbers = {
@@ -340,6 +349,7 @@ class When(Table):
         groups: dict[Any, pd.DataFrame] = dict(
             iter(ratios.groupby(["adjacency", "regime", "sampler"], sort=False))
         )
+        # By relation and noise, then by what the training loop can draw: as a reader decides.
         order = [
             (adjacency, size, sampler)
             for adjacency in ratios["adjacency"].unique()
@@ -370,6 +380,7 @@ def _when(key: tuple[str, str, str], part: pd.DataFrame, lost: Lost) -> Iterator
         "upper": ratio.max(),
         "note": f"{len(part)} settings",
     }
+    # Settings without an attack count as not refuted, which the note says.
     share = 100 * float((part["lower"] >= 1).mean())
     yield {
         **row,

@@ -80,6 +80,7 @@ def _on(
     return TournamentTask(name or records, model, n, n_validation, n_test, records)
 
 
+# Sizes of parts: training, validation, test. Perceptrons read the data of the softmax tasks.
 TASKS = {
     task.name: task
     for task in (
@@ -90,6 +91,8 @@ TASKS = {
         _real("ijcnn1", Logistic(23), 30_000, 4000, 8000),
         _on("ten_digits", Softmax(65, 10), 1000, 297, 500, "digits"),
         _on("cover", Softmax(55, 7), 20_000, 4000, 8000),
+        # Only the mixture has norms that differ by much: others gain nothing from importance
+        # sampling.
         replace(_on("mixture", KMeans(10, 8), 4000, 1000, 4000), least_chance=0.25),
         _on("ten_digits", Perceptron(65, 16, 10), 1000, 297, 500, "digits_perceptron"),
         _on("cover", Perceptron(55, 16, 7), 20_000, 4000, 8000, "cover_perceptron"),
@@ -103,6 +106,7 @@ def load(task: TournamentTask, data: Mapping[str, Path], streams: Streams) -> Le
     """Return the records of `task`; simulated ones are the same for every seed and experiment of a
     configuration."""
     if task.records in SIMULATED:
+        # One data set for all seeds, as a file would be: seeds differ by their split.
         rng = _shared(streams).data({"dataset": task.records, "part": "records"}, 0)
         x, y = SIMULATED[task.records](_total(task), rng)
         return LearningRecords(x, y, "simulated")
@@ -131,6 +135,7 @@ def _shared(streams: Streams) -> Streams:
 def _total(task: TournamentTask) -> int:
     """Records of a simulation: so many more than one seed needs that seeds differ, but for the
     largest."""
+    # The largest has no room for a second million.
     needed = task.n + task.n_validation
     return task.n_test + needed * (2 if needed < MILLION else 1)
 
@@ -141,6 +146,7 @@ def _song(path: Path) -> LearningRecords:
     Some songs, from all over the file.
     """
     songs = point_sets.load(path)
+    # Every k-th song: the head of the file might be of one kind.
     points = songs.points[:: max(1, len(songs.points) // _SONGS)][:_SONGS].astype(float)
     features = np.hstack([points[:, 1:12] / 50, points[:, 12:] / 2000])  # assumed scales
     return LearningRecords(with_intercept(features), np.clip(points[:, 0] / 20, -1, 1), songs.label)
@@ -148,6 +154,7 @@ def _song(path: Path) -> LearningRecords:
 
 def _linear(total: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Ten normal features cut at three standard deviations, a linear response and normal errors."""
+    # A third of a standard normal number, cut at 1: the range is assumed, not taken from the data.
     x = with_intercept(np.clip(rng.standard_normal((total, 10)) / 3, -1, 1))
     slopes = np.array([0.2, 1, -1, 0.8, -0.8, 0.6, -0.6, 0.4, -0.4, 0.2, -0.2])
     return x, np.clip(x @ slopes / 2 + 0.1 * rng.standard_normal(total), -1, 1)
@@ -170,6 +177,7 @@ def _cover(total: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray
 def _chosen(chances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """One column a row, by the chances of the row."""
     steps = np.cumsum(chances, axis=1)
+    # Scaled by the last sum, so that rounding leaves no row without a column.
     return np.asarray((steps < steps[:, -1:] * rng.random((len(chances), 1))).sum(axis=1))
 
 
@@ -179,6 +187,7 @@ def _mixture(total: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarr
     sizes = 1 / np.arange(1, 9)
     centres = rng.standard_normal((8, 10))
     centres *= (rng.uniform(0.2, 0.9, 8) / np.linalg.norm(centres, axis=1))[:, None]
+    # Sizes that fall like 1 / j: small clusters are what noise hides first.
     y = rng.choice(8, total, p=sizes / sizes.sum())
     return bundled.clipped_rows(centres[y] + 0.05 * rng.standard_normal((total, 10)), 1.0), y
 
@@ -187,6 +196,7 @@ def _million(total: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarr
     """Normal directions in single precision and a logistic response, made some rows at a time; no
     column of ones."""
     slopes = 10 * rng.standard_normal(WIDE) / np.sqrt(np.arange(1, WIDE + 1))
+    # A million rows of a hundred numbers take 0.4 GB in single precision.
     x, y = np.empty((total, WIDE), dtype=np.float32), np.empty(total, dtype=np.int8)
     for start in range(0, total, _AT_ONCE):
         rows = slice(start, start + _AT_ONCE)

@@ -63,6 +63,7 @@ def cell_of(
         dataset=dataset,
         variant=variant,
     )
+    # Sizes that contradict each other are refused when the grid is read, not hours later.
     if isinstance(cell.plan, StagedSampler):
         cell.plan.slots(cell.n)
     else:
@@ -80,6 +81,7 @@ def _check_schedule(cell: Cell) -> None:
         raise ArgumentError(
             f"the bootstrap's interval is that of chains of stages, got {cell.sampler}; drop it"
         )
+    # Whether a proof exists depends on the schedule and not on the noise: any multiplier will do.
     Proof.of([Release(cell.plan, cell.n, 1.0, cell.steps)], Relation.SUBSTITUTE)
 
 
@@ -102,6 +104,7 @@ def entry_of(cell: Cell) -> FairEntry:
     if cell.private:
         fields["target_epsilon"] = (cell.target_epsilon,)
         fields["target_delta"] = (cell.target_delta,)
+    # The cell has been checked; an entry without targets would be refused where none is wanted.
     return FairEntry.model_construct(**fields)
 
 
@@ -121,6 +124,7 @@ def expanded(grid: Sequence[FairEntry], variant: str) -> Iterator[Cell]:
                 if number > 0:
                     continue
                 epsilon = delta = math.nan
+            # Samplers of one stage stand once in the grid, whatever sizes b it lists.
             first_stages = entry.b if entry.b and _has_first_stage(sampler) else (None,)
             for b in first_stages:
                 yield cell_of(
@@ -142,6 +146,8 @@ def _has_first_stage(sampler: str) -> bool:
 def check_grid(grid: Sequence[FairEntry]) -> None:
     """Raise if a cell of the grid is impossible, out of reach, or, with privacy, there twice."""
     seen = set()
+    # Trainings without privacy may stand in several entries: they have no noise to be computed
+    # twice.
     for cell in expanded(grid, "rigorous"):
         if not cell.private:
             continue
@@ -213,6 +219,7 @@ def _of_its_law(cell: Cell) -> Cell:
 @lru_cache(maxsize=4096)
 def _calibrate(cell: Cell) -> Calibrated:
     if cell.variant == "rigorous":
+        # The tight bound is worth its seconds where it lowers the noise.
         proved = noise.calibrated(replace(cell, tight=cell.sampler in _TIGHT))
         known = Calibrated(*proved)
     else:
@@ -235,6 +242,7 @@ def _stages(cell: Cell) -> int:
 def other_relations(cell: Cell, *, several: bool) -> OtherRelations:
     """Return the noise that a cell needs under `add_remove` and `zero_out`, computed once a process
     like `calibrate`; for samplers of several stages, which take seconds, only if `several`."""
+    # Both variants ask for the same proved noise: one entry of the cache.
     cell = replace(_of_its_law(cell), variant="rigorous")
     stages = _stages(cell)
     return _other_relations(cell) if stages == 1 or (several and stages) else OtherRelations()

@@ -36,6 +36,7 @@ from dpsub.sampling.base import StagedSampler
 
 SEEDS_AT_ONCE = 50  # bounds the memory; has no influence on results
 SECONDS_OF_CALIBRATION = (2.0, 12.0, 25.0)
+# Bounds for one, two and three or more stages, measured on one core.
 """By the number of stages."""
 
 CELL: dict[str, str] = {
@@ -120,6 +121,7 @@ class FairNoise(Experiment):
     def calibrations(self, settings: Settings, variant: str) -> list[tuple[Cell, int]]:
         """Return the cells, each with 1 if it is calibrated only."""
         cells: list[tuple[Cell, int]] = []
+        # Trained cells first, those of the surface after them: `replicate` numbers both.
         for only_noise, grid in enumerate((settings.grid, settings.surface)):
             private = [cell for cell in expanded(grid, variant) if cell.private]
             cells += [(cell, only_noise) for cell in private]
@@ -128,7 +130,8 @@ class FairNoise(Experiment):
     def records(self, settings: Settings, run: Run) -> pd.DataFrame:
         cells = self.calibrations(settings, run.variant)
         # these show samplers of several stages under the weaker relations, and stand for the others
-        along_m = set(expanded([one for one in settings.surface if len(one.m) > 1], "rigorous"))
+        surfaces = [entry for entry in settings.surface if len(entry.m) > 1]
+        along_m = set(expanded(surfaces, "rigorous"))
         rows = []
         for number in run.replicates:
             cell, only_noise = cells[number]
@@ -233,6 +236,7 @@ def _cost(cell: Cell) -> Cost:
     """Return what one cell costs, as measured on one core."""
     task, seeds = TASKS[cell.dataset], SEEDS_AT_ONCE
     p, classifies = task.model.n_parameters, task.classifies
+    # Schedules are trained like samplers of one stage.
     stages = len(cell.plan.stages) if isinstance(cell.plan, StagedSampler) else 1
     setup = 0.05
     if cell.private:
@@ -254,6 +258,8 @@ def _recorded_noise(run: Run) -> dict[Cell, Calibrated]:
     if "fair_noise" not in run.records:
         return known
     sizes = ("sampler", "dataset", "m", "steps", "target_epsilon", "target_delta", "variant")
+    # The records name a cell; noise is looked up by the cell itself, whatever the order of the
+    # rows.
     for row in run.records["fair_noise"].to_dict("records"):
         cell = cell_of(**{name: row[name] for name in sizes}, b=first_stage_of(row["b"]))
         known[cell] = Calibrated(**{name: float(row[name]) for name in vars(Calibrated())})
@@ -301,12 +307,13 @@ class FairTimes(OnTasks):
         for replicate, (dataset, by_size) in itertools.product(run.replicates, by_dataset.items()):
             # read before the clock runs
             data = load(TASKS[dataset], [replicate], run.streams, run.data)
+            # One training a turn for each sampler, in turns: see the class.
             cells = list(by_size.values())
             seconds = np.empty((settings.turns + 1, len(cells)))  # the first turn warms up
-            for turn, (place, cell) in itertools.product(range(len(seconds)), enumerate(cells)):
+            for turn, (column, cell) in itertools.product(range(len(seconds)), enumerate(cells)):
                 start = perf_counter()
                 measured(cell, data, 1.0, [replicate], run.streams)
-                seconds[turn, place] = perf_counter() - start
+                seconds[turn, column] = perf_counter() - start
             medians = np.median(seconds[1:], axis=0)
             for cell, median in zip(cells, medians, strict=True):
                 row = {

@@ -15,7 +15,9 @@ from dpsub.reproduce.experiment import Cost, Experiment, Run, takes_first_stage
 from dpsub.reproduce.records import recorded_first_stage
 from dpsub.sampling.frame import Frame
 
+# Steps that are drawn together: bounds the memory.
 _BLOCK = 256
+# Measured on one core, for the plan of a sweep; no result depends on them.
 _SECONDS_PER_STEP = 5e-7
 _SECONDS_PER_SLOT = 1.6e-8
 _SLOTS_OF_FIRST_STAGE = 0.35  # what a record of the first stage costs, in slots of the last
@@ -69,8 +71,9 @@ class DistinctDraws(Experiment):
     def cells(self, settings: Any) -> Iterator[Any]:
         """Yield one sampler at a time; one without a first stage has no b, so that sizes b give one
         cell of it."""
-        for one in super().cells(settings):
-            yield one if takes_first_stage(one.samplers[0]) else one.model_copy(update={"b": None})
+        for cell in super().cells(settings):
+            staged = takes_first_stage(cell.samplers[0])
+            yield cell if staged else cell.model_copy(update={"b": None})
 
     def cost(self, settings: Any) -> Cost:
         slots = settings.m + _SLOTS_OF_FIRST_STAGE * recorded_first_stage(settings.b)
@@ -80,12 +83,11 @@ class DistinctDraws(Experiment):
     def records(self, settings: Any, run: Run) -> pd.DataFrame:
         frame, steps, rows = Frame(settings.n), settings.steps, []
         for name in settings.samplers:
+            # A sampler without a first stage has the same records whatever b is.
             b = recorded_first_stage(settings.b if takes_first_stage(name) else None)
             fields = {"sampler": name, "n": settings.n, "m": settings.m, "b": b, "steps": steps}
-            sampler, blocks = (
-                settings.sampler(name),
-                [min(_BLOCK, steps - at) for at in range(0, steps, _BLOCK)],
-            )
+            sampler = settings.sampler(name)
+            blocks = [min(_BLOCK, steps - start) for start in range(0, steps, _BLOCK)]
             for replicate in run.replicates:
                 rng = run.streams.sample(fields, replicate)
                 counts = np.concatenate(

@@ -19,6 +19,7 @@ from dpsub.reproduce.study.training import Batches, Fit, train
 from dpsub.sampling import Sampler
 from dpsub.streams import Streams
 
+# The truth of MUST's experiment 2: y = 1 + 0.5 x1 + 0.2 x2 + noise.
 BETA = (1.0, 0.5, 0.2)
 MEASURES = (
     "accuracy",
@@ -71,6 +72,7 @@ def load(
 
 def batches_of(cell: Cell) -> Batches:
     """Return what draws the batches of a cell; targets and variants share them."""
+    # Without privacy there is no sampler to compare: batches are Poisson's, as in MUST.
     sampler = cell.sampler if cell.private else "poisson"
     key = {"sampler": sampler, "m": cell.m, "b": cell.b}
     return Batches(cell.dataset, cell.plan, cell.n, cell.m, cell.steps, key)
@@ -92,6 +94,8 @@ def measured(
         for seed in seeds:
             samples = batches.drawn(seed, streams)
             x = data.records.y[data.splits[seed].training]
+            # Named without the sampler: all samplers of a seed get the same standard normal
+            # numbers.
             noise = _noise_of_mean(cell, task, multiplier, streams.noise(batches.paired, seed))
             releases = samples.totals(samples.counts * x[samples.indices]) / cell.m + noise
             measures = mean_measures(cell, task, releases, noise_multiplier)
@@ -110,6 +114,7 @@ def model_measures(
     task: FairTask, records: LearningRecords, split: Split, beta: np.ndarray
 ) -> dict[str, float]:
     """Return what is measured of a linear predictor: on the test part, or against the truth."""
+    # A simulated data set has a truth; real ones have a test part.
     if not task.classifies:
         return {"coefficient_error": float(np.linalg.norm(beta - np.array(BETA)))}
     scores, labels = records.x[split.test] @ beta, records.y[split.test]
@@ -124,6 +129,7 @@ def _noise_of_mean(
     cell: Cell, task: FairTask, noise_multiplier: float, rng: np.random.Generator
 ) -> np.ndarray | float:
     """Return the noise on sum / m of every step; 0 without privacy."""
+    # Without privacy the releases are the subsets' means alone.
     if noise_multiplier == 0:
         return 0.0
     noise = noise_of_average(noise_multiplier, task.clip, cell.m, cell.steps, 1, [rng])
@@ -139,6 +145,7 @@ def mean_measures(
     """
     assert isinstance(cell.plan, Sampler)  # as the cell has checked
     law = cell.plan.multiplicity_law(cell.n)
+    # Noise on the sum is s C; the release is divided by the fixed m.
     scale = noise_multiplier * task.clip / cell.m
     centre, lower, upper = mean_interval(releases, law, cell.n, cell.m, scale, LEVEL)
     return {

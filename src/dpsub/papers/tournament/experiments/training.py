@@ -319,7 +319,9 @@ class TournamentTraining(TournamentExperiment):
             task, data = group.task, load(group.dataset, run)
             proved = [_proved(group, cell, recorded) for cell in group.cells]
             tried = candidates(tuning)
-            fits = [Fit(one.noise_multiplier, clip, rate) for one in proved for clip, rate in tried]
+            fits = [
+                Fit(known.noise_multiplier, clip, rate) for known in proved for clip, rate in tried
+            ]
             expected = group.steps * group.plan.expected_distinct(task.n)
             if group.sampler == IMPORTANCE:
                 expected *= task.chances(data.x).mean()
@@ -369,9 +371,9 @@ def tune(
     with np.errstate(over="ignore", invalid="ignore"):
         losses = model.loss(parameters, x[split.validation], y[split.validation])
         best = [chosen(own, tuning) for own in losses.reshape(n_cells, n_candidates)]
-        kept = parameters[[i * n_candidates + place for i, (place, _) in enumerate(best)]]
-        loss = model.loss(kept, x[split.test], y[split.test])
-        accuracy = model.accuracy(kept, x[split.test], y[split.test])
+        tuned = parameters[[i * n_candidates + position for i, (position, _) in enumerate(best)]]
+        loss = model.loss(tuned, x[split.test], y[split.test])
+        accuracy = model.accuracy(tuned, x[split.test], y[split.test])
     for i, (_, choice) in enumerate(best):
         yield choice, loss[i], accuracy[i]
 
