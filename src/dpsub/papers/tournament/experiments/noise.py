@@ -42,6 +42,7 @@ MEMORY = 500.0
 HANDS = 24  # jobs of a run
 
 
+# Calls of one process mostly ask for the same grid.
 @lru_cache(maxsize=4)
 def laws(grid: tuple[NoiseEntry, ...]) -> tuple[tuple[Cell, ...], ...]:
     """Return the cells of a grid, each once, gathered by their laws."""
@@ -57,6 +58,7 @@ def seconds(cell: Cell) -> float:
     """Return what the noise of a cell costs on one core."""
     kind = "tight" if cell.tight else cell.sampler
     return (
+        # Under substitution these schemes have other proofs, and other times.
         SUBSTITUTED.get(kind, SECONDS.get(kind, 0.0))
         if cell.adjacency == "substitute"
         else SECONDS[kind]
@@ -113,6 +115,7 @@ class TournamentNoise(Experiment):
     def cost(self, settings: Settings) -> Cost:
         """Return the sum over laws and targets; the rates were measured on one core, over a random
         part of the grid."""
+        # Cells of one law and target cost one calculation.
         cells = {(law_of(cell), cell.target_epsilon): cell for cell in expanded(settings.grid)}
         return Cost(sum(map(seconds, cells.values())), 0.0, MEMORY)
 
@@ -120,6 +123,7 @@ class TournamentNoise(Experiment):
         by_law = laws(settings.grid)
         rows = []
         for number in run.replicates:
+            # All cells of a law in one job, which computes their common noise once.
             for cell in by_law[number]:
                 fields = {name: getattr(cell, name) for name in (*self.keys, "steps")}
                 rows.append({"replicate": number, **fields, **needed(cell)._asdict()})

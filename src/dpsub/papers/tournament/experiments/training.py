@@ -130,6 +130,7 @@ def _cells_of(
         cell_of(adjacency, sampler, task.n, m, epochs, *target)
         for adjacency, target in itertools.product(entry.adjacency, entry.targets)
     ]
+    # What has no proof has no noise, and is not trained.
     return tuple(cell for cell in cells if not why_not(accounted(cell)))
 
 
@@ -142,6 +143,7 @@ def expanded(settings: TournamentTrainings) -> list[SharedBatches]:
 
 def batches_of(group: SharedBatches, data: LearningRecords) -> Batches:
     """Return what draws the batches of a group, the same for all targets and relations."""
+    # Importance sampling thins Poisson batches by a function of the row alone.
     chances = group.task.chances(data.x) if group.sampler == IMPORTANCE else None
     key = {"sampler": group.scheme, "m": group.m, "epochs": group.epochs}
     return Batches(
@@ -178,6 +180,7 @@ def chosen(losses: np.ndarray, tuning: Tuning) -> tuple[int, Chosen]:
     A run that ends beyond all numbers has infinite loss; of equal losses the one of the smaller
     step size counts.
     """
+    # Candidates are sorted by step size: of equal losses `argmin` takes the smallest step.
     best = int(np.where(np.isnan(losses), np.inf, losses).argmin())
     clip, learning_rate = candidates(tuning)[best]
     edge = on_edge(clip * learning_rate, tuning)
@@ -200,6 +203,7 @@ class TournamentExperiment(Experiment):
             cells = Counter(
                 (group.dataset, cell) for group in expanded(self) for cell in group.cells
             )
+            # Two entries with a cell in common would count its seeds twice.
             if cells and (most := cells.most_common(1)[0])[1] > 1:
                 dataset, cell = most[0]
                 raise ArgumentError(
@@ -257,6 +261,7 @@ class TournamentTargets(TournamentExperiment):
 def _targets(settings: TournamentTrainings) -> list[Cell]:
     """Return the cells whose noise is needed, each once, those of one law together."""
     private = [cell for group in expanded(settings) for cell in group.cells if cell.private]
+    # One job computes a law once for all its targets: cells of a law stay together.
     return sorted(dict.fromkeys(map(accounted, private)), key=lambda cell: str(law_of(cell)))
 
 
@@ -324,6 +329,7 @@ class TournamentTraining(TournamentExperiment):
             ]
             expected = group.steps * group.plan.expected_distinct(task.n)
             if group.sampler == IMPORTANCE:
+                # Thinning keeps a share of the batch, on average that of the rows.
                 expected *= task.chances(data.x).mean()
             # a seed fixes the split into training and validation part
             split_of = partial(tasks.split, task, len(data.y), streams=run.streams)
@@ -403,6 +409,7 @@ def _cost(group: SharedBatches, tuning: Tuning) -> Cost:
     d, p, n_cells = task.model.d, task.model.n_parameters, len(group.cells)
     runs = n_cells * len(tuning.clips) * len(tuning.moves)
     total = task.n + task.n_validation + task.n_test
+    # All figures below were measured on one core; only the plan reads them.
     gradient = 4e-8 + 4e-10 * p  # batches are shared
     step = 2e-5 + 5e-9 * runs * p + group.m * (3e-8 + 3e-9 * d + runs * gradient)
     measuring = (task.n_validation * runs + task.n_test * n_cells) * gradient
