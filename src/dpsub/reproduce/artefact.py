@@ -40,7 +40,9 @@ def values_frame(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
         texts = {name: key_text(given[name]) if name in given else "" for name in keys}
         complete.append({"note": "", **given, **texts})
     frame = pd.DataFrame(complete, columns=[*keys, *VALUE_COLUMNS])
+    # An empty or partly empty column would be of objects, and its CSV of another form.
     frame = frame.astype(dict.fromkeys(NUMERIC, "float64"))
+    # Two values of one key would be averaged or drawn twice without a word.
     for _, row in frame[frame.duplicated([*keys, "column", "variant"])].head(1).iterrows():
         place = ", ".join(row[[*keys, "column", "variant"]])
         raise DataError(
@@ -91,6 +93,7 @@ class Artefact:
     """Where each value stands in the printed table."""
 
     def __init_subclass__(cls) -> None:
+        # An artefact belongs to the folder in which it stands: no class says it twice.
         if paper := of_module(cls.__module__):
             cls.paper = paper
 
@@ -218,11 +221,15 @@ def printed_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame
         If the file has a key that the artefact does not declare, or lacks a number that it does.
     """
     name = f"{artefact.paper}/published/{artefact.name}.csv"
+    # All artefacts have the same columns, with or without printed numbers, so that they can be
+    # compared in one way.
     columns = list(dict.fromkeys(["paper", "artefact", *artefact.keys, *published.FIELDS]))
     frame = pd.DataFrame(columns=columns)
     if artefact.name in published.artefacts(artefact.paper, folder):
         numbers = published.load(artefact.paper, artefact.name, folder)
         keys = published.key_names(numbers)
+        # The keys of the file may be fewer, but in the order of the artefact: rows are matched by
+        # them.
         if keys != [key for key in artefact.keys if key in keys]:
             raise DataError(
                 f"the keys of {name} must be of {', '.join(artefact.keys) or 'none'}, in that "
@@ -230,6 +237,7 @@ def printed_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame
                 f"{artefact.identifier}"
             )
         frame = numbers.reindex(columns=columns, fill_value="")
+    # What is declared and not printed would never be compared, and nobody would notice.
     known = set(frame[[*artefact.keys, "column"]].itertuples(index=False, name=None))
     for place in artefact.declared():
         if place not in known:
@@ -246,6 +254,7 @@ def quoted_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame:
     rows = []
     for quote in artefact.quotes():
         theirs = published.load(artefact.paper, quote.artefact, folder)
+        # A number that the paper prints twice stands once in `published`.
         is_quoted = (theirs[list(quote.source)] == pd.Series(quote.source)).all(axis=1)
         numbers = theirs.loc[is_quoted, ["printed", "erratum"]].to_dict("records")
         rows += [{**quote.place, **row} for row in numbers]
@@ -291,9 +300,12 @@ def build(
     `printed_rows` and `quoted_rows` return them, and the settings of experiments by name. If
     records are missing or contradict each other, nothing is written.
     """
+    # All content is made before the first file is written: a failure leaves the old files as they
+    # are.
     values, labels = all_values(artefact, records, settings or {}), artefact.labels(records)
     # Notes of clock times hold clock times; the comparison itself leaves their values out.
     judged = values.assign(note="") if artefact.timed else values
+    # Made for figures too: their values are few, but they are compared like those of a table.
     comparison = compare(printed, judged, artefact.keys, labels)
     content: dict[str, bytes] = {"comparison": csv_bytes(comparison[list(COLUMNS)])}
     if artefact.kind == "figure":
@@ -308,6 +320,7 @@ def build(
         beside = [pd.DataFrame(artefact.formulas()), pd.DataFrame() if quoted is None else quoted]
         cells = table_cells(artefact.keys, printed, values, comparison, *beside)
         content["csv"] = csv_bytes(cells)
+        # Claims are long sentences: they are listed and not laid out in a grid.
         layout = None if artefact.kind == "claims" else artefact.layout
         shown = annotated(artefact, cells, printed)
         content["md"] = markdown(artefact.caption, layout, shown).encode()
@@ -331,6 +344,7 @@ def annotated(artefact: Artefact, cells: pd.DataFrame, printed: pd.DataFrame) ->
     rows = [{str(name): value for name, value in row.items()} for row in cells.to_dict("records")]
     more = {}
     for name in (name for name in VARIANTS if name in cells):
+        # Bounds are rounded to their side when they are shown: the kind of a number says to which.
         more[f"{name}_side"] = [artefact.number_kind(row["column"], name) for row in rows]
         more[f"{name}_data"] = [artefact.stand_in(row, name) for row in rows]
     return cells.assign(**more)
@@ -351,6 +365,7 @@ def all_values(
                 f"{artefact.identifier} must declare its key {key!r}, got "
                 f"{', '.join(artefact.keys)}"
             )
+    # A key that no row has is there all the same: printed numbers are matched by all keys.
     values = values.assign(**{key: "" for key in artefact.keys if key not in values.columns})
     values = values.fillna(dict.fromkeys(artefact.keys, ""))
     return values[[*artefact.keys, *VALUE_COLUMNS, "configured"]]

@@ -61,6 +61,7 @@ def truth(proved: Iterable[bool], refuted: Iterable[bool], note: str) -> Finding
     note : str
         What decides.
     """
+    # One refuted case decides, whatever else is open; without it every case must be proved.
     if any(refuted):
         return Finding(0.0, note)
     return Finding(1.0 if all(proved) else math.nan, note)
@@ -87,6 +88,7 @@ def pick(frame: pd.DataFrame, **fields: object) -> pd.DataFrame:
     """
     for name, wanted in fields.items():
         frame = chosen(frame, {name: wanted})
+        # A predicate asks for whatever there is; a value that is named must be there.
         if callable(wanted):
             if frame.empty:
                 raise MissingRecordsError(f"this run has no records of the {name} asked for")
@@ -148,6 +150,7 @@ class Numbers:
     def table(self, frames: Frames, samplers: Sequence[str]) -> pd.DataFrame:
         """Return the numbers with one row for each combination of `by` and one column a sampler,
         complete."""
+        # A sampler that the run lacks is an error, not a missing column of the comparison.
         columns = list(self.samplers or samplers)
         of_samplers = pick(self.records(frames), sampler=tuple(columns))
         numbers = self._summary(of_samplers, (*self.by, "sampler"))
@@ -162,6 +165,7 @@ class Numbers:
 
     def _summary(self, frame: pd.DataFrame, by: tuple[str, ...]) -> pd.Series:
         numbers = frame.groupby(list(by))["number"].agg(self.statistic)
+        # One replicate has no spread: NaN would pass as "no violation".
         if self.statistic in ("std", "sem") and bool(numbers.isna().any()):
             raise MissingRecordsError("this run has one replicate only")
         return numbers if self.then is None else self.then(numbers)
@@ -228,6 +232,8 @@ def ordered(
     for (left, right), sign in zip(itertools.pairwise(groups), signs, strict=True):
         for lower, higher in itertools.product(left, right):
             if sign == "=":
+                # Two formulas of one number, evaluated in different ways: equal up to their
+                # rounding.
                 holds &= np.isclose(wide[lower], wide[higher], rtol=EQUAL, atol=0)
             else:
                 holds &= wide[lower] < wide[higher]
@@ -251,6 +257,7 @@ def increasing(
     The note's fields: `least`, `largest` change from one value to the next, `first` and `last`
     number.
     """
+    # Sorted by the key: records stand in the order in which they were computed.
     values = numbers.series(frames).sort_index()
     others = [name for name in numbers.by if name != along]
     groups = values.groupby(level=others) if others else values.groupby(lambda _: 0)
@@ -307,6 +314,7 @@ def near(
     width = tolerance + relative * abs(target)
     low, high = float(values.min()), float(values.max())
     # the range of the numbers and that of what is printed must have a point in common
+    # Tolerance and factor both widen: the more generous one decides.
     smallest, largest = min(target - width, target / factor), max(target + width, target * factor)
     holds = low <= largest and smallest <= high
     first = float(values.iloc[0])
@@ -339,6 +347,7 @@ def agree(
         if not at_most:
             deviations = deviations.abs()
         if relative:
+            # Relative above 1, absolute below: near 0 a quotient says nothing.
             deviations = deviations / frame[other].abs().clip(lower=1.0)
         holds = deviations <= tolerance
         worst = frame.iloc[int(np.argmax(deviations.to_numpy()))].to_dict()
@@ -415,6 +424,7 @@ class Claim:
         itself."""
         experiments = [*self.needs, *(name for name, _ in self.shared.values())]
         numbers = self.ask.numbers if isinstance(self.ask, Question) else ()
+        # A question names shared records by the claim's name for them; the plan knows experiments.
         of = {name: place[0] for name, place in self.shared.items()}
         named = [
             (of.get(one.experiment, one.experiment), column)
@@ -433,6 +443,8 @@ class Claim:
                 frames |= {name: of_variant(records, *place) for name, place in self.shared.items()}
                 answer = self.ask(frames)
             except MissingRecordsError as reason:
+                # The printed claim is about this variant: that it cannot be judged is shown with
+                # the reason. Others are simply not there.
                 if variant == "stated":
                     yield {**base, "note": str(reason)}
                 continue
@@ -456,6 +468,8 @@ def with_truth(*claims: Claim) -> tuple[Claim, ...]:
             one,
             experiments=(),
             variants=RIGOROUS,
+            # The same records answer both questions: what is stated, put to the exact losses within
+            # them.
             shared={**{name: (name, "stated") for name in one.needs}, **one.shared},
         )
         for one in claims
@@ -496,8 +510,10 @@ class Claims(Artefact):
         super().__init_subclass__(**more)
         asked = [claim for claim in cls.claims if isinstance(claim, Claim)]
         fixed = [claim for claim in cls.claims if isinstance(claim, Setting)]
+        # Settings are compared like printed numbers; claims are asked.
         cls.settings = {(one.claim, one.column): one.path for one in fixed}
         cls.setting_variants = {(one.claim, one.column): one.variants for one in fixed}
+        # Declared by the questions themselves, so that no list of experiments can lag behind them.
         if "experiments" not in cls.__dict__:
             cls.experiments = tuple(
                 dict.fromkeys(name for claim in asked for name, _ in claim.reads)
@@ -521,6 +537,8 @@ class Claims(Artefact):
         for claim in self.claims:
             try:
                 for experiment, column in claim.reads:
+                    # Misspelt columns are found when the plan is made, and not after hours of
+                    # computing.
                     known = columns[checks.one_of("experiment", experiment, columns)]
                     if column:
                         checks.one_of(f"column of {experiment}", column, {*known, *ADDED})

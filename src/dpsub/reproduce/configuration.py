@@ -68,6 +68,7 @@ def validate(config: Mapping[str, Any]) -> dict[str, Any]:
         With the path of the first offending key, the rule, what came, and the nearest known key or
         value.
     """
+    # Checked before the experiments: which of them are there depends on `papers` and `size`.
     head = conform(_head(), config)
     if head.size == "smoke":
         # what the user says stands over the small sizes, as it does over the published ones
@@ -81,11 +82,14 @@ def validate(config: Mapping[str, Any]) -> dict[str, Any]:
     chosen: dict[str, Any] = {}
     for name, experiment in REGISTRY.members().items():
         over = own.get(name, {})
+        # Null leaves an experiment out; a paper that is not made takes all of its own with it.
         if over is None or experiment.paper not in made:
             continue
         if isinstance(over, Mapping):
+            # The nearer setting wins: published, then shared, then the experiment's own.
             over = merge(_shared(experiment.Settings, shared.get(experiment.paper) or {}), over)
         typed = experiment.settings(over)
+        # Variants are names of the whole package; which of them an experiment knows is its own.
         beyond = sorted(set(typed.variants) - set(experiment.variants))
         if beyond:
             listed = ", ".join(experiment.variants)
@@ -93,6 +97,7 @@ def validate(config: Mapping[str, Any]) -> dict[str, Any]:
                 f"experiments.{name}.variants must be among {listed}, got {beyond[0]!r}"
             )
         replicates = experiment().replicates(typed)
+        # A part without a replicate would be a job that writes an empty record.
         if typed.parts > replicates:
             raise PlanError(
                 f"experiments.{name}.parts must be at most the number of replicates = "
@@ -119,6 +124,7 @@ def _smallest(keys: Iterable[str]) -> dict[str, Any]:
     for key in keys:
         path = papers()[key].folder / "smoke.yaml"
         small = read(path) if path.exists() else {}
+        # A smoke.yaml cannot make another paper small: papers come and go as folders.
         theirs = {name for name, kind in REGISTRY.members().items() if kind.paper == key}
         allowed = (("", smallest), ("shared", groups(key)), ("experiments", theirs))
         for part, known_names in allowed:
@@ -148,6 +154,7 @@ def check_results_dir(folder: str) -> None:
     ------
     PlanError
     """
+    # `make clean` removes the results folder, and with it whatever lies within.
     if Path.cwd().is_relative_to(Path(folder).resolve()):
         raise PlanError(
             f"results_dir must be a folder of its own, got {folder!r}, in which the project lies; "
@@ -171,6 +178,7 @@ def schema() -> dict[str, Any]:
 def groups(paper: str) -> dict[str, type[Group]]:
     """Return the groups of settings that experiments of a paper share."""
     name = f"dpsub.papers.{paper}.settings"
+    # A paper need not share any settings.
     if importlib.util.find_spec(name) is None:
         return {}
     kinds = dict[str, type[Group]]()
@@ -185,6 +193,7 @@ def _shared(model: type[BaseModel], said: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is `said` of groups as settings of `model`, which inherits them, or whose parts
     do."""
     merged: dict[str, Any] = {}
+    # From the base to the class itself, so that a nearer group overrides one further away.
     for kind in reversed(model.__mro__):
         # one of its name may be another experiment's
         if issubclass(kind, Group) and kind is not Group:
@@ -266,6 +275,8 @@ def _partial(paper: str) -> Any:
     fields: dict[str, Any] = {}
     for group, kind in groups(paper).items():
         inside: dict[str, Any] = {
+            # Every setting of an override is optional; what it says about others is checked in the
+            # experiment.
             key: (field.rebuild_annotation() | None, None)
             for key, field in kind.model_fields.items()
         }
@@ -288,6 +299,7 @@ def _shared_groups() -> Any:
 def _head() -> type[BaseModel]:
     """Model of all but the experiments, which take their defaults from what it has accepted."""
     fields = _head_fields()
+    # Kept as it came: an entry is checked against the settings of its own experiment.
     fields["experiments"] = (dict[str, Any], {})
     return create_model("Head", __base__=Closed, **fields)
 

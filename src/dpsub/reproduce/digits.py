@@ -48,13 +48,16 @@ def written(
     """
     if math.isnan(value):
         return ""
+    # A loss can be infinite; it has no digits.
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
+    # An error in the last binary digits is no statistical error: the number counts as exact.
     small, rounding = _EXACT * abs(value), _ROUNDING.get(side, ROUND_HALF_EVEN)
     known = small < error < math.inf
     interval = math.isfinite(lower) and small < upper - lower < math.inf
     # place of the last digit: where the error, or the interval, leaves nothing to say
     if known:
+        # Two digits of the error, as is customary in measurements.
         place = _first(error, 2) - 1
     elif interval and not (form.isdigit() and value == round(value)):
         place = math.floor(math.log10((upper - lower) / 3))
@@ -103,6 +106,7 @@ def form_of(templates: Iterable[str], values: Iterable[float]) -> str:
     for text in templates:
         number = _NUMBER.fullmatch(text)
         if number and number[3]:
+            # Only numbers with decimals say how many digits a column has.
             shapes[len(number[3]), number[4] is None] += 1
     if not shapes:
         whole = all(value == round(value) for value in values if math.isfinite(value))
@@ -117,6 +121,8 @@ def _first(value: float, digits: int) -> int:
 
 
 def _rounded(value: float, place: int, rounding: str = ROUND_HALF_EVEN) -> Decimal:
+    # Twelve digits: a binary fraction such as 0.30000000000000004 must not be rounded up by a whole
+    # unit.
     return Decimal(f"{value:.12g}").quantize(Decimal((0, (1,), min(place, 0))), rounding, _WIDE)
 
 
@@ -134,6 +140,7 @@ def _in_form(value: float, form: str, rounding: str) -> str:
     template = _NUMBER.fullmatch(form)
     digits = len(template[3] or "") + 1 if template else DIGITS
     if template and template[4] is None:
+        # Zero after rounding would hide that the number is there.
         if number := _rounded(value, 1 - digits, rounding):
             return _fixed(number)
         # the form shows nothing of so small a number

@@ -50,6 +50,7 @@ class SweepCell:
     @property
     def pair(self) -> str:
         """Digest that a cell shares with the Poisson cell that it is compared with."""
+        # The sampler and its first stage are what a pair compares; all else must agree.
         shared = _without(fixing(self.settings), APART)
         return digest_of([self.experiment, self.variant, shared])
 
@@ -60,6 +61,8 @@ class SweepCell:
 
 def fixing(chosen: Any) -> dict[str, Any]:
     """Return the settings that fix a replicate."""
+    # Neither the number of replicates nor how they are split changes one of them: more can be added
+    # later.
     return dict(canonical(chosen.model_dump(exclude={*settings.WHERE_ONLY, "replicates"})))
 
 
@@ -74,6 +77,7 @@ def _without(value: Any, names: tuple[str, ...]) -> Any:
 
 def digest_of(what: Any) -> str:
     """Return 128 bits of the SHA-256 sum of the canonical JSON of `what`, in hexadecimal digits."""
+    # One text for equal content: keys sorted, no spaces.
     text = json.dumps(what, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -118,6 +122,7 @@ class Job:
 def gaps(done: Iterable[range], replicates: int) -> list[range]:
     """Return the ranges of 0, ..., `replicates` - 1 that no range of `done` covers."""
     between, start = [], 0
+    # Finished ranges may overlap, as when a job was computed twice.
     for span in sorted(done, key=lambda item: item.start):
         between.append(range(start, min(span.start, replicates)))
         start = max(start, span.stop)
@@ -135,6 +140,7 @@ def pack(items: Iterable[tuple[Work, Cost, tuple[str, ...]]], *, seconds: float)
     """
     groups: dict[tuple[Any, ...], list[tuple[Work, Cost]]] = {}
     for work, cost, data_sets in items:
+        # Memories within a factor of 2 share a class.
         size = math.ceil(math.log2(BASE_MIB + cost.memory))
         kind = (work.cell.experiment, work.cell.variant, data_sets, size)
         groups.setdefault(kind, []).append((work, cost))
@@ -182,9 +188,12 @@ def _filled(ends: Sequence[float], room: float) -> list[int]:
 def _cut(work: Work, cost: Cost, room: float) -> list[Work]:
     """Cut what is too long for one job into pieces as even as can be."""
     count = work.stop - work.first
+    # A cell whose replicates cost nothing gains nothing by being cut: each piece pays the setup.
     if cost.seconds(count) <= room or cost.replicate <= 0:
         return [work]
+    # Every piece pays the setup of its cell again.
     replicates_a_job = max(1, math.floor((room - cost.setup) / cost.replicate))
     pieces = math.ceil(count / replicates_a_job)
+    # Integer arithmetic: pieces differ by one replicate at most.
     bounds = [work.first + count * piece // pieces for piece in range(pieces + 1)]
     return [Work(work.cell, low, high) for low, high in itertools.pairwise(bounds)]

@@ -44,6 +44,7 @@ class Paired:
         """For each ordered pair whether the first is shown to be better, by Holm over all pairs at
         5 %."""
         pairs = itertools.combinations(self.samplers, 2)
+        # Each unordered pair is tested once, two-sided: Holm's procedure counts tests.
         differences = {pair: self.difference(*pair) for pair in pairs}
         rejected = holm([p_value(estimate) for estimate in differences.values()], LEVEL)
         shown: dict[tuple[str, str], bool] = {}
@@ -67,8 +68,10 @@ class Paired:
 def p_value(estimate: Estimate) -> float:
     """Return the two-sided p-value of Student's paired test; 1 for equal samples, or a single
     seed."""
+    # Equal losses are no evidence; one seed has no spread to hold a difference against.
     if estimate.replicates < 2 or estimate.value == 0:
         return 1.0
+    # The same difference for every seed, and not 0: no chance is left.
     if estimate.standard_error == 0:
         return 0.0
     t = abs(estimate.value) / estimate.standard_error
@@ -77,4 +80,5 @@ def p_value(estimate: Estimate) -> float:
 
 def with_interval(values: np.ndarray) -> Estimate:
     """Return the mean with its 95 % Student interval."""
+    # A mean is its paired difference from 0.
     return statistics.paired_difference(values, np.zeros(len(values)))

@@ -63,6 +63,7 @@ def papers(package: str = PACKAGE) -> dict[str, Paper]:
     root = importlib.import_module(package)
     known: dict[str, Paper] = {}
     for name in sorted(info.name for info in pkgutil.iter_modules(root.__path__) if info.ispkg):
+        # A paper is a folder: there is no list that a new one would have to be added to.
         paper = getattr(importlib.import_module(f"{package}.{name}"), "PAPER", None)
         if not isinstance(paper, Paper):
             raise PlanError(
@@ -100,5 +101,6 @@ def errata_files() -> list[Path]:
 def of_module(module: str) -> str:
     """Return the key of the paper in whose folder a module stands
     ("dpsub.papers.must.artefacts.table8"), else ""."""
+    # Modules outside of the papers' folder keep their name, and have no paper.
     inside = module.removeprefix(f"{PACKAGE}.")
     return "" if inside == module else inside.partition(".")[0]

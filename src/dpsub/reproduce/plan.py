@@ -68,12 +68,14 @@ class Plan:
 
     def _products(self) -> tuple[Product, ...]:
         configured, folders = set(self.config["experiments"]), OutputDirs.under(self.results)
+        # In the order of `declared`: papers by rank, then tables before figures.
         known = [Product(artefact, folders.files(artefact)) for artefact in declared()]
         if self.config["artefacts"] is None:
             made = asked(self.config["papers"], smoke=self.config["size"] == "smoke")
             return tuple(
                 product
                 for product in known
+                # Left out in silence only where nobody named it.
                 if product.artefact.paper in made
                 and configured.issuperset(product.artefact.experiments)
             )
@@ -99,6 +101,8 @@ class Plan:
     def targets(self) -> dict[str, Product]:
         """What the user may ask for, by name: "must/table8", and "table8" where no other paper has
         one."""
+        # Counted over all artefacts, made or not: a short name must not change its meaning with the
+        # configuration.
         short = Counter(artefact.name for artefact in declared())
         targets = {product.artefact.identifier: product for product in self.products}
         for product in self.products:
@@ -118,6 +122,7 @@ class Plan:
         for name in self.experiments:
             kind = experiments.REGISTRY.get(name)
             settings = configuration.of_experiment(self.config, name)
+            # Fewer variants give fewer numbers, so that such a run is not the published one either.
             all_variants = set(self.variants(name)) == set(kind.variants)
             if not all_variants or settings != _of_numbers(kind.defaults()):
                 changed.append(name)
@@ -164,6 +169,7 @@ class Plan:
     def experiments(self) -> tuple[str, ...]:
         """Experiments to run: those that an artefact reads, or the records of which such an
         experiment reads."""
+        # Only what is shown is computed.
         needed = {name for product in self.products for name in product.artefact.experiments}
         for name in tuple(needed):
             needed.update(experiments.REGISTRY.get(name).needs_records)
@@ -174,6 +180,7 @@ class Plan:
         chosen = self.config["experiments"][experiment]
         kind = experiments.REGISTRY.get(experiment)
         replicates, count = kind().replicates(kind.settings(chosen)), chosen["parts"]
+        # Parts differ by one replicate at most, and follow from the configuration alone.
         bounds = [replicates * i // count for i in range(count + 1)]
         return tuple(
             RecordPart(experiment, f"{i + 1}-of-{count}", bounds[i], bounds[i + 1])
@@ -182,6 +189,7 @@ class Plan:
 
     def folder_of_records(self, experiment: str) -> Path:
         """Return the folder of an experiment's records; clock times are kept apart."""
+        # Clock times differ from run to run and must not stand among files that are compared.
         timed = experiments.REGISTRY.get(experiment).timed
         return self.results / ("run/timings/records" if timed else "records") / experiment
 
@@ -204,11 +212,13 @@ class Plan:
     def data_file(self, data_set: str) -> Path:
         """Return the prepared file of a data set; each results folder has its own, as its
         configuration may differ."""
+        # Two results folders may prepare a data set in different ways.
         tag = re.sub(r"[^A-Za-z0-9._-]+", "-", str(self.results)).strip("-") or "results"
         return Path("data/interim") / tag / f"{data_set}{DATA_SETS.get(data_set).suffix}"
 
     def settings_of(self, artefact: Artefact) -> dict[str, Any]:
         """Return the settings that are compared with what the paper printed, by experiment."""
+        # Only settings that a paper printed: an artefact must not be made again for the others.
         compared = {path.partition(".")[0] for path in artefact.settings.values()}
         names = sorted(compared & set(self.config["experiments"]))
         return {name: configuration.of_experiment(self.config, name) for name in names}
@@ -285,5 +295,6 @@ def _natural(name: str) -> tuple[str, int, str]:
     """Return what sorts tables before figures, and table9 before table10."""
     parts = re.fullmatch(r"(\D*)(\d*)(.*)", name)
     prefix, number, rest = parts.groups() if parts else (name, "", "")
+    # Tables, figures, supplementary figures, then what has no number, as a paper has them.
     order = {"table": "0", "figure": "1", "figureS": "2"}
     return order.get(prefix, f"3{prefix}"), int(number or 0), rest

@@ -50,6 +50,7 @@ class Printed:
         A bare "0" has no last place: it is printed next to numbers in scientific notation, where
         any number other than zero would have shown its digits, so it says exactly zero.
         """
+        # A printed number stands for all that round to it.
         return self.place / 2 if self.value or self.place != 1 else Decimal(0)
 
 
@@ -67,6 +68,7 @@ def parse_printed(text: str) -> Printed:
 def key_text(value: object) -> str:
     """Return the one form in which a key field is compared: a text as it is, a number in its
     shortest form."""
+    # "10" from a file and 10 from a record must be one key.
     if isinstance(value, str) and not _NUMBER.fullmatch(value):
         return value
     number = float(value)  # type: ignore[arg-type]
@@ -164,6 +166,7 @@ def key_names(frame: pd.DataFrame) -> list[str]:
 def read_csv(path: Path, missing: str) -> pd.DataFrame:
     """Return a CSV file as text; a file that is not there is refused in the words of `missing`."""
     try:
+        # As text: "0.050" and "0.05" are printed with different accuracy, and "nan" may be a word.
         return pd.read_csv(path, dtype=str, keep_default_na=False)
     except FileNotFoundError:
         raise DataError(missing.format(path=path)) from None
@@ -180,6 +183,7 @@ def _rules(frame: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[pd.Series
     yield ~kind.isin(KINDS), f"kind must be one of {', '.join(KINDS)}", "kind"
     yield ~frame["status"].isin(STATUSES), f"status must be one of {', '.join(STATUSES)}", "status"
     yield ~frame["erratum"].str.fullmatch(_ERRATUM), "erratum must be like E3 or E4 E5", "erratum"
+    # Doubt about a printed number must be argued: it names the entry of the errata.
     nameless = (frame["status"] == "suspect") & (frame["erratum"] == "")
     yield nameless, "a suspect number must name its erratum", "erratum"
     worded = kind.isin(WORDED_KINDS)
@@ -189,5 +193,6 @@ def _rules(frame: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[pd.Series
         zero_or_less = frame[name].str.fullmatch(r"-.*|[+]?0+(\.0+)?([eE].*)?")
         above = frame[name].str.fullmatch(_NUMBER) & ~zero_or_less
         yield (frame[name] != "") & ~above, f"{name} must be a number above 0 or empty", name
+    # Without the number of repetitions there is no standard error to judge the difference by.
     lone = kind.isin(("monte_carlo", "extreme")) & (frame["replicates"] == "")
     yield lone, "a number of kind monte_carlo or extreme must have replicates", "replicates"

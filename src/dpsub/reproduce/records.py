@@ -118,14 +118,19 @@ def write(
 def write_table(path: Path, table: pa.Table, origin: Origin) -> None:
     """Write `table` to `path`, and in its metadata the origin with a SHA-256 sum of the file,
     itself left out."""
+    # In the file's own metadata, not beside it: rows and what made them cannot be separated. The
+    # sum has its place already, as it must not change the length of the file.
     described = {"sha256": _UNSEALED.decode(), **origin.facts(), "rows": table.num_rows}
     text = json.dumps(described, ensure_ascii=False, allow_nan=False)
     buffer = pa.BufferOutputStream()
+    # Without the schema of Arrow, whose form differs between versions: the same rows give the same
+    # bytes.
     with pq.ParquetWriter(buffer, table.schema, compression="zstd", store_schema=False) as out:
         out.write_table(table)
         out.add_key_value_metadata({"dpsub": text})
     content = buffer.getvalue().to_pybytes()
     seal = hashlib.sha256(content).hexdigest().encode()
+    # Under a temporary name first: a job that is killed leaves nothing that looks finished.
     replace_file(path, content.replace(_UNSEALED, seal))
 
 
@@ -152,12 +157,14 @@ def _table(frame: pd.DataFrame, columns: Mapping[str, str], origin: RunOrigin) -
                 f"column {column} of {name} must have no missing value, got "
                 f"{int(values.isna().sum())}"
             )
+        # A cast would cut the fraction off without a word.
         if kind == "int64" and not (np.asarray(values, dtype="float64") % 1 == 0).all():
             raise PlanError(
                 f"column {column} of {name} must hold whole numbers; declare it "
                 "float64 or correct it"
             )
         try:
+            # NumPy's types, not those that pandas or Arrow guess from the first values.
             plain = values.to_numpy(object if kind == "str" else kind)
             arrays.append(pa.array(plain, type=TYPES[kind], from_pandas=False))
         except (ValueError, TypeError, pa.ArrowException) as problem:
@@ -261,6 +268,8 @@ def gather(
     for path in paths:
         frame, origin = read(path)
         if config_digests is None:
+            # Without a plan at hand, as in a notebook, all parts must at least agree with each
+            # other.
             expected.setdefault(origin.experiment, origin.config_digest)
         if origin.config_digest != expected.get(origin.experiment):
             rule = (
@@ -275,6 +284,7 @@ def gather(
 def _merged(parts: list[tuple[RunOrigin, pd.DataFrame]]) -> pd.DataFrame:
     """Return an experiment's rows in an order that does not depend on how replicates were split
     into parts."""
+    # By number: "10-of-12" stands before "2-of-12" among names of files.
     parts = sorted(parts, key=lambda part: part[0].position)
     first = parts[0][0]
     numbers = [part[0].position for part in parts]
@@ -291,6 +301,7 @@ def _merged(parts: list[tuple[RunOrigin, pd.DataFrame]]) -> pd.DataFrame:
             )
     rows = pd.concat([frame.assign(data=origin.data) for origin, frame in parts], ignore_index=True)
     variants = [
+        # Stable, so that the cells of a replicate keep their order.
         of_variant.sort_values("replicate", kind="stable")
         for _, of_variant in rows.groupby("variant", sort=False)
     ]

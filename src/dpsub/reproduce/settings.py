@@ -55,6 +55,7 @@ class Closed(BaseModel):
     def _checked(self) -> Closed:
         try:
             self.check()
+        # pydantic collects ValueErrors alone, of which ArgumentError is one.
         except (UnsupportedError, PlanError) as problem:
             raise ArgumentError(str(problem)) from None
         return self
@@ -240,6 +241,7 @@ def read(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise PlanError(f"the configuration {path} must be UTF-8 text; save it as such") from None
     try:
+        # A loader of plain data: no tag of a file can run anything.
         content = yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark
@@ -297,6 +299,7 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 def conform(model: type[BaseModel], mapping: Any, *, path: str = "") -> Any:
     """Return `mapping` as an instance of `model`; `path` stands before each key that an error
     names."""
+    # Before JSON, which would write NaN and turn a date into an error of its own.
     refuse_odd_numbers(mapping, path)
     return _conformed(model, json.dumps(streams.canonical(mapping)), path)
 
@@ -307,6 +310,7 @@ def _conformed(model: type[BaseModel], text: str, path: str) -> Any:
     try:
         return model.model_validate(json.loads(text))
     except ValidationError as problems:
+        # One sentence: the problem that explains the others.
         first = min(problems.errors(include_url=False), key=_rank)
         raise PlanError(_sentence(model, first, path)) from None
 
@@ -397,6 +401,8 @@ def _sentence(model: type[BaseModel], problem: ErrorDetails, before: str) -> str
         keys = facts.get("names")
         if keys is None:
             keys = sorted(bare(_annotation(model, parts[:-1])).model_fields)
+        # The old word is looked up by its new one, so that the hint names the setting that is
+        # meant.
         near = checks.nearest(RENAMED.get(unknown, unknown), keys)
         return f"unknown configuration key {_path(parts, before)!r}; {near}"
     path, shown = _path(parts, before), _shown(value)

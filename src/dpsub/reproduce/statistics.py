@@ -31,6 +31,7 @@ class Estimate:
 def mean(values: np.ndarray) -> Estimate:
     """Return the mean and its standard error, SD / sqrt(R) with the divisor R - 1 in the SD."""
     x = _values(values)
+    # One repetition has no spread: NaN, which the page leaves blank.
     error = float(x.std(ddof=1) / math.sqrt(x.size)) if x.size > 1 else math.nan
     return Estimate(float(x.mean()), error, x.size)
 
@@ -48,6 +49,7 @@ def deviation(values: np.ndarray) -> Estimate:
         return Estimate(math.nan, math.nan, x.size)
     centred = x - x.mean()
     variance = float(centred @ centred / (x.size - 1))
+    # All replicates agree: the error is 0, and the formula below would divide by it.
     if variance == 0:
         return Estimate(0.0, 0.0, x.size)
     fourth = float(np.mean(centred**4))
@@ -61,6 +63,7 @@ def root_mean_square(values: np.ndarray) -> Estimate:
     """Return sqrt(mean x^2) and its standard error by the delta method, SE(mean x^2) / (2 rms)."""
     square = mean(_values(values) ** 2)
     root = math.sqrt(square.value)
+    # All values are 0: nothing varies.
     error = square.standard_error / (2 * root) if root > 0 else 0.0
     return Estimate(root, error, square.replicates)
 
@@ -76,6 +79,7 @@ def paired_difference(
             f"paired samples must have one length, got {x.size} and {y.size}; pair "
             "them by replicate"
         )
+    # Differences first: what both share by their common seed cancels.
     difference = mean(x - y)
     lower, upper = interval(difference, level=level)
     return Estimate(difference.value, difference.standard_error, x.size, lower, upper)

@@ -39,6 +39,7 @@ def portions(paths: list[Path], rows_at_once: int = ROWS_AT_ONCE) -> Iterator[pd
     """
     if not paths:
         return
+    # Read by portions from all files at once: no file is loaded whole.
     rows = ds.dataset([str(path) for path in paths], format="parquet")
     count = max(1, math.ceil(rows.count_rows() / rows_at_once))
     bounds = [f"{16**_DIGITS * number // count:0{_DIGITS}x}" for number in range(count)]
@@ -54,7 +55,10 @@ def portions(paths: list[Path], rows_at_once: int = ROWS_AT_ONCE) -> Iterator[pd
             for name in portion
             if name not in _NAMES and not pd.api.types.is_float_dtype(portion[name])
         ]
+        # By names and text alone: sorting by measured floats would make the order depend on the
+        # last digit.
         portion = portion.sort_values([*_NAMES, *keys], kind="stable", ignore_index=True)
+        # A replicate that was computed twice has equal rows.
         yield portion.drop_duplicates(ignore_index=True)
 
 
@@ -95,6 +99,7 @@ def _summary(rows: pd.DataFrame, by: list[str], measured: list[str]) -> pd.DataF
     groups = rows.groupby(by, sort=True, dropna=False)
     summary = groups.size().rename("replicates").to_frame()
     for name in measured:
+        # A NaN is a result that failed: the mean of the others would hide it.
         summary[f"{name}_mean"] = groups[name].mean(skipna=False)
         summary[f"{name}_sd"] = groups[name].std(ddof=1, skipna=False)
     return summary.reset_index()
@@ -153,6 +158,8 @@ class _Table:
         if kind is not None:
             self.temporary.unlink()
             return
+        # On the disk before it has its name: a file of that name is complete, even after a power
+        # cut.
         with self.temporary.open("rb") as written:
             os.fsync(written.fileno())
         os.replace(self.temporary, self.path)
