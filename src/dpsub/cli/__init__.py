@@ -63,6 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             # A terminal without ± gets \xb1 instead of an error.
             stream.reconfigure(errors="backslashreplace")
+    # `dpsub help COMMAND` is `dpsub COMMAND --help`.
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["help"] and len(words) > 1:
         words = [words[1], "--help"]
@@ -77,6 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # when it flushes at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
+    # A user of the command line sees one sentence, never a traceback.
     except (Exception, KeyboardInterrupt) as error:
         kind, sentence = _complaint(error)
         if "--json" in words:
@@ -90,6 +92,7 @@ def _run(command: str, words: list[str]) -> int:
     if not command:
         return _without_command(words)
     module = importlib.import_module(f"dpsub.cli.{command}")
+    # Parsing is outside the time limit, which it defines.
     arguments = parser_of(command).parse_args(words[1:])
     with (
         warnings.catch_warnings(),
@@ -98,6 +101,8 @@ def _run(command: str, words: list[str]) -> int:
     ):
         # Numerical uncertainty is part of the ends of an answer.
         warnings.simplefilter("ignore")
+        # A command that takes several values at once shares its work between them; the others get
+        # one question each.
         questions = (
             [arguments] if getattr(module, "TAKES_SEVERAL", False) else list(_questions(arguments))
         )
@@ -111,6 +116,7 @@ def _run(command: str, words: list[str]) -> int:
     else:
         print("\n\n".join(answer.text() for answer in answers))
     sys.stdout.flush()
+    # With --strict the worst verdict of several questions decides.
     return max(answer.status for answer in answers)
 
 
@@ -127,6 +133,7 @@ def parser_of(command: str) -> Parser:
 
 def _questions(arguments: Namespace) -> Iterator[Namespace]:
     """One question for each combination of the values that are separated by commas."""
+    # Only `numbers` yields tuples: what is written with commas is asked in all combinations.
     several = {name: value for name, value in vars(arguments).items() if isinstance(value, tuple)}
     for values in itertools.product(*several.values()):
         yield Namespace(**vars(arguments) | dict(zip(several, values, strict=True)))
@@ -154,6 +161,8 @@ def _answer(module: Any, arguments: Namespace) -> Answer:
     more: dict[str, Any] = {"remarks": arguments.remarks} if arguments.remarks else {}
     if getattr(arguments, "epochs", None) is not None:
         more["steps"] = arguments.steps
+    # One question answers with a mapping, several with a list: each row repeats the remarks, so
+    # that a row stands alone.
     if isinstance(answer.values, Mapping):
         values: Any = {**answer.values, **more}
     else:
@@ -191,6 +200,7 @@ def _complaint(error: BaseException) -> tuple[str, str]:
         return "stopped", "stopped"
     if isinstance(error, MemoryError):
         return "memory", "the computation needs more memory than there is; ask for fewer steps"
+    # A missing module of dpsub itself is a fault of ours and stays "unexpected".
     if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("dpsub"):
         return "missing", (
             f"this needs {error.name}, which is not installed; pip install 'dpsub[papers]'"
@@ -202,12 +212,14 @@ def _complaint(error: BaseException) -> tuple[str, str]:
 @contextlib.contextmanager
 def _progress(command: str) -> Iterator[None]:
     """Show the elapsed time on a terminal, from two seconds on."""
+    # A log or a pipe gets no progress.
     if not sys.stderr.isatty():
         yield
         return
     done, started = threading.Event(), time.monotonic()
 
     def tell() -> None:
+        # Most answers take less than this: nothing flickers for them.
         pause = _PATIENCE
         while not done.wait(pause):
             print(
@@ -232,6 +244,8 @@ def _progress(command: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _time_limit(seconds: float | None) -> Iterator[None]:
     """Stop a computation that does not stop by itself at its time limit."""
+    # Signals reach the main thread of a POSIX system only: elsewhere computations stop by
+    # themselves, at their own deadline.
     if (
         seconds is None
         or threading.current_thread() is not threading.main_thread()
@@ -247,6 +261,8 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
         )
 
     before = signal.signal(signal.SIGALRM, stop)
+    # Computations that watch the clock return valid ends at the limit; the alarm is for what does
+    # not.
     signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE)
     try:
         yield

@@ -42,6 +42,7 @@ TAKES_SEVERAL = True
 def add_arguments(parser: Parser) -> None:
     add_sampler(parser)
     add_releases(parser)
+    # One point of the privacy curve: epsilon given or delta given, never both.
     question = parser.add_mutually_exclusive_group(required=True)
     question.add_argument(
         "--epsilon", type=numbers, metavar="E", help="ask for delta at this epsilon, nats"
@@ -49,6 +50,8 @@ def add_arguments(parser: Parser) -> None:
     question.add_argument(
         "--delta", type=numbers, metavar="D", help="ask for epsilon at this delta"
     )
+    # `paper` is here for comparison with print: its answer says in its title that it guarantees
+    # nothing.
     variants = "proof and attack, or the papers' pair, which is NOT a guarantee (default: rigorous)"
     add_choice(parser, "--variant", ("rigorous", "paper"), variants, "rigorous")
     add_denominator(parser)
@@ -79,6 +82,7 @@ def run(arguments: Namespace) -> Answer:
     seconds = perf_counter() - started
     written: list[Line] = []
     if arguments.certificate is not None:
+        # No NaN and no infinity: the verifier, a program of its own, reads plain JSON.
         content = json.dumps(account.certificate(), allow_nan=False)
         files.replace_file(arguments.certificate, f"{content}\n".encode())
         written = [
@@ -97,10 +101,12 @@ def run(arguments: Namespace) -> Answer:
     )
     title = f"{account.quantity} at {shown} of {releases_text(arguments, sampler)}"
     if not answers.guaranteed(account):
+        # First, so that it survives a glance and a cut line.
         title = f"NOT A GUARANTEE: {title}, by the papers' pair"
     if not isinstance(at_value, tuple):
         lines = [*answers.account_lines(account, at_value, seconds), *written]
         return Answer(answers.account_values(account, seconds), title, lines)
+    # One account holds arrays of ends; each value is shown as an account of its own.
     ends = zip(at_value, account.lower, account.upper, strict=True)
     per_value = [
         (value, replace(account, lower=lower, upper=upper)) for value, lower, upper in ends
@@ -109,6 +115,7 @@ def run(arguments: Namespace) -> Answer:
     for value, single in per_value:
         upper, lower = answers.account_ends(single)
         rows.append((f"{at} {near(value)}", f"{account.quantity}, upper {upper}, lower {lower}"))
+    # Values may differ in what is promised: a delta of 1 is a void guarantee.
     promises = list(dict.fromkeys(answers.promise(single, value) for value, single in per_value))
     values = [{at: value, **answers.account_values(single, seconds)} for value, single in per_value]
     return Answer(values, title, [*rows, *answers.account_facts(account, promises, seconds)])

@@ -35,6 +35,8 @@ def add_arguments(parser: Parser) -> None:
         "--rate",
         required=True,
         metavar="R",
+        # Kept as text: a rate of 1/10 is meant exactly, and rounding it moves sizes (Bun et al.,
+        # Section 4.3).
         help="share of the records to draw, such as 0.1 or 1/10",
     )
     parser.add_argument(
@@ -55,6 +57,7 @@ def run(arguments: Namespace) -> Answer:
     designs, left_out = advise(
         table, rate=arguments.rate, epsilon=arguments.epsilon, upper_limit=arguments.upper_limit
     )
+    # A limit read off confidential data is not public: the answer says that it was taken so.
     limit = float(table.values.max()) if arguments.upper_limit is None else arguments.upper_limit
     values = {
         "epsilon": arguments.epsilon,
@@ -77,6 +80,7 @@ def run(arguments: Namespace) -> Answer:
             f" ± {design.size_sd:.3g}" if design.size_sd else ""
         )
         numbers = (
+            # What is shown of a lower end is rounded down, of an upper end up.
             _bound(design.lower, down),
             _bound(design.upper, up),
             _bound(design.exact, up),
@@ -101,6 +105,7 @@ def run(arguments: Namespace) -> Answer:
 
 
 def _bound(value: float, rounded: Callable[[float], str]) -> str:
+    # NaN: nothing is known; infinity: no guarantee exists.
     return "-" if math.isnan(value) else "none" if math.isinf(value) else rounded(value)
 
 

@@ -49,11 +49,14 @@ def run(arguments: Namespace) -> Answer:
     ratio = arguments.ratio
     if ratio is None:
         scale = checks.real("noise_multiplier", arguments.noise_multiplier, above=0)
+        # A replaced record leaves with up to C and comes with up to C: the sum moves by up to 2 C.
         ratio = (1 if adjacency == "add_remove" else 2) / scale
     amplified = amplify(multiplicity, noise.of(arguments.mechanism, ratio), arguments.epsilon)
     names = ("epsilon", "delta", "epsilon_amplified", "delta_amplified")
     point = {name: float(getattr(amplified, name)) for name in names}
+    # Definition 5 of the MUST paper, as the caption of its Figure 3 means it.
     kind = category(**point)
+    # Group profiles take the ratio of one occurrence, and multiply it.
     what = "replacing one occurrence of a record in the sample; l of them are l ratios apart"
     if adjacency == "add_remove":
         what = "adding or removing one record"
@@ -72,6 +75,7 @@ def run(arguments: Namespace) -> Answer:
         ("category", f"{kind}: {_CATEGORIES[kind]}"),
         (
             "kind",
+            # Tight over mechanisms with this profile, not for the given one.
             "upper bound, attained by some mechanism with this profile" if exact else "upper bound",
         ),
         (

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # a name and its value; several values stand below each other
 Line = tuple[str, "str | Sequence[str]"]
+# Six digits, rounded to the safe side: whoever copies a shown number may rely on it.
 _DIGITS = 6
 _MEANING = {
     "exact": "both ends bracket one number, which the worst data sets attain",
@@ -47,6 +48,7 @@ class Answer:
         for name, value in self.lines:
             label = name
             for item in [value] if isinstance(value, str) else value:
+                # A label stands once; further rows of its value are indented below.
                 for row in textwrap.wrap(item, 114 - width, break_on_hyphens=False) or [""]:
                     rows.append(f"  {label:<{width}}  {row}".rstrip())
                     label = ""
@@ -58,6 +60,7 @@ def as_json(value: Any) -> str:
 
     Infinite numbers are the strings "Infinity" and "-Infinity", and NaN is null.
     """
+    # JSON has no infinity; a number or a string that says so is valid for every reader.
     return json.dumps(_plain(value), allow_nan=False, ensure_ascii=False)
 
 
@@ -67,6 +70,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str):
         # The value of an enumeration, not its representation.
         return str(value)
+    # Before numbers: bool is an int in Python, and stays true or false.
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
@@ -91,6 +95,7 @@ def down(value: float) -> str:
 def _rounded(value: float, rounding: str) -> str:
     if not math.isfinite(value):
         return near(value)
+    # Decimal rounds to a side exactly, where scaling a float would round twice.
     return near(float(Context(prec=_DIGITS, rounding=rounding).create_decimal(Decimal(value))))
 
 
@@ -107,6 +112,7 @@ def plural(count: int, noun: str) -> str:
 def account_values(account: Account, seconds: float) -> dict[str, Any]:
     """The values of an account for JSON."""
     pair = account.pair
+    # Attack and proof have pairs of densities of their own.
     if account.kind in ("bounds", "upper"):
         pair = f"upper: {account.pair}; lower: {account.lower_pair or 'none known'}"
     return {
@@ -141,6 +147,7 @@ def account_lines(account: Account, at_value: float, seconds: float) -> list[Lin
 def account_ends(account: Account) -> tuple[str, str]:
     """Upper and lower end, with a note on which of them is proved or trivial."""
     proved = "  (proved)" if guaranteed(account) else ""
+    # Without an attack the lower end is 0, which everybody knows.
     trivial = "" if account.lower_pair else "  (trivial)"
     return up(account.upper) + proved, down(account.lower) + trivial
 
@@ -153,6 +160,7 @@ def account_facts(account: Account, promises: str | list[str], seconds: float) -
             ("pair, upper", account.pair),
             *([("pair, lower", account.lower_pair)] if account.lower_pair else []),
         ]
+    # A bracket wider than asked for is still valid on both sides.
     loose = "looser than asked for: the refinement stopped before; both ends hold"
     return [
         ("kind", f"{account.kind}: {_MEANING[account.kind]}"),
@@ -174,6 +182,7 @@ def promise(account: Account, at_value: float) -> str:
             "sets nor adaptive ones"
         )
     asked_delta = account.quantity == "delta"
+    # delta = 1 and infinite epsilon are met by releasing the data.
     if not math.isfinite(account.upper) or (asked_delta and account.upper >= 1):
         return "yes, but void: every mechanism meets it"
     first, second = (

@@ -45,6 +45,7 @@ _MONTE_CARLO = ("draws", "seed", "confidence", "hits", "lower", "upper", "test_h
 
 def add_arguments(parser: Parser) -> None:
     add_sampler(parser)
+    # The attack's densities are Gaussian mixtures.
     add_releases(parser, mechanism=False)
     parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="nats")
     draws = "runs of all steps on each data set (default: 100 to 100000, by their cost)"
@@ -70,6 +71,7 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: Namespace) -> Answer:
     started = perf_counter()
     sampler = sampler_of(arguments)
+    # One deadline for the draws, the attack and the proof.
     question = question_of(arguments) | {
         name: getattr(arguments, name) for name in ("draws", "seed", "confidence", "tight")
     }
@@ -77,6 +79,8 @@ def run(arguments: Namespace) -> Answer:
         audit = dpsub.audit(sampler, steps=steps_of(arguments, sampler), **question)
     seconds = perf_counter() - started
     attack = audit.attack
+    # The direction in which the attack attains more comes first: its runs are those that are
+    # counted.
     sides = {"first": 1, "second": 0} if audit.swapped else {"first": 0, "second": 1}
     values = {
         "data_sets": {side: _data_set(attack, which) for side, which in sides.items()},
@@ -105,6 +109,7 @@ def run(arguments: Namespace) -> Answer:
 
 def _data_set(attack: StepAttack | EpochAttack, which: int) -> dict[str, Any]:
     record = attack.records[which]
+    # Removed: the second data set has one record less than the first.
     records = attack.n_records[0] - 1 if record is None else attack.n_records[which]
     return {"records": records, "record": record, "filler": attack.neighbours.filler}
 
@@ -130,14 +135,17 @@ def _shown(audit: Audit, epsilon: float) -> list[Line]:
         f"{shown.hits} of {plural(shown.draws, 'run')} accepted by the likelihood ratio, seed "
         f"{shown.seed}",
     ]
+    # Clopper-Pearson: without an accepted run nothing above 0 is shown.
     if shown.lower == 0:
         draws.append("too few runs to see so small a delta: raise --draws, or lower --epsilon")
     first, second = shown.test_hits
+    # Needs no density of the attack: any event has at least this difference, by counting alone.
     test = (
         f"delta >= {down(shown.test_lower)}, whatever the densities: the loss exceeds "
         f"{near(epsilon)} in {first} runs on the first data set and in {second} on the second"
     )
     verdict = "consistent: the interval meets the attack's value and stays below the proved bound"
+    # At 99 % confidence one audit in a hundred does so by chance; two seeds in a row mean a fault.
     if not audit.consistent:
         way_out = "repeat with another --seed and more --draws"
         verdict = f"INCONSISTENT: at {percent} draws, attack and bound disagree; {way_out}"
@@ -189,6 +197,7 @@ def _density_text(attack: StepAttack | EpochAttack, which: int) -> str:
         return f"{sums}; moved by {near(shift)} at {where}"
     weights, means = attack.density(which)
     deviation = near(attack.noise_multiplier)
+    # The heaviest components, in the order of their means.
     largest = sorted(sorted(range(len(weights)), key=lambda i: -weights[i])[:_COMPONENTS])
     terms = [
         f"{near(float(weights[i]))} N({near(float(means[i]))}, {deviation}^2)" for i in largest

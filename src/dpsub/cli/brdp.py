@@ -96,13 +96,15 @@ def run(arguments: Namespace) -> Answer:
     from dpsub.recycling.law import Recycled
 
     started = monotonic()
-    # The rest of the time is for the account of the chosen recycler.
+    # A choice is a search with a proof at each trial, the account one such proof: it gets the rest
+    # of the time.
     chosen_by = started + 0.75 * arguments.time_limit
     family, bound, span = FAMILIES[arguments.kernel], arguments.bound, arguments.sensitivity
     epsilon, delta = checked_budget(arguments.epsilon, arguments.delta)
     times = checks.integer("steps", arguments.steps, at_least=1, at_most=composition.MOST_STEPS)
     advice: RecyclingAdvice | None = None
     if arguments.scale is None:
+        # A rate alone fixes nothing: whether it keeps the budget depends on the scale.
         if arguments.rate is not None:
             raise ArgumentError(
                 "--rate needs --scale, got none; give the scale of the kernel or drop the rate"
@@ -161,6 +163,8 @@ def run(arguments: Namespace) -> Answer:
 
 def _at(value: Any, path: str) -> Any:
     """The value at a path of attributes; None if one of them is None."""
+    # The paper has no parameters where its algorithms end at rate 1, and none are compared with a
+    # given scale.
     for name in path.split("."):
         value = None if value is None else getattr(value, name)
     return value

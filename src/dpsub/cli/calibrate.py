@@ -51,6 +51,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> Answer:
     solve = arguments.solve
+    # The unknown must not be given, and nothing else may be missing.
     for option, unknown in (
         ("noise_multiplier", "noise"),
         ("steps", "steps"),
@@ -66,6 +67,7 @@ def run(arguments: Namespace) -> Answer:
     started = perf_counter()
     name, solution, what = _search(arguments)
     seconds = perf_counter() - started
+    # Sizes and numbers are whole: nothing is rounded in print.
     noise, exact = name == "noise_multiplier", name in ("size", "steps", "epochs")
     ends: list[Any] = [
         getattr(solution, end, None)
@@ -78,12 +80,14 @@ def run(arguments: Namespace) -> Answer:
         "solved": name,
         name: value,
         "not_proved": beyond,
+        # No attack known: no noise is refuted, and no size, rate or number is.
         "refuted": refuted if refuted is not None else 0.0 if noise else math.inf,
         "target_epsilon": arguments.epsilon,
         "target_delta": arguments.delta,
         "evaluations": solution.evaluations,
         **account_values(solution.account, seconds),
     }
+    # The proved noise is shown rounded up, a proved rate down; what is refuted, to the other side.
     safe, unsafe = (str, str) if exact else (up, down) if noise else (down, up)
     lines: list[Line] = [(name.replace("_", " "), f"{safe(value)}  (proved)")]
     if not noise:
@@ -113,6 +117,7 @@ def _search(arguments: Namespace) -> tuple[str, Any, str]:
     noise = f"{arguments.mechanism} noise multiplier"
     if arguments.solve == "size":
         family = family_of(arguments)
+        # Epochs are no number of steps while the share of records a step is the unknown.
         question["steps"] = steps_of(arguments, None)
         solution = largest_sample(
             family.make, most=family.most, whole=family.solved == "size", **question

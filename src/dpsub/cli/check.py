@@ -52,6 +52,7 @@ def add_arguments(parser: Parser) -> None:
     at = parser.add_mutually_exclusive_group(required=True)
     at.add_argument("--delta", type=number, metavar="D", help="of a claimed epsilon")
     at.add_argument("--epsilon", type=number, metavar="E", help="of a claimed delta, nats")
+    # For scripts: a claim that is open must not pass, and is told from a refuted one.
     status = "exit status 0 where the claim is proved, 1 where it is refuted, 2 where it is open"
     parser.add_argument("--strict", action="store_true", help=status)
     parser.add_time_limit()
@@ -63,6 +64,7 @@ def run(arguments: Namespace) -> Answer:
     if arguments.event is not None:
         check, source = _of_event(arguments, claim)
     else:
+        # Optional for the parser, since an event replaces them.
         for name in ("sampler", "noise_multiplier"):
             if getattr(arguments, name) is None:
                 raise ArgumentError(
@@ -111,6 +113,7 @@ def _because(check: Check) -> str:
 
 def _of_event(arguments: Namespace, claim: dict[str, Any]) -> tuple[Check, str]:
     """The answer for an event, and its releases in words."""
+    # An event and an option could contradict each other: neither would win.
     others = [
         name
         for name in (*OF_EVENTS, *arguments.sampler_options)
@@ -125,6 +128,8 @@ def _of_event(arguments: Namespace, claim: dict[str, Any]) -> tuple[Check, str]:
         raise ArgumentError(
             f"an event says what is released, got {_option(others[0])}, too; drop one of them"
         )
+    # The answer states the unit: noise over C and noise over 2 C are easily taken for each other
+    # (erratum P1 of the study of accountants).
     ledger = ledger_of(_event(arguments.event))
     arguments.remarks.append(UNITS)
     question = {

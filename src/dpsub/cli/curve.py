@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from dpsub.accounting.curve import Curve
 
 TAKES_SEVERAL = True
+# Usual levels of tests.
 _RATES = (0.001, 0.01, 0.05, 0.1, 0.5)
 _SHOWN = 6
 
@@ -77,6 +78,8 @@ def run(arguments: Namespace) -> Answer:
         if name not in ("delta", "tight")
     }
     curve = dpsub.curve(sampler, steps=steps_of(arguments, sampler), **question)
+    # From the same curve, not from further accounts: the trade-off function is its convex
+    # conjugate.
     rates = np.atleast_1d(arguments.false_positive)
     tests, seconds = curve.trade_off(rates), perf_counter() - started
     if arguments.csv is not None:
@@ -105,10 +108,12 @@ def run(arguments: Namespace) -> Answer:
         for i in positions
     ]
     misses = zip(rates.tolist(), tests.lower.tolist(), tests.upper.tolist(), strict=True)
+    # The promise is worded at the largest epsilon shown, the point with the smallest delta.
     last, worst = deltas[-1], replace(curve.account, lower=deltas[-1][1], upper=deltas[-1][2])
     rows: list[Line] = [
         *(
             (f"epsilon {near(x)}", f"delta, upper {up(high)}, lower {down(low)}")
+            # Upper first: it is what is guaranteed.
             for x, low, high in deltas
         ),
         *(
@@ -146,6 +151,7 @@ def _draw(curve: Curve, path: Path) -> None:
     matplotlib.use("agg")
     from matplotlib import pyplot
 
+    # Small rates are where attacks are compared: a logarithmic grid, and 0 itself.
     rates = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 300)])
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 4), layout="constrained")
     for axes, x, ends in (

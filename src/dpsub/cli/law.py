@@ -47,6 +47,7 @@ def run(arguments: Namespace) -> Answer:
 
 def _rows(pmf: np.ndarray) -> list[str]:
     """The first dozen counts with a probability of at least 1e-9, and the rest together."""
+    # A law over m counts has a handful that matter.
     shown = np.flatnonzero(pmf >= 1e-9)[:12]
     rows = [f"{count:>6}  {near(float(pmf[count]))}" for count in shown]
     rest = float(np.delete(pmf, shown).sum())

@@ -33,6 +33,7 @@ def add_arguments(parser: Parser) -> None:
         parser,
         "--adjacency",
         ADJACENCIES,
+        # One relation for all entries: guarantees under different relations do not add up.
         "default: add_remove if that of all entries, else substitute",
     )
     parser.add_argument(

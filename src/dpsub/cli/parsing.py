@@ -24,7 +24,11 @@ class Parser(argparse.ArgumentParser):
         self.renamed = renamed
         formatter = argparse.RawDescriptionHelpFormatter
         super().__init__(
-            prog, description=description, allow_abbrev=False, formatter_class=formatter
+            # An abbreviation would change its meaning when an option is added.
+            prog,
+            description=description,
+            allow_abbrev=False,
+            formatter_class=formatter,
         )
 
     def add_time_limit(self, seconds: float = 60.0) -> None:
@@ -35,6 +39,7 @@ class Parser(argparse.ArgumentParser):
         )
 
     def error(self, message: str) -> NoReturn:
+        # Every error names the way out; a suggestion is one already.
         way_out = "" if message.endswith("?") else f"; {self.prog} --help lists the options"
         raise ArgumentError(
             f"{message.removeprefix('argument ').removeprefix('SAMPLER: ')}{way_out}"
@@ -55,6 +60,7 @@ class Parser(argparse.ArgumentParser):
                     options = [option for option in known if option.startswith("--")]
                     raise ArgumentError(f"unknown option {name!r}; {nearest(name, options)}")
                 first = used.setdefault(known[name], name)
+                # --m 10 --batch-size 20: argparse would silently take the last.
                 if first != name:
                     raise ArgumentError(
                         f"{first} and {name} are two names of one option, got both; drop one"
@@ -78,6 +84,7 @@ def whole_number(text: str) -> int:
     for read in (float, int):
         with contextlib.suppress(ValueError):
             value = read(text)
+    # Sizes enter formulas as doubles: beyond this neighbours n and n + 1 are one number.
     if abs(value) > 2**53:
         raise argparse.ArgumentTypeError(f"must be at most {2**53}, got {_short(text)}")
     if value % 1 != 0:
@@ -90,6 +97,7 @@ def number(text: str) -> float:
     above, slash, below = text.partition("/")
     value = math.nan
     with contextlib.suppress(ValueError, ZeroDivisionError):
+        # Rates are written as they are meant, 256/60000.
         value = float(above) / float(below) if slash else float(above)
     if not math.isfinite(value):
         raise argparse.ArgumentTypeError(f"must be a finite number, got {_short(text)}")
@@ -99,6 +107,7 @@ def number(text: str) -> float:
 def duration(text: str) -> float:
     """Seconds, above 0 and at most a year."""
     value = number(text)
+    # The timer of the system has a longest interval.
     if not 0 < value <= 3e7:
         raise argparse.ArgumentTypeError(
             f"must be above 0 and at most 3e7 seconds, got {_short(text)}"

@@ -28,6 +28,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="SWEEP",
         help="YAML files, later ones over earlier ones",
     )
+    # The cores that this process may use, which in a container are fewer than the machine has.
     here = len(os.sched_getaffinity(0))
     parser.add_argument(
         "--cores",
@@ -61,6 +62,7 @@ def run(arguments: Namespace) -> Answer:
         ),
         ("results", totals["results_dir"]),
     ]
+    # They are kept, since deleting results is the user's decision.
     if totals["files_by_other_code"]:
         many = plural(totals["files_by_other_code"], "finished record file")
         lines.append(

@@ -51,6 +51,7 @@ def add_arguments(parser: Parser) -> None:
     add_choice(
         parser, "--adjacency", ADJACENCIES, "of all schemes (default: add_remove)", "add_remove"
     )
+    # Accounting alone; a comparison that takes minutes would not be made before a training.
     parser.add_time_limit(10.0)
 
 
@@ -88,6 +89,8 @@ def run(arguments: Namespace) -> Answer:
     }
     lines: list[Line] = [("", _row(_HEADS))]
     for scheme in recommendation.schemes:
+        # Less noise than this is exceeded by an attack: the distance to the proved noise is what is
+        # not known.
         refuted = down(scheme.refuted) if scheme.refuted else "-"
         met = "once" if scheme.every_epoch else "-"
         cells = (
@@ -100,11 +103,13 @@ def run(arguments: Namespace) -> Answer:
             met,
         )
         lines.append((scheme.name, _row(cells)))
+    # Schemes left out for one reason stand in one line.
     for reason in dict.fromkeys(recommendation.left_out.values()):
         names = ", ".join(name for name, own in recommendation.left_out.items() if own == reason)
         lines.append(("left out", f"{names}: {reason}"))
     lines.append(("because", list(recommendation.reasons)))
     mean = (
+        # The noise of a training step is on the mean: a larger batch dilutes it.
         f"{near(recommendation.noise_on_mean)} C with {first.name}: noise multiplier / batch size, "
         "to compare batch sizes by"
     )

@@ -46,6 +46,7 @@ def run(arguments: Namespace) -> Answer:
     budget = {name: question.pop(name) for name in ("epsilon", "delta", "adjacency", "time_limit")}
     ledger = dpsub.Ledger.load(arguments.file) if arguments.file.exists() else dpsub.Ledger()
     n = question.pop("n")
+    # Asked before anything is written: a release beyond the budget leaves no trace in the ledger.
     exceeds = arguments.epsilon is not None and ledger.would_exceed(
         sampler, n, **question, **budget
     )
@@ -58,6 +59,7 @@ def run(arguments: Namespace) -> Answer:
         lines.append(
             (
                 "budget",
+                # By the proved upper end: what is open counts as exceeding.
                 f"not proved to stay within {within}" if exceeds else f"proved: within {within}",
             )
         )

@@ -19,6 +19,7 @@ from dpsub.sampling import Sampler, Schedule
 from dpsub.sampling.schemes import fresh_steps
 
 ADJACENCIES = tuple(relation.value for relation in Relation)
+# Names of options are those of the library's arguments, so that a question is passed on as it is.
 _QUESTION = {
     "n",
     "noise_multiplier",
@@ -35,6 +36,8 @@ _QUESTION = {
 
 def add_releases(parser: Parser, *, required: bool = True, mechanism: bool = True) -> None:
     """Add the options that describe the releases."""
+    # The unit of DP-SGD libraries under every relation, although a replacement moves the sum by up
+    # to 2 C.
     noise = "noise scale on the sum over the norm bound C of one record"
     parser.add_argument(
         "--noise-multiplier", "--sigma", type=number, required=required, metavar="S", help=noise
@@ -84,6 +87,7 @@ def steps_of(arguments: Namespace, sampler: Sampler | Schedule | None) -> int:
         return int(arguments.steps)
     if not arguments.epochs > 0:
         raise ArgumentError(f"--epochs must be above 0, got {arguments.epochs:g}")
+    # Solving for the size: the number of steps would change with the unknown.
     if sampler is None:
         raise ArgumentError(
             "--epochs are no number of steps while the size is asked for; give --steps"
@@ -95,13 +99,16 @@ def steps_of(arguments: Namespace, sampler: Sampler | Schedule | None) -> int:
             )
         arguments.steps = int(arguments.epochs) * sampler.steps_per_epoch(arguments.n)
         return int(arguments.steps)
+    # Expected share of the records that one step reads, repeats counted.
     share = law(sampler, arguments.n).mean
     wanted = arguments.epochs / share if share > 0 else math.inf
+    # Also where the share underflows to 0.
     if not wanted < 2**53:
         raise ArgumentError(
             f"--epochs {near(arguments.epochs)} is too many at {near(share)} of the records a step"
         )
     arguments.steps = steps = fresh_steps(share, arguments.epochs)
+    # Steps are what is accounted for: a rounded number of them must be seen.
     arguments.remarks.append(
         f"{near(arguments.epochs)} epochs at {near(share)} of the records a step: {steps} steps"
     )

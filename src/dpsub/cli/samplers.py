@@ -20,6 +20,7 @@ from dpsub.sampling import (
     names_of_sizes,
 )
 
+# What DP-SGD libraries call these sizes.
 _OTHER_WORDS = {"m": ["--batch-size"], "rate": ["--sample-rate"]}
 _PURPOSES = {
     "n": "number of records",
@@ -27,6 +28,8 @@ _PURPOSES = {
     "stages": "as wor:500,wr:400",
 }
 
+# Suggested, not accepted: "uniform" or "shuffled" mean different samplers to different readers,
+# with different guarantees.
 _OTHER_NAMES = {
     "bernoulli": "poisson",
     "without_replacement": "wor",
@@ -53,6 +56,7 @@ def add_sampler(parser: Parser, *, required: bool = True) -> None:
     parser.add_argument("sampler", type=sampler_name, nargs=count, metavar="SAMPLER", help=listed)
     sizes: dict[str, dict[str, None]] = {"n": {_PURPOSES["n"]: None}}
     for name in names_of_sizes():
+        # One option may serve several samplers; its help lists each purpose once.
         for size, purpose in REGISTRY.get(name).sizes.items():
             sizes.setdefault(size, {})[purpose] = None
     for schedule in SCHEDULES.members().values():
@@ -110,6 +114,7 @@ def sampler_of(arguments: Namespace) -> Sampler | Schedule:
         # An error here names a stage that does not fit n.
         chain.slots(arguments.n)
         return chain
+    # Two ways to give one number could contradict each other.
     if "rate" in options and (arguments.rate is None) == (arguments.m is None):
         got = "neither" if arguments.rate is None else "both"
         raise ArgumentError(
@@ -133,6 +138,7 @@ def sampler_of(arguments: Namespace) -> Sampler | Schedule:
         arguments.remarks.append(
             "rate 1 takes every record: no subsampling, nothing amplifies; is it 1 %, 0.01?"
         )
+    # Allowed, since a full batch is a release like any other, but seldom meant.
     elif sampler.name == "wor" and arguments.m == arguments.n:
         arguments.remarks.append("m = n takes every record: no subsampling, nothing amplifies")
     return sampler
@@ -148,6 +154,7 @@ def family_of(arguments: Namespace) -> Family:
         )
     with_rate = _takes_rate(kind)
     unknowns = [*list(kind.sizes)[-1:], *(["rate"] if with_rate else [])]
+    # The size solved for, or the rate in its place.
     for name in unknowns:
         if getattr(arguments, name) is not None:
             raise ArgumentError(f"{_option(name)} is what is asked for; drop it")
@@ -200,6 +207,7 @@ def _options(
         names = ["n", *kind.options, *(["m"] if _takes_rate(kind) else [])]
     options = {name: purposes[name] for name in names if name not in without}
     for name in arguments.sampler_options:
+        # An option that the sampler ignores would make a reader believe that it counts.
         if name not in options and getattr(arguments, name) is not None:
             takes = " and ".join(
                 f"{_option(option)} ({purpose})" for option, purpose in options.items()

@@ -51,6 +51,7 @@ def run(arguments: Namespace) -> Answer:
     bound = translate(
         arguments.sampler, base, arguments.target, rate=arguments.rate, n=arguments.n, m=arguments.m
     )
+    # A profile without its relation is no guarantee: the bound refuses another one than it is for.
     declared = DeclaredProfile.of(noise.of(arguments.mechanism, arguments.ratio), base)
     delta = float(bound.delta(declared, target))
     values = {
@@ -60,6 +61,7 @@ def run(arguments: Namespace) -> Answer:
         "target": bound.relation.value,
         "eta": bound.eta,
         "epsilon_amplified": target,
+        # eta = 0: no base epsilon is needed, and none is finite.
         "epsilon": float(bound.epsilon_base(target)) if bound.eta > 0 else None,
         "delta_amplified": delta,
     }
@@ -67,6 +69,8 @@ def run(arguments: Namespace) -> Answer:
         "one release from one secret sample; noise fixed in advance; sizes and rates public"
     )
     if bound.sampler == "wr" and bound.relation is Relation.ADD_REMOVE:
+        # Theorem 11 of Balle et al.: its number depends on n, which neighbours under add_remove do
+        # not share.
         conditions += (
             "; for a data set of exactly n records, so that it is no guarantee over "
             "data sets of all sizes"

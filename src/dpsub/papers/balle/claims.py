@@ -54,6 +54,8 @@ def agree(
         error /= frame["reference"].abs().clip(lower=1.0) if relative else 1.0
         # Not `error > tolerance`: a NaN must count as a case that differs.
         bad, worst = int((~(error <= tolerance)).sum()), frame.iloc[int(np.argmax(error))]
+        # The first number is computed one way, the reference another way: identities are tested by
+        # two routes.
         note = f"{check.replace('_', ' ')}: {bad} of {len(frame)} cases differ"
         if bad:
             note += f", at {worst['case']} {worst['computed']:.6g} against {worst['reference']:.6g}"
@@ -80,6 +82,8 @@ def largest_delta(frames: Frames) -> Finding:
 def rate_near(frames: Frames) -> Finding:
     """Section 4: 1 - (1 - 1/n)^m is near gamma = m/n, within gamma^2 / 2."""
     frame = pick(frames[PROFILES], check="wr_rate").set_index("reference")["computed"]
+    # The paper says "about"; gamma^2 / 2 is the first term that the expansion of 1 - (1 - 1/n)^m
+    # leaves out (erratum BL10).
     share = (frame - frame.index).abs() / frame.index
     comment = (
         f"relative error {share.min():.3g} at gamma = {share.idxmin():g} to {share.max():.3g} at "
@@ -93,6 +97,7 @@ def of_order(frames: Frames) -> Finding:
     below eps^2."""
     frame = pick(frames[PROFILES], check="small_rate")
     epsilon = frame["case"].str.extract(r"epsilon=(\S+)")[0].astype(float).to_numpy()
+    # The bound on the error is ours: the paper's O() names no range (erratum BL12).
     excess = frame["computed"].to_numpy() / frame["reference"].to_numpy() - 1
     comment = (
         f"largest eps'/(eta eps) - 1: {excess.max():.3g} at eps = {epsilon[np.argmax(excess)]:g}"
@@ -122,6 +127,8 @@ def optimal(number: int) -> Ask:
             pick(frames[OPTIMUM], theorem=theorem),
             pick(frames[ENUMERATION], theorem=theorem),
         )
+        # The dual value is an upper end for every mechanism with the declared guarantee, and the
+        # primal one is attained; between the two tolerances nothing is decided.
         proved, above = (
             best["dual"] <= best["bound"] + ROUNDED,
             best["optimum"] > best["bound"] + EXCEEDED,
@@ -160,6 +167,8 @@ def larger_first(frames: Frames) -> Finding:
     """Theorem 8, proof: the loss of the smaller data set against the larger one is at most beta
     gamma delta(eps)."""
     frame = pick(frames[ENUMERATION], theorem="Theorem 8")
+    # The proof of Theorem 8 gives the addition direction the smaller bound beta gamma
+    # delta(epsilon).
     over = max(float((frame["reverse"] - frame["reverse_bound"]).max()), 0.0)
     removal = pick(frame, kernel="membership")
     reached = (removal["exact"] - removal["bound"]).abs().max()
@@ -182,6 +191,7 @@ def curve(
 
 def ends_at(delta: pd.Series, end: float) -> bool:
     """Return whether a curve is positive before, and 0 behind its end."""
+    # Grid points next to the end are left out: the end lies between two of them.
     before, behind = delta[delta.index < end - ROUNDED], delta[delta.index > end + ROUNDED]
     return bool((before > 0).all() and (behind <= ROUNDED).all())
 
@@ -196,13 +206,17 @@ def same_start(frames: Frames) -> Finding:
             for name in ("randomised_response", "laplace", "gaussian")
         ]
         response, laplace, gaussian = panels
+        # Randomised response is linear in e^epsilon, with the slope that all three share at 0: -(1
+        # - delta(0)) / 2.
         slope = (response.iloc[1] - response.iloc[0]) / math.expm1(response.index[1])
         tests = {
             "start": max(abs(part.iloc[0] - start) for part in panels) <= ROUNDED,
             "order": bool(
                 (response <= laplace + ROUNDED).all() and (laplace <= gaussian + ROUNDED).all()
             ),
+            # p = (1 + delta(0)) / 2, so the end log(p / (1 - p)) follows from the start.
             "end of randomised response": ends_at(response, math.log((1 + start) / (1 - start))),
+            # theta = -2 log(1 - delta(0)), where the Laplace profile reaches 0.
             "end of Laplace": ends_at(laplace, -2 * math.log1p(-start)),
             "Gaussian never ends": bool((gaussian > 0).all()),
             "slope": abs(slope + (1 - start) / 2) <= SLOPE,
@@ -213,7 +227,7 @@ def same_start(frames: Frames) -> Finding:
 
 def gaussian_crossing(frames: Frames) -> Finding:
     """Panel b: WR is better at small epsilon', worse at large ones, and the curves cross once."""
-    # Logarithms: behind the crossing both curves fall by many orders of magnitude.
+    # Logarithms, so that a crossing at small delta is seen as well.
     difference = curve(frames, "b", "wr", "log_delta") - curve(frames, "b", "wor", "log_delta")
     crossings = difference.index[:-1][np.diff(np.sign(difference)) != 0]
     listed = ", ".join(f"{crossing:g}" for crossing in crossings) or "none"
@@ -257,11 +271,13 @@ def group_effect(frames: Frames) -> Finding:
     """Panel d: the group effect grows with m/n, and with epsilon' up to the end of the other
     curve."""
     gaps = by_size(frames, "d", "wr_no_group")
+    # Where the curve without groups is 0, the gap is the other curve, which falls.
     alive = {m: gaps[m][curve(frames, "d", "wr_no_group", m=m) > 0] for m in gaps}
     holds = bool(
         (gaps >= -ROUNDED).to_numpy().all()
         and all((np.diff(gap) > 0).all() for gap in alive.values())
     )
+    # The gap grows with m at every epsilon', up to rounding.
     holds &= all(
         bool((gaps[more] > gaps[less] - ROUNDED).all()) for less, more in itertools.pairwise(gaps)
     )
@@ -271,6 +287,7 @@ def group_effect(frames: Frames) -> Finding:
 
 def black_above_white(frames: Frames) -> Finding:
     """Panel e: black-box groups are never better."""
+    # Both sums have the same weights, and black-box groups bound white-box ones (B013).
     least = -by_size(frames, "e", "wr_black_box").to_numpy().max()
     return Finding(bool(least >= 0), f"least difference {least:.2g}")
 

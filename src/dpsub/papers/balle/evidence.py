@@ -21,12 +21,14 @@ PAIRS = {"laplace": 1.0, "gaussian": 0.62}
 
 def copies_as_described(copies: int) -> float:
     """Return the law of the copies of v in a sample of m - 1 draws with one copy added."""
+    # The printed description: one copy for certain, the others Binomial(m - 1, 1/n) (erratum BL3).
     others = copies - 1
     return math.comb(M - 1, others) * N**-others * (1 - 1 / N) ** (M - 1 - others)
 
 
 def copies_if_any(copies: int) -> float:
     """Return the law of the copies of v in a sample of m draws, given at least one."""
+    # By enumeration of all 4^3 draws, conditional on at least one copy.
     law = np.zeros(M + 1)
     for sample, probability in sample_law("wr", (1,) * N, M).items():
         law[sample[0]] += probability
@@ -34,6 +36,7 @@ def copies_if_any(copies: int) -> float:
 
 
 def randomised_response_at_0(p: float) -> float:
+    # e^0 = 1: the total variation distance, |2 p - 1|.
     return float(hockey_stick([p, 1 - p], [1 - p, p], 1.0))
 
 
@@ -65,6 +68,8 @@ def moment_of_the_profile() -> float:
     def largest(epsilon: np.ndarray) -> np.ndarray:
         return np.maximum(*(profile.log_delta(epsilon) for profile in profiles))
 
+    # The quadrature ends at 12 nats: the rest follows the decay of the Gaussian profile, since that
+    # of Laplace is 0 from theta on.
     rate = tail_rate(profiles[1].log_delta, 12.0)
     moment = moment_from_profiles(largest, largest, 1.0, end=12.0, rate=rate)
     return float(moment.lower)
@@ -72,6 +77,7 @@ def moment_of_the_profile() -> float:
 
 def laplace_formula(epsilon: float) -> float:
     """Return the formula of the Laplace mechanism with theta = 1."""
+    # Outside its range on purpose: below -theta the formula is not the profile (erratum BL7).
     return -math.expm1((epsilon - 1) / 2)
 
 
@@ -101,6 +107,8 @@ def group_effect(ratio: float) -> float:
         translate("wr", "substitute", "substitute", n=1000, m=100),
         noise.of("laplace", ratio),
     )
+    # epsilon' = 0 is base epsilon 0, where groups matter and no amplification of epsilon
+    # interferes.
     base = bound.epsilon_base(np.zeros(1))
     divergences = [
         amplify(bound.law, each, base).delta_amplified

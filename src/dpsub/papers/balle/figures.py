@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# The paper's legends are in its images alone: nothing in its text fixes n, m, theta or delta(0).
 STATUS = "structure reproduced, parameters chosen"
 BASES: dict[str, dict[str, Any]] = {
     "randomised_response": {"label": "randomised\nresponse", "color": "#CC79A7", "linestyle": "-"},
@@ -61,6 +62,7 @@ class ProfilesAndBounds(Artefact):
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, CURVES, variants=("stated",))
+        # Points next to the end of a curve serve the claims about panel (c), not the picture.
         frame = frame[frame["point"] == "grid"].sort_values(
             ["panel", "curve", "level", "m", "x"], kind="stable"
         )
@@ -101,6 +103,8 @@ def _bases(frame: pd.DataFrame) -> list[Any]:
     """Curves of the three mechanisms at each start, each mechanism named once."""
     first = frame["level"].min()
     keys = [(name, level) for name in BASES for level in sorted(frame["level"].unique())]
+    # Three starts, one legend entry: colour and dash tell mechanisms, the height of the start tells
+    # delta(0).
     styles = {
         (name, level): BASES[name] | ({} if level == first else {"label": "_"})
         for name, level in keys
@@ -114,6 +118,8 @@ def _sampled(frame: pd.DataFrame) -> list[Any]:
         name: sampler_style(name) | {"label": f"{sampler_label(name)}, m = {sizes[name]}"}
         for name in ("wor", "wr")
     }
+    # Without sampling delta is ten times as large: on this axis the curve would leave no room for
+    # the others.
     start = where(frame, curve="none")["delta"].max()
 
     def outside(axes: Axes) -> None:  # where both panels have no curve
@@ -137,6 +143,7 @@ def _groups(frame: pd.DataFrame, other: str) -> list[Any]:
     for colour, m in zip(SIZES, sorted(frame["m"].unique()), strict=False):
         styles[m, "wr"] = {"color": colour, "alpha": 0.45, "linewidth": 3.0, "label": f"m = {m}"}
         styles[m, other] = {"color": colour, "linestyle": dashes, "label": "_"}
+    # The legend explains dashes in grey, since colours stand for sizes.
     names = [
         line([], [], color="#606060", label=label, **style)
         for style, label in (
@@ -210,6 +217,8 @@ class NoiseEfficiency(Artefact):
             epsilon: {"color": colour, "label": f"ε = {epsilon:g}"}
             for colour, epsilon in zip(COLOURS, frame["epsilon"].unique(), strict=False)
         }
+        # The sampling error does not depend on epsilon, and at rate 1 it is 0, which a log axis
+        # cannot show.
         sampling = frame[
             (frame["epsilon"] == frame["epsilon"].min()) & (frame["sampling_error"] > 0)
         ]

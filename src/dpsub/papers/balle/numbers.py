@@ -22,6 +22,7 @@ def bounds_of_table_1(cells: LookUp) -> dict[str, list[str]]:
     theorems: dict[str, list[str]] = {"holding": [], "exceeded": []}
     for claim, theorem in TABLE1.items():
         try:
+            # As stated: losses of enumerated mechanisms against the printed bound.
             holds = cells.number("claims", "holds", "stated", claim=claim)
         except MissingRecordsError:
             continue
@@ -38,9 +39,12 @@ def attained_bounds(cells: LookUp) -> dict[str, Any]:
     shares = cells.rows("table1", "attained_at_positive_epsilon", **anything)
     if shares.empty or "rigorous" not in shares:
         raise MissingRecordsError("this run has no bound that is attained")
+    # At a positive epsilon: Theorem 14 is attained at epsilon = 0 alone.
     is_attained = shares["rigorous"] >= ATTAINED
     if not is_attained.any():
         raise MissingRecordsError("no bound is attained in this run")
+    # A share below 1 says that no mechanism tried reaches the bound, not that none does: the
+    # optimum table does that.
     short = shares[~is_attained]
     return {
         "attained": list(shares.loc[is_attained, "theorem"]),
@@ -51,6 +55,8 @@ def attained_bounds(cells: LookUp) -> dict[str, Any]:
 def tightness_by_design(cells: LookUp) -> dict[str, Any]:
     """Return the theorems whose bound is the largest loss everywhere, and of the others the
     smallest ratio of loss to bound, smallest first."""
+    # The linear programme is over all mechanisms with the declared guarantee: a ratio below 1 is
+    # looseness of the bound for that design.
     ratios = smallest_ratios(cells)
     if ratios.empty:
         raise MissingRecordsError("this run has no optima of designs")
@@ -67,6 +73,7 @@ def poisson_substitution(cells: LookUp) -> dict[str, Any]:
     ratios = smallest_ratios(cells)
     theorem_14 = ratios.get("Theorem 14", float("nan"))
     by_size = ratios.get("Theorem 2 given the size", float("nan"))
+    # A NaN of a theorem that the run left out ends here as well.
     if not by_size > theorem_14:
         raise MissingRecordsError("this run does not show which of the two bounds is smaller")
     return {
@@ -95,7 +102,9 @@ def smallest_ratios(cells: LookUp) -> pd.Series:
     """Return the smallest optimum over bound of each theorem, empty if a run has none."""
     where = dict.fromkeys(("theorem", "n", "epsilon0", "delta0", "epsilon"), "*")
     optima = [
-        cells.rows("optimum", "ratio_to_bound", **where, **{size: "*"}) for size in ("rate", "m")
+        # Rows of Poisson sampling have a rate, those of the other samplers a size m.
+        cells.rows("optimum", "ratio_to_bound", **where, **{size: "*"})
+        for size in ("rate", "m")
     ]
     known = [part for part in optima if "rigorous" in part]
     if not known:

@@ -10,9 +10,11 @@ from pydantic import Field
 from dpsub.reproduce.experiment import columns
 from dpsub.reproduce.settings import Group, Listed, Rates
 
+# Five records in the universe: data sets of up to 4 leave one to substitute.
 TinyN = Annotated[int, Field(ge=2, le=4, description="Size of a data set that is enumerated.")]
 TinyM = Annotated[int, Field(ge=1, le=3, description="Size of a sample that is enumerated.")]
 Examples = Annotated[int, Field(ge=1, le=100_000, description="Random examples.")]
+# Below 1/2 the answer is the flipped bit's, and the paper's formula fails (erratum BL4).
 KeepProbability = Annotated[float, Field(ge=0.5, lt=1, description="Of an unflipped answer.")]
 
 

@@ -15,8 +15,11 @@ from dpsub.divergences.hockey_stick import positive_part, total_variation
 from dpsub.papers.balle.universes import Dataset, KernelProfile, Space, sample_law
 from dpsub.relations import Relation
 
+# Data sets of 4 records and one outside them: large enough for distances of 3, small enough to
+# enumerate.
 UNIVERSE = 5
 R, S = Relation.ADD_REMOVE, Relation.SUBSTITUTE
+# Not in the paper: two bounds of ours for Poisson under substitution, next to Theorem 14.
 TRIPLES, BY_SIZE = "Theorem 2 on triples", "Theorem 2 given the size"
 # theorem -> sampler, base relation, target relation
 ROWS = {
@@ -32,6 +35,7 @@ ROWS = {
 
 def bound_of(theorem: str, *, n: int, size: float) -> Bound:
     """Return the typed bound of a row at size n, with the rate or m as `size`."""
+    # A printed statement is judged as printed, also where a smaller bound exists.
     if theorem == "Theorem 14":  # the translator names a better one
         return theorem_14(size, n)
     sizes: dict[str, Any] = {"rate": size} if ROWS[theorem][0] == "poisson" else {"m": round(size)}
@@ -58,12 +62,15 @@ class BoundRow:
         sampler, base, _ = ROWS[self.theorem]
         if sampler == "wr":
             return Space.multisets(UNIVERSE, int(self.size), base)
+        # Under substitution a Poisson sample still has a random size, and the base profile holds
+        # within each size.
         sizes = range(self.n + 1) if sampler == "poisson" else [int(self.size)]
         return Space.sets(UNIVERSE, sizes, base)
 
     @cached_property
     def pairs(self) -> tuple[tuple[Dataset, Dataset], ...]:
         """All pairs (x, x') of neighbouring data sets; under add_remove x is the larger one."""
+        # Removal is the worse direction in Theorem 8: the larger data set comes first.
         if ROWS[self.theorem][2] is R:
             larger = Space.sets(UNIVERSE, [self.n + self.grow], R).samples
             return tuple(
@@ -104,11 +111,14 @@ def compare(
 ) -> list[UniverseComparison]:
     """Return the bound of `row` beside the exact divergences for a kernel, one entry a base
     epsilon."""
+    # The theorem gets the kernel's exact profile, so that a bound exceeded refutes the theorem and
+    # no estimate of its input.
     profile = KernelProfile(kernel, row.space.distances)
     declared = DeclaredProfile.of(profile, row.space.relation)
     first, second = (laws @ profile.kernel for laws in row.laws)
     comparisons = []
     for epsilon in epsilons:
+        # The paper's bounds hold at epsilon', and take the profile at the base epsilon.
         target = float(row.bound.epsilon_amplified(epsilon))
         alpha = np.exp(target)
         exact, reverse = (

@@ -12,6 +12,8 @@ from dpsub.papers.balle.small_universes import ROWS
 from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.tables import Column, Part, Table
 
+# Theorems 10 and 11 have one sum: the base profile's groups, weighted by the Binomial(m, 1/n)
+# copies of the record.
 SUM = r"\sum_{k=1}^m \binom{m}{k} n^{-k} (1-\frac{1}{n})^{m-k} \delta_k(\epsilon)"
 # theorem -> eta, delta'
 FORMULAS = {
@@ -26,6 +28,7 @@ FORMULAS = {
         r"\tilde\gamma_n)",
     ),
 }
+# Elsewhere white-box and black-box groups give one number, and one row is enough.
 GROUPED = ("Theorem 10", "Theorem 11", "Theorem 2 on triples")  # rows in which groups occur
 RELATED = ("theorem", "sampler", "base_relation", "relation")
 SMALLEST = 1e-12  # no share of a smaller bound is taken
@@ -41,7 +44,10 @@ def related(theorem: str) -> dict[str, str]:
 def with_share(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the share of each bound that is reached, theorem by theorem, where neighbours do not
     grow."""
+    # grows: Theorem 11 also compares with n + 1 records, where the n-record bound still holds but
+    # is not meant to be attained.
     known = frame[(frame["bound"] > SMALLEST) & (frame["grows"] == 0)]
+    # The larger of both directions: a bound is for either order of the neighbours.
     known = known.assign(share=known[["exact", "reverse"]].max(axis=1) / known["bound"])
     known = known.sort_values(
         "theorem", key=lambda names: names.map(list(ROWS).index), kind="stable"
@@ -64,6 +70,7 @@ def attained(chosen: Callable[[pd.DataFrame], pd.Series]) -> Column:
 
 def where_groups_matter(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the grid without groups of theorems that have none, eta at its first point only."""
+    # eta depends on no epsilon: it is shown once, in the row of the first.
     first = frame["epsilon_amplified"] == frame["epsilon_amplified"].min()
     return frame.assign(eta=frame["eta"].where(first))[
         (frame["groups"] != "black_box") | frame["theorem"].isin(GROUPED)
@@ -111,6 +118,8 @@ class AmplificationBounds(Table):
                 ),
                 "attained_at_positive_epsilon": attained(lambda group: group["epsilon"] > 0),
             },
+            # Consistent: every bound is evaluated with the exact profile of the kernel, at negative
+            # epsilon as well (erratum BL7).
             variants=("consistent",),
             variant="rigorous",
             keys={"epsilon_amplified": None},
@@ -139,6 +148,7 @@ class AmplificationBounds(Table):
 def with_ratio(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the optima over their bounds, those of vanishing bounds left open, and the size under
     its name."""
+    # A size below 1 is a rate; and a bound of rounding's size is 0, of which no ratio is taken.
     zero, poisson = frame["bound"] <= ROUNDING, frame["size"] < 1
     return frame.assign(
         epsilon=frame["share"] * frame["epsilon0"],
@@ -147,6 +157,7 @@ def with_ratio(frame: pd.DataFrame) -> pd.DataFrame:
         bound=frame["bound"].mask(zero, 0.0),
         optimum=frame["optimum"].mask(zero, 0.0),
         ratio_to_bound=frame["optimum"] / frame["bound"].mask(zero),
+        # Primal and dual optimum of one linear programme: their distance is its numerical error.
         gap=np.abs(frame["dual"] - frame["optimum"]),
     )
 

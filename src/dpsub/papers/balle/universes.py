@@ -51,6 +51,8 @@ def sample_law(sampler: str, data: Dataset, size: float) -> dict[Dataset, float]
     else:
         m = checks.integer("m", size, at_least=1)
         checks.integer("n", n, at_least=1)
+        # All n^m draws in order, merged to multisets below: the printed multinomial law is wrong
+        # (erratum BL2).
         drawn = [(chosen, n ** -float(m)) for chosen in itertools.product(records, repeat=m)]
     law: dict[Dataset, float] = {}
     for chosen, probability in drawn:
@@ -107,10 +109,12 @@ class Space:
         """Path distances, shape (samples, samples): |y| + |y'| - 2 |y and y'| for add_remove; for
         substitute |y| - |y and y'| at equal sizes and infinite at others."""
         counts = np.array(self.samples)
+        # The largest common multiset of both samples.
         shared = np.minimum(counts[:, np.newaxis], counts[np.newaxis]).sum(axis=2)
         sizes = counts.sum(axis=1)
         if self.relation is Relation.ADD_REMOVE:
             return (sizes[:, np.newaxis] + sizes - 2 * shared).astype(float)
+        # Substitution keeps the size: no path joins samples of different sizes.
         return np.where(sizes[:, np.newaxis] == sizes, sizes[:, np.newaxis] - shared, np.inf)
 
     def law(self, law: Mapping[Dataset, float]) -> np.ndarray:
@@ -119,10 +123,13 @@ class Space:
 
     def neighbours(self) -> list[tuple[int, int]]:
         """Return the pairs of positions at distance 1, each once."""
+        # The relation is symmetric; who looks at both directions does so by the laws.
         rows, columns = np.nonzero(np.triu(self.distances == 1))
         return list(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
+# Any edges are right, since binning is post-processing; finer ones only come closer to the
+# divergence of the noise itself.
 EDGES = np.linspace(-8.0, 12.0, 2001)  # of the bins of a noisy sum
 
 
@@ -140,6 +147,8 @@ def membership_kernel(space: Space, record: int, keep_probability: float) -> np.
     return np.column_stack([first, 1 - first])
 
 
+# A mechanism that is private for samples of one size only: it tells bounds whose base relation is
+# substitute from those that need add_remove.
 def size_and_membership_kernel(space: Space, record: int, keep_probability: float) -> np.ndarray:
     """Return the size of the sample with randomised membership of `record`: private under
     substitution only."""
@@ -160,6 +169,7 @@ def noisy_sum_kernel(
     """
     sums = np.array(space.samples) @ np.asarray(values, dtype=float)
     below = REGISTRY.get(mechanism)(scale).cdf(EDGES - sums[:, np.newaxis])
+    # The tails beyond the edges are outcomes too, so that every row sums to 1.
     ends = np.zeros((len(sums), 1))
     return np.diff(np.concatenate([ends, below, ends + 1], axis=1), axis=1)
 
@@ -188,6 +198,8 @@ class KernelProfile(Profile):
         self._known: dict[float, np.ndarray] = {}
 
     def group_log_delta(self, epsilon: ArrayLike, occurrences: ArrayLike) -> np.ndarray:
+        # Theorem 10 asks for delta_k at many k and one epsilon: each epsilon is compared once, for
+        # all k.
         order, distance = np.broadcast_arrays(
             np.asarray(epsilon, dtype=float), np.asarray(occurrences, dtype=int)
         )
@@ -217,10 +229,13 @@ class KernelProfile(Profile):
         """
         if epsilon not in self._known:
             growth = np.exp(min(epsilon, 700.0))
+            # Both orders of each pair are entries of this matrix, so the profile covers both
+            # directions.
             apart = np.array([positive_part(law, self._laws, growth) for law in self._laws])
             pairs = apart[np.ix_(self._law_of, self._law_of)]
             largest = int(self.distances[np.isfinite(self.distances)].max())
             by_distance = [pairs[self.distances == k].max(initial=0.0) for k in range(largest + 1)]
+            # delta_k is a supremum over distances of at most k, hence non-decreasing in k.
             self._known[epsilon] = np.maximum.accumulate(by_distance)
         return self._known[epsilon]
 
@@ -252,6 +267,8 @@ class MembershipLoss:
                 "the lower bound by membership needs a natural sampler, got one that leaves out a "
                 "record for good or adds one; check its law"
             )
+        # Without it the lemma claims more than the mechanism loses (erratum BL5): a false lower
+        # bound.
         if abs(self.inclusion - self.eta) > 1e-12:
             raise UnsupportedError(
                 "the lower bound by membership needs an inclusion probability of eta = "
@@ -274,28 +291,33 @@ def membership_loss(
     flipped bit, which has 1 - p); `epsilon` is the base one. balle, Lemma 12, with the hypothesis
     that it omits.
     """
+    # For p < 1/2 the loss is that of 1 - p (erratum BL4).
     p = checks.real("keep_probability", keep_probability, at_least=0.5, at_most=1)
     order = checks.real("epsilon", epsilon, at_least=0)
     shares = {
         data: sum(q for sample, q in law.items() if sample[record]) for data, law in design.items()
     }
-    both = [*pairs, *((b, a) for a, b in pairs)]
+    both = [*pairs, *((other, x) for x, other in pairs)]
+    # Total variation distance is symmetric: each pair counts once.
     eta = 0.0
     for x, other in pairs:
         away = design[other]
         eta = max(
             eta, sum(max(0.0, p_x - away.get(sample, 0.0)) for sample, p_x in design[x].items())
         )
-    inclusion = max(
-        (shares[one] for one, two in both if one[record] and not two[record]), default=0.0
-    )
+    # The hypothesis that the printed lemma omits: some data set holds the record, its neighbour
+    # does not, and the sampler includes it with probability eta.
+    holders = [data for data, other in both if data[record] and not other[record]]
+    inclusion = max((shares[data] for data in holders), default=0.0)
+    # e^epsilon' for the epsilon' of the amplification map.
     alpha = 1 + eta * np.expm1(order)
+    # The mechanism has two outcomes: the divergence is a sum of two positive parts.
     exact = 0.0
-    for one, two in both:
-        yes, other_yes = ((1 - p) + (2 * p - 1) * shares[data] for data in (one, two))
-        exact = max(
-            exact, max(0.0, yes - alpha * other_yes) + max(0.0, (1 - yes) - alpha * (1 - other_yes))
-        )
+    for x, other in both:
+        yes, other_yes = ((1 - p) + (2 * p - 1) * shares[data] for data in (x, other))
+        divergence_of_yes = max(0.0, yes - alpha * other_yes)
+        divergence_of_no = max(0.0, (1 - yes) - alpha * (1 - other_yes))
+        exact = max(exact, divergence_of_yes + divergence_of_no)
     natural = all(_natural(data, law) for data, law in design.items())
     return MembershipLoss(
         eta, inclusion, natural, exact, eta * float(MembershipProfile(p).delta(order))

@@ -29,7 +29,8 @@ GRID, SIZES, TESTS, NEYMAN = "bun_bounds", "bun_random_size", "bun_size_tests", 
 BOTH = ("stated", "consistent")
 ALL = (*BOTH, "rigorous")
 
-# claim -> statements of the grid that must be right in every case; their names say where it stands
+# Claim of published/claims.csv -> statements of the grid of bounds that must be right in every
+# case; their names say where they stand.
 KEPT = {
     "U001": ("Section 2.2",),
     "U002": ("T2.2", "T2.2 delta"),
@@ -90,6 +91,7 @@ def near_rate(name: str) -> Ask:
     def ask(frames: Frames) -> Finding:
         frame = pick(frames[GRID], statement=name)
         epsilon, rate = frame["epsilon"], frame["case"].str.removeprefix("rate ").astype(float)
+        # "About" is read as the first-order term: half of epsilon is what the expansion leaves.
         error = (frame["exact"] / (rate * epsilon) - 1).abs()
         share = error / epsilon
         worst = epsilon.iloc[int(share.argmax())]
@@ -110,6 +112,7 @@ def lambda_near(frames: Frames) -> Finding:
     frame = pick(frames[GRID], statement="Section 7.3 lambda")
     loss = pick(frames[GRID], statement="Section 7.3 loss")["exact"].max()
     pairs = ", ".join(frame.agg("{0[case]}: {0[bound]:.4g} for {0[exact]:.4g}".format, axis=1))
+    # Ten percent is our reading of the paper's sign for "about" (erratum BN8).
     holds = bool(((frame["bound"] / frame["exact"] - 1).abs() <= 0.1).all())
     return Finding(holds, f"{pairs}; epsilon' up to {loss:.4g} for a target of 1")
 
@@ -119,6 +122,7 @@ def lambda_near(frames: Frames) -> Finding:
 
 def tilted_within_support(frames: Frames) -> Finding:
     """The tilted mean lies at or above the mean, and at most at the largest size."""
+    # Weights e^(epsilon m) tilt towards large sizes, and cannot leave the support.
     share, mean = frames[SIZES]["tilted_share"], frames[SIZES]["mean"] / frames[SIZES]["n"]
     inside = bool(((share <= 1) & (share >= mean - 1e-9)).all())
     return Finding(inside, f"tilted mean / n from {share.min():.6f} to {share.max():.6f}")
@@ -133,6 +137,8 @@ def range_of_sigma(frames: Frames) -> Finding:
 def curve_covers(sigma: float) -> Ask:
     """Return whether the upper curve of Figure 2 lies at or above the exact loss at one standard
     deviation."""
+    # At these sigma the printed upper curve lies below what some deletion-DP mechanism loses
+    # (erratum BN1).
     truth, curve = (Numbers(name, "upper", where={"sigma": sigma}) for name in ("exact", SIZES))
     return below(truth, curve, "curve {limit:.8f}, exact worst loss {largest:.8f}", strict=False)
 
@@ -151,6 +157,7 @@ def could_be_rounded(column: str) -> Ask:
 
     def ask(frames: Frames) -> Finding:
         vector = printed(frames)
+        # 12 classes, each off by at most 1/2: the sums 10,004 and 10,005 are within 6 of m.
         total, half = vector[column].sum(), 0.5 * len(vector)
         note = f"sum {total:g}; shares that round to it sum to {total - half:g} to {total + half:g}"
         return Finding(bool(abs(total - vector["m"].iloc[0]) <= half), note)
@@ -173,6 +180,7 @@ def detectable(frames: Frames) -> Finding:
     note = (
         f"loss {row['epsilon_amplified']:.3g}, best advantage {row['advantage']:.4g} at epsilon 0.1"
     )
+    # The paper calls a change of 19 detectable and gives no limit: better than even is ours.
     return Finding(bool(row["advantage"] > 0.5), note)
 
 
@@ -188,6 +196,7 @@ def one_factor(frames: Frames) -> Finding:
     """One factor takes all classes but the last from the first vector to the second, up to
     rounding."""
     classes = printed(frames).iloc[:-1]
+    # Each class allows an interval of factors; one factor explains all if the intervals meet.
     low = ((classes["after"] - 0.5) / (classes["before"] + 0.5)).max()
     high = ((classes["after"] + 0.5) / (classes["before"] - 0.5)).min()
     return Finding(
@@ -198,9 +207,11 @@ def one_factor(frames: Frames) -> Finding:
 def neyman_is_best(frames: Frames) -> Finding:
     """No unit moved from one class to another lowers sum (N sigma)^2 / m."""
     losses, cases = 0, 0
+    # Neyman's optimum is checked by its own definition: the printed vectors come without N sigma.
     for _, part in pick(frames[NEYMAN], topic=lambda topic: topic != "printed").groupby("topic"):
         weights, m = part["weight_before"].to_numpy(), part["before"].to_numpy(float)
         gain, cost = weights**2 / (m * (m + 1)), weights**2 / (m * (m - 1))
+        # 1e-12: ties by rounding are no improvement.
         better = gain[:, None] > cost[None, :] * (1 + 1e-12)
         np.fill_diagonal(better, False)
         losses, cases = losses + int(better.sum()), cases + better.size
@@ -289,6 +300,8 @@ class BunClaims(claims.Claims):
                         ).abs(),
                         where={"topic": "jump"},
                     ),
+                    # A mechanism that sees the size attains epsilon times the difference: the
+                    # programme must find it.
                     1e-8,
                     "largest relative error {largest:.2g} over {n} pairs of sizes",
                     strict=False,

@@ -29,6 +29,7 @@ def printed_floor() -> float:
 
 
 def rule_for_lambda(epsilon: float, rate: float) -> float:
+    # Section 7.3's rule, valid for epsilon much below the rate only (erratum BN8).
     return epsilon / (6 * rate)
 
 
@@ -50,18 +51,23 @@ def direction_of_theorem_53(which: str) -> float:
 def one_cluster_by_size(members: Sequence[int]) -> float:
     """Return the loss of one cluster that is drawn with a chance proportional to its size, at
     epsilon = 0.5."""
+    # Epsilon = 0.5, as in the example of erratum BN14.
     return unequal.pps_cluster(tuple(members), 0, 0.5)
 
 
 def inserted_over_epsilon(n: int) -> float:
     """Return the loss of an inserted record over epsilon = 0.5, every second of n records in a
     known order."""
+    # Insertion in the middle of the known order moves half of the units to the other class (erratum
+    # BN15).
     return audit(*laws.inserted(n, n // 2), 0.5).loss / 0.5
 
 
 def growth_of_the_last_class() -> float:
     """Return the factor of the last class's weight that takes one printed allocation to the
     other."""
+    # Of odds: the weights N sigma of the other classes do not change, and shares of m are in
+    # proportion to all of them.
     printed = experiments.REGISTRY.get("bun_neyman").defaults()
     before, after = printed["before"], printed["after"]
     return float((after[-1] / sum(after[:-1])) / (before[-1] / sum(before[:-1])))
@@ -81,5 +87,7 @@ def break_even(epsilon: float) -> float:
 def informative_from() -> float:
     """Return which multiple of 1/epsilon Delta / epsilon' must exceed for the corrected bound to be
     positive."""
+    # Proposition 4.2's corrected slack, 2 / epsilon^2, against the two-point bound of a path of
+    # such steps (erratum BN3).
     per_step = 1e-4  # small, so that the path is long and the maximum that of a continuous one
     return math.sqrt(2 / (sizes.two_point_error(1, per_step) * per_step**2))

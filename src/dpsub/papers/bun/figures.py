@@ -63,8 +63,8 @@ class DataDependentScheme(Artefact):
         texts = ("$P, H$", "$P,\\ \\mathcal{C}(H)$", "$S$", "$\\mathcal{M}(S)$")
         steps = ("design", "sample", "ε-DP\nmechanism")
         boxes = [
-            Box(0.08 + 0.28 * place, 0.56, text, place, 0.12, 0.24)
-            for place, text in enumerate(texts)
+            Box(0.08 + 0.28 * stage, 0.56, text, stage, 0.12, 0.24)
+            for stage, text in enumerate(texts)
         ]
         for start, end, step in zip(boxes[:-1], boxes[1:], steps, strict=True):
             arrow(axes, start, end)
@@ -112,15 +112,20 @@ class RandomSizeBounds(Artefact):
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, "bun_random_size")
         epsilon = float(frame["epsilon"].iloc[0])
+        # One curve a variant and side: the printed pair, the corrected pair, the exact loss.
         sides = frame.melt(["variant", "sigma"], ["upper", "lower"], "side", "loss")
         layers = [
             curves(sides, "sigma", "loss", by=("variant", "side"), styles=CURVES),
             *named_level(epsilon, "ε"),
+            # Twice epsilon is the limit that a deletion-DP mechanism reaches when all records are
+            # sampled (erratum BN1).
             *named_level(2 * epsilon, "2ε"),
         ]
         least, largest = frame["sigma"].min(), frame["sigma"].max()
         panels = [
             Panel(f"{name} axis", layers, {"xscale": scale, "xlim": (low, largest)})
+            # The text gives sigma from 1 to 1000 and no scale of the axis; the logarithmic one
+            # shows what happens at small sigma.
             for name, scale, low in (("linear", "linear", 0), ("logarithmic", "log", least))
         ]
         figure = draw_panels(
@@ -155,10 +160,9 @@ class GrowingEstablishment(Artefact):
         frame = self.needed(records, "bun_neyman", variants=("consistent",)).assign(change=change)
         classes = frame[frame["topic"] == "printed"]
         shown = frame[frame["topic"].isin(TOPICS)]
-        beside = shown["topic"].map(
-            {topic: 0.14 * (place - 2) for place, topic in enumerate(TOPICS)}
-        )
-        shown = shown.assign(at=shown["stratum"] + beside)
+        # Five populations a class: moved sideways, so that their stems do not cover each other.
+        offset = {topic: 0.14 * (number - 2) for number, topic in enumerate(TOPICS)}
+        shown = shown.assign(at=shown["stratum"] + shown["topic"].map(offset))
         layers = [
             level(0, linewidth=0.6),
             lambda axes: axes.grid(axis="x", visible=False),
@@ -178,6 +182,7 @@ class GrowingEstablishment(Artefact):
                 "xlabel": "class of establishments, by employees",
                 "ylabel": "change of the allocation (establishments)",
                 "xticks": classes["stratum"],
+                # Classes are unequal in width, and the last one ends at the top code (erratum BN9).
                 "xticklabels": [
                     f"{low}–\n{high}"
                     for low, high in zip(classes["low"], classes["high"], strict=True)

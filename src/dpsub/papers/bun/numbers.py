@@ -22,6 +22,7 @@ def random_sizes(cells: LookUp) -> dict[str, float]:
     corrected."""
     cell = {"statement": "T3.1 upper"}
     return {
+        # Below 1 the printed bound is exceeded by some mechanism (erratum BN1).
         "printed": cells.number("tableB", "smallest_ratio", "stated", **cell),
         "corrected": cells.number("tableB", "smallest_ratio", "consistent", **cell),
         "corrected_most": cells.number("tableB", "largest_ratio", "consistent", **cell),
@@ -31,6 +32,7 @@ def random_sizes(cells: LookUp) -> dict[str, float]:
 def loose_bounds(cells: LookUp) -> list[tuple[str, float]]:
     """Return how many times the exact loss the bounds that hold are at most, by statement."""
     loose = []
+    # The upper bounds that a survey designer would use: rounding, strata, clusters.
     for statement in ("T4.3", "T7.2", "T5.2"):
         try:
             least, most = (
@@ -52,6 +54,7 @@ def designs(cells: LookUp) -> dict[str, Any]:
     advice = cells.rows("advice", "lower", topic="advice", epsilon="*", design="*")
     if advice.empty:
         raise MissingRecordsError("this run has no advice")
+    # The largest epsilon, at which amplification has least to give.
     epsilon = max(advice["epsilon"], key=float)
     lower, upper = (
         cells.rows("advice", end, topic="advice", epsilon=epsilon, design="*").set_index("design")[
@@ -61,6 +64,8 @@ def designs(cells: LookUp) -> dict[str, Any]:
     )
     return {
         "epsilon": epsilon,
+        # A lower end above epsilon is certain, and so is an upper end below epsilon / 2: neither
+        # needs the exact loss.
         "worse": list(lower[lower > float(epsilon)].items()),
         "better": list(upper.index[upper <= float(epsilon) / 2]),
     }
@@ -76,6 +81,8 @@ def allocations(cells: LookUp) -> list[dict[str, Any]]:
         if totals.empty:
             continue
         best = totals.idxmin()
+        # Allocations that need public numbers may win, but promise nothing if the numbers are
+        # confidential (erratum BN12).
         is_private = [not str(name).endswith(NOT_PRIVATE) for name in totals.index]
         private: pd.Series = totals[is_private]
         compared.append(

@@ -20,6 +20,8 @@ def proportional(rate: object, epsilon: float, sizes: Sequence[int], *, differin
     The size condition is needed in the differing stratum only; upper, add_remove (bun, Theorem
     7.2).
     """
+    # Other strata are the same in both populations, and their samples are independent: only the
+    # differing one counts.
     return rounding_checked(
         rate, epsilon, checks.integer("the size of a stratum", sizes[differing], at_least=1)
     )
@@ -30,6 +32,8 @@ def certificate(allocation: Sequence[int], sizes: Sequence[int], change: int, ba
     depends on the data. s_1 = `change` is its largest L1 change when one record is added or
     removed; upper, add_remove (bun, Lemma B.1).
     """
+    # Lemma B.1 has the size of the larger neighbour, N + 1, in its rate; 2 base because a deletion-
+    # DP mechanism loses twice under a replacement (erratum BN7).
     share = max(f / (n + 1) for f, n in zip(allocation, sizes, strict=True))
     return (
         rates.amplified(min(1.0, share), 2 * base)
@@ -43,8 +47,8 @@ def base_for_certificate(
     """Return the largest base epsilon whose `certificate` is at most `target`, by bisection,
     rounded down."""
     target = checks.real("target", target, above=0)
-    # at base = target/(change + 2) the certificate is at most the target, as the first term is at
-    # most 2 base
+    # At base = target / (change + 2) the certificate is at most the target, as its first term is at
+    # most 2 base; the lower end, which has been certified, is the answer.
     low, high = target / (change + 2), 2.0 * target + 60.0
     for _ in range(200):
         middle = 0.5 * (low + high)
@@ -64,6 +68,8 @@ def base_for_public(allocation: Sequence[int], sizes: Sequence[int], target: flo
 
     Substitution within a stratum, mechanisms that are epsilon-DP under substitute.
     """
+    # A public allocation cannot leak through the sizes: simple random sampling of each stratum is
+    # all there is.
     return min(rates.base_for(f / n, target) for f, n in zip(allocation, sizes, strict=True) if f)
 
 
@@ -83,12 +89,14 @@ def private_weights(
     noise is raised to it: no stratum is starved by chance.
     """
     upper_limit = checks.real("upper_limit", upper_limit, above=0)
+    # One stratum changes, so the noise of one Laplace mechanism serves all strata.
     scale = (
         upper_limit
         * np.sqrt(np.array(sizes, dtype=float))
         / checks.real("epsilon", epsilon, above=0)
     )
     weights = np.array(sizes, dtype=float) * np.array(deviations, dtype=float)
+    # Raising is post-processing of the noisy weights: no privacy is spent.
     return np.asarray(np.maximum(weights + rng.laplace(scale=scale), scale))
 
 
@@ -103,6 +111,7 @@ class Scenario(NamedTuple):
         """Return the design variance of the mean, sum (N_i/N)^2 (1 - m_i/N_i) S_i^2/m_i (bun,
         Section 7.2)."""
         total = sum(self.sizes)
+        # A stratum that is taken in full has no design variance: 1 - m_i/N_i is 0 there.
         return math.fsum(
             (n / total) ** 2 * max(0.0, 1 - m / n) * s * s / m
             for n, s, m in zip(self.sizes, self.deviations, allocation, strict=True)

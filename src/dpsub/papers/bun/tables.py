@@ -29,11 +29,13 @@ class ExactLosses(Table):
         Part(
             "bun_bounds",
             {"{side}": "bound"},
+            # Statements about the programme itself are checks of the auditor, not of the paper.
             where={"statement": lambda name: ~name.str.endswith("programme")},
         ),
     )
 
     def number_kind(self, column: str, variant: str) -> str:
+        # The worst loss over all mechanisms is one number, computed or certified; it has no sides.
         return "exact" if variant == "rigorous" else super().number_kind(column, variant)
 
 
@@ -43,7 +45,9 @@ def judged(frame: pd.DataFrame) -> pd.DataFrame:
     bound, exact, side = frame["bound"], frame["exact"], frame["side"]
     gap = (bound - exact).abs().where(bound != exact, 0.0)  # both infinite: no gap
     tight = gap <= TOLERANCE
+    # A bound is right on its own side only; an equality, where it is tight.
     right = tight | ((side == "upper") & (bound >= exact)) | ((side == "lower") & (bound <= exact))
+    # Ratios of infinite or vanishing losses say nothing about tightness.
     known = np.isfinite(exact) & (exact > TOLERANCE) & np.isfinite(bound)
     return frame.assign(
         gap=gap, tight=tight, right=right, ratio=(bound / exact.where(known)).where(known)
@@ -54,6 +58,7 @@ def decisive(frame: pd.DataFrame) -> str:
     """Return the case that refutes a statement by most, or the closest call, from its judged
     records."""
     wrong = frame[~frame["right"]]
+    # The most telling case: the largest violation, or where none is, the smallest margin.
     row = wrong.iloc[wrong["gap"].argmax()] if len(wrong) else frame.iloc[frame["gap"].argmin()]
     return (
         f"{row['case']}, epsilon {row['epsilon']:g}: formula {row['bound']:.6g}, exact "
@@ -74,6 +79,8 @@ def of_cases(**quantities: tuple[str, str]) -> tuple[Part]:
             "bun_bounds",
             columns,
             where={"side": ("upper", "lower", "equal")},
+            # A statement is judged as printed and as corrected; the exact loss is what it is judged
+            # by.
             variants=("stated", "consistent"),
             prepare=judged,
             note=decisive,
@@ -131,6 +138,8 @@ class SizeTests(Table):
             where={"topic": "jump"},
             variants=variants,
         )
+        # The limit of Proposition 4.1 is exp(epsilon') - 1 as printed, tanh(epsilon'/2) is the
+        # sharper necessary condition.
         for columns, variants in (
             (("advantage", "laplace_count", "limit"), ("stated",)),
             (("limit",), ("consistent", "rigorous")),
@@ -170,8 +179,10 @@ def known_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the advice with NaN for what is unknown or infinite, with totals, and with the
     relation in its notes."""
     numbers = frame[list(NUMBERS)]
+    # -1 in the records stands for what a design has no number for.
     numbers = numbers.where(np.isfinite(numbers) & (numbers >= 0))
     totals = {
+        # Sampling and noise are independent: variances add.
         "total": numbers["sampling"] + numbers["noise"],
         "total_at_target": numbers["sampling"] + numbers["noise_at_target"],
     }

@@ -27,6 +27,7 @@ from dpsub.reproduce.job import in_one_sentence
 from dpsub.reproduce.published import FIELDS, key_text
 
 PUBLISHED = Path(__file__).parent / "published/accountants.csv"
+# Far finer than an accountant's own accuracy, so that rounding decides no verdict.
 DIGITS = 7
 KEYS = (
     "mechanism",
@@ -51,20 +52,23 @@ def questions(setting: AccountingQuestion) -> Iterator[tuple[str, Callable[[], f
     """Yield the accountants that have a method for a setting, each with the call that asks it."""
     noise, steps, delta = setting.noise_multiplier, setting.steps, setting.delta
     if setting.sampler == "wor":
+        # autodp takes a rate where the others take both sizes.
         rate = setting.m / setting.n
         yield "dp-accounting RDP", lambda: _dp_accounting(setting, "rdp", noise)
         # a reader may take the noise relative to 2 C, by which a replaced record moves the sum
         yield "dp-accounting RDP, noise over 2 C", lambda: _dp_accounting(setting, "rdp", noise / 2)
         yield "autodp RDP", lambda: _autodp(noise / 2, rate, steps, delta, replace=True)
         return
+    # dp-accounting's Rényi accountant and prv-accountant have no subsampled Laplace mechanism.
     in_rdp = setting.mechanism == "gaussian" or setting.rate == 1
     if in_rdp:
         yield "dp-accounting RDP", lambda: _dp_accounting(setting, "rdp", noise)
     yield "dp-accounting PLD", lambda: _dp_accounting(setting, "pld", noise)
+    # prv-accountant knows one relation: a record added or removed.
     if setting.adjacency == "add_remove" and in_rdp:
         for place, end in enumerate(("lower", "estimate", "upper")):
             yield f"prv-accountant {end}", partial(_prv_accountant_end, setting, place)
-    # autodp takes the noise over the sensitivity
+    # autodp takes the noise over the sensitivity: a replaced record moves the sum by up to 2 C.
     sensitivity = 1 if setting.adjacency == "add_remove" else 2
     if setting.mechanism == "laplace":
         if setting.rate == 1:
@@ -81,6 +85,8 @@ def _dp_accounting(setting: AccountingQuestion, kind: str, noise: float) -> floa
     from dp_accounting import pld, rdp
 
     laplace = setting.mechanism == "laplace"
+    # GaussianDpEvent documents its noise multiplier as the noise over the norm bound of one record
+    # (erratum P1).
     event = dp.LaplaceDpEvent(noise) if laplace else dp.GaussianDpEvent(noise)
     if setting.sampler == "wor":
         event = dp.SampledWithoutReplacementDpEvent(setting.n, setting.m, event)
@@ -119,7 +125,9 @@ def _prv_accountant(setting: AccountingQuestion) -> tuple[float, float, float]:
         accountant = PRVAccountant(
             variable,
             max_self_compositions=setting.steps,
+            # The caller's choice: the estimate may be off by as much (erratum P2).
             eps_error=0.01,
+            # Small against delta, so that what is compared is the error of epsilon.
             delta_error=setting.delta / 1000,
         )
     except RuntimeError:  # its own check of the discretised law failed
@@ -156,6 +164,7 @@ def _autodp_laplace(noise: float, steps: int, delta: float) -> float:
 
 def rounded(answer: float, accountant: str) -> str:
     """Return an answer as it is recorded."""
+    # In the accountant's favour: an answer that is refuted is not refuted by its seventh digit.
     rounding = ROUND_FLOOR if ACCOUNTANTS[accountant] == LOWER else ROUND_CEILING
     return str(float(Context(prec=DIGITS, rounding=rounding).create_decimal(Decimal(answer))))
 
@@ -167,9 +176,11 @@ def rows(grid: Sequence[AccountingQuestion] = GRID) -> Iterator[dict[str, str]]:
         keys = {name: key_text(value) for name, value in settings if value != 0}
         for accountant, ask in questions(setting):
             answer = ask()
+            # An accountant that gives up has claimed nothing that could be judged.
             if not math.isfinite(answer):
                 continue
             package = accountant.partition(" ")[0]
+            # An answer belongs to a version: later ones may differ.
             note = f"{package} {version(package)}, {ACCOUNTANTS[accountant]}"
             erratum = ERRATA.get((accountant, setting.adjacency, setting.mechanism), "")
             yield {

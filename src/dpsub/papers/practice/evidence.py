@@ -12,6 +12,7 @@ import dpsub
 def small_batches() -> dpsub.Account:
     """Return what is attained and proved for 128 samples of 16 of 1000 records at noise multiplier
     1."""
+    # The first case of erratum P1.
     return dpsub.account(dpsub.Wor(16), 1000, noise_multiplier=1, steps=128, delta=1e-6)
 
 

@@ -60,6 +60,7 @@ class PracticeAnswers(Grid):
         keys = list(AccountingQuestion.model_fields)
         for setting in settings.grid:
             fields = setting.model_dump()
+            # Settings that do not apply are 0 here and empty in the recorded answers.
             key = [published.key_text(value) if value != 0 else "" for value in fields.values()]
             recorded = answers[(answers[keys] == key).all(axis=1)]
             ends = ends_of(setting)
@@ -67,7 +68,8 @@ class PracticeAnswers(Grid):
                 (name, float(printed))
                 for name, printed in recorded[["accountant", "printed"]].to_numpy()
             ]
-            # One account is refined until all claims about it are decided.
+            # One account is refined until all claims about it are decided; its ends are read after
+            # that, so that all rows of a setting show the same ones.
             for _, claimed in claims:
                 ends.judge(claimed)
             account = ends.account
@@ -112,15 +114,21 @@ class PracticeShuffling(Grid):
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         for training in settings.grid:
             shuffle = dpsub.Shuffle(training.m)
+            # Poisson gets as many steps as the schedule has batches: the practice that the
+            # comparison is about.
             steps = training.epochs * shuffle.steps_per_epoch(training.n)
             for noise in settings.noise_multipliers:
                 question: dict[str, Any] = {
                     "noise_multiplier": noise,
                     "delta": settings.delta,
                     "adjacency": training.adjacency,
+                    # Numerical accuracy only: proof and attack of shuffling are apart for other
+                    # reasons.
                     "width": 0.005,
                 }
                 account = dpsub.account(shuffle, training.n, epochs=training.epochs, **question)
+                # What is reported for shuffled batches in practice: Poisson sampling at the
+                # expected batch size.
                 poisson = dpsub.account(
                     dpsub.Poisson(training.m / training.n), steps=steps, **question
                 )
@@ -128,6 +136,8 @@ class PracticeShuffling(Grid):
                     **training.model_dump(),
                     "noise_multiplier": noise,
                     "delta": settings.delta,
+                    # Proved for Poisson samples, hence the most favourable number that this
+                    # practice can report in good faith.
                     "epsilon_poisson": poisson.upper,
                     "epsilon_lower": account.lower,
                     "epsilon_upper": account.upper,

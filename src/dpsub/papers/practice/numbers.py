@@ -22,6 +22,7 @@ def answers(cells: LookUp, accountant: str = "*") -> pd.DataFrame:
     and `proved`."""
     any_setting = dict.fromkeys(SETTING, "*")
     holds, lower, upper = [], [], []
+    # Poisson samples are recorded by rate, samples of fixed size by n and m.
     for sizes in ({"rate": "*"}, {"n": "*", "m": "*"}):
         question = {**any_setting, **sizes}
         holds.append(cells.rows("accountants", "holds", accountant=accountant, **question))
@@ -34,6 +35,7 @@ def answers(cells: LookUp, accountant: str = "*") -> pd.DataFrame:
     judged = with_end(judged, pd.concat(lower), keys, "attained")
     judged = with_end(judged, pd.concat(upper), keys, "proved")
     judged = judged.assign(claimed=pd.to_numeric(judged["printed"], errors="coerce"))
+    # Rows without a printed answer: the accountant has no method there.
     judged = judged[judged["claimed"].notna()]
     if judged.empty:
         raise MissingRecordsError(f"this run has no answer of {accountant}")
@@ -50,6 +52,7 @@ def verdicts_on(cells: LookUp, accountant: str) -> dict[str, Any]:
     from an attack, in percent."""
     judged = answers(cells, accountant)
     counts = judged["verdict"].value_counts()
+    # Against the attack: below 0 an upper bound is refuted by this many percent.
     difference = 100 * (judged["claimed"] / judged["attained"] - 1)
     return {
         "meant_as": ACCOUNTANTS[accountant],
@@ -63,11 +66,14 @@ def upper_bounds(cells: LookUp) -> dict[str, Any]:
     """Return the accountants whose upper bounds no attack exceeds, and the answer that one exceeds
     most, if any."""
     judged = answers(cells)
+    # An estimate is not called an upper bound by its author: it is not named among those that fail
+    # as one.
     bounds = judged[judged["accountant"].map(ACCOUNTANTS) == UPPER]
     refuted = bounds[bounds["verdict"] == "refuted"]
     names = set(refuted["accountant"])
     exceeded = None
     if not refuted.empty:
+        # The attack over the answer: by how much at least the answer is too small.
         factor = refuted["attained"] / refuted["claimed"]
         exceeded = refuted.loc[factor.sort_values().index[-1]]
     return {
@@ -93,6 +99,7 @@ def brackets(cells: LookUp) -> pd.DataFrame:
         raise MissingRecordsError("this run has no shuffled batches with both ends")
     return settings.assign(
         noise=pd.to_numeric(settings["noise_multiplier"]),
+        # Above 1 Poisson's epsilon is refuted for shuffled batches.
         factor=settings["attained"] / settings["poisson"],
     )
 
@@ -119,6 +126,7 @@ def small_noise(cells: LookUp, adjacency: str) -> dict[str, float]:
         raise MissingRecordsError(f"this run has no shuffled batches under {adjacency}")
     smallest = own[own["noise"] == own["noise"].min()]
     share = 100 * smallest["attained"] / smallest["proved"]
+    # Per epoch: epochs compose, so that the gap grows with their number.
     short = (smallest["proved"] - smallest["attained"]) / smallest["epochs"].astype(int)
     return {
         "noise": smallest["noise"].min(),
@@ -148,6 +156,7 @@ def poisson_and_attained(cells: LookUp) -> dict[str, tuple[float, float]]:
     """Return Poisson's epsilon and that of an attack, for the noise at which they are furthest
     apart, by batch size and epochs."""
     settings = brackets(cells)
+    # One entry a size: the noise at which the practice understates most.
     furthest = settings.loc[settings.groupby(["m", "epochs"])["factor"].idxmax()]
     furthest = furthest.sort_values("factor", ascending=False)
     return {

@@ -46,6 +46,8 @@ class AccountingQuestion(kinds.Closed):
     delta: kinds.Delta
 
     def check(self) -> None:
+        # 0 stands for "does not apply", so that all settings have the same fields and the recorded
+        # answers one key.
         if (self.sampler == "poisson") != (self.rate > 0) or (self.sampler == "wor") != (
             0 < self.m <= self.n
         ):
@@ -103,6 +105,8 @@ GRID = (
     *(
         poisson(*point)
         for point in (
+            # Usual rates, noises and numbers of steps of training with DP-SGD, then corners: little
+            # noise, many steps, large rates, small delta.
             *itertools.product((0.001, 0.01, 0.1), (0.8, 1.0, 2.0), (100, 1000), (1e-5,)),
             (0.01, 0.6, 100, 1e-6),
             (0.01, 4.0, 10_000, 1e-6),
@@ -115,6 +119,7 @@ GRID = (
     *(
         wor(*point)
         for point in (
+            # The first case of erratum P1, then with more and more noise.
             (1000, 16, 1.0, 128, 1e-6),
             (1000, 16, 2.0, 128, 1e-6),
             (1000, 16, 4.0, 128, 1e-6),
@@ -125,6 +130,7 @@ GRID = (
             (10_000, 200, 8.0, 1000, 1e-5),
             (10_000, 200, 4.0, 100, 1e-5),
             (10_000, 200, 4.0, 1, 1e-5),
+            # Sizes of MNIST and CIFAR-10, mostly ten epochs of usual batches.
             (60_000, 256, 1.0, 2344, 1e-5),
             (60_000, 256, 2.0, 2344, 1e-5),
             (60_000, 256, 1.0, 1, 1e-5),
@@ -137,11 +143,13 @@ GRID = (
             (1000, 10, 20.0, 1000, 1e-6),
         )
     ),
+    # Rate 1: no sampling, where epsilon of Gaussian noise is known in closed form.
     *(poisson(1, *point) for point in itertools.product((5.0, 10.0), (1, 100), (1e-5,))),
     *(replaced(*point) for point in itertools.product((5.0, 10.0), (1, 100), (1e-5,))),
     *(
         laplace(*point)
         for point in (
+            # Laplace noise without sampling first, where two estimates are refuted (erratum P2).
             (1.0, 2.0, 1, 1e-5),
             (1.0, 20.0, 100, 1e-5),
             (1.0, 50.0, 1000, 1e-6),
@@ -167,10 +175,12 @@ class Epochs(kinds.Closed):
     epochs: int = Field(ge=1, le=10_000, description="Passes over the records.")
 
 
+# 60,000 records in 1000 or 100 batches.
 SHUFFLED = tuple(
     Epochs(adjacency=adjacency, m=m, epochs=epochs)
     for adjacency in ("zero_out", "substitute")
     for m, epochs in ((60, 1), (60, 30), (600, 30))
 )
 """Of the comparison of shuffled batches with Poisson samples."""
+# From small noise, where amplification has least to give, to large noise, where it has most.
 NOISES = (0.4, 0.55, 0.7, 0.85, 1.0, 1.4, 2.0)

@@ -60,9 +60,11 @@ class Accountants(Table):
     parts = (
         Part(
             "practice_answers",
+            # One pair of ends for all accountants that were asked about a setting.
             {name: shared(name) for name in ("epsilon_lower", "epsilon_upper")},
             keys={"accountant": None},
         ),
+        # What the accountant says of itself: that its answer holds.
         Part("practice_answers", {"holds": Column(lambda group: 1.0)}, variant="stated"),
         Part("practice_answers", {"holds": Column("holds", note=ends, empty=True)}),
     )
@@ -100,4 +102,5 @@ class Shuffling(Table):
 
     def number_kind(self, column: str, variant: str) -> str:
         """Return what a number is; Poisson's, which is proved, is not about shuffled batches."""
+        # Proved for another sampler: in this table it must not look like a guarantee.
         return "paper" if column == "epsilon_poisson" else number_kind(column, variant)
