@@ -85,6 +85,7 @@ def train(
         )
     if divisor is not None:
         divisor = checks.real("divisor", divisor, above=0)
+    # A chance of 0 would divide by it, and one above 1 would lengthen gradients.
     if chances is not None and (
         np.shape(chances) != (len(y),) or not 0 < np.min(chances) <= np.max(chances) <= 1
     ):
@@ -102,12 +103,15 @@ def train(
     clips = None if clip is None else of_runs("clip", clip)
     if clips is not None and clips.min() <= 0:
         raise ArgumentError(f"clip must be above 0, got {clips.min():g}")
+    # The scale of the noise is in units of the clip: without a bound on gradients it has no
+    # meaning.
     if multipliers.min() < 0 or (multipliers.any() and (rngs is None or clips is None)):
         raise ArgumentError(
             "noise_multiplier must be at least 0, and noise needs a clip and a generator of noise "
             f"a seed, got {multipliers.min():g} to {multipliers.max():g}, clip = {clip} and rngs = "
             f"{rngs}"
         )
+    # In float64 whatever the records are: sums of many small steps.
     start = np.broadcast_to(np.asarray(initial, dtype=float), (runs, p))
     under_way = _Runs(
         model=model,
@@ -178,6 +182,8 @@ class _Runs:
         spread = self.spreads[seeds][..., None]
         slope = self.rates[seeds][..., None]
         if self.divisor is not None:
+            # Divided once, not in each step; what is drawn plays no part: the accountant's fixed
+            # denominator.
             slope = slope / self.divisor
         groups_at_once = max(1, NUMBERS_AT_ONCE // (self._numbers_a_group * len(parameters)))
         for indices, counts, normal in self._prepared(seeds):
@@ -189,8 +195,12 @@ class _Runs:
                 total = sums.sum(axis=1)
             if self.divisor is None:
                 drawn = counts.sum(axis=(1, 2))
+                # MUST's Algorithm 2 averages over the batch as drawn; an empty batch has only
+                # noise.
                 total /= np.maximum(drawn, 1.0)[:, None, None]
             if normal is not None:
+                # The same standard normal numbers for all runs of a seed: their differences are
+                # paired.
                 total += spread * normal[:, None, :]
             parameters -= slope * total
             yield
@@ -198,6 +208,7 @@ class _Runs:
     def _clipped_sums(self, seeds: slice, rows: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Return the sums of the counted, clipped gradients of each group of rows, shape (S, G, K,
         p); `rows` and `counts` have the shape (S, G, ROWS)."""
+        # Records may be stored in single precision; gradients are not computed in it.
         records = self.x.take(rows, axis=0).astype(float, copy=False)
         layers = self.model.backward(self.parameters[seeds][:, None], records, self.y.take(rows))
         times = counts[:, :, None]
@@ -208,6 +219,7 @@ class _Runs:
         shortest = bound
         if self.chances is not None:
             shortest = bound * self.chances.take(rows)[:, :, None]
+        # From the layers alone: no gradient of a single record is ever formed.
         norms = np.sqrt(squared_norms(layers))
         return weighted_sum(layers, times * (bound / np.maximum(norms, shortest)))
 
@@ -216,6 +228,7 @@ class _Runs:
         numbers, (S, p)."""
         blocks, p = self.blocks[seeds], self.model.n_parameters
         rngs = None if self.rngs is None else self.rngs[seeds]
+        # The widest batch of the portion, rounded up to whole groups of rows.
         widths = -(-np.max([block.distinct for block in blocks], axis=0) // ROWS) * ROWS
         numbers_a_step = len(blocks) * (2 * int(widths.max(initial=1)) + p)
         for steps in slices(len(widths), NUMBERS_AT_ONCE // numbers_a_step):
@@ -226,6 +239,8 @@ class _Runs:
             counts = np.stack([times for _, times in padded]).reshape(shape)
             normal = None
             if rngs is not None:
+                # Step after step from one generator: the same numbers however steps are prepared
+                # together.
                 drawn = [rng.standard_normal((len(widths[steps]), p)) for rng in rngs]
                 normal = np.stack(drawn)
             for t, groups in enumerate(widths[steps] // ROWS):

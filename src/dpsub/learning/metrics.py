@@ -47,6 +47,7 @@ def area_under_curve(z: np.ndarray, y: np.ndarray) -> float:
     negative = len(actual) - positive
     if not positive or not negative:
         return float("nan")
+    # Mann and Whitney: the sum of the ranks of the positive records, less the least that it can be.
     return (float(rankdata(z)[actual].sum()) - positive * (positive + 1) / 2) / (
         positive * negative
     )

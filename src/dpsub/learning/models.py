@@ -64,6 +64,7 @@ class Model(abc.ABC):
     def hits(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return which records are classified rightly, shape (..., K, B); NaN if the model has no
         classes."""
+        # NaN and not 0: a table leaves the column out.
         return np.full((*parameters.shape[:-1], x.shape[-2]), np.nan)
 
     def initial(self, rng: np.random.Generator) -> np.ndarray:
@@ -97,6 +98,7 @@ def _linear(weights: np.ndarray, inputs: np.ndarray) -> np.ndarray:
     """W u for weights (..., K, a, d) and shared inputs (..., B, d), as one product; shape (..., K,
     a, B)."""
     *leading, k, a, d = weights.shape
+    # One product of a large matrix instead of K small ones.
     flat = np.matmul(weights.reshape(*leading, k * a, d), inputs.swapaxes(-1, -2))
     return flat.reshape(*flat.shape[:-2], k, a, flat.shape[-1])
 
@@ -121,6 +123,7 @@ class Linear(_Predictor):
 
     def backward(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Layer]:
         errors = _linear(parameters[..., None, :], x) - y[..., None, None, :]
+        # The derivative of the square, not of half of it: as in MUST's experiment 2.
         return [(2 * errors, x)]
 
     def losses(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -158,6 +161,7 @@ class _Classes(Model):
     def losses(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         z = self.scores(parameters, x)
         z -= z.max(axis=-2, keepdims=True)  # no overflow; the loss is the same
+        # The score of the record's own class.
         own = np.take_along_axis(z, y.astype(np.intp)[..., None, None, :], axis=-2)[..., 0, :]
         return np.asarray(np.log(np.exp(z).sum(axis=-2)) - own)
 
@@ -225,7 +229,9 @@ class Perceptron(_Classes):
     def backward(self, parameters: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Layer]:
         active, outer = self._hidden(parameters, x), self._outer(parameters)
         excess = _excess(np.matmul(outer, active), y)
+        # The last input of the outer layer is the constant 1, which nothing is passed back through.
         back = np.matmul(outer[..., :-1].swapaxes(-1, -2), excess)
+        # The derivative of tanh by its own value.
         back *= 1 - active[..., :-1, :] ** 2
         return [(back, x), (excess, active.swapaxes(-1, -2))]
 
@@ -277,10 +283,12 @@ class KMeans(Model):
         """1 at the nearest centre, else 0, shape (..., K, k, B), and that centre less the record,
         (..., K, B, d)."""
         centres = parameters.reshape(*parameters.shape[:-1], self.k, self.d)
+        # |c - x|^2 less |x|^2, which is the same for all centres of a record.
         score = np.einsum("...i,...i->...", centres, centres)[..., None] - 2 * _linear(centres, x)
         # the first of equally near centres: two would count the record twice
         chosen = (score.argmin(axis=-2)[..., None, :] == np.arange(self.k)[:, None]).astype(float)
         away = np.matmul(chosen.swapaxes(-1, -2), centres)
+        # Formed from the difference itself, as the score would cancel near a centre.
         away -= x[..., None, :, :]
         return chosen, away
 
@@ -292,6 +300,7 @@ def squared_norms(layers: Sequence[Layer]) -> np.ndarray:
         own = np.einsum("...i,...i->...", inputs, inputs)
         if inputs.ndim < delta.ndim:
             own = own[..., None, :]
+        # |delta u'|^2 = |delta|^2 |u|^2, a rank of one.
         total = total + own * np.einsum("...ij,...ij->...j", delta, delta)
     return np.asarray(total)
 

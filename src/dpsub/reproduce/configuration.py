@@ -154,7 +154,7 @@ def check_results_dir(folder: str) -> None:
     ------
     PlanError
     """
-    # `make clean` removes the results folder, and with it whatever lies within.
+    # Results among the files of the project could not be told from them, or removed without them.
     if Path.cwd().is_relative_to(Path(folder).resolve()):
         raise PlanError(
             f"results_dir must be a folder of its own, got {folder!r}, in which the project lies; "

@@ -59,14 +59,18 @@ def table_cells(
         `formulas`, `values`, then those that only the paper has.
     """
     place = [*keys, "column"]
+    # Of two texts for one cell the first counts: what is printed in this very table.
     theirs = [frame for frame in (printed, quoted, formulas) if frame is not None and len(frame)]
     texts = pd.concat([pd.DataFrame(columns=[*place, PRINTED, "erratum"]), *theirs])
     texts = texts[[*place, PRINTED, "erratum"]].fillna("").drop_duplicates(place)
     first = [] if formulas is None else [formulas]
+    # Our order decides, as it is the order of the printed table; what only the paper has comes
+    # last.
     cells = pd.concat([*first, values, texts]).reindex(columns=place).fillna("").drop_duplicates()
     cells = cells.merge(texts, "left", place).fillna("")
     for name in (name for name in VARIANTS if (values["variant"] == name).any()):
         numbers = values.loc[values["variant"] == name, [*place, "value", *EXTRAS]]
+        # A variant without errors or intervals has no empty columns for them.
         given = [extra for extra in EXTRAS if numbers[extra].notna().any()]
         names = {"value": name, **{extra: f"{name}_{extra}" for extra in given}}
         cells = cells.merge(numbers[[*place, *names]].rename(columns=names), "left", place)
@@ -177,12 +181,15 @@ def blocks(
         lines_of_panel.setdefault(line, {})[head] = cell
     made = []
     for panel, (heads_of_panel, lines_of_panel) in panels.items():
+        # A stable sort: within both groups heads keep the order in which they appear.
         heads = sorted(heads_of_panel, key=lambda head: not set(head) & set(layout.first))
         groups = []
         for line, cells in lines_of_panel.items():
             rows = []
             for source in sources_of(table):
                 entries = [write(cells[head], source) if head in cells else None for head in heads]
+                # A source without an entry in this line is no row: most tables have one or two of
+                # five.
                 if any(entries):
                     rows.append(Row(source, entries))
             if rows:
@@ -199,6 +206,7 @@ def number(cell: Cell, variant: str) -> str:
         float(cell.get(name, "nan"))
         for name in (variant, *(f"{variant}_{extra}" for extra in EXTRAS))
     )
+    # Statements have no digits; NaN is an open one.
     if cell.get("printed_kind") in STATEMENTS:
         return YES_OR_NO.get(value, "")
     side = cell.get(f"{variant}_side", "")
@@ -215,6 +223,7 @@ def mark(cell: Cell, variant: str) -> str:
     verdict = str(cell["verdict"])
     if cell.get(f"{variant}_data"):
         return "stand_in"
+    # What agrees only as done differs as stated: each variant has its own sign.
     if variant == "stated" and (verdict in FAILING or verdict.endswith(AS_DONE)):
         return "differs"
     return "as_done" if variant == "as_done" and verdict.endswith(AS_DONE) else ""
@@ -275,6 +284,7 @@ def latex(caption: str, layout: Layout | None, cells: pd.DataFrame) -> str:
 
 def _long_latex(caption: str, cells: pd.DataFrame) -> str:
     heads, listed = _listed(cells, latex=True)
+    # A tenth of the line is left for the gaps between columns.
     width = round(0.9 / len(heads), 3)
     columns = rf">{{\raggedright\arraybackslash}}p{{{width}\linewidth}}" * len(heads)
     lines = [r"{\footnotesize", rf"\begin{{longtable}}{{{columns}}}", rf"{caption}\\", r"\toprule"]
@@ -322,10 +332,12 @@ def _writer(*, latex: bool, listed: bool = False) -> Write:
     escape = escape_latex if latex else escape_markdown
 
     def write(cell: Cell, source: str) -> str:
+        # Formulas come as LaTeX, which is not to be escaped.
         if source == PRINTED and cell["column"].endswith("_formula"):
             return f"${cell[PRINTED]}$"
         if source == PRINTED:
             return escape("" if stand_ins(cell) and not listed else shown(cell[PRINTED]))
+        # In a list the verdict stands in a column of its own, so that signs would say it twice.
         text, sign = number(cell, source), mark(cell, source)
         if listed:
             return "" if sign == "stand_in" else escape(text)

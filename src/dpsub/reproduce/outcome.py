@@ -15,6 +15,7 @@ from dpsub.reproduce.report.numbers import cell_verdicts
 def summary(plan: Plan, targets: Collection[str] = ()) -> str:
     """Return what a finished run of `plan` has made, of its `targets` if some were named."""
     made = [product for name, product in plan.targets.items() if name in targets]
+    # Who asks for single tables wants to know where they are.
     if not {*targets} <= {"all", "default"}:
         pages = [product.files.get("md") or product.files["png"] for product in made]
         return "\n".join(f"made {page}" for page in pages)
@@ -25,6 +26,7 @@ def summary(plan: Plan, targets: Collection[str] = ()) -> str:
         for kind, one, of in words
         if counts[kind]
     )
+    # Written by the check of verdicts; its first line says how many have changed.
     changed = (plan.results / "run/verdicts.txt").read_text(encoding="utf-8").partition("\n")[0]
     labels = {name: label_of(plan.data_file(name)) for name in plan.data_sets(*plan.experiments)}
     lines = [
@@ -59,6 +61,7 @@ def failures(results: Path, since: float) -> str:
     ends = []
     for path in sorted((results / "logs").rglob("*.log")):
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        # A sentence for the user begins with "error: "; a traceback is a fault of the program.
         failed = any(line.startswith(("error: ", "Traceback")) for line in lines)
         # logs of earlier runs stay in the folder
         if failed and path.stat().st_mtime >= since:

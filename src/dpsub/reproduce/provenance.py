@@ -42,6 +42,7 @@ def closure(*modules: str) -> tuple[str, ...]:
     ModuleNotFoundError
         If one of `modules` does not exist.
     """
+    # From the source, as importing all modules to see what they import would run them.
     graph = _graph(modules[0].partition(".")[0])
     for name in modules:
         if name not in graph.modules:
@@ -73,6 +74,7 @@ def digest(*modules: str, files: Iterable[Path] = ()) -> str:
     """
     total = hashlib.sha256()
     named = [(name, _source(name)) for name in (closure(*modules) if modules else ())]
+    # Names count too: the same code under another name is another module.
     for name, path in [*named, *((path.name, path) for path in sorted(files))]:
         total.update(f"{name}\0{_code(path)}\0".encode())
     return total.hexdigest()
@@ -107,6 +109,7 @@ def _registers_itself(module: str) -> bool:
 @cache
 def _code(path: Path) -> str:
     """Return the SHA-256 sum of the syntax tree of a source, docstrings removed."""
+    # The syntax tree has no comments and no layout: a comment does not make results old.
     tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
     for node in ast.walk(tree):
         if isinstance(node, _HAS_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
@@ -117,6 +120,7 @@ def _code(path: Path) -> str:
 def settings_digest(mapping: Mapping[str, Any]) -> str:
     """Return the SHA-256 sum of the canonical form of `mapping`, in which 1, 1.0 and
     ``np.int64(1)`` are the same."""
+    # YAML and JSON write 1 and 1.0 as they like: the digest must not.
     text = json.dumps(canonical(mapping), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -152,6 +156,7 @@ def commit(folder: Path) -> str:
 
     try:
         revision = git("rev-parse", "HEAD")
+        # Results and other files that git does not know do not count.
         changes = git("status", "--porcelain", "--untracked-files=no")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"

@@ -123,6 +123,7 @@ def _cells(block: SweepBlock, place: str) -> Iterator[tuple[SweepCell, int]]:
         experiment = REGISTRY.get(block.experiment)()
     except ArgumentError as problem:
         raise PlanError(f"{place}: {problem}") from None
+    # The block's own settings hold in all of its cells; what is varied stands over them.
     published = settings.merge(experiment.defaults(), block.model_extra or {})
     for point in itertools.product(*block.vary.values()):
         varied = dict(zip(block.vary, point, strict=True))
@@ -159,6 +160,7 @@ def compute(
             chosen, variant=variant, replicates=work.replicates, seed=seed, data=data
         )
         computed.append((work, rows))
+        # What was expected, next to what Snakemake measures: later plans learn the pace from both.
         declared += experiment.cost(chosen).seconds(stop - first)
     origin = SweepOrigin(
         experiment=experiment.name,
@@ -171,6 +173,7 @@ def compute(
         finished=[(work.cell.digest, work.first, work.stop) for work, _ in computed],
     )
     rows = table(computed, label)
+    # Without the metadata of pandas, whose version is in it: the same rows give the same bytes.
     stored = pa.Table.from_pandas(rows, preserve_index=False).replace_schema_metadata()
     records.write_table(output, stored, origin)
 
@@ -215,6 +218,7 @@ class SweepPlan:
         self.known = {name: REGISTRY.get(name)() for name in self.experiments}
         self.finished: dict[str, list[range]] = {}
         self.parts = dict(self._finished_parts())
+        # Only what no record file has: a plan made again after a kill asks for the rest.
         jobs = pack(self._unfinished(), seconds=60 * config.job_minutes)
         self.jobs = {job.part(self.seed): job for job in jobs}
 
@@ -244,6 +248,7 @@ class SweepPlan:
 
     def _cost(self, cell: SweepCell) -> Cost:
         cost = self.known[cell.experiment].cost(cell.settings)
+        # Refused when it is planned; a cluster would kill the job after hours.
         if BASE_MIB + cost.memory > self.memory_limit:
             raise PlanError(
                 f"a cell must fit into the memory of a job, memory_mib = {self.memory_limit:.0f}, "
@@ -260,12 +265,14 @@ class SweepPlan:
         for path, origin in self.parts.items():
             timing = timings / path.relative_to(self.results).with_suffix(".tsv")
             if timing.is_file():
+                # Starting and writing cost every job the same, and say nothing of the pace.
                 seconds = float(pd.read_csv(timing, sep="\t")["s"].iloc[0])
                 spent[origin.experiment] += max(0.0, seconds - BASE_SECONDS)
                 declared[origin.experiment] += origin.declared_seconds
         paces = dict[str, float]()
         for name in spent:
             if spent[name] and declared[name]:
+                # One odd job must not make all later ones a hundred times as long.
                 paces[name] = min(10.0, max(0.1, spent[name] / declared[name]))
         return paces
 
@@ -308,6 +315,7 @@ class SweepPlan:
                 "experiment": job.experiment,
                 "variant": job.variant,
                 "data_sets": job.data_sets,
+                # A limit, not an estimate: a node may be slower than the machine that was measured.
                 "minutes": math.ceil(5 + SLACK * job.seconds / 60),
                 "memory": math.ceil(job.memory),
                 "seconds": round(job.seconds, 1),
@@ -360,6 +368,7 @@ class SweepPlan:
             for name, (cell, _) in self.wanted.items()
         }
         code = {name: self.code(name) for name in self.experiments}
+        # No schedule ends before its longest job.
         wall = max(sum(seconds) / cores, seconds[0]) if seconds else 0.0
         return {
             "cells": len(self.wanted),

@@ -145,6 +145,7 @@ class Part:
     @property
     def reads(self) -> tuple[str, ...]:
         """Record columns that the declaration names, without those that `prepare` may have made."""
+        # Filters act before `prepare`: their columns must be the experiment's own.
         named = [*self.where]
         for columns in self.each.values():
             named += columns.values()
@@ -207,6 +208,7 @@ class Table(Artefact):
             frame = part.prepare(frame)
         frame = ordered(frame, self.order, self.ranks())
         sources = part.key_columns(self.keys, frame.columns)
+        # Two key fields may read one column: pandas groups by it once.
         by = list(dict.fromkeys(["variant", *sources.values()]))
         groups: dict[Any, pd.DataFrame] = dict(iter(frame.groupby(by, sort=False, dropna=False)))
         for name, group in groups.items():
@@ -215,6 +217,7 @@ class Table(Artefact):
                 key: self.words.get(key, {}).get(values[source], values[source])
                 for key, source in sources.items()
             }
+            # Columns that stand side by side in the records stand one below the other in the table.
             for more, columns in _each(part.each):
                 rows = group.assign(**{field: group[source] for field, source in columns.items()})
                 for quantity, column in part.quantities:
@@ -227,6 +230,8 @@ class Table(Artefact):
                         # the reference itself has no difference from itself
                         if partner is None or partner is group:
                             continue
+                    # A difference is paired by replicate with the group that differs in the
+                    # reference fields alone.
                     estimate = _estimate(column, rows, partner)
                     if estimate is None or (math.isnan(estimate.value) and not column.empty):
                         continue
@@ -256,9 +261,11 @@ class Table(Artefact):
         first = {str(name): value for name, value in records.iloc[0].items()}
         note = part.note if column.note is None else column.note
         text = note.format_map(first) if isinstance(note, str) else note(records)
+        # The label of the data goes first: it decides whether the number is compared at all.
         other_data = not_real(_labels(records) - {*self.genuine_labels})
         text = "; ".join(filter(None, (other_data, text)))
         row = estimate_row(key, quantity.format_map(first), variant, estimate, text)
+        # A number that stands in a record has no repetitions: 0 would look like a lack of them.
         row["replicates"] = estimate.replicates or math.nan
         for name in ("lower", "upper", "standard_error", "replicates"):
             source = getattr(column, name)
@@ -325,6 +332,7 @@ def ordered(
     for name in by:
         keys[name] = frame[name]
         if name in known:
+            # Unranked values become NaN, which pandas sorts last.
             ranks_of_values = {value: rank for rank, value in enumerate(known[name])}
             keys[name] = frame[name].map(ranks_of_values)
     return frame.loc[pd.DataFrame(keys).sort_values(by, kind="stable").index]
@@ -367,6 +375,7 @@ def _estimate(column: Column, group: pd.DataFrame, partner: pd.DataFrame | None)
         return number if isinstance(number, Estimate) else Estimate(float(number), math.nan, 0)
     if partner is not None:
         both = [frame.set_index("replicate")[column.source] for frame in (group, partner)]
+        # Only replicates that both have: an unpaired one would bring its whole spread in.
         pairs = pd.concat(both, axis=1, join="inner").dropna()
         if len(pairs) < 2:
             return None

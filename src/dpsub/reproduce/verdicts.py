@@ -206,6 +206,7 @@ def compare(
         If values come twice, or name an unknown variant.
     """
     place = [*keys, "column"]
+    # A misspelt variant would be neither judged nor shown.
     for variant in set(values["variant"]) - set(VARIANTS):
         raise DataError(f"a variant must be one of {', '.join(VARIANTS)}, got {variant!r}")
     for _, row in values[values.duplicated([*place, "variant"])].head(1).iterrows():
@@ -213,6 +214,7 @@ def compare(
             f"each value must come once, got {', '.join(row[[*place, 'variant']])} "
             "twice; remove one"
         )
+    # An artefact of ours prints nothing that could be compared.
     if published.empty:
         return pd.DataFrame(columns=list(dict.fromkeys([*COLUMNS, *keys])))
     not_the_papers = not_real({*data_labels} - {"", "real"})
@@ -232,6 +234,7 @@ def compare(
     answers = pd.DataFrame(
         cells, columns=["value", "lower", "upper", "verdict", "agrees", "p_value", "words"]
     )
+    # Three values: agrees, does not, and nothing was judged.
     answers = answers.astype({"verdict": object, "agrees": object})
     # The family of Holm's procedure is one variant of one artefact: the chance that any of its
     # numbers is wrongly said to differ is at most `LEVEL`.
@@ -284,6 +287,7 @@ def _judge(row: Mapping[str, Any], not_the_papers: str) -> dict[str, Any]:
     kind, note = row["kind"], "" if pd.isna(row["our_note"]) else str(row["our_note"])
     value, lower, upper = (float(row[name]) for name in ("value", "lower", "upper"))
     answer: dict[str, Any] = {"value": value, "lower": lower, "upper": upper, "words": note}
+    # Clock times are not even recorded here: a comparison must not change from run to run.
     if kind == "timing":
         return {"verdict": UNJUDGED[kind], "words": note or TIMINGS}
     if kind == "real_data" and not_the_papers and not stand_in(note):
@@ -323,6 +327,7 @@ def _weigh(row: Mapping[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
     column, value, words = row["column"], answer["value"], answer["words"]
     error, replicates = float(row["standard_error"]), float(row["our_replicates"])
     # a standard deviation has no estimate of its own error among our records
+    # By the normal theory, for want of the replicates themselves.
     if math.isnan(error) and (column == "sd" or column.endswith("_sd")) and replicates >= 2:
         error = spread_error(value, replicates)
     if math.isnan(answer["lower"]) and math.isnan(answer["upper"]):
@@ -347,6 +352,7 @@ def _weigh(row: Mapping[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
 def overall(by_variant: Mapping[str, str]) -> str:
     """Return the verdict of a cell from those of its variants: `stated`, or as done where only that
     agrees."""
+    # As done counts only where stated does not agree: then its verdict says so itself.
     if by_variant.get("as_done", "").endswith(AS_DONE):
         return by_variant["as_done"]
     return by_variant.get("stated") or by_variant.get("as_done", "")

@@ -58,6 +58,7 @@ def curves(
     parts = {}
     for key, part in frame.groupby(columns, sort=False, dropna=False):
         parts[key[0] if len(key) == 1 else key] = part.sort_values(x, kind="stable")
+    # A mapping fixes the order of the legend, whatever order the records have.
     looks = {key: styles(key) for key in parts} if callable(styles) else styles
     shown = [key for key in looks if key in parts]
 
@@ -186,6 +187,7 @@ def draw_panels(
     """
     wanted, options = list(panels), dict(grid or {})
     columns = min(columns, len(wanted))
+    # Rounded up.
     rows = -(-len(wanted) // columns)
     wanted += [None] * (rows * columns - len(wanted))
     figure, places = new(rows, columns, width=width, height=height * rows, **options)
@@ -197,6 +199,7 @@ def draw_panels(
         for layer in panel.layers:
             layer(spot)
         settings = {**axes, **panel.axes}
+        # The lowest panel of a column may stand above an empty place: it still names the axis.
         lowest = all(below is None for below in wanted[index + columns :: columns])
         if lowest and options.get("sharex"):
             spot.tick_params(labelbottom=True)
@@ -226,6 +229,7 @@ def _shared_legend(figure: Figure, empty: Sequence[Axes]) -> None:
     entries: dict[str, Any] = {}
     for axes in figure.axes:
         for handle, text in zip(*axes.get_legend_handles_labels(), strict=True):
+            # Curves of one name look alike in all panels: the first handle stands for them.
             entries.setdefault(text, handle)
     handles, texts = list(entries.values()), list(entries)
     if entries and empty:
@@ -262,6 +266,7 @@ def _logarithmic_ticks(axes: Axes) -> None:
             elif decades > 5:
                 axis.set_minor_locator(NullLocator())
         shown = [tick for tick in axis.get_majorticklocs() if low <= tick <= high]
+        # One form for all labels of an axis.
         short = not shown or (min(shown) >= 1e-3 and max(shown) <= 1e4)
         axis.set_major_formatter(
             "{x:g}" if short else LogFormatterSciNotation(minor_thresholds=(math.inf, math.inf))

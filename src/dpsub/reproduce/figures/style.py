@@ -106,6 +106,7 @@ def finish(figure: Figure, data_labels: Iterable[str] = ()) -> Figure:
 
     odd = sorted(set(data_labels) - {"", "real"})
     if odd:
+        # Room above the panels: the label must not cover what it is about.
         figure.set_layout_engine("constrained", rect=(0, 0, 1, 1 - 0.2 / figure.get_figheight()))
         corner = figure.transFigure + ScaledTranslation(-4 / 72, -4 / 72, figure.dpi_scale_trans)
         figure.text(

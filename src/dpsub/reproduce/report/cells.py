@@ -155,6 +155,7 @@ class LookUp:
         cells = self.tables.get(table)
         if cells is None:
             raise MissingRecordsError(f"this run lacks the table {table}")
+        # Rows that were looked up are what is kept for pages without a run.
         self.seen.setdefault(table, set()).update(cells.index)
         counts = tally(cells["verdict"])
         if not counts.confirmed:
@@ -168,6 +169,7 @@ class LookUp:
         if not any(cells["verdict"]):
             raise MissingRecordsError("this run judges no statement")
         failing = cells[cells["verdict"].isin(FAILING)]
+        # A run need not have the consistent variant.
         corrected = pd.Series(dtype=float)
         if "consistent" in failing.columns:
             corrected = failing["consistent"].dropna()
@@ -198,6 +200,7 @@ class LookUp:
         for name in keys:
             wanted = fields.get(name, "")
             chosen &= (cells[name] != "") if wanted == "*" else (cells[name] == wanted)
+        # A field that the table does not have matches no row: a misspelt one must not match all.
         unknown = [name for name, wanted in fields.items() if name not in cells and wanted]
         rows = cells[chosen & (not unknown)]
         if tables is self.tables:
@@ -222,4 +225,5 @@ class LookUp:
 
 def in_order(errata: Iterable[str]) -> list[str]:
     """Return names of errata, each once, BN2 before BN10."""
+    # Shorter names first, so that numbers are in order without being parsed.
     return sorted(set(errata), key=lambda name: (len(name), name))

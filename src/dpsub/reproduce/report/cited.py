@@ -44,6 +44,7 @@ def kept_of(paper: Paper) -> dict[str, pd.DataFrame] | None:
     if not path.is_file():
         return None
     _, _, rows = path.read_text(encoding="utf-8").partition("\n")
+    # As text, like the tables themselves: empty means not given.
     frame = pd.read_csv(io.StringIO(rows), dtype=str, keep_default_na=False)
     return {
         str(name): _own_columns(cells.drop(columns="artefact"))
@@ -82,6 +83,7 @@ def keep(paper: Paper, results: Path, seen: Mapping[str, Iterable[int]]) -> None
     for artefact in made_of(paper):
         rows = sorted(seen.get(artefact.name, ()))
         if rows:
+            # Read as text again, so that what is kept has the very digits of the run.
             table = published.read_csv(
                 dirs.files(artefact)["csv"], "cells are kept from a run, got no {path}; make it"
             )

@@ -13,6 +13,8 @@ from markupsafe import Markup
 @cache
 def _reader() -> MarkdownIt:
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
+    # Texts come from files of data and of papers as well: they can mark words, not load or lead
+    # anywhere.
     return reader.disable(["image", "link", "autolink", "html_block", "html_inline", "reference"])
 
 
@@ -37,6 +39,7 @@ def linked(shown: Markup, targets: Mapping[str, str]) -> Markup:
     stays as it is."""
     if not targets:
         return shown
+    # "Table 10" must not be taken for "Table 1".
     longest_first = sorted(targets, key=len, reverse=True)
     names = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, longest_first))})(?![\w′])")
     parts, code = re.split(r"(<[^>]*>)", shown), 0

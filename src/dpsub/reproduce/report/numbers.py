@@ -223,6 +223,8 @@ def _line(
     """Return one printed number, which a comparison judges in each of its variants."""
     first = judged[0]
     paper, name, row, column = (str(first[field]) for field in CELL)
+    # A printed number is what the paper's formula gives: `PRINTED` is no variant that promises
+    # anything.
     kind = artefact.number_kind(column, PRINTED) if artefact else ""
     values = {str(one["variant"]): _value(one, artefact) for one in judged}
     verdict = overall({one["variant"]: one["verdict"] for one in judged})
@@ -282,6 +284,7 @@ def _value(row: Mapping[str, Any], artefact: Artefact | None) -> Value:
     """Return our number of one variant; it is empty where other data stand in for the paper's."""
     if stand_in(row["note"]):
         return Value("", "", "")
+    # Sorted by the full number; what is shown is rounded.
     order = "" if math.isnan(row["value"]) else repr(row["value"])
     if row["kind"] in STATEMENTS:
         return Value(YES_OR_NO.get(row["value"], ""), order, "")

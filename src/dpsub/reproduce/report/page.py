@@ -85,6 +85,7 @@ def _rendered(name: str, given: Mapping[str, Any]) -> bytes:
     run any program but its own, which it knows by the digest of all that is shown.
     """
     own = resources.files("dpsub.reproduce.report") / "templates"
+    # A name that a template asks for and nobody gives is an error, not an empty place.
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("dpsub.reproduce.report"),
         autoescape=True,
@@ -147,10 +148,13 @@ def stages(folder: Path) -> list[dict[str, Any]]:
     for path in sorted(folder.rglob("*.tsv")):
         # Snakemake writes "-" for the memory of a job that ended before it was measured
         row = pd.read_csv(path, sep="\t", na_values="-").iloc[0]
+        # Seconds of the wall clock and the largest resident memory, as Snakemake's benchmarks have
+        # them.
         rows.append((path.relative_to(folder).parts[0], float(row["s"]), float(row["max_rss"])))
     jobs = pd.DataFrame(rows, columns=["name", "seconds", "peak"]).fillna({"peak": 0})
     totals = jobs.groupby("name", as_index=False).agg(
         jobs=("seconds", "size"), seconds=("seconds", "sum"), peak_mib=("peak", "max")
     )
+    # Ties by name: the page must not depend on the order of files.
     totals = totals.sort_values(["seconds", "name"], ascending=[False, True])
     return [{str(name): value for name, value in row.items()} for row in totals.to_dict("records")]

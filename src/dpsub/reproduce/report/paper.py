@@ -146,6 +146,7 @@ def _filler_of_errata(
     """
     if paper is None:
         return str
+    # An erratum speaks of the published settings: numbers of a reduced run do not belong into it.
     whole = [one for one in made if run.published is None or one.identifier in run.published]
     return Prose(paper, tables_of(whole, run.dirs), cited.kept_of(paper)).filled
 
@@ -167,6 +168,7 @@ def number_of(artefact: Artefact) -> str:
 
 def _place(artefact: Artefact) -> tuple[object, ...]:
     """Return by what the artefacts of a paper are ordered: as printed, then the others by name."""
+    # Padded, so that "Table 10" comes after "Table 9".
     title = re.sub(r"\d+", lambda found: found[0].zfill(3), artefact.title)
     return not number_of(artefact), title if number_of(artefact) else artefact.name
 
@@ -258,6 +260,7 @@ def _picture(path: Path) -> dict[str, Any]:
     """Return a drawing for the page, small: line art needs few colours, and WebP packs them without
     loss."""
     with Image.open(path) as drawn:
+        # Without dithering, which would cost more room than it saves.
         few = drawn.convert("RGB").quantize(
             COLOURS, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE
         )

@@ -226,6 +226,7 @@ class Placeholders:
 
     def printed(self, artefact: str, column: str, **fields: str) -> str:
         """Return a number as the paper prints it."""
+        # From the transcription, not from the run: the number has the paper's digits.
         cells = published.load(self.paper.key, artefact)
         for name, wanted in {"column": column, **fields}.items():
             cells = cells[cells[name] == wanted]
@@ -247,6 +248,7 @@ class Placeholders:
     ) -> str:
         end = re.search(r"_(lower|upper)$", source)
         artefact = artefacts.REGISTRY.get(f"{self.paper.key}/{table}")()
+        # An end of an interval says its side by its name, other numbers by what they are.
         side = end[1] if end else artefact.number_kind(column, source)
         return self._marked(
             lambda: written(look_up(table, column, source, **fields), _form(digits), side=side)
@@ -323,6 +325,7 @@ def _digits(value: float, places: int, *, sign: bool = False) -> str:
 def _parts(text: str, name: str) -> Iterator[nodes.Template]:
     """Yield each part of this name as a template of its own, with the macros of the whole."""
     whole = _ENVIRONMENT.parse(text)
+    # A part may call any macro of its page.
     macros = list(whole.find_all(nodes.Macro))
     for part in whole.find_all(nodes.CallBlock):
         if isinstance(part.call.node, nodes.Name) and part.call.node.name == name:

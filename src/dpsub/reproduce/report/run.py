@@ -55,6 +55,7 @@ class FinishedRun:
         """Return the data sets behind an artefact."""
         needed: set[str] = set()
         for name in artefact.experiments:
+            # What an experiment may read; of these the run has described what it did read.
             needed.update(experiments.REGISTRY.get(name).needs_data)
         return needed & set(self.labels)
 
@@ -81,4 +82,5 @@ class FinishedRun:
         """Keys of the papers, each of which has a page."""
         of_artefacts = [artefact.paper for artefact in self.artefacts]
         of_lines = [line.paper for line in self.lines]
+        # A paper of which only a comparison is there has a page as well.
         return list(dict.fromkeys([*of_artefacts, *of_lines]))

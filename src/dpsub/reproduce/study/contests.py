@@ -71,6 +71,7 @@ def contests(
     DataError
         If a sampler trained twice with a seed, or not with the seeds of the others.
     """
+    # Training without privacy takes no part: it would win every contest.
     private = records[records["sampler"] != NONPRIVATE]
     for (variant, *values), part in private.groupby(["variant", *by], sort=False):
         place = dict(zip(by, values, strict=True))

@@ -76,6 +76,7 @@ def classification_records(name: str, path: Path | None) -> LearningRecords:
         features = np.concatenate([table.X_train, table.X_test])
         labels = np.concatenate([table.y_train, table.y_test])
         label = table.label
+    # The file has its label with it: a stand-in says that it is one.
     elif name == "ijcnn1" and path is not None:
         features, labels, label = ijcnn1.load(path)
     else:

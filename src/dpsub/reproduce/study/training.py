@@ -98,6 +98,7 @@ def train(
         Split of a seed; its training part may be records that no other seed has.
     """
     multipliers, clips, rates = map(np.array, zip(*fits, strict=True))
+    # Batches of all steps are drawn before the first one: seeds are limited by their draws.
     at_once = max(1, DRAWS_AT_ONCE // (batches.steps * batches.m))
     for start in range(0, len(seeds), at_once):
         some = seeds[start : start + at_once]
@@ -116,6 +117,7 @@ def train(
                 records.x,
                 records.y,
                 blocks,
+                # All fits of a seed start from the same values.
                 initial=np.repeat(np.stack(starts), len(fits), axis=0),
                 learning_rate=np.tile(rates, len(some)),
                 clip=np.tile(clips, len(some)),
