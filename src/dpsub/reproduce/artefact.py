@@ -44,9 +44,9 @@ def values_frame(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     frame = frame.astype(dict.fromkeys(NUMERIC, "float64"))
     # Two values of one key would be averaged or drawn twice without a word.
     for _, row in frame[frame.duplicated([*keys, "column", "variant"])].head(1).iterrows():
-        place = ", ".join(row[[*keys, "column", "variant"]])
+        key = ", ".join(row[[*keys, "column", "variant"]])
         raise DataError(
-            f"each value of an artefact comes once, got {place} twice; look for records of two "
+            f"each value of an artefact comes once, got {key} twice; look for records of two "
             "runs in one folder"
         )
     return frame
@@ -201,12 +201,12 @@ class OutputDirs:
     def files(self, artefact: Artefact) -> dict[str, Path]:
         """Return the files that `build` writes for `artefact`, by role."""
         forms = FIGURE_FORMATS if artefact.kind == "figure" else ("md", "tex")
-        place = self.figures if artefact.kind == "figure" else self.tables
+        folder = self.figures if artefact.kind == "figure" else self.tables
         if artefact.timed:
-            place = self.timings
+            folder = self.timings
         files = dict[str, Path]()
         for form in ("csv", *forms):
-            files[form] = place / artefact.paper / f"{artefact.name}.{form}"
+            files[form] = folder / artefact.paper / f"{artefact.name}.{form}"
         files["comparison"] = self.comparison / artefact.paper / f"{artefact.name}.csv"
         return files
 
@@ -239,11 +239,11 @@ def printed_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame
         frame = numbers.reindex(columns=columns, fill_value="")
     # What is declared and not printed would never be compared, and nobody would notice.
     known = set(frame[[*artefact.keys, "column"]].itertuples(index=False, name=None))
-    for place in artefact.declared():
-        if place not in known:
+    for declared_cell in artefact.declared():
+        if declared_cell not in known:
             raise DataError(
                 f"what {artefact.identifier} declares must be printed, got no row "
-                f"{', '.join(place)} in {name}; add the row, or correct the declaration"
+                f"{', '.join(declared_cell)} in {name}; add the row, or correct the declaration"
             )
     return frame
 
@@ -264,7 +264,7 @@ def quoted_rows(artefact: Artefact, folder: Path | None = None) -> pd.DataFrame:
 def setting_values(artefact: Artefact, settings: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """Return the configured settings that `artefact` compares with printed ones, as values."""
     rows = []
-    for place, path in artefact.settings.items():
+    for key, path in artefact.settings.items():
         value: Any = settings
         for name in path.split("."):
             if value is settings and name not in value:
@@ -278,8 +278,8 @@ def setting_values(artefact: Artefact, settings: Mapping[str, Mapping[str, Any]]
                     f"{artefact.identifier} must name a setting that is there, got {path!r}"
                 ) from None
         else:
-            fields = dict(zip((*artefact.keys, "column"), place, strict=True))
-            variants = artefact.setting_variants.get(place, ("stated",))
+            fields = dict(zip((*artefact.keys, "column"), key, strict=True))
+            variants = artefact.setting_variants.get(key, ("stated",))
             rows += [{**fields, "variant": variant, "value": value} for variant in variants]
     return values_frame(rows).assign(configured=True)
 
@@ -337,10 +337,10 @@ def annotated(artefact: Artefact, cells: pd.DataFrame, printed: pd.DataFrame) ->
     Added are the `printed_kind`, and for each variant `<variant>_side`, the side on which a number
     bounds the privacy loss, and `<variant>_data`, the label of data that stand in for the paper's.
     """
-    place = [name for name in [*artefact.keys, "column"] if name in cells]
+    cell_columns = [name for name in [*artefact.keys, "column"] if name in cells]
     if len(printed):
-        kinds = printed[[*place, "kind"]].rename(columns={"kind": "printed_kind"})
-        cells = cells.merge(kinds, "left", place)
+        kinds = printed[[*cell_columns, "kind"]].rename(columns={"kind": "printed_kind"})
+        cells = cells.merge(kinds, "left", cell_columns)
     rows = [{str(name): value for name, value in row.items()} for row in cells.to_dict("records")]
     more = {}
     for name in (name for name in VARIANTS if name in cells):

@@ -284,9 +284,13 @@ def below(
     values = numbers.series(frames)
     level = float(limit.series(frames).iloc[0]) if isinstance(limit, Numbers) else limit
     holds = values < level if strict else values <= level
-    at = values.idxmax() if values.notna().any() else ""
+    at_largest = values.idxmax() if values.notna().any() else ""
     text = note.format(
-        **_counts(holds), least=values.min(), largest=values.max(), at_largest=at, limit=level
+        **_counts(holds),
+        least=values.min(),
+        largest=values.max(),
+        at_largest=at_largest,
+        limit=level,
     )
     return Finding(bool(holds.all()), text)
 
@@ -414,7 +418,9 @@ class Claim:
             return self.experiments
         return tuple(
             dict.fromkeys(
-                one.experiment for one in self.ask.numbers if one.experiment not in self.shared
+                numbers.experiment
+                for numbers in self.ask.numbers
+                if numbers.experiment not in self.shared
             )
         )
 
@@ -427,9 +433,9 @@ class Claim:
         # A question names shared records by the claim's name for them; the plan knows experiments.
         of = {name: place[0] for name, place in self.shared.items()}
         named = [
-            (of.get(one.experiment, one.experiment), column)
-            for one in numbers
-            for column in one.reads
+            (of.get(declared.experiment, declared.experiment), column)
+            for declared in numbers
+            for column in declared.reads
         ]
         return (*((name, "") for name in experiments), *named)
 
@@ -465,14 +471,14 @@ def with_truth(*claims: Claim) -> tuple[Claim, ...]:
     """
     exact = [
         replace(
-            one,
+            claim,
             experiments=(),
             variants=RIGOROUS,
             # The same records answer both questions: what is stated, put to the exact losses within
             # them.
-            shared={**{name: (name, "stated") for name in one.needs}, **one.shared},
+            shared={**{name: (name, "stated") for name in claim.needs}, **claim.shared},
         )
-        for one in claims
+        for claim in claims
     ]
     return (*claims, *exact)
 
@@ -508,15 +514,17 @@ class Claims(Artefact):
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        asked = [claim for claim in cls.claims if isinstance(claim, Claim)]
+        questions = [claim for claim in cls.claims if isinstance(claim, Claim)]
         fixed = [claim for claim in cls.claims if isinstance(claim, Setting)]
         # Settings are compared like printed numbers; claims are asked.
-        cls.settings = {(one.claim, one.column): one.path for one in fixed}
-        cls.setting_variants = {(one.claim, one.column): one.variants for one in fixed}
+        cls.settings = {(setting.claim, setting.column): setting.path for setting in fixed}
+        cls.setting_variants = {
+            (setting.claim, setting.column): setting.variants for setting in fixed
+        }
         # Declared by the questions themselves, so that no list of experiments can lag behind them.
         if "experiments" not in cls.__dict__:
             cls.experiments = tuple(
-                dict.fromkeys(name for claim in asked for name, _ in claim.reads)
+                dict.fromkeys(name for claim in questions for name, _ in claim.reads)
             )
 
     def rows(self, records: Records) -> list[dict[str, Any]]:

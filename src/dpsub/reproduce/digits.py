@@ -58,9 +58,9 @@ def written(
     # place of the last digit: where the error, or the interval, leaves nothing to say
     if known:
         # Two digits of the error, as is customary in measurements.
-        place = _first(error, 2) - 1
+        last_digit = _first(error, 2) - 1
     elif interval and not (form.isdigit() and value == round(value)):
-        place = math.floor(math.log10((upper - lower) / 3))
+        last_digit = math.floor(math.log10((upper - lower) / 3))
     else:
         text = _in_form(value, form, rounding)
         return f"{text} [{math.floor(lower)}, {math.ceil(upper)}]" if interval else text
@@ -74,7 +74,7 @@ def written(
     power = 0 if first in PLAIN else first
 
     def at_place(number: float, rounding: str = ROUND_HALF_EVEN) -> str:
-        return _fixed(_rounded(number * 10.0**-power, place - power, rounding))
+        return _fixed(_rounded(number * 10.0**-power, last_digit - power, rounding))
 
     text = f"{at_place(value)} ± {at_place(error)}" if known else at_place(value, rounding)
     text = (f"({text})" if known and power else text) + _power(power)
@@ -109,8 +109,8 @@ def form_of(templates: Iterable[str], values: Iterable[float]) -> str:
             # Only numbers with decimals say how many digits a column has.
             shapes[len(number[3]), number[4] is None] += 1
     if not shapes:
-        whole = all(value == round(value) for value in values if math.isfinite(value))
-        return WHOLE if whole else ""
+        all_whole = all(value == round(value) for value in values if math.isfinite(value))
+        return WHOLE if all_whole else ""
     (decimals, fixed), _ = shapes.most_common(1)[0]
     return f"{1:.{decimals}f}" if fixed else f"{1:.{decimals}e}"
 

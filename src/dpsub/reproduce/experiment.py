@@ -147,8 +147,8 @@ class Experiment(abc.ABC):
         PlanError
             If they are no settings of this experiment.
         """
-        whole = settings.merge(cls.defaults(), over) if isinstance(over, Mapping) else over
-        return settings.conform(cls.Settings, whole, path=f"experiments.{cls.name}")
+        merged = settings.merge(cls.defaults(), over) if isinstance(over, Mapping) else over
+        return settings.conform(cls.Settings, merged, path=f"experiments.{cls.name}")
 
     def replicates(self, settings: Any) -> int:
         """Return the number of replicates; 1 for a deterministic grid."""

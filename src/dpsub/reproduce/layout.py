@@ -58,33 +58,42 @@ def table_cells(
         where any is given, then `verdict`, `erratum`, `note`. Cells stand in the order of
         `formulas`, `values`, then those that only the paper has.
     """
-    place = [*keys, "column"]
+    cell_columns = [*keys, "column"]
     # Of two texts for one cell the first counts: what is printed in this very table.
     theirs = [frame for frame in (printed, quoted, formulas) if frame is not None and len(frame)]
-    texts = pd.concat([pd.DataFrame(columns=[*place, PRINTED, "erratum"]), *theirs])
-    texts = texts[[*place, PRINTED, "erratum"]].fillna("").drop_duplicates(place)
+    texts = pd.concat([pd.DataFrame(columns=[*cell_columns, PRINTED, "erratum"]), *theirs])
+    texts = texts[[*cell_columns, PRINTED, "erratum"]].fillna("").drop_duplicates(cell_columns)
     first = [] if formulas is None else [formulas]
     # Our order decides, as it is the order of the printed table; what only the paper has comes
     # last.
-    cells = pd.concat([*first, values, texts]).reindex(columns=place).fillna("").drop_duplicates()
-    cells = cells.merge(texts, "left", place).fillna("")
+    cells = (
+        pd.concat([*first, values, texts])
+        .reindex(columns=cell_columns)
+        .fillna("")
+        .drop_duplicates()
+    )
+    cells = cells.merge(texts, "left", cell_columns).fillna("")
     for name in (name for name in VARIANTS if (values["variant"] == name).any()):
-        numbers = values.loc[values["variant"] == name, [*place, "value", *EXTRAS]]
+        numbers = values.loc[values["variant"] == name, [*cell_columns, "value", *EXTRAS]]
         # A variant without errors or intervals has no empty columns for them.
         given = [extra for extra in EXTRAS if numbers[extra].notna().any()]
         names = {"value": name, **{extra: f"{name}_{extra}" for extra in given}}
-        cells = cells.merge(numbers[[*place, *names]].rename(columns=names), "left", place)
-    judged = overall_by_cell(comparison, place)
-    places = list(cells[place].itertuples(index=False, name=None))
-    cells["verdict"] = [judged.get(cell, "") for cell in places]
+        cells = cells.merge(
+            numbers[[*cell_columns, *names]].rename(columns=names), "left", cell_columns
+        )
+    judged = overall_by_cell(comparison, cell_columns)
+    cell_keys = list(cells[cell_columns].itertuples(index=False, name=None))
+    cells["verdict"] = [judged.get(cell, "") for cell in cell_keys]
     cells["erratum"] = cells.pop("erratum")  # behind the verdict
     notes: dict[tuple[str, ...], list[str]] = {}
     for frame in (values, comparison):
-        for *cell, note in frame[[*place, "note"]].itertuples(index=False, name=None):
+        for *cell, note in frame[[*cell_columns, "note"]].itertuples(index=False, name=None):
             if pd.notna(note):
                 notes.setdefault(tuple(cell), []).extend(str(note).split("; "))
     # the notes of values are among those of the comparison: each is said once
-    cells["note"] = ["; ".join(dict.fromkeys(filter(None, notes.get(cell, [])))) for cell in places]
+    cells["note"] = [
+        "; ".join(dict.fromkeys(filter(None, notes.get(cell, [])))) for cell in cell_keys
+    ]
     return cells.drop(columns=[key for key in keys if (cells[key] == "").all()])
 
 

@@ -94,9 +94,9 @@ def _source(module: str) -> Path:
     spec = importlib.util.find_spec(top)
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError(f"no module named {module!r}", name=module)
-    place = Path(spec.origin).parent.joinpath(*rest)
-    package = place / "__init__.py"
-    return package if package.is_file() else place.with_suffix(".py")
+    path = Path(spec.origin).parent.joinpath(*rest)
+    package = path / "__init__.py"
+    return package if package.is_file() else path.with_suffix(".py")
 
 
 @cache

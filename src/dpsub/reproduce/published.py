@@ -99,10 +99,10 @@ def default_folder() -> Path:
 def artefacts(paper: str, folder: Path | None = None) -> list[str]:
     """Return the names of the artefacts of `paper` that print numbers, "table9" before
     "table10"."""
-    place = (folder or default_folder()) / paper
-    if not place.is_dir():
+    folder_of_paper = (folder or default_folder()) / paper
+    if not folder_of_paper.is_dir():
         raise DataError(
-            f"printed numbers of {paper!r} must be in a folder, got no {place}; run "
+            f"printed numbers of {paper!r} must be in a folder, got no {folder_of_paper}; run "
             "from the project's top"
         )
 
@@ -110,7 +110,7 @@ def artefacts(paper: str, folder: Path | None = None) -> list[str]:
         word = name.rstrip(digits)
         return word, int("0" + name.removeprefix(word))
 
-    names = [path.stem for path in place.glob("published/*.csv")]
+    names = [path.stem for path in folder_of_paper.glob("published/*.csv")]
     return sorted(names, key=word_and_number)
 
 
@@ -142,8 +142,8 @@ def load(paper: str, artefact: str, folder: Path | None = None) -> pd.DataFrame:
         for position in frame.index[wrong][:1]:
             got = "an empty field" if not (text := str(frame.at[position, name])) else repr(text)
             raise DataError(f"{path.name}, line {position + 2}: {rule}, got {got}; mend the row")
-    place = [*keys, "column"]
-    for _, row in frame[frame.duplicated(place)].head(1).iterrows():
+    cell_columns = [*keys, "column"]
+    for _, row in frame[frame.duplicated(cell_columns)].head(1).iterrows():
         text = row_text({key: str(row[key]) for key in keys})
         raise DataError(
             f"{path.name} must hold each printed number once, got {text!r}, {row['column']!r} twice"

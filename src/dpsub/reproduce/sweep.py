@@ -127,12 +127,12 @@ def _cells(block: SweepBlock, place: str) -> Iterator[tuple[SweepCell, int]]:
     published = settings.merge(experiment.defaults(), block.model_extra or {})
     for point in itertools.product(*block.vary.values()):
         varied = dict(zip(block.vary, point, strict=True))
-        whole = settings.conform(experiment.Settings, {**published, **varied}, path=place)
-        for name in (name for name in whole.variants if name not in experiment.variants):
+        typed = settings.conform(experiment.Settings, {**published, **varied}, path=place)
+        for name in (name for name in typed.variants if name not in experiment.variants):
             raise PlanError(
                 f"{place}.variants must be among {', '.join(experiment.variants)}, got {name!r}"
             )
-        for narrowed, variant in itertools.product(experiment.cells(whole), whole.variants):
+        for narrowed, variant in itertools.product(experiment.cells(typed), typed.variants):
             yield (
                 SweepCell.of(experiment.name, variant, narrowed, varied),
                 experiment.replicates(narrowed),
@@ -153,8 +153,8 @@ def compute(
     experiment = REGISTRY.get(described["experiment"])()
     computed, declared = list[tuple[Work, pd.DataFrame]](), 0.0
     for settings_of_cell, varied, first, stop in described["work"]:
-        whole = {**settings_of_cell, "variants": [variant]}
-        chosen = settings.conform(experiment.Settings, whole)
+        settings_and_variant = {**settings_of_cell, "variants": [variant]}
+        chosen = settings.conform(experiment.Settings, settings_and_variant)
         work = Work(SweepCell.of(experiment.name, variant, chosen, varied), first, stop)
         rows = experiment.computed(
             chosen, variant=variant, replicates=work.replicates, seed=seed, data=data

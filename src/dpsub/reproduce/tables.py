@@ -252,9 +252,9 @@ class Table(Artefact):
         """Return the row of one quantity of one group of records."""
         # a number that is taken as it stands must be the only one: of two, one would be dropped
         if column.plain and len(records) > 1:
-            place = "; ".join(f"{field}={value}" for field, value in key.items())
+            key_text = "; ".join(f"{field}={value}" for field, value in key.items())
             raise DataError(
-                f"each value of an artefact comes once, got {place!r}, {quantity!r} "
+                f"each value of an artefact comes once, got {key_text!r}, {quantity!r} "
                 f"{len(records)} times; look for records of two runs in one folder, or "
                 f"add the key of {self.identifier} that tells them apart"
             )

@@ -205,13 +205,13 @@ def compare(
     DataError
         If values come twice, or name an unknown variant.
     """
-    place = [*keys, "column"]
+    cell_columns = [*keys, "column"]
     # A misspelt variant would be neither judged nor shown.
     for variant in set(values["variant"]) - set(VARIANTS):
         raise DataError(f"a variant must be one of {', '.join(VARIANTS)}, got {variant!r}")
-    for _, row in values[values.duplicated([*place, "variant"])].head(1).iterrows():
+    for _, row in values[values.duplicated([*cell_columns, "variant"])].head(1).iterrows():
         raise DataError(
-            f"each value must come once, got {', '.join(row[[*place, 'variant']])} "
+            f"each value must come once, got {', '.join(row[[*cell_columns, 'variant']])} "
             "twice; remove one"
         )
     # An artefact of ours prints nothing that could be compared.
@@ -221,7 +221,7 @@ def compare(
     printed = published.assign(row=row_texts(published, keys), number=range(len(published)))
     ours = values.rename(columns={"note": "our_note", "replicates": "our_replicates"})
     ours = ours.assign(configured=values.get("configured", False))
-    matched = printed.merge(ours, on=place, validate="one_to_many").assign(computed=True)
+    matched = printed.merge(ours, on=cell_columns, validate="one_to_many").assign(computed=True)
     # a printed number without an answer is not dropped: it gets a row that says that it has none
     judged = matched.loc[matched["variant"].isin(JUDGED), "number"]
     lacking = printed[~printed["number"].isin(judged)].assign(variant="stated", computed=False)
@@ -257,8 +257,8 @@ def compare(
     first = table["note"].where(~reason_first, answers["words"])
     second = answers["words"].where(~reason_first, table["note"])
     answers["note"] = ["; ".join(filter(None, pair)) for pair in zip(first, second, strict=True)]
-    kept = table[[name for name in (*COLUMNS, *keys) if name not in answers]]
-    return pd.concat([kept, answers], axis=1)[list(dict.fromkeys([*COLUMNS, *keys]))]
+    transcribed = table[[name for name in (*COLUMNS, *keys) if name not in answers]]
+    return pd.concat([transcribed, answers], axis=1)[list(dict.fromkeys([*COLUMNS, *keys]))]
 
 
 def _put_truth_first(table: pd.DataFrame, answers: pd.DataFrame) -> None:
@@ -268,17 +268,17 @@ def _put_truth_first(table: pd.DataFrame, answers: pd.DataFrame) -> None:
     numbers, words = table.loc[proved, "number"], answers.loc[proved, "verdict"]
     truth = dict(zip(numbers, words, strict=True))
     by_formula = privacy & table["variant"].isin(JUDGED) & (answers["verdict"] != NOT_COMPARED)
-    for place in table.index[by_formula]:
-        verdict = truth.get(table.loc[place, "number"], OPEN)
-        holds = answers.loc[place, "value"] == 1
+    for position in table.index[by_formula]:
+        verdict = truth.get(table.loc[position, "number"], OPEN)
+        holds = answers.loc[position, "value"] == 1
         # the paper's own formula contradicts the statement: that it is open would say less
         if verdict == OPEN and not holds:
             continue
-        answers.loc[place, "verdict"] = verdict
+        answers.loc[position, "verdict"] = verdict
         if verdict != TRUTH[float(holds)]:
             both = f"{'holds' if holds else 'fails'} by the paper's formula, {verdict}"
-            notes = (both, answers.loc[place, "words"])
-            answers.loc[place, "words"] = "; ".join(filter(None, notes))
+            notes = (both, answers.loc[position, "words"])
+            answers.loc[position, "words"] = "; ".join(filter(None, notes))
 
 
 def _judge(row: Mapping[str, Any], not_the_papers: str) -> dict[str, Any]:
@@ -363,9 +363,9 @@ def overall_by_cell(table: pd.DataFrame, cell: Sequence[str] = CELL) -> dict[tup
     `cell`."""
     cells: dict[tuple[str, ...], dict[str, str]] = {}
     rows = table[[*cell, "variant", "verdict"]].itertuples(index=False, name=None)
-    for *place, variant, verdict in rows:
-        cells.setdefault(tuple(place), {})[variant] = verdict
-    return {place: overall(by_variant) for place, by_variant in cells.items()}
+    for *key, variant, verdict in rows:
+        cells.setdefault(tuple(key), {})[variant] = verdict
+    return {key: overall(by_variant) for key, by_variant in cells.items()}
 
 
 @dataclass(frozen=True)

@@ -65,15 +65,15 @@ def curves(
     def draw(axes: Axes) -> None:
         from matplotlib import rcParams
 
-        for place, key in enumerate(shown):
+        for position, key in enumerate(shown):
             part = parts[key]
             # drawn first means below: it must be wider than all that come on top of it
-            wider = nested * (len(shown) - 1 - place)
+            wider = nested * (len(shown) - 1 - position)
             style = {"markevery": max(1, len(part) // MARKS), **looks[key], **changes}
             every = style["markevery"]
             if isinstance(every, int | float):
                 # markers of curves that coincide would hide each other
-                style["markevery"] = (type(every)(place * every / len(shown)), every)
+                style["markevery"] = (type(every)(position * every / len(shown)), every)
             (drawn,) = axes.plot(part[x], part[y], **style)
             drawn.set(
                 linewidth=drawn.get_linewidth() + wider, markersize=drawn.get_markersize() + wider

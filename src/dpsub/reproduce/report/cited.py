@@ -35,7 +35,9 @@ def made_of(paper: Paper) -> list[Artefact]:
 def tables_of_run(paper: Paper, results: Path) -> dict[str, pd.DataFrame]:
     """Return the tables of a paper that a run has made."""
     dirs = OutputDirs.under(results)
-    return tables_of([one for one in made_of(paper) if dirs.files(one)["csv"].is_file()], dirs)
+    return tables_of(
+        [artefact for artefact in made_of(paper) if dirs.files(artefact)["csv"].is_file()], dirs
+    )
 
 
 def kept_of(paper: Paper) -> dict[str, pd.DataFrame] | None:

@@ -178,8 +178,8 @@ def of_printed(papers: Iterable[str], judged: pd.DataFrame) -> dict[tuple[str, .
             cells = published.load(paper, name)
             rows = row_texts(cells, published.key_names(cells))
             for row, column in zip(rows, cells["column"], strict=True):
-                place = (paper, name, row, column)
-                verdicts[place] = by_cell.get(place, NOT_COMPARED)
+                cell = (paper, name, row, column)
+                verdicts[cell] = by_cell.get(cell, NOT_COMPARED)
     return verdicts
 
 
@@ -194,24 +194,24 @@ def lines(
     """
     known = {artefact.identifier: artefact for artefact in artefacts}
     words = {(name, row): text for name, artefact in known.items() for row, text in _rows(artefact)}
-    found = []
+    printed_lines = []
     for _, cell in comparison.groupby(list(CELL), sort=False):
         judged = [
             {str(field): value for field, value in row.items()} for row in cell.to_dict("records")
         ]
         first = judged[0]
-        place = f"{first['paper']}/{first['artefact']}"
+        identifier = f"{first['paper']}/{first['artefact']}"
         # a setting is chosen by the paper, so it is no number about privacy
-        artefact = known.get(place) if first["kind"] != "setting" else None
-        found.append(
+        artefact = known.get(identifier) if first["kind"] != "setting" else None
+        printed_lines.append(
             _line(
                 judged,
                 artefact,
-                cell_words=words.get((place, first["row"]), first["row"]),
-                data_label=data_labels.get(place, "simulated"),
+                cell_words=words.get((identifier, first["row"]), first["row"]),
+                data_label=data_labels.get(identifier, "simulated"),
             )
         )
-    return found
+    return printed_lines
 
 
 def _line(
@@ -226,12 +226,14 @@ def _line(
     # A printed number is what the paper's formula gives: `PRINTED` is no variant that promises
     # anything.
     kind = artefact.number_kind(column, PRINTED) if artefact else ""
-    values = {str(one["variant"]): _value(one, artefact) for one in judged}
-    verdict = overall({one["variant"]: one["verdict"] for one in judged})
-    is_shown = any(one["verdict"] == "shown" for one in judged)
-    parts = [part for one in judged for part in str(one["note"]).split("; ") if part]
+    values = {str(variant_row["variant"]): _value(variant_row, artefact) for variant_row in judged}
+    verdict = overall({variant_row["variant"]: variant_row["verdict"] for variant_row in judged})
+    is_shown = any(variant_row["verdict"] == "shown" for variant_row in judged)
+    parts = [
+        part for variant_row in judged for part in str(variant_row["note"]).split("; ") if part
+    ]
     notes = dict.fromkeys(parts)  # each once, in their order
-    labels = [stand_in(one["note"]) for one in judged]
+    labels = [stand_in(variant_row["note"]) for variant_row in judged]
     other_data = next(filter(None, labels), "")
     return Line(
         place=f"{paper}/{name}",

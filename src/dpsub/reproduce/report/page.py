@@ -52,13 +52,15 @@ def write_report(folder: Path, run: FinishedRun) -> None:
         "links": {
             line.anchor: links.get(line.anchor) or links.get(line.place) or "" for line in run.lines
         },
-        "erratum_links": {one.name: f"{one.paper}.html#{one.name}" for one in run.listed},
+        "erratum_links": {
+            erratum.name: f"{erratum.paper}.html#{erratum.name}" for erratum in run.listed
+        },
         "places": [place for paper in shown for place in paper["places"]],
         "facets": _facets(run.lines),
         "warnings": warnings(run, run.artefacts),
         "judged": judged,
         "sum": reconciled(judged, sum(line.paper not in cited for line in run.lines)),
-        "described": [_flat(found) for found in run.data],
+        "described": [_flat(description) for description in run.data],
         "stages": stages(run.timings) if run.timings else [],
         "meanings": numbers.MEANINGS,
         "checks": dict(numbers.CHECKS.values()),
@@ -94,7 +96,7 @@ def _rendered(name: str, given: Mapping[str, Any]) -> bytes:
         lstrip_blocks=True,
     )
     body = environment.get_template(f"{name}.html.j2").render(given)
-    whole = environment.get_template("page.html.j2").render(
+    page = environment.get_template("page.html.j2").render(
         body=Markup(body),
         name=name,
         paper=given.get("paper"),
@@ -109,7 +111,7 @@ def _rendered(name: str, given: Mapping[str, Any]) -> bytes:
             if part in ("page", name)
         ],
     )
-    return _END_TAGS.sub("", whole).encode()
+    return _END_TAGS.sub("", page).encode()
 
 
 def _facets(lines: Sequence[Line]) -> dict[str, dict[str, int]]:

@@ -147,13 +147,17 @@ def _filler_of_errata(
     if paper is None:
         return str
     # An erratum speaks of the published settings: numbers of a reduced run do not belong into it.
-    whole = [one for one in made if run.published is None or one.identifier in run.published]
-    return Prose(paper, tables_of(whole, run.dirs), cited.kept_of(paper)).filled
+    at_published_settings = [
+        artefact
+        for artefact in made
+        if run.published is None or artefact.identifier in run.published
+    ]
+    return Prose(paper, tables_of(at_published_settings, run.dirs), cited.kept_of(paper)).filled
 
 
 def warnings(run: FinishedRun, artefacts: Iterable[Artefact]) -> list[str]:
     """Return a phrase for each data set behind these artefacts that is not the real one."""
-    used = {name for one in artefacts for name in run.data_sets(one)}
+    used = {name for artefact in artefacts for name in run.data_sets(artefact)}
     words = {"synthetic": "a synthetic stand-in"}
     labels = {name: label for name, label in run.labels.items() if name in used and label != "real"}
     return [f"{name}: {words.get(label, label)}" for name, label in labels.items()]
@@ -162,8 +166,8 @@ def warnings(run: FinishedRun, artefacts: Iterable[Artefact]) -> list[str]:
 def number_of(artefact: Artefact) -> str:
     """Return the number under which the paper prints an artefact ("Table 8"), "" if it prints
     none."""
-    found = re.match(r"((?:Table|Figure) \w+)\. ", artefact.title)
-    return found[1] if found else ""
+    printed_number = re.match(r"((?:Table|Figure) \w+)\. ", artefact.title)
+    return printed_number[1] if printed_number else ""
 
 
 def _place(artefact: Artefact) -> tuple[object, ...]:

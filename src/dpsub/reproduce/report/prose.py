@@ -324,10 +324,10 @@ def _digits(value: float, places: int, *, sign: bool = False) -> str:
 
 def _parts(text: str, name: str) -> Iterator[nodes.Template]:
     """Yield each part of this name as a template of its own, with the macros of the whole."""
-    whole = _ENVIRONMENT.parse(text)
+    page = _ENVIRONMENT.parse(text)
     # A part may call any macro of its page.
-    macros = list(whole.find_all(nodes.Macro))
-    for part in whole.find_all(nodes.CallBlock):
+    macros = list(page.find_all(nodes.Macro))
+    for part in page.find_all(nodes.CallBlock):
         if isinstance(part.call.node, nodes.Name) and part.call.node.name == name:
             # without the page around it, whose numbers this run may lack
             template = nodes.Template([*macros, part], lineno=1)

@@ -49,7 +49,7 @@ class FinishedRun:
     @property
     def labels(self) -> dict[str, str]:
         """Label of each data set."""
-        return {str(found["dataset"]): str(found["label"]) for found in self.data}
+        return {str(description["dataset"]): str(description["label"]) for description in self.data}
 
     def data_sets(self, artefact: Artefact) -> set[str]:
         """Return the data sets behind an artefact."""
@@ -75,7 +75,7 @@ class FinishedRun:
     @cached_property
     def listed(self) -> list[Erratum]:
         """The errata of its papers."""
-        return [one for one in read(self.errata) if one.paper in self.papers]
+        return [erratum for erratum in read(self.errata) if erratum.paper in self.papers]
 
     @property
     def papers(self) -> list[str]:

@@ -74,8 +74,8 @@ def contests(
     # Training without privacy takes no part: it would win every contest.
     private = records[records["sampler"] != NONPRIVATE]
     for (variant, *values), part in private.groupby(["variant", *by], sort=False):
-        place = dict(zip(by, values, strict=True))
-        where = ", ".join(f"{name} = {value}" for name, value in place.items())
+        fields = dict(zip(by, values, strict=True))
+        where = ", ".join(f"{name} = {value}" for name, value in fields.items())
         if part.duplicated(["replicate", "sampler"]).any():
             raise DataError(
                 f"a sampler must train once with a seed at {where}, got more; compare sizes apart, "
@@ -83,10 +83,10 @@ def contests(
             )
         order = list(part["sampler"].unique())
         # columns in the order of the grid, in which tables list the samplers
-        losses = part.pivot(index="replicate", columns="sampler", values=measure(place))[order]
+        losses = part.pivot(index="replicate", columns="sampler", values=measure(fields))[order]
         if losses.isna().to_numpy().any():
             raise DataError(
                 f"samplers must have the same seeds to be paired at {where}, got others, or no "
-                f"{measure(place)}; run all parts"
+                f"{measure(fields)}; run all parts"
             )
-        yield Contest(losses, place, part, variant=str(variant))
+        yield Contest(losses, fields, part, variant=str(variant))
