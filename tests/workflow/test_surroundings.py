@@ -122,7 +122,7 @@ def test_changed_code_makes_what_depends_on_it_again_and_nothing_else(abroad: Ab
         abroad.project / "src/dpsub/papers/must",
     )
     records, printed = runs.recorded(abroad.work, RESULTS), table.read_bytes()
-    experiments, figures = must / "experiments/utility.py", must / "figures.py"
+    experiments, figures = must / "experiments/utility.py", must / "figures/utility.py"
     code = experiments.read_text(encoding="utf-8")
     experiments.write_text(code + "\n\n# a comment cannot change a number\n", encoding="utf-8")
     status, output = abroad.run("-n", "must/table5", "must/figure6")

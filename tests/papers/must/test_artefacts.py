@@ -16,7 +16,8 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from dpsub.errors import DataError
-from dpsub.papers.must.figures import QUADRANTS, means
+from dpsub.papers.must.figures.diagrams import QUADRANTS
+from dpsub.papers.must.figures.utility import means
 from dpsub.papers.must.settings import SIX
 from dpsub.reproduce import artefacts
 from dpsub.reproduce.artefact import Artefact, Records
