@@ -63,7 +63,10 @@ class BalleBounds(Grid):
         def check(self) -> None:
             for n, rate in itertools.product(self.n, self.sampling_rates):
                 checks.integer(
-                    f"sampling rate {rate:g} times n = {n}", round(rate * n, 9), at_least=1
+                    # gamma and m = gamma n compare samplers at one size: it must be whole.
+                    f"sampling rate {rate:g} times n = {n}",
+                    round(rate * n, 9),
+                    at_least=1,
                 )
             for mechanism, ratio in itertools.product(self.mechanisms, self.ratios):
                 noise.of(mechanism, ratio)
@@ -78,6 +81,7 @@ class BalleBounds(Grid):
                 theorem, n=n, size=rate if ROWS[theorem][0] == "poisson" else round(rate * n)
             )
             profile = noise.of(mechanism, ratio)
+            # Panel (e)'s comparison, as numbers.
             for groups, base in (("white_box", profile), ("black_box", BlackBoxGroups(profile))):
                 yield {
                     "theorem": theorem,
@@ -105,6 +109,7 @@ def rows_of(settings: Any, *, own: bool = False) -> Iterator[BoundRow]:
             (f"Theorem {number}", m)
             for m in settings.m
             for number in (9, 10, 11)
+            # Drawing with replacement allows m > n.
             if m <= n or number != 9
         ]
         for theorem, size in sizes:
@@ -151,8 +156,11 @@ class BalleEnumeration(Grid):
         )
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
+        # One stream for all variants: they meet the same random mechanisms.
         rng = run.streams.data({}, 0)
         for row in rows_of(settings, own=True):
+            # The statement is for data sets of n records and any neighbour: one record less, or one
+            # more.
             for each in (row, replace(row, grow=True)) if row.theorem == "Theorem 11" else (row,):
                 for name, kernel in _kernels(each.space, settings, rng):
                     yield from _enumerated(
@@ -184,6 +192,7 @@ def _enumerated(
     stated: bool,
 ) -> Iterator[dict[str, Any]]:
     eta, distances = row.bound.eta, row.distances_in_law()
+    # The pair that departs most from eta: the claim is about all pairs.
     worst = np.argmax(distances if row.grow else np.abs(distances - eta))
     # the inclusion probability by its formula in Table 1
     formula = {"poisson": row.size, "wor": row.size / row.n, "wr": 1 - (1 - 1 / row.n) ** row.size}[
@@ -247,6 +256,7 @@ class BalleOptimum(Grid):
             # all pairs of neighbours are alike but for names of records, which the class of
             # mechanisms does not know
             first, second = (laws[0] for laws in row.laws)
+            # The mechanism's guarantee is one point (epsilon0, delta0), as in the definition of DP.
             base = DeclaredProfile.of(PointGuarantee(epsilon0, delta0), row.space.relation)
             target = float(row.bound.epsilon_amplified(share * epsilon0))
             forward, backward = (

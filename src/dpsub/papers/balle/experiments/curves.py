@@ -47,6 +47,7 @@ class BalleCurves(Grid):
         n: FrameSize = 1000
         m: SampleSize = 100
         ratio: Positive = Field(1, description="Sensitivity over noise scale.")
+        # Panel (a) compares mechanisms at one delta(0), the total variation distance.
         start_deltas: Rates = Field(
             (0.1, 0.25, 0.5), description="Values of delta at epsilon = 0 in panel a."
         )
@@ -97,6 +98,7 @@ class BalleCurves(Grid):
             yield sampled(panel, "wr", profile, settings.m)
         for m in settings.group_sizes:
             yield sampled("d", "wr", laplace, m)
+            # delta_1 in place of delta_k: the bound as if a record could occur only once.
             yield sampled("d", "wr_no_group", ConstantGroups(laplace), m)
             yield sampled("e", "wr", laplace, m)
             yield sampled("e", "wr_black_box", BlackBoxGroups(laplace), m)

@@ -33,6 +33,7 @@ from dpsub.reproduce.settings import Epsilons, ExperimentSettings, Listed, Posit
 
 NAMES = ("laplace", "gaussian")
 # ratios of the Laplace and the Gaussian pair of which neither profile lies above the other
+# The example of erratum BL6: no pair attains the larger profile at every epsilon.
 PAIR = (1.0, 0.62)
 WHITE_RATIOS = np.geomspace(0.01, 10, 25)
 WHITE_EPSILONS = np.linspace(0, 10, 41)
@@ -135,6 +136,7 @@ def _closed_forms(settings: BalleProfiles.Settings) -> Iterator[Pair]:
         yield f"{name}_profile", case, noise.of(name, ratio).delta(epsilon), integral
     for ratio in settings.ratios:
         laplace, gaussian = (noise.of(name, ratio) for name in NAMES)
+        # Theorem 3: delta is 0 from theta on, at the end itself and beyond it.
         for factor in (1.0, 1.5, 10.0):
             yield (
                 "laplace_zero",
@@ -142,6 +144,7 @@ def _closed_forms(settings: BalleProfiles.Settings) -> Iterator[Pair]:
                 laplace.delta(factor * ratio),
                 0.0,
             )
+        # The classical bound is stated for epsilon in (0, 1).
         for epsilon in np.linspace(0.02, 0.98, 49):
             bound = min(1.0, 1.25 * math.exp(-((epsilon / ratio) ** 2) / 2))
             yield (
@@ -155,6 +158,7 @@ def _closed_forms(settings: BalleProfiles.Settings) -> Iterator[Pair]:
 def _losses(settings: BalleProfiles.Settings, rng: np.random.Generator) -> Iterator[Pair]:
     for number in range(settings.examples):
         first, second = rng.dirichlet(np.ones(5)), rng.dirichlet(np.ones(5))
+        # Theorem 5 has a term for infinite losses.
         if number % 5 == 0:  # an outcome that only the first law has
             second = np.append(second[:-1], 0.0) / second[:-1].sum()
         for epsilon in settings.epsilons:
@@ -168,6 +172,8 @@ def moment(
 ) -> tuple[float, float]:
     """Return a moment of the loss of a symmetric pair, integrated to where `profile`, its largest,
     ends or falls."""
+    # Bounded losses end: the integral of Theorem 6 ends with them. The Gaussian one needs a bound
+    # of its tail.
     end, rate = float(profile.epsilon(0.0)), math.inf
     if isinstance(profile, noise.GaussianProfile):
         end = profile.ratio**2 / 2 + (GAUSSIAN_END + 6 * profile.ratio) * profile.ratio
@@ -192,7 +198,9 @@ def _largest_moment(stated: bool) -> Iterator[Pair]:
     # the consistent second pair dominates the first at every epsilon
     pair = [noise.of("laplace", PAIR[0]), noise.of("gaussian", PAIR[1] * (1 if stated else 4))]
     low, high = moment(
-        lambda epsilon: np.max([one.log_delta(epsilon) for one in pair], axis=0), 1.0, pair[1]
+        lambda epsilon: np.max([profile.log_delta(epsilon) for profile in pair], axis=0),
+        1.0,
+        pair[1],
     )
     moments = max(math.exp(profile.log_moment(1.0)) for profile in pair)
     yield "largest_moment", "s=1", (low + high) / 2, moments
@@ -200,6 +208,7 @@ def _largest_moment(stated: bool) -> Iterator[Pair]:
 
 
 def _groups(settings: BalleProfiles.Settings, rng: np.random.Generator) -> Iterator[Pair]:
+    # Four samples on a line: distances up to 3, where group privacy counts.
     chain = np.abs(np.subtract.outer(np.arange(4), np.arange(4)))
     for number in range(settings.examples):
         kernel = KernelProfile(rng.dirichlet(np.ones(3), size=4), chain)
@@ -230,6 +239,7 @@ def _responses(settings: BalleProfiles.Settings, stated: bool) -> Iterator[Pair]
                 delta,
             )
         for p in settings.keep_probabilities:
+            # The printed formula at every p (erratum BL4).
             larger = p if stated else max(p, 1 - p)
             formula = max(0.0, larger - math.exp(epsilon) * (1 - larger))
             yield "response_profile", f"p={p:g} epsilon={epsilon:g}", formula, exact(p, epsilon)
@@ -245,6 +255,7 @@ def _rates(settings: BalleProfiles.Settings) -> Iterator[Pair]:
                 math.exp(amplified),
                 1 + eta * (math.exp(epsilon) - 1),
             )
+        # Where the paper's O() is meant: small epsilon (erratum BL12).
         for epsilon in (1e-4, 1e-3, 1e-2, 0.1):
             yield (
                 "small_rate",
@@ -255,10 +266,10 @@ def _rates(settings: BalleProfiles.Settings) -> Iterator[Pair]:
     for n, rate in itertools.product((10, 100, 1000, 10000), (0.1, 0.2, 0.5, 1.0)):
         drawn = translate("wr", "substitute", "substitute", n=n, m=round(rate * n))
         yield "wr_rate", f"n={n} rate={rate:g}", drawn.eta, rate
-    whole = translate("wor", "substitute", "substitute", n=30, m=30)
+    full_sample = translate("wor", "substitute", "substitute", n=30, m=30)
     bases: list[Profile] = [MembershipProfile(0.75), *(noise.of(name, 1.0) for name in NAMES)]
     for base, epsilon in itertools.product(bases, settings.epsilons):
-        full = whole.delta(DeclaredProfile.of(base, Relation.SUBSTITUTE), epsilon)
+        full = full_sample.delta(DeclaredProfile.of(base, Relation.SUBSTITUTE), epsilon)
         yield "wor_full", f"{type(base).__name__} epsilon={epsilon:g}", full, base.delta(epsilon)
 
 
@@ -288,6 +299,7 @@ class BalleCouplings(IdentityChecks):
 def _divergences(examples: int, rng: np.random.Generator) -> Iterator[Pair]:
     """Definition by events, properties of the divergence as numbers that must not be positive,
     joint convexity."""
+    # The definition itself, a supremum over all 2^4 events.
     events = np.array(list(itertools.product((0, 1), repeat=4)))
     for number in range(examples):
         case, laws = f"example={number}", rng.dirichlet(np.ones(4), size=4)
@@ -298,12 +310,12 @@ def _divergences(examples: int, rng: np.random.Generator) -> Iterator[Pair]:
         yield "monotone", case, larger, first
         weight = rng.random()
         mixtures = [weight * laws[side] + (1 - weight) * laws[side + 2] for side in (0, 1)]
-        apart = weight * first + (1 - weight) * float(hockey_stick(laws[2], laws[3], alpha))
-        yield "convex", case, hockey_stick(mixtures[0], mixtures[1], alpha), apart
+        mean = weight * first + (1 - weight) * float(hockey_stick(laws[2], laws[3], alpha))
+        yield "convex", case, hockey_stick(mixtures[0], mixtures[1], alpha), mean
     for number in range(examples):
-        shared, one, other = rng.dirichlet(np.ones(5), size=3)
+        shared, first_part, second_part = rng.dirichlet(np.ones(5), size=3)
         sides = divergences.advanced_joint_convexity(
-            shared, one, other, rng.random(), 1 + 3 * rng.random()
+            shared, first_part, second_part, rng.random(), 1 + 3 * rng.random()
         )
         yield "joint_convexity", f"example={number}", sides.mixed, sides.identity
         yield "joint_convexity_bound", f"example={number}", sides.mixed, sides.bound
@@ -348,6 +360,7 @@ def _transport(settings: BalleCouplings.Settings, rng: np.random.Generator) -> I
                 divergences.cheapest_coupling(parts.first[rows], target[columns], compatible)
                 is not None
             )
+            # Theorem 14 is the one for which the paper says that no compatible coupling exists.
             if row.theorem == "Theorem 14" and name == "shared":
                 yield "compatible_coupling", case, exists, 0.0
                 continue
@@ -364,6 +377,7 @@ def _transport(settings: BalleCouplings.Settings, rng: np.random.Generator) -> I
 
 def _sampling_laws(settings: BalleCouplings.Settings, stated: bool) -> Iterator[Pair]:
     for n, m in itertools.product(settings.n, settings.m):
+        # One record of the universe is outside the data: there the printed law is 0 (erratum BL2).
         data = (1,) * n + (0,)
         for sample, probability in sample_law("wr", data, m).items():
             formula = universes.multinomial(data, sample, printed=stated)
@@ -401,12 +415,13 @@ def _lower_bound(settings: BalleCouplings.Settings, stated: bool) -> Iterator[Pa
             )
             case = f"{row.theorem} n={row.n} size={row.size:g} epsilon={epsilon:g}"
             yield "membership", case, loss.exact, loss.lower_bound()
+    # The printed lemma covers it, the corrected one does not (erratum BL5).
     if stated:
         x, other = (1, 1, 0), (1, 0, 1)
-        one, two, three = (1, 0, 0), (0, 1, 0), (0, 0, 1)
+        only_0, only_1, only_2 = (1, 0, 0), (0, 1, 0), (0, 0, 1)
         skewed: universes.Design = {
-            x: {one: 0.5, two: 0.5},
-            other: {three: COUNTEREXAMPLE, one: 1 - COUNTEREXAMPLE},
+            x: {only_0: 0.5, only_1: 0.5},
+            other: {only_2: COUNTEREXAMPLE, only_0: 1 - COUNTEREXAMPLE},
         }
         loss = universes.membership_loss(skewed, [(x, other)], 1, 0.75, 0.2)
         yield (

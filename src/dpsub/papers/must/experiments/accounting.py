@@ -24,6 +24,8 @@ from dpsub.reproduce.experiment import Experiment, Run, with_first_stages
 from dpsub.reproduce.records import recorded_first_stage
 from dpsub.sampling import Sampler
 
+# Algorithm 1 as printed, with the additions behind the published bounds, and a bracket of the same
+# pair's value.
 METHODS = {"stated": "printed", "as_done": "as_done", "consistent": "cell_mass"}
 MAX_DOUBLINGS = 4
 
@@ -67,16 +69,20 @@ def noise_plans(
         sensitivities = {
             "gradient": of_gradient(sampler, n=n, m=sizes.m, clip=sizes.clip, variant=variant)
         }
+        # C where sigma was scaled for C / n: what made the printed delta' of Table 6 (erratum E3).
         group = sizes.clip if variant == "as_done" else None
 
     def plan(sensitivity: float) -> NoisePlan:
         return plan_noise(
             drawn.multiplicity_law(n),
             epsilon_amplified=target,
+            # The paper's delta for every query.
             delta=1 / n,
             sensitivity=sensitivity,
             calibration="classical" if paper else "analytic",
             group_sensitivity=group,
+            # The paper has two conventions in one table (erratum E5); the consistent variant has
+            # one.
             nominal_delta=paper and sampler in ("poisson", "wor"),
         )
 
@@ -92,6 +98,8 @@ class NoiseOfTable4(Experiment1):
 class NoiseOfTable6(Experiment2):
     """Noise of experiment 2."""
 
+    # MUST.WO is simulated in experiment 2, since its law may explain a misprinted cell (erratum
+    # E8).
     samplers: s.Samplers = shared.SIX
 
 
@@ -158,6 +166,7 @@ class NoiseCalibration(Experiment):
         """Yield the keys of each record and the function that plans its noise, in the order of the
         tables."""
         for table, sizes in settings.tables:
+            # Tables 4 and 8 come out as stated.
             if sizes is None or (variant == "as_done" and table != "table6"):
                 continue
             targets, first = (
@@ -186,6 +195,7 @@ class NoiseCalibration(Experiment):
                     "replicate": 0,
                     **key,
                     **vars(plan),
+                    # Equation 9 needs epsilon < 1, by the paper's own footnote 4 (erratum E5).
                     "epsilon_valid": int(plan.epsilon < CLASSICAL_BELOW),
                 }
                 for key, plan in planned
@@ -213,6 +223,8 @@ def pair_of(sampler: str, sizes: Any, scale: float, rate_digits: int | None = No
     """
     n, m = sizes.n, sizes.m
     drawn = sampling.of_sizes(sampler, n=n, m=m, b=sizes.b)
+    # Several copies of the record: a mixture over the multiplicity law, with its components at u =
+    # 0..m.
     if sampler not in ("poisson", "wor"):
         return MixturePair(drawn.multiplicity_law(n), scale)
     rate = m / n if rate_digits is None else round(m / n, rate_digits)
@@ -234,6 +246,8 @@ def noise_of_sum(sampler: str, table: shared.Table8, variant: str) -> float:
 class ComposedTable8(shared.Table8):
     """Table 8, with the accountant's grid."""
 
+    # L and r of Table 8; the coarser grid for WR is the paper's, and explains most of its
+    # difference from WOR (erratum E16).
     half_width: HalfWidth = 6
     grid_size: GridSize = 300_000
     grid_size_wr: GridSize = Field(200_000, description="Points of the grid for WR.")
@@ -242,6 +256,7 @@ class ComposedTable8(shared.Table8):
 class ComposedFigureS2(shared.FigureS2):
     """Figure S2, with the accountant's grid."""
 
+    # L and r of Figure S2, for MUST.OW and MUST.WW alike.
     half_width: HalfWidth = 10
     grid_size: GridSize = 500_000
 
@@ -310,6 +325,7 @@ class MustComposition(Experiment):
                 yield CompositionTask(
                     name, sampler, pair, [table.n_compositions], table.epsilon, grid
                 )
+        # Its scale s = 4 is given in units of one occurrence's shift: nothing to correct.
         grid = CompositionGrid(figure.half_width, figure.grid_size)
         for sampler in figure.samplers:
             pair = pair_of(sampler, figure, figure.scale)
@@ -359,6 +375,7 @@ def bracket(task: CompositionTask) -> tuple[CompositionGrid, list[Bounds]]:
     """
     k = np.array(task.n_compositions)
     for doubling in range(MAX_DOUBLINGS + 1):
+        # The step stays: a finer grid would be another bracket than that of the paper's r.
         grid = CompositionGrid(task.grid.half_width * 2**doubling, task.grid.size * 2**doubling)
         bounds = cell_mass_bounds(task.pair, grid, task.epsilon, k)
         charged = bounds.beyond + bounds.aliasing_lower + bounds.aliasing_upper

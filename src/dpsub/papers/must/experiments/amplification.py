@@ -47,6 +47,7 @@ class Curves(s.ExperimentSettings, AmplificationCurves):
         top = checks.real(
             "epsilon_max", self.epsilon_max, at_least=step, at_most=MOST_POINTS * step
         )
+        # Table 3 looks up its columns by equality: 0.30000000000000004 would not be found.
         return np.round(np.arange(1, round(top / step) + 1) * step, 10)
 
     @property
@@ -141,6 +142,8 @@ def gap(curve: Curve, other: Curve | None, epsilons: np.ndarray) -> np.ndarray:
     point = curve(epsilons)
     below = point.log_delta if other is None else other(epsilons).log_delta_amplified
     with np.errstate(invalid="ignore"):
+        # Logarithms keep crossings at small delta; a root finder needs finite ends where one curve
+        # is 0.
         return np.nan_to_num(np.clip(point.log_delta_amplified - below, -1000.0, 1000.0), nan=0.0)
 
 
@@ -234,6 +237,8 @@ class DesignSurface(Experiment):
 
     class Settings(s.ExperimentSettings):
         n: s.FrameSize = 1000
+        # The ranges of Figure 5; its corner b = m = 150 rules out the printed label MUST.WO, which
+        # needs b > m (erratum E12).
         m_min: s.SampleSize = 100
         m_max: s.SampleSize = 150
         b_min: s.FirstStage = 150
@@ -268,6 +273,7 @@ class DesignSurface(Experiment):
         bases = {name: noise.of(name, settings.ratio) for name in settings.mechanisms}
         # The group profiles depend on neither m nor b: they are computed once.
         copies = np.arange(1, settings.m[-1] + 1)
+        # Theorem 5: delta' = sum over u of w_u delta_u(epsilon).
         group_deltas = {
             name: np.exp(profile.group_log_delta(epsilon, copies))
             for name, profile in bases.items()

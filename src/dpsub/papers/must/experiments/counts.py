@@ -24,6 +24,7 @@ BLOCK = 100
 """Subsets drawn at once, as the utility experiments do; every sampler is timed in the same
 blocks."""
 
+# First calls fill caches, which no later draw does.
 WARM_UP_BLOCKS = 3
 
 
@@ -99,6 +100,8 @@ class DistinctCounts(DrawsExperiment):
                 rng = run.streams.sample(
                     {SAMPLER_KEY: name, **sizes, "draws": draws}, fields["replicate"]
                 )
+                # Distinct records, not slots: MUST.WW may draw one record in several slots of its
+                # first stage.
                 distinct = sampler.draw_block(Frame(n), draws, rng).distinct
                 # The printed extremes are of one run of draws: they are judged by the exact law of
                 # an extreme.
@@ -178,6 +181,7 @@ class SamplingTime(DrawsExperiment):
                     elapsed = perf_counter_ns() - start
                     if turn >= 0:
                         seconds[key][turn] = elapsed / 1e9 / block
+            # The median: a pause of the machine during one block does not move it.
             rows += [
                 {**fields, **sizes, "sampler": name, "seconds": np.median(times), "naive": naive}
                 for (name, naive), times in seconds.items()

@@ -74,12 +74,15 @@ def law_of_shifts(n: int, rate: float) -> tuple[MultiplicityLaw, float]:
     """
     from scipy.stats import binom  # here, as its import takes longer than most jobs compute
 
+    # Beyond these the number of other records has a probability of at most 1e-15 on each side.
     others = np.arange(int(binom.ppf(_TAIL, n - 1, rate)), int(binom.isf(_TAIL, n - 1, rate)) + 1)
     shifts = n * rate / (others + 1)
     step = float(shifts[0]) / SHIFTS
     drawn = binom.pmf(others, n - 1, rate)
     drawn[0] = binom.cdf(others[0], n - 1, rate)
+    # Shifts are rounded down to the grid: delta of the rounded pair is a lower bound.
     weights = np.bincount(np.floor(shifts / step * ROUND_DOWN).astype(int), rate * drawn)
+    # Not drawn, or drawn with so many others that the shift counts as none.
     weights[0] += 1 - rate + rate * binom.sf(others[-1], n - 1, rate)
     with np.errstate(divide="ignore"):
         return MultiplicityLaw(np.log(weights)), step
@@ -108,6 +111,7 @@ def attack_on_realised_batches(release: Release, epsilon: float) -> float:
         Composition([(PairEvent(pair), times)]).attack(Target(epsilon=epsilon, width=_WIDTH)).value
     )
     empty = times * math.exp((release.n - 1) * math.log1p(-rate)) if rate < 1 else 0.0
+    # Under both data sets: its own probability, and e^epsilon times it.
     return max(0.0, delta - empty * (1 + math.exp(epsilon)))
 
 
@@ -154,6 +158,7 @@ def adjacencies(sampler: str) -> tuple[Relation, ...]:
     """Return the relations under which a sampler has a proof: both for Poisson, whose size does not
     depend on n."""
     own = sampling.REGISTRY.get(sampler).relation
+    # Of a fixed size the chance of a record depends on n, which add_remove changes.
     return (own,) if own == Relation.SUBSTITUTE else (own, Relation.SUBSTITUTE)
 
 
@@ -216,6 +221,7 @@ class Accounts(Questions):
             "pair_upper": np.nan,
             "proved": np.nan,
         }
+        # No proof covers a random divisor: an attack alone.
         if release.denominator == "realised":
             return {**answers, "attack": attack_on_realised_batches(release, epsilon=given)}
         known: dict[str, Any] = {"epsilon" if question.quantity == "delta" else "delta": given}
@@ -415,6 +421,7 @@ class ProvedNoise(Questions):
                 start=calibration.noise_multiplier,
                 accuracy=accuracy,
             )
+            # Up: the noise that is enough for the pair.
             pair = rounded(root.safe, ROUND_CEILING)
         return {
             "sampler": sampler,
@@ -474,6 +481,7 @@ def dots(rate: float, noise: float, k: int, delta: float, adjacency: str) -> Int
             sampling_prob=rate,
             neighboring_relation=relation,
         )
+        # Its optimistic and its pessimistic discretisation bracket its own epsilon.
         for upper in (False, True)
     ]
     low, high = (float(end.self_compose(k).get_epsilon_for_delta(delta)) for end in ends)

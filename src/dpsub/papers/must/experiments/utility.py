@@ -81,6 +81,7 @@ class SubsetStatistics(Experiment):
     class Settings(s.ExperimentSettings, Experiment1):
         parts: s.Parts = 2
         replicates: s.Replicates = 200
+        # T of Section 4.2.1.
         subsets: Annotated[
             int, Field(ge=1, le=10_000_000, description="Bootstrap subsets T per data set.")
         ] = 500
@@ -95,6 +96,7 @@ class SubsetStatistics(Experiment):
         """Yield what is run, in the order of Table 5: without privacy, then each sampler."""
         n, m, target = settings.n, settings.m, settings.epsilon_amplified
         sized = with_first_stages(settings.samplers, settings.b)
+        # The baseline draws Poisson samples and adds no noise.
         for sampler, b in [("nonprivate", None), *sized]:
             drawn_by = "poisson" if sampler == "nonprivate" else sampler
             drawn = sampling.of_sizes(drawn_by, n=n, m=m, b=b)
@@ -114,6 +116,7 @@ class SubsetStatistics(Experiment):
             n, [run.streams.data({"n": n}, replicate) for replicate in run.replicates]
         )
         if run.variant == "consistent":
+            # The sensitivity (U - L) / m holds for clipped data only (erratum E4).
             sets = np.clip(sets, settings.lower, settings.upper)
         rows = []
         for cell in self.runs(settings, run.variant):
@@ -123,6 +126,8 @@ class SubsetStatistics(Experiment):
             key = {SAMPLER_KEY: cell.sampler, "b": b, "n": n, "m": m, "subsets": subsets}
             # The consistent variant divides Poisson samples by the fixed m (erratum E4).
             fixed = m if run.variant == "consistent" and cell.sampler == "poisson" else None
+            # All samplers meet the same data set in a replicate: their differences are of sampling
+            # and noise alone.
             for x, replicate in zip(sets, run.replicates, strict=True):
                 samples = cell.drawn.draw_block(
                     Frame(n), subsets, run.streams.sample(key, replicate)
@@ -187,6 +192,8 @@ class DescentCell:
         sum if its divisor is fixed, else to the average."""
         if self.clip is None:
             return 0.0
+        # Algorithm 2 adds N(0, sigma^2) to the mean gradient whatever the realised size: in units
+        # of C, that of one mean.
         return self.sigma * (self.divisor or 1.0) / self.clip
 
     def train(
@@ -250,6 +257,7 @@ def descent_cells(
     Poisson (E4).
     """
     m, b = settings.m, settings.b
+    # The paper's baseline: Poisson batches, no noise, and no clipping either.
     poisson = sampling.of_sizes("poisson", n=n, m=m)
     yield DescentCell(
         "nonprivate", math.nan, poisson, predictor, rate, 0.0, clip=None, divisor=None
@@ -352,6 +360,7 @@ class LinearRegression(Experiment):
         iterations: Annotated[s.Iterations, Field(ge=AVERAGED_ITERATIONS)] = 200
         learning_rate: s.LearningRate = 0.04
         beta: Coefficients = (1, 0.5, 0.2)
+        # Not stated in the paper; the public code starts here.
         initial: Coefficients = (-1, -1, -1)
         samplers: s.Samplers = SIX
 
@@ -383,6 +392,8 @@ class LinearRegression(Experiment):
         n = settings.n
         truth, initial = np.array(settings.beta, float), np.array(settings.initial, float)
         sizes = {"n": n, "m": settings.m, "b": settings.b}
+        # The public code draws a data set for every scheme, epsilon' and repeat; stated and
+        # consistent pair all samplers on one.
         fresh, moments = run.variant == "as_done", None
         for cell in self.runs(settings, run.variant):
             if fresh or moments is None:
@@ -404,6 +415,8 @@ class LinearRegression(Experiment):
         truth = np.array(settings.beta, float)
         parts = []
         for cell, betas, gradients, errors in self.trained(settings, run):
+            # Which RMSE Table 6 reports is not stated: the public code averages the last 16
+            # iterations.
             averaged = errors[-AVERAGED_ITERATIONS:] if run.variant == "as_done" else errors[-1:]
             # added one by one: NumPy's order of summation, hence the last digit, depends on the
             # number of replicates
@@ -488,12 +501,14 @@ class AdultLogistic(Experiment):
         parts: s.Parts = 2
         replicates: s.Replicates = 100
         iterations: s.Iterations = 1000
+        # With it 1000 steps from all ones do not converge (erratum E1).
         learning_rate: s.LearningRate = 0.01
         learning_rate_converged: s.LearningRate | None = Field(
             2,
             description="Of the second solver in `consistent`, which comes close to the optimum "
             "in the same steps.",
         )
+        # All ones, by the public code; the paper does not say.
         initial: float = Field(1, description="Initial value of every coefficient.")
         samplers: s.Samplers = SIX
 
@@ -526,6 +541,7 @@ class AdultLogistic(Experiment):
         sizes = {"n_train": len(x), "n_test": len(x_test), "n_parameters": x.shape[1]}
 
         def measures(beta: np.ndarray) -> dict[str, float]:
+            # In nats, on the training part, as in Figure S4.
             losses = metrics.log_loss(x @ beta, table.y_train)
             return {
                 **metrics.binary_metrics(x_test @ beta > 0, table.y_test),
@@ -549,6 +565,8 @@ class AdultLogistic(Experiment):
             # imported here: it takes a second, and only this row needs it
             from sklearn.linear_model import LogisticRegression
 
+            # No penalty: the target that the private steps would reach in the end. The column of
+            # ones is in x.
             fit = LogisticRegression(C=np.inf, fit_intercept=False, max_iter=5000, tol=1e-8)
             beta = fit.fit(x, table.y_train).coef_[0]
             row = {
