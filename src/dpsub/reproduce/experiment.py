@@ -27,6 +27,7 @@ one would draw other numbers."""
 def takes_first_stage(sampler: str) -> bool:
     """Return whether a sampler, given by its name or as a chain such as "wor:500,wr:400", needs a
     size b."""
+    # A chain gives the sizes of all of its stages itself.
     return ":" not in sampler and "b" in sampling.kind_of(sampler).sizes
 
 
@@ -127,6 +128,7 @@ class Experiment(abc.ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        # An experiment belongs to the paper in whose folder it stands: no class says it twice.
         _, _, inside = cls.__module__.partition("dpsub.papers.")
         cls.paper = inside.partition(".")[0]
         if "columns" in cls.__dict__ and "keys" not in cls.__dict__:
@@ -135,6 +137,7 @@ class Experiment(abc.ABC):
     @classmethod
     def defaults(cls) -> dict[str, Any]:
         """Return the published settings in plain JSON types."""
+        # Defaults as they stand, unchecked: what they leave open is filled by the configuration.
         published: Any = cls.Settings.model_construct
         return settings.plain(published(variants=cls.variants))
 
@@ -152,6 +155,7 @@ class Experiment(abc.ABC):
 
     def replicates(self, settings: Any) -> int:
         """Return the number of replicates; 1 for a deterministic grid."""
+        # A grid without random draws has one replicate, and no setting for it.
         return int(getattr(settings, "replicates", 1))
 
     def records_a_replicate(self, settings: Any) -> int:
@@ -164,12 +168,14 @@ class Experiment(abc.ABC):
         `axes`."""
         values = [getattr(settings, name) for name in self.axes]
         for point in itertools.product(*values):
+            # Lists of one value, so that a cell has settings of the same type as the whole.
             narrowed = {name: (value,) for name, value in zip(self.axes, point, strict=True)}
             yield settings.model_copy(update=narrowed)
 
     def cost(self, settings: Any) -> Cost:
         """Return the expected cost of a cell; a sweep corrects it by what its finished jobs have
         taken."""
+        # A guess that lets a sweep begin; the pace of finished jobs takes its place.
         return Cost(setup=1.0, replicate=1.0, memory=300.0)
 
     def data_of(self, settings: Any) -> tuple[str, ...]:
@@ -229,9 +235,11 @@ class Experiment(abc.ABC):
         PlanError
             If the records are of other replicates.
         """
+        # By name: experiments that share their streams meet the same random numbers.
         streams = Streams(seed, self.streams_of or self.name)
         run = Run(variant, replicates, streams, data or {}, records or {})
         rows = self.records(settings, run)
+        # A job that lost or repeated a replicate would change every mean.
         check_replicates(self.name, rows, replicates.start, replicates.stop)
         return rows
 
@@ -259,6 +267,7 @@ class Experiment(abc.ABC):
         """
         frame = pd.DataFrame(rows)
         if set(frame.columns) != set(self.columns):
+            # Names on either side alone: too many columns are as wrong as too few.
             difference = sorted(set(frame.columns) ^ set(self.columns))
             raise PlanError(
                 f"records of {self.name} must have the declared columns, got a difference in "
@@ -276,6 +285,7 @@ class Grid(Experiment):
         records."""
 
     def records(self, settings: Any, run: Run) -> pd.DataFrame:
+        # Grids have the column too, so that all records are read in one way.
         frame = pd.DataFrame([{"replicate": 0, **row} for row in self.rows(settings, run)])
         arrays = [name for name in frame if isinstance(frame[name].iloc[0], np.ndarray)]
         return self.frame(frame.explode(arrays, ignore_index=True) if arrays else frame)

@@ -19,6 +19,7 @@ def in_one_sentence() -> Iterator[None]:
         yield
     except DpsubError as problem:
         sys.exit(f"error: {problem}")
+    # What a user can mend ends in a sentence; everything else is a fault and keeps its traceback.
     except MemoryError:
         sys.exit(
             "error: there must be enough memory for this job, got too little; lower the sizes "
@@ -37,6 +38,7 @@ def in_one_sentence() -> Iterator[None]:
 def logged(path: str) -> Iterator[None]:
     """Send what is printed, and what went wrong, to the log at `path`."""
     with (
+        # Line by line: the log of a job that is killed ends where the job did.
         open(path, "w", encoding="utf-8", buffering=1) as log,
         contextlib.redirect_stdout(log),
         contextlib.redirect_stderr(log),

@@ -15,7 +15,7 @@ LABELS = {
     "k_of_t": "k of t",
     "importance": "importance",
 }
-"""Of what stands beside samplers in records and is no sampler or schedule of one kind."""
+"""Of what stands next to samplers in records and is no sampler or schedule of one kind."""
 VARIANT_LABELS = {
     "stated": "as stated",
     "as_done": "as done",
@@ -143,6 +143,7 @@ _LATEX = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
 }
+# Words of prose and of claims, which are written without symbols.
 _GREEK = {
     "epsilon": "ε",
     "eps": "ε",
@@ -193,6 +194,7 @@ def in_symbols(text: str) -> str:
     −0.5."""
     text = _NAMES.sub(lambda name: _GREEK[name[1]] + "′" * len(name[2]), text)
     text = text.replace("<=", "≤").replace(">=", "≥")
+    # Powers before signs: the minus of 1e-05 belongs to its exponent.
     return _MINUS.sub("−", _POWERS.sub(lambda power: as_printed(power[0]), text))
 
 
@@ -209,6 +211,7 @@ def escape_markdown(text: str) -> str:
 
 def escape_latex(text: str) -> str:
     """Return `text` such that LaTeX prints it as it is, on one line."""
+    # Escaped first: signs of the field are letters of their own and not among what is escaped.
     plain = "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()))
     return _FORMULAS.sub(lambda formula: _math(formula[0]), plain)
 
@@ -278,6 +281,8 @@ def number_kind(column: str, variant: str) -> str:
     number that does not say what it is counts as an upper bound.
     """
     first, last = column.split("_")[0], column.split("_")[-1]
+    # A formula is no number, whatever its name begins with.
     if last == "formula" or (first not in ("epsilon", "delta") and last not in _ENDS):
         return ""
+    # The side of more privacy loss is the safe one where a name does not say.
     return _ENDS.get(last, "upper") if variant == "rigorous" else "paper"

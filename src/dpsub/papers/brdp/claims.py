@@ -281,7 +281,7 @@ def ratio(frame: pd.DataFrame) -> pd.Series:
 
 
 def difference(frame: pd.DataFrame) -> pd.Series:
-    """Return how far claimed and true numbers are apart."""
+    """Return the absolute differences of claimed and true numbers."""
     return (frame["claimed"] - frame["true"]).abs()
 
 
@@ -437,7 +437,7 @@ SETTINGS = (
 
 
 def size(frames: Frames, experiment: str, column: str) -> float:
-    """Return a size of a data set; that of a synthetic stand-in is nobody's."""
+    """Return a size of a data set; a synthetic stand-in has none that could be compared."""
     if (frames[experiment]["data"] == "synthetic").any():
         raise MissingRecordsError(not_real(["synthetic"]))
     return float(frames[experiment][column].iloc[0])

@@ -52,7 +52,7 @@ def regime(noise: float) -> str:
 
 
 def over_poisson(records: pd.DataFrame) -> pd.DataFrame:
-    """Return the settings of every scheme but Poisson, beside Poisson's of the same setting.
+    """Return the settings of every scheme but Poisson, next to Poisson's of the same setting.
 
     Returns
     -------
@@ -324,7 +324,7 @@ def _losses(contest: Contest, sampler: str, part: pd.DataFrame) -> Iterator[Row]
 
 
 class When(Table):
-    """Which scheme when: noise and loss beside Poisson's, by relation, size of the noise and what
+    """Which scheme when: noise and loss next to Poisson's, by relation, size of the noise and what
     the code can draw."""
 
     title = "Which scheme when"

@@ -48,6 +48,7 @@ def draw_box(axes: Axes, box: Box) -> None:
         "edgecolor": EDGE,
         "linewidth": 0.8,
     }
+    # More stages than tints share the last one.
     fill = FILLS[min(box.level, len(FILLS) - 1)]
     axes.add_patch(FancyBboxPatch(corner, box.width, box.height, facecolor=fill, **form))
     axes.text(box.x, box.y, box.text, ha="center", va="center", fontsize=8)

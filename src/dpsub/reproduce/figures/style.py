@@ -64,6 +64,7 @@ def sampler_style(sampler: str) -> dict[str, Any]:
 
     Curves that lie on each other stay visible by their dashes.
     """
+    # What is no sampler of the registry has its look here, all others theirs.
     if sampler in LOOKS:
         return {"label": LABELS[sampler], **LOOKS[sampler]}
     kind = kind_of(sampler)

@@ -58,6 +58,7 @@ def without_stand_ins(artefact: Artefact, cells: pd.DataFrame) -> pd.DataFrame:
     for variant in VARIANTS:
         if variant not in cells:
             continue
+        # Per variant: one may be computed from Table 1 of the paper, another from stand-in data.
         is_stand_in = np.array([bool(artefact.stand_in(row, variant)) for row in rows])
         for name in (variant, *(f"{variant}_{extra}" for extra in EXTRAS)):
             if name in cells:
@@ -199,6 +200,7 @@ class LookUp:
         chosen = cells["column"] == column
         for name in keys:
             wanted = fields.get(name, "")
+            # A key that is not given must be empty: cells of finer tables do not match.
             chosen &= (cells[name] != "") if wanted == "*" else (cells[name] == wanted)
         # A field that the table does not have matches no row: a misspelt one must not match all.
         unknown = [name for name, wanted in fields.items() if name not in cells and wanted]
@@ -213,6 +215,7 @@ class LookUp:
     ) -> np.ndarray:
         for tables, mark in self._places():
             rows = self._rows_of(tables, table, column, fields)
+            # A variant that the run lacks is a missing number, not an error.
             texts = rows[source] if source in rows else pd.Series(dtype=float)
             numbers = pd.to_numeric(texts, errors="coerce").dropna().to_numpy(float)
             if numbers.size:

@@ -81,7 +81,9 @@ def _entries(text: str, paper: str) -> Iterator[Erratum]:
     example = _TEST.search(text)
     before, *entries = _ENTRY.split(text)
     chapter = before.partition("# ")[2].partition("\n")[0]
+    # `split` by a pattern of three groups gives four texts an entry.
     for letters, number, title, rest in zip(*[iter(entries)] * 4, strict=True):
+        # A heading of a higher level after the last entry of a part is not in the entry.
         body = _HEADING.split(rest)[0].strip()
         own = re.findall(r"`([^`]+)`", body.partition("**Command.**")[2])
         commands = own or [f".venv/bin/python workflow/scripts/show_erratum.py {letters}{number}"]
@@ -123,6 +125,7 @@ def document(files: Sequence[Path], verdicts: pd.DataFrame) -> str:
         ]
         for erratum in listed:
             if erratum.chapter == chapter:
+                # A bar would end the cell of the table.
                 title = erratum.title.replace("|", "\\|")
                 link = f"[{erratum.name}](#{anchor(f'{erratum.name}. {erratum.title}')})"
                 count = _counted(counts.get(erratum.name, Counter()))
@@ -134,6 +137,7 @@ def document(files: Sequence[Path], verdicts: pd.DataFrame) -> str:
 def _chapter(file: Path) -> str:
     """Return the errata of one paper as a part of the document, each heading one level lower."""
     fill = filled_from_kept(papers()[file.parent.name])
+    # Links of a paper's folder lead to where the document stands.
     text = fill(file.read_text(encoding="utf-8")).replace(_FROM_A_PAPER, "](")
     return re.sub(r"^(#+ )", r"#\1", text, flags=re.MULTILINE)
 

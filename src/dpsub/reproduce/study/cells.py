@@ -103,7 +103,9 @@ class Cell:
     @cached_property
     def plan(self) -> Plan:
         """The sampler or schedule that draws the batches."""
+        # Without privacy any batches would do; all studies take Poisson's.
         name = self.sampler if self.private else "poisson"
+        # Epochs set all sizes of a scheme; steps leave them to the cell.
         if self.epochs is not None:
             return scheme(name, self.n, self.m, self.epochs)[0]
         return plan_of(name, n=self.n, m=self.m, b=self.b)
@@ -129,6 +131,7 @@ def plan_of(text: str, *, n: int, m: int, b: int | None) -> Plan:
     name, colon, size = text.partition(":")
     if name in OWN_SIZES:
         own = OWN_SIZES[name]
+        # Refused here, where the whole text is known, and not by the sampler.
         if not size.isdecimal():
             raise ArgumentError(
                 f"{name} needs a whole number, the {own}, got {text!r}; write {name}:10"
