@@ -91,19 +91,15 @@ def run(arguments: Namespace) -> Answer:
                 f"{arguments.certificate}; to prove the answer again: python verifier FILE",
             )
         ]
-    at, at_value = (
-        ("epsilon", arguments.epsilon) if arguments.delta is None else ("delta", arguments.delta)
-    )
-    shown = (
-        f"{len(at_value)} values of {at}"
-        if isinstance(at_value, tuple)
-        else f"{at} = {near(at_value)}"
-    )
+    at = "epsilon" if arguments.delta is None else "delta"
+    at_value = getattr(arguments, at)
+    several = isinstance(at_value, tuple)
+    shown = f"{len(at_value)} values of {at}" if several else f"{at} = {near(at_value)}"
     title = f"{account.quantity} at {shown} of {releases_text(arguments, sampler)}"
     if not answers.guaranteed(account):
         # First, so that it survives a glance and a cut line.
         title = f"NOT A GUARANTEE: {title}, by the papers' pair"
-    if not isinstance(at_value, tuple):
+    if not several:
         lines = [*answers.account_lines(account, at_value, seconds), *written]
         return Answer(answers.account_values(account, seconds), title, lines)
     # One account holds arrays of ends; each value is shown as an account of its own.

@@ -106,7 +106,9 @@ def run(arguments: Namespace) -> Answer:
 
 def _bound(value: float, rounded: Callable[[float], str]) -> str:
     # NaN: nothing is known; infinity: no guarantee exists.
-    return "-" if math.isnan(value) else "none" if math.isinf(value) else rounded(value)
+    if math.isnan(value):
+        return "-"
+    return "none" if math.isinf(value) else rounded(value)
 
 
 def _row(cells: tuple[str, ...]) -> str:

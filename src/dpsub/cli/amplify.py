@@ -57,9 +57,9 @@ def run(arguments: Namespace) -> Answer:
     # Definition 5 of the MUST paper, as the caption of its Figure 3 means it.
     kind = category(**point)
     # Group profiles take the ratio of one occurrence, and multiply it.
-    what = "replacing one occurrence of a record in the sample; l of them are l ratios apart"
+    step = "replacing one occurrence of a record in the sample; l of them are l ratios apart"
     if adjacency == "add_remove":
-        what = "adding or removing one record"
+        step = "adding or removing one record"
     lines: list[Line] = [
         (
             "epsilon",
@@ -83,7 +83,7 @@ def run(arguments: Namespace) -> Answer:
             f"yes: (epsilon, delta) from the sample hold under {adjacency}, if the conditions do",
         ),
         ("adjacency", adjacency),
-        ("sensitivity", f"ratio is for {what}"),
+        ("sensitivity", f"ratio is for {step}"),
         (
             "conditions",
             "one release from one secret sample; noise fixed in advance; sizes and rates public",

@@ -68,40 +68,35 @@ def run(arguments: Namespace) -> Answer:
     name, solution, what = _search(arguments)
     seconds = perf_counter() - started
     # Sizes and numbers are whole: nothing is rounded in print.
-    noise, exact = name == "noise_multiplier", name in ("size", "steps", "epochs")
+    is_noise, is_whole = name == "noise_multiplier", name in ("size", "steps", "epochs")
     ends: list[Any] = [
         getattr(solution, end, None)
-        for end in (name if noise else "value", "not_proved", "refuted")
+        for end in (name if is_noise else "value", "not_proved", "refuted")
     ]
-    if exact:
+    if is_whole:
         ends = [None if end is None else int(end) for end in ends]
-    value, beyond, refuted = ends
+    value, not_proved, refuted = ends
+    # No attack known: no noise is refuted, and no size, rate or number is.
+    none_refuted = 0.0 if is_noise else math.inf
     values = {
         "solved": name,
         name: value,
-        "not_proved": beyond,
-        # No attack known: no noise is refuted, and no size, rate or number is.
-        "refuted": refuted if refuted is not None else 0.0 if noise else math.inf,
+        "not_proved": not_proved,
+        "refuted": none_refuted if refuted is None else refuted,
         "target_epsilon": arguments.epsilon,
         "target_delta": arguments.delta,
         "evaluations": solution.evaluations,
         **account_values(solution.account, seconds),
     }
     # The proved noise is shown rounded up, a proved rate down; what is refuted, to the other side.
-    safe, unsafe = (str, str) if exact else (up, down) if noise else (down, up)
+    safe, unsafe = (str, str) if is_whole else (up, down) if is_noise else (down, up)
     lines: list[Line] = [(name.replace("_", " "), f"{safe(value)}  (proved)")]
-    if not noise:
-        lines.append(
-            ("not proved", "none: the search met its limit" if beyond is None else unsafe(beyond))
-        )
+    if not is_noise:
+        nearest = "none: the search met its limit" if not_proved is None else unsafe(not_proved)
+        lines.append(("not proved", nearest))
     if refuted is not None:
-        lines.append(
-            (
-                "refuted",
-                f"{unsafe(refuted)} and {'less' if noise else 'more'}: an attack "
-                "exceeds the target",
-            )
-        )
+        side = "less" if is_noise else "more"
+        lines.append(("refuted", f"{unsafe(refuted)} and {side}: an attack exceeds the target"))
     title = f"{what}, for epsilon {near(arguments.epsilon)} at delta {near(arguments.delta)}"
     return Answer(
         values, title, [*lines, *account_lines(solution.account, arguments.delta, seconds)]

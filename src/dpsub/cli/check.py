@@ -77,11 +77,8 @@ def run(arguments: Namespace) -> Answer:
         source = releases_text(arguments, sampler)
     seconds = perf_counter() - started
     account = check.account
-    at, at_value = (
-        ("delta", arguments.delta)
-        if account.quantity == "epsilon"
-        else ("epsilon", arguments.epsilon)
-    )
+    at = "delta" if account.quantity == "epsilon" else "epsilon"
+    at_value = getattr(arguments, at)
     title = (
         f"{check.verdict}: {account.quantity} <= {near(check.claimed)} at {at} = "
         f"{near(at_value)} of {source}"
@@ -136,9 +133,9 @@ def _of_event(arguments: Namespace, claim: dict[str, Any]) -> tuple[Check, str]:
         name: getattr(arguments, name) for name in ("delta", "epsilon", "adjacency", "time_limit")
     }
     parts = [
-        f"{plural(one.steps, 'release')} from {described(one.sampler, one.n)}, {one.mechanism} "
-        f"noise multiplier {near(one.noise_multiplier)}"
-        for one in ledger
+        f"{plural(release.steps, 'release')} from {described(release.sampler, release.n)}, "
+        f"{release.mechanism} noise multiplier {near(release.noise_multiplier)}"
+        for release in ledger
     ]
     return dpsub.check(ledger, **question, **claim), "; ".join(parts)
 

@@ -48,9 +48,8 @@ def run(arguments: Namespace) -> Answer:
     names = ("epsilon", "delta", "adjacency", "width", "time_limit")
     account = ledger.account(**{name: getattr(arguments, name) for name in names})
     seconds = perf_counter() - started
-    at, at_value = (
-        ("epsilon", arguments.epsilon) if arguments.delta is None else ("delta", arguments.delta)
-    )
+    at = "epsilon" if arguments.delta is None else "delta"
+    at_value = getattr(arguments, at)
     entries: list[Line] = [
         (
             f"entry {number}",

@@ -66,8 +66,8 @@ def questions(setting: AccountingQuestion) -> Iterator[tuple[str, Callable[[], f
     yield "dp-accounting PLD", lambda: _dp_accounting(setting, "pld", noise)
     # prv-accountant knows one relation: a record added or removed.
     if setting.adjacency == "add_remove" and in_rdp:
-        for place, end in enumerate(("lower", "estimate", "upper")):
-            yield f"prv-accountant {end}", partial(_prv_accountant_end, setting, place)
+        for position, end in enumerate(("lower", "estimate", "upper")):
+            yield f"prv-accountant {end}", partial(_prv_accountant_end, setting, position)
     # autodp takes the noise over the sensitivity: a replaced record moves the sum by up to 2 C.
     sensitivity = 1 if setting.adjacency == "add_remove" else 2
     if setting.mechanism == "laplace":
@@ -102,8 +102,8 @@ def _dp_accounting(setting: AccountingQuestion, kind: str, noise: float) -> floa
     return float(accountant.get_epsilon(setting.delta))
 
 
-def _prv_accountant_end(setting: AccountingQuestion, place: int) -> float:
-    return _prv_accountant(setting)[place]
+def _prv_accountant_end(setting: AccountingQuestion, position: int) -> float:
+    return _prv_accountant(setting)[position]
 
 
 @cache

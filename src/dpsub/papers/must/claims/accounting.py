@@ -62,11 +62,11 @@ def unbounded(name: str, columns: tuple[str, ...], note: str, frames: Frames) ->
     return Finding(not np.isfinite(bounds[list(columns)].to_numpy()).all(), comment)
 
 
-def of_both(frames: Frames, one: str, other: str) -> pd.DataFrame:
+def of_both(frames: Frames, first: str, second: str) -> pd.DataFrame:
     """Return what two experiments or variants say of MUST.OW, a row a number of compositions."""
     # Only numbers of compositions that both have: a smoke run may compose fewer.
-    both = curve(frames, one, "must_ow").merge(
-        curve(frames, other, "must_ow"), on="n_compositions", suffixes=("", "_other")
+    both = curve(frames, first, "must_ow").merge(
+        curve(frames, second, "must_ow"), on="n_compositions", suffixes=("", "_other")
     )
     if both.empty:
         raise MissingRecordsError("this run has no number of compositions in both variants")

@@ -204,10 +204,12 @@ UTILITY = (
             claim,
             "Section 4.3",
             ask.ordered(
-                Numbers(DISTINCT, "law_mean", by=("experiment",)), f"{one} = {other}", "{last:.4f}"
+                Numbers(DISTINCT, "law_mean", by=("experiment",)),
+                f"{sampler} = {twin}",
+                "{last:.4f}",
             ),
         )
-        for claim, one, other in (
+        for claim, sampler, twin in (
             ("table9_wr_wo_equal", "wr", "must_wo"),
             ("table9_poisson_mean", "poisson", "wor"),
         )
