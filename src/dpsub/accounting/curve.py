@@ -147,8 +147,9 @@ def curve(
 
     Parameters
     ----------
-    sampler, n, noise_multiplier, steps, epochs, adjacency, mechanism, denominator, width,
-    time_limit
+    sampler, n, noise_multiplier, steps, epochs
+        As in `dpsub.account`.
+    adjacency, mechanism, denominator, width, time_limit
         As in `dpsub.account`; `width` is that of delta, relative.
     epsilon : array_like, optional
         Where delta is asked, nats, >= 0; 0 is added. By default 500 values up to where delta is
