@@ -135,8 +135,8 @@ PLANTED = [
     ),
     (
         "tables.py",
-        '"epsilon_amplified"), "epsilon", ',
-        '"epsilon_amplified"), "epsilons", ',
+        '"epsilon",\n                "in {n} of',
+        '"epsilons",\n                "in {n} of',
         "demo/claims, claim never_worse: unknown column of demo_hiding 'epsilons'; did you mean "
         "'epsilon'?",
     ),
