@@ -34,11 +34,16 @@ class Registry(Generic[T]):
 
     Parameters
     ----------
-    package : dotted name, whose modules are imported on first use; PlanError if two members share a
-    name. base : the abstract class that members extend. noun : what a member is called in messages
-    ("sampler"). inside : only modules with one of these parts in their dotted name are imported;
-    None for all. key : name of a member, None for a class that is not one; default is the class
-    attribute `name`.
+    package
+        Dotted name, whose modules are imported on first use; PlanError if two members share a name.
+    base
+        The abstract class that members extend.
+    noun
+        What a member is called in messages ("sampler").
+    inside
+        Only modules with one of these parts in their dotted name are imported; None for all.
+    key
+        Name of a member, None for a class that is not one; default is the class attribute `name`.
     """
 
     def __init__(

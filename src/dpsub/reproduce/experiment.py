@@ -99,18 +99,32 @@ class Experiment(abc.ABC):
 
     Class attributes
     ----------------
-    name : identifier in the configuration and of the record files.
-    columns : the record's schema, column -> "int64", "float64" or "str"; `replicate` comes first.
-    variants : the variants of the paper's numbers that the experiment knows (design: stated,
-    as_done, consistent). Settings : model of its settings, the published values as defaults.
-    needs_data : data sets that `records` reads, by the names under which their prepared files are
-    passed. needs_records : experiments whose records `records` reads. streams_of : experiment whose
-    random streams it draws from; its own by default. axes : settings that are lists, along which a
-    sweep takes the experiment apart into cells. keys : columns of the records that name a row
-    within a replicate; those of text by default. timed : True if the records hold clock times,
-    which are kept apart from compared results. compares : data set on which it compares samplers
-    at one stated epsilon' a query, by the losses that `compared_losses` returns; "" if it does not.
-    paper : key of the paper in whose folder it stands.
+    name
+        Identifier in the configuration and of the record files.
+    columns
+        The record's schema, column -> "int64", "float64" or "str"; `replicate` comes first.
+    variants
+        The variants of the paper's numbers that the experiment knows (design: stated, as_done,
+        consistent).
+    Settings
+        Model of its settings, the published values as defaults.
+    needs_data
+        Data sets that `records` reads, by the names under which their prepared files are passed.
+    needs_records
+        Experiments whose records `records` reads.
+    streams_of
+        Experiment whose random streams it draws from; its own by default.
+    axes
+        Settings that are lists, along which a sweep takes the experiment apart into cells.
+    keys
+        Columns of the records that name a row within a replicate; those of text by default.
+    timed
+        True if the records hold clock times, which are kept apart from compared results.
+    compares
+        Data set on which it compares samplers at one stated epsilon' a query, by the losses that
+        `compared_losses` returns; empty if it does not.
+    paper
+        Key of the paper in whose folder it stands.
     """
 
     name: ClassVar[str]

@@ -21,8 +21,10 @@ class Frame:
 
     Parameters
     ----------
-    strata, clusters : stratum and cluster of each record, numbered from 0 without a gap, shape
-    (n,). sizes : measure of size of each record, not negative, shape (n,).
+    strata, clusters
+        Stratum and cluster of each record, numbered from 0 without a gap, shape (n,).
+    sizes
+        Measure of size of each record, not negative, shape (n,).
     """
 
     n: int

@@ -37,7 +37,7 @@ _WEIGHT = 1 / 8  # of a step whose likelihood ratio is 1, times the number of st
 
 
 @covers(Shuffle)
-def shuffle(release: Release, relation: Relation) -> Case:
+def shuffling(release: Release, relation: Relation) -> Case:
     """One epoch of ceil(n / m) batches of m records, of which the last may be smaller."""
     if relation is Relation.ADD_REMOVE:
         # sizes of batches are public where data sets agree in n
