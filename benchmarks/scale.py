@@ -51,9 +51,11 @@ SUMMARISING = MEASURED.format(
     imports="from dpsub.reproduce import summary\nfrom dpsub.reproduce.experiments import REGISTRY",
     work="top = Path(sys.argv[1])\n"
     f"keys = list(REGISTRY.get({EXPERIMENT!r}).keys)\n"
-    "summary.write(sorted(top.glob('records/*/*/*.parquet')), keys, "
-    "['gradients', 'distinct_mean', 'distinct_sd'], top / 'summary.parquet', top / "
-    "'differences.parquet')",
+    "measured = ['gradients', 'distinct_mean', 'distinct_sd']\n"
+    "written = top / 'summary.parquet', top / 'differences.parquet'\n"
+    "paths = sorted(top.glob('records/*/*/*.parquet'))\n"
+    # portions so small that the smaller of two stores has several, too
+    "summary.write(paths, keys, measured, *written, rows_at_once=50_000)",
 )
 
 

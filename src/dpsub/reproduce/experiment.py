@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import itertools
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -93,6 +93,24 @@ class Cost:
         return Cost(factor * self.setup, factor * self.replicate, self.memory)
 
 
+@dataclass(frozen=True)
+class StatedComparison:
+    """How an experiment ranks samplers at one stated epsilon' a query.
+
+    Studies at one proved privacy show this order next to theirs.
+
+    Parameters
+    ----------
+    dataset
+        Name of the data set.
+    losses
+        The losses in records of the experiment: a row a replicate, a column a sampler.
+    """
+
+    dataset: str
+    losses: Callable[[pd.DataFrame], pd.DataFrame]
+
+
 class Experiment(abc.ABC):
     """One experiment of a paper: a grid of cells, each repeated, one record a replicate (or a grid
     point).
@@ -121,8 +139,7 @@ class Experiment(abc.ABC):
     timed
         True if the records hold clock times, which are kept apart from compared results.
     compares
-        Data set on which it compares samplers at one stated epsilon' a query, by the losses that
-        `compared_losses` returns; empty if it does not.
+        Its comparison of samplers at one stated epsilon' a query; None if it makes none.
     paper
         Key of the paper in whose folder it stands.
     """
@@ -137,7 +154,7 @@ class Experiment(abc.ABC):
     axes: ClassVar[tuple[str, ...]] = ()
     keys: ClassVar[tuple[str, ...]] = ()
     timed: ClassVar[bool] = False
-    compares: ClassVar[str] = ""
+    compares: ClassVar[StatedComparison | None] = None
     paper: ClassVar[str] = ""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -256,19 +273,6 @@ class Experiment(abc.ABC):
         # A job that lost or repeated a replicate would change every mean.
         check_replicates(self.name, rows, replicates.start, replicates.stop)
         return rows
-
-    @classmethod
-    def compared_losses(cls, records: pd.DataFrame) -> pd.DataFrame:
-        """Return the losses by which an experiment that `compares` samplers ranks them.
-
-        Studies at one proved privacy show next to theirs the order that the experiment gives.
-
-        Returns
-        -------
-        DataFrame
-            A row a replicate, a column a sampler.
-        """
-        raise NotImplementedError(f"{cls.name} compares no samplers")
 
     def frame(self, rows: Any) -> pd.DataFrame:
         """Return `rows` (a mapping of columns or a list of records) as a frame with the declared

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpsub.registry import Registry
-from dpsub.reproduce.experiment import Experiment
+from dpsub.reproduce.experiment import Experiment, StatedComparison
 
 __all__ = ["REGISTRY", "Experiment", "comparisons"]
 
@@ -12,10 +12,10 @@ REGISTRY: Registry[Experiment] = Registry(
 )
 
 
-def comparisons() -> dict[str, type[Experiment]]:
-    """Return the experiments that compare samplers at one stated epsilon' a query, by data set.
+def comparisons() -> dict[str, StatedComparison]:
+    """Return the comparisons of samplers at one stated epsilon' a query, by experiment.
 
     Which these are depends on the papers that are there: a study that reads them names none.
     """
-    members = REGISTRY.members().values()
-    return {kind.compares: kind for kind in members if kind.compares}
+    members = REGISTRY.members().items()
+    return {name: kind.compares for name, kind in members if kind.compares}

@@ -26,15 +26,15 @@ from dpsub.reproduce.tables import Column, Part, Row
 
 COMPARISON = "fair_comparison"
 STATED = comparisons()
-"""What other papers compare at one stated epsilon', by data set: none where none is there."""
-WITH_STATED = (COMPARISON, *(kind.name for kind in STATED.values()))
+"""What other papers compare at one stated epsilon', by experiment: none where none is there."""
+WITH_STATED = (COMPARISON, *STATED)
 
 
 def ranked(artefact: Artefact, records: Records) -> list[Contest]:
     """Return the contests that an artefact of the experiments `WITH_STATED` shows."""
     stated = {
-        dataset: kind.compared_losses(artefact.needed(records, kind.name))
-        for dataset, kind in STATED.items()
+        comparison.dataset: comparison.losses(artefact.needed(records, experiment))
+        for experiment, comparison in STATED.items()
     }
     return in_variants(artefact.needed(records, COMPARISON), stated)
 

@@ -22,25 +22,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 from dpsub.files import replace_file
-from dpsub.papers.practice.settings import ACCOUNTANTS, GRID, LOWER, AccountingQuestion
+from dpsub.papers.practice.settings import ACCOUNTANTS, GRID, KEYS, LOWER, AccountingQuestion
 from dpsub.reproduce.job import in_one_sentence
 from dpsub.reproduce.published import FIELDS, key_text
 
 PUBLISHED = Path(__file__).parent / "published/accountants.csv"
 # Far finer than an accountant's own accuracy, so that rounding decides no verdict.
 DIGITS = 7
-KEYS = (
-    "mechanism",
-    "sampler",
-    "adjacency",
-    "rate",
-    "n",
-    "m",
-    "noise_multiplier",
-    "steps",
-    "delta",
-    "accountant",
-)
 ERRATA = {
     ("dp-accounting RDP", "substitute", "gaussian"): "P1",
     ("prv-accountant estimate", "add_remove", "laplace"): "P2",

@@ -11,6 +11,19 @@ from dpsub.errors import ArgumentError
 from dpsub.reproduce import settings as kinds
 
 UPPER, ESTIMATE, LOWER = "upper bound", "estimate", "lower bound"
+KEYS = (
+    "mechanism",
+    "sampler",
+    "adjacency",
+    "rate",
+    "n",
+    "m",
+    "noise_multiplier",
+    "steps",
+    "delta",
+    "accountant",
+)
+"""Columns that name an answer of an accountant."""
 ACCOUNTANTS = {
     "dp-accounting RDP": UPPER,
     "dp-accounting RDP, noise over 2 C": UPPER,

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pandas as pd
 
-from dpsub.papers.practice.settings import ACCOUNTANTS
+from dpsub.papers.practice.settings import ACCOUNTANTS, KEYS
 from dpsub.reproduce.labels import number_kind
 from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.tables import Column, Part, Table, shared
@@ -38,18 +38,7 @@ class Accountants(Table):
         "the documentation of dp-accounting's events has it; 'noise over 2 C' was asked with half "
         "of it. ε, lower: attained; ε, upper: proved."
     )
-    keys = (
-        "mechanism",
-        "sampler",
-        "adjacency",
-        "rate",
-        "n",
-        "m",
-        "noise_multiplier",
-        "steps",
-        "delta",
-        "accountant",
-    )
+    keys = KEYS
     layout = Layout(
         panels=("mechanism", "sampler", "adjacency"),
         stub=("rate", "n", "m", "noise_multiplier", "steps", "delta"),

@@ -22,7 +22,13 @@ from dpsub.papers.must.experiments.accounting import noise_plans
 from dpsub.papers.must.settings import FIVE, METRICS, SIX, Experiment1, Experiment2, Experiment3
 from dpsub.papers.must.subsets import release, subset_statistics
 from dpsub.reproduce import settings as s
-from dpsub.reproduce.experiment import SAMPLER_KEY, Experiment, Run, with_first_stages
+from dpsub.reproduce.experiment import (
+    SAMPLER_KEY,
+    Experiment,
+    Run,
+    StatedComparison,
+    with_first_stages,
+)
 from dpsub.reproduce.records import recorded_first_stage
 from dpsub.sampling import Sampler
 from dpsub.sampling.base import StagedSampler, WithReplacement
@@ -321,11 +327,25 @@ class LinearTraining(NamedTuple):
     """What came of training one cell."""
 
     cell: DescentCell
-    betas: np.ndarray  # last coefficients, shape (replicates, 3)
-    gradients: np.ndarray  # evaluated an iteration, shape (replicates,)
-    errors: list[
-        np.ndarray
-    ]  # mean squared errors after each iteration, each of shape (replicates,)
+    # last coefficients, shape (replicates, 3)
+    betas: np.ndarray
+    # evaluated an iteration, shape (replicates,)
+    gradients: np.ndarray
+    # mean squared errors after each iteration, each of shape (replicates,)
+    errors: list[np.ndarray]
+
+
+def coefficient_errors(records: pd.DataFrame) -> pd.DataFrame:
+    """Return the error of all coefficients together, as stated.
+
+    At the smallest epsilon', where noise counts most.
+    """
+    private = records.query("variant == 'stated' and sampler != 'nonprivate'")
+    smallest = private["epsilon_amplified"].min()
+    rows = private[private["epsilon_amplified"] == smallest]
+    errors = rows[[f"error_beta{i}" for i in range(3)]].to_numpy()
+    losses = rows.assign(loss=np.sqrt((errors**2).sum(axis=1)))
+    return losses.pivot(index="replicate", columns="sampler", values="loss")
 
 
 class LinearRegression(Experiment):
@@ -352,7 +372,7 @@ class LinearRegression(Experiment):
     variants: ClassVar[tuple[str, ...]] = ("stated", "as_done", "consistent")
     axes: ClassVar[tuple[str, ...]] = ("epsilon_amplified", "samplers")
     keys: ClassVar[tuple[str, ...]] = ("sampler", "epsilon_amplified")
-    compares: ClassVar[str] = "linear"
+    compares: ClassVar[StatedComparison | None] = StatedComparison("linear", coefficient_errors)
 
     class Settings(s.ExperimentSettings, Experiment2):
         parts: s.Parts = 2
@@ -367,19 +387,6 @@ class LinearRegression(Experiment):
         def check(self) -> None:
             for variant in LinearRegression.variants:
                 list(LinearRegression.runs(self, variant))
-
-    @classmethod
-    def compared_losses(cls, records: pd.DataFrame) -> pd.DataFrame:
-        """Return the error of all coefficients together, as stated.
-
-        At the smallest epsilon', where noise counts most.
-        """
-        private = records.query("variant == 'stated' and sampler != 'nonprivate'")
-        smallest = private["epsilon_amplified"].min()
-        rows = private[private["epsilon_amplified"] == smallest]
-        errors = rows[[f"error_beta{i}" for i in range(3)]].to_numpy()
-        losses = rows.assign(loss=np.sqrt((errors**2).sum(axis=1)))
-        return losses.pivot(index="replicate", columns="sampler", values="loss")
 
     @staticmethod
     def runs(settings: Settings, variant: str) -> Iterator[DescentCell]:
@@ -448,7 +455,7 @@ class LinearRegressionTrace(LinearRegression):
     }
     keys: ClassVar[tuple[str, ...]] = ("sampler", "epsilon_amplified", "iteration")
     streams_of: ClassVar[str] = LinearRegression.name
-    compares: ClassVar[str] = ""
+    compares: ClassVar[StatedComparison | None] = None
 
     class Settings(LinearRegression.Settings):
         parts: s.Parts = 1
@@ -467,6 +474,13 @@ def design_matrix(features: np.ndarray, label: np.ndarray, variant: str) -> np.n
     (erratum E1)."""
     leaked = [label[:, None]] if variant == "as_done" else []
     return np.hstack([np.ones((len(features), 1)), features, *leaked])
+
+
+def training_losses(records: pd.DataFrame) -> pd.DataFrame:
+    """Return the training log loss, which the paper shows, as stated."""
+    private = records.query("variant == 'stated' and sampler != 'nonprivate'")
+    rows = private[private["solver"] == "dp_sgd"]
+    return rows.pivot(index="replicate", columns="sampler", values="train_loss")
 
 
 class AdultLogistic(Experiment):
@@ -495,7 +509,7 @@ class AdultLogistic(Experiment):
     variants: ClassVar[tuple[str, ...]] = ("stated", "as_done", "consistent")
     axes: ClassVar[tuple[str, ...]] = ("samplers",)
     needs_data: ClassVar[tuple[str, ...]] = ("adult",)
-    compares: ClassVar[str] = "adult"
+    compares: ClassVar[StatedComparison | None] = StatedComparison("adult", training_losses)
 
     class Settings(s.ExperimentSettings, Experiment3):
         parts: s.Parts = 2
@@ -515,13 +529,6 @@ class AdultLogistic(Experiment):
         def check(self) -> None:
             for variant in AdultLogistic.variants:
                 list(AdultLogistic.runs(self, variant))
-
-    @classmethod
-    def compared_losses(cls, records: pd.DataFrame) -> pd.DataFrame:
-        """Return the training log loss, which the paper shows, as stated."""
-        private = records.query("variant == 'stated' and sampler != 'nonprivate'")
-        rows = private[private["solver"] == "dp_sgd"]
-        return rows.pivot(index="replicate", columns="sampler", values="train_loss")
 
     @staticmethod
     def runs(settings: Settings, variant: str) -> Iterator[tuple[str, DescentCell]]:
@@ -592,7 +599,7 @@ class AdultLogisticTrace(AdultLogistic):
     }
     keys: ClassVar[tuple[str, ...]] = ("sampler", "iteration")
     streams_of: ClassVar[str] = AdultLogistic.name
-    compares: ClassVar[str] = ""
+    compares: ClassVar[StatedComparison | None] = None
 
     class Settings(AdultLogistic.Settings):
         parts: s.Parts = 1
