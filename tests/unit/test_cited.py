@@ -101,6 +101,22 @@ def test_a_wrong_placeholder_is_an_error_in_one_sentence(
     assert "\n" not in str(raised.value)
 
 
+def test_paragraphs_are_unwrapped_and_tables_keep_their_rows() -> None:
+    text = """{% call takeaway("Noise") %}
+      Two lines
+      of a paragraph.
+      | scheme | ratio |
+      |---|---:|
+      {% for name in ("WOR", "WR") %}
+      | {{ name }} | 2 |
+      {% endfor %}
+      After it.
+      {% endcall %}"""
+    page = Prose(paper_with_table8(), {}).filled(text)
+    rows = "| scheme | ratio |\n|---|---:|\n| WOR | 2 |\n| WR | 2 |"
+    assert page == f"Two lines of a paragraph.\n\n{rows}\n\nAfter it."
+
+
 def test_a_number_of_another_run_is_marked(tables: CellTables) -> None:
     place = 'number("table8", "delta_c_upper", "rigorous", sampler="wor")'
     assert filled({}, place, kept=tables) == f"0.571{NOT_OF_THIS_RUN}"

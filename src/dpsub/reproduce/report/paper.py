@@ -97,9 +97,11 @@ def content(run: FinishedRun, key: str, folder: Path) -> dict[str, Any]:
 def _paragraph(takeaway: Takeaway, anchor: str, targets: dict[str, str]) -> dict[str, Any]:
     """Return a takeaway as the page shows it; errata that its text names are not listed again."""
     paragraph = takeaway.paragraph
+    # The search finds the sentence; a table below it is for the page alone.
+    first, _, tables = paragraph.partition("\n\n")
     return {
-        "text": linked(inline(paragraph), targets),
-        "plain": plain(paragraph),
+        "text": linked(inline(first) + html(tables), targets),
+        "plain": plain(first),
         "evidence": takeaway.evidence,
         "anchor": anchor,
         "errata": [name for name in takeaway.errata if not re.search(rf"\b{name}\b", paragraph)],

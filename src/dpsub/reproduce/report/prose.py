@@ -10,6 +10,7 @@ paragraphs that the report takes, each inside ``{% call takeaway("Heading") %}``
 from __future__ import annotations
 
 import importlib
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ TEMPLATE = "found.md"
 
 @dataclass(frozen=True)
 class Takeaway:
-    """A paragraph of what to conclude from a paper, in Markdown."""
+    """A conclusion from a paper, in Markdown: a paragraph, and tables below it if need be."""
 
     heading: str
     text: str
@@ -104,7 +105,7 @@ class Prose:
         found: list[Takeaway] = []
 
         def add(cells: LookUp, heading: str, caller: Callable[[], str], page: bool = True) -> str:
-            text = in_symbols(_on_one_line(caller()))
+            text = in_symbols(_unwrapped(caller()))
             evidence = pd.concat(cells.evidence) if cells.evidence else None
             found.append(Takeaway(in_symbols(heading), text, in_order(cells.errata), evidence))
             return ""
@@ -298,7 +299,7 @@ def joint(loop: Any) -> str:
 
 
 def _on_the_page(heading: str, caller: Callable[[], str], page: bool = True) -> str:
-    return in_symbols(_on_one_line(caller())) if page else ""
+    return in_symbols(_unwrapped(caller())) if page else ""
 
 
 def _in_the_report_alone(*given: Any, caller: Callable[[], str], **more: Any) -> str:
@@ -307,6 +308,15 @@ def _in_the_report_alone(*given: Any, caller: Callable[[], str], **more: Any) ->
 
 def _on_one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def _unwrapped(text: str) -> str:
+    """Return Markdown with each paragraph on one line, and each row of a table on its own."""
+    blocks = []
+    lines = filter(None, map(_on_one_line, text.splitlines()))
+    for of_table, part in itertools.groupby(lines, lambda line: line.startswith("|")):
+        blocks.append(("\n" if of_table else " ").join(part))
+    return "\n\n".join(blocks)
 
 
 def _form(digits: int) -> str:
