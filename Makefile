@@ -18,7 +18,7 @@ OPTIONS := $(if $(CORES),--cores $(CORES)) $(if $(PROFILE),--workflow-profile wo
 define alone
 @mkdir -p .snakemake; progress=$$(test -t 2 && echo --logger rich); \
 flock --nonblock --conflict-exit-code 75 .snakemake/$@.lock $(1) --nolock $$progress $(OPTIONS) || { status=$$?; \
-  test $$status -ne 75 || echo "error: one \`make $@\` at a time may work in a folder, and another one does; wait for it" >&2; \
+  test $$status -ne 75 || echo "error: only one \`make $@\` may run in a folder, and another one is running; wait for it" >&2; \
   exit $$status; }
 endef
 
@@ -27,40 +27,40 @@ endef
 reproduce: environment  ## every table and figure at published size, into results/
 	$(call alone,$(BIN)/snakemake)
 
-reproduce-%: environment  ## one paper at full size, as its full.yaml says: reproduce-importance, into results-importance/
+reproduce-%: environment  ## one paper at full size, by its full.yaml: reproduce-importance, into results-importance/
 	$(call alone,$(BIN)/snakemake --configfile src/dpsub/papers/$*/full.yaml)
 
-tournament: environment  ## samplers and schedules at one proved privacy, which takes some 25 minutes, into results-tournament/
+tournament: environment  ## samplers and schedules compared at equal proved privacy (about 25 minutes), into results-tournament/
 	$(call alone,$(BIN)/snakemake --configfile workflow/config/tournament.yaml)
 
-smoke: environment  ## the same chain at its smallest, into results-smoke/
+smoke: environment  ## every step at the smallest sizes, into results-smoke/
 	$(call alone,$(BIN)/snakemake --configfile workflow/smoke.yaml)
 
-sweep: environment  ## the cells of $(SWEEP) that are not finished, into its own results folder
+sweep: environment  ## the unfinished cells of $(SWEEP), into its own results folder
 	$(call alone,$(BIN)/python workflow/scripts/run_sweep.py $(SWEEP) --)
 
-test: environment  ## the tests: every promise once
+test: environment  ## the main tests
 	@$(BIN)/python -m pytest -q -n auto
 
-test-rest: environment  ## what `make test` leaves out: a cluster, a browser, the drills, all cases of what it tries in one or two
+test-rest: environment  ## the remaining tests: cluster, browser, killed runs, all parameter values
 	@$(BIN)/python -m pytest -q -n auto -m 'thorough and not slow'
 
 test-all: test test-rest  ## both, as CI does
 
-test-slow: environment  ## what takes minutes or the network: oldest and newest dependencies, wheel, links, fresh seeds, long series
+test-slow: environment  ## tests that take minutes or the network: oldest and newest dependencies, wheel, links, fresh seeds, long series
 	@$(BIN)/python -m pytest -q -m slow
 
-bench: environment  ## what is fast, as ratios
+bench: environment  ## benchmarks, as ratios of running times
 	@$(BIN)/python benchmarks/run.py
 
-lint: environment  ## style, types, spelling
+lint: environment  ## check style, types and spelling
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/snakefmt --check Snakefile workflow && $(BIN)/codespell
 
 docs: environment  ## the documentation as a site, into site/; a warning is an error
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html -d site/.doctrees docs site/html
 	@echo "read site/html/index.html"
 
-schema: environment  ## what a configuration may hold, for editors, into config.schema.json
+schema: environment  ## the schema of configuration files, for editors, into config.schema.json
 	@$(BIN)/python -m dpsub.reproduce.configuration > config.schema.json
 
 environment: $(VENV)/.complete
@@ -74,5 +74,5 @@ $(VENV)/.complete: requirements.lock pyproject.toml
 	@$(BIN)/python -m pip --disable-pip-version-check install -qq --no-deps --no-build-isolation -e .
 	@touch $@
 
-clean:  ## what runs have made; the environment, downloads and sweeps stay
+clean:  ## delete what runs have made; keep the environment, downloads and sweeps
 	rm -rf results results-smoke results-importance results-tournament data/interim .snakemake site docs/api docs/worked

@@ -293,7 +293,7 @@ def test_of_two_runs_of_one_target_one_works(tmp_path: Path) -> None:
     (refused, sentence), (status, output) = both
     assert (refused, status) == (2, 0), both
     said = (
-        "error: one `make smoke` at a time may work in a folder, and another one does; wait "
+        "error: only one `make smoke` may run in a folder, and another one is running; wait "
         "for it\n"
     )
     assert said in sentence

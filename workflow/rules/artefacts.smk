@@ -1,4 +1,4 @@
-"""Tables, figures and claims from records; nothing heavy is computed, so a figure is restyled without new records."""
+"""Build tables, figures and claims from records; a figure is restyled without new records."""
 
 
 rule build_table:

@@ -1,4 +1,4 @@
-"""What the rules of runs and of sweeps share: that dpsub is there, in the right version, and some words."""
+"""Shared by the rules of runs and of sweeps: check the version of dpsub, and define helpers."""
 
 import importlib.metadata
 import importlib.util
@@ -48,5 +48,5 @@ def one_of(names):
 
 
 def doubled(first, attempt):
-    """Return what an attempt asks for, 1 being the first one."""
+    """Return the resource for an attempt, doubled with each one after the first."""
     return first * 2 ** (attempt - 1)

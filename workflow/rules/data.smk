@@ -1,4 +1,4 @@
-"""Raw files are found or downloaded, checked, and prepared; or a labelled stand-in is made."""
+"""Find or download, check and prepare raw files, or make a labelled stand-in."""
 
 from dpsub.data.dataset import REGISTRY as DATA_SETS
 

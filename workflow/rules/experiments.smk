@@ -1,4 +1,4 @@
-"""One job a part of an experiment's replicates. Clock times are measured while nothing else runs."""
+"""Run one job for each part of an experiment's replicates; clock times are measured while nothing else runs."""
 
 
 rule run_experiment:

@@ -33,11 +33,11 @@ def everything():
 
 
 def part_of(wildcards):
-    """Return the replicates of one job; one that is not planned is refused."""
+    """Return the replicates of one job; an error if it is not in the plan."""
     part = PARTS.get((wildcards.experiment, wildcards.part))
     if part is None:
         raise WorkflowError(
-            f"the plan has no part {wildcards.part} of {wildcards.experiment}; see its parts"
+            f"the plan has no part {wildcards.part} of {wildcards.experiment}; choose one of its parts"
         )
     return part
 
@@ -47,7 +47,7 @@ def product_of(wildcards):
 
 
 def printed_numbers(wildcards):
-    """Return the files of printed numbers that the artefact is compared with, or quotes."""
+    """Return the files of printed numbers that the artefact is compared with or quotes."""
     artefact = product_of(wildcards).artefact
     names = {artefact.name, *(quote.artefact for quote in artefact.quotes())}
     folder = papers()[artefact.paper].folder / "published"
@@ -58,7 +58,7 @@ def printed_numbers(wildcards):
 
 
 def of_kind(kind, timed):
-    """Return the products of one kind; papers may have one name for a table of results and one of clock times."""
+    """Return the products of one kind; tables of results and of clock times may share a name."""
     products = PLAN.products
     return [
         one

@@ -1,4 +1,4 @@
-"""Every printed number next to ours, the verdicts against those that are known, and the page that a reader opens."""
+"""Compare every printed number with ours, check the verdicts, and write the HTML report."""
 
 # The code that shows things; what computes them runs its own jobs again.
 SHOWN_PARTS = (

@@ -51,9 +51,9 @@ class SweepBlock(Closed):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Any] = Field(init=False)
 
-    experiment: Name = Field(description="What is computed in each cell, such as fair_comparison.")
+    experiment: Name = Field(description="Experiment to run in each cell, such as fair_comparison.")
     vary: dict[str, Listed[Any]] = Field(
-        {}, description="Setting: the values that it takes in turn."
+        {}, description="Setting: its values, one after the other."
     )
 
 

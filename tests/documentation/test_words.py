@@ -1,0 +1,157 @@
+"""The English of pages, captions and messages: one word for one thing, and no construction that a
+reader has to decode."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.documentation.console import ROOT
+from tests.documentation.test_pages import name_of
+
+PACKAGE = ROOT / "src/dpsub"
+MADE_OF_TEMPLATES = {ROOT / "docs/deviations.md", *(ROOT / "docs/found").glob("*.md")}
+"""Pages that `renew_pages.py` writes: their words are judged in the templates."""
+
+
+class Banned(NamedTuple):
+    """A construction, an example of it, and how to say that instead."""
+
+    pattern: str
+    wrong: str
+    better: str
+
+
+BANNED = [
+    Banned(r"\bof which\b", "four values, of which two fail", "four values; two of them fail"),
+    Banned(r"\b(that|those) which\b", "that which is proved", "the bound that is proved"),
+    Banned(r"\b(has|have|had) it not\b", "one that has it not", "one without it"),
+    Banned(
+        r"(?<![\w,]\s)\bWhat (is|are|was|were)\b(?![^.?]*\?)",
+        "What is proved is the upper end.",
+        "The upper end is proved.",
+    ),
+    Banned(r"\banew\b", "drawn anew", "drawn again"),
+    Banned(r"\bbeside\b", "the value beside it", "the value next to it"),
+    Banned(r"\b(is|are|was|were|be|been|being) had\b", "data that can be had", "data that exist"),
+    Banned(
+        r"\bis (said|told|named) (where|in|below|above|here|there)\b",
+        "it is said where it is made",
+        "the error message names the file",
+    ),
+    Banned(r"\b(is|are) passed over\b", "the folder is passed over", "the folder is skipped"),
+    Banned(r"\bput to (0|zero)\b", "a record put to 0", "zero-out"),
+    Banned(r"\breach(es)? from\b", "it reaches from 1 to 2", "it runs from 1 to 2"),
+    Banned(r"\b(two|other|another|second) roads?\b", "by another road", "independently"),
+    Banned(r"\bdifferences? to\b", "the difference to Poisson", "compared with Poisson"),
+    Banned(r"\b(in vain|as yet|thereof|whereof|nought)\b", "open as yet", "still open"),
+    Banned(r"\bneeds not\b", "it needs not hold", "it need not hold"),
+    Banned(r"\bone and the same\b", "one and the same run", "the same run"),
+    Banned(
+        r"(?<!!)\[(see|here|there|this|this page|link|more)\]\(|>(see|here|this page)</a>",
+        "the proof is [here](accounting.md)",
+        "[the proof](accounting.md)",
+    ),
+]
+
+
+class Fault(NamedTuple):
+    """Where a text says something badly."""
+
+    line: int
+    found: str
+    better: str
+
+
+def faults(text: str, first_line: int = 1) -> list[Fault]:
+    """Return the banned constructions of a text."""
+    return [
+        Fault(first_line + text.count("\n", 0, match.start()), match.group(), one.better)
+        for one in BANNED
+        for match in re.finditer(one.pattern.replace(" ", r"\s+"), text, re.IGNORECASE)
+    ]
+
+
+def told(path: Path, found: list[Fault]) -> str:
+    """Return a line for each fault: the place, what stands there, and the better form."""
+    place = path.relative_to(ROOT)
+    lines = [f'{place}:{one.line}: "{one.found}"; better: {one.better}' for one in found]
+    return "\n".join(lines)
+
+
+def prose_of(page: str) -> str:
+    """Blank out code, formulas of templates and what others say, and keep the lines."""
+    both = re.MULTILINE | re.DOTALL
+    for code in (r"^ *```.*?^ *```", r"`[^`\n]+`", r"\{[{%#].*?[}%#]\}", r"\"[^\"\n]*\""):
+        page = re.sub(code, lambda match: re.sub(r"[^\n]", "x", match.group()), page, flags=both)
+    return page
+
+
+def messages(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the texts that code shows, with their lines: its strings, docstrings apart."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    shown_elsewhere = {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)
+    }  # docstrings
+    for node in ast.walk(tree):
+        if id(node) in shown_elsewhere:
+            continue
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield node.lineno, node.value
+
+
+WRITTEN = [
+    *(ROOT / name for name in ("docs/notation.md", "config/README.md")),
+    *sorted((ROOT / "workflow").rglob("*.rst")),
+    *sorted((ROOT / "workflow").rglob("*.yaml")),
+    *sorted((ROOT / "workflow").rglob("*.smk")),
+    ROOT / "config.yaml",
+    ROOT / "Makefile",
+]
+CODE = [*sorted(PACKAGE.glob("reproduce/*.py")), *sorted((ROOT / "workflow").rglob("*.py"))]
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
+def test_a_page_is_in_the_english_of_the_field(page: Path) -> None:
+    found = faults(prose_of(page.read_text(encoding="utf-8")))
+    assert not found, told(page, found)
+
+
+def test_messages_and_captions_are_in_the_english_of_the_field() -> None:
+    found = {
+        path: [one for at, text in messages(path) for one in faults(text, at)] for path in CODE
+    }
+    assert not any(found.values()), "\n".join(
+        told(path, found[path]) for path in CODE if found[path]
+    )
+
+
+@pytest.mark.parametrize("banned", BANNED, ids=lambda banned: banned.wrong)
+def test_each_construction_is_found_and_its_better_form_is_not(banned: Banned) -> None:
+    (found,) = faults(f"A first line.\n\n{banned.wrong}")
+    assert (found.line, found.better) == (3, banned.better)
+    assert faults(f"A first line.\n\n{banned.better}") == []
+
+
+def test_a_construction_is_found_across_lines_and_not_in_code() -> None:
+    assert [one.line for one in faults("Four values, of\nwhich two fail.")] == [1]
+    assert faults(prose_of("```console\nof which\n```\nand `of which`")) == []
+    assert faults("What is the epsilon of shuffled batches?") == []
+
+
+def glossary() -> list[str]:
+    """Return the terms of docs/notation.md."""
+    page = (ROOT / "docs/notation.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.+?) \|", page, re.MULTILINE)
+    return rows[1:]
+
+
+def test_the_glossary_is_short_and_names_each_thing_once() -> None:
+    words = [word for row in glossary() for word in re.split(r", | \(", row)]
+    assert 20 <= len(glossary()) <= 30
+    assert len(words) == len(set(words))
