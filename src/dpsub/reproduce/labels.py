@@ -94,9 +94,9 @@ WORDS = {
     "delta_with_a_fixed_denominator": "composed privacy with Poisson sums divided by the fixed m",
     "white_box": "white-box groups",
     "black_box": "black-box groups",
-    "add_remove": "add or remove one record",
-    "substitute": "substitute one record",
-    "zero_out": "zero one record",
+    "add_remove": "add/remove",
+    "substitute": "substitution",
+    "zero_out": "zero-out",
 }
 # In these fields the value says it all; elsewhere "name = value".
 SELF_EXPLAINING = (
