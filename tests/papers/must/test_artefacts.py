@@ -314,20 +314,42 @@ class TestFigures:
     def test_bands_lie_between_attack_and_proof(
         self, name: str, x: str, ends: list[str], records: Records
     ) -> None:
-        (axes,), numbers, figure = drawn(name, records)
+        (axes,), numbers, _ = drawn(name, records)
         wor = numbers.query("sampler == 'wor'").sort_values(x)
-        line = next(line for line in axes.get_lines() if line.get_label() == sampler_label("wor"))
-        np.testing.assert_array_equal(line.get_ydata(), wor["proved"])
         colour = SAMPLERS.get("wor").colour
+        curves = [line for line in axes.get_lines() if to_hex(line.get_color()).upper() == colour]
+        for curve, end in zip(curves, ends, strict=True):
+            np.testing.assert_array_equal(curve.get_ydata(), wor[end])
         (band,) = (
             one for one in axes.collections if to_hex(one.get_facecolor()[0][:3]).upper() == colour
         )
         heights = band.get_paths()[0].vertices[:, 1]
         assert (heights.min(), heights.max()) == (wor[ends].min().min(), wor[ends].max().max())
-        legend = next(one.get_legend() for one in figure.axes if not one.axison)
-        texts = [text.get_text() for text in legend.get_texts()]
-        assert len(texts) == len(set(texts)) == 8
-        assert {"Poisson, add or remove", "Poisson, substitute", "attack (lower)"} <= set(texts)
+
+    @pytest.mark.parametrize(
+        ("name", "attack", "pair"),
+        [
+            ("privacy_by_steps", "attack", "pair_upper"),
+            ("noise_by_target", "refuted", "pair"),
+        ],
+    )
+    def test_curves_are_named_at_their_ends_and_an_arrow_leads_from_the_published_one_to_an_attack(
+        self, name: str, attack: str, pair: str, records: Records
+    ) -> None:
+        (axes,), numbers, figure = drawn(name, records)
+        samplers = [sampler_label(one) for one in ("poisson", "wor", "wr", "must_ow", "must_ww")]
+        texts = {text.get_text(): text for text in axes.texts}
+        assert {*samplers, "published, MUST", "published, WOR and WR"} < set(texts)
+        assert not any(one.get_legend() for one in figure.axes)
+        # One relation for all: Poisson sampling with a record added or removed is not drawn.
+        assert len([line for line in axes.get_lines() if len(line.get_xdata())]) == 2 * 5 + 2
+        last = numbers.query("sampler == 'must_ow'").iloc[-1]
+        (arrow,) = (text for text in axes.texts if text.arrow_patch)
+        assert (arrow.xyann[1], arrow.xy[1]) == (last[pair], last[attack])
+        ratio = f"{last[attack] / last[pair]:.1f} times the published"
+        assert any(ratio in text for text in texts)
+        named = sorted(text.xy[1] for key, text in texts.items() if key in samplers)
+        assert np.diff(np.log(named)).min() > 0
 
     def test_figures_from_synthetic_data_say_so(self, records: Records) -> None:
         assert [text.get_text() for text in drawn("figureS4", records)[2].texts] == [

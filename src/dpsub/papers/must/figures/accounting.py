@@ -1,50 +1,47 @@
-"""From what is refuted to what is proved: Figure S2 of the MUST paper, and two figures of this
-project."""
+"""From attack to proof: Figure S2 of the MUST paper, and two figures of this project."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import pandas as pd
 
 from dpsub.papers.must.figures import MustFigure
+from dpsub.papers.must.settings import MUST
 from dpsub.papers.must.tables import RANKS, NoiseAtEqualPrivacy, both_sides, sides
 from dpsub.reproduce.artefact import Records
-from dpsub.reproduce.figures import Panel, curves, draw_panels, line, sampler_style, where
+from dpsub.reproduce.figures import Panel, curves, draw_panels, line, remark, sampler_style, where
 from dpsub.reproduce.figures.panels import Layer, Styles
 from dpsub.reproduce.labels import sampler_label
 from dpsub.reproduce.tables import Part, Row, ordered
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 FLOOR = 1e-12  # round-off of the Fourier transform; what is below says nothing
 PRINTED: dict[str, dict[str, Any]] = {
-    "as_done": {
-        "label": "Algorithm 1 as done: with the aliasing term",
-        "linestyle": "-",
-        "color": "#BBBBBB",
-    },
-    "printed": {"label": "Algorithm 1 as printed", "linestyle": ":", "color": "black"},
+    "as_done": {"label": "_", "linestyle": "-", "color": "#BBBBBB"},
+    "printed": {"label": "_", "linestyle": ":", "color": "black"},
 }
 """Method -> how its upper end is drawn, with a bar down to the lower one."""
-EXACT_PAIR = {
-    "paper_pair": {
-        "label": "the paper's pair, exact; no guarantee",
-        "color": "black",
-        "linewidth": 1.0,
-    }
-}
+EXACT_PAIR = {"paper_pair": {"label": "_", "color": "black", "linewidth": 1.0}}
+PAIR_KEY = "black and grey: the paper's pair,\nnot a guarantee (dotted: as printed,\ngrey: as done)"
 # In this order everywhere: what is refuted (lower), what is proved (upper).
 ENDS = ("attack", "proved")
 BOTH_SIDES = {"paper_pair": ("pair_lower", "pair_upper"), "attack_and_proof": ENDS}
 """Method -> columns of its ends in the proved records."""
-GREY = "#606060"  # of what is drawn alike for all samplers, in the legend
-DOTTED: dict[str, Any] = {"linestyle": (0, (1, 1.6)), "linewidth": 1.0}
-ATTACK = line([], [], color=GREY, linewidth=0.6, label="attack (lower)")
-RELATIONS = {"add_remove": "add or remove", "substitute": "substitute"}
+PUBLISHED: dict[str, Any] = {"color": "black", "linestyle": (0, (1, 1.2)), "linewidth": 2.0}
+SAME_PAIR = {"published, MUST": MUST, "published, WOR and WR": ("wor", "wr")}
+"""Text at the end of a published curve -> samplers for which it is nearly the same."""
+KEY = (
+    "bands: from an attack (lower edge) to a proof (upper edge)\n"
+    "dotted: published analysis, not a guarantee"
+)
+LINE = 0.12  # inches between lines of text
 
 
 def band(
@@ -64,16 +61,68 @@ def band(
     return [thin, curves(frame, x, high, by=by, styles=styles, band=ends, nested=nested)]
 
 
+def name_ends(
+    names: Mapping[str, tuple[float, str]], x: float, limits: tuple[float, float], inches: float
+) -> Layer:
+    """Return the layer that names curves behind their ends at `x`, on a logarithmic axis.
+
+    `names` has the height and the colour of each text; texts are moved apart where they would
+    touch, on an axis with these limits that is `inches` high.
+    """
+    from scipy.optimize import isotonic_regression
+
+    texts = sorted(names, key=lambda text: names[text][0])
+    line_height = LINE / inches * math.log(limits[1] / limits[0])
+    lowest = line_height * np.arange(len(texts))
+    # The least moves, in squares, after which neighbours are a line apart.
+    heights = np.log([names[text][0] for text in texts])
+    heights = isotonic_regression(heights - lowest).x + lowest
+
+    def draw(axes: Axes) -> None:
+        for text, height in zip(texts, np.exp(heights), strict=True):
+            axes.annotate(
+                text,
+                (x, height),
+                xytext=(7, 0),
+                textcoords="offset points",
+                fontsize=7,
+                color=names[text][1],
+                va="center",
+                annotation_clip=False,
+            )
+
+    return draw
+
+
+def gap(x: float, low: float, high: float, text: str) -> Layer:
+    """Return the layer of an arrow upwards at `x`, with a remark to its left."""
+
+    def draw(axes: Axes) -> None:
+        axes.annotate("", (x, high), (x, low), arrowprops={"arrowstyle": "->", "linewidth": 0.9})
+        axes.annotate(
+            text,
+            (x, low**0.4 * high**0.6),  # nearer to the attack: published curves run below
+            xytext=(-6, 0),
+            textcoords="offset points",
+            fontsize=7,
+            ha="right",
+            va="center",
+        )
+
+    return draw
+
+
 class ComposedDelta(MustFigure):
     title = "Figure S2. Bounds of δ after k compositions"
     name = "figureS2"
     caption = (
         "δ at ε = 1 after k compositions of the subsampled Gaussian mechanism with noise "
-        "multiplier 4. Lines with bars: bounds from the paper's Fourier accountant, as printed "
-        "and as done; the bar reaches down to the lower bound, or to the foot of the axis where "
-        "that bound is below the round-off of 1e-12. Black line: the exact value for the paper's "
-        "pair, which is no guarantee. Coloured band: from what explicit data sets attain (attack) "
-        "to what is proved for clipped sums when one record is substituted."
+        "multiplier 4. Black and grey: bounds from the paper's Fourier accountant (Algorithm 1), "
+        "as printed and as done, with bars down to the lower bound, or to the foot of the axis "
+        "where that bound is below the round-off of 1e-12; solid, the exact value. All three are "
+        "for the paper's pair of densities, which is not a guarantee. Coloured band: from a lower "
+        "bound (an attack: explicit data sets attain it) to an upper bound, proved for clipped "
+        "sums when one record is substituted."
     )
     experiments = ("composition", "proved_composition")
     keys = ("sampler", "method", "n_compositions")
@@ -106,39 +155,38 @@ class ComposedDelta(MustFigure):
         # The paper has MUST.OW alone and says that MUST.WW fails numerically; it has a panel of its
         # own here (erratum E16).
         for name in ordered(frame, ("sampler",), RANKS)["sampler"].unique():
-            styles = {
-                name: sampler_style(name) | {"label": f"{sampler_label(name)}, proved (upper)"}
-            }
-            panels.append(
-                Panel(
-                    sampler_label(name),
-                    [
-                        curves(
-                            where(bars, sampler=name),
-                            x,
-                            ends[1],
-                            by="method",
-                            styles=PRINTED,
-                            bars=ends,
-                            nested=2.5,
-                        ),
-                        curves(
-                            where(frame, sampler=name), x, ends[1], by="method", styles=EXACT_PAIR
-                        ),
-                        ATTACK,
-                        *band(
-                            where(frame, sampler=name, method="attack_and_proof"),
-                            x,
-                            ends,
-                            "sampler",
-                            styles,
-                        ),
-                    ],
+            style = sampler_style(name) | {"label": "_"}
+            own = where(frame, sampler=name)
+            last = where(own, **{x: own[x].max()}).set_index("method")[list(ends)]
+            names = {
+                text: (float(last[end][method]), colour)
+                for text, method, end, colour in (
+                    ("Algorithm 1", "printed", ends[1], "black"),
+                    ("exact", "paper_pair", ends[1], "black"),
+                    ("proof", "attack_and_proof", ends[1], style["color"]),
+                    ("attack", "attack_and_proof", ends[0], style["color"]),
                 )
-            )
+                if method in last.index
+            }
+            layers = [
+                curves(
+                    where(bars, sampler=name),
+                    x,
+                    ends[1],
+                    by="method",
+                    styles=PRINTED,
+                    bars=ends,
+                    nested=2.5,
+                ),
+                curves(own, x, ends[1], by="method", styles=EXACT_PAIR),
+                *band(where(own, method="attack_and_proof"), x, ends, "sampler", {name: style}),
+                name_ends(names, frame[x].max(), (foot, 1.0), inches=2.4),
+                remark(PAIR_KEY, "lower right"),
+            ]
+            panels.append(Panel(sampler_label(name), layers))
         figure = draw_panels(
             panels,
-            width=1.2 + 2.6 * len(panels),
+            width=1.2 + 3.0 * len(panels),
             height=2.9,
             grid={"sharey": True},
             yscale="log",
@@ -170,55 +218,61 @@ class ComposedDelta(MustFigure):
 
 
 class BandFigure(MustFigure):
-    """One panel of bands from refuted to proved by sampler and relation, with the paper's pair
-    dotted."""
+    """One panel of bands from attack to proof, one a sampler, and the published analysis in black.
+
+    One record is substituted for every sampler, so that the bands compare.
+    """
 
     order = ("sampler", "adjacency", "n_compositions")
     x: ClassVar[str]
     ends: ClassVar[tuple[str, str]]  # columns of what is refuted and proved
     pair: ClassVar[str]
+    remark: ClassVar[str]
+    """Next to the arrow from the published curve of MUST.OW up to the attack, with their ratio."""
+    place: ClassVar[str]
+    """Of the key to bands and dots: a corner without curves."""
     delta: ClassVar[str]
     titles: ClassVar[tuple[str, str]]  # labels of x and y, with delta
     plotted: ClassVar[tuple[str, ...]]  # columns of the plotted frame
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        """Draw the records; a sampler under the second of two relations has open markers and names
-        the relation."""
         frame = ordered(self.needed(records, self.experiments[0]), self.order, RANKS)
-        by, styles = ("sampler", "adjacency"), {}
-        shown = ordered(frame[list(by)].drop_duplicates(), ("sampler",), RANKS)
-        # Poisson alone is shown under two relations: its name needs the relation, those of the
-        # others do not.
-        several = shown["sampler"].value_counts() > 1
-        for sampler, adjacency in shown.itertuples(index=False):
-            style = styles[sampler, adjacency] = sampler_style(sampler)
-            if several[sampler]:
-                style["label"] = f"{sampler_label(sampler)}, {RELATIONS[adjacency]}"
-                style["markerfacecolor"] = "white" if adjacency == "substitute" else style["color"]
-        pairs = curves(
-            frame,
-            self.x,
-            self.pair,
-            by=by,
-            styles=styles,
-            nested=0.4,
-            marker="",
-            label="_",
-            **DOTTED,
-        )
-        name = line([], [], color=GREY, label="the paper's pair, no guarantee", **DOTTED)
-        panel = Panel(
-            "", [*band(frame, self.x, self.ends, by, styles, nested=0.25), ATTACK, pairs, name]
-        )
+        # Poisson sampling is recorded for adding or removing a record, too: it would not compare.
+        shown = where(frame, adjacency="substitute")
+        last = where(shown, **{self.x: shown[self.x].max()}).set_index("sampler")
+        styles = {name: sampler_style(name) | {"label": "_"} for name in last.index}
+        names = {
+            sampler_label(name): (last.loc[name, self.ends[1]], styles[name]["color"])
+            for name in last.index
+        }
+        layers = band(shown, self.x, self.ends, "sampler", styles, nested=0.25)
+        for text, samplers in SAME_PAIR.items():
+            curve = shown[shown["sampler"].isin(samplers)].groupby(self.x)[self.pair]
+            if curve.ngroups:
+                highest = curve.max()
+                layers.append(line(list(highest.index), list(highest), **PUBLISHED))
+                names[text] = (highest.iloc[-1], "black")
+        if "must_ow" in last.index:
+            low, high = (float(last[name]["must_ow"]) for name in (self.pair, self.ends[0]))
+            layers.append(gap(shown[self.x].max(), low, high, self.remark.format(ratio=high / low)))
+        heights = shown[[self.pair, *self.ends]].to_numpy(float)
+        limits = (float(np.nanmin(heights)), float(np.nanmax(heights)))
         # delta is one number for all records of these figures, a power of ten by setting.
         exponent = round(math.log10(frame[self.delta].iloc[0]))
         x, y = (title.format(f"$10^{{{exponent}}}$") for title in self.titles)
         figure = draw_panels(
-            [panel, None],
-            columns=2,
+            [
+                Panel(
+                    "",
+                    [
+                        *layers,
+                        remark(KEY, self.place),
+                        name_ends(names, shown[self.x].max(), limits, 3.0),
+                    ],
+                )
+            ],
             width=6.6,
-            height=3.3,
-            grid={"width_ratios": (2, 1)},
+            height=3.5,
             xscale="log",
             yscale="log",
             labels=self.labels(records),
@@ -233,16 +287,18 @@ class PrivacyBySteps(BandFigure):
     title = "Privacy of each sampler at equal noise, by number of steps"
     name = "privacy_by_steps"
     caption = (
-        "ε at δ = 1e-5 after k steps, in the sizes of Figure S2 and with the same noise on the "
-        "sum for every sampler. Each band reaches from what explicit data sets attain (thin line, "
-        "attack) to what is proved for clipped sums (line with markers). One record is "
-        "substituted; Poisson is also shown for one record added or removed. Dotted, in the "
-        "colour of the sampler: the value for the paper's pair, which is no guarantee and hardly "
-        "differs between samplers."
+        "ε at δ = 1e-5 after k steps, in the sizes of Figure S2, with one record substituted and "
+        "the same noise on the sum for every sampler. Each band runs from a lower bound (an "
+        "attack: explicit data sets attain it) to an upper bound (proved for clipped sums). "
+        "Dotted: the published analysis, that is, the paper's pair of densities composed in the "
+        "right unit. It is not a guarantee: it hardly differs between samplers and lies below "
+        "what attacks attain. For WOR and WR it is nearly the exact value for Poisson sampling."
     )
     keys = BandFigure.order
     parts = (Part("proved_steps", sides("epsilon"), prepare=both_sides),)
     x, ends, pair, delta = "n_compositions", ENDS, "pair_upper", "given"
+    place = "upper left"
+    remark = "an attack on MUST.OW attains\n{ratio:.1f} times the published ε"
     titles = ("number of steps k", "ε at δ = {}")
     plotted = (
         "sampler",
@@ -259,16 +315,20 @@ class NoiseByTarget(BandFigure):
     title = "Noise of each sampler against the privacy target"
     name = "noise_by_target"
     caption = (
-        f"{NoiseAtEqualPrivacy.setting}. Each band reaches from the noise at which an attack "
-        "still exceeds the target (thin line) to the noise for which the target is proved (line "
-        "with markers). One record is substituted; Poisson is also shown for one record added or "
-        "removed. Dotted, in the colour of the sampler: the noise for which the paper's pair "
-        "meets the target, which is no guarantee."
+        f"{NoiseAtEqualPrivacy.setting}. One record is substituted. Each band runs from the noise "
+        "at which an attack still exceeds the target to the noise for which the target is proved. "
+        "Dotted: the noise that meets the target by the published analysis, that is, for the "
+        "paper's pair of densities. It is not a guarantee: with this noise attacks exceed the "
+        "target."
     )
     keys = NoiseAtEqualPrivacy.keys
     order = NoiseAtEqualPrivacy.order
     parts = NoiseAtEqualPrivacy.parts
     x, ends, pair, delta = "target_epsilon", ("refuted", "proved"), "pair", "delta"
+    place = "upper right"
+    remark = (
+        "an attack on MUST.OW exceeds the target\neven with {ratio:.1f} times the published noise"
+    )
     titles = ("target ε at δ = {}", "noise multiplier s")
     plotted = (
         "sampler",
