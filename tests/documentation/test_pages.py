@@ -162,6 +162,12 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
     assert [link for link in broken_links(place, text) if link not in own] == []
 
 
+@pytest.mark.parametrize("page", [*PAGES, *TEMPLATES], ids=name_of)
+def test_links_say_where_they_lead(page: Path) -> None:
+    texts = re.findall(r"\[([^\]]+)\]\(", page.read_text(encoding="utf-8"))
+    assert not {"see", "here", "this"} & {text.lower() for text in texts}
+
+
 def test_a_broken_link_is_found() -> None:
     text = (
         "[a](notation.md) [b](nowhere.md) ![c](pictures/none.png) [d](#notation) [e](#none) "

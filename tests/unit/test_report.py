@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pandas as pd
 import pytest
 
 from dpsub.errors import DataError
-from dpsub.reproduce import artefacts
+from dpsub.reproduce import artefacts, configuration
 from dpsub.reproduce.artefacts import OutputDirs
 from dpsub.reproduce.claims import MissingRecordsError
 from dpsub.reproduce.digits import written
@@ -30,7 +31,7 @@ from tests.papers.cells import cells
 from tests.report_run import HOSTILE, Made
 
 # whose tables and experiments are the material of all tests here
-pytestmark = pytest.mark.needs("must", "fair", "bun")
+pytestmark = pytest.mark.needs("must", "fair", "bun", "importance")
 
 CHOSEN = (
     "must/table3",
@@ -122,13 +123,34 @@ def test_data_that_are_not_the_papers_are_named_in_one_line(
 ) -> None:
     top = pages["index"][: pages["index"].index('class="cards"')]
     assert top.count('class="warning"') == 2 and "A run of reduced size." in top
-    assert "adult: a synthetic stand-in" in top and "synthetic twins" not in top
-    real = made.write(data=[{**report_run.ADULT, "label": "real"}], twins=["song", "<rna>"])
+    assert "a synthetic stand-in: adult" in top and "synthetic twins" not in top
+    real = made.write(data=[{**report_run.ADULT, "label": "real"}])
     assert "synthetic stand-in" not in real["index"] + real["must"]
-    assert "stand for song, &lt;rna&gt;" in real["index"]
+    assert "real: adult" in real["index"] and "real: adult" in real["must"]
     made.write(remarks=["A run of reduced size."])
     for name, there in (("table8", True), ("figureS4", True), ("table6", False)):
         assert ("synthetic data" in section(pages["must"], f"must/{name}")) == there
+
+
+def test_twins_are_counted_next_to_real_data(made: Made) -> None:
+    files = [report_run.ROOT / "config.yaml", report_run.ROOT / "workflow/smoke.yaml"]
+    run = replace(
+        made.run,
+        data=[{"dataset": "ijcnn1", "label": "real"}],
+        settings=configuration.load(files)["experiments"],
+    )
+    words = run.data_words([artefacts.REGISTRY.get("importance/table1")()])
+    assert words[0] == "real: ijcnn1 (1 of 2 data sets)"
+    assert words[1].startswith("synthetic twins") and words[1].endswith(": song (1 of 2 data sets)")
+
+
+def test_links_say_where_they_lead(pages: dict[str, str]) -> None:
+    for name, text in pages.items():
+        links = re.findall(r"<a\b[^>]*>(.*?)</a>", text, flags=re.DOTALL)
+        texts = [html.unescape(re.sub(r"<[^>]+>", "", link)).strip() for link in links]
+        assert texts and all(texts), name
+        assert not {"see", "here", "this"} & {one.lower() for one in texts}, name
+    assert '">Table 8</a>, <a href="must.html#E2">erratum E2</a>' in pages["index"]
 
 
 def test_a_run_is_made_again_by_its_own_configuration(pages: dict[str, str], made: Made) -> None:

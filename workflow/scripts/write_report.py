@@ -15,7 +15,7 @@ def json_of(path):
 with logged(snakemake.log[0]):
     index, environment = Path(snakemake.output[0]), json_of(snakemake.input.environment)
     configuration = Path(snakemake.input.config)
-    results, described = index.parents[1], settings.read(configuration)["experiments"].values()
+    results = index.parents[1]
     run = report.FinishedRun(
         artefacts=[artefacts.REGISTRY.get(name)() for name in snakemake.params.artefacts],
         dirs=OutputDirs.under(results),
@@ -30,7 +30,7 @@ with logged(snakemake.log[0]):
         environment=environment,
         configuration=configuration.read_text(encoding="utf-8"),
         timings=results / "run/timings/jobs",
-        twins=sorted({name for one in described for name in one.get("sets", {}).get("twins", ())}),
+        settings=settings.read(configuration)["experiments"],
         remarks=snakemake.params.remarks,
         options=snakemake.params.options,
         published=snakemake.params.published,

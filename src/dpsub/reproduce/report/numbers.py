@@ -251,7 +251,8 @@ def _line(
         verdicts=(verdict, "shown") if is_shown else (verdict,),
         anchor=address(paper, name, row, column),
         # what a note says stands in for the paper's data goes before the label of the whole table
-        data=other_data or _real_or_simulated(data_label),
+        data=other_data
+        or ("real" if first["kind"] == "real_data" else _real_or_simulated(data_label)),
     )
 
 

@@ -15,12 +15,13 @@ import pandas as pd
 from markupsafe import Markup
 
 from dpsub.files import replace_file
+from dpsub.reproduce.artefact import Artefact
 from dpsub.reproduce.labels import KINDS
 from dpsub.reproduce.layout import SIGNS, SOURCES
 from dpsub.reproduce.published import STATEMENTS
 from dpsub.reproduce.report import numbers
 from dpsub.reproduce.report.numbers import Line
-from dpsub.reproduce.report.paper import content, warnings
+from dpsub.reproduce.report.paper import content, number_of
 from dpsub.reproduce.report.run import FinishedRun
 from dpsub.reproduce.verdicts import AGREEING, FAILING, VARIANTS, reconciled, tally
 
@@ -57,7 +58,11 @@ def write_report(folder: Path, run: FinishedRun) -> None:
         },
         "places": [place for paper in shown for place in paper["places"]],
         "facets": _facets(run.lines),
-        "warnings": warnings(run, run.artefacts),
+        "names": {paper["key"]: _name(paper["title"]) for paper in shown},
+        "labels": {artefact.identifier: _label(artefact) for artefact in run.artefacts},
+        "measured": sum(
+            line.kind == "real_data" and tally([line.verdict]).judged for line in run.lines
+        ),
         "judged": judged,
         "sum": reconciled(judged, sum(line.paper not in cited for line in run.lines)),
         "described": [_flat(description) for description in run.data],
@@ -78,6 +83,18 @@ def write_report(folder: Path, run: FinishedRun) -> None:
     pages |= {paper["key"]: _rendered("paper", common | {"paper": paper}) for paper in shown}
     for name, page in pages.items():
         replace_file(folder / f"{name}.html", page)
+
+
+def _name(title: str) -> str:
+    """Return by what a paper is called in a line: its authors and year, or the subject of a study
+    of this project."""
+    authors, _, subject = title.partition(": ")
+    return f"{subject[0].upper()}{subject[1:]}" if authors == "Beyond the papers" else authors
+
+
+def _label(artefact: Artefact) -> str:
+    """Return by what a link to an artefact is called: "Table 8", else its whole title."""
+    return number_of(artefact) or artefact.title
 
 
 def _rendered(name: str, given: Mapping[str, Any]) -> bytes:
@@ -102,6 +119,7 @@ def _rendered(name: str, given: Mapping[str, Any]) -> bytes:
         paper=given.get("paper"),
         papers=given["papers"],
         places=given["places"],
+        facts={"papers": given["names"]},
         # a digest and no random number: the same run gives the same bytes
         nonce=hashlib.sha256(body.encode()).hexdigest()[:32],
         style=Markup((own / "page.css").read_text(encoding="utf-8")),

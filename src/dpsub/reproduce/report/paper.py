@@ -70,7 +70,7 @@ def content(run: FinishedRun, key: str, folder: Path) -> dict[str, Any]:
         "citation": paper.citation if paper else None,
         "totals": numbers.counts(lines),
         "count": len(lines),
-        "warnings": warnings(run, made),
+        "data": run.data_words(made),
         "findings": [
             {
                 "words": headline.heading or words,
@@ -155,14 +155,6 @@ def _filler_of_errata(
         if run.published is None or artefact.identifier in run.published
     ]
     return Prose(paper, tables_of(at_published_settings, run.dirs), cited.kept_of(paper)).filled
-
-
-def warnings(run: FinishedRun, artefacts: Iterable[Artefact]) -> list[str]:
-    """Return a phrase for each data set behind these artefacts that is not the real one."""
-    used = {name for artefact in artefacts for name in run.data_sets(artefact)}
-    words = {"synthetic": "a synthetic stand-in"}
-    labels = {name: label for name, label in run.labels.items() if name in used and label != "real"}
-    return [f"{name}: {words.get(label, label)}" for name, label in labels.items()]
 
 
 def number_of(artefact: Artefact) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,15 @@ from dpsub.reproduce import experiments
 from dpsub.reproduce.artefact import Artefact, OutputDirs
 from dpsub.reproduce.report import numbers
 from dpsub.reproduce.report.errata import Erratum, read
+
+TWIN = "twin"
+DATA_WORDS = {
+    "real": "real",
+    "subset": "a subset of the real records",
+    "synthetic": "a synthetic stand-in",
+    TWIN: "synthetic twins, made from the paper's table of its data",
+}
+"""What a label says of a data set."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +45,8 @@ class FinishedRun:
     configuration: str = ""
     timings: Path | None = None
     """Folder of what Snakemake measured of the jobs of experiments."""
-    twins: Sequence[str] = ()
-    """Data sets for which experiments make synthetic twins from the paper's own table of its
-    data."""
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Of each experiment, as in the configuration; they say which data it reads."""
     remarks: Sequence[str] = ()
     """What a reader must know first, such as that the run is of reduced size."""
     published: Sequence[str] | None = None
@@ -51,18 +59,42 @@ class FinishedRun:
         """Label of each data set."""
         return {str(description["dataset"]): str(description["label"]) for description in self.data}
 
-    def data_sets(self, artefact: Artefact) -> set[str]:
-        """Return the data sets behind an artefact."""
-        needed: set[str] = set()
+    def data_sets(self, artefact: Artefact) -> dict[str, str]:
+        """Return the data sets behind an artefact, each with its label.
+
+        A set that the settings of an experiment list as a twin is made from the paper's own table
+        of its data.
+        """
+        found: dict[str, str] = {}
         for name in artefact.experiments:
-            # What an experiment may read; of these the run has described what it did read.
-            needed.update(experiments.REGISTRY.get(name).needs_data)
-        return needed & set(self.labels)
+            kind, given = experiments.REGISTRY.get(name), self.settings.get(name)
+            read = kind().data_of(kind.settings(given)) if given else kind.needs_data
+            # what may be read; the run has described what it did read
+            found |= {one: self.labels[one] for one in read if one in self.labels}
+            found |= dict.fromkeys((given or {}).get("sets", {}).get("twins", ()), TWIN)
+        return found
+
+    def data_words(self, artefacts: Iterable[Artefact]) -> list[str]:
+        """Return a phrase for each kind of data behind some artefacts, the real ones first."""
+        found: dict[str, str] = {}
+        for artefact in artefacts:
+            found |= self.data_sets(artefact)
+        names: dict[str, list[str]] = {}
+        for name, label in sorted(found.items()):
+            names.setdefault(label, []).append(name.replace("_", " "))
+        return [
+            f"{DATA_WORDS.get(label, label)}: {', '.join(names[label])}"
+            + (f" ({len(names[label])} of {len(found)} data sets)" if len(names) > 1 else "")
+            for label in sorted(names, key=lambda label: (label != "real", label))
+        ]
 
     def data_label(self, artefact: Artefact) -> str:
         """Return what the data behind an artefact are: "simulated", "real", or what they stand in
         for the real ones."""
-        labels = {self.labels[name] for name in self.data_sets(artefact)}
+        labels = set(self.data_sets(artefact).values())
+        # of twins and real sets next to each other each number says itself from which it is
+        if TWIN in labels:
+            return "simulated"
         # one stand-in among real data sets is enough to say so
         return ", ".join(sorted(labels - {"real"})) or ("real" if labels else "simulated")
 

@@ -2,6 +2,7 @@ const root = document.documentElement;
 const theme = document.getElementById("theme");
 const search = document.getElementById("search");
 const found = document.getElementById("found");
+const run = JSON.parse(document.getElementById("run").textContent);
 
 function paint(name) {
   root.dataset.theme = name;
@@ -32,6 +33,14 @@ function worth(place, asked) {
   return number && ` ${asked.join(" ")} `.includes(` ${place.heading.slice(0, number).join(" ")} `) ? sum + 9 : sum;
 }
 
+// "Zhao and Liu 2023, Table 8": a table's own heading says which it is, a statement or erratum does not.
+function where(place) {
+  const part = place.link.split("#")[1].split("/");
+  const artefact = part.length > 2 && places.find((one) => one.link.endsWith(`#${part.slice(0, 2).join("/")}`));
+  const kind = artefact ? artefact.title : /^[A-Z]+\d+$/.test(part[0]) ? "erratum" : part.length === 1 ? "conclusion" : "";
+  return [run.papers[place.paper], kind].filter(Boolean).join(", ");
+}
+
 function lookUp() {
   const asked = split(search.value);
   const best = places.map((place) => [worth(place, asked), place]).filter(([sum]) => sum > 0)
@@ -41,7 +50,7 @@ function lookUp() {
     const link = item.appendChild(document.createElement("a"));
     link.href = place.link;
     link.textContent = place.title;
-    link.append(Object.assign(document.createElement("span"), { className: "quiet", textContent: ` ${place.paper}` }));
+    link.append(Object.assign(document.createElement("span"), { className: "quiet", textContent: ` ${where(place)}` }));
     return item;
   }));
   found.hidden = best.length === 0;
