@@ -142,12 +142,14 @@ def failing(paper: Paper, verdicts: pd.DataFrame) -> str:
         claims = published.load(paper.key, name)
         claims = claims[claims["kind"].isin(published.STATEMENTS)]
         keys = published.key_names(claims)
+        if keys != ["claim"]:
+            # Judged numbers of a grid: the page itself has a table of those that fail.
+            continue
         for row, claim in zip(published.row_texts(claims, keys), claims.itertuples(), strict=True):
             if judged[(paper.key, name, row, claim.column)] in FAILING:
                 why = ", ".join(f"[{one}]({links[one]})" for one in claim.erratum.split())
-                said = claim.printed if keys == ["claim"] else f"{row}: {claim.printed}"
                 lines += (
-                    f"| {escape_markdown(in_symbols(said))} | "
+                    f"| {escape_markdown(in_symbols(claim.printed))} | "
                     f"{why or escape_markdown(claim.note)} |\n"
                 )
     return (

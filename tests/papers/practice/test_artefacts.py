@@ -4,6 +4,7 @@ planted tables."""
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from dpsub.papers.practice.numbers import answers
 from dpsub.papers.practice.settings import ACCOUNTANTS, GRID, AccountingQuestion
 from dpsub.reproduce import artefacts, published, verdicts
 from dpsub.reproduce.artefact import OutputDirs, build, printed_rows
+from dpsub.reproduce.papers import papers
+from dpsub.reproduce.report import cited
 from dpsub.reproduce.report.cells import LookUp, tables_of
 from tests.papers.cells import prose
 
@@ -93,12 +96,15 @@ def test_what_is_said_follows_from_the_verdicts(
     counts = Counter(zip(found["accountant"], found["verdict"], strict=True))
     assert len(found) == len(records)
     told = prose("practice", tables[0])
-    said = "\n".join(takeaway.paragraph for takeaway in told.takeaways())
+    said = {takeaway.heading: takeaway.text for takeaway in told.takeaways()}
     for name in set(found["accountant"]):
-        numbers = ", ".join(
-            f"{counts[name, word]} {word}" for word in ("proved", "refuted", "open")
-        )
-        assert f"**{name}.** Meant as {ACCOUNTANTS[name]}s: {numbers}; " in said
+        numbers = [counts[name, word] for word in ("proved", "refuted", "open")]
+        cells = " | ".join(map(str, [ACCOUNTANTS[name], sum(numbers), *numbers]))
+        assert f"\n| {name} | {cells} | " in said["Other accountants"]
+    erratum = (
+        "| 128 samples of 16 of 1,000 records without replacement | 1 | 10⁻⁶ | 2.646 | 10.904 |"
+    )
+    assert erratum in said["Noise in another unit"]
     best = told.headline("best")
     assert best is not None and "dp-accounting PLD" in best.text.partition(".")[0]
     assert "dp-accounting RDP answers ε = " in best.text
@@ -106,6 +112,20 @@ def test_what_is_said_follows_from_the_verdicts(
     empty = prose("practice", {})
     assert empty.takeaways() == []
     assert empty.headline("worst") is None and empty.headline("best") is None
+
+
+def test_the_page_lists_every_refuted_answer() -> None:
+    kept = cited.kept_of(papers()["practice"])
+    assert kept is not None
+    said = {takeaway.heading: takeaway.text for takeaway in prose("practice", kept).takeaways()}
+    listed = [
+        row
+        for heading in ("Noise in another unit", "Estimates below the attained value")
+        for row in re.findall(r"^\| [\w,]+ (?:samples?|sums?) .*\|$", said[heading], re.MULTILINE)
+    ]
+    expected = verdicts.read_expected(PAPERS)
+    judged = expected.query("paper == 'practice' and variant == 'rigorous'")
+    assert len(listed) == (judged["verdict"] == "refuted").sum() > 0
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_the_table_holds_both_ends_and_poissons(
     )
     assert poisson < lower < upper
     paragraphs = takeaways("practice", tables)
-    assert "in 4 of 4 settings" in paragraphs["Shuffled batches"] and len(paragraphs) == 4
+    assert "in 4 of 4 settings" in paragraphs["Shuffled batches"] and len(paragraphs) == 2
 
 
 def test_words_follow_planted_numbers(
@@ -65,7 +65,9 @@ def test_words_follow_planted_numbers(
         epsilon_upper=[10.0, 10.0, 10.0, 10.0],
     )
     tables = taken(planted, OutputDirs.under(tmp_path_factory.mktemp("planted")))
-    first, *rest = takeaways("practice", tables).values()
-    assert "in 2 of 4 settings, up to 5 times as much: 5 where Poisson sampling has 1 " in first
-    assert "attains 50 to 50 %" in rest[0] and "attains 60 to 60 %" in rest[1]
-    assert "lies 2.5 to 10 times above the attack, which attains 0.5 to 1 times" in rest[2]
+    first, tightness = takeaways("practice", tables).values()
+    assert "in 2 of 4 settings, up to 5.00 times as much" in first
+    assert "| zero-out | 60 | 1 | 0.5 | 1.00 | 5.00 | 10.0 | 5.00 |" in first
+    assert "| substitution | 60 | 10 | 0.5 | 3.00 | 6.00 | 10.0 | 2.00 |" in first
+    assert "| 0.5 | zero-out | 2.00 to 2.00 | 5.00 to 5.00 |" in tightness
+    assert "| 1 | substitution | 2.50 to 2.50 | 1.00 to 1.00 |" in tightness

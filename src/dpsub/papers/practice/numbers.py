@@ -3,13 +3,13 @@ placeholders `numbers` and `derived` ask for."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import pandas as pd
 
 from dpsub.papers.practice.settings import ACCOUNTANTS, UPPER
 from dpsub.reproduce.claims import MissingRecordsError
-from dpsub.reproduce.labels import WORDS
 from dpsub.reproduce.report.cells import LookUp
 
 SETTING = ("mechanism", "sampler", "adjacency", "noise_multiplier", "steps", "delta")
@@ -47,19 +47,59 @@ def with_end(rows: pd.DataFrame, ends: pd.DataFrame, keys: list[str], name: str)
     return rows.merge(ends[[*keys, "rigorous"]].rename(columns={"rigorous": name}), on=keys)
 
 
-def verdicts_on(cells: LookUp, accountant: str) -> dict[str, Any]:
-    """Return how many answers of an accountant are proved, refuted and open, and how far they are
-    from an attack, in percent."""
+def accountants(cells: LookUp) -> list[dict[str, Any]]:
+    """Return for each accountant how many of its answers are proved, refuted and open, and the
+    least and the largest ratio of an answer to the epsilon that an attack attains."""
+    judged = answers(cells)
+    # Below 1 an upper bound is refuted.
+    judged = judged.assign(ratio=judged["claimed"] / judged["attained"])
+    found = []
+    for name, meant_as in ACCOUNTANTS.items():
+        own = judged[judged["accountant"] == name]
+        if own.empty:
+            continue
+        counts = own["verdict"].value_counts()
+        found.append(
+            {
+                "name": name,
+                "meant_as": meant_as,
+                "answers": len(own),
+                **{verdict: counts.get(verdict, 0) for verdict in ("proved", "refuted", "open")},
+                "least": own["ratio"].min(),
+                "most": own["ratio"].max(),
+            }
+        )
+    return found
+
+
+def refuted_answers(cells: LookUp, accountant: str) -> list[dict[Hashable, Any]]:
+    """Return the refuted answers of an accountant, the furthest from the attack first."""
     judged = answers(cells, accountant)
-    counts = judged["verdict"].value_counts()
-    # Against the attack: below 0 an upper bound is refuted by this many percent.
-    difference = 100 * (judged["claimed"] / judged["attained"] - 1)
-    return {
-        "meant_as": ACCOUNTANTS[accountant],
-        "counts": {verdict: counts.get(verdict, 0) for verdict in ("proved", "refuted", "open")},
-        "least": difference.min(),
-        "most": difference.max(),
-    }
+    refuted = judged[judged["verdict"] == "refuted"]
+    if refuted.empty:
+        raise MissingRecordsError(f"this run refutes no answer of {accountant}")
+    refuted = refuted.assign(
+        release=[release_in_words(row) for row in refuted.to_dict("records")],
+        ratio=refuted["attained"] / refuted["claimed"],
+    )
+    return refuted.sort_values("ratio", ascending=False).to_dict("records")
+
+
+def release_in_words(setting: Mapping[Hashable, Any]) -> str:
+    """Return what is released in a setting, such as "128 samples of 16 of 1,000 records"."""
+    steps = int(setting["steps"])
+    if setting["sampler"] == "wor":
+        drawn = f"of {int(setting['m']):,} of {int(setting['n']):,} records without replacement"
+        words = f"{_counted(steps, 'sample')} {drawn}"
+    elif setting["rate"] == "1":
+        words = f"{_counted(steps, 'sum')} of all records"
+    else:
+        words = f"{_counted(steps, 'Poisson sample')} at rate {setting['rate']}"
+    return words + (", Laplace noise" if setting["mechanism"] == "laplace" else "")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"one {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def upper_bounds(cells: LookUp) -> dict[str, Any]:
@@ -105,51 +145,37 @@ def brackets(cells: LookUp) -> pd.DataFrame:
 
 
 def over_poisson(cells: LookUp) -> dict[str, Any]:
-    """Return in how many settings an attack on shuffled batches exceeds Poisson's epsilon, and the
-    setting in which it does by most."""
+    """Return in how many settings an attack on shuffled batches exceeds Poisson's epsilon, by how
+    much at most, and for each adjacency, batch size and number of epochs the noise at which it
+    does so by most."""
     settings = brackets(cells)
-    most = settings.sort_values("factor").iloc[-1]
+    furthest = settings.groupby(["adjacency", "m", "epochs"], sort=False)["factor"].idxmax()
     return {
         "exceeding": int((settings["factor"] > 1).sum()),
         "settings": len(settings),
-        "most": most,
-        "adjacency": WORDS[most["adjacency"]],
+        "most": settings["factor"].max(),
+        "rows": settings.loc[furthest].to_dict("records"),
     }
 
 
-def small_noise(cells: LookUp, adjacency: str) -> dict[str, float]:
-    """Return how much of what is proved an attack attains with the smallest noise, in percent, and
-    by how much it falls short for each epoch."""
+def gap(cells: LookUp) -> list[dict[str, Any]]:
+    """Return, for the smallest and the largest noise under each adjacency, how far the proof lies
+    above the attack, and the attack above Poisson's epsilon: the least and the largest ratio."""
     settings = brackets(cells)
-    own = settings[settings["adjacency"] == adjacency]
-    if own.empty:
-        raise MissingRecordsError(f"this run has no shuffled batches under {adjacency}")
-    smallest = own[own["noise"] == own["noise"].min()]
-    share = 100 * smallest["attained"] / smallest["proved"]
-    # Per epoch: epochs compose, so that the gap grows with their number.
-    short = (smallest["proved"] - smallest["attained"]) / smallest["epochs"].astype(int)
-    return {
-        "noise": smallest["noise"].min(),
-        "least_share": share.min(),
-        "most_share": share.max(),
-        "least_short": short.min(),
-        "most_short": short.max(),
-    }
-
-
-def large_noise(cells: LookUp) -> dict[str, float]:
-    """Return how far proof and attack are apart with the largest noise, and the attack from
-    Poisson's epsilon."""
-    settings = brackets(cells)
-    largest = settings[settings["noise"] == settings["noise"].max()]
-    apart = largest["proved"] / largest["attained"]
-    return {
-        "noise": largest["noise"].max(),
-        "least_apart": apart.min(),
-        "most_apart": apart.max(),
-        "least_factor": largest["factor"].min(),
-        "most_factor": largest["factor"].max(),
-    }
+    settings = settings.assign(apart=settings["proved"] / settings["attained"])
+    found = []
+    for noise in (settings["noise"].min(), settings["noise"].max()):
+        at_noise = settings[settings["noise"] == noise]
+        for adjacency, own in at_noise.groupby("adjacency", sort=False):
+            found.append(
+                {
+                    "adjacency": adjacency,
+                    "noise_multiplier": noise,
+                    "apart": (own["apart"].min(), own["apart"].max()),
+                    "over_poisson": (own["factor"].min(), own["factor"].max()),
+                }
+            )
+    return found
 
 
 def poisson_and_attained(cells: LookUp) -> dict[str, tuple[float, float]]:
@@ -160,7 +186,7 @@ def poisson_and_attained(cells: LookUp) -> dict[str, tuple[float, float]]:
     furthest = settings.loc[settings.groupby(["m", "epochs"])["factor"].idxmax()]
     furthest = furthest.sort_values("factor", ascending=False)
     return {
-        f"m = {setting['m']}, epochs: {setting['epochs']}": (
+        f"m = {setting['m']}, {_counted(int(setting['epochs']), 'epoch')}": (
             float(setting["poisson"]),
             float(setting["attained"]),
         )
@@ -169,12 +195,12 @@ def poisson_and_attained(cells: LookUp) -> dict[str, tuple[float, float]]:
 
 
 def most_over_poisson(cells: LookUp) -> float:
-    """Return how many times Poisson's epsilon an attack on shuffled batches attains, at most."""
+    """Return the largest ratio of what an attack on shuffled batches attains to Poisson's
+    epsilon."""
     return float(brackets(cells)["factor"].max())
 
 
 def most_over_an_answer(cells: LookUp) -> float:
-    """Return how many times the answer of an accountant that is refuted an attack attains, at
-    most."""
+    """Return the largest ratio of what an attack attains to a refuted answer."""
     judged = answers(cells, "dp-accounting RDP")
     return float((judged["attained"] / judged["claimed"]).max())
