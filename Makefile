@@ -75,4 +75,4 @@ $(VENV)/.complete: requirements.lock pyproject.toml
 	@touch $@
 
 clean:  ## delete what runs have made; keep the environment, downloads and sweeps
-	rm -rf results results-smoke results-importance results-tournament data/interim .snakemake site docs/api docs/worked
+	rm -rf results results-smoke results-importance results-tournament data/interim .snakemake site docs/api

@@ -23,9 +23,8 @@ extensions = [
     "sphinx.ext.apidoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["api/modules.rst", "notebooks"]
+exclude_patterns = ["api/modules.rst"]
 myst_heading_anchors = 4
 suppress_warnings = [
     "myst.header",  # the errata of a paper stand three levels deep whether or not they are grouped
@@ -54,19 +53,18 @@ napoleon_use_rtype = False
 default_role = "code"
 smartquotes = False  # a prime is no quotation mark
 
-# The notebooks are run whenever the site is built, and what they print and draw is put into their
-# pages.
-sphinx_gallery_conf = {
-    "examples_dirs": "notebooks",
-    "gallery_dirs": "worked",
-    "filename_pattern": r"\.py$",
-    "run_stale_examples": True,
-    "abort_on_example_error": True,
-    "download_all_examples": False,
-    "show_signature": False,
-    "write_computation_times": False,
-    "min_reported_time": float("inf"),
+# What only the site needs is added to its pages here: they are read in a clone, too.
+CONTENTS = {
+    "Use it": ["tutorial", "training-plan", "how-to/index"],
+    "Results": ["found/index", "verdicts", "deviations"],
+    "Theory": ["guarantees", "certificates", "accounting", "recycling", "importance", "statistics"],
+    "Run and extend it": ["cluster", "scaling", "data", "adding"],
+    "Reference": ["reference", "api/command-line", "All modules <api/dpsub>", "notation"],
 }
+HOW_TO = ["account", "coming-from", "choose", "python", "survey-designs", "reproduce", "verdicts"]
+INDEXED = {"### Add-one or replace-one": ["replace-one", "add-or-remove-one", "adjacency"]}
+"""Words for which a search on the site finds a heading first; the tables of verdicts.md are
+others."""
 
 ABOUT_COMMANDS = """\
 ``dpsub COMMAND [options]`` asks for one number, ``dpsub help COMMAND`` lists the options,
@@ -82,6 +80,7 @@ def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", formulas_as_written, priority=400)
     app.connect("autodoc-process-signature", aliases_by_name)
     app.connect("builder-inited", commands, priority=900)
+    app.connect("source-read", with_contents)
     app.connect("html-page-context", for_all_readers, priority=900)
 
 
@@ -101,6 +100,34 @@ def aliases_by_name(*event: Any) -> tuple[str | None, str | None]:
     """Write a type alias by its name where it is one of several types, too."""
     arguments, returned = event[-2:]
     return (arguments and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", arguments), returned)
+
+
+def with_contents(app: Any, page: str, source: list[str]) -> None:
+    """Append the contents of the site, and the entries of its index, to the pages that have
+    some."""
+    found = Path(app.srcdir, "found").glob("*.md")
+    parts = {
+        "index": CONTENTS,
+        "how-to/index": {"": [*HOW_TO, "*"]},
+        "found/index": {"": sorted(one.stem for one in found if one.stem != "index")},
+    }
+    if page in ("guarantees", "verdicts"):
+        source[0] = with_entries(source[0])
+    for caption, pages in parts.get(page, {}).items():
+        options = [":hidden:", ":glob:", *[f":caption: {caption}"] * bool(caption)]
+        source[0] += "\n".join(["", "```{toctree}", *options, "", *pages, "```", ""])
+
+
+def with_entries(text: str) -> str:
+    """Return a page with entries of the index below its headings."""
+    sections = re.split(r"^(?=##)", text, flags=re.MULTILINE)
+    for at, section in enumerate(sections):
+        heading, _, rest = section.partition("\n")
+        tables = re.findall(r"^\| ((?:Table|Figure) \d+)\.", rest, flags=re.MULTILINE)
+        if words := [*INDEXED.get(heading, []), *tables]:
+            entries = ", ".join(f"! {word}" for word in words)
+            sections[at] = f"{heading}\n\n```{{index}} {entries}\n```\n{rest}"
+    return "".join(sections)
 
 
 def commands(app: Any) -> None:

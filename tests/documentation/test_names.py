@@ -169,9 +169,7 @@ def missing_file(token: str) -> bool:
     if re.fullmatch(r"results(-\w+)?", top):
         return not is_result(inside)
     if top in FOLDERS and "/" in token:
-        if any(
-            path.startswith(one) for one in ("data/raw", "data/interim", "docs/api", "docs/worked")
-        ):
+        if any(path.startswith(one) for one in ("data/raw", "data/interim", "docs/api")):
             return False  # made, and said to be
         return not (any(ROOT.glob(path)) if "*" in path else in_clone(ROOT / path))
     if re.fullmatch(r"[\w-]+\.(py|md|yaml|toml|lock|csv|cff|smk)", path) and not YOURS.match(path):

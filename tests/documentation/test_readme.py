@@ -25,6 +25,8 @@ PICTURE = ROOT / "docs/pictures/privacy_by_steps"
 
 
 renew = script("workflow/scripts/renew_verdicts")  # fills in the tables
+home = script("workflow/scripts/write_home")  # fills in the answers
+HOME = home.PAGE.read_text(encoding="utf-8")
 
 
 @needs_all_papers
@@ -52,6 +54,31 @@ def test_the_counts_are_those_of_the_cells() -> None:
     for (paper, artefact, verdict), count in counts.items():
         (line,) = re.findall(rf"^\| .* \(`{paper}/{artefact}`\) \| .*$", PAGE, flags=re.MULTILINE)
         assert re.search(rf"[ |]{count} {verdict.replace('_', ' ')}(,| \|)", line), line
+
+
+@needs_all_papers
+def test_the_home_page_answers_five_questions_in_their_first_words() -> None:
+    assert home.renewed(HOME, VERDICTS) == HOME, "run workflow/scripts/renew_pages.py"
+    answers = re.findall(r"^\*\*(.+\?)\*\* (.+)$", HOME, flags=re.MULTILINE)
+    first = [re.split(r"[:,]| than | regenerates", answer)[0] for _, answer in answers]
+    assert len(answers) == 5 and first[0] == "No" and first[2:4] == ["Worse", "Poisson sampling"]
+    assert re.match(r"\d+ of the \d+ judged", answers[1][1]) and answers[4][1].startswith("`make ")
+
+
+def test_each_door_of_the_home_page_ends_in_two_commands() -> None:
+    doors = re.findall(r"^\*\*I .+?\*\* .*?```sh\n(.*?)```", HOME, flags=re.M | re.S)
+    assert [len(commands.splitlines()) for commands in doors] == [2, 2, 2]
+
+
+@needs_all_papers
+def test_a_changed_verdict_changes_the_home_page() -> None:
+    changed = VERDICTS.assign(verdict=VERDICTS["verdict"].replace("differs", "reproduced"))
+    assert home.renewed(HOME, changed) != HOME
+
+
+def test_a_home_page_without_markers_is_refused() -> None:
+    with pytest.raises(DataError, match="must have the lines"):
+        home.renewed("# dpsub\n", VERDICTS)
 
 
 def test_a_text_without_markers_is_refused() -> None:

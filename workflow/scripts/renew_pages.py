@@ -1,5 +1,5 @@
-"""Write the pages that show results: docs/found, docs/verdicts.md, docs/deviations.md and their
-pictures.
+"""Write the pages that show results: docs/found, docs/verdicts.md, docs/deviations.md, the answers
+of docs/index.md, and their pictures.
 
 After a full run, with its numbers and pictures:
     .venv/bin/python workflow/scripts/renew_pages.py --results results
@@ -19,6 +19,7 @@ from pathlib import Path
 import pandas as pd
 import renew_verdicts
 import write_found
+import write_home
 
 from dpsub.errors import DataError
 from dpsub.files import replace_file
@@ -47,6 +48,7 @@ def main() -> None:
     replace_file(ROOT / "docs/deviations.md", deviations(verdicts).encode())
     renew_verdicts.renew(verdicts, results)
     write_found.renew(verdicts, results)
+    write_home.renew(verdicts)
 
 
 def renew_cited(results: Path, verdicts: pd.DataFrame) -> None:
@@ -59,11 +61,11 @@ def renew_cited(results: Path, verdicts: pd.DataFrame) -> None:
     for paper in papers().values():
         if not (results / "tables" / paper.key).is_dir():
             continue
-        of_run = write_found.prose(paper, verdicts, cited.tables_of_run(paper, results))
+        of_run = write_home.prose(paper, verdicts, cited.tables_of_run(paper, results))
         text = whole(of_run)
         cited.keep(paper, results, of_run.seen)
         kept = cited.kept_of(paper)
-        if kept is not None and whole(write_found.prose(paper, verdicts, kept)) != text:
+        if kept is not None and whole(write_home.prose(paper, verdicts, kept)) != text:
             raise DataError(
                 f"kept cells of {paper.key} must give the pages of the run, got "
                 f"others; mend {cited.KEPT}"
@@ -73,7 +75,8 @@ def renew_cited(results: Path, verdicts: pd.DataFrame) -> None:
 def whole(prose: Prose) -> str:
     """Return all that is said of a paper with numbers: its page, its errata, and what the report
     takes."""
-    paths = (prose.paper.folder / TEMPLATE, prose.paper.errata)
+    folder = prose.paper.folder
+    paths = (folder / TEMPLATE, folder / write_home.TEMPLATE, prose.paper.errata)
     pages = [prose.filled(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
     return "\n".join([*pages, *(takeaway.paragraph for takeaway in prose.takeaways())])
 

@@ -73,16 +73,9 @@ def tables(verdicts: pd.DataFrame) -> str:
         cells = by_paper[key]
         names = {str(name): part for name, part in cells.groupby("artefact", sort=False)}
         titles = {name: REGISTRY.get(f"{key}/{name}").title for name in names}
-        numbered = [
-            f"! {found[0]}"
-            for title in titles.values()
-            if (found := re.match(r"(Table|Figure) \d+", title))
-        ]
         lines += ["", f"## {paper.title}", ""]
         if (ROOT / f"docs/found/{key}.md").is_file():
             lines += [f"[What stands, and what does not](found/{key}.md)", ""]
-        if numbered:  # what a search on the site finds first
-            lines += [f"```{{index}} {', '.join(numbered)}", "```", ""]
         lines += ["| printed in | numbers | verdicts | errata |", "|---|---:|---|---|"]
         for name, part in names.items():
             errata = {one for text in published.load(key, name)["erratum"] for one in text.split()}

@@ -57,8 +57,7 @@ def renew(verdicts: pd.DataFrame, results: Path | None = None) -> None:
     top = index.read_text(encoding="utf-8").partition(MADE)[0]
     for gone in {page.stem for page in FOUND.glob("*.md")} - {*with_page(), "index"}:
         (FOUND / f"{gone}.md").unlink()
-    toctree = "\n".join(["```{toctree}", ":hidden:", "", *with_page(), "```", ""])
-    replace_file(index, f"{top}{MADE}\n{''.join(listed)}\n{toctree}".encode())
+    replace_file(index, f"{top}{MADE}\n{''.join(listed)}".encode())
 
 
 def with_page() -> dict[str, Paper]:
