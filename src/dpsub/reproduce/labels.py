@@ -62,6 +62,10 @@ QUANTITIES = {
     "npv": "NPV",
     "f1": "F1",
     "time_increase_percent": "time increase, %",
+    "of_the_scheme": "shown by an attack",
+    "of_the_proof": "open",
+    "told_apart": "significant",
+    "noise_used": "noise multiplier",
 }
 WORDS = {
     "laplace": "Laplace",

@@ -1,5 +1,4 @@
-"""What others publish about single comparisons of these schemes, put to the tournament's
-brackets."""
+"""Published comparisons of these schemes, checked against the tournament's brackets."""
 
 from __future__ import annotations
 
@@ -22,8 +21,8 @@ NEAR = 0.9
 
 
 def beside_poisson(frames: Frames, sampler: str) -> pd.DataFrame:
-    """Return the settings of a scheme under zero_out, the relation of all these statements, with
-    known attacks."""
+    """Return the settings of a scheme with known attacks under zero_out, the relation of all these
+    statements."""
     settings = over_poisson(pick(frames[NOISE], adjacency="zero_out", sampler=(REFERENCE, sampler)))
     # Where no attack is known for one of both, an end of the bracket is missing.
     settings = settings.dropna(subset=["lower", "upper"])
@@ -38,8 +37,8 @@ def saves(frames: Frames) -> Finding:
     less, more = settings["upper"] < 1, settings["lower"] > 1
     # Both ends of the bracket on one side of 1: no better proof or attack can turn it.
     note = (
-        f"less in {less.sum()} of {len(settings)} settings with small noise, more in "
-        f"{more.sum()}, else open"
+        f"less noise in {less.sum()} of {len(settings)} settings with small noise, more in "
+        f"{more.sum()}; the others are open"
     )
     return truth(less, more, note)
 
@@ -51,9 +50,9 @@ def at_most(frames: Frames) -> Finding:
     saved = 100 * (1 - settings[["ratio", "lower", "upper"]])
     most = settings.nsmallest(1, "ratio").to_dict("records")[0]
     note = (
-        f"the most that is proved is {saved['ratio'].max():.1f} % less ({said(most)}; the bracket "
-        f"is {100 - 100 * most['upper']:.1f} to {100 - 100 * most['lower']:.1f} %), the median is "
-        f"{saved['ratio'].median():.1f} %, in {len(settings)} settings with small noise"
+        f"the largest proved saving is {saved['ratio'].max():.1f} %, within a bracket of "
+        f"{100 - 100 * most['upper']:.1f} to {100 - 100 * most['lower']:.1f} % ({said(most)}); the "
+        f"median over {len(settings)} settings with small noise is {saved['ratio'].median():.1f} %"
     )
     return truth(
         # Proved if one setting is proved to save as much; refuted if none can, even at its best
@@ -70,8 +69,8 @@ def similar(frames: Frames) -> Finding:
     within, beyond = settings["upper"] <= SIMILAR, settings["lower"] > SIMILAR
     note = (
         f"at most {100 * (SIMILAR - 1):.0f} % more noise in {within.sum()} of {len(settings)} "
-        f"settings, more than that in {beyond.sum()}, else open; proved ratios "
-        f"{settings['ratio'].min():.3f} to {settings['ratio'].max():.3f}"
+        f"settings, more than that in {beyond.sum()}; the others are open; the proved noise is "
+        f"{settings['ratio'].min():.3f} to {settings['ratio'].max():.3f} times Poisson's"
     )
     return truth(within, beyond, note)
 
@@ -82,8 +81,8 @@ def understated(frames: Frames) -> Finding:
     settings = beside_poisson(frames, "shuffle")
     above = settings["lower"] > 1
     note = (
-        f"an attack exceeds the target with Poisson's noise in {above.sum()} of {len(settings)} "
-        f"settings, and with up to {settings['lower'].max():.2f} times that noise"
+        f"with Poisson's noise an attack exceeds the target in {above.sum()} of {len(settings)} "
+        f"settings; the attack succeeds with up to {settings['lower'].max():.2f} times that noise"
     )
     # Refuted only if shuffling is proved to need no more noise everywhere.
     return truth([bool(above.any())], [bool((settings["upper"] <= 1).all())], note)
@@ -92,8 +91,8 @@ def understated(frames: Frames) -> Finding:
 def near_fixed(frames: Frames) -> Finding:
     """Ask whether shuffled batches need nearly the noise of batches in a fixed order wherever that
     is small."""
-    # refuted of shuffling over proved of the fixed order is the least that the share can be, proved
-    # over refuted the most
+    # The share is least where shuffling is at its refuted noise and the fixed order at its proved
+    # noise, and largest the other way round.
     shuffled = beside_poisson(frames, "shuffle").set_index(PLACE)
     fixed = over_poisson(
         pick(frames[NOISE], adjacency="zero_out", sampler=(REFERENCE, "deterministic"))
@@ -110,19 +109,19 @@ def near_fixed(frames: Frames) -> Finding:
         both["noise_multiplier"] / both["fixed_necessary"],
     )
     note = (
-        f"an attack shows at least {100 * low.min():.0f} % of a fixed order's noise in "
-        f"{len(both)} settings in which that is below 1, and {100 * low.median():.0f} % at the "
-        "median"
+        f"an attack shows that at least {100 * low.min():.0f} % of the noise of a fixed order is "
+        f"needed, at the median {100 * low.median():.0f} %, in {len(both)} settings in which that "
+        "noise is below 1"
     )
     return truth(low >= NEAR, high < NEAR, note)
 
 
 def put(claim: str, place: str, ask: Callable[[Frames], Finding]) -> tuple[Claim, ...]:
-    """Return a published statement: as stated it holds, and rigorously as the brackets say."""
+    """Return a published statement: as stated it holds; brackets decide the rigorous variant."""
     of = {NOISE: (NOISE, "rigorous")}
 
     def stated(frames: Frames) -> Finding:
-        # As stated it holds: that is what was published.
+        # As stated it holds: the paper says so.
         return Finding(1.0, ask(frames).note)
 
     return (
@@ -133,13 +132,13 @@ def put(claim: str, place: str, ask: Callable[[Frames], Finding]) -> tuple[Claim
 
 class TournamentClaims(claims.Claims):
     name = "claims"
-    title = "What others publish about single comparisons"
+    title = "Published comparisons of these schemes"
     caption = (
-        "Published statements about schemes of the tournament, put to its brackets in the "
-        "settings of its grid where a record is put to 0: proved where what is proved and refuted "
-        "of the noise gives the statement in all settings, refuted where it contradicts it in "
-        "one, open otherwise. Small noise: a proved multiplier below 1, of Poisson sampling or, "
-        "for the last statement, of a fixed order."
+        "Published statements about schemes of the tournament, checked in the zero-out settings "
+        "of its grid against the noise that is proved and the noise that an attack refutes. "
+        "Proved: these imply the statement in all settings, or one setting where the statement "
+        "asks for one. Refuted: they contradict it. Open: neither. Small noise: a proved noise "
+        "multiplier below 1, of Poisson sampling or, for the last statement, of a fixed order."
     )
     claims = (
         *put("k_of_t_saves", "arXiv 2605.07072, abstract", saves),

@@ -1,5 +1,5 @@
-"""Tables: the noise that schemes need, how much of it is our proofs', what models they give, and
-which to use when."""
+"""Tables: the noise that schemes need, how much of it is unavoidable, the models that they train,
+and which scheme to use when."""
 
 from __future__ import annotations
 
@@ -91,8 +91,7 @@ def over_poisson(records: pd.DataFrame) -> pd.DataFrame:
 
 
 def shared(ratios: pd.DataFrame) -> pd.DataFrame:
-    """Return the settings that most schemes of a relation have: in which schemes are compared with
-    each other."""
+    """Return the settings that most schemes of a relation have, in which schemes are compared."""
     # means over settings that a scheme lacks would compare schemes at different settings
     count = ratios.groupby(PLACE)["sampler"].transform("size")
     # Settings that fewer schemes have would enter some means and not others.
@@ -107,18 +106,18 @@ def said(place: Mapping[Any, Any]) -> str:
 class NoiseOverPoisson(Table):
     """Noise over Poisson's at equal proved privacy, by scheme."""
 
-    title = "Noise that each scheme needs at one privacy target, over Poisson's"
+    title = "Noise of each scheme over Poisson's at the same privacy target"
     name = "noise"
     caption = (
-        "Noise multiplier with which a scheme is proved to meet the target for all steps "
-        "together, divided by Poisson's for the same relation, n, m, epochs, ε and δ: the least, "
-        "median and greatest over all settings of the grid, each with the interval in which the "
-        "ratio of the least sufficient multipliers lies (what an attack refutes over what is "
-        "proved for Poisson, up to what is proved over what an attack refutes for Poisson; no "
-        "interval where no attack is known). Needs more: settings in which an attack exceeds the "
-        "target with Poisson's noise. Needs less: settings in which the scheme is proved with "
-        "noise that an attack refutes for Poisson. Left out: settings of the grid in which the "
-        "scheme cannot be, or has no bound."
+        "Noise multiplier that is proved to meet the target for all steps together, divided by "
+        "Poisson's for the same relation, n, m, epochs, ε and δ: the smallest, median and largest "
+        "ratio over all settings of the grid. The interval contains the ratio of the smallest "
+        "sufficient noise multipliers. Its lower end is the noise refuted by an attack over the "
+        "noise proved for Poisson; its upper end is the noise proved over the noise refuted for "
+        "Poisson. Without a known attack there is no interval. Needs more: settings in which an "
+        "attack exceeds the target with Poisson's noise. Needs less: settings in which the scheme "
+        "is proved with noise that an attack refutes for Poisson. Left out: settings of the grid "
+        "that the scheme does not fit, or for which it has no proof."
     )
     keys = ("adjacency", "sampler")
     layout = Layout(panels=("adjacency",), stub=("sampler",), heads=("column",))
@@ -187,19 +186,18 @@ def _left_out(frame: pd.DataFrame) -> Iterator[Row]:
 
 
 class Parts(Table):
-    """How much of the difference from Poisson is the scheme's and how much the looseness of our
-    proofs."""
+    """How much of the difference from Poisson an attack shows, and how much is open."""
 
-    title = "How much of the difference is the scheme, and how much our proof's gap"
+    title = "How much of the extra noise is unavoidable?"
     name = "parts"
     caption = (
-        "log(proved / Poisson's) = log(refuted / Poisson's) + log(proved / refuted), where "
-        "Poisson's noise multiplier is the proved one and refuted the largest at which an attack "
-        "exceeds the target: in percent (100 times the natural logarithm), means over the "
-        "settings that all schemes share, where an attack is known. The first part is the "
-        "scheme's at the least, the second our proof's at the most: better attacks and proofs can "
-        "only move noise from the second part to the first, or make the whole smaller. Settings "
-        "apart in which Poisson's proved noise multiplier is below 1, or 1 or more."
+        "log(proved / Poisson's) = log(refuted / Poisson's) + log(proved / refuted), in percent "
+        "(100 times the natural logarithm). Poisson's is its proved noise multiplier; refuted is "
+        "the largest noise multiplier at which an attack exceeds the target. Means over the "
+        "settings that all schemes share and in which an attack is known. The first part is "
+        "unavoidable, as an attack shows it. The second part is open: a better attack moves noise "
+        "to the first part, a better proof removes it. Settings are split by whether Poisson's "
+        "proved noise multiplier is below 1."
     )
     keys = ("adjacency", "regime", "sampler")
     layout = Layout(panels=("adjacency", "regime"), stub=("sampler",), heads=("column",))
@@ -272,14 +270,14 @@ class Losses(Table):
     title = "Test loss at equal proved privacy"
     name = "losses"
     caption = (
-        "Test loss of models trained with noise that is proved to meet the target; step size and "
-        "norm bound chosen for each scheme and seed by one rule on the seed's validation part. "
-        "Means over seeds with standard errors and 95 % Student intervals; differences from "
-        "Poisson are paired by seed. Told apart (1): the difference is shown by Holm's procedure "
-        "over the schemes of a block at 5 %; else (0) no difference can be shown. Rank: 1 plus "
-        "the number of schemes shown to be better by Holm's procedure over all pairs of a block "
-        "at 5 %. Gradients: of distinct records, in the whole training. The non-private rows clip "
-        "but add no noise."
+        "Test loss of models trained with noise that is proved to meet the target. Step size and "
+        "norm bound are chosen by the same rule for each scheme and seed, on the seed's validation "
+        "part. Means over seeds with standard errors and 95 % Student intervals; differences from "
+        "Poisson are paired by seed. Significant: 1 if the difference is significant by Holm's "
+        "procedure at 5 % over the schemes of a block, else 0. Rank: 1 plus the number of schemes "
+        "that are significantly better, by Holm's procedure at 5 % over all pairs of a block. "
+        "Gradients: distinct records over all batches of the training. Non-private training clips "
+        "but adds no noise."
     )
     keys = ("dataset", "adjacency", "epsilon", "m", "epochs", "sampler")
     layout = Layout(
@@ -323,21 +321,67 @@ def _losses(contest: Contest, sampler: str, part: pd.DataFrame) -> Iterator[Row]
         yield {**row, "column": column, "variant": "rigorous", "value": value, "note": source}
 
 
+class Gradients(Table):
+    """Gradient evaluations and test loss of every scheme, over Poisson's."""
+
+    title = "Gradient evaluations over Poisson's"
+    name = "gradients"
+    caption = (
+        "Distinct per-record gradients that the whole training evaluates, and the test loss, both "
+        "over Poisson's at the same proved target: means of the ratios over tasks, targets, batch "
+        "sizes and epochs, with the smallest and the largest."
+    )
+    keys = ("adjacency", "sampler")
+    layout = Layout(panels=("adjacency",), stub=("sampler",), heads=("column",))
+    experiments = (TRAINING,)
+
+    def rows(self, records: Records) -> list[Row]:
+        compared = tournament_contests(self.needed(records, TRAINING))
+        ratios = pd.DataFrame([row for contest in compared for row in _over_poisson(contest)])
+        return [
+            {
+                "adjacency": adjacency,
+                "sampler": sampler,
+                "column": column,
+                "variant": "rigorous",
+                "value": part[column].mean(),
+                "lower": part[column].min(),
+                "upper": part[column].max(),
+                "note": f"{len(part)} comparisons",
+            }
+            for (adjacency, sampler), part in ratios.groupby(["adjacency", "sampler"], sort=False)
+            for column in ("gradients_over_poisson", "loss_over_poisson")
+        ]
+
+
+def _over_poisson(contest: Contest) -> Iterator[Row]:
+    """Yield the ratios of each scheme to Poisson in one contest."""
+    means = contest.records.groupby("sampler", sort=False)[["gradients", "test_loss"]].mean()
+    over = means / means.loc[REFERENCE]
+    for sampler, ratio in over.drop(REFERENCE).iterrows():
+        yield {
+            "adjacency": contest.place["adjacency"],
+            "sampler": sampler,
+            "gradients_over_poisson": ratio["gradients"],
+            "loss_over_poisson": ratio["test_loss"],
+        }
+
+
 class When(Table):
-    """Which scheme when: noise and loss next to Poisson's, by relation, size of the noise and what
-    the code can draw."""
+    """Which scheme when: noise and loss next to Poisson's, by relation, size of the noise and kind
+    of batches."""
 
     title = "Which scheme when"
     name = "when"
     caption = (
-        "By relation, by Poisson's proved noise multiplier, and by what a training loop can draw: "
-        "fresh batches of any size, fresh batches of one size, or batches in which each record "
-        "comes about once an epoch. Noise over Poisson's: median of the proved ratios over the "
-        "settings that all schemes share, with the least and the greatest. Refuted: percent of "
-        "settings in which an attack exceeds the target with Poisson's noise. Loss: number of "
-        "comparisons of the test loss with Poisson's at the same target in which the scheme is "
-        "shown to be better, worse, or no difference can be shown (Holm's procedure over the "
-        "schemes of a task and target at 5 %)."
+        "By adjacency relation, by Poisson's proved noise multiplier, and by what a training loop "
+        "can draw: fresh batches of any size, fresh batches of one size, or batches with each "
+        "record about once an epoch. Noise over Poisson's: median of the proved ratios over the "
+        "settings that all schemes share, with the smallest and the largest. Refuted: percentage "
+        "of settings in which an attack exceeds the target with Poisson's noise. Loss: number of "
+        "comparisons with Poisson's test loss at the same target in which the scheme is "
+        "significantly better, significantly worse, or not significantly different (Holm's "
+        "procedure at 5 % over the schemes of a task and target)."
     )
     keys = ("adjacency", "regime", "batches", "sampler")
     layout = Layout(panels=("adjacency", "regime"), stub=("batches", "sampler"), heads=("column",))
@@ -393,8 +437,8 @@ def _when(key: tuple[str, str, str], part: pd.DataFrame, lost: Lost) -> Iterator
 
 
 def _told_apart(compared: Sequence[Contest]) -> Lost:
-    """Count for each relation, regime and scheme the contests in which its loss is better, worse or
-    not told apart."""
+    """Count for each relation, regime and scheme the contests in which its loss is significantly
+    better, worse, or neither."""
     counts: dict[tuple[object, str, str], Counter[str]] = {}
     for contest in compared:
         of_poisson = contest.records[contest.records["sampler"] == REFERENCE]

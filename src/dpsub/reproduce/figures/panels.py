@@ -265,6 +265,8 @@ def _logarithmic_ticks(axes: Axes) -> None:
                 axis.set_major_locator(LogLocator(subs=range(1, 10) if few else (1, 2, 5)))
             elif decades > 5:
                 axis.set_minor_locator(NullLocator())
+        else:
+            axis.set_minor_locator(NullLocator())
         shown = [tick for tick in axis.get_majorticklocs() if low <= tick <= high]
         # One form for all labels of an axis.
         short = not shown or (min(shown) >= 1e-3 and max(shown) <= 1e4)
