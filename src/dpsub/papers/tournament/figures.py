@@ -208,7 +208,7 @@ def coinciding(part: pd.DataFrame, along: str) -> list[list[str]]:
 
 def _without_proof(part: pd.DataFrame, names: Iterable[str]) -> str:
     """Return which of these schemes are missing from a panel because no bound covers them."""
-    place = part[PLACE].iloc[0].to_dict()
+    place: dict[str, Any] = dict(zip(PLACE, part[PLACE].iloc[0], strict=True))
     lacking = [
         sampler_label(name)
         for name in names
