@@ -27,7 +27,7 @@ from dpsub.reproduce.report.cells import CellTables
 from dpsub.reproduce.report.cited import kept_of, made_of
 from dpsub.reproduce.report.numbers import of_printed
 from dpsub.reproduce.report.prose import TEMPLATE, Prose
-from dpsub.reproduce.verdicts import FAILING
+from dpsub.reproduce.verdicts import FAILING, UNJUDGED
 
 ROOT = Path(__file__).resolve().parents[2]
 FOUND = ROOT / "docs/found"
@@ -96,9 +96,9 @@ def prose(paper: Paper, verdicts: pd.DataFrame, tables: CellTables) -> Prose:
 
     def counted(artefact: str) -> str:
         counts = Counter(verdict for (_, name, *_), verdict in judged.items() if name == artefact)
-        return ", ".join(
-            f"{count} {verdict.replace('_', ' ')}" for verdict, count in counts.most_common()
-        )
+        shown = sum(counts.pop(verdict, 0) for verdict in UNJUDGED.values())
+        words = [f"{count} {verdict.replace('_', ' ')}" for verdict, count in counts.most_common()]
+        return ", ".join([*words, *([f"{shown} shown, not judged"] if shown else [])])
 
     more: dict[str, object] = {"picture": picture, "verdicts": counted, "cited": ""}
     if paper.citation:

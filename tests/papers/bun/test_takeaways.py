@@ -54,17 +54,17 @@ TOTALS = {"even, public": 2.0, "rounded": 5.0, "Neyman, at best": 1e9}
         (
             "Exact losses",
             loose(ratios("T4.3", (1.0, 5.7)), ratios("T5.2", (0.9, 1.1))),
-            ["by factors of up to 5.7 (T4.3)."],
+            ["Theorem 4.3 (randomised rounding) is up to 5.7 times"],
         ),
         (
             "Designs",
-            advice("advice", lower={"PPS": 1.2}, upper={"PPS": 1.3}),
-            ["can lose more than ε with: PPS (1.2)."],
+            advice("advice", lower={"PPS": 1.2, "all": 1.1}, upper={"PPS": 1.3, "all": 1.2}),
+            ["can lose more than ε under 2 designs, most under PPS (at least 1.20)."],
         ),
         (
             "Designs",
             advice("advice", lower={"PPS": 0.1}, upper={"PPS": 0.4}),
-            ["at most half of it with: PPS."],
+            ["at most half of ε under PPS."],
         ),
         (
             "Designs",
@@ -75,14 +75,14 @@ TOTALS = {"even, public": 2.0, "rounded": 5.0, "Neyman, at best": 1e9}
             "Allocations at equal privacy",
             advice("menu", total_at_target=TOTALS),
             [
-                "*even, public* has the smallest variance (2);",
-                "public allocation, *rounded*, is 2.5",
+                "allocation *even, public* gives the smallest variance",
+                "public allocation, *rounded*, has 2.5 times",
             ],
         ),
         (
             "Allocations at equal privacy",
             advice("menu", total_at_target={**TOTALS, "rounded": 1.0}),
-            ["*rounded* has the smallest variance (1). The relation"],
+            ["*rounded* gives the smallest variance of the estimated mean. The adjacency"],
         ),
     ],
 )

@@ -44,7 +44,7 @@ CONVERSIONS = ("closed form", "balle2020", "exact")
 CURVES = ("swapped", "corrected", "exact")  # the rule of each variant that Figure 6 is about
 BOXES = (ADULT, GOWALLA)
 EXCESS = 1 + 1e-8  # of delta: the exact number is rounded up by less
-KEPT = "kept in {holding} of {n}; {number:.4g} times in {case}"
+KEPT = "holds in {holding} of {n} cases; {number:.4g} times the promised delta in {case}"
 
 
 # Table I
@@ -294,7 +294,7 @@ def cases(
     statement: str,
     apart: Callable[[pd.DataFrame], pd.Series],
     limit: float,
-    note: str = "{claimed:.6g} for {true:.6g} in {case}",
+    note: str = "claimed {claimed:.6g}, true {true:.6g} in {case}",
 ) -> Question:
     """Ask whether the numbers are at most the limit in every case; the note's fields are those of
     the worst one."""
@@ -321,7 +321,7 @@ def linear_cost(frames: Frames) -> Finding:
     # The terms that count cannot be more than all terms.
     enough, last = bool((frame["true"] <= frame["claimed"]).all()), frame.iloc[-1]
     return Finding(
-        fit > 0.95 and enough, f"R2 {fit:.6f}; {last['true']:g} of {last['claimed']:g} terms count"
+        fit > 0.95 and enough, f"R2 {fit:.6f}; {last['true']:g} of {last['claimed']:g} terms matter"
     )
 
 
@@ -466,10 +466,10 @@ class BrdpClaims(claims.Claims):
 
     name = "claims"
     caption = (
-        "Statements and settings of Jiang et al., each computed from the records: yes (1) where a "
-        "statement holds in every case that was tried, no (0) where it fails in some; the note "
-        "gives the numbers that decide. Stated: by the paper's own accounting and parameters; "
-        "consistent: with the sensitivity and the acceptance that a sampled release has; "
-        "rigorous: by exact accounting. Clock times stand in a table of their own."
+        "Statements and settings of Jiang et al., each computed from the records. A statement is "
+        "marked yes (1) if it holds in every case tried and no (0) if it fails in one; the note "
+        "gives the deciding numbers. Stated: the paper's own accounting and parameters. "
+        "Consistent: the sensitivity and acceptance of the sampled release. Rigorous: exact "
+        "accounting. Clock times are in a separate table."
     )
     claims = (*SETTINGS, *DATA, *STATEMENTS)

@@ -10,6 +10,10 @@ import pandas as pd
 from dpsub.reproduce.claims import MissingRecordsError
 from dpsub.reproduce.report.cells import LookUp
 
+KERNELS = {"gau": "Gaussian", "lap": "Laplace"}
+SYMBOLS = {"bound": "θ", "epsilon": "ε", "scale": "σ"}
+"""Parameters of a case -> their symbols in the paper."""
+
 
 def promised_and_exact(cells: LookUp) -> pd.DataFrame:
     """Return the delta of each budget, "promised" and "exact", and their "ratio"."""
@@ -27,36 +31,55 @@ def promised_and_exact(cells: LookUp) -> pd.DataFrame:
     ).reset_index(drop=True)
 
 
+def in_words(case: str) -> str:
+    """Return a case of the statements for readers: "Gaussian kernel, D = 1, θ = 1, ε = 3"."""
+    kernel, _, parameters = case.partition(": ")
+    # All budgets promise the same delta, which stands next to them.
+    given = [
+        parameter.split()
+        for parameter in parameters.split(", ")
+        if not parameter.startswith("delta")
+    ]
+    shown = [f"{SYMBOLS.get(name, name)} = {value}" for name, value in given]
+    return ", ".join([f"{KERNELS[kernel]} kernel", *shown])
+
+
+def budgets(cells: LookUp) -> list[dict[str, str]]:
+    """Return the budgets tried, as they are named in the run and in words."""
+    cases = promised_and_exact(cells)["case"]
+    return [{"case": case, "words": in_words(case)} for case in cases]
+
+
 def guarantees(cells: LookUp) -> dict[str, Any]:
     """Return how many budgets the paper's theorem exceeds, the worst of them, and the slack where
     it holds."""
-    budgets = promised_and_exact(cells)
+    deltas = promised_and_exact(cells)
     # The exact delta is rounded up: a budget that is spent exactly does not count as exceeded.
-    holds = budgets["ratio"] <= 1 + 1e-9
-    worst = budgets.iloc[int(budgets["ratio"].to_numpy().argmax())]
+    holds = deltas["ratio"] <= 1 + 1e-9
+    worst = deltas.iloc[int(deltas["ratio"].to_numpy().argmax())]
     return {
-        "budgets": len(budgets),
+        "budgets": len(deltas),
         "exceeded": int((~holds).sum()),
-        "worst": worst["case"],
+        "worst": in_words(worst["case"]),
         "times": worst["ratio"],
         "holding": int(holds.sum()),
-        "least": budgets.loc[holds, "ratio"].min(),
+        "least": deltas.loc[holds, "ratio"].min(),
     }
 
 
 def exceeded_budgets(cells: LookUp) -> dict[str, Any]:
     """Return the budgets that Algorithm 1 exceeds, with delta as promised and as it is."""
-    budgets = promised_and_exact(cells)
-    exceeded = budgets[budgets["exact"] > budgets["promised"] * (1 + 1e-9)]
+    deltas = promised_and_exact(cells)
+    exceeded = deltas[deltas["exact"] > deltas["promised"] * (1 + 1e-9)]
     if exceeded.empty:
         raise MissingRecordsError("no budget of this run is exceeded")
     # A case reads "gau: D 1, bound 1, ...": kernel and sensitivity name it.
     kernels = exceeded["case"].str.partition(",")[0]
-    names = kernels.replace({"gau": "Gaussian", "lap": "Laplace"}, regex=True)
+    names = kernels.replace(KERNELS, regex=True)
     pairs = zip(exceeded["promised"], exceeded["exact"], strict=True)
     return {
         "count": len(exceeded),
-        "of": len(budgets),
+        "of": len(deltas),
         "times": exceeded["ratio"].max(),
         "shown": dict(zip(names, pairs, strict=True)),
     }

@@ -79,7 +79,7 @@ def kept(*names: str) -> Ask:
         right = pd.concat(tables)["right"]
         shown = next((frame for frame in tables if not frame["right"].all()), tables[0])
         return Finding(
-            bool(right.all()), f"right in {right.sum()} of {len(right)} cases; {decisive(shown)}"
+            bool(right.all()), f"holds in {right.sum()} of {len(right)} cases; {decisive(shown)}"
         )
 
     return ask
@@ -140,7 +140,9 @@ def curve_covers(sigma: float) -> Ask:
     # At these sigma the printed upper curve lies below what some deletion-DP mechanism loses
     # (erratum BN1).
     truth, curve = (Numbers(name, "upper", where={"sigma": sigma}) for name in ("exact", SIZES))
-    return below(truth, curve, "curve {limit:.8f}, exact worst loss {largest:.8f}", strict=False)
+    return below(
+        truth, curve, "curve {limit:.8f}, exact worst-case loss {largest:.8f}", strict=False
+    )
 
 
 # Allocations of Appendix E.1
@@ -159,7 +161,7 @@ def could_be_rounded(column: str) -> Ask:
         vector = printed(frames)
         # 12 classes, each off by at most 1/2: the sums 10,004 and 10,005 are within 6 of m.
         total, half = vector[column].sum(), 0.5 * len(vector)
-        note = f"sum {total:g}; shares that round to it sum to {total - half:g} to {total + half:g}"
+        note = f"sum {total:g}; shares rounding to it sum to {total - half:g} to {total + half:g}"
         return Finding(bool(abs(total - vector["m"].iloc[0]) <= half), note)
 
     return ask
@@ -236,9 +238,9 @@ class BunClaims(claims.Claims):
 
     name = "claims"
     caption = (
-        "Numbers and statements of Bun et al., each computed from the records: yes (1) where a "
-        "statement holds in every case that was tried, no (0) where it fails in some; the note "
-        "gives the numbers that decide."
+        "Numbers and statements of Bun et al., each computed from the records. A statement is "
+        "marked yes (1) if it holds in every case tried and no (0) if it fails in one; the note "
+        "gives the deciding numbers."
     )
     claims = (
         *(Claim(claim, KEPT[claim][0], kept(*KEPT[claim]), (GRID,)) for claim in NUMBERS_ONLY),

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from dpsub.reproduce.claims import MissingRecordsError
+from dpsub.reproduce.digits import written
 from dpsub.reproduce.report.cells import LookUp
 
 IS_BOUND = 1 - 1e-9
@@ -15,6 +16,24 @@ IS_BOUND = 1 - 1e-9
 NOT_PRIVATE = (", public", ", at best")
 """How names of allocations end that need public numbers, or whose sensitivity is known from below
 only, so that nothing is promised."""
+BOUNDS = {
+    "T4.3": "Theorem 4.3 (randomised rounding)",
+    "T7.2": "Theorem 7.2 (strata)",
+    "T5.2": "Theorem 5.2 (clusters)",
+}
+"""The upper bounds that a survey designer would use."""
+DESIGNS = {
+    "simple random": "simple random sampling",
+    "6 of 60 clusters": "simple random sampling of 6 of 60 clusters",
+    "one cluster, PPS": "one cluster, drawn with probability proportional to size",
+    "systematic, known order": "systematic sampling in a known order",
+    "rounded rate, half up": "simple random sampling, size rounded half up",
+    "rounded rate, randomised": "simple random sampling, size rounded at random",
+    "strata, proportional, randomised": "strata, proportional allocation, rounded at random",
+    "strata, proportional, public": "strata, proportional allocation from public sizes",
+    "strata, Neyman, from the data": "strata, Neyman allocation computed from the data",
+}
+"""Short names of designs -> names for readers; other names need none."""
 
 
 def random_sizes(cells: LookUp) -> dict[str, float]:
@@ -29,11 +48,15 @@ def random_sizes(cells: LookUp) -> dict[str, float]:
     }
 
 
+def design_in_words(name: str) -> str:
+    """Return the name of a design for readers."""
+    return DESIGNS.get(name, name)
+
+
 def loose_bounds(cells: LookUp) -> list[tuple[str, float]]:
     """Return how many times the exact loss the bounds that hold are at most, by statement."""
     loose = []
-    # The upper bounds that a survey designer would use: rounding, strata, clusters.
-    for statement in ("T4.3", "T7.2", "T5.2"):
+    for statement, name in BOUNDS.items():
         try:
             least, most = (
                 cells.number("tableB", f"{end}_ratio", "stated", statement=statement)
@@ -42,15 +65,17 @@ def loose_bounds(cells: LookUp) -> list[tuple[str, float]]:
         except MissingRecordsError:
             continue
         if least >= IS_BOUND:
-            loose.append((statement, most))
+            loose.append((name, most))
     if not loose:
         raise MissingRecordsError("this run has no bound that holds")
+    listed = [{"bound": name, "largest bound / exact loss": f"{most:.2g}"} for name, most in loose]
+    cells.show(pd.DataFrame(listed))
     return loose
 
 
 def designs(cells: LookUp) -> dict[str, Any]:
-    """Return the designs that can lose more than the largest epsilon, and those that are proved to
-    lose at most half of it."""
+    """Return the designs that can lose more than the largest epsilon, the worst first, and those
+    that are proved to lose at most half of it."""
     advice = cells.rows("advice", "lower", topic="advice", epsilon="*", design="*")
     if advice.empty:
         raise MissingRecordsError("this run has no advice")
@@ -62,12 +87,20 @@ def designs(cells: LookUp) -> dict[str, Any]:
         ]
         for end in ("lower", "upper")
     )
+    # A lower end above epsilon is certain, and so is an upper end below epsilon / 2: neither needs
+    # the exact loss.
+    worse = lower[lower > float(epsilon)].sort_values(ascending=False)
+    better = upper.index[upper <= float(epsilon) / 2]
+    ends = {"loss at least": (lower, "lower"), "loss at most": (upper, "upper")}
+    listed = pd.DataFrame({"design": lower.index.map(design_in_words)}, index=lower.index)
+    for name, (losses, side) in ends.items():
+        known = losses.dropna().map(lambda loss, side=side: written(loss, "1.00", side=side))
+        listed[name] = known.reindex(listed.index).fillna("unknown")
+    cells.show(listed)
     return {
         "epsilon": epsilon,
-        # A lower end above epsilon is certain, and so is an upper end below epsilon / 2: neither
-        # needs the exact loss.
-        "worse": list(lower[lower > float(epsilon)].items()),
-        "better": list(upper.index[upper <= float(epsilon) / 2]),
+        "worse": [(design_in_words(name), loss) for name, loss in worse.items()],
+        "better": [design_in_words(name) for name in better],
     }
 
 
@@ -101,7 +134,7 @@ def allocations(cells: LookUp) -> list[dict[str, Any]]:
 
 def exceeded_bound(cells: LookUp) -> dict[str, tuple[float, float]]:
     """Return the upper bound of Theorem 3.1 over the exact loss, as printed and as corrected, if
-    the printed one is no bound."""
+    the printed one is exceeded."""
     ratios = {}
     for end in ("smallest", "largest"):
         printed, corrected = (
@@ -110,16 +143,16 @@ def exceeded_bound(cells: LookUp) -> dict[str, tuple[float, float]]:
         )
         ratios[f"{end} ratio"] = (printed, corrected)
     if ratios["smallest ratio"][0] >= IS_BOUND:
-        raise MissingRecordsError("the printed bound is one in this run")
+        raise MissingRecordsError("the printed bound holds in this run")
     return ratios
 
 
 def bound_for_clusters(cells: LookUp) -> float:
-    """Return how many times the exact loss the bound of Theorem 5.2 is at most, if it holds."""
+    """Return the largest ratio of the bound of Theorem 5.2 to the exact loss, if it holds."""
     least, most = (
         cells.number("tableB", f"{end}_ratio", "stated", statement="T5.2")
         for end in ("smallest", "largest")
     )
     if least < IS_BOUND:
-        raise MissingRecordsError("the bound for clusters is none in this run")
+        raise MissingRecordsError("the bound for clusters does not hold in this run")
     return most

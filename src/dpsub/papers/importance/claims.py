@@ -334,10 +334,10 @@ STATEMENTS = (
 class ImportanceClaims(claims.Claims):
     name = "claims"
     caption = (
-        "Numbers and statements of Fay et al., each computed from the records: yes (1) where a "
-        "statement holds, no (0) where it fails; the note gives the numbers that decide. As done: "
-        "the released code; consistent: the repaired algorithm. Statements on data are judged on "
-        "the paper's data only."
+        "Numbers and statements of Fay et al., each computed from the records. A statement is "
+        "marked yes (1) if it holds and no (0) if it fails; the note gives the deciding numbers. "
+        "As done: the released code. Consistent: the repaired algorithm. Statements about data "
+        "are judged on the paper's data only."
     )
     claims = (*FIXED, *NUMBERS, *STATEMENTS)
 

@@ -5,36 +5,49 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
+
+from dpsub.papers.importance.labels import ATTACKS, MODES
 from dpsub.reproduce.claims import MissingRecordsError
+from dpsub.reproduce.digits import written
 from dpsub.reproduce.report.cells import LookUp
 
 
 def canaries(cells: LookUp) -> list[dict[str, Any]]:
-    """Return the attacks that refute a promise, each with the loss that draws show, by variant of
-    the code."""
+    """Return the attacks that refute a promise, each with the loss that it shows, by variant of the
+    code."""
     flagged = cells.rows("audit", "flagged", attack="*")
     if flagged.empty:
         raise MissingRecordsError("this run plays no canaries")
-    refuted = []
+    refuted, listed = [], []
     for _, flags in flagged.iterrows():
         attack = flags["attack"]
         shown = cells.rows("audit", "shown", attack=attack).iloc[0]
-        # A variant without a flag kept its promise in the draws, which refutes nothing.
-        variants = [name for name in ("as_done", "stated", "consistent") if flags.get(name) == 1]
         promised = cells.number("audit", "promised", "as_done", attack=attack)
+        listed.append(
+            {"attack": ATTACKS[attack], "promised loss": f"{promised:.2g}"}
+            | {
+                name: written(shown[key], "1.0e+00", side="lower")
+                for key, name in MODES.items()
+                if key in shown
+            }
+        )
+        # A variant without a flag kept its promise in the draws, which refutes nothing.
+        variants = [key for key in MODES if flags.get(key) == 1]
         if variants:
             refuted.append(
                 {
-                    "attack": attack.replace("_", " "),
+                    "attack": ATTACKS[attack],
                     "promised": promised,
-                    "shown": {name: shown[name] for name in variants},
+                    "shown": {key: shown[key] for key in variants},
                 }
             )
+    cells.show(pd.DataFrame(listed))
     return refuted
 
 
 def promised_and_shown(cells: LookUp) -> dict[str, tuple[float, float]]:
-    """Return the loss that the released code promises, and that draws show, by attack."""
+    """Return the loss that the released code promises, and the loss shown by each attack."""
     attacks = cells.rows("audit", "flagged", attack="*").get("attack", ())
     pairs = {}
     for attack in attacks:
@@ -42,22 +55,22 @@ def promised_and_shown(cells: LookUp) -> dict[str, tuple[float, float]]:
             cells.number("audit", column, "as_done", attack=attack)
             for column in ("promised", "shown")
         )
-        pairs[str(attack).replace("_", " ")] = (promised, shown)
+        pairs[ATTACKS[attack]] = (promised, shown)
     if not any(shown > promised for promised, shown in pairs.values()):
         raise MissingRecordsError("this run refutes no promise")
     return pairs
 
 
 def most_refuted(cells: LookUp) -> dict[str, float]:
-    """Return the promise that draws refute most."""
+    """Return the promise that an attack refutes by the largest factor."""
     pairs = promised_and_shown(cells).values()
     promised, shown = max(pairs, key=lambda pair: pair[1] / pair[0])
     return {"promised": promised, "shown": shown}
 
 
 def noise_of_uniform_sampling(cells: LookUp) -> dict[str, float]:
-    """Return the noise of uniform sampling over that of coreset sampling at equal target and
-    expected size: the least and the most of all cells."""
+    """Return the noise of uniform sampling over that of coreset sampling at the same target and
+    expected size: the smallest and the largest ratio of all cells."""
     key = ["dataset", "m", "epsilon"]
     uniform, coreset = (
         cells.rows("noise_scales", "beta_sum", sampler=name, **dict.fromkeys(key, "*"))
@@ -83,16 +96,27 @@ def budget_split(cells: LookUp) -> list[tuple[str, float]]:
     ratios = (costs["consistent"] / costs["stated"]).set_axis(costs["dataset"]).dropna()
     if ratios.empty:
         raise MissingRecordsError("this run compares no costs")
+    cells.show(
+        pd.DataFrame(
+            {
+                "data set": ratios.index,
+                "repaired / stated cost": [f"{ratio:.2f}" for ratio in ratios],
+            }
+        )
+    )
     return [(str(name), float(ratio)) for name, ratio in ratios.items()]
 
 
 def gains_of_delta(cells: LookUp) -> list[dict[str, Any]]:
-    # "Rigorous" is the only variant: gains are proved upper bounds.
     """Return by which factor a delta makes the proved epsilon of sums smaller, by dimension and
     pure epsilon."""
+    # "Rigorous" is the only variant: gains are proved upper bounds.
     gains = cells.rows("gain", "gain", topic="sums", sampler="full", d="*", epsilon="*")
     if gains.empty:
         raise MissingRecordsError("this run does not say what a delta gains")
+    listed = gains[["d", "epsilon"]].rename(columns={"d": "dimension", "epsilon": "pure ε"})
+    listed["pure ε / proved ε"] = [f"{factor:.3g}" for factor in gains["rigorous"]]
+    cells.show(listed)
     return [
         {"factor": gain["rigorous"], "d": gain["d"], "epsilon": gain["epsilon"]}
         for _, gain in gains.iterrows()

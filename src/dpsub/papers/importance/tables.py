@@ -346,6 +346,11 @@ class CanaryAuditTable(Table):
     )
     keys = ("attack",)
     layout = Layout(stub=("attack",))
+
+    def number_kind(self, column: str, variant: str) -> str:
+        # Each variant is a code of its own, and an attack on it bounds its loss from below.
+        return "lower" if column == "shown" else super().number_kind(column, variant)
+
     parts = (
         Part(
             "importance_audit",
