@@ -3,6 +3,7 @@ for."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -48,9 +49,9 @@ def random_sizes(cells: LookUp) -> dict[str, float]:
     }
 
 
-def design_in_words(name: str) -> str:
-    """Return the name of a design for readers."""
-    return DESIGNS.get(name, name)
+def design_names(cells: LookUp) -> Mapping[str, str]:
+    """Return the names of designs for readers, by their short names in the run."""
+    return DESIGNS
 
 
 def loose_bounds(cells: LookUp) -> list[tuple[str, float]]:
@@ -92,15 +93,15 @@ def designs(cells: LookUp) -> dict[str, Any]:
     worse = lower[lower > float(epsilon)].sort_values(ascending=False)
     better = upper.index[upper <= float(epsilon) / 2]
     ends = {"loss at least": (lower, "lower"), "loss at most": (upper, "upper")}
-    listed = pd.DataFrame({"design": lower.index.map(design_in_words)}, index=lower.index)
+    listed = pd.DataFrame({"design": [DESIGNS.get(name, name) for name in lower.index]}, index=lower.index)
     for name, (losses, side) in ends.items():
         known = losses.dropna().map(lambda loss, side=side: written(loss, "1.00", side=side))
         listed[name] = known.reindex(listed.index).fillna("unknown")
     cells.show(listed)
     return {
         "epsilon": epsilon,
-        "worse": [(design_in_words(name), loss) for name, loss in worse.items()],
-        "better": [design_in_words(name) for name in better],
+        "worse": [(DESIGNS.get(name, name), loss) for name, loss in worse.items()],
+        "better": [DESIGNS.get(name, name) for name in better],
     }
 
 
