@@ -18,8 +18,8 @@ def test_statements_are_counted() -> None:
     ]
     claims = cells("claim column stated consistent verdict erratum", *rows)
     assert takeaways("balle", {"claims": claims})["Statements"] == (
-        "Of 3 statements that were put to a computation 2 fail as printed; 1 of "
-        "the 2 that have a corrected form hold with it (BL3, BL5)."
+        "Of 3 statements checked, 2 fail as printed; 1 of the 2 with a corrected form hold in "
+        "that form (BL3, BL5)."
     )
 
 

@@ -54,7 +54,7 @@ TOTALS = {"even, public": 2.0, "rounded": 5.0, "Neyman, at best": 1e9}
         (
             "Exact losses",
             loose(ratios("T4.3", (1.0, 5.7)), ratios("T5.2", (0.9, 1.1))),
-            ["Theorem 4.3 (randomised rounding) is up to 5.7 times"],
+            ["| ---: |\n| Theorem 4.3 (randomised rounding) | 5.7 times the exact loss |"],
         ),
         (
             "Designs",
@@ -75,14 +75,13 @@ TOTALS = {"even, public": 2.0, "rounded": 5.0, "Neyman, at best": 1e9}
             "Allocations at equal privacy",
             advice("menu", total_at_target=TOTALS),
             [
-                "allocation *even, public* gives the smallest variance",
-                "public allocation, *rounded*, has 2.5 times",
+                "| 1 | 2 | even, public | rounded | 2.5 |",
             ],
         ),
         (
             "Allocations at equal privacy",
             advice("menu", total_at_target={**TOTALS, "rounded": 1.0}),
-            ["*rounded* gives the smallest variance of the estimated mean. The adjacency"],
+            ["| 1 | 1 | rounded | rounded | 1 |"],
         ),
     ],
 )

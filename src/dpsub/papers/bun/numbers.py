@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 
 from dpsub.reproduce.claims import MissingRecordsError
-from dpsub.reproduce.digits import written
 from dpsub.reproduce.report.cells import LookUp
 
 IS_BOUND = 1 - 1e-9
@@ -69,8 +68,6 @@ def loose_bounds(cells: LookUp) -> list[tuple[str, float]]:
             loose.append((name, most))
     if not loose:
         raise MissingRecordsError("this run has no bound that holds")
-    listed = [{"bound": name, "largest bound / exact loss": f"{most:.2g}"} for name, most in loose]
-    cells.show(pd.DataFrame(listed))
     return loose
 
 
@@ -92,12 +89,6 @@ def designs(cells: LookUp) -> dict[str, Any]:
     # the exact loss.
     worse = lower[lower > float(epsilon)].sort_values(ascending=False)
     better = upper.index[upper <= float(epsilon) / 2]
-    ends = {"loss at least": (lower, "lower"), "loss at most": (upper, "upper")}
-    listed = pd.DataFrame({"design": [DESIGNS.get(name, name) for name in lower.index]}, index=lower.index)
-    for name, (losses, side) in ends.items():
-        known = losses.dropna().map(lambda loss, side=side: written(loss, "1.00", side=side))
-        listed[name] = known.reindex(listed.index).fillna("unknown")
-    cells.show(listed)
     return {
         "epsilon": epsilon,
         "worse": [(DESIGNS.get(name, name), loss) for name, loss in worse.items()],

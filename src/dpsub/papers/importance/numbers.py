@@ -3,46 +3,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
-
-from dpsub.papers.importance.labels import ATTACKS, MODES
+from dpsub.papers.importance.labels import ATTACKS
 from dpsub.reproduce.claims import MissingRecordsError
-from dpsub.reproduce.digits import written
 from dpsub.reproduce.report.cells import LookUp
+
+CODES = {
+    "as_done": "the released code",
+    "stated": "the algorithm as stated",
+    "consistent": "the repaired algorithm",
+}
+
+
+def attacks(cells: LookUp) -> Mapping[str, str]:
+    """Return what each attack uses, by its name in the run."""
+    return ATTACKS
 
 
 def canaries(cells: LookUp) -> list[dict[str, Any]]:
-    """Return the attacks that refute a promise, each with the loss that it shows, by variant of the
-    code."""
+    """Return the attacks that refute a promise, each with the codes whose promise it refutes."""
     flagged = cells.rows("audit", "flagged", attack="*")
     if flagged.empty:
         raise MissingRecordsError("this run plays no canaries")
-    refuted, listed = [], []
+    refuted = []
     for _, flags in flagged.iterrows():
-        attack = flags["attack"]
-        shown = cells.rows("audit", "shown", attack=attack).iloc[0]
-        promised = cells.number("audit", "promised", "as_done", attack=attack)
-        listed.append(
-            {"attack": ATTACKS[attack], "promised loss": f"{promised:.2g}"}
-            | {
-                name: written(shown[key], "1.0e+00", side="lower")
-                for key, name in MODES.items()
-                if key in shown
-            }
-        )
         # A variant without a flag kept its promise in the draws, which refutes nothing.
-        variants = [key for key in MODES if flags.get(key) == 1]
-        if variants:
-            refuted.append(
-                {
-                    "attack": ATTACKS[attack],
-                    "promised": promised,
-                    "shown": {key: shown[key] for key in variants},
-                }
-            )
-    cells.show(pd.DataFrame(listed))
+        codes = [words for variant, words in CODES.items() if flags.get(variant) == 1]
+        if codes:
+            refuted.append({"attack": ATTACKS[flags["attack"]], "codes": codes})
     return refuted
 
 
@@ -96,14 +86,6 @@ def budget_split(cells: LookUp) -> list[tuple[str, float]]:
     ratios = (costs["consistent"] / costs["stated"]).set_axis(costs["dataset"]).dropna()
     if ratios.empty:
         raise MissingRecordsError("this run compares no costs")
-    cells.show(
-        pd.DataFrame(
-            {
-                "data set": ratios.index,
-                "repaired / stated cost": [f"{ratio:.2f}" for ratio in ratios],
-            }
-        )
-    )
     return [(str(name), float(ratio)) for name, ratio in ratios.items()]
 
 
@@ -114,9 +96,6 @@ def gains_of_delta(cells: LookUp) -> list[dict[str, Any]]:
     gains = cells.rows("gain", "gain", topic="sums", sampler="full", d="*", epsilon="*")
     if gains.empty:
         raise MissingRecordsError("this run does not say what a delta gains")
-    listed = gains[["d", "epsilon"]].rename(columns={"d": "dimension", "epsilon": "pure ε"})
-    listed["pure ε / proved ε"] = [f"{factor:.3g}" for factor in gains["rigorous"]]
-    cells.show(listed)
     return [
         {"factor": gain["rigorous"], "d": gain["d"], "epsilon": gain["epsilon"]}
         for _, gain in gains.iterrows()
