@@ -91,8 +91,8 @@ def designs(cells: LookUp) -> dict[str, Any]:
     better = upper.index[upper <= float(epsilon) / 2]
     return {
         "epsilon": epsilon,
-        "worse": [(DESIGNS.get(name, name), loss) for name, loss in worse.items()],
-        "better": [DESIGNS.get(name, name) for name in better],
+        "worse": [(DESIGNS.get(str(name), str(name)), loss) for name, loss in worse.items()],
+        "better": [DESIGNS.get(str(name), str(name)) for name in better],
     }
 
 
