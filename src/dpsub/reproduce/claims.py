@@ -21,6 +21,7 @@ import pandas as pd
 from dpsub import checks
 from dpsub.errors import ArgumentError, PlanError
 from dpsub.reproduce.artefact import Artefact, Records
+from dpsub.reproduce.labels import display
 from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.statistics import Estimate
 from dpsub.reproduce.tables import ADDED, chosen
@@ -100,9 +101,11 @@ def pick(frame: pd.DataFrame, **fields: object) -> pd.DataFrame:
 
 
 def per_sampler(values: pd.Series, form: str = "g") -> str:
-    """Return "name value, name value", without NaN."""
+    """Return "label value, label value", without NaN."""
+    known = values[values.notna()]
     return ", ".join(
-        f"{name} {value:{form}}" for name, value in values.items() if not math.isnan(value)
+        f"{display('sampler', str(name), plain=True)} {value:{form}}"
+        for name, value in known.items()
     )
 
 
@@ -285,6 +288,8 @@ def below(
     level = float(limit.series(frames).iloc[0]) if isinstance(limit, Numbers) else limit
     holds = values < level if strict else values <= level
     at_largest = values.idxmax() if values.notna().any() else ""
+    if values.index.name == "sampler":
+        at_largest = display("sampler", str(at_largest), plain=True)
     text = note.format(
         **_counts(holds),
         least=values.min(),

@@ -256,9 +256,9 @@ def test_statements_on_composition_have_a_rigorous_answer(records: Frames) -> No
     bounds = rigorous(records, "table8_bounds")
     assert bounds["value"] == 0
     assert bounds["note"].startswith(
-        "refuted for poisson, wor, wr, must_ow, must_ww; attacks (lower) poisson 0.37"
+        "refuted for Poisson, WOR, WR, MUST.OW, MUST.WW; attacks (lower bounds) Poisson 0.37"
     )
-    assert bounds["note"].endswith("nothing is proved for poisson")
+    assert bounds["note"].endswith("nothing is proved for Poisson")
     assert rigorous(records, "figure_s2_increases")["value"] == 1
     assert rigorous(records, "figure_s2_strict")["value"] == 0
     assert rigorous(records, "figure_s2_ww_fails")["value"] == 0

@@ -1,5 +1,5 @@
-"""The claims of the paper's text: identities computed twice, bounds next to exact losses, curves of
-Figure 1."""
+"""The claims of the paper's text: identities computed in two ways, bounds next to exact losses,
+curves of Figure 1."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from dpsub.reproduce.claims import (
     pick,
     with_truth,
 )
+from dpsub.reproduce.labels import sampler_label
 
 PROFILES, COUPLINGS, ENUMERATION, CURVES = (
     "balle_profiles",
@@ -39,6 +40,37 @@ EXCEEDED = 1e-10  # from here on a loss is above its bound
 LOSSES = (("B016", 8), ("B018", 9), ("B020", 10), ("B022", 11), ("B024", 14))
 # relative: a slope from the first step of a grid in exp(epsilon), where the curve is straight
 SLOPE = 1e-6
+CHECKS = {
+    "black_box": "black-box bound",
+    "compatible_coupling": "a compatible coupling",
+    "compatible_elsewhere": "a compatible coupling for the other theorems",
+    "convex": "convexity",
+    "copies": "probability of the copies",
+    "coupling_marginals": "marginals of the coupling",
+    "coupling_mass": "mass of the divided product",
+    "events": "the worst event",
+    "gaussian_classical": "the classical bound",
+    "gaussian_profile": "the profile",
+    "joint_convexity": "the equality",
+    "joint_convexity_bound": "the bound by convexity",
+    "laplace_profile": "the profile",
+    "largest_moment": "the largest moment",
+    "largest_moment_bound": "the moment less the integral",
+    "losses": "the profile from the losses",
+    "map": "the amplified epsilon",
+    "membership": "the loss of membership",
+    "moment": "the moment",
+    "moment_outside": "the distance of the moment from its bracket",
+    "monotone": "the larger order",
+    "multinomial": "the probability of a sample",
+    "range": "the distance from [0, 1]",
+    "response_guarantee": "delta of randomised response",
+    "response_profile": "the divergence",
+    "transport": "the cost of the optimal coupling",
+    "white_box": "the white-box profile",
+    "wor_full": "the bound at m = n",
+}
+"""Check of the records -> what its first number is."""
 
 
 def agree(
@@ -56,9 +88,11 @@ def agree(
         bad, worst = int((~(error <= tolerance)).sum()), frame.iloc[int(np.argmax(error))]
         # The first number is computed one way, the reference another way: identities are tested by
         # two routes.
-        note = f"{check.replace('_', ' ')}: {bad} of {len(frame)} cases differ"
+        note = f"{CHECKS[check]} differs in {bad} of {len(frame)} cases"
         if bad:
-            note += f", at {worst['case']} {worst['computed']:.6g} against {worst['reference']:.6g}"
+            # Cases are written as fields of the records: "n=4 m=3".
+            place = worst["case"].replace("example=", "random example ").replace("=", " = ")
+            note += f", most at {place}: {worst['computed']:.6g} for {worst['reference']:.6g}"
         return Finding(not bad, note)
 
     return Question(ask, (numbers,))
@@ -67,7 +101,7 @@ def agree(
 def at_most(experiment: str, check: str, tolerance: float = ROUNDED) -> Question:
     """Ask whether the first number of every case is at most the second one."""
     comment = (
-        f"{check.replace('_', ' ')}: {{failing}} of {{n}} cases above, nearest {{largest:.3g}}"
+        f"{CHECKS[check]} is too large in {{failing}} of {{n}} cases, by {{largest:.3g}} at most"
     )
     numbers = Numbers(experiment, "computed", where={"check": check})
     return claims.agree(numbers, "reference", comment, tolerance=tolerance, at_most=True)
@@ -86,8 +120,8 @@ def rate_near(frames: Frames) -> Finding:
     # leaves out (erratum BL10).
     share = (frame - frame.index).abs() / frame.index
     comment = (
-        f"relative error {share.min():.3g} at gamma = {share.idxmin():g} to {share.max():.3g} at "
-        f"gamma = {share.idxmax():g}"
+        f"relative error from {share.min():.3g} at gamma = {share.idxmin():g} to "
+        f"{share.max():.3g} at gamma = {share.idxmax():g}"
     )
     return Finding(bool((share <= share.index / 2).all()), comment)
 
@@ -100,7 +134,7 @@ def of_order(frames: Frames) -> Finding:
     # The bound on the error is ours: the paper's O() names no range (erratum BL12).
     excess = frame["computed"].to_numpy() / frame["reference"].to_numpy() - 1
     comment = (
-        f"largest eps'/(eta eps) - 1: {excess.max():.3g} at eps = {epsilon[np.argmax(excess)]:g}"
+        f"eps'/(eta eps) - 1 is at most {excess.max():.3g}, at eps = {epsilon[np.argmax(excess)]:g}"
     )
     return Finding(bool((np.abs(excess) <= epsilon / 2 + epsilon**2).all()), comment)
 
@@ -135,8 +169,8 @@ def optimal(number: int) -> Ask:
         )
         exceeded = loss(tried) > EXCEEDED
         note = (
-            f"{proved.sum()} of {len(best)} bounds kept by all mechanisms, {above.sum()} exceeded "
-            f"by one; {exceeded.sum()} of {len(tried)} exact losses above the bound"
+            f"no mechanism exceeds {proved.sum()} of {len(best)} bounds, some exceeds "
+            f"{above.sum()}; {exceeded.sum()} of {len(tried)} exact losses are above the bound"
         )
         return claims.truth(proved, [*above, *exceeded], note)
 
@@ -173,7 +207,8 @@ def larger_first(frames: Frames) -> Finding:
     removal = pick(frame, kernel="membership")
     reached = (removal["exact"] - removal["bound"]).abs().max()
     comment = (
-        f"other direction at most {over:.1e} above beta gamma delta, this one attains gamma delta"
+        f"in the other direction the loss is at most {over:.1e} above beta gamma delta, in this "
+        "one it attains gamma delta"
     )
     return Finding(over <= EXCEEDED and reached <= EXCEEDED, comment)
 
@@ -230,9 +265,9 @@ def gaussian_crossing(frames: Frames) -> Finding:
     # Logarithms, so that a crossing at small delta is seen as well.
     difference = curve(frames, "b", "wr", "log_delta") - curve(frames, "b", "wor", "log_delta")
     crossings = difference.index[:-1][np.diff(np.sign(difference)) != 0]
-    listed = ", ".join(f"{crossing:g}" for crossing in crossings) or "none"
+    listed = ", ".join(f"{crossing:g}" for crossing in crossings) or "nowhere"
     crosses_once = bool(difference.iloc[0] < 0 < difference.iloc[-1] and len(crossings) == 1)
-    return Finding(crosses_once, f"crossings after eps' = {listed}")
+    return Finding(crosses_once, f"the curves cross after eps' = {listed}")
 
 
 def laplace_ends(frames: Frames) -> Finding:
@@ -252,7 +287,8 @@ def laplace_ends(frames: Frames) -> Finding:
         (curve(frames, "c", "wr") > 0).all()
     )
     return Finding(
-        holds, ", ".join(f"{name} ends at eps' = {end:.4g}" for name, end in ends.items())
+        holds,
+        ", ".join(f"{sampler_label(name)} ends at eps' = {end:.4g}" for name, end in ends.items()),
     )
 
 
@@ -289,7 +325,7 @@ def black_above_white(frames: Frames) -> Finding:
     """Panel e: black-box groups are never better."""
     # Both sums have the same weights, and black-box groups bound white-box ones (B013).
     least = -by_size(frames, "e", "wr_black_box").to_numpy().max()
-    return Finding(bool(least >= 0), f"least difference {least:.2g}")
+    return Finding(bool(least >= 0), f"the difference is at least {least:.2g}")
 
 
 PANELS: dict[str, tuple[str, Callable[[Frames], Finding]]] = {
@@ -306,9 +342,9 @@ class BalleClaims(claims.Claims):
 
     name = "claims"
     caption = (
-        "Statements of the paper, each computed from the records: 1 where it holds, 0 where it "
-        "fails, as stated and with the corrections of the deviations; the note gives the numbers "
-        "that decide."
+        "Statements of the paper, each computed from the records: 1 where it holds and 0 where it "
+        "fails, as stated and with the correction of its erratum. The note gives the numbers that "
+        "decide."
     )
     claims = (
         Claim("B001", "Theorem 1", agree(COUPLINGS, "events", 1e-10)),
@@ -376,7 +412,7 @@ class BalleClaims(claims.Claims):
                     number,
                     off_formula,
                     ROUNDED,
-                    "within {largest:.1e} of the distance at {n} points",
+                    "within {largest:.1e} of the total variation distance at {n} points",
                     grows=0,
                 ),
             )
@@ -386,7 +422,7 @@ class BalleClaims(claims.Claims):
             Claim(
                 claim,
                 f"Theorem {number}",
-                at_all(number, loss, EXCEEDED, "{failing} of {n} exact losses above the bound"),
+                at_all(number, loss, EXCEEDED, "{failing} of {n} exact losses are above the bound"),
             )
             for claim, number in LOSSES
         ),
@@ -399,7 +435,7 @@ class BalleClaims(claims.Claims):
                         number,
                         off_bound,
                         ROUNDED,
-                        "within {largest:.1e} at {n} points",
+                        "the loss is within {largest:.1e} of the bound at {n} points",
                         kernel="membership",
                         grows=0,
                     ),

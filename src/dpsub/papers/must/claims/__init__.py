@@ -14,6 +14,6 @@ class MustClaims(ask.Claims):
     name = "claims"
     caption = (
         "Numbers and statements of the text, each computed from the records: yes (1) where a "
-        "statement holds, no (0) where it fails; the note gives the numbers that decide."
+        "statement holds and no (0) where it fails. The note gives the numbers that decide."
     )
     claims = (*NUMBERS, *AMPLIFICATION, *NOISE_AND_COMPOSITION, *UTILITY)

@@ -19,6 +19,7 @@ from dpsub.reproduce.claims import (
     Numbers,
     pick,
 )
+from dpsub.reproduce.labels import sampler_label
 
 # Poisson and WOR are not ordered: both have eta = m / n, hence the same base epsilon.
 SIGMA_ORDER = "must_ww < must_ow < wr < wor poisson"
@@ -33,7 +34,7 @@ def ow_smallest(frames: Frames) -> Finding:
     # Every b of MUST.OW against the least noise of the other three, statistic by statistic.
     ratio = must / others.reindex(must.index.get_level_values("statistic")).to_numpy()
     return Finding(
-        bool((ratio < 1).all()), f"at most {ratio.max():.3f} of the smallest other sigma"
+        bool((ratio < 1).all()), f"at most {ratio.max():.3f} times the smallest other sigma"
     )
 
 
@@ -44,7 +45,7 @@ def sigma_gap(frames: Frames) -> Finding:
     spread = levels.agg(lambda sigma: sigma.max() - sigma.min())
     if len(spread) < 2:
         raise MissingRecordsError("this run has one eps' only")
-    note = ", ".join(f"{gap:.3g} at eps' = {level:g}" for level, gap in spread.items())
+    note = ", ".join(f"a spread of {gap:.3g} at eps' = {level:g}" for level, gap in spread.items())
     return Finding(bool(spread.iloc[0] > spread.iloc[-1]), note)
 
 
@@ -80,9 +81,7 @@ def bounds_contain(frames: Frames) -> Finding:
     inside = (both["delta_lower"] <= both["delta_lower_other"]) & (
         both["delta_upper_other"] <= both["delta_upper"]
     )
-    return Finding(
-        bool(inside.all()), f"at {inside.sum()} of {len(inside)} numbers of compositions"
-    )
+    return Finding(bool(inside.all()), f"at {inside.sum()} of {len(inside)} numbers of steps")
 
 
 def bounds_cover_the_mechanism(frames: Frames) -> Finding:
@@ -110,12 +109,12 @@ def proved_below(frames: Frames) -> Finding:
     # The paper's target, delta = 1 / n.
     limit = float(pick(frames["stated"], table="table8")["delta"].iloc[0])
     over, none = (
-        as_run.index[as_run["attack"] > limit],
-        ", ".join(as_run.index[as_run["proved"].isna()]),
+        ", ".join(map(sampler_label, as_run.index[where]))
+        for where in (as_run["attack"] > limit, as_run["proved"].isna())
     )
     attacks, proofs = (ask.per_sampler(as_run[end], ".3g") for end in ("attack", "proved"))
     note = (
-        f"refuted for {', '.join(over) or 'none'}; attacks (lower) {attacks}; proved (upper) "
+        f"refuted for {over or 'none'}; attacks (lower bounds) {attacks}; proved (upper bounds) "
         f"{proofs}"
     )
     note += f"; nothing is proved for {none}" if none else ""
@@ -131,7 +130,7 @@ def proved_increases(frames: Frames) -> Finding:
     if len(band) < 2:
         raise MissingRecordsError("this run has one number of compositions only")
     first, later = band.iloc[0], band.iloc[1:]
-    note = ("attack to proof from [{:.3g}, {:.3g}] to [{:.3g}, {:.3g}]").format(
+    note = "from [{:.3g}, {:.3g}] to [{:.3g}, {:.3g}] (attack, proof)".format(
         *first, *band.iloc[-1]
     )
     # Attack above the first proof shows an increase, proof below the first attack refutes it.
@@ -235,14 +234,16 @@ NOISE_AND_COMPOSITION = (
             unbounded,
             COMPOSED,
             ("delta_lower", "delta", "delta_upper"),
-            "upper bounds {least_high:.3g} to {high:.3g}",
+            "the upper bounds are {least_high:.3g} to {high:.3g}",
         ),
         (COMPOSED,),
     ),
     Claim(
         "figure_s2_ww_fails",
         "Figure S2",
-        partial(unbounded, PROVED, ("attack", "proved"), "attack {low:.3g} to proof {high:.3g}"),
+        partial(
+            unbounded, PROVED, ("attack", "proved"), "from {low:.3g} (attack) to {high:.3g} (proof)"
+        ),
         (PROVED,),
         variants=RIGOROUS,
     ),

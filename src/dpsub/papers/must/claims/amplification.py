@@ -19,6 +19,7 @@ from dpsub.papers.must.settings import MUST
 from dpsub.papers.must.tables import TABLE3_EPSILONS
 from dpsub.reproduce import claims as ask
 from dpsub.reproduce.claims import Claim, Finding, Frames, MissingRecordsError, Numbers, pick
+from dpsub.reproduce.labels import sampler_label
 
 PANEL = ("mechanism", "ratio")
 SMALL_EPSILON = 1.0  # Table 3 calls the pairs before its third column small
@@ -49,7 +50,8 @@ def only_wor_strong(frames: Frames) -> Finding:
     counts = weak_counts(frames)
     never, always = counts[["wor", "poisson"]] == 0, counts[list(MULTISETS)] > 0
     return Finding(
-        bool(never.all(axis=None) and always.all(axis=None)), ask.per_sampler(counts.sum())
+        bool(never.all(axis=None) and always.all(axis=None)),
+        f"points in the quadrant: {ask.per_sampler(counts.sum())}",
     )
 
 
@@ -61,7 +63,8 @@ def weak_order(frames: Frames) -> Finding:
     order = itertools.pairwise(counts[name] for name in ("must_ww", "must_ow", "wr", "wor"))
     holds = all(bool((longer >= shorter).all()) for longer, shorter in order)
     return Finding(
-        holds and bool((counts["wr"] == counts["must_wo"]).all()), ask.per_sampler(counts.sum())
+        holds and bool((counts["wr"] == counts["must_wo"]).all()),
+        f"points in the quadrant: {ask.per_sampler(counts.sum())}",
     )
 
 
@@ -78,7 +81,9 @@ def converges_faster(frames: Frames) -> Finding:
         raise MissingRecordsError("this run has one ratio only")
     # Columns are sorted by ratio: the smallest and the largest that a run has.
     low, high = wide.iloc[:, 0], wide.iloc[:, -1]
-    return Finding(bool((low <= high).all()), f"largest {low.max():.2g} against {high.max():.2g}")
+    return Finding(
+        bool((low <= high).all()), f"at most {low.max():.2g}, compared with {high.max():.2g}"
+    )
 
 
 def delta_order(frames: Frames) -> Finding:
@@ -94,7 +99,8 @@ def delta_order(frames: Frames) -> Finding:
     # The remark itself excepts small epsilon; it does so at ratio 1 only.
     allowed = (exceptions["ratio"] == 1) & (exceptions["epsilon"] < SMALL_EPSILON)
     where = ", ".join(
-        f"{r.mechanism} ratio {r.ratio:g} eps {r.epsilon:g}" for r in exceptions.itertuples()
+        f"{str(r.mechanism).capitalize()}, ratio {r.ratio:g}, eps = {r.epsilon:g}"
+        for r in exceptions.itertuples()
     )
     return Finding(bool(allowed.all()), f"exceptions: {where or 'none'}")
 
@@ -110,7 +116,7 @@ def shifts_once(frames: Frames) -> Finding:
             set(curve["category"]) == {"strong", "weak_type_1"}
             and bool(np.all(np.diff(weak.astype(int)) >= 0))
         ):
-            faults.append(f"{mechanism} ratio {ratio:g} {sampler}")
+            faults.append(f"{mechanism.capitalize()}, ratio {ratio:g}, {sampler_label(sampler)}")
     return Finding(not faults, f"exceptions: {', '.join(faults) or 'none'}")
 
 
@@ -126,7 +132,7 @@ def order_flips(frames: Frames) -> Finding:
         wide = Numbers(GRID, "delta_amplified", ("epsilon", "delta"), where).table(frames, samplers)
         delta, rises = wide.index.get_level_values("delta"), np.diff(wide.to_numpy(), axis=1)
         holds &= bool((rises[delta < low] > 0).all() and (rises[delta > high] < 0).all())
-        notes.append(f"{mechanism} crossovers at delta {low:.3f} to {high:.3f}")
+        notes.append(f"{mechanism.capitalize()}: delta from {low:.3f} to {high:.3f}")
     return Finding(holds, ", ".join(notes))
 
 
@@ -152,7 +158,7 @@ AMPLIFICATION = (
         ask.below(
             Numbers(GRID, lambda f: f["epsilon_amplified"] / f["epsilon"]),
             1,
-            "largest eps'/eps {largest:.3f}",
+            "eps'/eps is at most {largest:.3f}",
         ),
     ),
     Claim("fig4_wor_strong", "Figure 4, first remark", wor_always_strong, (GRID,)),
@@ -163,7 +169,7 @@ AMPLIFICATION = (
         "Figure 4, second remark",
         ask.everywhere(
             Numbers(GRID, lambda f: f["category"] == "strong", where={"epsilon": at_the_smallest}),
-            "{holding} of {n} curves",
+            "in {holding} of {n} curves",
         ),
     ),
     Claim("fig4_convergence", "Figure 4, second remark", converges_faster, (GRID,)),
@@ -173,7 +179,7 @@ AMPLIFICATION = (
         ask.ordered(
             Numbers(GRID, "epsilon_amplified", (*PANEL, "epsilon")),
             "must_ww < must_ow < wr < wor",
-            "{n} points",
+            "in {holding} of {n} points",
         ),
     ),
     Claim("table3_delta_order", "Table 3, second remark", delta_order, (GRID,)),
@@ -219,7 +225,7 @@ AMPLIFICATION = (
             over_the_surface(
                 column,
                 along,
-                "changes of {least:.2g} to {largest:.2g} a step",
+                "it changes by {least:.2g} to {largest:.2g} a step",
                 # Section 4.1 has eta decrease with m, and the rest increase; eta increases as well,
                 # and the difference falls with b (erratum E12).
                 falling=(name, along) == ("eta", "m"),

@@ -20,6 +20,7 @@ from dpsub.papers.must.claims.shared import (
 from dpsub.papers.must.settings import METRICS, MUST
 from dpsub.reproduce import claims as ask
 from dpsub.reproduce.claims import Claim, Finding, Frames, MissingRecordsError, Numbers, pick
+from dpsub.reproduce.labels import sampler_label
 from dpsub.reproduce.records import NO_FIRST_STAGE
 
 COEFFICIENTS = [f"error_beta{i}" for i in range(3)]
@@ -40,8 +41,8 @@ def biased_for_small_b(frames: Frames) -> Finding:
     if bool(error.isna().any()):
         raise MissingRecordsError("this run has one replicate only")
     note = (
-        f"means {estimate.min():.3f} to {estimate.max():.3f}, expected {exact.min():.3f} to "
-        f"{exact.max():.3f}"
+        f"means from {estimate.min():.3f} to {estimate.max():.3f}, expected from "
+        f"{exact.min():.3f} to {exact.max():.3f}"
     )
     # Two standard errors: the exact expectation, 1 - 1/b or less, stands in the note, so a chance
     # result shows.
@@ -58,7 +59,8 @@ def steadier_at_small_b(frames: Frames) -> Finding:
     if any(len(spread[sampler]) < 2 for sampler in MUST):
         raise MissingRecordsError("this run has one value of b only")
     note = ", ".join(
-        f"{sampler} {end.iloc[0]:.4f} to {end.iloc[1]:.4f}" for sampler, end in ends.items()
+        f"{sampler_label(sampler)} from {end.iloc[0]:.4f} to {end.iloc[1]:.4f}"
+        for sampler, end in ends.items()
     )
     return Finding(all(bool(end.iloc[0] < end.iloc[1]) for end in ends.values()), note)
 
@@ -97,7 +99,9 @@ def must_coefficients_smaller(frames: Frames) -> Finding:
     lowest = pick(frames[REGRESSION], sampler=PRIVATE, epsilon_amplified=at_the_smallest)
     errors = coefficient_errors(lowest, "sampler")
     ratio = errors.loc[list(MUST)].max() / errors.loc[list(ONE_STAGE)].min()
-    return Finding(bool((ratio < 1).all()), f"largest ratio {ratio.max():.2f}")
+    return Finding(
+        bool((ratio < 1).all()), f"at most {ratio.max():.2f} times the smallest of the others"
+    )
 
 
 def ow_best(frames: Frames) -> Finding:
@@ -114,7 +118,7 @@ def ow_best(frames: Frames) -> Finding:
     lead = mean.loc["must_ow", "accuracy"] - mean["accuracy"].drop("must_ow").max()
     note = (
         f"best in {(best == 'must_ow').sum()} of {len(METRICS)} metrics; accuracy {lead:+.4f} "
-        "on the next best"
+        "compared with the best of the others"
     )
     seeds = "" if math.isnan(spread) else f", SD over seeds {spread:.4f}"
     return Finding(bool((best == "must_ow").all()), note + seeds)
@@ -130,7 +134,7 @@ UTILITY = (
         ask.below(
             Numbers(STATISTICS, "mean", ("sampler", "b"), {"sampler": PRIVATE}, "mean", abs),
             1e-2,
-            "largest |mean| {largest:.2g}",
+            "|mean| is at most {largest:.2g}",
         ),
         column="order_of_bias_mu",
     ),
@@ -147,7 +151,7 @@ UTILITY = (
                 lambda v: abs(v - 1),
             ),
             1e-1,
-            "largest |bias| {largest:.2g} outside b <= m",
+            "|bias| is at most {largest:.2g}, b <= m left out",
         ),
         column="order_of_bias_tau2",
     ),
