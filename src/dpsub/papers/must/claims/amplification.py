@@ -22,6 +22,7 @@ from dpsub.reproduce.claims import Claim, Finding, Frames, MissingRecordsError, 
 from dpsub.reproduce.labels import sampler_label
 
 PANEL = ("mechanism", "ratio")
+NAMES = {"laplace": "Laplace", "gaussian": "Gaussian"}
 SMALL_EPSILON = 1.0  # Table 3 calls the pairs before its third column small
 
 
@@ -98,9 +99,10 @@ def delta_order(frames: Frames) -> Finding:
     exceptions = wide[smaller].reset_index()
     # The remark itself excepts small epsilon; it does so at ratio 1 only.
     allowed = (exceptions["ratio"] == 1) & (exceptions["epsilon"] < SMALL_EPSILON)
-    where = ", ".join(
-        f"{str(r.mechanism).capitalize()}, ratio {r.ratio:g}, eps = {r.epsilon:g}"
-        for r in exceptions.itertuples()
+    where = " and ".join(
+        exceptions["mechanism"].map(NAMES)
+        + exceptions["ratio"].map(", ratio {:g}".format)
+        + exceptions["epsilon"].map(", eps = {:g}".format)
     )
     return Finding(bool(allowed.all()), f"exceptions: {where or 'none'}")
 
@@ -116,7 +118,8 @@ def shifts_once(frames: Frames) -> Finding:
             set(curve["category"]) == {"strong", "weak_type_1"}
             and bool(np.all(np.diff(weak.astype(int)) >= 0))
         ):
-            faults.append(f"{mechanism.capitalize()}, ratio {ratio:g}, {sampler_label(sampler)}")
+            label = sampler_label(str(sampler))
+            faults.append(f"{NAMES[str(mechanism)]}, ratio {ratio:g}, {label}")
     return Finding(not faults, f"exceptions: {', '.join(faults) or 'none'}")
 
 
@@ -132,7 +135,7 @@ def order_flips(frames: Frames) -> Finding:
         wide = Numbers(GRID, "delta_amplified", ("epsilon", "delta"), where).table(frames, samplers)
         delta, rises = wide.index.get_level_values("delta"), np.diff(wide.to_numpy(), axis=1)
         holds &= bool((rises[delta < low] > 0).all() and (rises[delta > high] < 0).all())
-        notes.append(f"{mechanism.capitalize()}: delta from {low:.3f} to {high:.3f}")
+        notes.append(f"{NAMES[str(mechanism)]}: delta from {low:.3f} to {high:.3f}")
     return Finding(holds, ", ".join(notes))
 
 
