@@ -1,4 +1,4 @@
-"""What people train with, and what other accountants answer about it: this project's own study."""
+"""Shuffled batches, and the answers of other accountants: a study of this project."""
 
 from dpsub.reproduce.papers import Paper
 

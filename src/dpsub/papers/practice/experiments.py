@@ -1,4 +1,4 @@
-"""What attacks attain and proofs give where other accountants were asked, and what that says of
+"""Our two bounds for the releases about which other accountants were asked, and the verdicts on
 their answers."""
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class PracticeAnswers(Grid):
 
     class Settings(ExperimentSettings):
         grid: Several[AccountingQuestion] = Field(
-            GRID, description="Releases that are judged where an answer is recorded."
+            GRID, description="Releases; judged if an answer is recorded."
         )
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:

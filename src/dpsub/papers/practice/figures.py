@@ -1,8 +1,9 @@
-"""Figures: how far answers of other accountants, and Poisson's for shuffled batches, are from what
-is attained."""
+"""Figures: the answers of other accountants, and Poisson's for shuffled batches, compared with the
+epsilon that an attack attains."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,17 +13,18 @@ import pandas as pd
 from dpsub.papers.practice.settings import ACCOUNTANTS
 from dpsub.reproduce.artefact import Artefact, Records
 from dpsub.reproduce.digits import as_printed
-from dpsub.reproduce.figures import Panel, curves, draw_panels, line, sampler_style
+from dpsub.reproduce.figures import Panel, curves, draw_panels, remark, sampler_style
+from dpsub.reproduce.labels import WORDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 BLOCKS = {
-    "WOR, substitute": "sampler == 'wor'",
-    "Poisson, add or remove": "sampler == 'poisson' and rate < 1 and mechanism == 'gaussian'",
-    "all records, Gaussian noise": "rate == 1 and mechanism == 'gaussian'",
-    "Laplace noise": "mechanism == 'laplace'",
+    "WOR, substitution": "sampler == 'wor'",
+    "Poisson, add/remove": "sampler == 'poisson' and rate < 1 and mechanism == 'gaussian'",
+    "no sampling, Gaussian noise": "rate == 1 and mechanism == 'gaussian'",
+    "Laplace noise, add/remove": "mechanism == 'laplace'",
 }
 VERDICTS: dict[str, dict[str, Any]] = {
     "proved": {"color": "#117733", "marker": "o"},
@@ -34,39 +36,65 @@ VERDICTS: dict[str, dict[str, Any]] = {
 class AnswersOverAttack(Artefact):
     """Each answer over the epsilon that an attack attains, a row an accountant."""
 
-    title = "Answers of other accountants over what an attack attains"
+    title = "Answers of other accountants compared with an attack"
     name, kind, experiments = "figure_answers", "figure", ("practice_answers",)
     caption = (
-        "ε that accountants answer, divided by the ε that an attack on explicit data sets attains "
-        "for the same releases, each at 60 settings where it has a method. An upper bound left of "
-        "the line is refuted; hollow marks lie between what is attained and what is proved."
+        "ε that each accountant answers, divided by the ε that an attack on explicit data sets "
+        "attains for the same release. An upper bound or an estimate to the left of the line at 1 "
+        "is refuted, and a lower bound to the right of it. Next to each row: how many answers are "
+        "proved, open (between the attack and our proof) and refuted. No answer: the accountant "
+        "has no method for these releases, or for the row 'noise over 2 C' the sensitivity is C."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, self.experiments[0])
         verdict = frame["holds"].map({1.0: "proved", 0.0: "refuted"}).fillna("open")
         frame = frame.assign(ratio=frame["claimed"] / frame["epsilon_lower"], verdict=verdict)
+        names = [name for name in ACCOUNTANTS if name in set(frame["accountant"])]
         panels = [
-            Panel(text, [partial(_rows, part=part)], {"xscale": "log"})
+            Panel(text, [partial(_rows, part=part, names=names)])
             for text, chosen in BLOCKS.items()
             if len(part := frame.query(chosen))
         ]
         figure = draw_panels(
-            panels, columns=2, xlabel="answer / attained", labels=self.labels(records)
+            panels,
+            columns=2,
+            xlabel="answer / attained",
+            xscale="log",
+            # All panels have the same rows and the same axis.
+            xlim=(0.85 * frame["ratio"].min(), 1.15 * frame["ratio"].max()),
+            grid={"sharex": True, "sharey": True},
+            labels=self.labels(records),
         )
         return figure, frame.drop(columns=["data", "replicate"])
 
 
-def _rows(axes: Axes, part: pd.DataFrame) -> None:
-    """Draw a row an accountant."""
-    names = [name for name in ACCOUNTANTS if name in set(part["accountant"])]
+def _rows(axes: Axes, part: pd.DataFrame, names: Sequence[str]) -> None:
+    """Draw a row an accountant, and next to it how many answers have each verdict."""
     axes.axvline(1, color="black", linewidth=0.7)
-    for verdict, look in VERDICTS.items():
+    for column, (verdict, look) in enumerate(VERDICTS.items()):
         chosen = part[part["verdict"] == verdict]
         rows = [names.index(name) for name in chosen["accountant"]]
         axes.plot(chosen["ratio"], rows, linestyle="none", markersize=4, label=verdict, **look)
-    # three labelled ticks
-    axes.set_xlim(min(0.48, 0.9 * part["ratio"].min()), max(2.1, 1.1 * part["ratio"].max()))
+        # A column of counts stands to the right of the panel, headed by the mark of the verdict.
+        at, place = 1.05 + 0.075 * column, axes.get_yaxis_transform()
+        axes.plot(at, -0.85, transform=place, linestyle="none", markersize=4, clip_on=False, **look)
+        for row, name in enumerate(names):
+            count = (chosen["accountant"] == name).sum()
+            if name in set(part["accountant"]):
+                axes.text(
+                    at,
+                    row,
+                    str(count),
+                    transform=place,
+                    color=look["color"] if count else "#999999",
+                    size=7,
+                    ha="center",
+                    va="center",
+                )
+    for row, name in enumerate(names):
+        if name not in set(part["accountant"]):
+            axes.text(1.12, row, "no answer", size=6.5, color="#404040", va="center")
     axes.set_yticks(range(len(names)), [name.replace(", ", ",\n") for name in names])
     axes.set_ylim(len(names) - 0.5, -0.5)
 
@@ -74,60 +102,46 @@ def _rows(axes: Axes, part: pd.DataFrame) -> None:
 class ShufflingFigure(Artefact):
     """Both ends of epsilon of shuffled batches, and Poisson's, over the noise."""
 
-    title = "Shuffled batches and Poisson's ε at the same noise"
+    title = "Shuffled batches and Poisson's ε, against the noise multiplier"
     name, kind, experiments = "figure_shuffling", "figure", ("practice_shuffling",)
     caption = (
-        "ε over the noise multiplier, for records in batches of m; a record is put to 0 "
-        "(zero-out) or replaced (substitute). Band: shuffled batches, from what an attack on "
-        "explicit data sets attains to what is proved (dashed: no amplification at all). Line "
-        "with marks: Poisson sampling with as many steps of expected size m, under the same "
-        "adjacency. Where it lies below the band, Poisson's ε is refuted for shuffled batches."
+        "ε against the noise multiplier for records in batches of m. The band belongs to shuffled "
+        "batches: it runs from a lower bound (an attack on explicit data sets) to an upper bound "
+        "(a proof without any amplification, dashed). The line with marks is Poisson sampling with "
+        "as many steps, the same expected batch size and the same adjacency. Where it lies below "
+        "the band, Poisson's ε is refuted for shuffled batches."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, self.experiments[0])
-        poisson, band = sampler_style("poisson"), {"color": "#882255", "marker": ""}
+        # Labels stand at the curves, so that no legend is needed.
+        shuffled = {"color": "#882255", "marker": "", "label": "_"}
+        poisson = {**sampler_style("poisson"), "label": "_"}
         panels = []
         for (adjacency, m, epochs), part in frame.groupby(["adjacency", "m", "epochs"], sort=False):
             passes = "1 epoch" if epochs == 1 else f"{epochs} epochs"
-            relation = str(adjacency).replace("_", "-")
-            panels.append(
-                Panel(
-                    f"{relation}, m = {m}, {passes}",
-                    [
-                        curves(
-                            part,
-                            "noise_multiplier",
-                            "epsilon_lower",
-                            by="adjacency",
-                            band=("epsilon_lower", "epsilon_upper"),
-                            styles=lambda _: {**band, "label": "shuffled, attack"},
-                        ),
-                        curves(
-                            part,
-                            "noise_multiplier",
-                            "epsilon_upper",
-                            by="adjacency",
-                            styles=lambda _: {
-                                **band,
-                                "linestyle": "--",
-                                "label": "shuffled, proved",
-                            },
-                        ),
-                        curves(
-                            part,
-                            "noise_multiplier",
-                            "epsilon_poisson",
-                            by="adjacency",
-                            styles=lambda _: {**poisson, "label": "Poisson"},
-                        ),
-                    ],
+            layers = [
+                curves(
+                    part,
+                    "noise_multiplier",
+                    f"epsilon_{end}",
+                    by="adjacency",
+                    styles={adjacency: look},
+                    band=("epsilon_lower", "epsilon_upper") if end == "lower" else None,
                 )
-            )
-        sizes = f"n = {frame['n'].iloc[0]}, δ = {as_printed(format(frame['delta'].iloc[0], 'g'))}"
-        panels[0] = replace(
-            panels[0], layers=[*panels[0].layers, line([], [], linestyle="none", label=sizes)]
+                for end, look in (
+                    ("lower", shuffled),
+                    ("upper", {**shuffled, "linestyle": "--"}),
+                    ("poisson", poisson),
+                )
+            ]
+            panels.append(Panel(f"{WORDS[str(adjacency)]}, m = {m}, {passes}", layers))
+        n, delta = frame["n"].iloc[0], as_printed(format(frame["delta"].iloc[0], "g"))
+        first = frame.groupby(["adjacency", "m", "epochs"], sort=False).get_group(
+            tuple(frame[["adjacency", "m", "epochs"]].iloc[0])
         )
+        named = [partial(_name_curves, part=first), remark(f"n = {n:,}, δ = {delta}")]
+        panels[0] = replace(panels[0], layers=[*panels[0].layers, *named])
         figure = draw_panels(
             panels,
             height=1.75,
@@ -139,3 +153,26 @@ class ShufflingFigure(Artefact):
             labels=self.labels(records),
         )
         return figure, frame.drop(columns=["data", "replicate"])
+
+
+def _name_curves(axes: Axes, part: pd.DataFrame) -> None:
+    """Write next to each curve of a panel what it is."""
+    # Near the largest noise the curves are furthest apart.
+    late = part.sort_values("noise_multiplier").iloc[-2]
+    early = part.sort_values("noise_multiplier").iloc[1]
+    between = (late["epsilon_lower"] * late["epsilon_upper"]) ** 0.5
+    for text, setting, height, offset, place, color in (
+        ("shuffled, proved", late, late["epsilon_upper"], (0, 5), "center", "#882255"),
+        ("open", late, between, (0, -3), "center", "#882255"),
+        ("attack", late, late["epsilon_lower"], (-5, -6), "right", "#882255"),
+        ("Poisson", early, early["epsilon_poisson"], (-3, -10), "right", "#8A5F00"),
+    ):
+        axes.annotate(
+            text,
+            (setting["noise_multiplier"], height),
+            xytext=offset,
+            textcoords="offset points",
+            ha=place,
+            size=6.5,
+            color=color,
+        )

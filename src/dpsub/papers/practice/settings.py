@@ -1,4 +1,4 @@
-"""Releases about which accountants are asked, and what each accountant says that its answer is."""
+"""The releases of the study, and what each accountant says its answer is."""
 
 from __future__ import annotations
 
@@ -34,20 +34,21 @@ ACCOUNTANTS = {
     "autodp RDP": UPPER,
     "autodp Gaussian": UPPER,
 }
-"""What an accountant's documentation says of its epsilon. An estimate is judged as an upper bound,
-which is how it is reported. "noise over 2 C": asked with the noise over the L2 sensitivity 2 C of a
-replacement, where the documentation asks for the noise over the norm bound C of a record."""
+"""What an accountant's documentation says its epsilon is. An estimate is judged as an upper bound,
+because it is reported as one. "noise over 2 C": the accountant was given the noise divided by the
+L2 sensitivity 2 C of a substitution; its documentation asks for the noise divided by the norm bound
+C of a record."""
 
 
 class AccountingQuestion(kinds.Closed):
     """Releases of one kind, and the delta at which epsilon is asked for."""
 
     sampler: Literal["poisson", "wor"] = Field(
-        description="Poisson sampling (at rate 1: no sampling), or fixed size."
+        description="Poisson sampling (at rate 1: no sampling), or samples of fixed size."
     )
     mechanism: Literal["gaussian", "laplace"] = Field("gaussian", description="Noise.")
     adjacency: Literal["add_remove", "substitute"] = Field(
-        "add_remove", description="How neighbours differ."
+        "add_remove", description="Adjacency relation."
     )
     rate: float = Field(
         0, ge=0, le=1, description="Rate of Poisson sampling; 0 for samples of fixed size."
@@ -180,9 +181,7 @@ GRID = (
 class Epochs(kinds.Closed):
     """Epochs of one size, and a record that is replaced or put to 0."""
 
-    adjacency: Literal["zero_out", "substitute"] = Field(
-        description="What makes data sets neighbours."
-    )
+    adjacency: Literal["zero_out", "substitute"] = Field(description="Adjacency relation.")
     n: kinds.FrameSize = 60_000
     m: kinds.SampleSize
     epochs: int = Field(ge=1, le=10_000, description="Passes over the records.")

@@ -1,5 +1,5 @@
-"""Answers of other accountants, and Poisson's for shuffled batches, next to what is proved and
-attained."""
+"""Answers of other accountants, and Poisson's for shuffled batches, next to a proof and an
+attack."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpsub.reproduce.tables import Column, Part, Table, shared
 
 
 def ends(group: pd.DataFrame) -> str:
-    """Say what the accountant calls its answer, and between which ends epsilon lies."""
+    """Say what the accountant calls its answer, and between which bounds epsilon lies."""
     record = group.iloc[0]
     return (
         f"{ACCOUNTANTS[record['accountant']]}; attained {record['epsilon_lower']:.7g}, proved "
@@ -24,19 +24,19 @@ def ends(group: pd.DataFrame) -> str:
 
 
 class Accountants(Table):
-    """What each accountant answers, whether that is proved, refuted or open, and the two ends."""
+    """The answer of each accountant, its verdict, and our two bounds."""
 
-    title = "What other accountants answer, judged by attack and proof"
+    title = "Answers of other accountants, compared with a proof and an attack"
     name = "accountants"
     caption = (
-        "ε that other accountants answer for 60 kinds of releases, recorded with their versions, "
-        "and whether it is right: an upper bound or an estimate is proved (yes) where our upper "
-        "end is at most the answer, and refuted (no) where an attack on explicit data sets "
-        "attains more; a lower bound the other way round; where nothing stands the answer lies "
-        "between the ends. Answers are rounded in the accountant's favour in the seventh digit. "
-        "The noise multiplier is the scale of the noise over the norm bound C of one record, as "
-        "the documentation of dp-accounting's events has it; 'noise over 2 C' was asked with half "
-        "of it. ε, lower: attained; ε, upper: proved."
+        "ε that other accountants answer for 60 kinds of releases, recorded with the versions of "
+        "the packages, and whether the answer holds. An upper bound or an estimate is proved (yes) "
+        "if it is at least our upper bound, and refuted (no) if an attack on explicit data sets "
+        "attains more; for a lower bound the other way round. An empty cell is open: the answer "
+        "lies between our bounds. Answers are rounded in the accountant's favour in the seventh "
+        "digit. The noise multiplier is the scale of the noise divided by the norm bound C of one "
+        "record, as the documentation of dp-accounting's events defines it; for 'noise over 2 C' "
+        "the accountant was given half of it. ε, lower: attained by the attack; ε, upper: proved."
     )
     keys = KEYS
     layout = Layout(
@@ -60,16 +60,16 @@ class Accountants(Table):
 
 
 class Shuffling(Table):
-    """Poisson's epsilon at the noise of shuffled batches, and both ends of theirs."""
+    """Poisson's epsilon at the noise of shuffled batches, and our two bounds for these."""
 
     title = "Shuffled batches and Poisson's ε at the same noise"
     name = "shuffling"
     caption = (
-        "ε at δ = 1e-5 for 60,000 records in batches of m. ε of Poisson sampling: of samples of "
-        "expected size m, as many as batches, under the same adjacency, which is what is often "
-        "reported for shuffled batches and no guarantee for them; ε, lower: what an attack "
-        "attains on shuffled batches, an order drawn afresh for every epoch; ε, upper: what is "
-        "proved for them, without any amplification."
+        "ε at δ = 1e-5 for 60,000 records in batches of m. ε of Poisson sampling: as many samples "
+        "as there are batches, of expected size m, under the same adjacency. It is often reported "
+        "for shuffled batches and is no guarantee for them. ε, lower: attained by an attack on "
+        "shuffled batches, drawn in a fresh order in every epoch. ε, upper: proved for them, "
+        "without any amplification."
     )
     keys = ("adjacency", "m", "epochs", "noise_multiplier")
     layout = Layout(
