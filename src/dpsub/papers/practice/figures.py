@@ -158,8 +158,8 @@ class ShufflingFigure(Artefact):
 def _name_curves(axes: Axes, part: pd.DataFrame) -> None:
     """Write next to each curve of a panel what it is."""
     # Near the largest noise the curves are furthest apart.
-    late = part.sort_values("noise_multiplier").iloc[-2]
-    early = part.sort_values("noise_multiplier").iloc[1]
+    ordered = part.sort_values("noise_multiplier")
+    late, early = ordered.iloc[-2:].iloc[0], ordered.iloc[:2].iloc[-1]
     between = (late["epsilon_lower"] * late["epsilon_upper"]) ** 0.5
     for text, setting, height, offset, place, color in (
         ("shuffled, proved", late, late["epsilon_upper"], (0, 5), "center", "#882255"),
