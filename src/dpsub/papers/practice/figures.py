@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from dpsub.reproduce.figures.panels import Layer
+
 BLOCKS = {
     "WOR, substitution": "sampler == 'wor'",
     "Poisson, add/remove": "sampler == 'poisson' and rate < 1 and mechanism == 'gaussian'",
@@ -140,7 +142,7 @@ class ShufflingFigure(Artefact):
         first = frame.groupby(["adjacency", "m", "epochs"], sort=False).get_group(
             tuple(frame[["adjacency", "m", "epochs"]].iloc[0])
         )
-        named = [partial(_name_curves, part=first), remark(f"n = {n:,}, δ = {delta}")]
+        named: list[Layer] = [partial(_name_curves, part=first), remark(f"n = {n:,}, δ = {delta}")]
         panels[0] = replace(panels[0], layers=[*panels[0].layers, *named])
         figure = draw_panels(
             panels,
