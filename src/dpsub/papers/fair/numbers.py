@@ -22,6 +22,8 @@ SAME_LAW = ("wor", "must_oo")
 BLOCK = ["dataset", "epsilon"]
 PLACE = [*BLOCK, "sampler"]
 SETTING = [*BLOCK, "steps", "m", "sampler"]
+RELATIONS = ("noise_multiplier", "noise_add_remove", "noise_zero_out")
+"""The noise that is proved under substitution, add/remove and zero-out."""
 VALUE, ENDS = ("value",), ("lower", "upper")
 
 
@@ -105,22 +107,30 @@ def best_samplers(cells: LookUp) -> dict[str, Any]:
 
 
 def differences_from_poisson(cells: LookUp) -> dict[str, Any]:
-    """Return on which side of zero the intervals lie, and the largest difference relative to
-    Poisson's loss."""
+    """Return for each sampler on which side of zero its intervals lie, and the largest difference
+    relative to Poisson's loss."""
     losses = quantity(cells, "winners", "loss")
     intervals = over_poisson(differences(cells), losses)
     # An interval that holds zero shows no difference, whichever way its middle lies.
-    worse = int((intervals["lower"] > 0).sum())
-    better = int((intervals["upper"] < 0).sum())
+    intervals = intervals.assign(worse=intervals["lower"] > 0, better=intervals["upper"] < 0)
+    rows = []
+    for sampler, own in intervals.groupby("sampler", sort=False):
+        worse, better = int(own["worse"].sum()), int(own["better"].sum())
+        rows.append(
+            {
+                "sampler": label_of(str(sampler)),
+                "intervals": len(own),
+                "worse": worse,
+                "better": better,
+                "not_shown": len(own) - worse - better,
+            }
+        )
     sizes = intervals["ratio"].abs()
     largest = intervals[sizes == sizes.max()].head(1)
     base = losses[losses["sampler"] == REFERENCE].merge(largest[BLOCK])
     cells.show(shown(largest, (*VALUE, *ENDS)), shown(base))
     return {
-        "intervals": len(intervals),
-        "worse": worse,
-        "better": better,
-        "not_shown": len(intervals) - worse - better,
+        "rows": rows,
         "largest": largest.iloc[0],
         "sampler": label_of(largest.iloc[0]["sampler"]),
     }
@@ -182,7 +192,7 @@ def cheapest_sampler(cells: LookUp) -> dict[str, Any]:
     cells.show(shown(pair), shown(intervals, ENDS))
     return {
         "sampler": label_of(cheapest["sampler"]),
-        "data_set": cheapest["dataset"],
+        "data_set": str(cheapest["dataset"]),
         "saved": 100 * (1 - cheapest["ratio"]),
         "comparisons": len(own),
         "worse": int((intervals["lower"] > 0).sum()),
@@ -192,19 +202,18 @@ def cheapest_sampler(cells: LookUp) -> dict[str, Any]:
 
 def papers_pair(cells: LookUp) -> dict[str, Any]:
     """Return in how many cases an attack exceeds the target that the papers' pair promises, and
-    the worst of them."""
+    for each sampler the case with the largest excess."""
     attained = attained_by_papers_pair(cells)
     proved = quantity(cells, "measures", "epsilon_upper", "consistent")
-    worst = attained[attained["excess"] == attained["excess"].max()].head(1)
+    worst = attained.loc[attained.groupby("sampler", sort=False)["excess"].idxmax()]
     proof = proved.merge(worst[PLACE])
     cells.show(shown(worst), shown(proof))
+    rows = worst.merge(proof[[*PLACE, "value"]].rename(columns={"value": "proved"}), on=PLACE)
     return {
         "cases": len(attained),
         "broken": int((attained["excess"] > 1).sum()),
         "most": attained["excess"].max(),
-        "worst": worst.iloc[0],
-        "sampler": label_of(worst.iloc[0]["sampler"]),
-        "proved": proof["value"].iloc[0],
+        "rows": rows.assign(sampler=labels(rows["sampler"])).to_dict("records"),
     }
 
 
@@ -256,8 +265,8 @@ def reversals(cells: LookUp) -> dict[str, dict[str, float]]:
 
 
 def noise_by_relation(cells: LookUp) -> dict[str, Any]:
-    """Return the noise that is needed where a record is added or removed, or put to 0: over that
-    where it is replaced, and over Poisson's."""
+    """Return the noise under add/remove over that under substitution, and for each sampler the
+    noise over Poisson's under each adjacency relation, None where nothing is proved."""
 
     def noise(column: str, sampler: str) -> pd.Series:
         return by_setting(cells, column, sampler).droplevel("sampler")
@@ -267,18 +276,17 @@ def noise_by_relation(cells: LookUp) -> dict[str, Any]:
         # The two that have a bound under every relation.
         for sampler in (REFERENCE, "wor")
     }
-    # Putting a record to 0 is covered for Poisson sampling and sampling without replacement.
-    compared = {"noise_add_remove": ("wor", "wr", "must_ow", "must_ww"), "noise_zero_out": ("wor",)}
-    over: dict[str, list[Any]] = {}
-    for column, samplers in compared.items():
-        poisson = noise(column, REFERENCE)
-        for sampler in samplers:
+    rows: list[dict[str, Any]] = []
+    for sampler in ("wor", "wr", "must_ow", "must_ww"):
+        row: dict[str, Any] = {"sampler": label_of(sampler)}
+        for column in RELATIONS:
             try:
-                ratios = noise(column, sampler) / poisson
+                row[column] = span(noise(column, sampler) / noise(column, REFERENCE))
             except MissingRecordsError:
-                continue
-            over.setdefault(column, []).append((label_of(sampler), *span(ratios)))
-    return {"falls_to": falls_to, "over": over}
+                row[column] = None
+        if any(row[column] for column in RELATIONS):
+            rows.append(row)
+    return {"falls_to": falls_to, "rows": rows}
 
 
 def span(ratios: pd.Series) -> tuple[float, float]:

@@ -16,8 +16,12 @@ BY = ("dataset", "target_epsilon")
 
 
 def label_of(sampler: str) -> str:
-    """Return a sampler's display name, the stages themselves for a chain."""
-    return sampler if ":" in sampler else sampler_label(sampler)
+    """Return a sampler's display name; of a chain "WOR 500 → WR 200", its stages with their
+    sizes."""
+    if ":" not in sampler:
+        return sampler_label(sampler)
+    stages = (stage.split(":") for stage in sampler.split(","))
+    return " → ".join(f"{sampler_label(kind)} {size}" for kind, size in stages)
 
 
 def fair_contests(records: pd.DataFrame) -> list[Contest]:
