@@ -78,7 +78,8 @@ def whole(prose: Prose) -> str:
     folder = prose.paper.folder
     paths = (folder / TEMPLATE, folder / write_home.TEMPLATE, prose.paper.errata)
     pages = [prose.filled(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
-    return "\n".join([*pages, *(takeaway.paragraph for takeaway in prose.takeaways())])
+    paragraphs = [takeaway.paragraph for takeaway in prose.takeaways()]
+    return "\n".join([*pages, *paragraphs, *prose.judgements().values()])
 
 
 def deviations(verdicts: pd.DataFrame) -> str:

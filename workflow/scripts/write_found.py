@@ -22,9 +22,10 @@ from dpsub.files import replace_file
 from dpsub.reproduce import published
 from dpsub.reproduce.labels import escape_markdown, in_symbols
 from dpsub.reproduce.papers import Paper, papers
-from dpsub.reproduce.report import errata
+from dpsub.reproduce.report import errata, judgement
 from dpsub.reproduce.report.cells import CellTables
 from dpsub.reproduce.report.cited import kept_of, made_of
+from dpsub.reproduce.report.judgement import Judgement
 from dpsub.reproduce.report.numbers import of_printed
 from dpsub.reproduce.report.prose import TEMPLATE, Prose
 from dpsub.reproduce.verdicts import FAILING, UNJUDGED
@@ -125,13 +126,38 @@ def small(figure: Path, target: Path) -> None:
 
 
 def tail(paper: Paper, verdicts: pd.DataFrame) -> str:
-    """Return the end of a page: statements that fail, errata by weight, and how to redo it all."""
+    """Return the end of a page: whether each table and figure is right, statements that fail,
+    errata by weight, and how to redo it all."""
     parts = [
+        judgements(paper, verdicts),
         failing(paper, verdicts),
         entries(paper) if paper.errata.exists() else "",
         commands(paper),
     ]
     return "\n" + "\n".join(filter(None, parts))
+
+
+def judgements(paper: Paper, verdicts: pd.DataFrame) -> str:
+    """Return a list that says of each printed table and figure whether it is right."""
+    lines = []
+    for one in judged(paper, verdicts).values():
+        if one.colour != "plain":
+            sentence = one.sentence
+            for name, link in anchors(paper).items():
+                sentence = re.sub(rf"\b{name}\b", f"[{name}]({link})", sentence)
+            lines.append(f"- {sentence}\n")
+    return f"## Table by table\n\n{''.join(lines)}" if lines else ""
+
+
+def judged(paper: Paper, verdicts: pd.DataFrame) -> dict[str, Judgement]:
+    """Return the judgement of each table, figure and list of claims of a paper, by name, as
+    printed."""
+    cells = judgement.expected(paper.key, verdicts)
+    words = Prose(paper, kept_of(paper) or {}).judgements()
+    return {
+        made.name: judgement.judge(made, cells, words.get(made.name, ""))
+        for made in sorted(made_of(paper), key=judgement.place)
+    }
 
 
 def failing(paper: Paper, verdicts: pd.DataFrame) -> str:

@@ -3,6 +3,7 @@ computed here."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,6 +92,11 @@ class Artefact:
     """Variants under which such a setting stands, where that is not `stated` alone."""
     layout: ClassVar[Layout] = Layout()
     """Where each value stands in the printed table."""
+    statements: ClassVar[tuple[str, ...]] = ()
+    """How the identifiers of the paper's statements about it begin ("table8_"): they are judged
+    with it."""
+    attacks: ClassVar[Mapping[str, str]] = {}
+    """Quantity printed as an upper bound -> the one whose rigorous number an attack attains."""
 
     def __init_subclass__(cls) -> None:
         # An artefact belongs to the folder in which it stands: no class says it twice.
@@ -334,10 +340,12 @@ def build(
 def annotated(artefact: Artefact, cells: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
     """Return cells of a table with what decides how they are shown.
 
-    Added are the `printed_kind`, and for each variant `<variant>_side`, the side on which a number
-    bounds the privacy loss, and `<variant>_data`, the label of data that stand in for the paper's.
+    Added are the `printed_kind`, whether an attack has `refuted` the printed bound, and for each
+    variant `<variant>_side`, the side on which a number bounds the privacy loss, and
+    `<variant>_data`, the label of data that stand in for the paper's.
     """
     cell_columns = [name for name in [*artefact.keys, "column"] if name in cells]
+    cells = cells.assign(refuted=refuted(artefact, cells))
     if len(printed):
         kinds = printed[[*cell_columns, "kind"]].rename(columns={"kind": "printed_kind"})
         cells = cells.merge(kinds, "left", cell_columns)
@@ -348,6 +356,21 @@ def annotated(artefact: Artefact, cells: pd.DataFrame, printed: pd.DataFrame) ->
         more[f"{name}_side"] = [artefact.number_kind(row["column"], name) for row in rows]
         more[f"{name}_data"] = [artefact.stand_in(row, name) for row in rows]
     return cells.assign(**more)
+
+
+def refuted(artefact: Artefact, cells: pd.DataFrame) -> list[bool]:
+    """Return of each cell whether its printed upper bound is below what an attack attains."""
+    if "rigorous" not in cells:
+        return [False] * len(cells)
+    keys = [name for name in artefact.keys if name in cells]
+    rows = list(cells[[*keys, "column"]].itertuples(index=False, name=None))
+    attained = dict(zip(rows, cells["rigorous"], strict=True))
+    return [
+        bool(printed)
+        and column in artefact.attacks
+        and float(printed) < attained.get((*key, artefact.attacks[column]), math.nan)
+        for (*key, column), printed in zip(rows, cells["printed"], strict=True)
+    ]
 
 
 def all_values(

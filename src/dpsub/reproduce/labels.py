@@ -171,6 +171,7 @@ _SIGNS = {
     "−": "-",
     "±": r"\pm ",
     "×": r"\times ",
+    "✗": r"\times ",
     "≠": r"\neq ",
     "≈": r"\approx ",
     "≤": r"\leq ",

@@ -4,7 +4,7 @@ printed above ours."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -26,8 +26,9 @@ PRINTED = "printed"
 SOURCES = {PRINTED: PRINTED, **VARIANT_LABELS}
 """What stands in the lines of a table, one above the other, and how it is called."""
 YES_OR_NO = {1.0: "yes", 0.0: "no"}
-SIGNS = {"differs": "≠", "as_done": "≈", "stand_in": "†"}
+SIGNS = {"refuted": "✗", "differs": "≠", "as_done": "≈", "stand_in": "†"}
 LEGENDS = {
+    "refuted": "an attack attains more than this printed bound",
     "differs": "differs from the printed number",
     "as_done": "agrees only as done",
     "stand_in": "from other data than the paper's ({}), so that no printed number stands next to "
@@ -110,6 +111,9 @@ class Layout:
     """These label its columns."""
     first: tuple[str, ...] = ()
     """Quantities whose columns stand first; the others follow as they come."""
+    apart: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Title -> quantities that stand in a block of their own, in this order; what none of them
+    names stands in the last block."""
 
 
 Cell = Mapping[str, Any]
@@ -190,23 +194,37 @@ def blocks(
         lines_of_panel.setdefault(line, {})[head] = cell
     made = []
     for panel, (heads_of_panel, lines_of_panel) in panels.items():
-        # A stable sort: within both groups heads keep the order in which they appear.
-        heads = sorted(heads_of_panel, key=lambda head: not set(head) & set(layout.first))
-        groups = []
-        for line, cells in lines_of_panel.items():
-            rows = []
-            for source in sources_of(table):
-                entries = [write(cells[head], source) if head in cells else None for head in heads]
-                # A source without an entry in this line is no row: most tables have one or two of
-                # five.
-                if any(entries):
-                    rows.append(Row(source, entries))
-            if rows:
-                groups.append(LineGroup(shown(layout.stub, line), rows))
-        title = ", ".join(filter(None, shown(layout.panels, panel)))
-        titles = [" ".join(filter(None, shown(layout.heads, head))) for head in heads]
-        made.append(Block(title, layout.stub, titles, groups))
+        for part, heads in _parts(layout, heads_of_panel):
+            groups = []
+            for line, cells in lines_of_panel.items():
+                rows = []
+                for source in sources_of(table):
+                    entries = [
+                        write(cells[head], source) if head in cells else None for head in heads
+                    ]
+                    # A source without an entry in this line is no row: most tables have one or
+                    # two of five.
+                    if any(entries):
+                        rows.append(Row(source, entries))
+                if rows:
+                    groups.append(LineGroup(shown(layout.stub, line), rows))
+            title = ", ".join(filter(None, [*shown(layout.panels, panel), part]))
+            titles = [" ".join(filter(None, shown(layout.heads, head))) for head in heads]
+            made.append(Block(title, layout.stub, titles, groups))
     return made
+
+
+def _parts(layout: Layout, heads: Iterable[Labels]) -> list[tuple[str, list[Labels]]]:
+    """Return the blocks into which a panel is split, with their heads: one if nothing stands
+    apart."""
+    # A stable sort: within both groups heads keep the order in which they appear.
+    rest = sorted(heads, key=lambda head: not set(head) & set(layout.first))
+    parts = []
+    for title, quantities in layout.apart.items():
+        own = [head for name in quantities for head in rest if name in head]
+        rest = [head for head in rest if head not in own]
+        parts.append((title, own))
+    return [(title, own) for title, own in [*parts, ("", rest)] if own]
 
 
 def number(cell: Cell, variant: str) -> str:
@@ -228,8 +246,11 @@ def stand_ins(cell: Cell) -> list[str]:
 
 
 def mark(cell: Cell, variant: str) -> str:
-    """Return a key of `SIGNS` where a value of ours is not simply the printed one."""
+    """Return a key of `SIGNS` where a value of ours is not simply the printed one, or where that
+    one is refuted."""
     verdict = str(cell["verdict"])
+    if variant == PRINTED:
+        return "refuted" if cell.get("refuted") and not stand_ins(cell) else ""
     if cell.get(f"{variant}_data"):
         return "stand_in"
     # What agrees only as done differs as stated: each variant has its own sign.
@@ -242,6 +263,7 @@ def legend(table: pd.DataFrame) -> str:
     """Return what the signs in a table mean, "" if none stands there."""
     cells = cells_of(table)
     marks = {mark(cell, variant) for cell in cells for variant in VARIANTS if number(cell, variant)}
+    marks |= {mark(cell, PRINTED) for cell in cells}
     labels = ", ".join(sorted({label for cell in cells for label in stand_ins(cell)}))
     meanings = []
     for name, words in LEGENDS.items():
@@ -344,10 +366,14 @@ def _writer(*, latex: bool, listed: bool = False) -> Write:
         # Formulas come as LaTeX, which is not to be escaped.
         if source == PRINTED and cell["column"].endswith("_formula"):
             return f"${cell[PRINTED]}$"
-        if source == PRINTED:
-            return escape("" if stand_ins(cell) and not listed else shown(cell[PRINTED]))
         # In a list the verdict stands in a column of its own, so that signs would say it twice.
-        text, sign = number(cell, source), mark(cell, source)
+        sign = mark(cell, source)
+        if source == PRINTED:
+            text = "" if stand_ins(cell) and not listed else shown(cell[PRINTED])
+            if sign and not listed:
+                text = " ".join(filter(None, (text, SIGNS[sign], cell["erratum"])))
+            return escape(text)
+        text = number(cell, source)
         if listed:
             return "" if sign == "stand_in" else escape(text)
         if text and sign:

@@ -250,6 +250,7 @@ class RecyclingRates(PaperFigure):
 
     title = "Figure 3. Recycling rate of the baseline and the optimal approach"
     name = "figure3"
+    statements = ("C.fig3.",)
     caption = (
         "Top: recycling rate q against the ε that the Gaussian kernel spends, by Theorem 2, by "
         "Algorithm 1, and the largest that the exact privacy profile allows. Bottom: exact δ of "
@@ -280,6 +281,7 @@ class AcceptanceRates(PaperFigure):
 
     title = "Figure 4. Acceptance rate of Gaussian noise, plain and recycled"
     name = "figure4"
+    statements = ("C.fig4",)
     caption = (
         "Top: probability that the noise lies within the bound 1 (acceptance), for sensitivity 1 "
         "and 5: plain noise, the paper's recyclers, the best recyclers by exact accounting, and "
@@ -312,6 +314,7 @@ class LossOverReleases(PaperFigure):
 
     title = "Figure 5. Composed loss of plain and recycled noise"
     name = "figure5"
+    statements = ("C.fig5.",)
     caption = (
         "ε at δ after T releases, over that of plain noise with the same kernel (exact): of "
         "recycled noise by Theorem 3 and exactly, where each release alone has ε = 1, and of the "
@@ -369,6 +372,7 @@ class AcceptanceOfSamples(PaperFigure):
 
     title = "Figure 6. Subsampling under different mechanisms"
     name = "figure6"
+    statements = ("C.fig6",)
     caption = (
         "Algorithm 4 for a sum, an average and a count: sampling rate, probability that the error "
         "of sampling and noise together lies within the bound, and exact δ over the stated one "
@@ -554,6 +558,7 @@ class AdultQueries(QueryFigure):
 
     title = "Figure 7. Queries on Adult: noisy answers and acceptance"
     name = "figure7"
+    statements = ("C.fig7.",)
     experiments = ("brdp_adult",)
     caption = (
         "Six methods on subsets of 1,000 Adult records (capital gain in 1000 dollars, clipped to "

@@ -28,6 +28,7 @@ class PrivacyOfManyReleases(Table):
 
     title = "Table I. Privacy after 1000 releases"
     name = "table1"
+    statements = ("T1.",)
     caption = (
         "ε after 1000 releases with ε = 0.1 each. As stated: Theorem 3, in closed form for "
         "Gaussian kernels and by two conversions of Rényi divergences for Laplace kernels. "

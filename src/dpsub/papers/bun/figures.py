@@ -101,6 +101,7 @@ class RandomSizeBounds(Artefact):
     kind = "figure"
     title = "Figure 2. Bounds of Theorem 3.1 for a random sample size"
     name = "figure2"
+    statements = ("U013", "U014", "U015", "U016", "U017", "U018", "U019")
     caption = (
         "Privacy loss under substitution when the size of the sample is a truncated Gaussian with "
         "mean n/2 (n = 10,000) and the mechanism is 0.01-DP when a record is added or removed, "

@@ -162,6 +162,21 @@ def claimed_and_attained(cells: LookUp) -> dict[str, tuple[float, float]]:
     return {sampler_label(name): (printed[name], attained[name]) for name in printed}
 
 
+def refuted_bounds(cells: LookUp) -> dict[str, float]:
+    """Return how many upper bounds of delta Table 8 prints, how many of them an attack exceeds, and
+    what it attains there."""
+    pairs = claimed_and_attained(cells).values()
+    attained = [found for claimed, found in pairs if found > claimed]
+    if not attained:
+        raise MissingRecordsError("this run refutes no bound of Table 8")
+    return {
+        "printed": len(pairs),
+        "count": len(attained),
+        "least": min(attained),
+        "most": max(attained),
+    }
+
+
 def majority_share(cells: LookUp) -> float:
     """Return the accuracy of always predicting the majority class: that of any other mixes the two
     rates by it."""

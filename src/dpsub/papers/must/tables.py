@@ -100,6 +100,7 @@ class AmplificationFormulas(MustTable):
 class AmplifiedMechanisms(MustTable):
     title = "Table 3. Amplification of the Laplace and Gaussian mechanisms"
     name = "table3"
+    statements = ("table3_",)
     caption = (
         "Privacy parameters of the Laplace and Gaussian mechanisms before and after subsampling, "
         "by sampler and base ε (in nats). The values are exact and have no intervals."
@@ -138,6 +139,7 @@ def outside_the_rule(group: pd.DataFrame) -> str:
 class QueryNoise(MustTable):
     title = "Table 4. Experiment 1: noise and δ′ of one query"
     name = "table4"
+    statements = ("table4_",)
     caption = (
         "Scale of the Gaussian noise on the mean and on the variance (in the units of each "
         "statistic) and δ′ of one query in experiment 1, by sampler and first-stage size b. The "
@@ -172,6 +174,7 @@ def expected_variance(group: pd.DataFrame) -> Estimate:
 class QueryEstimates(MustTable):
     title = "Table 5. Experiment 1: estimates of mean and variance"
     name = "table5"
+    statements = ("table5_",)
     caption = (
         "Mean and standard deviation, over repeated data sets, of the released mean and variance "
         "in experiment 1 (true values 0 and 1), with standard errors, and the exact expectation "
@@ -194,6 +197,7 @@ class QueryEstimates(MustTable):
 class RegressionNoise(MustTable):
     title = "Table 6. Experiment 2: noise, δ′ and prediction error of linear regression"
     name = "table6"
+    statements = ("table6_",)
     caption = (
         "Scale of the Gaussian noise on the mean gradient, δ′ of one query, and root mean squared "
         "prediction error in experiment 2: mean and standard deviation over repeated data sets, "
@@ -214,6 +218,7 @@ class RegressionNoise(MustTable):
 class RegressionCoefficients(MustTable):
     title = "Table 7. Experiment 2: bias and error of the regression coefficients"
     name = "table7"
+    statements = ("table7_",)
     caption = (
         "Bias and root mean squared error of the three regression coefficients in experiment 2, "
         "over repeated data sets, with standard errors."
@@ -319,8 +324,18 @@ class LogisticRegression(MustTable):
         panels=("solver", "statistic"),
         stub=("sampler",),
         heads=("column",),
-        first=("sigma_times_m",),
+        apart={
+            "noise and privacy": (
+                "sigma_times_m",
+                "delta_c_upper",
+                "delta_c_lower",
+                "delta_c_pair",
+            ),
+            "accuracy": METRICS,
+        },
     )
+    statements = ("table8_",)
+    attacks: ClassVar[Mapping[str, str]] = {"delta_c_upper": "delta_c_lower"}
     together = ("sampler",)
     absent: ClassVar[Mapping[str, object]] = {"solver": "dp_sgd"}
     parts = (
@@ -379,6 +394,7 @@ class LogisticRegression(MustTable):
 class DistinctRecords(MustTable):
     title = "Table 9. Number of distinct records in a subset"
     name = "table9"
+    statements = ("table9_",)
     caption = (
         "Smallest, mean and largest number of distinct records over the subsets drawn, at the "
         "sizes of the three experiments. The intervals of the smallest and the largest hold 99.8 "
@@ -466,6 +482,7 @@ class SamplingTimes(MustTable):
 class DeltaThresholds(MustTable):
     title = "Section S8. Thresholds and crossovers of δ′"
     name = "thresholds_s8"
+    statements = ("s8_",)
     caption = (
         "Thresholds: the δ above which δ′ < δ. Crossovers: the point (δ, δ′) at which two "
         "samplers have the same δ′, for every pair. As stated: exact roots. As done: the last "

@@ -332,7 +332,7 @@ def blocks_of(artefact: Artefact, table: pd.DataFrame) -> list[Block]:
             text=text,
             kind="" if cell["verdict"] == "used" else artefact.number_kind(column, source),
             mark=sign,
-            errata=cell["erratum"].split() if sign in ("differs", "as_done") else [],
+            errata=cell["erratum"].split() if sign in ("refuted", "differs", "as_done") else [],
             anchor=anchor if is_first else "",
         )
 

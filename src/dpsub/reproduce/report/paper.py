@@ -20,8 +20,9 @@ from dpsub.reproduce.papers import Paper, papers
 from dpsub.reproduce.published import STATEMENTS
 from dpsub.reproduce.report import cited, errata, findings, numbers
 from dpsub.reproduce.report.cells import NOT_OF_THIS_RUN, read_cells, tables_of
+from dpsub.reproduce.report.judgement import about, judge, number_of, place, shown_by
 from dpsub.reproduce.report.markdown import html, inline, linked, plain
-from dpsub.reproduce.report.numbers import Line
+from dpsub.reproduce.report.numbers import Line, address, cell_verdicts
 from dpsub.reproduce.report.prose import Prose, Takeaway
 from dpsub.reproduce.report.run import FinishedRun
 from dpsub.reproduce.verdicts import FAILING
@@ -39,7 +40,7 @@ GROUPS = {"Table": "Tables", "Figure": "Figures", "claims": "Statements", "": "F
 def content(run: FinishedRun, key: str, folder: Path) -> dict[str, Any]:
     """Return what the template of a paper's page asks for; `folder` is where the page will lie."""
     paper = papers().get(key)
-    made = sorted((artefact for artefact in run.artefacts if artefact.paper == key), key=_place)
+    made = sorted((artefact for artefact in run.artefacts if artefact.paper == key), key=place)
     lines = [line for line in run.lines if line.paper == key]
     listed = [erratum for erratum in run.listed if erratum.paper == key]
     targets = {erratum.name: f"{erratum.paper}.html#{erratum.name}" for erratum in run.listed}
@@ -51,6 +52,9 @@ def content(run: FinishedRun, key: str, folder: Path) -> dict[str, Any]:
         for number, takeaway in enumerate(prose.takeaways() if prose else (), 1)
     ]
     worst, best = (prose.headline(which) if prose else None for which in ("worst", "best"))
+    verdicts = cell_verdicts(run.comparison)
+    verdicts = verdicts[verdicts["paper"] == key]
+    words = prose.judgements() if prose else {}
     artefacts = [
         _artefact(
             run,
@@ -59,6 +63,7 @@ def content(run: FinishedRun, key: str, folder: Path) -> dict[str, Any]:
             listed,
             folder,
         )
+        | _judged(artefact, verdicts, lines, words.get(artefact.name, ""), targets)
         for artefact in made
     ]
     fill = _filler_of_errata(run, paper, made)
@@ -157,20 +162,6 @@ def _filler_of_errata(
     return Prose(paper, tables_of(at_published_settings, run.dirs), cited.kept_of(paper)).filled
 
 
-def number_of(artefact: Artefact) -> str:
-    """Return the number under which the paper prints an artefact ("Table 8"), "" if it prints
-    none."""
-    printed_number = re.match(r"((?:Table|Figure) \w+)\. ", artefact.title)
-    return printed_number[1] if printed_number else ""
-
-
-def _place(artefact: Artefact) -> tuple[object, ...]:
-    """Return by what the artefacts of a paper are ordered: as printed, then the others by name."""
-    # Padded, so that "Table 10" comes after "Table 9".
-    title = re.sub(r"\d+", lambda found: found[0].zfill(3), artefact.title)
-    return not number_of(artefact), title if number_of(artefact) else artefact.name
-
-
 def _lead(text: str, link: str, key: str) -> list[str]:
     """Return a paragraph as a place to find: its first sentence, which is its heading, and the
     rest."""
@@ -246,6 +237,32 @@ def _artefact(
         "anchors": {
             entry.anchor for row in rows for entry in row.entries if entry and entry.anchor
         },
+    }
+
+
+def _judged(
+    artefact: Artefact,
+    verdicts: pd.DataFrame,
+    lines: Iterable[Line],
+    words: str,
+    targets: dict[str, str],
+) -> dict[str, Any]:
+    """Return what says whether an artefact is right: a judgement, and the statements about it."""
+    judgement = judge(artefact, verdicts, words)
+    said = about(artefact, verdicts)[["artefact", "row", "column"]]
+    anchors = {address(artefact.paper, *cell) for cell in said.itertuples(index=False, name=None)}
+    # an artefact does not link to itself
+    others = {name: target for name, target in targets.items() if name != number_of(artefact)}
+    # The judgement of what has no printed number says what it shows.
+    shown = shown_by(artefact)
+    caption = artefact.caption.removeprefix(shown) if judgement.text == shown else artefact.caption
+    return {
+        "judgement": judgement,
+        "judged": linked(inline(judgement.text), others),
+        "statements": sorted(
+            (line for line in lines if line.anchor in anchors), key=_failing_first
+        ),
+        "caption": caption.strip(),
     }
 
 

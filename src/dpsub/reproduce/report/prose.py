@@ -91,6 +91,7 @@ class Prose:
             "worst": _in_the_report_alone,
             "best": _in_the_report_alone,
             "introduction": _in_the_report_alone,
+            "judgement": _in_the_report_alone,
         }
         try:
             return self._rendered(text, cells, {**parts, **self.more})
@@ -124,6 +125,17 @@ class Prose:
 
         self._render_parts(which, add)
         return found[0] if found else None
+
+    def judgements(self) -> dict[str, str]:
+        """Return the words that the paper gives to the judgement of an artefact, by its name."""
+        found: dict[str, str] = {}
+
+        def add(cells: LookUp, table: str, caller: Callable[[], str]) -> str:
+            found[table] = in_symbols(_on_one_line(caller()))
+            return ""
+
+        self._render_parts("judgement", add)
+        return found
 
     def introduction(self) -> str:
         """Return what must be known before reading the takeaways."""

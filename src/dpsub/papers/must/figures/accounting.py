@@ -115,6 +115,7 @@ def gap(x: float, low: float, high: float, text: str) -> Layer:
 class ComposedDelta(MustFigure):
     title = "Figure S2. Bounds of δ after k compositions"
     name = "figureS2"
+    statements = ("figure_s2_",)
     caption = (
         "δ at ε = 1 after k compositions of the subsampled Gaussian mechanism with noise "
         "multiplier 4. Black and grey: bounds from the paper's Fourier accountant (Algorithm 1), "

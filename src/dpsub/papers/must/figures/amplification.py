@@ -50,6 +50,7 @@ DELTA_PANELS = (
 class AlignedProfiles(MustFigure):
     title = "Figure 4. Aligned privacy profiles"
     name = "figure4"
+    statements = ("fig4_",)
     caption = (
         "δ′ − δ against the ratio ε′ / ε as the base ε grows, for the Laplace and Gaussian "
         "mechanisms at two ratios of sensitivity to scale. Amplification is strong below the "
@@ -230,6 +231,7 @@ def rises(quantity: str, direction: int) -> Callable[[pd.DataFrame], float]:
 class StageSizeContours(MustFigure):
     title = "Figure 5. Contours of η and δ′ − δ over the sizes of the stages"
     name = "figure5"
+    statements: ClassVar[tuple[str, ...]] = ("fig5_",)
     caption = (
         "Inclusion probability η and δ′ − δ at ε = 1 (sensitivity equal to scale) as functions of "
         "the sizes m and b of the second and the first stage, one row of panels for each sampler. "
@@ -328,6 +330,7 @@ class StageSizeContours(MustFigure):
 class StageSizeSurfaces(StageSizeContours):
     title = "Figure S1. Surfaces of η and δ′ − δ over the sizes of the stages"
     name = "figureS1"
+    statements = ()
     caption = (
         "The functions of Figure 5 as surfaces: inclusion probability η and δ′ − δ at ε = 1 over "
         "the sizes m and b of the second and the first stage, one row of panels for each sampler."
