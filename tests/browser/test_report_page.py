@@ -251,6 +251,18 @@ def test_wide_tables_keep_their_first_column_in_view(browser: Browser, made: Mad
     view.page.context.close()
 
 
+def test_table_8_is_seen_whole(browser: Browser, made: Made) -> None:
+    page = window(browser, made).open("must#must/table8")
+    article = page.locator('article[id="must/table8"]')
+    article.locator("details.cells").evaluate("closed => { closed.open = true; }")
+    widths = article.locator(".scroll").evaluate_all(
+        "tables => tables.map(table => [table.scrollWidth, table.clientWidth])"
+    )
+    assert len(widths) > 1
+    assert all(whole <= seen for whole, seen in widths)
+    expect(article.locator("table").first).to_contain_text("δ")
+
+
 def test_everything_works_by_keyboard(view: View) -> None:
     view.open("index")
     view.page.keyboard.press("Tab")

@@ -22,7 +22,7 @@ from dpsub.reproduce.claims import MissingRecordsError
 from dpsub.reproduce.digits import written
 from dpsub.reproduce.labels import KINDS, number_kind
 from dpsub.reproduce.papers import papers
-from dpsub.reproduce.report import FinishedRun, cited, markdown, numbers, page
+from dpsub.reproduce.report import FinishedRun, cited, judgement, markdown, numbers, page
 from dpsub.reproduce.report.cells import LookUp, read_cells, without_stand_ins
 from dpsub.reproduce.report.numbers import CHECKS, address, cell_verdicts
 from dpsub.reproduce.verdicts import AGREEING, COLUMNS, FAILING, VARIANTS
@@ -101,10 +101,12 @@ def test_the_summary_says_first_what_came_out(pages: dict[str, str], made: Made)
         & (table8["statistic"] == "")
         & (table8["sampler"] != "")
     ]
-    assert (
-        "Worst finding." in top
-        and (f"{attack['rigorous'].min():.2g} to {attack['rigorous'].max():.2g}") in top
+    # what an attack attains is a lower bound, and rounded down
+    least, most = (
+        written(end, "1.0e+00", side="lower")
+        for end in (attack["rigorous"].min(), attack["rigorous"].max())
     )
+    assert "Worst finding." in top and f"{least} to {most}" in top
     good, of = (
         (
             read_cells(made.run.dirs.files(made.run.artefacts[0])["csv"])["verdict"] == "reproduced"
@@ -219,6 +221,33 @@ def test_headings_are_as_printed_and_lead_to_their_errata(text: str) -> None:
     ]
     titles = re.findall(r'<a href="#must/\w+">(Table \d+)', contents)
     assert titles == ["Table 3", "Table 6", "Table 8", "Table 9", "Table 10"]
+
+
+def test_a_judgement_stands_above_every_artefact(text: str, made: Made) -> None:
+    expected = {"bad": FAILING, "done": ("_as_done", "open"), "good": AGREEING}
+    judged = cell_verdicts(made.run.comparison)
+    for artefact in made.run.artefacts:
+        article = section(text, artefact.identifier)
+        ((colour, answer),) = re.findall(
+            r'<p class="judgement (\w+)"><strong>(.*?)\.</strong>', article
+        )
+        number = judgement.number_of(artefact)
+        assert answer.startswith(f"{number}: ") or not number
+        assert article.index('class="judgement') < article.index('class="caption"')
+        own = judged.loc[judged["artefact"] == artefact.name, "verdict"]
+        said = judgement.about(artefact, judged)["verdict"]
+        found = [*own, *said]
+        worst = next(
+            (
+                name
+                for name, endings in expected.items()
+                if any(verdict.endswith(endings) for verdict in found)
+            ),
+            "plain",
+        )
+        assert colour == worst, artefact.identifier
+    assert section(text, "must/table8").count('class="refuted"') == 5
+    assert "refuted</span>" in section(text, "must/table8")
 
 
 def test_every_printed_number_has_a_line_and_its_verdict(pages: dict[str, str], made: Made) -> None:
