@@ -139,7 +139,7 @@ def test_what_is_kept_is_what_the_pages_cite(paper: Paper) -> None:
     """No row is kept that no page asks for, and it says which run it is of."""
     renew, kept = script("workflow/scripts/renew_pages"), cited.kept_of(paper)
     assert kept is not None
-    prose = renew.write_found.prose(paper, read_expected(ROOT / "src/dpsub/papers"), kept)
+    prose = renew.write_home.prose(paper, read_expected(ROOT / "src/dpsub/papers"), kept)
     renew.whole(prose)
     rows = (paper.folder / cited.KEPT).read_text(encoding="utf-8").splitlines()
     assert sum(map(len, prose.seen.values())) == len(rows) - 2
@@ -167,7 +167,7 @@ def test_a_cell_that_changes_changes_the_pages(paper: Paper, tmp_path: Path) -> 
     kept = cited.kept_of(paper)
     assert changed is not None and kept is not None
     nudged_pages, pages = (
-        renew.whole(renew.write_found.prose(paper, verdicts, cells)) for cells in (changed, kept)
+        renew.whole(renew.write_home.prose(paper, verdicts, cells)) for cells in (changed, kept)
     )
     assert nudged_pages != pages
 
