@@ -236,7 +236,7 @@ def test_every_sign_of_the_noise_figure_has_a_key(records: Frames) -> None:
         figure, _ = NoiseSizes().draw(records)
     (legend,) = [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]
     texts = [text.get_text() for text in legend.get_texts()]
-    assert texts[:3] == ["proved", "from attack up to proof", "papers' pair, no guarantee"]
+    assert texts[:3] == ["proved", "from attack to proof", "papers' pair, no guarantee"]
 
 
 def test_no_mark_of_the_noise_figure_hides_another(records: Frames) -> None:
@@ -261,6 +261,8 @@ def test_the_figure_of_relations_shows_what_is_known_of_each(records: Frames) ->
     ]
     # a sampler of several stages has no bound where a record is put to 0
     assert drawn == [3, 2, 3] * 2
+    remarks = [[text.get_text() for text in axes.texts].count("no proof") for axes in panels]
+    assert remarks == [0, 1, 0] * 2
     poisson = numbers.query("sampler == 'poisson' and m == 50").set_index("relation")["proved"]
     assert poisson["add_remove"] == poisson["zero_out"] == poisson["substitute"] / 2
     assert (numbers["refuted"] < numbers["proved"]).all()

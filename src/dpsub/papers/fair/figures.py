@@ -1,10 +1,10 @@
-"""Figures: loss by sampler at proved privacy, the ranking of the papers and the fair one, and what
-sizes cost."""
+"""Figures: loss by sampler at proved privacy, the papers' ranking and the fair one, and noise by
+size and by adjacency relation."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,7 +13,7 @@ import pandas as pd
 
 from dpsub.errors import DataError
 from dpsub.papers.fair.paired import fair_contests, keys_of
-from dpsub.papers.fair.settings import TASKS
+from dpsub.papers.fair.settings import SAMPLERS, TASKS
 from dpsub.papers.fair.tables import COMPARISON, WITH_STATED, ranked
 from dpsub.reproduce import statistics
 from dpsub.reproduce.artefact import Artefact, Records
@@ -24,6 +24,7 @@ from dpsub.reproduce.figures import (
     line,
     mark_keys,
     name_rows,
+    remark,
     sampler_style,
     where,
 )
@@ -47,7 +48,7 @@ MEASURES = {
 }
 VARIANTS: dict[str, dict[str, Any]] = {
     "stated": {
-        "label": "as in the paper",
+        "label": "the paper's own comparison",
         "marker": "o",
         "color": "#999999",
         "markerfacecolor": "white",
@@ -57,7 +58,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 """How the variants are drawn where all have one colour, which is no sampler's."""
 
-DASHES = ("-", "--", "-.", (0, (1, 1)))
 BAR: dict[str, Any] = {"linewidth": 2.5, "alpha": 0.5, "solid_capstyle": "butt"}
 SETTING = ["dataset", "n", "steps", "target_epsilon", "target_delta"]
 RELATIONS = (
@@ -95,16 +95,16 @@ class FairFigure(Artefact):
 
 
 class Pareto(FairFigure):
-    """Loss by sampler, from the cheapest to the costliest, at proved privacy."""
+    """Loss by sampler, sorted by cost, at proved privacy."""
 
     title = "Loss and cost at equal proved privacy"
     name = "figure_pareto"
     caption = (
         "Loss at proved privacy. Samplers are sorted by the expected number of distinct gradients "
-        "per step, which follows each name; a line joins the samplers of one target. Bars: 95 % "
-        "Student intervals over seeds. A hollow mark is off the front: another sampler, at no "
-        "more ε and no more gradients, has a smaller loss, beyond the 95 % interval of the paired "
-        "difference."
+        "per step, which follows each name; a line joins the samplers with the same target ε. "
+        "Bars: 95 % Student intervals over seeds. A hollow mark is off the front: another sampler "
+        "with no more ε and no more gradients has a smaller loss, beyond the 95 % interval of the "
+        "paired difference."
     )
     keys = ("dataset", "epsilon", "sampler")
 
@@ -117,39 +117,42 @@ class Pareto(FairFigure):
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         frame = self.needed(records, COMPARISON, variants=("rigorous",))
         marks = points(frame)
-        epsilons = sorted(marks["epsilon"].unique())
-        thin = {"color": NEUTRAL, "linewidth": 0.8}
-        lines = {
-            epsilon: {**thin, "linestyle": dash, "label": f"ε = {epsilon:g}"}
-            for epsilon, dash in zip(epsilons, DASHES, strict=False)
-        }
-        # keys for all panels, also of targets that the first lacks
         keys = mark_keys("on the front", "off the front")
-        keys += [line([], [], **look) for look in lines.values()]
+        keys.append(line([], [], linestyle="none", label="number: gradients per step"))
         panels: list[Panel] = []
         for dataset in marks["dataset"].unique():
             measure = TASKS[dataset].measure
             # NaN where the run trains nothing without privacy.
             without = where(frame, dataset=dataset, sampler=NONPRIVATE)[measure].mean()
             part = where(marks, dataset=dataset)
-            losses = partial(_losses, part=part, lines=lines, without=without)
+            losses = partial(_losses, part=part, without=without)
             layers: list[Layer] = [losses] if panels else [*keys, losses]
             panels.append(Panel(title(dataset, frame), layers, {"xlabel": MEASURES[measure]}))
         return draw_panels(panels, labels=self.labels(records)), marks
 
 
-def _losses(
-    axes: Axes, part: pd.DataFrame, lines: Mapping[Any, dict[str, Any]], without: float
-) -> None:
+def _losses(axes: Axes, part: pd.DataFrame, without: float) -> None:
     """Draw a row a sampler, from cheap to costly, and a line a target; `without` is the loss
     without privacy."""
     by_sampler = part.drop_duplicates("sampler").set_index("sampler")
     # Expected gradients depend on the sampler and its sizes, not on the target: one row a sampler.
-    cost = by_sampler["gradients"].sort_values(kind="stable")
+    # Samplers of one law cost the same up to rounding: equal costs keep one order in all panels.
+    cost = by_sampler["gradients"].round(6).loc[in_order(by_sampler.index)]
+    cost = cost.sort_values(kind="stable")
     rows = {name: row for row, name in enumerate(cost.index)}
     part = part.assign(row=part["sampler"].map(rows)).sort_values("row")
     for epsilon, target in part.groupby("epsilon"):
-        axes.plot(target["loss"], target["row"], **lines[epsilon], zorder=1)
+        axes.plot(target["loss"], target["row"], color=NEUTRAL, linewidth=0.8, zorder=1)
+        # The target stands at the head of its line.
+        first = target.iloc[0]
+        axes.annotate(
+            f"ε = {epsilon:g}",
+            (first["loss"], first["row"]),
+            xytext=(0, 5),
+            textcoords="offset points",
+            size=6.5,
+            ha="center",
+        )
     for mark in part.to_dict("records"):
         look, loss = style_of(mark["sampler"]), mark["loss"]
         axes.errorbar(
@@ -166,6 +169,13 @@ def _losses(
         axes.axvline(without, color="black", linestyle=":", linewidth=0.9, label="without privacy")
     labels = [f"{style_of(str(name))['label']}  {count:.3g}" for name, count in cost.items()]
     name_rows(axes, labels, size=7)
+    # Room for the targets above the first row.
+    axes.set_ylim(len(labels) - 0.5, -0.75)
+
+
+def in_order(samplers: Iterable[str]) -> list[str]:
+    """Return samplers in the order of the study, chains of stages last."""
+    return sorted(samplers, key=lambda name: (":" in name, [*SAMPLERS, name].index(name), name))
 
 
 def points(frame: pd.DataFrame) -> pd.DataFrame:
@@ -214,12 +224,13 @@ class LossDifferences(FairFigure):
     title = "Loss compared with Poisson, under three notions of equal privacy"
     name = "figure_rankings"
     caption = (
-        "Paired difference of the loss from that of Poisson, in percent of the latter, at each "
-        "data set's smallest target, with 95 % Student intervals over seeds; left of the line is "
-        "better than Poisson. Circles: the main paper's own comparison, at equal ε′ a query. "
-        "Crosses: noise for which the papers' pair meets the target, no guarantee; for Poisson "
-        "that pair is about adding a record, for the other samplers about a shift in both "
-        "directions, which takes more noise. Diamonds: noise for which the target is proved."
+        "Loss compared with Poisson, paired by seed, in percent of Poisson's loss, at the smallest "
+        "target of each data set, with 95 % Student intervals; a sampler to the left of the line "
+        "is better than Poisson. Circles: the main paper's own comparison, at equal ε′ per query, "
+        "which has two data sets and no MUST.OO. Crosses: noise for which the papers' pair meets the "
+        "target, no guarantee; Poisson's pair is for add/remove and takes less noise than the "
+        "pair of the other samplers, a shift in both directions. Diamonds: noise for which the "
+        "target is proved."
     )
     experiments = WITH_STATED
 
@@ -264,7 +275,7 @@ def _relative(contest: Contest) -> Iterator[dict[str, Any]]:
 
 def _differences(axes: Axes, part: pd.DataFrame) -> None:
     """Draw points with intervals, a row a sampler, the variants one below the other."""
-    order = list(part["sampler"].unique())
+    order = in_order(part["sampler"].unique())
     axes.axvline(0, color="black", linewidth=0.7)
     for number, (variant, look) in enumerate(VARIANTS.items()):
         chosen = where(part, variant=variant)
@@ -282,41 +293,50 @@ def _differences(axes: Axes, part: pd.DataFrame) -> None:
             **look,
         )
     name_rows(axes, (style_of(name)["label"] for name in order), size=7)
+    if where(part, variant="stated").empty:
+        # In a row of its own, where it hides nothing.
+        axes.set_ylim(len(order) - 0.5, -1)
+        remark("not in the paper's own comparison", "upper right")(axes)
 
 
 class NoiseSizes(FairFigure):
-    """What sizes cost in noise at fixed privacy."""
+    """Noise for one target, by size."""
 
-    title = "Noise that one privacy target takes, by size of batch and first stage"
+    title = "Noise for one privacy target, by batch size and first stage"
     name = "figure_noise"
     caption = (
-        "Noise multiplier that each sampler needs for one target: for several sizes b of the "
-        "first stage at one batch size m, then for several m at one b (samplers of one stage have "
-        "no b). A bar leads from the largest noise at which an attack exceeds the target up to "
-        "the noise with which the target is proved under substitution; the least sufficient noise "
-        "lies on it. Crosses: noise for which the papers' pair meets the target, no guarantee."
+        "Noise multiplier that each sampler needs for one target: above for several sizes b of the "
+        "first stage at one batch size m, below for several m at one b (samplers of one stage have "
+        "no b). Each bar runs from the largest noise at which an attack exceeds the target to the "
+        "noise that is proved to meet it under substitution; the least sufficient noise lies on "
+        "the bar. Crosses: noise for which the papers' pair meets the target, no guarantee; "
+        "Poisson's pair is for add/remove."
     )
     experiments = ("fair_noise",)
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
         along_b, along_m, fixed = sections(self.needed(records, "fair_noise"))
-        # the panels of one m share their axis
         sizes = [
             (along_b, b) for b in sorted(along_b.loc[along_b["b"] != NO_FIRST_STAGE, "b"].unique())
         ]
         # The panel of the fixed m is among those along b already.
         sizes += [(part, fixed["b"]) for m, part in along_m.groupby("m") if m != fixed["m"]]
+        shown = [cells[cells["b"].isin((NO_FIRST_STAGE, b))] for cells, b in sizes]
+        # A sampler that was computed for one size only is left out: panels have the same rows.
+        shared = set.intersection(*(set(cells["sampler"]) for cells in shown))
         panels = []
-        for cells, b in sizes:
-            noise = cells["noise_multiplier"]
+        for (section, b), cells in zip(sizes, shown, strict=True):
+            # The panels of one m share their axis.
+            noise = section["noise_multiplier"]
+            drawn = cells[cells["sampler"].isin(shared)]
             panels.append(
                 Panel(
                     f"m = {cells['m'].iloc[0]}, b = {b}",
-                    [partial(_needed_noise, cells=cells[cells["b"].isin((NO_FIRST_STAGE, b))])],
+                    [partial(_needed_noise, cells=drawn)],
                     {"xlim": (0.9 * noise.min(), 1.04 * noise.max())},
                 )
             )
-        setting = f"{fixed['steps']} steps, n = {fixed['n']}, ε = {fixed['target_epsilon']:g}"
+        setting = f"{fixed['steps']} steps, n = {fixed['n']:,}, ε = {fixed['target_epsilon']:g}"
         panels[0] = replace(
             panels[0], layers=[*panels[0].layers, line([], [], linestyle="none", label=setting)]
         )
@@ -330,17 +350,18 @@ class NoiseSizes(FairFigure):
 
 
 class NoiseRelations(FairFigure):
-    """What one target takes under each neighbouring relation."""
+    """Noise for one target under each adjacency relation."""
 
-    title = "Noise that one privacy target takes, under three neighbouring relations"
+    title = "Noise for one privacy target, under three adjacency relations"
     name = "figure_relations"
     caption = (
-        "Noise multiplier that each sampler needs for one target, a row of panels a batch size m, "
-        "a column a relation: a record is added or removed (for samplers of fixed size both data "
-        "sets are sampled in the same way), put to 0 with the number of records public, or "
-        "replaced. Compare samplers within a panel: the relations promise different things. A bar "
-        "leads from the largest noise at which an attack exceeds the target up to the noise with "
-        "which the target is proved. A sampler without a mark has no bound there."
+        "Noise multiplier that each sampler needs for one target, a row of panels for each batch "
+        "size m, a column for each adjacency relation: add/remove (for samplers of fixed size both "
+        "data sets are sampled in the same way), zero-out with the number of records public, and "
+        "substitution. Compare samplers within a panel: the relations promise different things. "
+        "Each bar runs from the largest noise at which an attack exceeds the target to the noise "
+        "that is proved to meet it. No proof: we know no bound for this sampler under this "
+        "relation."
     )
     experiments = ("fair_noise",)
 
@@ -366,7 +387,7 @@ class NoiseRelations(FairFigure):
                 for relation, part in cells.groupby("relation", sort=False)
             ]
         setting = (
-            f"{fixed['steps']} steps, n = {fixed['n']}, ε = {fixed['target_epsilon']:g}, b "
+            f"{fixed['steps']} steps, n = {fixed['n']:,}, ε = {fixed['target_epsilon']:g}, b "
             f"= {fixed['b']}"
         )
         panels[0] = replace(
@@ -385,11 +406,22 @@ class NoiseRelations(FairFigure):
 def _at_relation(axes: Axes, cells: pd.DataFrame) -> None:
     """Draw a row a sampler: the bar from attack to proof."""
     for row, cell in enumerate(cells.to_dict("records")):
+        if math.isnan(cell["proved"]):
+            axes.text(
+                0.05,
+                row,
+                "no proof",
+                transform=axes.get_yaxis_transform(),
+                size=6.5,
+                color="#404040",
+                va="center",
+            )
+            continue
         look = style_of(cell["sampler"])
         axes.plot(cell["proved"], row, color=look["color"], marker=look["marker"])
         axes.plot([cell["refuted"], cell["proved"]], [row, row], color=look["color"], **BAR)
     axes.plot([], [], color=NEUTRAL, marker="o", linestyle="none", label="proved")
-    axes.plot([], [], color=NEUTRAL, **BAR, label="from attack up to proof")
+    axes.plot([], [], color=NEUTRAL, **BAR, label="from attack to proof")
     name_rows(axes, (style_of(name)["label"] for name in cells["sampler"]), size=7)
 
 
@@ -433,7 +465,7 @@ def _needed_noise(axes: Axes, cells: pd.DataFrame) -> None:
             axes.plot([cell["necessary"], noise], [row, row], color=color, **BAR)
     # what is drawn alike for every sampler has a key in no sampler's colour
     axes.plot([], [], color=NEUTRAL, marker="o", linestyle="none", label="proved")
-    axes.plot([], [], color=NEUTRAL, **BAR, label="from attack up to proof")
+    axes.plot([], [], color=NEUTRAL, **BAR, label="from attack to proof")
     axes.plot(
         [], [], color=NEUTRAL, marker="x", linestyle="none", label="papers' pair, no guarantee"
     )
