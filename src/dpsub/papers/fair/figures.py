@@ -226,8 +226,8 @@ class LossDifferences(FairFigure):
     caption = (
         "Loss compared with Poisson, paired by seed, in percent of Poisson's loss, at the smallest "
         "target of each data set, with 95 % Student intervals; a sampler to the left of the line "
-        "is better than Poisson. Circles: the main paper's own comparison, at equal ε′ per query, "
-        "which has two data sets and no MUST.OO. Crosses: noise for which the papers' pair meets the "
+        "is better than Poisson. Circles: the main paper's own comparison at equal ε′ per query, "
+        "on two data sets and without MUST.OO. Crosses: noise for which the papers' pair meets the "
         "target, no guarantee; Poisson's pair is for add/remove and takes less noise than the "
         "pair of the other samplers, a shift in both directions. Diamonds: noise for which the "
         "target is proved."
@@ -296,7 +296,7 @@ def _differences(axes: Axes, part: pd.DataFrame) -> None:
     if where(part, variant="stated").empty:
         # In a row of its own, where it hides nothing.
         axes.set_ylim(len(order) - 0.5, -1)
-        remark("not in the paper's own comparison", "upper right")(axes)
+        remark("not in the paper", "upper right")(axes)
 
 
 class NoiseSizes(FairFigure):
