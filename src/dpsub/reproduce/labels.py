@@ -96,6 +96,8 @@ WORDS = {
     "epsilon_of_the_consistent_noise": "composed privacy of the consistent noise, both sides",
     "delta_at_the_printed_scale": "composed privacy at the scale that the printed bounds use",
     "delta_with_a_fixed_denominator": "composed privacy with Poisson sums divided by the fixed m",
+    "Theorem 2 on triples": "our bound from an add/remove profile",
+    "Theorem 2 given the size": "our bound by sample size",
     "white_box": "white-box groups",
     "black_box": "black-box groups",
     "add_remove": "add/remove",

@@ -7,7 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from dpsub.papers.balle.tables import RELATED
 from dpsub.reproduce.claims import MissingRecordsError
+from dpsub.reproduce.labels import display, sampler_label
 from dpsub.reproduce.report.cells import LookUp
 
 TABLE1 = {"B016": "8", "B018": "9", "B020": "10", "B022": "11", "B024": "14"}
@@ -32,39 +34,31 @@ def bounds_of_table_1(cells: LookUp) -> dict[str, list[str]]:
     return theorems
 
 
-def attained_bounds(cells: LookUp) -> dict[str, Any]:
-    """Return the theorems whose bound some mechanism attains at a positive epsilon, and of the
-    others the share of it that the best mechanism tried has."""
-    anything = dict.fromkeys(("theorem", "sampler", "base_relation", "relation"), "*")
+def tightness(cells: LookUp) -> list[dict[str, Any]]:
+    """Return of each bound the share that the best enumerated mechanism attains at a positive
+    epsilon, and the smallest share that the best of all mechanisms attains at any point."""
+    anything = dict.fromkeys(RELATED, "*")
     shares = cells.rows("table1", "attained_at_positive_epsilon", **anything)
-    if shares.empty or "rigorous" not in shares:
-        raise MissingRecordsError("this run has no bound that is attained")
-    # At a positive epsilon: Theorem 14 is attained at epsilon = 0 alone.
-    is_attained = shares["rigorous"] >= ATTAINED
-    if not is_attained.any():
-        raise MissingRecordsError("no bound is attained in this run")
-    # A share below 1 says that no mechanism tried reaches the bound, not that none does: the
-    # optimum table does that.
-    short = shares[~is_attained]
-    return {
-        "attained": list(shares.loc[is_attained, "theorem"]),
-        "short": list(zip(short["theorem"], short["rigorous"], strict=True)),
-    }
+    optima = smallest_ratios(cells)
+    if "rigorous" not in shares or optima.empty:
+        raise MissingRecordsError("this run has no bound that is compared with the largest loss")
+    return [
+        {
+            "bound": display("theorem", row["theorem"], plain=True),
+            "sampler": sampler_label(row["sampler"]),
+            "relation": display("relation", row["relation"], plain=True),
+            # At a positive epsilon: Theorem 14 is attained at epsilon = 0 alone.
+            "attained": up_to_tolerance(row["rigorous"]),
+            "optimum": up_to_tolerance(optima[row["theorem"]]),
+        }
+        for row in shares.to_dict("records")
+        if row["theorem"] in optima
+    ]
 
 
-def tightness_by_design(cells: LookUp) -> dict[str, Any]:
-    """Return the theorems whose bound is the largest loss everywhere, and of the others the
-    smallest ratio of loss to bound, smallest first."""
-    # The linear programme is over all mechanisms with the declared guarantee: a ratio below 1 is
-    # looseness of the bound for that design.
-    ratios = smallest_ratios(cells)
-    if ratios.empty:
-        raise MissingRecordsError("this run has no optima of designs")
-    loose = ratios[ratios < ATTAINED].sort_values()
-    return {
-        "tight": list(ratios.index[ratios >= ATTAINED]),
-        "loose": list(loose.items()),
-    }
+def up_to_tolerance(share: float) -> float:
+    """Return a share that is 1 up to the tolerance of the linear program as 1."""
+    return 1.0 if share >= ATTAINED else share
 
 
 def poisson_substitution(cells: LookUp) -> dict[str, Any]:
