@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import yaml
 
 from dpsub.data import adult
 from dpsub.reproduce import artefacts, configuration, settings, verdicts
@@ -92,7 +93,13 @@ def make(results: Path, names: Sequence[str]) -> Made:
         data=[ADULT],
         errata=errata_files(),
         provenance={"seed": "7", "commit": "0123abcd"},
-        environment={"versions": {"numpy": "2.0.0"}, "installed": {"numpy": "2.0.0"}},
+        environment={
+            "commit": "0123abcd",
+            "date": "2026-11-23",
+            "versions": {"dpsub": "0.2.0", "numpy": "2.0.0"},
+            "installed": {"numpy": "2.0.0"},
+        },
+        citation=yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8")),
         configuration="seed: 7\n",
     )
     return Made(results, run)

@@ -285,6 +285,28 @@ def test_everything_works_by_keyboard(view: View) -> None:
     expect(head).to_have_attribute("aria-sort", "ascending")
 
 
+def test_a_number_can_be_cited_by_keyboard(view: View) -> None:
+    view.open("must#must/table8")
+    table = view.page.locator('article[id="must/table8"]')
+    cell = table.locator("td:has(> i.lower)").first
+    shown = cell.inner_text().split()[0]
+    cell.get_by_role("button", name=f"Cite {shown}").focus()
+    view.page.keyboard.press("Enter")
+    dialog = view.page.get_by_role("dialog", name="Cite this number")
+    lines = dialog.locator("pre").inner_text().split("\n")
+    assert lines[0] == f"{shown} (lower bound, attained by an attack)"
+    assert re.fullmatch(rf"Interval: \[{re.escape(shown)}, \S.*\]", lines[1])
+    assert any(line.startswith("Table: Table 8. ") for line in lines)
+    assert "Run: dpsub 0.2.0, commit 0123abcd, 2026-11-23" in lines and "@software{dpsub," in lines
+    assert faults(view.page) == []
+    view.page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    view.open("numbers#artefact=must/table8")
+    row = view.page.locator("#list tr:not([hidden]):has(> td > i.lower)").first
+    row.get_by_role("button", name="Cite").first.click()
+    assert dialog.locator("pre").inner_text().startswith(f"{shown} (lower bound")
+
+
 def faults(page: Page, **options: object) -> list[tuple[str, str]]:
     found = (
         Axe().run(page, options={"resultTypes": ["violations"], **options}).response["violations"]

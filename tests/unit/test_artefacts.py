@@ -164,6 +164,7 @@ def test_a_count_stays_whole_and_a_column_has_one_form() -> None:
         and form_of(["2e-5", "4.17e-06"], []) == "1.00e+00"
     )
     assert (form_of(["", "0"], [3.0, math.nan]), form_of([], [3.0, 0.5])) == ("1", "")
+    assert form_of(["", "0"], [0.4014, math.nan]) == "1.00e+00"
 
 
 def test_powers_of_ten_are_written_as_such() -> None:

@@ -24,6 +24,7 @@ from dpsub.reproduce.labels import KINDS, number_kind
 from dpsub.reproduce.papers import papers
 from dpsub.reproduce.report import FinishedRun, cited, judgement, markdown, numbers, page
 from dpsub.reproduce.report.cells import LookUp, read_cells, without_stand_ins
+from dpsub.reproduce.report.citation import bibtex
 from dpsub.reproduce.report.numbers import CHECKS, address, cell_verdicts
 from dpsub.reproduce.verdicts import AGREEING, COLUMNS, FAILING, VARIANTS
 from tests import report_run
@@ -339,7 +340,7 @@ def test_no_printed_number_stands_next_to_one_of_a_stand_in(made: Made) -> None:
         without.number("table8", "accuracy", "stated", sampler="poisson")
     lines = [
         line
-        for line in numbers.lines(made.run.comparison, [table8], {})
+        for line in numbers.lines(made.run.comparison, [table8], {}, {})
         if line.place == "must/table8"
     ]
     found = {
@@ -361,6 +362,38 @@ def test_privacy_numbers_say_what_they_are(text: str) -> None:
         assert variant == "rigorous" or set(re.findall(r'<i class="(\w+)"', row)) <= {"paper"}, (
             variant
         )
+
+
+def test_a_number_is_written_in_one_way(made: Made) -> None:
+    """In the list of all numbers as in its table."""
+    (table8,) = [one for one in made.run.artefacts if one.identifier == "must/table8"]
+    table = read_cells(made.run.dirs.files(table8)["csv"])
+    groups = [group for block in numbers.blocks_of(table8, table) for group in block.groups]
+    rigorous = [row for group in groups for row in group.rows if row.source == "rigorous"]
+    in_table = {entry.text for row in rigorous for entry in row.entries if entry}
+    listed = [
+        line.values["rigorous"].text
+        for line in made.run.lines
+        if line.place == "must/table8" and "rigorous" in line.values
+    ]
+    assert len(listed) == 10 and set(listed) <= in_table
+    # an attack and a proof of one delta end in the same place
+    assert all(re.fullmatch(r"0\.\d{3}|1\.00|0|\d\.\d\d × 10.*", text) for text in listed)
+
+
+def test_a_number_can_be_cited(pages: dict[str, str], made: Made) -> None:
+    entry = made.run.made_by["bibtex"]
+    assert entry.startswith("@software{dpsub,") and entry.endswith("}")
+    for field in ("author = {{the dpsub authors}}", "version = {0.2.0}", "year = {2026}"):
+        assert f"  {field}," in entry
+    assert "note = {commit 0123abcd}" in entry
+    assert html.escape(entry) in pages["index"] and "How to cite" in pages["index"]
+    for text in pages.values():
+        facts = json.loads(re.search(r'id="run">(.*?)</script>', text)[1])  # type: ignore[index]
+        assert facts["bibtex"] == entry and facts["papers"]["must"] == "Zhao and Liu 2023"
+    people = [{"family-names": "Zhao", "given-names": "Xingyuan"}, {"name": "a group"}]
+    of_people = bibtex({"authors": people, "title": "T"}, "1", "c", "")
+    assert "author = {Zhao, Xingyuan and {a group}}" in of_people and "year" not in of_people
 
 
 def test_names_say_what_a_privacy_number_is() -> None:

@@ -71,6 +71,7 @@ rule describe_run:
         config=PLAN.config,
         versions=provenance.versions(),
         commit=lambda wildcards: provenance.commit(ROOT),
+        date=lambda wildcards: provenance.date(ROOT),
     script:
         "../scripts/describe_run.py"
 
@@ -80,6 +81,7 @@ rule write_report:
         comparison=rules.collect_comparison.output[0],
         environment=rules.describe_run.output.environment,
         config=rules.describe_run.output.config,
+        citation=shown([ROOT / "CITATION.cff"]),
         errata=shown(errata_files()),
         prose=shown(path for paper in papers().values() for path in paper.folder.glob("found.md")),
         cited=shown(path for paper in papers().values() for path in paper.folder.glob("cited.csv")),

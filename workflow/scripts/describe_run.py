@@ -17,6 +17,7 @@ with logged(snakemake.log[0]):
     }
     environment = {
         "commit": snakemake.params.commit,
+        "date": snakemake.params.date,
         "versions": snakemake.params.versions,
         "installed": dict(sorted(installed.items(), key=lambda item: item[0].lower())),
         "volatile": {"platform": platform.platform(), "cpus": os.cpu_count()},

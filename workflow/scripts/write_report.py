@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import yaml
+
 from dpsub.reproduce import artefacts, report, settings, verdicts
 from dpsub.reproduce.artefact import OutputDirs
 from dpsub.reproduce.job import logged
@@ -28,6 +30,7 @@ with logged(snakemake.log[0]):
             "configuration": snakemake.params.configuration[:12],
         },
         environment=environment,
+        citation=yaml.safe_load(Path(snakemake.input.citation).read_text(encoding="utf-8")),
         configuration=configuration.read_text(encoding="utf-8"),
         timings=results / "run/timings/jobs",
         settings=settings.read(configuration)["experiments"],

@@ -15,6 +15,8 @@ DIGITS = 4
 """Significant digits where neither an error nor a printed number says how many there are."""
 WHOLE = "1"
 """The form of a count."""
+FEW = "1.00e+00"
+"""The form of a number of which the paper says only that it is small."""
 _EXACT = 1e-12  # what is relatively smaller than this is rounding of floating-point numbers
 _WIDE = Context(prec=100)
 _ROUNDING = {"upper": ROUND_CEILING, "lower": ROUND_FLOOR}
@@ -101,7 +103,8 @@ def as_printed(text: str) -> str:
 
 def form_of(templates: Iterable[str], values: Iterable[float]) -> str:
     """Return the form of a column: that of most numbers printed in it, else of a count where all
-    values are whole."""
+    values are whole, else three digits where nothing but 0 is printed."""
+    templates = list(templates)
     shapes = Counter[tuple[int, bool]]()
     for text in templates:
         number = _NUMBER.fullmatch(text)
@@ -110,7 +113,10 @@ def form_of(templates: Iterable[str], values: Iterable[float]) -> str:
             shapes[len(number[3]), number[4] is None] += 1
     if not shapes:
         all_whole = all(value == round(value) for value in values if math.isfinite(value))
-        return WHOLE if all_whole else ""
+        if all_whole:
+            return WHOLE
+        # bounds are printed as 0 next to others of three digits
+        return FEW if "0" in templates else ""
     (decimals, fixed), _ = shapes.most_common(1)[0]
     return f"{1:.{decimals}f}" if fixed else f"{1:.{decimals}e}"
 

@@ -149,18 +149,28 @@ def peak_memory() -> int:
 def commit(folder: Path) -> str:
     """Return the commit of the working tree at `folder`, and whether files differ from it;
     "unknown" without git."""
-
-    def git(*command: str) -> str:
-        words = ["git", "-C", str(folder), *command]
-        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
-
     try:
-        revision = git("rev-parse", "HEAD")
+        revision = _git(folder, "rev-parse", "HEAD")
         # Results and other files that git does not know do not count.
-        changes = git("status", "--porcelain", "--untracked-files=no")
+        changes = _git(folder, "status", "--porcelain", "--untracked-files=no")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return f"{revision} with changes" if changes else revision
+
+
+def date(folder: Path) -> str:
+    """Return the day of the commit of the working tree at `folder`, "2026-11-23"; "" without
+    git."""
+    # of the commit, not of today: the same code gives the same bytes on any day
+    try:
+        return _git(folder, "show", "--no-patch", "--format=%cs", "HEAD")
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def _git(folder: Path, *command: str) -> str:
+    words = ["git", "-C", str(folder), *command]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def versions() -> dict[str, str]:

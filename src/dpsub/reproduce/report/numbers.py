@@ -25,6 +25,7 @@ from dpsub.reproduce.layout import (
     Block,
     Cell,
     blocks,
+    cells_of,
     mark,
     number,
     shown,
@@ -184,16 +185,21 @@ def of_printed(papers: Iterable[str], judged: pd.DataFrame) -> dict[tuple[str, .
 
 
 def lines(
-    comparison: pd.DataFrame, artefacts: Iterable[Artefact], data_labels: Mapping[str, str]
+    comparison: pd.DataFrame,
+    artefacts: Iterable[Artefact],
+    data_labels: Mapping[str, str],
+    tables: Mapping[str, pd.DataFrame],
 ) -> list[Line]:
     """Return the printed numbers of a comparison in its order.
 
     The artefacts know what kind of privacy number each is; `data_labels` are the labels of the data
-    behind them by identifier, "simulated" where not given. A number from data that stand in for the
+    behind them by identifier, "simulated" where not given. `tables` are the cells of those that
+    have any: a number is written here as it is there. A number from data that stand in for the
     paper's is left out.
     """
     known = {artefact.identifier: artefact for artefact in artefacts}
     words = {(name, row): text for name, artefact in known.items() for row, text in _rows(artefact)}
+    texts = {name: _texts(known[name], table) for name, table in tables.items()}
     printed_lines = []
     for _, cell in comparison.groupby(list(CELL), sort=False):
         judged = [
@@ -209,6 +215,7 @@ def lines(
                 artefact,
                 cell_words=words.get((identifier, first["row"]), first["row"]),
                 data_label=data_labels.get(identifier, "simulated"),
+                texts=texts.get(identifier, {}),
             )
         )
     return printed_lines
@@ -219,6 +226,7 @@ def _line(
     artefact: Artefact | None,
     cell_words: str,
     data_label: str,
+    texts: Mapping[tuple[str, ...], str],
 ) -> Line:
     """Return one printed number, which a comparison judges in each of its variants."""
     first = judged[0]
@@ -226,7 +234,9 @@ def _line(
     # A printed number is what the paper's formula gives: `PRINTED` is no variant that promises
     # anything.
     kind = artefact.number_kind(column, PRINTED) if artefact else ""
-    values = {str(variant_row["variant"]): _value(variant_row, artefact) for variant_row in judged}
+    values = {
+        str(variant_row["variant"]): _value(variant_row, artefact, texts) for variant_row in judged
+    }
     verdict = overall({variant_row["variant"]: variant_row["verdict"] for variant_row in judged})
     is_shown = any(variant_row["verdict"] == "shown" for variant_row in judged)
     parts = [
@@ -283,7 +293,18 @@ def _rows(artefact: Artefact) -> Iterator[tuple[str, str]]:
         yield row, ", ".join(words)
 
 
-def _value(row: Mapping[str, Any], artefact: Artefact | None) -> Value:
+def _texts(artefact: Artefact, table: pd.DataFrame) -> dict[tuple[str, ...], str]:
+    """Return how each of our numbers is written in a table, by row, quantity and variant."""
+    return {
+        (cell["row"], cell["column"], variant): number(cell, variant)
+        for cell in cells_of(annotated(artefact, table, printed_rows(artefact)))
+        for variant in VARIANTS
+    }
+
+
+def _value(
+    row: Mapping[str, Any], artefact: Artefact | None, texts: Mapping[tuple[str, ...], str]
+) -> Value:
     """Return our number of one variant; it is empty where other data stand in for the paper's."""
     if stand_in(row["note"]):
         return Value("", "", "")
@@ -292,9 +313,12 @@ def _value(row: Mapping[str, Any], artefact: Artefact | None) -> Value:
     if row["kind"] in STATEMENTS:
         return Value(YES_OR_NO.get(row["value"], ""), order, "")
     kind = artefact.number_kind(row["column"], row["variant"]) if artefact else ""
-    # a printed 0 shows nothing of how many digits ours should have
-    form = row["printed"] if row["printed"].strip("+-0") else ""
-    text = written(row["value"], form, lower=row["lower"], upper=row["upper"], side=kind)
+    text = texts.get((row["row"], row["column"], row["variant"]), "")
+    # what stands in no table, such as a number of a figure, has the digits of the printed one
+    if not text:
+        # a printed 0 shows nothing of how many digits ours should have
+        form = row["printed"] if row["printed"].strip("+-0") else ""
+        text = written(row["value"], form, lower=row["lower"], upper=row["upper"], side=kind)
     return Value(text, order, kind if text else "")
 
 

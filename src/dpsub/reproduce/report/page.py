@@ -119,7 +119,7 @@ def _rendered(name: str, given: Mapping[str, Any]) -> bytes:
         paper=given.get("paper"),
         papers=given["papers"],
         places=given["places"],
-        facts={"papers": given["names"]},
+        facts={"papers": given["names"], **given["run"].made_by},
         # a digest and no random number: the same run gives the same bytes
         nonce=hashlib.sha256(body.encode()).hexdigest()[:32],
         style=Markup((own / "page.css").read_text(encoding="utf-8")),

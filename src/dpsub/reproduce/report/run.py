@@ -13,6 +13,8 @@ import pandas as pd
 from dpsub.reproduce import experiments
 from dpsub.reproduce.artefact import Artefact, OutputDirs
 from dpsub.reproduce.report import numbers
+from dpsub.reproduce.report.cells import read_cells
+from dpsub.reproduce.report.citation import bibtex
 from dpsub.reproduce.report.errata import Erratum, read
 
 TWIN = "twin"
@@ -40,8 +42,10 @@ class FinishedRun:
     errata: Sequence[Path]
     provenance: Mapping[str, str]
     """For the foot of the page: seed, commit, digests."""
-    environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """`versions` and `installed`, from describe_run.py."""
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    """`commit`, `date`, `versions` and `installed`, from describe_run.py."""
+    citation: Mapping[str, Any] = field(default_factory=dict)
+    """How this software is cited, as in CITATION.cff."""
     configuration: str = ""
     timings: Path | None = None
     """Folder of what Snakemake measured of the jobs of experiments."""
@@ -53,6 +57,17 @@ class FinishedRun:
     """Artefacts that are made at published settings, by their identifiers; None if all are."""
     options: str = ""
     """Of Snakemake, to make this run again, in any folder; none if it is of `config.yaml` alone."""
+
+    @property
+    def made_by(self) -> dict[str, str]:
+        """The code that made the run: `version`, `commit` and `date`, and how it is cited as
+        `bibtex`; empty where the run does not say."""
+        made_by = {
+            "version": self.environment.get("versions", {}).get("dpsub", ""),
+            "commit": self.environment.get("commit", ""),
+            "date": self.environment.get("date", ""),
+        }
+        return made_by | {"bibtex": bibtex(self.citation, **made_by) if self.citation else ""}
 
     @property
     def labels(self) -> dict[str, str]:
@@ -102,7 +117,12 @@ class FinishedRun:
     def lines(self) -> list[numbers.Line]:
         """Every printed number."""
         labels = {artefact.identifier: self.data_label(artefact) for artefact in self.artefacts}
-        return numbers.lines(self.comparison, self.artefacts, labels)
+        tables = {
+            artefact.identifier: read_cells(self.dirs.files(artefact)["csv"])
+            for artefact in self.artefacts
+            if artefact.kind != "figure"
+        }
+        return numbers.lines(self.comparison, self.artefacts, labels, tables)
 
     @cached_property
     def listed(self) -> list[Erratum]:

@@ -100,6 +100,85 @@ function go() {
 addEventListener("hashchange", go);
 go();
 
+// Next to each privacy number that an attack or a proof gives stands how it is cited, made of what is around it.
+const kinds = { lower: "lower bound, attained by an attack", upper: "upper bound, proved", exact: "exact up to numerical error" };
+const dialog = document.createElement("dialog");
+
+function add(parent, tag, text, properties = {}) {
+  return parent.appendChild(Object.assign(document.createElement(tag), { textContent: text, ...properties }));
+}
+
+// Where a variant is a row it stands there, next to the label of its group; else it is the head of a column.
+function said(cell) {
+  const row = cell.parentElement;
+  const table = row.closest("table");
+  const heads = table.tHead.rows[0].cells;
+  // counted from the right, as the label of a group of rows stands on the left
+  const head = heads[heads.length - (row.cells.length - cell.cellIndex)].textContent.trim();
+  if (table.id === "list") return { variant: head, words: [row.cells[1].textContent, row.cells[2].textContent] };
+  const group = row.parentElement.querySelector("th[scope=rowgroup]");
+  const own = row.querySelector("th[scope=row]").textContent;
+  const caption = table.caption?.textContent ?? "";
+  return group ? { variant: own, words: [caption, group.textContent, head] } : { variant: head, words: [caption, own] };
+}
+
+const value = (cell) => cell.firstChild.textContent.trim();
+const quantity = (cell) => said(cell).words.map((part) => part.trim()).filter(Boolean).join("; ");
+const sideless = (text) => text.replace(/\b(lower|upper|attack|proved|refuted|by)\b|[(),]/g, "").replace(/\s+/g, " ");
+const side = (cell) => cell.querySelector(":scope > i").className;
+
+// The interval that a number has itself, or that two columns, one of each side, give together.
+function interval(cell) {
+  const own = cell.textContent.match(/\[[^\]]*\]/);
+  if (own) return own[0];
+  const other = { lower: "upper", upper: "lower" }[side(cell)];
+  const about = (one) => `${said(one).variant}: ${sideless(quantity(one))}`;
+  const rest = other ? [...cell.closest("table").querySelectorAll(`td > i.${other}`)].map((sign) => sign.parentElement) : [];
+  const partner = rest.find((one) => about(one) === about(cell));
+  if (!partner) return "";
+  const [low, high] = other === "upper" ? [cell, partner] : [partner, cell];
+  return `[${value(low)}, ${value(high)}]`;
+}
+
+function citation(cell) {
+  const article = cell.closest("article");
+  const row = cell.parentElement;
+  const place = article ? [article.querySelector("h3").textContent, run.papers[article.id.split("/")[0]]] : [row.cells[0].textContent];
+  const conditions = article ? article.querySelector(".caption").textContent : row.cells[row.cells.length - 1].textContent;
+  return [
+    `${value(cell)} (${kinds[side(cell)]})`,
+    interval(cell) && `Interval: ${interval(cell)}`,
+    `Quantity: ${quantity(cell)} (${said(cell).variant})`,
+    `Table: ${place.join("; ")}`,
+    conditions && `Conditions: ${conditions}`,
+    `Run: ${[`dpsub ${run.version}`, `commit ${run.commit}`, run.date].filter(Boolean).join(", ")}`,
+    run.bibtex && `\n${run.bibtex}`,
+  ].filter(Boolean).join("\n");
+}
+
+add(dialog, "h2", "Cite this number", { id: "citing" });
+dialog.setAttribute("aria-labelledby", "citing");
+const cited = add(dialog, "pre", "", { tabIndex: 0 });
+const copy = add(dialog, "button", "Copy", { type: "button" });
+add(dialog, "button", "Close", { type: "button" }).addEventListener("click", () => dialog.close());
+document.body.append(dialog);
+copy.addEventListener("click", async () => {
+  getSelection().selectAllChildren(cited);  // for browsers that do not let a file write to the clipboard
+  await navigator.clipboard?.writeText(cited.textContent);
+  copy.textContent = "Copied";
+});
+
+for (const sign of document.querySelectorAll("td > i.lower, td > i.upper, td > i.exact")) {
+  const cell = sign.parentElement;
+  const button = add(cell, "button", "cite", { type: "button", className: "cite" });
+  button.setAttribute("aria-label", `Cite ${value(cell)}`);
+  button.addEventListener("click", () => {
+    cited.textContent = citation(cell);
+    copy.textContent = "Copy";
+    dialog.showModal();
+  });
+}
+
 // For browsers that cannot print what is folded by style alone.
 const folded = [];
 addEventListener("beforeprint", () => {
