@@ -124,7 +124,12 @@ def hostile(made: Made) -> dict[str, Any]:
         "comparison": pd.concat([made.run.comparison, pd.DataFrame([row])], ignore_index=True),
         "data": [{"dataset": "adult", "label": f"synthetic{HOSTILE}", HOSTILE: HOSTILE}],
         "provenance": {"seed": HOSTILE, HOSTILE: "7"},
-        "environment": {"versions": {HOSTILE: HOSTILE}, "installed": {HOSTILE: HOSTILE}},
+        "environment": {
+            "commit": HOSTILE,
+            "date": HOSTILE,
+            "versions": {"dpsub": "0.2.0", HOSTILE: HOSTILE},
+            "installed": {HOSTILE: HOSTILE},
+        },
         "configuration": HOSTILE,
         "remarks": [HOSTILE],
     }
