@@ -16,6 +16,8 @@ rule run_experiment:
     wildcard_constraints:
         experiment=one_of(UNTIMED),
         part=r"\d+-of-\d+",
+    # before tables and figures, which are short and fill the end of a run
+    priority: 1
     conda:
         "../envs/dpsub.yaml"
     resources:
@@ -44,4 +46,5 @@ use rule run_experiment as time_experiment with:
     wildcard_constraints:
         experiment=one_of(TIMED),
         part=r"\d+-of-\d+",
-    threads: workflow.cores or 1
+    # alone on the machine; at smoke size the times mean nothing
+    threads: 1 if PLAN.config["size"] == "smoke" else workflow.cores or 1

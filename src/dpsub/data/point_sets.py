@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from scipy import optimize
 
 from dpsub import checks, streams
 from dpsub.data import dataset, described, ijcnn1
@@ -220,6 +219,9 @@ def twin(paper: Described, rows: int) -> tuple[np.ndarray, np.ndarray]:
     paper's number of rows if that is smaller. The second array, shape (n,), says whether a row
     belongs to one of the five largest clusters.
     """
+    # here, as loading it takes longer than most jobs
+    from scipy.optimize import brentq
+
     n = min(checks.integer("rows", rows, at_least=100), paper.n)
     before = math.ceil(n / (PERCENTILE / 100)) + 1
     rng = streams.stream(
@@ -240,9 +242,7 @@ def twin(paper: Described, rows: int) -> tuple[np.ndarray, np.ndarray]:
         points -= points.mean(axis=0)
         norms = np.sqrt(squared_norms(points))
         relative = norms / norms.max()
-        power = optimize.brentq(
-            lambda p, t=relative: float(np.mean(t ** (2 * p))) - share, 0.01, 100
-        )
+        power = brentq(lambda p, t=relative: float(np.mean(t ** (2 * p))) - share, 0.01, 100)
         if abs(power - 1) < 1e-7:
             break
         points *= (paper.radius * relative**power / norms)[:, None]

@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import linprog
 
 from dpsub import checks
 from dpsub.errors import NumericalError
 from dpsub.recycling.choice import checked_budget
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 _MOST_CELLS = 4000
 
@@ -93,6 +94,9 @@ class _Programme(NamedTuple):
 
 
 def _programme(epsilon: float, delta: float, shift: int, accepted: int, cells: int) -> _Programme:
+    # here, as loading it takes longer than most jobs
+    from scipy import sparse
+
     cell = np.arange(-cells + shift, (shift + 1) // 2)
     shifted = cell - shift
     # By symmetry a cell left of 0 has the mass of its mirror image.
@@ -127,6 +131,8 @@ def _programme(epsilon: float, delta: float, shift: int, accepted: int, cells: i
 
 def _dual_values(programme: _Programme) -> tuple[np.ndarray, float]:
     """Dual values of the inequalities, and of the total mass."""
+    from scipy.optimize import linprog
+
     objective, matrix, right, total, _ = programme
     # SciPy minimises, hence the signs.
     solution = linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices

@@ -131,4 +131,6 @@ def figure_bytes(figure: Figure, form: str) -> bytes:
     buffer = io.BytesIO()
     with styled():
         figure.savefig(buffer, format=form, metadata=_METADATA[form])
+    # Constrained layout takes as long as drawing: further forms have the layout of the first one.
+    figure.set_layout_engine("none")
     return buffer.getvalue()

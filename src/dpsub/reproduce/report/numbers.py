@@ -200,11 +200,12 @@ def lines(
     known = {artefact.identifier: artefact for artefact in artefacts}
     words = {(name, row): text for name, artefact in known.items() for row, text in _rows(artefact)}
     texts = {name: _texts(known[name], table) for name, table in tables.items()}
+    by_cell: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in comparison.to_dict("records"):
+        judged_row = {str(field): value for field, value in row.items()}
+        by_cell.setdefault(tuple(judged_row[field] for field in CELL), []).append(judged_row)
     printed_lines = []
-    for _, cell in comparison.groupby(list(CELL), sort=False):
-        judged = [
-            {str(field): value for field, value in row.items()} for row in cell.to_dict("records")
-        ]
+    for judged in by_cell.values():
         first = judged[0]
         identifier = f"{first['paper']}/{first['artefact']}"
         # a setting is chosen by the paper, so it is no number about privacy

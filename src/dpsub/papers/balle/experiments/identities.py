@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from pydantic import Field
-from scipy.integrate import quad
 
 from dpsub import divergences, noise
 from dpsub.amplification import DeclaredProfile, amplified_epsilon, translate
@@ -111,6 +110,9 @@ class BalleProfiles(IdentityChecks):
 def integrated_divergence(name: str, ratio: float, epsilon: float) -> float:
     """Return the hockey-stick divergence of noise shifted by `ratio` scales, by quadrature of its
     density."""
+    # here, as loading it takes longer than most jobs
+    from scipy.integrate import quad
+
     density = noise.REGISTRY.get(name)(1.0).log_density
 
     def gain(z: float) -> float:

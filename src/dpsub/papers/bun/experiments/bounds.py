@@ -10,8 +10,6 @@ from typing import Annotated, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 from pydantic import Field
-from scipy.integrate import quad
-from scipy.optimize import linprog
 
 from dpsub.amplification.survey import clusters, laws, rates, unequal
 from dpsub.amplification.survey import sizes as of_sizes
@@ -342,6 +340,9 @@ def larger_sample(epsilon: float) -> BoundCase:
 def _joint_convexity(share: float, epsilon: float, further: float) -> float:
     """Return the largest log ratio of two mixtures whose parts are as close as Lemma A.4
     supposes."""
+    # here, as loading it takes longer than most jobs
+    from scipy.optimize import linprog
+
     near, far = math.exp(epsilon), math.exp(epsilon + further)
     rows = []
     # The unknowns x0, x1, y0, y1 are the probabilities of one event in the parts of both mixtures.
@@ -365,6 +366,8 @@ def _joint_convexity(share: float, epsilon: float, further: float) -> float:
 
 def printed_numbers() -> Iterator[BoundCase]:
     """Yield printed numbers: `stated` is ours under the paper's reading, `exact` the true value."""
+    # here, as loading it takes longer than most jobs
+    from scipy.integrate import quad
 
     def number(statement: str, case: str, epsilon: float, *values: float) -> BoundCase:
         return BoundCase(statement, case, "number", epsilon, *values)

@@ -11,7 +11,6 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 from pydantic import Field
-from scipy.optimize import brentq
 
 from dpsub import checks, noise, sampling
 from dpsub.amplification import Amplified, amplify, category
@@ -114,6 +113,9 @@ def crossings(epsilons: np.ndarray, difference: Difference) -> list[float]:
 
     Points where both curves are 0 or equal up to rounding count as no crossing.
     """
+    # here, as loading it takes longer than most jobs
+    from scipy.optimize import brentq
+
     values = difference(epsilons)
     # Differences that rounding can make have no sign.
     clear = np.flatnonzero(np.abs(values) > _EQUAL)
