@@ -1,9 +1,9 @@
-"""Every sampler at one proved privacy: this project's own comparison."""
+"""All samplers at equal proved privacy: a comparison of this project."""
 
 from dpsub.reproduce.papers import Paper
 
 PAPER = Paper(
     key="fair",
-    title="Beyond the papers: every sampler at one proved privacy",
+    title="Beyond the papers: all samplers at equal proved privacy",
     rank=2,
 )

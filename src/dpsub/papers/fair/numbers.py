@@ -1,4 +1,4 @@
-"""Numbers of the fair comparison's pages: what placeholders `numbers` ask for.
+"""Numbers for the pages of the fair comparison, for the placeholders `numbers`.
 
 Nothing here knows the outcome: numbers are looked up and compared, and the cells that a paragraph
 rests on are shown below it.
@@ -180,7 +180,7 @@ def by_setting(cells: LookUp, column: str, sampler: str) -> pd.Series:
 
 
 def cheapest_sampler(cells: LookUp) -> dict[str, Any]:
-    """Return what the sampler with the fewest gradients saves, and what it loses by it."""
+    """Return the gradients that the cheapest sampler saves, and how often its loss is larger."""
     gradients = quantity(cells, "measures", "gradients_expected")
     ratios = over_poisson(gradients, gradients)
     cheapest = ratios.iloc[ratios["ratio"].argmin()]

@@ -87,9 +87,7 @@ class FairEntry(Targets):
         (), description="First stages of two-stage samplers."
     )
     steps: Varied[kinds.Iterations] = Field(description="Steps T of DP-SGD.")
-    target_delta: Varied[kinds.Delta] = Field(
-        (1e-5,), description="Probabilities at which the targets are given."
-    )
+    target_delta: Varied[kinds.Delta] = Field((1e-5,), description="δ of the targets.")
 
     def check(self) -> None:
         check_targets(self.samplers, self.target_epsilon)

@@ -1,5 +1,4 @@
-"""Tables: who gives the better model at one privacy, everything measured there, the noise it takes,
-and rankings."""
+"""Tables: the best samplers at equal privacy, all measures, noise for a target, and rankings."""
 
 from __future__ import annotations
 
@@ -46,10 +45,10 @@ class FairTable(tables.Table):
     layout = Layout(panels=("dataset", "epsilon"), stub=("sampler",), heads=("column",))
 
     def number_kind(self, column: str, variant: str) -> str:
-        """Return what a privacy number is; epsilon is attained or proved of a noise whatever
-        variant chose it."""
+        """Return what a privacy number is: epsilon is attained or proved for a noise, whichever
+        variant chose that noise."""
         if column.startswith("epsilon"):
-            # The papers' pair chooses the noise, but what is proved of that noise is proved.
+            # The papers' pair chooses the noise, but the bound for that noise is proved.
             return number_kind(column, "rigorous")
         if column.startswith(("noise_add", "noise_zero")):
             return number_kind("noise_proved", variant)
@@ -57,19 +56,18 @@ class FairTable(tables.Table):
 
 
 class Winners(FairTable):
-    """Which sampler gives the smallest loss at the same privacy, and which are not told apart from
-    it."""
+    """Which samplers have the smallest loss at the same privacy."""
 
     title = "Which sampler is best at equal proved privacy"
     name = "winners"
     caption = (
-        "Samplers at the same target for all steps together, with noise set by the proved bound "
-        "under substitution (rigorous) and by the papers' pair, which is not a guarantee "
-        "(consistent). Loss is the test log loss for classification and otherwise the Euclidean "
+        "Samplers at the same target for all steps together. The noise is set by the proved bound "
+        "under substitution (rigorous), or by the papers' pair, which is not a guarantee "
+        "(consistent). Loss is the test log loss for classification, and otherwise the Euclidean "
         "error of the coefficients or of the mean: means over seeds with standard errors and 95 % "
         "Student intervals. Differences from Poisson are paired by seed; the level of 95 % holds "
-        "for each interval on its own. A sampler is among the best (1) unless another is shown to "
-        "be better by Holm's procedure over all pairs of samplers in a block at 5 %; more than "
+        "for each interval on its own. A sampler is among the best (1) unless another one is shown "
+        "to be better by Holm's procedure over all pairs of samplers in a block at 5 %. More than "
         "one 1 in a block is a tie."
     )
     experiments = (COMPARISON,)
@@ -132,13 +130,13 @@ class Measures(FairTable):
     name = "measures"
     caption = (
         "Utility on the test part of each seed's split (linear model: error of the coefficients; "
-        "bootstrap: error, and width and coverage of 95 % intervals for the population mean), "
-        "distinct gradients per step as observed and as expected, the noise multiplier (scale of "
-        "the noise on the sum divided by the norm bound), and, for this noise, the ε that an "
-        "attack attains (lower) and the ε that is proved (upper) at the target's δ under "
-        "substitution. Means over seeds with standard errors and 95 % intervals (Student; "
-        "Clopper-Pearson for coverage). The non-private rows clip but add no noise. The papers' "
-        "pair (consistent) is not a guarantee: the upper ε is what is proved for its noise."
+        "bootstrap: error, and width and coverage of 95 % intervals for the population mean); "
+        "distinct gradients per step, observed and expected; the noise multiplier (scale of the "
+        "noise on the sum divided by the norm bound); and, for this noise, the ε that an attack "
+        "attains (lower) and the ε that is proved (upper) at the target's δ under substitution. "
+        "Means over seeds with standard errors and 95 % intervals (Student; Clopper-Pearson for "
+        "coverage). The non-private rows clip but add no noise. The papers' pair (consistent) is "
+        "not a guarantee: the upper ε is the bound that is proved for its noise."
     )
     keys = ("dataset", "sampler", "epsilon")
     parts = (
@@ -175,20 +173,19 @@ class Measures(FairTable):
 
 
 class NoiseForTarget(FairTable):
-    """Noise multipliers at fixed privacy, with what is proved and refuted about them."""
+    """Noise multipliers at fixed privacy, proved and refuted."""
 
     title = "Noise for one target, proved and by the papers' pair"
     name = "noise"
     caption = (
         "Noise multipliers (scale of the noise on the sum divided by the norm bound C of one "
         "record) for one target over all steps. Rigorous: the upper bound under substitution "
-        "meets the target; at the necessary noise or less, an attack exceeds it. Consistent: the "
-        "papers' pair meets the target, which is not a guarantee; the two ε columns give what is "
-        "attained and what is proved with this noise. For samplers of one stage, the ε add remove "
-        "column gives what is proved for the same noise when a record is added or removed; the "
-        "last columns give the noise that the target needs under this weaker relation, which of "
-        "samplers of several stages is computed for some sizes, and where a record is replaced by "
-        "one that contributes 0."
+        "meets the target. At the necessary noise or less, an attack exceeds the target. "
+        "Consistent: the papers' pair meets the target, which is not a guarantee; the two ε "
+        "columns are the attained and the proved ε for this noise. ε add remove: proved for the "
+        "same noise under add/remove, for samplers of one stage. The last columns: noise for the "
+        "target under add/remove, which is computed for some sizes only if a sampler has several "
+        "stages, and under zero-out."
     )
     keys = ("dataset", "epsilon", "steps", "sampler", "m", "b")
     layout = Layout(
@@ -220,18 +217,18 @@ class NoiseForTarget(FairTable):
 
 
 class Ranks(FairTable):
-    """Ranks with ties, and how many pairs of samplers change their order."""
+    """Ranks with ties, and pairs of samplers in the opposite order."""
 
     title = "Ranks of the samplers under three notions of equal privacy"
     name = "rankings"
     caption = (
-        "Rank of each sampler: 1 plus the number of samplers shown to be better by Holm's "
-        "procedure over all pairs at 5 %, so that samplers not told apart can share a rank. As "
-        "stated: the main paper's experiment, equal ε′ per query (the same for all targets; "
-        "linear model and Adult). Consistent: noise for which the papers' pair meets the target. "
-        "Rigorous: noise for which the target is proved. Pairs separated: pairs of samplers that "
-        "are told apart. Pairs reversed: those of them that the rigorous comparison tells apart "
-        "in the opposite order."
+        "Rank of each sampler: 1 plus the number of samplers that are shown to be better, by "
+        "Holm's procedure over all pairs at 5 %, so that samplers can share a rank. As stated: the "
+        "main paper's experiment at equal ε′ per query (the same for all targets; linear model "
+        "and Adult). Consistent: noise for which the papers' pair meets the target. Rigorous: "
+        "noise for which the target is proved. Pairs separated: pairs of samplers with one shown "
+        "to be better. Pairs reversed: how many of these have the opposite order in the rigorous "
+        "comparison."
     )
     experiments = WITH_STATED
 

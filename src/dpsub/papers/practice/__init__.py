@@ -4,6 +4,6 @@ from dpsub.reproduce.papers import Paper
 
 PAPER = Paper(
     key="practice",
-    title="Beyond the papers: schedules that people train with, and what other accountants answer",
+    title="Beyond the papers: shuffled batches and other accountants",
     rank=3,
 )

@@ -1,5 +1,4 @@
-"""Numbers of the errata that follow from no table of the run: what placeholders `computed` ask
-for."""
+"""Numbers of the errata that are in no table of the run, for the placeholders `computed`."""
 
 from __future__ import annotations
 
@@ -10,8 +9,7 @@ import dpsub
 
 @cache
 def small_batches() -> dpsub.Account:
-    """Return what is attained and proved for 128 samples of 16 of 1000 records at noise multiplier
-    1."""
+    """Return both bounds on epsilon for 128 samples of 16 of 1,000 records, noise multiplier 1."""
     # The first case of erratum P1.
     return dpsub.account(dpsub.Wor(16), 1000, noise_multiplier=1, steps=128, delta=1e-6)
 

@@ -4,7 +4,6 @@ epsilon that an attack attains."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -119,10 +118,14 @@ class ShufflingFigure(Artefact):
         # Labels stand at the curves, so that no legend is needed.
         shuffled = {"color": "#882255", "marker": "", "label": "_"}
         poisson = {**sampler_style("poisson"), "label": "_"}
-        panels = []
-        for (adjacency, m, epochs), part in frame.groupby(["adjacency", "m", "epochs"], sort=False):
+        groups = list(frame.groupby(["adjacency", "m", "epochs"], sort=False))
+        # One panel names the curves: the one with most room between them.
+        names_curves = max((part for _, part in groups), key=_room)
+        n, delta = frame["n"].iloc[0], as_printed(format(frame["delta"].iloc[0], "g"))
+        panels: list[Panel] = []
+        for (adjacency, m, epochs), part in groups:
             passes = "1 epoch" if epochs == 1 else f"{epochs} epochs"
-            layers = [
+            layers: list[Layer] = [
                 curves(
                     part,
                     "noise_multiplier",
@@ -137,13 +140,11 @@ class ShufflingFigure(Artefact):
                     ("poisson", poisson),
                 )
             ]
+            if part is names_curves:
+                layers.append(partial(_name_curves, part=part))
+            if not panels:
+                layers.append(remark(f"n = {n:,}, δ = {delta}"))
             panels.append(Panel(f"{WORDS[str(adjacency)]}, m = {m}, {passes}", layers))
-        n, delta = frame["n"].iloc[0], as_printed(format(frame["delta"].iloc[0], "g"))
-        first = frame.groupby(["adjacency", "m", "epochs"], sort=False).get_group(
-            tuple(frame[["adjacency", "m", "epochs"]].iloc[0])
-        )
-        named: list[Layer] = [partial(_name_curves, part=first), remark(f"n = {n:,}, δ = {delta}")]
-        panels[0] = replace(panels[0], layers=[*panels[0].layers, *named])
         figure = draw_panels(
             panels,
             height=1.75,
@@ -157,11 +158,25 @@ class ShufflingFigure(Artefact):
         return figure, frame.drop(columns=["data", "replicate"])
 
 
-def _name_curves(axes: Axes, part: pd.DataFrame) -> None:
-    """Write next to each curve of a panel what it is."""
-    # Near the largest noise the curves are furthest apart.
+def _late(part: pd.DataFrame) -> pd.Series:
+    """Return the setting at which curves are named: large noise, but not at the edge."""
     ordered = part.sort_values("noise_multiplier")
-    late, early = ordered.iloc[-2:].iloc[0], ordered.iloc[:2].iloc[-1]
+    return ordered.iloc[int(0.8 * len(ordered))]
+
+
+def _room(part: pd.DataFrame) -> float:
+    """Return the smaller of the two ratios between neighbouring curves where they are named."""
+    late = _late(part)
+    return min(
+        late["epsilon_upper"] / late["epsilon_lower"],
+        late["epsilon_lower"] / late["epsilon_poisson"],
+    )
+
+
+def _name_curves(axes: Axes, part: pd.DataFrame) -> None:
+    """Write the name of each curve of a panel next to it."""
+    ordered, late = part.sort_values("noise_multiplier"), _late(part)
+    early = ordered.iloc[len(ordered) // 5]
     between = (late["epsilon_lower"] * late["epsilon_upper"]) ** 0.5
     for text, setting, height, offset, place, color in (
         ("shuffled, proved", late, late["epsilon_upper"], (0, 5), "center", "#882255"),

@@ -86,7 +86,7 @@ def refuted_answers(cells: LookUp, accountant: str) -> list[dict[Hashable, Any]]
 
 
 def release_in_words(setting: Mapping[Hashable, Any]) -> str:
-    """Return what is released in a setting, such as "128 samples of 16 of 1,000 records"."""
+    """Return the releases of a setting in words, such as "128 samples of 16 of 1,000 records"."""
     steps = int(setting["steps"])
     if setting["sampler"] == "wor":
         drawn = f"of {int(setting['m']):,} of {int(setting['n']):,} records without replacement"

@@ -90,6 +90,6 @@ class Shuffling(Table):
     )
 
     def number_kind(self, column: str, variant: str) -> str:
-        """Return what a number is; Poisson's, which is proved, is not about shuffled batches."""
+        """Return the kind of a number: Poisson's epsilon is no guarantee for shuffled batches."""
         # Proved for another sampler: in this table it must not look like a guarantee.
         return "paper" if column == "epsilon_poisson" else number_kind(column, variant)

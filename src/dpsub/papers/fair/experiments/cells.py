@@ -1,4 +1,4 @@
-"""Cells of the fair comparison: what its grids stand for, and the noise of each."""
+"""Cells of the fair comparison: the expansion of its grids, and the noise of each cell."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def cell_of(
 
 
 def _check_schedule(cell: Cell) -> None:
-    """Refuse what is not accounted for, or trained, on other than chains of stages."""
+    """Refuse a schedule where only chains of stages are covered."""
     if cell.variant != "rigorous":
         raise ArgumentError(
             f"the papers' pair is that of chains of stages, got {cell.sampler}; take rigorous only"
@@ -86,7 +86,7 @@ def _check_schedule(cell: Cell) -> None:
 
 
 def fields_of(cell: Cell) -> dict[str, Any]:
-    """Return what names the cell in records."""
+    """Return the fields that name the cell in records."""
     names = ("dataset", "n", "sampler", "m", "b", "steps", "target_epsilon", "target_delta")
     fields = {name: getattr(cell, name) for name in names}
     return {**fields, "b": recorded_first_stage(cell.b)}
@@ -161,19 +161,19 @@ def check_grid(grid: Sequence[FairEntry]) -> None:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """The noise of one privacy cell, and what is known of it at the target delta.
+    """The noise of one privacy cell, and its bounds at the target delta.
 
     Attributes
     ----------
     noise_multiplier : float
         Scale s of the noise on the sum, over the norm bound of one record.
     necessary : float
-        With so much noise or less an attack exceeds the target; 0 where none is known to, and for
+        An attack exceeds the target with this noise or less; 0 if no attack is known to, and for
         noise by the papers' pair.
     epsilon_lower, epsilon_upper : float
         Attained by an attack, and proved, under `substitute`.
     epsilon_add_remove : float
-        Proved of the same noise under `add_remove`; NaN for several stages and schedules.
+        Proved for the same noise under `add_remove`; NaN for several stages and schedules.
     """
 
     noise_multiplier: float = 0.0
@@ -185,10 +185,10 @@ class Calibrated:
 
 @dataclass(frozen=True)
 class OtherRelations:
-    """What the target of one privacy cell takes under the weaker relations.
+    """Noise for the target of one privacy cell under the other adjacency relations.
 
-    Noise that is necessary is refuted by an attack, and so is less; NaN where it was not computed,
-    or no bound is known.
+    An attack refutes the necessary noise, and any smaller one; NaN if it was not computed or no
+    bound is known.
     """
 
     noise_add_remove: float = math.nan
@@ -223,7 +223,7 @@ def _calibrate(cell: Cell) -> Calibrated:
         proved = noise.calibrated(replace(cell, tight=cell.sampler in _TIGHT))
         known = Calibrated(*proved)
     else:
-        # the pair chooses the noise; what is proved of that noise is said beside it
+        # The pair chooses the noise; the bound for that noise stands next to it.
         multiplier = noise.papers_noise(cell)
         account = noise.bounds(cell, multiplier, "substitute")
         known = Calibrated(multiplier, 0.0, account.lower, account.upper)

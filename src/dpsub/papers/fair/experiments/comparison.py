@@ -1,5 +1,4 @@
-"""Every sampler at one privacy: the noise that it takes, which model it gives, and what a step of
-training costs."""
+"""All samplers at equal privacy: the noise, the trained model, and the time of a training step."""
 
 from __future__ import annotations
 
@@ -63,9 +62,9 @@ class FairNoise(Experiment):
     column `replicate`.
 
     Variants: `rigorous` is proved, under substitution of a record for all samplers, by the tight
-    bound for sampling without replacement; `consistent` is the papers' convention, for which the
-    record holds what can be proved at that noise. What the target takes under the weaker relations
-    is the same for both.
+    bound for sampling without replacement; `consistent` is noise by the papers'
+    pair, with the bounds that are proved for this noise. The noise under the other adjacency
+    relations is the same for both.
     """
 
     name: ClassVar[str] = "fair_noise"
