@@ -121,5 +121,5 @@ def test_an_erratum_is_shown_with_the_numbers_that_are_kept_where_there_is_no_ru
         runpy.run_path(str(ROOT / "workflow/scripts/show_erratum.py"), run_name="__main__")
     said = capsys.readouterr().out
     page = (ROOT / "docs/deviations.md").read_text(encoding="utf-8")
-    (line,) = re.findall(r"^ +\| wor, fixed m \| 0\.88.*$", page, flags=re.MULTILINE)
+    (line,) = re.findall(r"^ +\| WOR, fixed m \| 0\.88.*$", page, flags=re.MULTILINE)
     assert line in said and "{{ " not in said

@@ -199,8 +199,10 @@ class TestFigures:
     def test_a_sampler_keeps_its_colour(self, records: Records) -> None:
         for name in ("figure4", "figure6", "figureS3", "figureS4"):
             for axes in drawn(name, records)[0]:
+                # A curve for two samplers is named "WOR and Poisson".
                 lines = {
-                    line.get_label(): to_hex(line.get_color()).upper() for line in axes.get_lines()
+                    str(line.get_label()).partition(" and ")[0]: to_hex(line.get_color()).upper()
+                    for line in axes.get_lines()
                 }
                 for sampler in ("wor", "wr", "must_ow", "must_ww"):
                     assert lines[sampler_label(sampler)] == SAMPLERS.get(sampler).colour
@@ -303,6 +305,24 @@ class TestFigures:
             line = axes.get_lines()[0]
             assert line.get_color() == "black"
             np.testing.assert_array_equal(line.get_xdata(), line.get_ydata())
+
+    def test_curves_of_figure_s3_rise_where_delta_is_0(self, records: Records) -> None:
+        panels, _, _ = drawn("figureS3", records)
+        (curve,) = (line for line in panels[1].get_lines() if line.get_label() == "MUST.OW")
+        at_0 = curve.get_ydata()[curve.get_xdata() == 0]
+        assert len(at_0) > 2 and (np.diff(at_0) >= 0).all() and at_0[-1] > 0
+
+    def test_samplers_with_one_curve_share_its_name(self, records: Records) -> None:
+        labels = {line.get_label() for line in drawn("figure4", records)[0][0].get_lines()}
+        assert {"WOR and Poisson", "WR and MUST.WO", "MUST.OW", "MUST.WW"} < labels
+
+    def test_figure6_says_where_curves_leave_the_printed_axis(self, records: Records) -> None:
+        trace = records["linear_regression_trace"]
+        high = trace.assign(mse=trace["mse"].clip(upper=8.0))
+        high.loc[high["variant"] == "consistent", "mse"] += 20
+        panels, _, _ = drawn("figure6", {"linear_regression_trace": high})
+        told = [any("beyond" in box.txt.get_text() for box in axes.artists) for axes in panels]
+        assert told == [False] * 4 + [True] * 2
 
     @pytest.mark.parametrize(
         ("name", "x", "ends"),

@@ -25,7 +25,7 @@ BASES: dict[str, dict[str, Any]] = {
 }
 SIZES = ("#56B4E9", "#0072B2", "#002B55")  # light to dark with m
 OTHERS: dict[str, tuple[Any, str, str]] = {
-    "wr_no_group": ((0, (1, 1.2)), "group effect", "without"),
+    "wr_no_group": ((0, (1, 1.2)), "with groups", "without"),
     "wr_black_box": ((0, (4, 1.5)), "white-box", "black-box"),
 }
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
@@ -42,9 +42,9 @@ class ProfilesAndBounds(Artefact):
     caption = (
         "Privacy profiles. (a) Three mechanisms with equal δ at ε = 0. (b) The Gaussian and (c) "
         "the Laplace mechanism on samples with (WR) and without (WOR) replacement. (d) The "
-        "Laplace mechanism under WR, with and without the group effect. (e) The same with "
-        "white-box and black-box groups. The shape of the curves is reproduced; their parameters "
-        "are chosen here, since those of the printed figure stand only in its images."
+        "Laplace mechanism under WR, with and without the effect of groups. (e) The same with "
+        "white-box and black-box groups. The shape of the curves is reproduced. Their parameters "
+        "are our choice, since the paper gives them only in images."
     )
     experiments = (CURVES,)
     keys = ("panel", "property")
@@ -71,12 +71,22 @@ class ProfilesAndBounds(Artefact):
             panel: {"xlim": (0, part["x"].max()), "ylim": (0, None)}
             for panel, part in by_panel.items()
         }
+        # Panels that stand side by side have one axis; without sampling the curve is above it.
+        highest = frame[frame["curve"] != "none"].groupby("panel")["delta"].max()
+        for pair in (["b", "c"], ["d", "e"]):
+            for panel in pair:
+                limits[panel]["ylim"] = (0, 1.05 * highest[pair].max())
         base = {"xlabel": "ε", "ylabel": "δ"}
         panels = [
-            Panel("equal δ(0)", _bases(by_panel["a"]), {**base, **limits["a"]}, "upper right"),
+            Panel(
+                "base mechanisms, equal δ(0)",
+                _bases(by_panel["a"]),
+                {**base, **limits["a"]},
+                "upper right",
+            ),
             *(
                 Panel(name, _sampled(by_panel[panel]), limits[panel], "upper right")
-                for panel, name in (("b", "Gaussian"), ("c", "Laplace"))
+                for panel, name in (("b", "Gaussian, on samples"), ("c", "Laplace, on samples"))
             ),
             *(
                 Panel(
@@ -86,8 +96,8 @@ class ProfilesAndBounds(Artefact):
                     "upper right",
                 )
                 for panel, other, name in (
-                    ("d", "wr_no_group", "group effect"),
-                    ("e", "wr_black_box", "groups"),
+                    ("d", "wr_no_group", "effect of groups"),
+                    ("e", "wr_black_box", "kind of groups"),
                 )
             ),
             Panel("", [_parameters(frame)]),
@@ -178,10 +188,10 @@ class NoiseEfficiency(Artefact):
     kind = "figure"
     caption = (
         "What Poisson sampling at rate γ costs at equal ε. (a) Efficiency γλ/ε with λ = log(1 + "
-        "(exp(ε) − 1)/γ): the noise of a total of all records, divided by the noise of a total of "
-        "the sample scaled by 1/γ. (b) Standard deviation of the estimated total of n values "
-        "spread over [0, 1], from noise, from sampling, and in total; the sampling error does not "
-        "depend on ε. Both errors fall as γ rises: sampling never pays for itself in noise."
+        "(exp(ε) − 1)/γ): the noise on the total of all records, divided by the noise on the total "
+        "of the sample scaled by 1/γ. (b) Standard deviation of the estimated total of n values "
+        "spread over [0, 1]: from noise, from sampling (the same at every ε), and of both "
+        "together. Both errors fall as γ rises: sampling never pays for itself in noise."
     )
     experiments = ("balle_noise",)
     keys = ("epsilon",)
@@ -250,13 +260,13 @@ class NoiseEfficiency(Artefact):
         )
         panels = [
             Panel(
-                "noise without over noise with sampling",
+                "efficiency: noise without / with sampling",
                 [curves(frame, "rate", "efficiency", by="epsilon", styles=styles)],
                 {"ylabel": "efficiency γλ / ε", "ylim": (0, 1)},
                 "upper left",
             ),
             Panel(
-                "error of the total, colours as in (a)",
+                "error of the estimated total, colours as in (a)",
                 [*errors, *names],
                 {"yscale": "log", "ylabel": f"standard deviation, n = {frame['n'].iloc[0]}"},
                 "upper right",

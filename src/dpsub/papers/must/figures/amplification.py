@@ -15,7 +15,15 @@ from dpsub.errors import DataError
 from dpsub.papers.must.figures import MustFigure
 from dpsub.papers.must.tables import RANKS
 from dpsub.reproduce.artefact import Records
-from dpsub.reproduce.figures import Panel, curves, draw_panels, level, line, where
+from dpsub.reproduce.figures import (
+    Panel,
+    curves,
+    draw_panels,
+    level,
+    line,
+    sampler_style,
+    where,
+)
 from dpsub.reproduce.labels import sampler_label
 from dpsub.reproduce.tables import Part, ordered
 
@@ -27,6 +35,13 @@ NAMES = {"laplace": "Laplace", "gaussian": "Gaussian"}
 # stands.
 SAME_LAW = {"poisson": "wor", "must_wo": "wr"}
 """Samplers whose curve is that of another one, which the figures draw."""
+
+
+def with_twin(sampler: str) -> dict[str, Any]:
+    """Return the style of a sampler, whose label names the sampler with the same curve."""
+    twins = [sampler_label(twin) for twin, drawn in SAME_LAW.items() if drawn == sampler]
+    style = sampler_style(sampler)
+    return style | {"label": " and ".join([style["label"], *twins])}
 
 
 def without_twins(frame: pd.DataFrame) -> pd.DataFrame:
@@ -52,10 +67,10 @@ class AlignedProfiles(MustFigure):
     name = "figure4"
     statements = ("fig4_",)
     caption = (
-        "δ′ − δ against the ratio ε′ / ε as the base ε grows, for the Laplace and Gaussian "
-        "mechanisms at two ratios of sensitivity to scale. Amplification is strong below the "
-        "horizontal line and weak above it. The curve of Poisson is that of WOR, and the curve of "
-        "MUST.WO is that of WR."
+        "δ′ − δ and the ratio ε′ / ε as the base ε grows, for the Laplace and Gaussian mechanisms "
+        "at two ratios of sensitivity to scale. Amplification is strong below the horizontal line "
+        "and weak above it. Poisson has the curve of WOR, and MUST.WO that of WR. The axes are "
+        "those of the printed figure."
     )
     keys = ("ratio", "mechanism", "sampler")
     parts = (
@@ -87,6 +102,7 @@ class AlignedProfiles(MustFigure):
                         where(frame, mechanism=mechanism, ratio=ratio),
                         "epsilon_ratio",
                         "delta_difference",
+                        styles=with_twin,
                         nested=0.6,
                         markevery=0.14,
                     ),
@@ -122,10 +138,10 @@ class AmplifiedParameters(MustFigure):
     title = "Figure S3. Amplified against base parameters"
     name = "figureS3"
     caption = (
-        "Amplified against base privacy parameters: (a) ε in nats, for any mechanism; (b) to (e) "
-        "δ, for the Laplace and Gaussian mechanisms at two ratios of sensitivity to scale. On the "
-        "black line there is no amplification. The curve of Poisson is that of WOR, and the curve "
-        "of MUST.WO is that of WR."
+        "Amplified parameters as functions of the base parameters: (a) ε in nats, for any "
+        "mechanism; (b) to (e) δ, for the Laplace and Gaussian mechanisms at two ratios of "
+        "sensitivity to scale. On the black line there is no amplification. Poisson has the curve "
+        "of WOR, and MUST.WO that of WR."
     )
     keys = ("mechanism", "ratio", "sampler")
     parts = (
@@ -148,6 +164,9 @@ class AmplifiedParameters(MustFigure):
         any_mechanism = where(
             frame, mechanism=frame["mechanism"].iloc[0], ratio=frame["ratio"].iloc[0]
         )
+        # Where delta is 0 for many epsilon, delta' still falls with epsilon: a curve along which
+        # delta rises has the points in the order of falling epsilon.
+        falling = frame.sort_values("epsilon", ascending=False, kind="stable")
         shown: list[Any] = [
             # epsilon' depends on eta alone: one mechanism's records serve panel (a).
             ("any mechanism", any_mechanism, "epsilon", "ε", float(frame["epsilon"].max()), 1.0)
@@ -155,7 +174,7 @@ class AmplifiedParameters(MustFigure):
         shown += [
             (
                 f"{NAMES[mechanism]}, Δ/σ = {ratio:g}",
-                where(frame, mechanism=mechanism, ratio=ratio),
+                where(falling, mechanism=mechanism, ratio=ratio),
                 "delta",
                 "δ",
                 *axis,
@@ -169,7 +188,7 @@ class AmplifiedParameters(MustFigure):
                     line(
                         [0, top], [0, top], color="black", linewidth=0.8, label="no amplification"
                     ),
-                    curves(part, name, f"{name}_amplified", markevery=0.2),
+                    curves(part, name, f"{name}_amplified", styles=with_twin, markevery=0.2),
                 ],
                 {
                     "xlabel": sign,
@@ -235,8 +254,8 @@ class StageSizeContours(MustFigure):
     caption = (
         "Inclusion probability η and δ′ − δ at ε = 1 (sensitivity equal to scale) as functions of "
         "the sizes m and b of the second and the first stage, one row of panels for each sampler. "
-        "The numbers on the contours give the value; the shading, from dark to light, shows it "
-        "rising."
+        "Numbers on the contours give the values. Shading is lighter where the value is larger, "
+        "on one scale for each column of panels."
     )
     keys: ClassVar[tuple[str, ...]] = ("sampler", "quantity", "mechanism")
     together = ("sampler",)
@@ -333,7 +352,8 @@ class StageSizeSurfaces(StageSizeContours):
     statements = ()
     caption = (
         "The functions of Figure 5 as surfaces: inclusion probability η and δ′ − δ at ε = 1 over "
-        "the sizes m and b of the second and the first stage, one row of panels for each sampler."
+        "the sizes m and b of the second and the first stage, one row of panels for each sampler, "
+        "on the same vertical axis in each column."
     )
     experiments = StageSizeContours.experiments
     # The values are those of Figure 5, and compared there.
@@ -360,6 +380,7 @@ class StageSizeSurfaces(StageSizeContours):
             rstride=rows,
             cstride=columns,
         )
+        axes.set_zlim(levels["vmin"], levels["vmax"])
         axes.set_xlabel("m", labelpad=-4)
         axes.set_ylabel("b", labelpad=-4)
         axes.tick_params(labelsize=6.5, pad=-2)
