@@ -16,7 +16,7 @@ import pandas as pd
 from dpsub.papers.brdp.releases import METHODS, SHORT
 from dpsub.reproduce.artefact import Artefact, Records
 from dpsub.reproduce.digits import as_printed
-from dpsub.reproduce.figures import Panel, curves, draw_panels, line, remark, where
+from dpsub.reproduce.figures import Panel, curves, draw_panels, line, name_at, remark, where
 from dpsub.reproduce.figures.diagrams import Box, arc, arrow, canvas, caption, draw_box
 
 if TYPE_CHECKING:
@@ -101,8 +101,8 @@ class RecyclingFramework(PaperFigure):
     name = "figure1"
     caption = (
         "Budget recycling. The kernel draws noise N for the answer y. The recycler tests the "
-        "noise, not the release, against a public bound θ: noise within the bound passes, other "
-        "noise passes with probability 1 - q and is otherwise drawn again."
+        "noise, not the release, against a public bound θ. Noise within the bound is released. "
+        "Noise outside is released with probability 1 - q and drawn again otherwise."
     )
 
     def draw(self, records: Records) -> Drawn:
@@ -152,10 +152,10 @@ class NoiseDensity(PaperFigure):
     title = "Figure 2. Density of recycled noise"
     name = "figure2"
     caption = (
-        "(a) Density of the recycled Gaussian noise and of the Gaussian mechanism with the same "
-        "stated budget. (b) Histogram of draws from the literal loop (shaded) and the density in "
-        "each bin (lines). The panel gives, for each, the probability of lying within the bound θ "
-        "and the standard deviation, and the exact δ of the recycled noise at the stated ε. "
+        "(a) Density of recycled Gaussian noise and of the Gaussian mechanism with the same stated "
+        "budget. (b) Histogram of draws from the loop as printed (shaded) and the density in each "
+        "bin (lines). The panel gives the probability of lying within the bound θ and the "
+        "standard deviation of each, and the exact δ of the recycled noise at the stated ε. "
         f"{OURS}sensitivity 1."
     )
     experiments = ("brdp_noise",)
@@ -213,10 +213,17 @@ def _whole_ticks(axes: Axes) -> None:
 
 
 def _over_ratio(
-    parts: Mapping[str, pd.DataFrame], x: str, y: str, styles: Looks, recycled: Looks, lowest: float
+    parts: Mapping[str, pd.DataFrame],
+    x: str,
+    y: str,
+    styles: Looks,
+    recycled: Looks,
+    lowest: float,
+    notes: Callable[[pd.DataFrame], tuple[str, str]],
+    place: str,
 ) -> list[Panel]:
     """Return a panel of each part, and below it the exact delta over the stated one, cut off at
-    `lowest`."""
+    `lowest`, each with what `notes` says of curves that cannot be seen (below: at `place`)."""
     label = {"ylabel": "recycling rate q" if y == "rate" else y, "ylim": (0, 1)}
     limits = {
         "ylabel": "exact / stated δ",
@@ -233,12 +240,32 @@ def _over_ratio(
     ]
     # Panels fill the grid row by row: all curves first, then the ratio below each.
     return [
-        *(Panel(name, [draw(part, y=y, styles=styles)], label) for name, part in parts.items()),
         *(
-            Panel("exact / stated δ", [_above, draw(part, y="ratio", styles=recycled)], limits)
+            Panel(
+                name,
+                [draw(part, y=y, styles=styles), *_remarks(notes(part)[0], "lower right")],
+                label,
+            )
+            for name, part in parts.items()
+        ),
+        *(
+            Panel(
+                "exact / stated δ",
+                [
+                    _above,
+                    draw(part, y="ratio", styles=recycled),
+                    *_remarks(notes(part)[1], place),
+                ],
+                limits,
+            )
             for part in ratios
         ),
     ]
+
+
+def _remarks(text: str, place: str) -> list[Callable[[Axes], object]]:
+    """Return the layer of a remark, none without a text."""
+    return [remark(text, place)] if text else []
 
 
 def _above(axes: Axes) -> None:
@@ -252,10 +279,10 @@ class RecyclingRates(PaperFigure):
     name = "figure3"
     statements = ("C.fig3.",)
     caption = (
-        "Top: recycling rate q against the ε that the Gaussian kernel spends, by Theorem 2, by "
-        "Algorithm 1, and the largest that the exact privacy profile allows. Bottom: exact δ of "
-        "the release over the stated δ; the guarantee fails where a curve enters the shaded "
-        f"region. Ratios below 1e-40 are cut. {OURS}the three values of δ."
+        "Top: recycling rate q against the ε spent by the Gaussian kernel: by Theorem 2, by "
+        "Algorithm 1, and the largest rate that the exact privacy profile allows. Bottom: exact δ "
+        "of the release over the stated δ; the guarantee fails where a curve enters the shaded "
+        f"region. Ratios below 10⁻²⁰ are cut off. {OURS}the three values of δ."
     )
     experiments = ("brdp_rates",)
 
@@ -265,7 +292,19 @@ class RecyclingRates(PaperFigure):
             f"δ = {scientific(-key)}": part
             for key, part in frame.groupby(-frame["delta"].astype(float))
         }
-        panels = _over_ratio(parts, "epsilon_y", "rate", RATES, RATES, 1e-40)
+
+        def notes(part: pd.DataFrame) -> tuple[str, str]:
+            """Say where a ratio leaves the panel at once, and that curves coincide."""
+            ratio = (part["exact_delta"] / part["delta"]).where(part["method"] != "exact")
+            worst = part.loc[ratio.idxmax()]
+            texts = ["both curves coincide"]
+            if ratio.max() > 1 + 1e-6:
+                texts.append(
+                    f"exceeded {scientific(ratio.max())} times at $ε_y$ = {worst['epsilon_y']:g}"
+                )
+            return "", "\n".join(texts)
+
+        panels = _over_ratio(parts, "epsilon_y", "rate", RATES, RATES, 1e-20, notes, "lower right")
         return draw(
             panels,
             columns=len(parts),
@@ -283,11 +322,11 @@ class AcceptanceRates(PaperFigure):
     name = "figure4"
     statements = ("C.fig4",)
     caption = (
-        "Top: probability that the noise lies within the bound 1 (acceptance), for sensitivity 1 "
-        "and 5: plain noise, the paper's recyclers, the best recyclers by exact accounting, and "
-        "the most that any symmetric unimodal noise can attain (a linear programme, certified "
-        "from above). Bottom: exact δ of the paper's recyclers over the stated δ; the guarantee "
-        f"fails in the shaded region. Curves that coincide are nested. {OURS}δ and the range of ε."
+        "Top: acceptance, the probability that the noise lies within the bound 1, for sensitivity "
+        "1 and 5: plain noise, the paper's recyclers, the best recyclers by exact accounting, and "
+        "the ceiling for symmetric unimodal noise (upper bound certified by a linear program). "
+        "Bottom: exact δ of the paper's recyclers over the stated δ; the guarantee fails in the "
+        f"shaded region. Coinciding curves are nested. {OURS}δ and the range of ε."
     )
     experiments = ("brdp_acceptance",)
 
@@ -296,7 +335,20 @@ class AcceptanceRates(PaperFigure):
         # Only the paper's recyclers promise a delta that they may miss (BR2); the exact ones keep
         # it.
         recycled = {method: STYLES[method] for method in ("gau_br", "lap_br")}
-        panels = _over_ratio(parts, "epsilon", "acceptance", STYLES, recycled, 1e-20)
+
+        def notes(part: pd.DataFrame) -> tuple[str, str]:
+            """Name kernels that recycling does not change, and the curves that are left out."""
+            wide = part.pivot_table(index="epsilon", columns="method", values="acceptance")
+            unchanged = [
+                f"{name}: plain and recycled coincide"
+                for kernel, (name, _) in KERNELS.items()
+                if (wide[f"{kernel}_br"] - wide[f"{kernel}_dp"]).abs().max() < 0.01
+            ]
+            return "\n".join(unchanged), "recyclers by exact accounting, not drawn: 1"
+
+        panels = _over_ratio(
+            parts, "epsilon", "acceptance", STYLES, recycled, 1e-20, notes, "upper left"
+        )
         grid = {"sharex": True, "sharey": "row", "height_ratios": (2, 1)}
         return draw(
             panels,
@@ -316,12 +368,12 @@ class LossOverReleases(PaperFigure):
     name = "figure5"
     statements = ("C.fig5.",)
     caption = (
-        "ε at δ after T releases, over that of plain noise with the same kernel (exact): of "
-        "recycled noise by Theorem 3 and exactly, where each release alone has ε = 1, and of the "
-        "recycler that spends on one release all that exact accounting allows. Below 1 recycling "
-        "leaks less than plain noise. Bands reach from the lower to the upper end of exact "
+        "ε at δ after T releases, relative to plain noise with the same kernel (exact). Curves: "
+        "recycled noise by Theorem 3 and exactly, with ε = 1 for each release alone, and the "
+        "recycler that spends all that exact accounting allows on one release. Below 1 recycling "
+        "leaks less than plain noise. Each band runs from the lower to the upper bound of exact "
         "accounting; most are narrower than the line. For Laplace noise recycling gains nothing "
-        f"in one release, so that no best recycler is drawn. {OURS}δ and the range of T."
+        f"in one release, so no best recycler is drawn. {OURS}δ and the range of T."
     )
     experiments = ("brdp_composition",)
 
@@ -336,7 +388,7 @@ class LossOverReleases(PaperFigure):
         panels, key = [], ("variant", "method")
         # Bands are too thin for a legend of their own: an empty line stands in for all of them.
         ends = line(
-            [], [], color="#999999", alpha=0.3, linewidth=6, label="from lower to upper end"
+            [], [], color="#999999", alpha=0.3, linewidth=6, label="from lower to upper bound"
         )
         for kernel, (name, _) in KERNELS.items():
             part = where(shown, kernel=kernel)
@@ -356,6 +408,12 @@ class LossOverReleases(PaperFigure):
                 band=("low", "high"),
                 nested=0.8,
             )
+            if "best" not in set(part["method"]):
+                recycled = where(part, method="br")
+                text += (
+                    "\nno better recycler for one release;\nall curves within "
+                    f"{recycled['low'].min():.3f} to {recycled['high'].max():.3f}"
+                )
             panels.append(Panel(name, [drawn, ends, remark(text, "upper left")]))
         return draw(
             panels,
@@ -364,6 +422,8 @@ class LossOverReleases(PaperFigure):
             xscale="log",
             xlabel="releases T",
             ylabel="ε after T releases / that of plain noise",
+            # One range for both kernels, so that they can be compared.
+            grid={"sharey": True},
         ), frame
 
 
@@ -374,14 +434,14 @@ class AcceptanceOfSamples(PaperFigure):
     name = "figure6"
     statements = ("C.fig6",)
     caption = (
-        "Algorithm 4 for a sum, an average and a count: sampling rate, probability that the error "
-        "of sampling and noise together lies within the bound, and exact δ over the stated one "
-        "(the guarantee fails in the shaded region). Circles: as in the paper, calibrated to the "
-        "sensitivity at p = 1 and maximising Equation 13, with q and 1 - q exchanged, as it must "
-        "be. Diamonds: calibrated to the sensitivity D / p that the statistic has, and maximising "
-        "the true acceptance; sampling then never pays. The paper's standard deviation of the "
-        f"values, 10, is more than values in a range of 1 can have. {OURS}D = 1 (sum, count) and "
-        "22 / |X| (average), bounds 3 and 0.3, |X|."
+        "Algorithm 4 for a sum, an average and a count: sampling rate, acceptance (the probability "
+        "that sampling error and noise together lie within the bound), and exact δ over the "
+        "stated δ (the guarantee fails in the shaded region). Circles: as in the paper, calibrated "
+        "to the sensitivity at p = 1 and maximising Equation 13 with q and 1 - q exchanged, as it "
+        "must be. Diamonds: calibrated to the true sensitivity D / p and maximising the true "
+        "acceptance; sampling then never pays. The paper's standard deviation of the values, 10, "
+        f"is impossible for values in a range of 1. {OURS}D = 1 (sum, count) and 22 / |X| "
+        "(average), bounds 3 and 0.3, |X|."
     )
     experiments = ("brdp_sampling",)
 
@@ -497,7 +557,7 @@ def _exceeded(axes: Axes, part: pd.DataFrame) -> None:
         axes.text(
             0.03,
             0.93 - 0.085 * line_number,
-            f"{SHORT[method]}: δ up to {scientific(worst[method])}",
+            f"{SHORT[method]}: exact δ up to {scientific(worst[method])}",
             fontsize=7,
             transform=axes.transAxes,
         )
@@ -564,10 +624,10 @@ class AdultQueries(QueryFigure):
         "Six methods on subsets of 1,000 Adult records (capital gain in 1000 dollars, clipped to "
         "[0, 22] or [0, 12]; count: gain above 0). Left: errors of 1,000 answers for each subset; "
         "boxes hold 50 %, whiskers 95 %. The axis is linear within the bound θ (dashed) and "
-        "logarithmic beyond. Below: the share of the answers within the bound and the δ that the "
-        "release really has at the stated ε. Right: acceptance against ε, and the largest exact δ "
-        "along the curve where it exceeds the stated one. Where the acceptance of a sampled "
-        f"method collapses, Equation 13 has sent its sampling rate to the lower end. {OURS}the "
+        "logarithmic beyond. Below: the share of answers within the bound, and the exact δ of the "
+        "release at the stated ε. Right: acceptance against ε; the largest exact δ along a curve "
+        "is named where it exceeds the stated δ. Where the acceptance of a sampled method "
+        f"collapses, Equation 13 sends its sampling rate to the lower limit. {OURS}the "
         "attribute and the range of ε."
     )
 
@@ -599,11 +659,9 @@ class RecyclingMap(PaperFigure):
     name = "recycling_map"
     caption = (
         "Acceptance of the best recycled noise over that of the best plain noise (Gaussian or "
-        "Laplace) when all T releases together satisfy (ε, δ = 1e-5), by proved accounting. "
-        "Letters name the best: Gaussian (G), Laplace (L), recycled Gaussian (rG) or recycled "
-        "Laplace (rL); where recycling gains less than 0.1 %, the plain noise. The last panel "
-        "has, for one release, the most that any symmetric unimodal noise can attain over the "
-        "best of these four."
+        "Laplace) when all T releases together satisfy (ε, δ = 10⁻⁵), by proved accounting. "
+        "Letters name the best noise, plain where recycling gains less than 0.1 %. Last panel: "
+        "the ceiling for symmetric unimodal noise over the best of these four, for one release."
     )
     experiments = ("brdp_map",)
 
@@ -652,6 +710,9 @@ class RecyclingMap(PaperFigure):
             for axis, ticks in ((axes.xaxis, table.columns), (axes.yaxis, table.index)):
                 axis.set_ticks(range(len(ticks)), [f"{tick:g}" for tick in ticks])
             axes.grid(visible=False)
+            # The letters, explained once.
+            for method, letters in NAMES.items():
+                axes.plot([], [], linestyle="none", label=f"{letters}: {STYLES[method]['label']}")
             # All maps share one range of colours, so that one bar serves them.
             if title == list(maps)[-1]:
                 axes.figure.colorbar(image, ax=axes, label="ratio of acceptances")
@@ -673,9 +734,10 @@ class AcceptanceFrontier(PaperFigure):
     title = "Acceptance against the number of releases at one total budget"
     name = "frontier"
     caption = (
-        "(a) Largest acceptance of each release when all T together satisfy (ε = 1, δ = 1e-5) and "
-        "the bound equals the sensitivity; kernel and recycling rate are chosen for the composed "
-        "budget by proved accounting. (b) Recycled over plain noise of the same kernel."
+        "(a) Acceptance of recycled noise over that of plain noise of the same kernel, for each of "
+        "T releases that together satisfy (ε = 1, δ = 10⁻⁵), at a bound equal to the sensitivity. "
+        "Kernel and recycling rate are the best for the composed budget by proved accounting. (b) "
+        "The acceptances themselves."
     )
     experiments = ("brdp_map",)
 
@@ -703,20 +765,33 @@ class AcceptanceFrontier(PaperFigure):
             )
             for pair in zip(PLAIN, RECYCLED, strict=True)
         ]
-        gained = curves(gains, "n_compositions", "gain", by="kernel", styles=styles, markevery=1)
+        gained = curves(
+            gains, "n_compositions", "gain", by="kernel", styles=styles, markevery=1, label="_"
+        )
+        # The curves are furthest apart at the first number of releases.
+        first = gains.sort_values("n_compositions").groupby("kernel").first()
+        named = [
+            name_at(
+                end["n_compositions"],
+                end["gain"],
+                KERNELS[kernel][0],
+                # A curve that stays at 1 would run through its name.
+                above=6 if end["gain"] < 1.01 else 0,
+            )
+            for kernel, end in first.iterrows()
+        ]
         return draw(
             [
-                Panel("acceptance", accepted, {"ylabel": "acceptance", "yscale": "log"}, "best"),
                 Panel(
                     "gain by recycling",
-                    [gained],
+                    [gained, *named],
                     {"ylabel": "acceptance, recycled / plain"},
-                    "best",
                 ),
+                Panel("acceptance", accepted, {"ylabel": "acceptance", "yscale": "log"}),
             ],
             columns=2,
             width=6.8,
-            height=2.9,
+            height=2.7,
             xscale="log",
             xlabel="releases T",
         ), frame
@@ -728,10 +803,10 @@ class RecycledAudit(PaperFigure):
     title = "Audit of Algorithm 1 by draws"
     name = "audit"
     caption = (
-        "δ of recycled noise with the parameters of Algorithm 1, estimated from draws of the "
-        "literal loop on two neighbouring data sets, next to the exact δ and the δ that was asked "
-        "for. Intervals are Clopper-Pearson's; each end is missed with probability at most 0.1 %. "
-        "A lower end above the stated δ refutes the guarantee by experiment."
+        "δ of recycled noise with the parameters of Algorithm 1, estimated from draws of the loop "
+        "as printed on two neighbouring data sets, next to the exact δ and the stated δ. "
+        "Clopper-Pearson intervals; each end errs with probability at most 0.1 %. A lower end "
+        "above the stated δ refutes the guarantee by experiment."
     )
     experiments = ("brdp_audit",)
 

@@ -8,39 +8,29 @@ import pandas as pd
 
 from dpsub.papers.bun.tables import change
 from dpsub.reproduce.artefact import Artefact, Records
-from dpsub.reproduce.figures import Panel, curves, draw_panels, level
+from dpsub.reproduce.figures import Panel, curves, draw_panels, level, name_at
 from dpsub.reproduce.figures.diagrams import Box, arc, arrow, canvas, caption, draw_box
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+PRINTED, CORRECTED = "#D55E00", "#0072B2"
 CURVES: dict[tuple[str, str], dict[str, Any]] = {
-    ("stated", "upper"): {"label": "upper bound, as printed", "color": "#F5C6A0", "linewidth": 5.0},
-    ("stated", "lower"): {"label": "lower bound, as printed", "color": "#D55E00", "linewidth": 2.5},
-    ("consistent", "upper"): {
-        "label": "upper bound, corrected",
-        "color": "#A6CDE8",
-        "linewidth": 5.0,
-    },
-    ("consistent", "lower"): {
-        "label": "lower bound, corrected",
-        "color": "#0072B2",
-        "linewidth": 2.5,
-    },
-    ("rigorous", "upper"): {
-        "label": "exact worst loss",
-        "color": "black",
-        "linestyle": (0, (4, 2)),
-    },
+    ("stated", "upper"): {"color": "#F5C6A0", "linewidth": 5.0, "label": "_"},
+    ("stated", "lower"): {"color": PRINTED, "linewidth": 2.5, "label": "_"},
+    ("consistent", "upper"): {"color": "#A6CDE8", "linewidth": 5.0, "label": "_"},
+    ("consistent", "lower"): {"color": CORRECTED, "linewidth": 2.5, "label": "_"},
+    ("rigorous", "upper"): {"color": "black", "linestyle": (0, (4, 2)), "label": "_"},
 }
 """Variant and side -> style; bounds that all but coincide lie on each other, wide to narrow."""
+SPREAD = "#999999"
+"""Of populations whose establishments are spread over their classes."""
 TOPICS = {
-    "printed": {"label": "as printed", "color": "#D55E00", "marker": "o"},
-    "uniform": {"label": "synthetic, uniform", "color": "#0072B2", "marker": "s"},
-    "log_uniform": {"label": "synthetic, log-uniform", "color": "#009E73", "marker": "^"},
-    "vertex": {"label": "synthetic, at the class limits", "color": "#CC79A7", "marker": "D"},
-    "piled": {"label": "synthetic, piled at the lower limits", "color": "#666666", "marker": "v"},
+    "printed": {"label": "as printed", "color": PRINTED, "marker": "o"},
+    "uniform": {"label": "synthetic, uniform within classes", "color": SPREAD, "marker": "s"},
+    "log_uniform": {"label": "synthetic, log-uniform", "color": SPREAD, "marker": "^"},
+    "vertex": {"label": "synthetic, at both class limits", "color": SPREAD, "marker": "D"},
+    "piled": {"label": "synthetic, at the lower class limits", "color": CORRECTED, "marker": "v"},
 }
 
 
@@ -77,24 +67,6 @@ class DataDependentScheme(Artefact):
         return figure, pd.DataFrame({"from": texts[:-1], "to": texts[1:], "step": steps})
 
 
-def named_level(value: float, text: str) -> list[Any]:
-    """Return the layers of a horizontal line and of its name, to the right of the panel."""
-
-    def write(axes: Axes) -> None:
-        axes.annotate(
-            text,
-            (1, value),
-            xycoords=("axes fraction", "data"),
-            xytext=(3, 0),
-            fontsize=7,
-            textcoords="offset points",
-            va="center",
-            color="#555555",
-        )
-
-    return [level(value, color="#888888", linewidth=0.6), write]
-
-
 class RandomSizeBounds(Artefact):
     """Bounds of the loss against the standard deviation of the sample's size."""
 
@@ -103,10 +75,10 @@ class RandomSizeBounds(Artefact):
     name = "figure2"
     statements = ("U013", "U014", "U015", "U016", "U017", "U018", "U019")
     caption = (
-        "Privacy loss under substitution when the size of the sample is a truncated Gaussian with "
-        "mean n/2 (n = 10,000) and the mechanism is 0.01-DP when a record is added or removed, "
-        "with σ on (a) a linear and (b) a logarithmic axis. The exact loss exceeds the printed "
-        "upper bound, which holds only for mechanisms that are 0.01-DP under substitution as well."
+        "Privacy loss ε′ under substitution when the sample size is a truncated Gaussian with mean "
+        "n/2 (n = 10,000) and the mechanism is ε-DP under add/remove, ε = 0.01. The exact loss is "
+        "about twice the printed upper bound, which holds only for mechanisms that are ε-DP under "
+        "substitution as well. Upper and lower bounds are closer than the width of a line."
     )
     experiments = ("bun_random_size",)
 
@@ -115,28 +87,44 @@ class RandomSizeBounds(Artefact):
         epsilon = float(frame["epsilon"].iloc[0])
         # One curve a variant and side: the printed pair, the corrected pair, the exact loss.
         sides = frame.melt(["variant", "sigma"], ["upper", "lower"], "side", "loss")
+        least, largest = frame["sigma"].min(), frame["sigma"].max()
+        names = {
+            # Twice epsilon is the limit that a mechanism reaches that is epsilon-DP under
+            # add/remove, when all records are sampled (erratum BN1).
+            ("rigorous", "upper"): (
+                "exact worst-case loss\n(dashed), corrected\nbounds",
+                "black",
+            ),
+            ("stated", "upper"): ("printed bounds,\nupper and lower", PRINTED),
+        }
+        last = frame[frame["sigma"] == largest].set_index("variant")
         layers = [
             curves(sides, "sigma", "loss", by=("variant", "side"), styles=CURVES),
-            *named_level(epsilon, "ε"),
-            # Twice epsilon is the limit that a deletion-DP mechanism reaches when all records are
-            # sampled (erratum BN1).
-            *named_level(2 * epsilon, "2ε"),
+            *(
+                level(times * epsilon, color="#888888", linewidth=0.6, linestyle=":")
+                for times in (1, 2)
+            ),
+            *(
+                name_at(largest, float(last[side][variant]), text, color=colour)
+                for (variant, side), (text, colour) in names.items()
+            ),
         ]
-        least, largest = frame["sigma"].min(), frame["sigma"].max()
-        panels = [
-            Panel(f"{name} axis", layers, {"xscale": scale, "xlim": (low, largest)})
-            # The text gives sigma from 1 to 1000 and no scale of the axis; the logarithmic one
-            # shows what happens at small sigma.
-            for name, scale, low in (("linear", "linear", 0), ("logarithmic", "log", least))
-        ]
+        panel = Panel(
+            "",
+            layers,
+            {
+                "xlim": (least, largest),
+                "yticks": [0.5 * epsilon, epsilon, 1.5 * epsilon, 2 * epsilon],
+                "yticklabels": ["ε/2", "ε", "3ε/2", "2ε"],
+            },
+        )
         figure = draw_panels(
-            panels,
-            columns=2,
-            width=6.8,
-            height=3.0,
+            [panel],
+            columns=1,
+            width=6.4,
+            height=2.9,
             labels=self.labels(records),
-            grid={"sharey": True},
-            xlabel="standard deviation σ of the size",
+            xlabel="standard deviation σ of the sample size",
             ylabel="ε′ (nats)",
             ylim=(0.4 * epsilon, 2.1 * epsilon),
         )

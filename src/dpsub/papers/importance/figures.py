@@ -19,11 +19,9 @@ from dpsub.reproduce.figures import (
     Panel,
     curves,
     draw_panels,
-    finish,
     level,
     line,
-    new,
-    panel_letter,
+    name_at,
     remark,
     where,
 )
@@ -52,9 +50,9 @@ class SamplingStrategies(OnData, _Figure):
     title = "Figure 1. Three sampling strategies for k-means on Song"
     name = "figure1"
     caption = (
-        "One sample of each sampler in the first two principal components of all rows; the area "
-        "of a marker grows with the weight of its row, the colour is the loss of the row at "
-        "weight 1. Size and target, which the text does not state, are those of the configuration."
+        "One sample of each sampler in the first two principal components of all rows. The area of "
+        "a marker grows with the weight of its row; the colour is the loss of the row at weight "
+        "1. The text does not state size and target; those of the configuration are used."
     )
     experiments = ("importance_losses",)
     keys = ("panel",)
@@ -130,13 +128,13 @@ class LaplaceSums(Table):
     name = "figure2"
     kind = "figure"
     caption = (
-        "Sums of 1,000 normal points with Laplace noise, under three readings of the target of "
-        "the privacy-constrained weights, which the text does not state (rows). Left: importance "
-        "weight of each point, in order of its ℓ₁ norm, at an expected size of 19. Right: mean "
-        "squared error of the sum against the largest loss after sampling, one mark for each "
-        "noise scale (bars: 95 % intervals over runs, mostly within the marks), and the exact "
-        "error (lines). Water-filling is not in the paper: it has the least variance at losses no "
-        "larger than the privacy-optimal ones, at twice their size."
+        "Sums of 1,000 normal points with Laplace noise. The text does not state the target of the "
+        "privacy-constrained weights; the rows show three readings. Left: importance weight of "
+        "each point, ordered by ℓ₁ norm, at an expected sample size of 19. Right: mean squared "
+        "error of the sum against the largest loss after sampling, one mark for each noise scale "
+        "(bars: 95 % intervals over runs, mostly within the marks), and the exact error (lines). "
+        "Water-filling is not in the paper: it has the smallest variance at losses no larger than "
+        "the privacy-optimal ones, with samples twice as large."
     )
     keys = ("rule", "sampler", "scale", "panel")
     parts = (
@@ -166,6 +164,9 @@ class LaplaceSums(Table):
         width = 1.96 * frame["mse_error"]
         drawn = frame.assign(low=frame["mse"] - width, high=frame["mse"] + width)
         styles = {name: SAMPLERS[name] for name in ("unif", "var", "opt", "water")}
+        # One range of weights for all readings, so that they can be compared.
+        weighed = where(frame, topic="weight")["weight"]
+        ends = 0.8 * weighed.min(), 1.25 * weighed.max()
         panels = []
         for rule, text in self.rules.items():
             if rule not in set(frame["rule"]):
@@ -195,6 +196,7 @@ class LaplaceSums(Table):
                         "xlabel": "rank of the ℓ₁ norm",
                         "ylabel": "weight",
                         "xlim": (0, None),
+                        "ylim": ends,
                     },
                 ),
                 Panel(
@@ -247,10 +249,10 @@ def _bars_of_runs(axes: Axes, part: pd.DataFrame) -> None:
 
 
 BEYOND = (
-    "Rows in blocks: the released code, the text as stated, the repaired algorithm. Lines: "
-    "medians over repeats; bands: quartiles. A logarithmic axis where costs span more than a "
-    "factor of eight. A data set whose name has a label is not the paper's: a stand-in has fewer "
-    "rows, and samples of the same rates."
+    "Blocks of rows: the released code, the text as stated, the repaired algorithm. Lines are "
+    "medians over repeats, bands quartiles. Each panel has its own range of costs, on a "
+    "logarithmic axis where costs span more than a factor of eight. A data set with a label after "
+    "its name is not the paper's: the stand-in has fewer rows and is sampled at the same rates."
 )
 
 
@@ -339,6 +341,8 @@ class _CostFigure(OnData):
             height=1.35,
             letters=False,
             xlabel="expected sample size m" if self.size else "ε (nats)",
+            # Each panel has its own range of costs: in a common one, the differences between
+            # samplers, which the paper shows, could not be seen.
             grid={"sharex": "col"},
         ), cells
 
@@ -466,11 +470,11 @@ class RelativeTimes(OnData, _Figure):
     experiments = (TIMES,)
     keys = ("panel",)
     caption = (
-        "Time of weights, sampling and DP-Lloyd over that of full data (medians over turns) "
-        "against the expected sample size, by data set and sampler, and the share of the records "
-        "that is drawn. Last panel: parts of the relative time at one size. Processor time on "
-        "this machine; a vectorised DP-Lloyd is faster than the paper's, so that the relative "
-        "cost of weights and sampling is larger."
+        "Time of weights, sampling and DP-Lloyd relative to full data (medians over turns) against "
+        "the expected sample size, by data set and sampler, and the share of the records drawn. "
+        "Last panel: parts of the relative time at one size. Processor time on this machine. The "
+        "vectorised DP-Lloyd is faster than the paper's, so weights and sampling take a larger "
+        "share."
     )
     # The five data sets of Figure 5, left; Covertype at 20,000 is its right panel.
     shown: ClassVar[tuple[str, ...]] = ("covertype", "ijcnn1", "pose", "kdd_protein", "fma")
@@ -536,10 +540,10 @@ class LossDistribution(OnData, _Figure):
     title = "Who gets which privacy: distribution of the losses"
     name = "losses"
     caption = (
-        "Share of the records whose loss is at most a value, at one target, by sampler, for two "
+        "Distribution function of the records' privacy losses at one target, by sampler, for two "
         "groups of records: the classes of the data set, or large and small clusters of a "
-        "stand-in. The privacy-optimal sampler gives every record the target, except records that "
-        "are always taken; the others protect records near the mean far better than the target. "
+        "stand-in. With the privacy-optimal sampler every record has the target loss, except those "
+        "always taken. The others protect records near the mean far better than the target. "
         "Calibrated as in the text."
     )
     experiments = ("importance_losses",)
@@ -615,11 +619,12 @@ class SampledLosses(_Figure):
     title = "Loss after sampling against the inclusion probability"
     name = "profiles"
     caption = (
-        "(a) to (d) Loss after sampling over the loss without, for losses c wᵖ at weight w, "
-        "against the inclusion probability q. A ring marks curves to which Proposition 16 applies "
-        "(some probability lowers the loss), a cross those of Proposition 17 (none does). (e) "
-        "Loss of one sample kept for all of 10 rounds over that of a new sample in each round, at "
-        "equal noise, against the loss without sampling."
+        "(a) to (d) Loss after sampling over the loss without sampling, against the inclusion "
+        "probability q, for losses c wᵖ at weight w. A ring marks curves to which Proposition 16 "
+        "applies (some probability lowers the loss), a cross those of Proposition 17 (none does); "
+        "neither applies to curves without a mark. (e) Loss of one sample kept for all 10 rounds "
+        "over the loss of a new sample in each round, at the same noise, against the loss without "
+        "sampling."
     )
     experiments = ("importance_profiles",)
 
@@ -627,9 +632,11 @@ class SampledLosses(_Figure):
         frame = self.needed(records, "importance_profiles")
         power, rounds = where(frame, topic="power"), where(frame, topic="rounds")
         power = power.assign(ratio=power["psi"] / power["unsampled"])
+        # One range for all profiles, so that they can be compared.
+        ends = 0.7 * power["ratio"].min(), 1.4 * power["ratio"].max()
         panels: list[Panel] = []
         for exponent, part in power.groupby("exponent"):
-            looks = shaded(part["scale"], "c = {:g}")
+            looks = shaded(part["scale"], "(a) to (d): c = {:g}")
             for scale, curve in part.groupby("scale"):
                 # A ring where Proposition 16 applies, a cross where Proposition 17 does; neither
                 # applies to all.
@@ -643,7 +650,6 @@ class SampledLosses(_Figure):
                     "markevery": [len(curve) // 2],
                     # One mark in the middle of a curve: it speaks of the whole curve, not of a
                     # probability.
-                    "label": f"c = {scale:g}",
                 }
             panels.append(
                 Panel(
@@ -652,11 +658,12 @@ class SampledLosses(_Figure):
                     {
                         "xlabel": "inclusion probability q",
                         "ylabel": "loss after / without sampling",
+                        "ylim": ends,
                     },
                 )
             )
         rounds = rounds.assign(ratio=rounds["psi"] / rounds["other"])
-        looks = shaded(rounds["q"], "q = {:g}")
+        looks = shaded(rounds["q"], "(e): q = {:g}")
         # Rings and crosses have no colour of their own: the first panel explains them once.
         panels[0] = replace(
             panels[0],
@@ -682,7 +689,7 @@ class SampledLosses(_Figure):
         )
         panels.append(
             Panel(
-                "one sample / one a round",
+                "one sample kept / new samples",
                 [
                     curves(
                         rounds, "unsampled", "ratio", by="q", styles=looks, marker=".", markevery=1
@@ -691,7 +698,7 @@ class SampledLosses(_Figure):
                 ],
                 {
                     "xlabel": "loss without sampling (nats)",
-                    "ylabel": "loss, one sample / one a round",
+                    "ylabel": "loss, one sample / new ones",
                 },
             )
         )
@@ -703,10 +710,10 @@ class LossAndError(_Figure):
     title = "Loss and error of the best inclusion probabilities"
     name = "pareto"
     caption = (
-        "Sums with Laplace noise of one scale, against the expected sample size: (a) largest "
-        "loss, (b) mean squared error over that of uniform sampling of the same size, for the "
-        "inclusion probabilities of least error among those that keep a target (water-filling). "
-        "Each line begins at the privacy-optimal sampler of its target."
+        "Sums with Laplace noise of one scale, against the expected sample size: (a) largest loss, "
+        "(b) mean squared error relative to uniform sampling of the same size. Inclusion "
+        "probabilities are those of smallest error that keep a target (water-filling). Each line "
+        "starts at the privacy-optimal sampler of its target (triangle)."
     )
     experiments = ("importance_sums",)
 
@@ -785,80 +792,65 @@ class LossAndError(_Figure):
 
 
 class NoiseAtlas(OnData, _Figure):
-    title = "Noise by data set, size and target"
+    title = "How much noise importance sampling saves"
     name = "noise_atlas"
     caption = (
-        "Scale of the noise on sums over the radius, calibrated as in the text, by data set and "
-        "expected sample size (rows) and target ε (columns); right: the scale of uniform over "
-        "that of coreset sampling. Uniform and coreset follow from Table 1 alone; privacy-optimal "
-        "takes the norms of the data in this run, which need not be the paper's. White: no noise "
-        "meets the target at this size."
+        "Scale of the noise on sums, calibrated as in the text, against the target ε. (a) Uniform "
+        "over coreset sampling, from Table 1 alone. (b) Coreset over privacy-optimal sampling, "
+        "which takes the norms of the data in this run; these need not be the paper's. One curve a "
+        "data set (median over expected sample sizes); bands run from the smallest to the largest "
+        "ratio over sizes. No point: no noise meets the target at any size."
     )
     experiments = ("importance_noise",)
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
-        from matplotlib.ticker import MultipleLocator
-
         frame = chosen_noise(self.needed(records, "importance_noise", variants=("stated",)))
-        # Full data have no size. Scales span orders of magnitude: their logarithms are coloured.
-        frame = frame[frame["m_paper"] > 0].assign(
-            relative=np.log10(frame["beta_sum"] / frame["radius"])
+        # Full data have no size.
+        frame = frame[frame["m_paper"] > 0]
+        scales = frame.pivot(
+            index=["dataset", "m_paper", "epsilon"], columns="sampler", values="beta_sum"
         )
-        wide = frame.pivot(
-            index=["dataset", "m_paper"], columns=["sampler", "epsilon"], values="relative"
-        )
-        targets = sorted(frame["epsilon"].unique())
-        # the sizes of Figures 3 and 6 have all targets, the others two
-        counts = where(frame, sampler="unif").groupby(["dataset", "m_paper"]).size()
-        full = counts[counts == counts.groupby("dataset").transform("max")]
-        lines = sorted(full.index, key=lambda cell: [*TITLES].index(cell[0]))
-        wide = wide.reindex(index=lines)
-        maps = {
-            name: pd.DataFrame(wide[name]).reindex(columns=targets)
-            for name in DRAWN
-            if name in wide
-        }
-        # The colours are logarithms: the ratio is their difference.
-        maps["ratio"] = 10 ** (maps["unif"] - maps["core"])
-        figure, grid = new(1, len(maps), width=8.0, height=1.2 + 0.16 * len(lines), sharey=True)
-        ends = float(frame["relative"].min()), float(frame["relative"].max())
-        for axes, (panel, picture) in zip(grid[0], maps.items(), strict=True):
-            ratio = panel == "ratio"
-            marks = axes.imshow(
-                picture,
-                aspect="auto",
-                cmap="magma" if ratio else "viridis",
-                vmin=1 if ratio else ends[0],
-                vmax=None if ratio else ends[1],
-            )
-            axes.set_xticks(
-                range(len(targets)),
-                [f"{epsilon:g}" for epsilon in targets],
-                rotation=60,
-                fontsize=7,
-            )
-            axes.grid(False)
-            axes.set_xlabel("ε (nats)")
-            letter = "abcd"[[*maps].index(panel)]
-            panel_letter(
-                axes, f"({letter}) {'uniform / coreset' if ratio else SAMPLERS[panel]['label']}"
-            )
-            # Three maps share one bar; the ratio has its own.
-            if ratio or axes is grid[0, 0]:
-                figure.colorbar(
-                    marks,
-                    ax=axes if ratio else list(grid[0][:-1]),
-                    location="bottom",
-                    shrink=0.7,
-                    label="ratio of scales" if ratio else "scale / radius",
-                    ticks=MultipleLocator(1),
-                    format=None if ratio else _power,
+        panels = []
+        for more, fewer in (("unif", "core"), ("core", "opt")):
+            if not {more, fewer} <= {*scales}:
+                continue
+            ratios = (scales[more] / scales[fewer]).dropna().groupby(["dataset", "epsilon"])
+            drawn = ratios.agg(["min", "median", "max"]).reset_index()
+            text = f"{SAMPLERS[more]['label']} / {SAMPLERS[fewer]['label']}"
+            layers = [
+                level(1, color=GREY),
+                curves(
+                    drawn,
+                    "epsilon",
+                    "median",
+                    by="dataset",
+                    styles={name: {"color": SAMPLERS[more]["color"]} for name in TITLES},
+                    label="_",
+                    band=("min", "max"),
+                    linewidth=1.0,
+                    marker="",
+                ),
+            ]
+            last = drawn.sort_values("epsilon").groupby("dataset").last()
+            if more == "unif":
+                layers += [
+                    name_at(end["epsilon"], end["median"], TITLES[str(name)])
+                    for name, end in last.iterrows()
+                ]
+            else:
+                # These curves are too close to each other for names.
+                layers.append(
+                    name_at(last["epsilon"].max(), last["median"].median(), "all data sets")
                 )
-        grid[0, 0].set_yticks(
-            range(len(lines)), [f"{TITLES[name]}, {m:g}" for name, m in lines], fontsize=7
+            panels.append(Panel(text, layers))
+        figure = draw_panels(
+            panels,
+            columns=2,
+            width=7.0,
+            height=3.2,
+            grid={"sharey": True},
+            xscale="log",
+            xlabel="target ε (nats)",
+            ylabel="ratio of the noise scales",
         )
-        return finish(figure), frame.reset_index(drop=True)
-
-
-def _power(exponent: float, _: object = None) -> str:
-    return f"{10.0**exponent:g}"
+        return figure, frame.reset_index(drop=True)

@@ -127,6 +127,22 @@ def remark(text: str, place: str = "upper right") -> Layer:
     return draw
 
 
+def name_at(x: float, y: float, text: str, *, above: float = 0.0, **style: Any) -> Layer:
+    """Return the layer of a name to the right of a point, such as the end of a curve.
+
+    `above` moves it up by so many points, `style` has arguments of ``Axes.annotate``.
+    """
+    return lambda axes: axes.annotate(
+        text,
+        (x, y),
+        xytext=(4, above),
+        textcoords="offset points",
+        va="center",
+        annotation_clip=False,
+        **{"fontsize": 7, **style},
+    )
+
+
 def mark_keys(full: str, hollow: str) -> list[Layer]:
     """Return the entries of a legend for full and hollow marks, in no sampler's colour."""
     mark = {"color": NEUTRAL, "marker": "o", "linestyle": "none"}
