@@ -297,10 +297,10 @@ class RecyclingRates(PaperFigure):
             """Say where a ratio leaves the panel at once, and that curves coincide."""
             ratio = (part["exact_delta"] / part["delta"]).where(part["method"] != "exact")
             worst = part.loc[ratio.idxmax()]
-            texts = ["both curves coincide"]
+            texts = ["curves coincide"]
             if ratio.max() > 1 + 1e-6:
                 texts.append(
-                    f"exceeded {scientific(ratio.max())} times at $ε_y$ = {worst['epsilon_y']:g}"
+                    f"{scientific(ratio.max())} at $ε_y$ = {worst['epsilon_y']:g}"
                 )
             return "", "\n".join(texts)
 

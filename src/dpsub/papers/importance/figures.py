@@ -689,7 +689,7 @@ class SampledLosses(_Figure):
         )
         panels.append(
             Panel(
-                "one sample kept / new samples",
+                "one sample / new samples",
                 [
                     curves(
                         rounds, "unsampled", "ratio", by="q", styles=looks, marker=".", markevery=1
