@@ -228,6 +228,12 @@ def test_hostile_text_is_escaped_and_stays_in_its_cell() -> None:
         ("column", "epsilon_c_lower", True, r"$\epsilon$ at $\delta = 1/n$, attack (lower)"),
         ("column", "sigma_times_m", True, r"$\sigma m$"),
         ("column", "time_increase_percent", True, r"time increase, \%"),
+        ("statement", "T3.1 upper", False, "Theorem 3.1 upper"),
+        ("statement", "(10)", False, "Equation 10"),
+        ("statement", "Section 5.1 tight", False, "Section 5.1 tight"),
+        ("case", "lap: D 5, epsilon 4", False, "Laplace: D 5, ε 4"),
+        ("case", "m 4, n 10", False, "m 4, n 10"),
+        ("attack", "first_centres", False, "first centres"),
     ],
 )
 def test_display_names(field: str, value: str, tex: bool, shown: str) -> None:

@@ -70,6 +70,8 @@ QUANTITIES = {
 WORDS = {
     "laplace": "Laplace",
     "gaussian": "Gaussian",
+    "lap": "Laplace",
+    "gau": "Gaussian",
     "none": "base mechanism",
     "adult": "Adult",
     "breast_cancer": "breast cancer",
@@ -108,6 +110,7 @@ WORDS = {
 SELF_EXPLAINING = (
     "accountant",
     "adjacency",
+    "attack",
     "base_relation",
     "batches",
     "case",
@@ -149,6 +152,15 @@ _LATEX = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
 }
+_PLACE = {
+    "T": "Theorem",
+    "P": "Proposition",
+    "A": "Algorithm",
+    "R": "Remark",
+    "(": "Equation",
+}
+"""Where a statement stands in its paper, as keys abbreviate it."""
+_PLACES = re.compile(r"^([TPAR(])(\d+(?:\.\d+)?)\)?")
 # Words of prose and of claims, which are written without symbols.
 _GREEK = {
     "epsilon": "ε",
@@ -239,6 +251,12 @@ def display(field: str, value: str, *, latex: bool = False, plain: bool = False)
         return ""
     if field in ("sampler", "other") and value not in WORDS:
         return escape(_sampler(value))
+    if field == "statement":
+        value = _PLACES.sub(lambda place: f"{_PLACE[place[1]]} {place[2]}", value)
+    if field == "case":
+        # "lap: D 5, bound 1" begins with the kernel.
+        kernel, colon, rest = value.partition(": ")
+        value = f"{WORDS.get(kernel, kernel)}{colon}{rest}"
     if field in SELF_EXPLAINING:
         known = QUANTITIES if value in QUANTITIES else WORDS
         words = value.replace("_", " ")

@@ -299,9 +299,7 @@ class RecyclingRates(PaperFigure):
             worst = part.loc[ratio.idxmax()]
             texts = ["curves coincide"]
             if ratio.max() > 1 + 1e-6:
-                texts.append(
-                    f"{scientific(ratio.max())} at $ε_y$ = {worst['epsilon_y']:g}"
-                )
+                texts.append(f"{scientific(ratio.max())} at $ε_y$ = {worst['epsilon_y']:g}")
             return "", "\n".join(texts)
 
         panels = _over_ratio(parts, "epsilon_y", "rate", RATES, RATES, 1e-20, notes, "lower right")

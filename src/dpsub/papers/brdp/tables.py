@@ -32,12 +32,12 @@ class PrivacyOfManyReleases(Table):
     caption = (
         "ε after 1000 releases with ε = 0.1 each. As stated: Theorem 3, in closed form for "
         "Gaussian kernels and by two conversions of Rényi divergences for Laplace kernels. "
-        "Rigorous: both ends of the exact value. SMP methods compose at the inner budget and are "
-        "amplified once, which is valid only if all queries use the same sample; no exact value "
-        "is given for them. The low-split row is Laplace noise that spends 0.09 on its kernel: it "
-        "matches the printed numbers, and accepts less often than plain Laplace noise. Chosen "
-        "here, because the paper does not state them: sensitivity 1, bound 3, δ = 10⁻⁵ per query, "
-        "and a count over 1,000 records for the sampling rate."
+        "Rigorous: lower and upper bound of the exact value. SMP methods compose at the inner "
+        "budget and are amplified once, which is valid only if all queries use the same sample; "
+        "they have no exact value. The low-split row is Laplace noise that spends 0.09 on its "
+        "kernel: it reproduces the printed numbers but accepts less often than plain Laplace "
+        "noise. Set by us, as the paper does not state them: sensitivity 1, bound 3, δ = 10⁻⁵ per "
+        "query, and a count over 1,000 records for the sampling rate."
     )
     keys = ("method", "accountant", "delta")
     words: ClassVar[Mapping[str, Mapping[object, object]]] = {"method": SHORT}
@@ -91,8 +91,8 @@ class AccountingTimes(Table):
     caption = (
         "Seconds to choose the parameters of a release, to compute ε by Theorem 3, and to bracket "
         "the exact ε, by method and number of releases T; slope of log time against log T; and "
-        "ratios of total run times at T = 1000, to be read next to the printed 5.14, 5.74, 63.8 "
-        "and 66.6 (the paper states no unit)."
+        "ratios of total run times at T = 1000, to compare with the printed 5.14, 5.74, 63.8 and "
+        "66.6 (the paper states no unit)."
     )
     keys = ("method", "task", "n_compositions")
     words: ClassVar[Mapping[str, Mapping[object, object]]] = {"method": SHORT}
@@ -111,14 +111,15 @@ class Statements(Table):
     title = "Statements in single cases: claimed and true values"
     name = "statements"
     caption = (
-        "Single cases of the paper's statements: the claimed value (as stated) and the true one "
-        "(rigorous). T1 mean: E exp(-loss), which is 1 for every privacy loss. T1 weight: "
-        "probability of the shifted loss. P3 and T2: δ promised and δ attained by the parameters "
-        "of Algorithm 2 (or Algorithm 1, where a scale is given) and of Theorem 2. Degenerate: δ "
-        "as the kernel's ε goes to 0. q: δ of one kernel by recycling rate (as stated: without "
-        "recycling). (10): acceptance under the printed objective. A3: the printed loop. R5: "
-        "terms of Theorem 3, and those above 10⁻²⁰. P6 and P7: sampling error and acceptance on a "
-        "sample, compared with simulation."
+        "Single cases of the paper's statements: the claimed value (as stated) and the true value "
+        "(rigorous). Theorem 1 mean: E exp(-loss), which is 1 for every privacy loss. Theorem 1 "
+        "weight: probability of the shifted loss. Proposition 3 and Theorem 2: δ promised, and δ "
+        "attained with the parameters of Algorithm 2 (Algorithm 1 if a scale is given) and of "
+        "Theorem 2. Degenerate: δ as the kernel's ε tends to 0. q: δ of one kernel by recycling "
+        "rate (as stated: without recycling). Equation 10: acceptance under the printed "
+        "objective. Algorithm 3: the printed loop. Remark 5: terms of Theorem 3, and those above "
+        "10⁻²⁰. Propositions 6 and 7: sampling error and acceptance on a sample, compared with "
+        "simulation. D is the sensitivity."
     )
     keys = ("statement", "case")
     layout = Layout(stub=("statement", "case"), heads=("column",))

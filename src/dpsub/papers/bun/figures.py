@@ -139,9 +139,10 @@ class GrowingEstablishment(Artefact):
     name = "figureE1"
     caption = (
         "Change of the Neyman allocation (m = 10,000), class by class, when the smallest "
-        "establishment is raised to the top code: as printed, and for synthetic populations with "
-        "made-up class counts and four ways of filling the classes. Only populations whose top "
-        "class is piled up at its lower limit come near the printed change."
+        "establishment grows to the top code: as printed, and for synthetic populations with "
+        "made-up class counts. The printed change is approached only if all establishments of the "
+        "top class sit at its lower limit (blue); establishments spread over their classes (grey) "
+        "change it by 0 or 1."
     )
     experiments = ("bun_neyman",)
 

@@ -20,8 +20,8 @@ class ExactLosses(Table):
     name = "tableA"
     caption = (
         "Formulas of Bun et al. on a grid, in nats: as stated, as corrected (consistent), and the "
-        "exact worst-case loss over all ε-DP mechanisms (rigorous), computed or certified by a "
-        "linear program."
+        "exact worst-case loss over all ε-DP mechanisms (rigorous), computed in closed form or "
+        "certified by a linear program."
     )
     keys = ("statement", "case", "epsilon")
     layout = Layout(panels=("statement",), stub=("case", "epsilon"), heads=("column",))
@@ -94,9 +94,9 @@ class BoundTightness(Table):
     title = "Each bound divided by the exact worst-case loss"
     name = "tableB"
     caption = (
-        "Ratio of each bound to the exact worst-case loss: the smallest and the largest over all "
-        "cases in which that loss is finite and positive. An upper bound with a ratio below 1, or "
-        "a lower bound with a ratio above 1, is not a bound."
+        "Ratio of each bound to the exact worst-case loss, smallest and largest over all cases in "
+        "which that loss is finite and positive. An upper bound with a ratio below 1 is not a "
+        "bound; nor is a lower bound with a ratio above 1."
     )
     keys = ("statement",)
     layout = Layout(stub=("statement",), heads=("column",))
@@ -112,8 +112,8 @@ class StatementRates(BoundTightness):
     name = "tableE"
     caption = (
         "Fraction of cases in which each statement is right, and in which it is tight (within 2 × "
-        "10⁻⁶ nats of the exact loss). Both 1: the statement is exact. Right 1, tight below 1: "
-        "the statement holds but is loose in some cases. Right below 1: the statement is in error."
+        "10⁻⁶ nats of the exact loss). Both 1: the statement is exact. Right 1, tight below 1: it "
+        "holds but is loose in some cases. Right below 1: it is wrong in some cases."
     )
     parts = of_cases(right=("right", "mean"), tight=("tight", "mean"))
 
@@ -124,10 +124,10 @@ class SizeTests(Table):
     title = "Distinguishing two sample sizes"
     name = "tableC"
     caption = (
-        "Two sample sizes that differ by a given number: the largest advantage of an ε-DP test of "
-        "the size, the advantage of thresholding the size plus Laplace noise, and the limit on "
-        "any test. The limit is exp(loss) - 1 as stated, tanh(loss / 2) in the consistent rows, "
-        "and the largest advantage in the rigorous ones."
+        "Telling apart two sample sizes that differ by a given number: the largest advantage of an "
+        "ε-DP test of the size, the advantage of a threshold on the size plus Laplace noise, and "
+        "the limit on any test. The limit is exp(loss) - 1 as stated, tanh(loss / 2) in the "
+        "consistent rows, and the largest advantage in the rigorous rows."
     )
     keys = ("difference", "epsilon")
     layout = Layout(panels=("column",), stub=("difference",), heads=("epsilon",))
@@ -158,11 +158,12 @@ class NeymanBySizeClass(Table):
     title = "Appendix E.1. Neyman allocations by size class"
     name = "tableD"
     caption = (
-        "Neyman allocation by size class before and after the smallest establishment is raised to "
-        "the top code: the printed vectors, their reconstruction from a single growth factor, and "
-        "synthetic populations whose classes are filled in four ways (made-up class counts, no "
-        "real establishments). As stated: each class is rounded on its own. Consistent: integers "
-        "that sum to m."
+        "Neyman allocation by size class before and after the smallest establishment grows to the "
+        "top code: the printed vectors, their reconstruction from a single growth factor "
+        "(replay), and synthetic populations whose classes are filled in four ways (made-up class "
+        "counts, no real establishments): uniform, log-uniform, at both class limits (vertex), at "
+        "the lower limits (piled). As stated: each class is rounded on its own. Consistent: "
+        "integers that sum to m."
     )
     keys = ("topic", "stratum")
     layout = Layout(panels=("topic",), stub=("stratum",), heads=("column",))
@@ -198,11 +199,12 @@ class AdvisedDesigns(Table):
     name = "advice"
     caption = (
         "Design advisor on a simulated frame. Advice: end-to-end privacy loss of a mechanism that "
-        "is ε-DP on the sample (lower, upper, exact); mean and standard deviation of the sample "
-        "size; variance of the estimated total without noise (sampling) and with it (total); and, "
-        "where ε is the target for the population, the ε on the sample that meets it (base) and "
-        "the resulting variance. Menu: allocation rules for a mean at the same target, worst of "
-        "three populations. Empty: unknown, or none exists."
+        "is ε-DP on the sample (lower bound, upper bound, exact); mean and standard deviation of "
+        "the sample size; variance of the estimated total without noise (sampling) and with noise "
+        "(total); and, if ε is the target for the population, the ε on the sample that meets it "
+        "(base) and the variance at that target. Menu: allocation rules for a mean at the same "
+        "target, worst of three populations. Empty: unknown, or none exists. The note names the "
+        "adjacency relation."
     )
     keys = ("topic", "epsilon", "design")
     layout = Layout(panels=("topic", "epsilon"), stub=("design",), heads=("column",))

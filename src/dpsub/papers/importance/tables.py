@@ -154,11 +154,11 @@ class NoiseScales(_OfDataSets):
     name = "noise_scales"
     caption = (
         "Noise of weighted DP-Lloyd at a target ε and an expected sample size m: scale of the "
-        "noise on sums and on counts, the resulting loss ψ (as done: with the weights and the "
-        "grid of the released code, which may exceed the target), and the largest size that meets "
-        "the target. Full data, uniform and coreset sampling need only the radius and mean square "
-        "of Table 1; the privacy-optimal sampler needs all norms, taken from the data named. "
-        "Empty: no such size meets the target."
+        "noise on sums and on counts, the resulting loss ψ, and the largest size that meets the "
+        "target. As done: weights and grid of the released code, whose loss may exceed the "
+        "target. Full data, uniform and coreset sampling need only the radius and mean square of "
+        "Table 1; the privacy-optimal sampler needs all norms, taken from the data named. Empty: "
+        "this size does not meet the target."
     )
     keys = ("dataset", "sampler", "m", "epsilon")
     layout = Layout(panels=("dataset",), stub=("sampler", "m", "epsilon"))
@@ -214,11 +214,11 @@ class Costs(_OfDataSets):
     title = "Cost of private k-means"
     name = "costs"
     caption = (
-        "Mean squared distance of all rows to the centres that weighted DP-Lloyd finds on a "
-        "sample: median over repeats with quartiles (lower, upper), by data set, expected size m "
+        "Mean squared distance of all rows to the centres found by weighted DP-Lloyd on a sample: "
+        "median over repeats with quartiles (lower, upper), by data set, expected size m "
         "(as in the paper; stand-ins are sampled at the same rates), target ε and sampler. As "
         "done: the released code. As stated: the text. Consistent: the repaired algorithm. Rows "
-        "without ε have no noise. Empty: no such size meets the target."
+        "without ε have no noise. Empty: this size does not meet the target."
     )
     keys = ("dataset", "sampler", "m", "epsilon")
     layout = Layout(panels=("dataset", "m"), stub=("epsilon",), heads=("sampler",))
@@ -244,9 +244,9 @@ class Coreset(_OfDataSets):
         "Largest value of 2 |cost of all - cost of sample| / (cost of all + cost of all at the "
         "mean) over sets of 25 centres, either random rows or centres fitted to the sample (mean "
         "over repeats, with standard error). Each is a lower bound on the ε of a lightweight "
-        "coreset. Independent: draws as in the theorem. Poisson: the sampler that is used, which "
-        "the theorem does not cover. deviation_times_root is multiplied by the square root of the "
-        "size; by the theorem it is constant."
+        "coreset. Independent: draws as in the theorem. Poisson: the sampler of the experiments, "
+        "which the theorem does not cover. Deviation times root: multiplied by the square root of "
+        "the size, and constant by the theorem."
     )
     keys = ("dataset", "kind", "m")
     layout = Layout(panels=("dataset",), stub=("kind", "m"))
@@ -275,9 +275,9 @@ class GroupLosses(_OfDataSets):
     title = "Privacy loss by group of records"
     name = "group_losses"
     caption = (
-        "Privacy loss after sampling by group of records, at one target: quantiles (nats), mean "
-        "inclusion probability, and the share of the group within 10 % of the largest loss of any "
-        "record."
+        "Privacy loss after sampling at one target, by group of records: quantiles (nats), mean "
+        "inclusion probability, and the share of the group whose loss is within 10 % of the "
+        "largest loss of any record."
     )
     keys = ("dataset", "sampler", "group")
     layout = Layout(panels=("dataset",), stub=("sampler", "group"))
@@ -298,11 +298,11 @@ class DeltaGain(_OfDataSets):
     title = "What a positive δ saves"
     name = "gain"
     caption = (
-        "Proved ε at the configured δ for noise calibrated to pure DP (upper bounds; initial "
-        "centres are chosen independently of the data), and the pure target divided by it. Lloyd: "
-        "counts and sums of 10 rounds at the radius and mean square of Table 1. Sums: sums alone, "
-        "by dimension. Gaussian: the largest weight at ε = 1 of a record whose Gaussian noise has "
-        "shift μ at weight 1."
+        "Proved ε (upper bound) at the configured δ for noise calibrated to pure DP, and the pure "
+        "target divided by it (gain). Initial centres do not depend on the data. Lloyd: counts "
+        "and sums of 10 rounds at the radius and mean square of Table 1. Sums: sums alone, by "
+        "dimension. Gaussian: the largest weight at ε = 1 of a record that shifts Gaussian noise "
+        "by μ standard deviations at weight 1."
     )
     keys = ("topic", "dataset", "mode", "sampler", "d", "epsilon", "mu")
     layout = Layout(panels=("topic", "dataset", "mode"), stub=("sampler", "d", "mu", "epsilon"))
@@ -338,11 +338,11 @@ class CanaryAuditTable(Table):
     title = "Canary audit: promised loss and loss shown by runs of the code"
     name = "audit"
     caption = (
-        "Canaries against weighted DP-Lloyd: the promised loss, and a lower bound on the true one "
-        "from runs of the code (exact intervals at the configured confidence). As done: noise "
-        "radius and initial centres of the released code. As stated: the noise density of the "
-        "text, initial centres drawn from the data. Consistent: initial centres that do not "
-        "depend on the data. Flagged 1: the runs refute the promise."
+        "Attacks on weighted DP-Lloyd with a canary: the promised loss, and a lower bound on the "
+        "true loss from runs of the code (exact intervals at the configured confidence). As done: "
+        "noise radius and initial centres of the released code. As stated: the noise density of "
+        "the text, initial centres drawn from the data. Consistent: initial centres that do not "
+        "depend on the data. Flagged 1: the attack refutes the promise."
     )
     keys = ("attack",)
     layout = Layout(stub=("attack",))
