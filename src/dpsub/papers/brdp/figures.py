@@ -295,8 +295,9 @@ class RecyclingRates(PaperFigure):
 
         def notes(part: pd.DataFrame) -> tuple[str, str]:
             """Say where a ratio leaves the panel at once, and that curves coincide."""
-            ratio = (part["exact_delta"] / part["delta"]).where(part["method"] != "exact")
-            worst = part.loc[ratio.idxmax()]
+            given = part[part["method"] != "exact"]
+            ratio = given["exact_delta"] / given["delta"]
+            worst = given.iloc[int(ratio.to_numpy().argmax())]
             texts = ["curves coincide"]
             if ratio.max() > 1 + 1e-6:
                 texts.append(f"{scientific(ratio.max())} at $ε_y$ = {worst['epsilon_y']:g}")
@@ -772,7 +773,7 @@ class AcceptanceFrontier(PaperFigure):
             name_at(
                 end["n_compositions"],
                 end["gain"],
-                KERNELS[kernel][0],
+                KERNELS[str(kernel)][0],
                 # A curve that stays at 1 would run through its name.
                 above=6 if end["gain"] < 1.01 else 0,
             )
