@@ -28,7 +28,7 @@ from dpsub.reproduce.report.cited import kept_of, made_of
 from dpsub.reproduce.report.judgement import Judgement
 from dpsub.reproduce.report.numbers import of_printed
 from dpsub.reproduce.report.prose import TEMPLATE, Prose
-from dpsub.reproduce.verdicts import FAILING, UNJUDGED
+from dpsub.reproduce.verdicts import FAILING, NOT_COMPARED, UNJUDGED
 
 ROOT = Path(__file__).resolve().parents[2]
 FOUND = ROOT / "docs/found"
@@ -98,8 +98,14 @@ def prose(paper: Paper, verdicts: pd.DataFrame, tables: CellTables) -> Prose:
     def counted(artefact: str) -> str:
         counts = Counter(verdict for (_, name, *_), verdict in judged.items() if name == artefact)
         shown = sum(counts.pop(verdict, 0) for verdict in UNJUDGED.values())
-        words = [f"{count} {verdict.replace('_', ' ')}" for verdict, count in counts.most_common()]
-        return ", ".join([*words, *([f"{shown} shown, not judged"] if shown else [])])
+        # What is judged comes first.
+        words = {
+            verdict.replace("_", " "): count
+            for verdict, count in sorted(
+                counts.most_common(), key=lambda counted: counted[0] == NOT_COMPARED
+            )
+        } | {"shown, not judged": shown}
+        return ", ".join(f"{count} {verdict}" for verdict, count in words.items() if count)
 
     more: dict[str, object] = {"picture": picture, "verdicts": counted, "cited": ""}
     if paper.citation:

@@ -265,7 +265,7 @@ def test_the_report_has_a_sentence_from_each_table(records: Frames, tmp_path: Pa
     for words in (
         "2 fail as printed",
         "Attacks on the code.",
-        "The attack on the noise radius refutes the released code",
+        "The attack on the noise radius refutes the promise of the released code",
         "times the noise of coreset",
         "| Song | ",
         "| pure ε / proved ε |",
