@@ -76,7 +76,8 @@ def verdicts(*numbers: str, statements: tuple[str, ...] = ()) -> pd.DataFrame:
             (),
             "good",
             "**Table 8: yes, as far as it can be judged.** Its judged number is reproduced. 1 "
-            "clock time is shown next to ours and not judged. 1 cannot be compared in this run.",
+            "clock time is shown next to ours and not judged. 1 number cannot be compared in this "
+            "run.",
         ),
         (
             (),
@@ -104,7 +105,7 @@ def test_a_list_is_judged_by_how_many_fail() -> None:
     found = judge(Claimed(), listed)
     assert found.colour == "bad"
     assert found.sentence == (
-        "**2 of 5 statements and numbers fail.** 2 stand; 1 is open. What fails, and why: E2."
+        "**2 of 5 statements and numbers fail.** 2 stand; 1 is open. Reasons: E2."
     )
 
 

@@ -165,7 +165,7 @@ def _of_list(own: pd.DataFrame, noun: str) -> tuple[str, str]:
     else:
         answer = f"{counts.confirmed} of {every} {_verb(counts.confirmed, 'stands', 'stand')}"
     reasons = in_order(name for names in _failing(own)["erratum"] for name in names.split())
-    why = f"What fails, and why: {', '.join(reasons)}." if reasons else ""
+    why = f"Reasons: {', '.join(reasons)}." if reasons else ""
     return answer, " ".join(filter(None, (_listed(others), why)))
 
 
@@ -211,7 +211,8 @@ def _unjudged(own: pd.DataFrame) -> str:
         verb = _verb(times, "clock time is", "clock times are")
         sentences.append(f"{times} {verb} shown next to ours and not judged.")
     if lacking:
-        sentences.append(f"{lacking} cannot be compared in this run.")
+        noun = _verb(lacking, "number", "numbers")
+        sentences.append(f"{lacking} {noun} cannot be compared in this run.")
     return " ".join(sentences)
 
 

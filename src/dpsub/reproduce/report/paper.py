@@ -210,6 +210,7 @@ def _artefact(
             role: Path(os.path.relpath(path, folder)).as_posix() for role, path in files.items()
         },
         "picture": None,
+        "refuted": 0,
         "blocks": [],
         "drawn": None,
         "lines": [],
@@ -230,13 +231,13 @@ def _artefact(
     cells = read_cells(files["csv"])
     blocks = numbers.blocks_of(artefact, cells)
     rows = [row for block in blocks for group in block.groups for row in group.rows]
+    entries = [entry for row in rows for entry in row.entries if entry]
     return shown | {
         "blocks": blocks,
+        "refuted": sum(entry.mark == "refuted" for entry in entries),
         "cells": len(cells),
         "open": len(rows) <= OPEN_LINES,
-        "anchors": {
-            entry.anchor for row in rows for entry in row.entries if entry and entry.anchor
-        },
+        "anchors": {entry.anchor for entry in entries if entry.anchor},
     }
 
 
