@@ -104,7 +104,7 @@ def test_the_summary_says_first_what_came_out(pages: dict[str, str], made: Made)
     ]
     # what an attack attains is a lower bound, and rounded down
     least, most = (
-        written(end, "1.0e+00", side="lower")
+        written(end, "1.00e+00", side="lower")
         for end in (attack["rigorous"].min(), attack["rigorous"].max())
     )
     assert "Worst finding." in top and f"{least} to {most}" in top
@@ -115,16 +115,18 @@ def test_the_summary_says_first_what_came_out(pages: dict[str, str], made: Made)
         240,
     )
     assert f"Table 3: {good} of {of} printed" in top
-    (line,) = re.findall(r"printed numbers and statements: (.*?)\. Each count", pages["index"])
+    (line,) = re.findall(r"printed numbers and statements: (.*?)\. They are", pages["index"])
     terms, _, total = re.sub(r"\(.*?\)", "", line).rpartition(" = ")
     assert sum(int(term.split()[0]) for term in terms.split(" + ")) == int(total) == judged.sum()
+    assert f"They are the {len(made.run.comparison)} rows of" in pages["index"]
+    assert "For one query the theory stands." in top and "<strong>Table 8: " in top
     assert 'href="must.html#must/table8"' in top and 'href="must.html#E2"' in top and "<svg" in top
 
 
 def test_data_that_are_not_the_papers_are_named_in_one_line(
     pages: dict[str, str], made: Made
 ) -> None:
-    top = pages["index"][: pages["index"].index('class="cards"')]
+    top = pages["index"][: pages["index"].index('id="verdicts"')]
     assert top.count('class="warning"') == 2 and "A run of reduced size." in top
     assert "a synthetic stand-in: adult" in top and "synthetic twins" not in top
     real = made.write(data=[{**report_run.ADULT, "label": "real"}])

@@ -25,7 +25,7 @@ from dpsub.reproduce.report.markdown import html, inline, linked, plain
 from dpsub.reproduce.report.numbers import Line, address, cell_verdicts
 from dpsub.reproduce.report.prose import Prose, Takeaway
 from dpsub.reproduce.report.run import FinishedRun
-from dpsub.reproduce.verdicts import FAILING
+from dpsub.reproduce.verdicts import FAILING, tally
 
 OPEN_LINES = 60
 """A longer table is closed until it is asked for."""
@@ -86,6 +86,11 @@ def content(run: FinishedRun, key: str, folder: Path) -> dict[str, Any]:
             if headline
         ],
         "picture": findings.picture(worst) if worst and worst.shown else None,
+        "lead": inline(in_symbols(prose.lead())) if prose else "",
+        "worst": next(
+            (one for one in artefacts if worst and one["made"].name == worst.artefact), None
+        ),
+        "tally": tally(line.verdict for line in lines),
         "introduction": prose.introduction() if prose and paragraphs else "",
         "takeaways": paragraphs,
         "groups": _grouped(artefacts),

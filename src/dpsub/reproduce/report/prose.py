@@ -137,6 +137,18 @@ class Prose:
         self._render_parts("judgement", add)
         return found
 
+    def lead(self) -> str:
+        """Return the first paragraph of the page, which says what to trust the paper for, in
+        Markdown; "" if there is no page, or this run lacks its numbers."""
+        path = self.paper.folder / TEMPLATE
+        if not path.exists():
+            return ""
+        paragraph = path.read_text(encoding="utf-8").partition("\n\n")[0]
+        try:
+            return _on_one_line(self._rendered(paragraph, self._look_up(), {}))
+        except MissingRecordsError:
+            return ""
+
     def introduction(self) -> str:
         """Return what must be known before reading the takeaways."""
         found: list[str] = []
