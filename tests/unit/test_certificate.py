@@ -178,6 +178,6 @@ def test_the_command_writes_the_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     words = "account poisson --rate 0.01 --noise-multiplier 1 --steps 20 --delta 1e-5 --certificate"
     assert main([*words.split(), str(path)]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert f"{path}; to prove the answer again: python verifier FILE" in printed
+    assert f"{path}; python verifier FILE proves the answer again" in printed
     expected = dpsub.account(dpsub.Poisson(0.01), **FEW).certificate()
     assert json.loads(path.read_text(encoding="utf-8")) == expected

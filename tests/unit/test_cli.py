@@ -152,7 +152,7 @@ def test_account(
 
 def test_an_infinite_bound_is_said_so_and_valid_json(capsys: Captured) -> None:
     void = "account must_ww --n 1 --b 3 --m 3 --noise-multiplier 0.05 --steps 10 --delta 0.1"
-    assert "yes, but void: every mechanism meets it" in said(capsys, void)
+    assert "yes, but empty: every mechanism satisfies it" in said(capsys, void)
     assert answered(capsys, void)["upper"] == "Infinity"
     text = as_json({"a": math.inf, "b": -math.inf, "c": math.nan, "d": np.array([1.0, math.inf])})
     assert json.loads(text) == {

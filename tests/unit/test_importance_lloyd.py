@@ -557,7 +557,7 @@ DRAWS = np.random.default_rng(0)
         ),
         (
             lambda: samplers.filled_rates([0.5, 0.1], [1.0], 1),
-            "floors and sizes must be one number a record",
+            "floors and sizes must have one number per record",
         ),
         (lambda: samplers.optimal_rates([1e-310], 1.0), "slopes must be above 0"),
         (lambda: DataFacts.of(np.zeros((3, 2))), "radius must be above 0"),

@@ -71,7 +71,7 @@ def test_the_number_of_records_is_public_only_where_data_sets_agree_in_it(
     sampler: Any, n: int
 ) -> None:
     public = "the number of records and all sizes or rates are public"
-    more = "one data set has n records and the other, with one record more, n + 1"
+    more = "the neighbouring data sets have n and n + 1 records"
     replaced = dpsub.account(sampler, n, adjacency="substitute", **ASKED).conditions
     added = dpsub.account(sampler, n, adjacency="add_remove", **ASKED).conditions
     assert public in replaced and public not in added

@@ -33,8 +33,7 @@ below it can hold.  upper, lower: one of these ends, the other being trivial.  p
 the papers' pair gives, and is not a guarantee."""
 VARIANTS = ("rigorous", "paper")
 WIDTH_MISSED = (
-    "numerical limits stopped the refinement before the width that was asked for: both ends hold, "
-    "but at least one is looser"
+    "wider than requested: numerical limits stopped the refinement early; both ends are valid"
 )
 """Added to the conditions where `Account.width_met` is false."""
 TIGHT_SECONDS = 30.0
@@ -101,9 +100,9 @@ class Account:
 
         if self._origin is None:
             raise ArgumentError(
-                "a certificate is of one proved answer, got several values, variant = paper or a "
-                "copy; ask for one epsilon or delta, variant rigorous, and for the certificate "
-                "where the answer was computed"
+                "a certificate needs one proved answer, got several values, variant = "
+                "paper or a copy; ask for one epsilon or delta with variant rigorous, "
+                "and take the certificate from the answer itself"
             )
         return certificate_of(self, *self._origin)
 
@@ -228,8 +227,8 @@ def account(
     if not tight or answer.width_met:
         return answer
     missed = (
-        f"the time limit of {limit:g} s, or a numerical one, came before the ends were that "
-        "close: both hold"
+        f"wider than requested: the time limit of {limit:g} s or a numerical limit "
+        "stopped the refinement early; both ends are valid"
     )
     return replace(answer, conditions=(*answer.conditions[:-1], missed))
 
@@ -384,9 +383,9 @@ class Proof:
         game = self.cases[0].game
         if not self.tightens or game is None:
             raise UnsupportedError(
-                "a tight bound is known under substitute, for samples without replacement and, "
-                "with Gaussian noise, with it, and with it after a stage of 2 or more without; "
-                "leave tight out"
+                "tight bounds exist only under substitute: without replacement, and "
+                "with Gaussian noise also with replacement, alone or after a first "
+                "stage without replacement of 2 records or more; drop tight"
             )
         lower, upper = float(answer.lower), float(answer.upper)
         if not 0 < upper < np.inf:
@@ -404,7 +403,9 @@ class Proof:
             tightest = max(played.answer(wanted, lower, upper), lower)
         pair = answer.pair
         if tightest != upper:
-            pair = "the game of v, v' and the replaced vectors, on cells of such choices"
+            pair = (
+                "the game over v, v' and the replaced vectors, with such choices grouped into cells"
+            )
         width_met = wanted.gap(lower, tightest) <= 1
         conditions = tuple(line for line in answer.conditions if line != WIDTH_MISSED)
         return replace(
@@ -467,9 +468,9 @@ def crossed(lower: float, upper: float) -> NumericalError:
     """The error of two ends that contradict each other, of which one is wrong. Its way out: what
     less noise guarantees is true of more."""
     return NumericalError(
-        f"bounds must not cross, got lower {lower!r} and upper {upper!r}: one of them is wrong; "
-        "report the arguments, and ask with a slightly smaller noise_multiplier, whose upper end "
-        "holds for this one too"
+        f"bounds must not cross, got lower {lower!r} and upper {upper!r}: one of them "
+        "is wrong; report the arguments, and until this is fixed use the upper end of "
+        "a slightly smaller noise_multiplier, which is valid here too"
     )
 
 
@@ -482,16 +483,17 @@ class _PaperPair:
     def __init__(self, release: Release, adjacency: str | None) -> None:
         if release.mechanism != "gaussian":
             raise ArgumentError(
-                f"the papers' pairs are Gaussian, got mechanism = {release.mechanism}; use variant "
-                "rigorous"
+                "variant paper covers Gaussian noise only, got mechanism = "
+                f"{release.mechanism}; use variant rigorous"
             )
         if not isinstance(release.sampler, StagedSampler):
             raise ArgumentError(
-                f"the papers' pairs are those of chains, got {release.sampler.name}; use rigorous"
+                "variant paper covers chains of stages only, got "
+                f"{release.sampler.name}; use variant rigorous"
             )
         if release.denominator != "fixed":
             raise ArgumentError(
-                "the papers' pairs do not know the denominator, got denominator = "
+                "variant paper takes no denominator, got denominator = "
                 f"{release.denominator}; drop it"
             )
         case = case_of(release, default_relation(release))
@@ -499,8 +501,8 @@ class _PaperPair:
         self.pair = case.papers_pair()
         if adjacency is not None and adjacency != self.pair.relation:
             raise ArgumentError(
-                f"the papers state this pair under {self.pair.relation}, got adjacency = "
-                f"{adjacency}; drop it"
+                f"variant paper covers this sampler under {self.pair.relation} only, "
+                f"got adjacency = {adjacency}; drop it"
             )
         self.composition = Composition([(PairEvent(self.pair, one_direction=True), release.steps)])
 

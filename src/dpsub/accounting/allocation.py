@@ -384,9 +384,7 @@ class SelectionEvent(Event):
         return [(event.upper(step, tail, swapped), times) for event, times in self.blocks]
 
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        raise UnsupportedError(
-            "an epoch of k of t has several upper laws; ask for all of them by uppers"
-        )
+        raise UnsupportedError("an epoch with k of t steps has several upper laws; use uppers")
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         # where k is 1 or t the likelihood ratio itself is a function of such a sum

@@ -50,8 +50,8 @@ def law(sampler: Sampler | Schedule, n: int | None = None) -> MultiplicityLaw:
     """
     if isinstance(sampler, Schedule):
         raise UnsupportedError(
-            f"the steps of {sampler.name} depend on each other, so that the law of one says "
-            "little; ask for an account"
+            f"the steps of {sampler.name} depend on one another, so the law of one step "
+            "says little; use account"
         )
     if n is None:
         stages = sampler.stages if isinstance(sampler, StagedSampler) else ()
@@ -122,7 +122,7 @@ def covered(sampler: Sampler | Schedule, n: int | None) -> tuple[Relation, bool]
     theorem = case_of(release, relation).amplification
     if theorem is None:
         raise UnsupportedError(
-            f"no amplification theorem is proved for {sampler.name}; ask for an account"
+            f"no amplification theorem is proved for {sampler.name}; use account"
         )
     if theorem.missing:
         raise UnsupportedError(theorem.missing)

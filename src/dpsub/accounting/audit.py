@@ -43,8 +43,7 @@ def static_attack(proof: Proof) -> StepAttack | EpochAttack:
     if case.static is None:
         name = proof.releases[0].sampler.name
         raise UnsupportedError(
-            f"an audit plays the static attack of a scheme, and that of {name} has none; ask for "
-            "an account"
+            f"an audit needs a static attack, and none is known for {name}; use account"
         )
     return case.static()
 
@@ -171,8 +170,8 @@ def audit(
     release = Release.of(sampler, n, noise_multiplier, steps, epochs)
     if isinstance(sampler, Schedule) and (release.n or ANY_N) > _MOST_INDICES:
         raise ArgumentError(
-            f"an audit plays at most {_MOST_INDICES:.0e} records an epoch, got n = {release.n}; "
-            "audit a smaller case"
+            f"an audit simulates at most {_MOST_INDICES:.0e} records per epoch, got n = "
+            f"{release.n}; audit a smaller case"
         )
     proof = Proof.of([release], adjacency)
     account = proof.account(Target(epsilon=epsilon, width=proof.width))
@@ -259,9 +258,9 @@ class _Play:
         steps, size = self.release.steps, self.size
         if size * self.epoch > _MOST_INDICES or draws * steps * size > _MOST_WORK:
             raise ArgumentError(
-                f"an audit plays at most {_MOST_INDICES:.0e} indices in a sample and "
-                f"{_MOST_WORK:.0e} in all, got {draws} draws of {steps} samples of {size:g}; take "
-                "fewer draws or steps, or audit a smaller case"
+                f"an audit simulates at most {_MOST_INDICES:.0e} indices per sample and "
+                f"{_MOST_WORK:.0e} in all, got {draws} draws of {steps} samples of "
+                f"{size:g}; take fewer draws or steps, or audit a smaller case"
             )
 
     def losses(self, which: int, draws: int) -> np.ndarray:

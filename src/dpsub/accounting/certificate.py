@@ -109,7 +109,7 @@ def _lower(
             parts = _attained_parts(proof, composition, grid, place)
             return {"direction": _direction(grid.swapped), "parts": parts}, claim
     raise UnsupportedError(
-        "the attack of this lower end left no trace to certify; ask without a time limit"
+        "the attack behind this lower end was not kept; ask again without a time limit"
     )
 
 

@@ -111,11 +111,11 @@ def check(
         given = {"n": n, "noise_multiplier": noise_multiplier, "steps": steps, "epochs": epochs}
         if extra := [name for name, value in given.items() if value is not None]:
             raise ArgumentError(
-                f"a ledger knows its own releases, got {extra[0]} for it, too; drop it"
+                f"a ledger already holds its releases, got {extra[0]} as well; drop it"
             )
         releases = list(source)
     elif noise_multiplier is None:
-        raise ArgumentError("noise_multiplier is needed with a sampler, got none; give it")
+        raise ArgumentError("a sampler needs a noise_multiplier, got none; give it")
     else:
         release = Release.of(source, n, noise_multiplier, steps, epochs, mechanism, denominator)
         releases = [release]
@@ -131,13 +131,14 @@ def _claimed(
     """The number that is claimed, `at` the epsilon or delta that it needs."""
     if (claimed_epsilon is None) == (claimed_delta is None):
         raise ArgumentError(
-            "a claim is either an epsilon, at a delta, or a delta, at an epsilon, "
-            f"got claimed_epsilon = {claimed_epsilon}, claimed_delta = {claimed_delta}; give one"
+            "a claim is either an epsilon (at a delta) or a delta (at an epsilon), got "
+            f"claimed_epsilon = {claimed_epsilon}, claimed_delta = {claimed_delta}; "
+            "give one"
         )
     claimed, needs = ("delta", "epsilon") if claimed_epsilon is None else ("epsilon", "delta")
     if at[needs] is None or at[claimed] is not None:
         raise ArgumentError(
-            f"a claimed {claimed} needs the {needs} it is for, got {needs} = {at[needs]}, "
+            f"a claimed {claimed} needs its {needs}, got {needs} = {at[needs]}, "
             f"{claimed} = {at[claimed]}"
         )
     if claimed_epsilon is not None:

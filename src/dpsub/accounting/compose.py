@@ -192,7 +192,9 @@ def _blockwise(values: np.ndarray, damp: float) -> np.ndarray:
 def check_step(step: float) -> None:
     """Raise NumericalError if a grid of losses is so coarse that it tells nothing apart."""
     if step > _COARSEST:
-        raise NumericalError(f"a grid of losses with a step of {step:g} nats tells nothing apart")
+        raise NumericalError(
+            f"a loss grid with a step of {step:g} nats is too coarse to bound anything"
+        )
 
 
 @dataclass(frozen=True, eq=False)

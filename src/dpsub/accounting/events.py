@@ -14,9 +14,9 @@ from dpsub.sampling import Poisson, Schedule, TruncatedPoisson, Wor, Wr
 from dpsub.sampling.base import Sampler
 
 UNITS = (
-    "noise multipliers of events are read as dp-accounting documents them, noise scale over the "
-    "norm bound C of one record; where a record is replaced the sum moves by 2 C: double what was "
-    "meant as noise over 2 C"
+    "the noise multiplier of an event is read as dp-accounting documents it, noise "
+    "scale over the norm bound C of one record; replacing a record moves the sum by up "
+    "to 2 C, so double a multiplier that was meant relative to 2 C"
 )
 _NOISE = {f"{name.capitalize()}DpEvent": name for name in MECHANISMS}
 _DEEPEST = 100
@@ -69,7 +69,7 @@ def ledger_of(event: object) -> Ledger:
         steps[kind] = steps.get(kind, 0) + release.steps
     if not steps:
         raise ArgumentError(
-            f"an event must release something, got {type(event).__name__} without a release in it"
+            f"an event must contain a release, got {type(event).__name__} without one"
         )
     return Ledger(replace(kind, steps=total) for kind, total in steps.items())
 
@@ -119,8 +119,8 @@ def _releases(event: object, times: int, depth: int) -> Iterator[Release]:
         )
     else:
         raise UnsupportedError(
-            f"events of class {name} have no meaning here, only those of Gaussian and Laplace "
-            "noise, of samples drawn for one of them, and of their composition"
+            f"events of class {name} are not supported; use Gaussian or Laplace events, "
+            "one of them on a sample, and compositions of these"
         )
 
 
@@ -129,8 +129,9 @@ def _sampled(name: str, sampler: Sampler, n: int | None, event: object, times: i
     inner, fields = _read(event)
     if inner not in _NOISE:
         raise UnsupportedError(
-            f"{name} of {inner} has no meaning here: what is released from one sample must be one "
-            "GaussianDpEvent or LaplaceDpEvent, as several releases from one sample are not fresh"
+            f"{name} of {inner} is not supported: each sample must serve one "
+            "GaussianDpEvent or LaplaceDpEvent, because several releases from one "
+            "sample are not independent"
         )
     if "noise_multiplier" not in fields:
         raise ArgumentError(

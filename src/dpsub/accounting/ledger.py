@@ -195,8 +195,8 @@ class Ledger:
             if spent > epsilon:
                 check_time()  # more of it might have proved less
                 raise UnsupportedError(
-                    f"what was entered has a bound of {spent:.4g} already, above the target "
-                    f"{epsilon:g}; raise it"
+                    "the releases entered so far already give epsilon up to "
+                    f"{spent:.4g}, above the target {epsilon:g}; raise the target"
                 )
             goal = Goal(epsilon, delta, adjacency, accuracy, time_limit)
             return least_noise(release, self._releases, goal)
@@ -222,8 +222,8 @@ class Ledger:
             ) from None
         if not isinstance(document, Mapping) or "dpsub_ledger" not in document:
             raise DataError(
-                f"{path} is no ledger of dpsub: it has no entry dpsub_ledger; name one "
-                "that save wrote"
+                f"{path} is not a ledger of dpsub: it has no entry dpsub_ledger; name a "
+                "file that save wrote"
             )
         if document["dpsub_ledger"] != SCHEMA:
             raise DataError(
@@ -274,9 +274,9 @@ def _budget(epsilon: float, delta: float, time_limit: float | None) -> Target:
 
 
 _SAME = (
-    "every release needs a fresh sample, got {sample!r}, which release {place} names, too; enter "
-    "both queries, if they are asked before either is answered, as one release{joint}, or draw "
-    "anew"
+    "every release needs a fresh sample, got {sample!r}, already used by release "
+    "{place}; enter both queries as one release{joint} if both are asked before either "
+    "is answered, or draw a new sample"
 )
 
 

@@ -105,7 +105,8 @@ class PrivacyLossDistribution:
         indices = np.asarray(self.indices, dtype=np.int64)
         if masses.shape != indices.shape or masses.size == 0 or masses.min() < 0:
             raise ArgumentError(
-                f"a PLD needs nonnegative masses, one an index, got {masses.size}, {indices.size}"
+                f"a PLD needs nonnegative masses, one per index, got {masses.size} and "
+                f"{indices.size}"
             )
         # points without mass are left out; one stays, so that there is a support
         filled = masses > 0

@@ -326,9 +326,9 @@ class ChainProfile:
         stages = self.chain.stages
         if len(stages) > 2 and self._work(self.chain.n, 1, stages, 1.0, 0) > MOST_TERMS:
             raise UnsupportedError(
-                f"a chain of {len(self.chain.stages)} stages whose counts have more than "
-                f"{MOST_TERMS} likely combinations takes minutes a bound; take fewer stages or "
-                "smaller ones"
+                f"a chain of {len(self.chain.stages)} stages whose counts have more "
+                f"than {MOST_TERMS} likely combinations takes minutes per bound; take "
+                "fewer or smaller stages"
             )
 
     def _work(

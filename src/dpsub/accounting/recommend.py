@@ -37,7 +37,7 @@ _ORDER = (
 )
 """In which `recommend` asks for the noise of schemes: what few use, and takes long, comes last."""
 _ACCURACY = 3e-3
-_LATE = "nothing was proved of it in its share of the time; allow more"
+_LATE = "nothing was proved in its share of the time limit; raise it"
 _SHARE = 0.5  # of the time that is left, for the next scheme
 _EXCEEDED = 1e-3  # probability that some batch of the training is larger than `likely_batch`
 _RANDOM_SIZES = ("poisson", "truncated_poisson", "random_allocation", "k_of_t", "cyclic_poisson")
@@ -187,7 +187,8 @@ def recommend(
             left_out[name] = str(error)
     if not proved:
         raise UnsupportedError(
-            f"no scheme was proved to meet the target, poisson not as: {left_out['poisson']}"
+            "no scheme was proved to meet the target; poisson was left out because "
+            f"{left_out['poisson']}"
         )
     schemes = _ranked(proved, n, m)
     least = schemes[0].noise_multiplier
@@ -258,62 +259,64 @@ def _reasons(
     first = schemes[0]
     by_name = {answer.name: answer for answer in schemes}
     noise, others = _proved_text(first), _others(schemes, even)
-    reasons = [f"{first.name} needs the least noise that is proved, {noise}; {others}."]
+    reasons = [f"{first.name} has the least proved noise, {noise}; {others}."]
     fixed = [answer for answer in schemes if answer.name in FIXED_SIZE]
     if fixed and fixed[0] is not first:
         reasons.append(_of_fixed_size(fixed[0], first))
     shuffle = by_name.get("shuffle")
     if shuffle is None and left_out["shuffle"] != _LATE:
         reasons.append(
-            f"Do not give a shuffled loader the noise of poisson: {left_out['shuffle']}."
+            f"Do not use the noise of poisson with a shuffled loader: {left_out['shuffle']}."
         )
     elif shuffle is not None and shuffle is not first and "poisson" in by_name:
         reasons.append(_of_shuffling(shuffle, by_name["poisson"]))
     if late := [name for name, reason in left_out.items() if reason == _LATE]:
         reasons.append(
-            f"Time was too short for {', '.join(late)}, which may need less: allow more."
+            f"The time limit was too short for {', '.join(late)}, which may need less "
+            "noise: raise it."
         )
     if first.noise_multiplier == MIN_SCALE:
-        reasons.append(
-            f"{MIN_SCALE:g} is the least noise that is considered: ratios to it say little."
-        )
+        reasons.append(f"{MIN_SCALE:g} is the least noise considered, so ratios to it say little.")
     return tuple(reasons)
 
 
 def _others(schemes: list[SchemeNoise], even: tuple[str, ...]) -> str:
     """What is known of the schemes that come after the first one."""
     if len(schemes) == 1:
-        return "nothing is proved of another"
+        return "nothing is proved for any other scheme"
     if not even:
-        return "attacks refute that noise for all others"
+        return "attacks refute this noise for all others"
     attacked = {answer.name for answer in schemes if answer.refuted > 0}
     known = ", ".join(name for name in even if name in attacked)
     unknown = ", ".join(name for name in even if name not in attacked)
     clauses = []
     if known:
-        clauses.append(f"no attack refutes that noise for {known}, which may need as little")
+        clauses.append(f"no attack refutes this noise for {known}, which may need as little")
     if unknown:
-        clauses.append(f"no attack at all is known for {unknown}")
+        clauses.append(f"no attack is known for {unknown}")
     return "; ".join(clauses)
 
 
 def _of_fixed_size(fixed: SchemeNoise, first: SchemeNoise) -> str:
     certain = fixed.refuted / first.noise_multiplier - 1
-    attacked = f", and at least {certain:.1%} more by an attack" if certain > 0 else ""
+    attacked = (
+        f"; an attack shows that they need at least {certain:.1%} more" if certain > 0 else ""
+    )
     return (
-        f"Independent batches of one size ({fixed.name}) are proved with {fixed.ratio - 1:.1%} "
-        f"more noise{attacked}."
+        f"Independent batches of one size ({fixed.name}) are proved at "
+        f"{fixed.ratio - 1:.1%} more noise{attacked}."
     )
 
 
 def _of_shuffling(shuffle: SchemeNoise, poisson: SchemeNoise) -> str:
-    attacked = "no attack on it is known"
+    attacked = "no attack is known"
     if shuffle.refuted:
         attacked = f"an attack refutes {shuffle.refuted * (1 - _PRINTED):.5g}"
     verdict = "refuted" if shuffle.refuted >= poisson.noise_multiplier else "not proved"
     return (
-        f"A shuffled loader is proved with {_proved_text(shuffle)}, as if nothing were random, and "
-        f"{attacked}: the noise of poisson, {_proved_text(poisson)}, is {verdict} for it."
+        f"A shuffled loader is proved at {_proved_text(shuffle)}, the noise of batches "
+        f"in a fixed order, and {attacked}: the noise of poisson, "
+        f"{_proved_text(poisson)}, is {verdict} for it."
     )
 
 

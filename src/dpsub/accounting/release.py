@@ -127,7 +127,7 @@ class Release:
         them."""
         if not isinstance(self.sampler, StagedSampler):
             raise UnsupportedError(
-                f"this is known of chains of stages alone, got {type(self.sampler).__name__}"
+                f"this needs a chain of stages, got {type(self.sampler).__name__}"
             )
         stages = self.sampler.stages
         for stage in stages:
@@ -143,14 +143,16 @@ class Release:
     def _check_stage(self, stage: Stage) -> None:
         if type(stage) not in STAGES.values():
             raise UnsupportedError(
-                f"no bound is proved for stages of kind {type(stage).__name__}, only for known ones"
+                f"no bound is proved for stages of kind {type(stage).__name__}; use the "
+                "stages of dpsub.sampling"
             )
         if isinstance(stage, PoissonStage):
             checks.real("rate", stage.rate, above=0, at_most=1)
             if self.denominator == "realised":
                 raise UnsupportedError(
-                    "no bound covers a Poisson sample divided by its realised size, whose noise "
-                    "then tells how many records were drawn; divide by a fixed number"
+                    "no bound covers Poisson samples divided by their realised size, "
+                    "because the noise then reveals how many records were drawn; "
+                    "divide by a fixed number"
                 )
         if isinstance(stage, WithReplacement) and stage.size > MOST_SLOTS:
             raise UnsupportedError(
@@ -173,7 +175,8 @@ def steps_of(
     if not isinstance(sampler, Schedule):
         if epochs is not None:
             raise ArgumentError(
-                f"epochs are those of a schedule, got them for {sampler.name}; give steps"
+                f"{sampler.name} takes steps, got epochs = {epochs}; give "
+                "steps = ceil(epochs / rate), the rate being the share of records per step"
             )
         return 1 if steps is None else steps
     if steps is None:
@@ -181,7 +184,7 @@ def steps_of(
         epochs = checks.integer("epochs", number, at_least=1, at_most=MOST_STEPS)
         return epochs * sampler.steps_per_epoch(n)
     if epochs is not None:
-        raise ArgumentError("steps and epochs are two ways to say the same, got both; drop one")
+        raise ArgumentError("steps and epochs state the same number, got both; drop one")
     return steps
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
 from typing import NamedTuple
 
 from dpsub.accounting.pld import OutOfTimeError, check_time
@@ -25,6 +26,8 @@ _MARGIN, _MARGIN_RISING = 0.4, 0.3
 _WIDEST, _WIDEST_RISING = 1.0, math.log(16)
 # a secant keeps this share of the interval away from its ends
 _INNER = 0.02
+# bounds in messages, rounded up
+_TWO_DIGITS = Context(prec=2, rounding=ROUND_CEILING)
 _FLATTEST, _STEEPEST = 0.2, 20.0
 
 
@@ -157,10 +160,11 @@ def safe_root(
             # a bound that exceeds the target by one rounding is not met
             over = _Point(x, max(gap, 1e-300))
         if over is not None and over.x == axis.safest:
+            shown = float(_TWO_DIGITS.create_decimal(Decimal(value)))
             raise UnsupportedError(
-                f"{axis.name} of {axis.safest:g} {'already' if axis.rising else 'still'} has a "
-                f"bound of {value:.4g} above the target {target:g}; "
-                f"{'add noise' if axis.rising else 'raise it'}"
+                f"even {axis.name} of {axis.safest:g} (the search limit) gives epsilon up to "
+                f"{shown:g}, above the target {target:g}; "
+                f"{'add noise or choose' if axis.rising else 'choose'} a larger epsilon"
             )
         if safe is not None:
             closed = _is_closed(safe, over, axis, accuracy)
@@ -173,8 +177,8 @@ def safe_root(
     if safe is None:
         kind = OutOfTimeError if late else NumericalError
         raise kind(
-            f"{axis.name}: nothing was found to meet the target within {evaluations} accounts; "
-            "allow more time or raise it"
+            f"{axis.name}: nothing tried within {evaluations} accounts met the target; "
+            "raise the time limit or the target"
         )
     if over is None:
         return SafeRoot(safe.x, None, safe.x, steepness, evaluations, closed)

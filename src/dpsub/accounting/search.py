@@ -49,8 +49,8 @@ _MOST_DOUBLINGS = 6
 # how far above what an attack refutes tight noise is tried first, and is near enough
 _NEAREST, _NEAR = 0.01, 0.03
 TIGHT_MISSED = (
-    "the time limit, or a numerical one, came before noise closer to what an attack refutes was "
-    "proved: this noise is proved all the same"
+    "wider than requested: the time limit or a numerical limit stopped the search "
+    "before the proved noise came close to what an attack refutes; this noise is proved"
 )
 """Added to the conditions where the noise of a tight calibration is more than 3 % above one that is
 refuted."""
@@ -228,9 +228,9 @@ def most_steps(release: Release, past: Sequence[Release], goal: Goal) -> Largest
     # epsilon grows like the root of the number of steps at most and at least linearly in the long
     # run: start low
     if isinstance(sampler, Schedule):
-        name, mean = "epochs", float(sampler.occurrences)
+        name, mean = "a number of epochs", float(sampler.occurrences)
     else:
-        name, mean = "steps", sampler.multiplicity_law(release.n or 1).mean
+        name, mean = "a number of steps", sampler.multiplicity_law(release.n or 1).mean
     start = 1.0
     if mean > 0:
         per_root = 2 * mean * math.sqrt(2 * math.log(1.25 / goal.delta))
@@ -280,7 +280,7 @@ def largest_sample(
     # epsilon of Gaussian releases is about rate times this over the noise
     per_rate = 2 * math.sqrt(2 * release.steps * math.log(1.25 / delta))
     rate = 0.7 * goal.epsilon * release.noise_multiplier / per_rate
-    name = "the size of the sample" if whole else "the rate"
+    name = "a batch size" if whole else "a rate"
     axis = Axis(name, least, most, rising=True, whole=whole)
     candidates = Candidates(lambda size: [replace(release, sampler=make(size))], axis, goal)
     return _largest(candidates, rate * (n or 1) if whole else rate)

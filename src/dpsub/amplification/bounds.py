@@ -268,12 +268,13 @@ NONE = {
         "poisson",
         S,
         R,
-    ): "a mechanism that is private under substitution may release the size of its sample, and the "
-    "size of a Poisson sample tells when a record is added; use a base profile for add_remove",
+    ): "a mechanism that is private under substitution may reveal the size of its sample, "
+    "and the size of a Poisson sample reveals an added record; use a base profile for "
+    "add_remove",
 } | dict.fromkeys(
     [("wor", S, R), ("wor", R, R)],
-    "the inclusion probability m/n needs the size n of the data set, which adding a record "
-    "changes; take the target substitute",
+    "the inclusion probability m/n depends on the size n of the data set, which adding "
+    "a record changes; use the target substitute",
 )
 SAMPLERS = ("poisson", "wor", "wr")
 

@@ -35,21 +35,21 @@ from dpsub.errors import ArgumentError, DpsubError, NumericalError
 COMMANDS = {
     "law": "how often one record occurs in a sample",
     "amplify": "(epsilon, delta) of one release from a sample, by the amplification theorem",
-    "translate": "the bound for a sampler and two neighbouring relations, or why there is none",
+    "translate": "the bound for a sampler and two adjacency relations, or why there is none",
     "account": "delta at an epsilon, or epsilon at a delta, of many releases",
     "check": "whether a claimed epsilon or delta of many releases is proved, refuted by an attack, "
     "or open",
-    "curve": "delta at every epsilon, the errors of every test, and a picture of both",
-    "record": "enter releases into a ledger, if a budget allows them",
-    "ledger": "what all releases in a ledger have cost together",
+    "curve": "delta at every epsilon, the error rates of every test, and a plot of both",
+    "record": "enter releases into a ledger, if the budget allows",
+    "ledger": "the total privacy cost of all releases in a ledger",
     "calibrate": "noise, sample size or steps for a target (epsilon, delta)",
-    "recommend": "which subsampling scheme needs the least noise for a training, and what each "
+    "recommend": "which subsampling scheme needs the least noise for a training run, and what each "
     "costs",
     "advise": "what each sampling design gives on a frame: privacy, sample size, variance of a "
     "total",
-    "brdp": "budget recycling: noise redrawn while it is too large, and what its privacy really is",
+    "brdp": "budget recycling, which redraws noise while it is too large, and its exact privacy",
     "plan": "cells, jobs, core-hours and memory of a sweep, before anything runs",
-    "audit": "the attack on a sampler: its data sets, densities, and real draws that show it",
+    "audit": "the attack on a sampler: its data sets, densities and a Monte Carlo run",
 }
 """Commands and what they answer; each is a module of this package."""
 EXIT_OK, EXIT_ERROR, EXIT_STOPPED = 0, 2, 130
@@ -199,7 +199,7 @@ def _complaint(error: BaseException) -> tuple[str, str]:
     if isinstance(error, KeyboardInterrupt):
         return "stopped", "stopped"
     if isinstance(error, MemoryError):
-        return "memory", "the computation needs more memory than there is; ask for fewer steps"
+        return "memory", "the computation needs more memory than is available; ask for fewer steps"
     # A missing module of dpsub itself is a fault of ours and stays "unexpected".
     if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("dpsub"):
         return "missing", (

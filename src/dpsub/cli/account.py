@@ -1,14 +1,13 @@
-"""Privacy of many releases from samples: delta at --epsilon, or epsilon at --delta, from both
-sides.
+"""Privacy of many releases from samples: upper and lower bounds of delta at --epsilon, or of
+epsilon at --delta.
 
-Several values between commas, as in --delta 1e-5,1e-6, cost little more than one.
+Several values separated by commas, as in --delta 1e-5,1e-6, cost little more than one.
 
 JSON: quantity (epsilon or delta), lower, upper, kind (exact, bounds, upper, lower or paper),
-guarantee (true or false), pair, adjacency, sensitivity, conditions, seconds; of several values a
-list of these, each with the epsilon or delta that it is for. Infinite numbers are the string
-"Infinity".
+guarantee (true or false), pair, adjacency, sensitivity, conditions, seconds; for several values a
+list of these, each with its epsilon or delta. Infinite numbers are the string "Infinity".
 
---certificate writes what a second program needs in order to prove the answer again: python verifier
+--certificate writes a file from which a second program proves the answer again: python verifier
 FILE.
 """
 
@@ -45,26 +44,28 @@ def add_arguments(parser: Parser) -> None:
     # One point of the privacy curve: epsilon given or delta given, never both.
     question = parser.add_mutually_exclusive_group(required=True)
     question.add_argument(
-        "--epsilon", type=numbers, metavar="E", help="ask for delta at this epsilon, nats"
+        "--epsilon", type=numbers, metavar="E", help="return delta at this epsilon (nats)"
     )
-    question.add_argument(
-        "--delta", type=numbers, metavar="D", help="ask for epsilon at this delta"
-    )
+    question.add_argument("--delta", type=numbers, metavar="D", help="return epsilon at this delta")
     # `paper` is here for comparison with print: its answer says in its title that it guarantees
     # nothing.
-    variants = "proof and attack, or the papers' pair, which is NOT a guarantee (default: rigorous)"
+    variants = (
+        "rigorous: a proof and an attack; paper: the papers' pair, which is NOT a "
+        "guarantee (default: rigorous)"
+    )
     add_choice(parser, "--variant", ("rigorous", "paper"), variants, "rigorous")
     add_denominator(parser)
     width = (
-        "numerical accuracy: absolute for epsilon, relative for delta (default: 0.001; bounds "
-        "of samplers: 0.005)"
+        "requested distance between the ends: absolute for epsilon, relative for delta "
+        "(default: 0.001; 0.005 where kind is bounds)"
     )
     parser.add_argument("--width", type=number, metavar="W", help=width)
     add_tight(
-        parser, "where kind is bounds, bring the upper end to within --width of the lower one"
+        parser, "where kind is bounds, refine the upper end to within --width of the lower end"
     )
     certificate = (
-        "write what a second program needs to prove the answer again (docs/certificates.md)"
+        "write a certificate, from which a second program proves the answer again "
+        "(docs/certificates.md)"
     )
     parser.add_argument("--certificate", type=Path, metavar="FILE", help=certificate)
     parser.add_time_limit()
@@ -88,7 +89,7 @@ def run(arguments: Namespace) -> Answer:
         written = [
             (
                 "certificate",
-                f"{arguments.certificate}; to prove the answer again: python verifier FILE",
+                f"{arguments.certificate}; python verifier FILE proves the answer again",
             )
         ]
     at = "epsilon" if arguments.delta is None else "delta"

@@ -1,14 +1,13 @@
-"""What each sampling design gives on a frame: privacy, sample size, variance of the estimated
-total.
+"""Sampling designs compared on a frame: privacy, sample size and variance of the estimated total.
 
-FRAME is a CSV file with the columns stratum, cluster and size, one record a line, and optionally
-allocation (the wanted sample size of the record's stratum). lower, upper, exact: epsilon' that the
-population is promised when a mechanism with --epsilon runs on the sample. base: the epsilon that
-the sample's mechanism may have if the promise is to be --epsilon.
+FRAME is a CSV file with the columns stratum, cluster and size, one record per line, and optionally
+allocation (the wanted sample size of the record's stratum). lower, upper, exact: the epsilon' of
+the population when a mechanism with --epsilon runs on the sample. base: the epsilon that the
+mechanism may have on the sample if the population is to have --epsilon.
 
-JSON: epsilon, rate, upper_limit, designs (a list with design, sampler (what draws it, of
-dpsub.sampling), relation, lower, upper, exact, size_mean, size_sd, sampling, noise, total, base,
-total_at_target, note), left_out.
+JSON: epsilon, rate, upper_limit, designs (a list with design, sampler (of dpsub.sampling),
+relation, lower, upper, exact, size_mean, size_sd, sampling, noise, total, base, total_at_target,
+note), left_out.
 """
 
 from __future__ import annotations
@@ -29,7 +28,11 @@ def add_arguments(parser: Parser) -> None:
         "frame", type=Path, metavar="FRAME", help="CSV file with the columns stratum, cluster, size"
     )
     parser.add_argument(
-        "--epsilon", type=numbers, required=True, metavar="E", help="epsilon of the mechanism, nats"
+        "--epsilon",
+        type=numbers,
+        required=True,
+        metavar="E",
+        help="epsilon of the mechanism (nats)",
     )
     parser.add_argument(
         "--rate",
@@ -46,7 +49,7 @@ def add_arguments(parser: Parser) -> None:
         "--upper-limit",
         type=number,
         metavar="B",
-        help="its public limit (default: the largest value)",
+        help="public upper limit of the study variable (default: its largest value)",
     )
 
 

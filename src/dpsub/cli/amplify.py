@@ -1,5 +1,5 @@
-"""What one release from a sample satisfies, (epsilon', delta'), where it would be (epsilon, delta)
-on all data.
+"""Privacy of one release from a sample, (epsilon', delta'), if the same release on all data is
+(epsilon, delta)-private.
 
 JSON: epsilon, delta, epsilon_amplified, delta_amplified, eta, category (strong, weak_type_1,
 weak_type_2, dilution or boundary).
@@ -32,12 +32,11 @@ def add_arguments(parser: Parser) -> None:
     scale = parser.add_mutually_exclusive_group(required=True)
     scale.add_argument("--ratio", type=number, metavar="R", help="sensitivity over noise scale")
     multiplier = (
-        "noise scale over the norm bound C of one record: ratio 1/S, or 2/S where "
-        "records are replaced"
+        "noise scale over the norm bound C of one record: ratio 1/S, or 2/S under substitute"
     )
     scale.add_argument("--noise-multiplier", "--sigma", type=number, metavar="S", help=multiplier)
     parser.add_argument(
-        "--epsilon", type=numbers, required=True, metavar="E", help="epsilon on all data, nats"
+        "--epsilon", type=numbers, required=True, metavar="E", help="epsilon on all data (nats)"
     )
     parser.add_time_limit()
 
@@ -57,7 +56,10 @@ def run(arguments: Namespace) -> Answer:
     # Definition 5 of the MUST paper, as the caption of its Figure 3 means it.
     kind = category(**point)
     # Group profiles take the ratio of one occurrence, and multiply it.
-    step = "replacing one occurrence of a record in the sample; l of them are l ratios apart"
+    step = (
+        "replacing one occurrence of a record in the sample; replacing l occurrences takes "
+        "l times the ratio"
+    )
     if adjacency == "add_remove":
         step = "adding or removing one record"
     lines: list[Line] = [
@@ -80,7 +82,10 @@ def run(arguments: Namespace) -> Answer:
         ),
         (
             "guarantee",
-            f"yes: (epsilon, delta) from the sample hold under {adjacency}, if the conditions do",
+            (
+                f"yes: (epsilon, delta) from the sample hold under {adjacency}, if the "
+                "conditions hold"
+            ),
         ),
         ("adjacency", adjacency),
         ("sensitivity", f"ratio is for {step}"),

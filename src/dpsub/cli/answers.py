@@ -18,13 +18,15 @@ Line = tuple[str, "str | Sequence[str]"]
 # Six digits, rounded to the safe side: whoever copies a shown number may rely on it.
 _DIGITS = 6
 _MEANING = {
-    "exact": "both ends bracket one number, which the worst data sets attain",
-    "bounds": "the upper end is proved; an attack attains the lower end, below which nothing can "
-    "be guaranteed",
-    "upper": "the upper end is proved; no attack is known, so the lower end is the trivial one",
-    "lower": "an attack attains the lower end; nothing is proved, so the upper end is the trivial "
-    "one",
-    "paper": "both ends bracket what the papers' pair of densities gives",
+    "exact": "Exact up to numerical error.",
+    "bounds": "Bounds. The upper end is proved. A known attack achieves the lower end; no smaller "
+    "{quantity} can be claimed.",
+    "upper": "Upper bound. The upper end is proved. No attack is known, so the lower end is "
+    "trivial.",
+    "lower": "Lower bound. A known attack achieves the lower end; no smaller {quantity} can be "
+    "claimed. Nothing is proved, so the upper end is trivial.",
+    "paper": "The papers' computation. Both ends bracket the value of the papers' pair of "
+    "densities.",
 }
 
 
@@ -104,6 +106,22 @@ def near(value: float) -> str:
     return f"{value:.{_DIGITS}g}"
 
 
+def grouped(count: float) -> str:
+    """A count, rounded to a whole number, with its thousands separated: 20,000."""
+    return f"{round(count):,}"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of a table, its heads first: columns flush right, numbers aligned at their points."""
+    columns = []
+    for head, *cells in zip(*rows, strict=True):
+        digits = [len(cell.partition(".")[2]) for cell in cells]
+        padded = [cell + " " * (max(digits) - own) for cell, own in zip(cells, digits, strict=True)]
+        width = max(map(len, [head, *padded]))
+        columns.append([cell.rjust(width) for cell in (head, *padded)])
+    return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
+
+
 def plural(count: int, noun: str) -> str:
     """The count with its noun."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
@@ -161,15 +179,15 @@ def account_facts(account: Account, promises: str | list[str], seconds: float) -
             *([("pair, lower", account.lower_pair)] if account.lower_pair else []),
         ]
     # A bracket wider than asked for is still valid on both sides.
-    loose = "looser than asked for: the refinement stopped before; both ends hold"
+    loose = "Wider than requested: refinement stopped early. Both ends are valid."
     return [
-        ("kind", f"{account.kind}: {_MEANING[account.kind]}"),
+        ("kind", _MEANING[account.kind].format(quantity=account.quantity)),
         ("guarantee", promises),
         ("adjacency", account.adjacency),
         ("sensitivity", account.sensitivity),
         *pairs,
         *([] if account.width_met else [("accuracy", loose)]),
-        ("conditions", account.conditions or "none are met by a computation that proves nothing"),
+        ("conditions", account.conditions or "none: this computation proves nothing"),
         ("seconds", f"{seconds:.2f}"),
     ]
 
@@ -178,13 +196,13 @@ def promise(account: Account, at_value: float) -> str:
     """The guarantee in words."""
     if not guaranteed(account):
         return (
-            "NO: this reproduces a published computation, which bounds neither the worst data "
-            "sets nor adaptive ones"
+            "NO: this reproduces a published computation, which covers neither the "
+            "worst data sets nor adaptive ones"
         )
     asked_delta = account.quantity == "delta"
     # delta = 1 and infinite epsilon are met by releasing the data.
     if not math.isfinite(account.upper) or (asked_delta and account.upper >= 1):
-        return "yes, but void: every mechanism meets it"
+        return "yes, but empty: every mechanism satisfies it"
     first, second = (
         (near(at_value), up(account.upper)) if asked_delta else (up(account.upper), near(at_value))
     )

@@ -1,17 +1,17 @@
-"""The attack that shows what a sampler leaks: two explicit data sets, the densities of their
-outputs, and a Monte Carlo run of the real sampler that bounds delta from below, next to the
-attack's computed value and the proved upper bound.
+"""An attack on a sampler: two explicit data sets, the densities of their outputs, and a Monte Carlo
+run of the real sampler that bounds delta from below, next to the attack's computed value and the
+proved upper bound.
 
-The interval counts runs on the first data set that are accepted with probability 1 - exp(epsilon -
-loss), the loss being the log likelihood ratio of all steps; the plain test, which is coarser, asks
-how often the loss exceeds epsilon on either.
+The interval counts runs on the first data set, each accepted with probability 1 - exp(epsilon -
+loss), where the loss is the log likelihood ratio of all steps. The plain test is coarser: it counts
+how often the loss exceeds epsilon on each data set.
 
 JSON: data_sets (first, second: records, record and filler in units of the norm bound C; record null
-where absent), densities (first, second: weights, means in units of C; standard_deviation; of a
-schedule the chance of each step of an epoch to hold the record, how many do, and the shift of their
-sums), steps, epsilon, attack (lower, upper: computed delta of the attack), monte_carlo (draws,
-seed, confidence, hits, lower, upper, test_hits, test_lower), consistent, and under account the keys
-of dpsub account for delta at the epsilon.
+where absent), densities (first, second: weights, means in units of C; standard_deviation; for a
+schedule the probability that each step of an epoch holds the record, how many do, and the shift of
+their sums), steps, epsilon, attack (lower, upper: computed delta of the attack), monte_carlo
+(draws, seed, confidence, hits, lower, upper, test_hits, test_lower), consistent, and under account
+the keys of dpsub account for delta at the epsilon.
 """
 
 from __future__ import annotations
@@ -48,23 +48,26 @@ def add_arguments(parser: Parser) -> None:
     # The attack's densities are Gaussian mixtures.
     add_releases(parser, mechanism=False)
     parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="nats")
-    draws = "runs of all steps on each data set (default: 100 to 100000, by their cost)"
+    draws = (
+        "number of runs of all steps on each data set (default: 100 to 100000, depending "
+        "on their cost)"
+    )
     parser.add_argument("--draws", type=whole_number, metavar="N", help=draws)
     parser.add_argument(
         "--seed",
         type=whole_number,
         default=0,
         metavar="SEED",
-        help="of the draws and the noise (default: 0)",
+        help="seed of the draws and the noise (default: 0)",
     )
     parser.add_argument(
         "--confidence",
         type=number,
         default=0.99,
         metavar="P",
-        help="of the intervals (default: 0.99)",
+        help="confidence level of the intervals (default: 0.99)",
     )
-    add_tight(parser, "set the tight upper bound of dpsub account beside the attack")
+    add_tight(parser, "also compute the tight upper bound of dpsub account")
     parser.add_time_limit()
 
 
@@ -97,8 +100,8 @@ def run(arguments: Namespace) -> Answer:
         *((f"output on {side}", _density_text(attack, which)) for side, which in sides.items()),
         (
             "units",
-            "all numbers above in units of C, the norm bound of a record; every step "
-            "releases the noisy sum",
+            "all numbers above are in units of C, the norm bound of a record; every "
+            "step releases the noisy sum",
         ),
         *_shown(audit, arguments.epsilon),
         *account_facts(audit.account, promise(audit.account, arguments.epsilon), seconds),
@@ -137,12 +140,13 @@ def _shown(audit: Audit, epsilon: float) -> list[Line]:
     ]
     # Clopper-Pearson: without an accepted run nothing above 0 is shown.
     if shown.lower == 0:
-        draws.append("too few runs to see so small a delta: raise --draws, or lower --epsilon")
+        draws.append("too few runs for so small a delta: raise --draws or lower --epsilon")
     first, second = shown.test_hits
     # Needs no density of the attack: any event has at least this difference, by counting alone.
     test = (
-        f"delta >= {down(shown.test_lower)}, whatever the densities: the loss exceeds "
-        f"{near(epsilon)} in {first} runs on the first data set and in {second} on the second"
+        f"delta >= {down(shown.test_lower)}, without using the densities: the loss "
+        f"exceeds {near(epsilon)} in {first} runs on the first data set and in {second} "
+        "on the second"
     )
     verdict = "consistent: the interval meets the attack's value and stays below the proved bound"
     # At 99 % confidence one audit in a hundred does so by chance; two seeds in a row mean a fault.
@@ -184,8 +188,8 @@ def _density_text(attack: StepAttack | EpochAttack, which: int) -> str:
     if isinstance(attack, EpochAttack):
         shift, steps = attack.shifts[which], len(attack.weights)
         sums = (
-            f"N(0, {near(attack.noise_multiplier)}^2) at every step of an epoch, less what "
-            "fillers add up to"
+            f"N(0, {near(attack.noise_multiplier)}^2) at every step of an epoch, after "
+            "the sum of the fillers is subtracted"
         )
         if shift == 0:
             return sums

@@ -1,19 +1,19 @@
 """Budget recycling: noise that is redrawn, with probability q, while it lies outside [-bound,
 bound].
 
-Gives the kernel's scale and the recycling rate with the largest acceptance (probability that the
-noise lies within the bound) whose exact privacy keeps the budget, next to plain noise, the
-parameters of the paper's algorithms with the delta that those really have, and, for one release,
-the ceiling that no symmetric unimodal noise passes. With --steps the budget is that of all releases
-together.  --scale fixes the kernel; with --rate as well nothing is chosen, and the delta of that
-recycler is given.
+Finds the kernel scale and the recycling rate with the largest acceptance (probability that the
+noise lies within the bound) whose exact privacy stays within the budget. Shown next to it: plain
+noise, the parameters of the paper's algorithms with their exact delta, and, for one release, the
+largest acceptance of any symmetric unimodal noise. With --steps all releases share the budget.
+--scale fixes the kernel; with --scale and --rate nothing is chosen and the delta of that recycler
+is given.
 
 JSON: kernel, scale, rate, acceptance, sd, plain_scale, plain_acceptance, paper_kernel_epsilon,
-paper_scale, paper_rate, paper_acceptance, paper_delta (exact, rounded up: what the paper's
-parameters really give), ceiling, as_good (whether plain noise is as good), verdict, epsilon, delta,
+paper_scale, paper_rate, paper_acceptance, paper_delta (the exact delta of the paper's parameters,
+rounded up), ceiling, as_good (whether plain noise is as good), verdict, epsilon, delta,
 compositions, and the keys of dpsub account for delta at epsilon of the recycler named first. The
-paper's keys are null if its algorithms end at rate 1, of which its composition theorem says
-nothing. With --scale the keys of plain noise, paper, ceiling and verdict are null.
+paper's keys are null if its algorithms end at rate 1, which its composition theorem does not cover.
+With --scale the keys of plain noise, paper, ceiling and verdict are null.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def add_arguments(parser: Parser) -> None:
         parser,
         "--kernel",
         ("gaussian", "laplace"),
-        "noise that is recycled (default: gaussian)",
+        "distribution of the recycled noise (default: gaussian)",
         "gaussian",
     )
     parser.add_argument(
@@ -61,27 +61,36 @@ def add_arguments(parser: Parser) -> None:
         type=number,
         required=True,
         metavar="D",
-        help="above 0, in the query's units",
+        help="sensitivity of the query, above 0, in its units",
     )
     parser.add_argument(
         "--bound", type=number, required=True, metavar="B", help="noise in [-B, B] is accepted"
     )
-    parser.add_argument("--epsilon", type=numbers, required=True, metavar="E", help="nats, above 0")
+    parser.add_argument(
+        "--epsilon", type=numbers, required=True, metavar="E", help="target epsilon (nats), above 0"
+    )
     parser.add_argument("--delta", type=numbers, required=True, metavar="D", help="between 0 and 1")
     parser.add_argument(
-        "--steps", type=whole_number, default=1, metavar="K", help="releases that share the budget"
+        "--steps",
+        type=whole_number,
+        default=1,
+        metavar="K",
+        help="number of releases that share the budget",
     )
     parser.add_argument(
-        "--scale", type=number, metavar="S", help="of the kernel, instead of the best one"
+        "--scale", type=number, metavar="S", help="scale of the kernel, instead of the best one"
     )
     parser.add_argument(
-        "--rate", type=number, metavar="Q", help="in [0, 1], with --scale: account, choose nothing"
+        "--rate",
+        type=number,
+        metavar="Q",
+        help="recycling rate in [0, 1]; needs --scale, and gives the delta of this recycler",
     )
     add_choice(
         parser,
         "--adjacency",
         ADJACENCIES,
-        "what the sensitivity is for (default: substitute)",
+        "adjacency relation of the sensitivity (default: substitute)",
         "substitute",
     )
     parser.add_time_limit()
@@ -176,8 +185,8 @@ def _lines(advice: RecyclingAdvice) -> list[Line]:
         law = advice.paper.law
         paper = (
             f"scale {near(law.kernel.scale)}, rate {near(law.rate)}, acceptance "
-            f"{near(advice.paper.acceptance)}: its formula promises delta "
-            f"{near(advice.paper.delta)}, the exact one is {up(advice.paper_delta)}"
+            f"{near(advice.paper.acceptance)}: its formula states delta "
+            f"{near(advice.paper.delta)}, the exact delta is {up(advice.paper_delta)}"
         )
     rows: list[Line] = [
         (

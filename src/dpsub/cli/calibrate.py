@@ -1,14 +1,14 @@
 """Noise, sample size or steps for which the releases are proved (--epsilon, --delta)-private.
 
---solve noise (default) finds a noise multiplier; --solve size the largest sample (poisson: rate;
-multistage: size or rate of the last stage) for a given noise; --solve steps the largest number of
-releases, or of epochs of a schedule. What is returned was proved.
+--solve noise (default) finds a noise multiplier; --solve size finds the largest batch size
+(poisson: rate; multistage: size or rate of the last stage) for a given noise; --solve steps finds
+the largest number of releases, or of epochs of a schedule. The value returned is proved.
 
-JSON: solved (noise_multiplier, size, rate, steps or epochs), under that name the answer, not_proved
-(the nearest value tried that is not proved; null for noise, and if the search met its limit),
-refuted (an attack exceeds the target with this noise or less, 0 if none is known to; with this
-size, rate or number, "Infinity" if it is not known to), target_epsilon, target_delta, evaluations,
-and the keys of dpsub account for epsilon at the target delta.
+JSON: solved (noise_multiplier, size, rate, steps or epochs), the answer under that name, not_proved
+(the nearest value tried that is not proved; null for noise, and if the search reached its limit),
+refuted (an attack exceeds the target with this noise or less, 0 if no attack is known to; or with
+this size, rate or number or more, "Infinity" if no attack is known to), target_epsilon,
+target_delta, evaluations, and the keys of dpsub account for epsilon at the target delta.
 """
 
 from __future__ import annotations
@@ -36,15 +36,18 @@ def add_arguments(parser: Parser) -> None:
         parser, "--solve", ("noise", "size", "steps"), "what to find (default: noise)", "noise"
     )
     parser.add_argument(
-        "--epsilon", type=numbers, required=True, metavar="E", help="target, nats, above 0"
+        "--epsilon", type=numbers, required=True, metavar="E", help="target epsilon (nats), above 0"
     )
     parser.add_argument(
-        "--delta", type=numbers, required=True, metavar="D", help="target, between 0 and 1"
+        "--delta", type=numbers, required=True, metavar="D", help="target delta, between 0 and 1"
     )
     add_releases(parser, required=False)
     add_tight(
         parser,
-        "prove the noise by the tight upper bound of dpsub account: within 1 %% of what is refuted",
+        (
+            "prove the noise by the tight upper bound of dpsub account, within 1 %% of the "
+            "refuted noise"
+        ),
     )
     parser.add_time_limit()
 
@@ -59,11 +62,11 @@ def run(arguments: Namespace) -> Answer:
     ):
         name, is_given = f"--{option.replace('_', '-')}", getattr(arguments, option) is not None
         if is_given and solve == unknown:
-            raise ArgumentError(f"{name} is what --solve {solve} asks for; drop it")
+            raise ArgumentError(f"--solve {solve} returns {name} and cannot take it; drop it")
         if not is_given and option == "noise_multiplier" and solve != unknown:
             raise ArgumentError(f"--solve {solve} needs {name}, got none; give it")
     if arguments.tight and solve != "noise":
-        raise ArgumentError(f"--tight is for --solve noise, got it with --solve {solve}; drop it")
+        raise ArgumentError(f"--tight needs --solve noise, got --solve {solve}; drop it")
     started = perf_counter()
     name, solution, what = _search(arguments)
     seconds = perf_counter() - started
@@ -92,7 +95,7 @@ def run(arguments: Namespace) -> Answer:
     safe, unsafe = (str, str) if is_whole else (up, down) if is_noise else (down, up)
     lines: list[Line] = [(name.replace("_", " "), f"{safe(value)}  (proved)")]
     if not is_noise:
-        nearest = "none: the search met its limit" if not_proved is None else unsafe(not_proved)
+        nearest = "none: the search reached its limit" if not_proved is None else unsafe(not_proved)
         lines.append(("not proved", nearest))
     if refuted is not None:
         side = "less" if is_noise else "more"

@@ -1,15 +1,14 @@
 """Whether a claimed epsilon (at --delta) or delta (at --epsilon) of many releases holds: proved,
 refuted or open.
 
-proved: our upper end is at most the claim.  refuted: an attack on the data sets named attains more.
-open: the claim lies between the ends as far as they were refined. With --strict the exit status is
-0, 1 or 2 for these.
+proved: the upper end is at most the claim.  refuted: an attack on the data sets named attains more.
+open: the claim lies between the two ends. With --strict the exit status is 0, 1 or 2 for these.
 
 --event takes an event of dp-accounting in place of the releases: FILE.json with a class_name and
-the attributes of each event, or MODULE:NAME, a DpEvent of that name. Its noise multipliers are
-noise scale over the norm bound C of one record, as dp-accounting documents them.
+the attributes of each event, or MODULE:NAME, a DpEvent of that name. Its noise multiplier is the
+noise scale divided by the norm bound C of one record, as dp-accounting documents it.
 
-JSON: verdict, claimed, and the keys of dpsub account for the number that the claim is about.
+JSON: verdict, claimed, and the keys of dpsub account for the claimed quantity.
 """
 
 from __future__ import annotations
@@ -40,20 +39,22 @@ def add_arguments(parser: Parser) -> None:
     add_releases(parser, required=False)
     add_denominator(parser)
     parser.add_argument(
-        "--event", metavar="EVENT", help="instead of the releases: FILE.json or MODULE:NAME"
+        "--event",
+        metavar="EVENT",
+        help="an event of dp-accounting in place of the releases: FILE.json or MODULE:NAME",
     )
     claims = parser.add_mutually_exclusive_group(required=True)
     claims.add_argument(
-        "--claimed-epsilon", type=number, metavar="E", help="what is claimed at --delta, nats"
+        "--claimed-epsilon", type=number, metavar="E", help="claimed epsilon (nats), at --delta"
     )
     claims.add_argument(
-        "--claimed-delta", type=number, metavar="D", help="what is claimed at --epsilon"
+        "--claimed-delta", type=number, metavar="D", help="claimed delta, at --epsilon"
     )
     at = parser.add_mutually_exclusive_group(required=True)
-    at.add_argument("--delta", type=number, metavar="D", help="of a claimed epsilon")
-    at.add_argument("--epsilon", type=number, metavar="E", help="of a claimed delta, nats")
+    at.add_argument("--delta", type=number, metavar="D", help="delta of a claimed epsilon")
+    at.add_argument("--epsilon", type=number, metavar="E", help="epsilon of a claimed delta (nats)")
     # For scripts: a claim that is open must not pass, and is told from a refuted one.
-    status = "exit status 0 where the claim is proved, 1 where it is refuted, 2 where it is open"
+    status = "exit with status 0 if the claim is proved, 1 if refuted, 2 if open"
     parser.add_argument("--strict", action="store_true", help=status)
     parser.add_time_limit()
 
@@ -68,7 +69,7 @@ def run(arguments: Namespace) -> Answer:
         for name in ("sampler", "noise_multiplier"):
             if getattr(arguments, name) is None:
                 raise ArgumentError(
-                    f"{_option(name)} is needed, or an --event, got neither; give one"
+                    f"{_option(name)} or an --event is needed, got neither; give one"
                 )
         sampler = sampler_of(arguments)
         check = dpsub.check(
@@ -99,12 +100,12 @@ def _because(check: Check) -> str:
     """The reason for the verdict, in words."""
     account, name = check.account, check.account.quantity
     if check.verdict == "proved":
-        return f"{name} is at most {up(account.upper)}, by {account.pair}"
+        return f"{name} is at most {up(account.upper)}; proof: {account.pair}"
     if check.verdict == "refuted":
-        return f"an attack attains {name} = {down(account.lower)}, by {account.lower_pair}"
+        return f"an attack attains {name} = {down(account.lower)}: {account.lower_pair}"
     return (
-        f"{name} is at least {down(account.lower)} and at most {up(account.upper)}, and the "
-        "claim lies between"
+        f"{name} is at least {down(account.lower)} and at most {up(account.upper)}; the "
+        "claim lies in between"
     )
 
 
@@ -123,7 +124,8 @@ def _of_event(arguments: Namespace, claim: dict[str, Any]) -> tuple[Check, str]:
     ]
     if others:
         raise ArgumentError(
-            f"an event says what is released, got {_option(others[0])}, too; drop one of them"
+            f"an event already describes the releases, got {_option(others[0])} as "
+            "well; drop one of them"
         )
     # The answer states the unit: noise over C and noise over 2 C are easily taken for each other
     # (erratum P1 of the study of accountants).
@@ -151,7 +153,7 @@ def _event(text: str) -> object:
             ) from None
         except (ValueError, RecursionError) as error:
             raise DataError(
-                f"--event {text} must be JSON of an event, got {type(error).__name__}; mend it"
+                f"--event {text} must be JSON of an event, got {type(error).__name__}; correct it"
             ) from None
     module, colon, name = text.partition(":")
     if not (module and colon and name):
@@ -161,10 +163,10 @@ def _event(text: str) -> object:
         return getattr(importlib.import_module(module), name)
     except ImportError as error:
         raise DataError(
-            f"--event {text} cannot be imported ({error}); run where {module} is"
+            f"--event {text} cannot be imported ({error}); run in the folder of {module}"
         ) from None
     except AttributeError:
-        raise DataError(f"--event {text} is not there: {module} has no {name}") from None
+        raise DataError(f"--event {text} does not exist: {module} has no {name}") from None
     finally:
         sys.path.remove("")
 

@@ -1,11 +1,11 @@
-"""The privacy curve of many releases, from both sides: delta at many epsilons, and the errors of
-every test.
+"""The privacy curve of many releases: upper and lower bounds of delta at many epsilons, and of the
+error rates of every test.
 
-A test says, from all releases, which of two neighbouring data sets was there. Of those that are
-wrong on the one with probability x (false positive) the best is wrong on the other with a
-probability between the two ends (false negative). Advantage: the largest difference of the
-probabilities of an event.  mu: that of Gaussian differential privacy, for all epsilons (which no
-sampling lowers), and within those that are shown.
+A test decides from all releases which of two neighbouring data sets was used. A test with
+false-positive rate x has at least the false-negative rate shown; the lowest possible one lies
+between the two ends. Advantage: the largest difference between the probabilities of an event on the
+two data sets.  mu: the parameter of Gaussian differential privacy, for all epsilons (sampling does
+not lower this one) and for the epsilons shown.
 
 JSON: quantity (delta), epsilon, lower, upper, false_positive, false_negative_lower,
 false_negative_upper (lists), advantage, mu, mu_within (pairs of ends), kind, guarantee, pair,
@@ -49,20 +49,25 @@ def add_arguments(parser: Parser) -> None:
         "--epsilon",
         type=numbers,
         metavar="E,...",
-        help="where (default: 500, up to a delta of 1e-9)",
+        help="points of the curve (nats; default: 500, up to a delta of 1e-9)",
     )
-    rates = f"rates of the tests (default: {','.join(map(near, _RATES))})"
+    rates = f"false-positive rates of the tests (default: {','.join(map(near, _RATES))})"
     parser.add_argument(
         "--false-positive", type=numbers, default=_RATES, metavar="X,...", help=rates
     )
     denominators = (
-        "what the sum is divided by: a fixed number or the realised size (default: fixed)"
+        "divisor of the sum: a fixed number or the realised size of the sample (default: fixed)"
     )
     add_choice(parser, "--denominator", ("fixed", "realised"), denominators, "fixed")
     parser.add_argument(
-        "--width", type=number, metavar="W", help="numerical accuracy of delta, relative"
+        "--width",
+        type=number,
+        metavar="W",
+        help="requested distance between the ends of delta, relative",
     )
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="write epsilon, lower, upper")
+    parser.add_argument(
+        "--csv", type=Path, metavar="FILE", help="write the columns epsilon, lower, upper"
+    )
     parser.add_argument(
         "--plot", type=Path, metavar="FILE", help="draw both curves (.png, .pdf, .svg)"
     )

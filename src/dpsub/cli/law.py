@@ -1,5 +1,5 @@
-"""How often one fixed record occurs in a sample: the law P(L = l), the chance eta of any
-occurrence, distinct records.
+"""How often one fixed record occurs in a sample: the law P(L = l), the inclusion probability eta,
+and the expected number of distinct records.
 
 JSON: eta, law (P(L = 0), P(L = 1), ...), expected_distinct (null if the number of records is not
 given).
@@ -34,7 +34,7 @@ def run(arguments: Namespace) -> Answer:
         else (f"{near(distinct)}  (expected number of distinct records)")
     )
     lines: list[Line] = [
-        ("eta", f"{near(law.eta)}  (chance that a record is in the sample)"),
+        ("eta", f"{near(law.eta)}  (probability that a record is in the sample)"),
         ("copies", f"{near(law.mean)}  (expected number of one record)"),
         ("distinct", records),
         ("P(L = l)", _rows(law.pmf)),

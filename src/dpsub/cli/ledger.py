@@ -1,8 +1,8 @@
-"""What all releases in a ledger have cost together: delta at --epsilon, or epsilon at --delta, from
-both sides.
+"""The total privacy cost of all releases in a ledger: upper and lower bounds of delta at --epsilon,
+or of epsilon at --delta.
 
-dpsub record FILE enters releases. JSON: releases (the entries, as the file has them), and what
-`dpsub account` says.
+dpsub record FILE enters releases. JSON: releases (the entries, as in the file), and the keys of
+`dpsub account`.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="the ledger")
     question = parser.add_mutually_exclusive_group(required=True)
     question.add_argument(
-        "--epsilon", type=numbers, metavar="E", help="ask for delta at this epsilon, nats"
+        "--epsilon", type=numbers, metavar="E", help="return delta at this epsilon (nats)"
     )
-    question.add_argument(
-        "--delta", type=numbers, metavar="D", help="ask for epsilon at this delta"
-    )
+    question.add_argument("--delta", type=numbers, metavar="D", help="return epsilon at this delta")
     add_choice(
         parser,
         "--adjacency",
         ADJACENCIES,
         # One relation for all entries: guarantees under different relations do not add up.
-        "default: add_remove if that of all entries, else substitute",
+        "adjacency relation (default: add_remove if all entries use it, else substitute)",
     )
     parser.add_argument(
-        "--width", type=number, metavar="W", help="numerical accuracy, as of account"
+        "--width",
+        type=number,
+        metavar="W",
+        help="requested distance between the ends, as in dpsub account",
     )
     parser.add_time_limit()
 
@@ -63,5 +64,5 @@ def run(arguments: Namespace) -> Answer:
         "releases": [as_plain(entry) for entry in ledger],
         **answers.account_values(account, seconds),
     }
-    title = f"{account.quantity} at {at} = {near(at_value)} of all in {arguments.file}"
+    title = f"{account.quantity} at {at} = {near(at_value)} of all releases in {arguments.file}"
     return Answer(values, title, [*entries, *answers.account_lines(account, at_value, seconds)])

@@ -33,7 +33,10 @@ class Parser(argparse.ArgumentParser):
 
     def add_time_limit(self, seconds: float = 60.0) -> None:
         """Add the time limit, for commands that may take long."""
-        text = f"stop after so long, with the valid ends reached so far (default: {seconds:g})"
+        text = (
+            "stop after this time with the ends proved so far, which are valid (default: "
+            f"{seconds:g})"
+        )
         self.add_argument(
             "--time-limit", type=duration, default=seconds, metavar="SECONDS", help=text
         )
@@ -63,7 +66,7 @@ class Parser(argparse.ArgumentParser):
                 # --m 10 --batch-size 20: argparse would silently take the last.
                 if first != name:
                     raise ArgumentError(
-                        f"{first} and {name} are two names of one option, got both; drop one"
+                        f"{first} and {name} are the same option, got both; drop one"
                     )
             words.append("=".join([name, *value]))
         return super().parse_known_args(words, namespace)

@@ -1,12 +1,12 @@
-"""What a sweep comes to before anything runs: cells, jobs, expected core-hours and memory.
+"""The size of a sweep before anything runs: cells, jobs, expected core-hours and memory.
 
-SWEEP is a YAML file such as workflow/sweep.yaml; further files go over it. What is finished already
-is not counted again. Nothing is written.
+SWEEP is a YAML file such as workflow/sweep.yaml; later files override it. Finished work is not
+counted again. Nothing is written.
 
-JSON: cells, cells_finished, records (one a cell and seed), records_to_compute, jobs, core_hours,
-cores, hours (on so many cores), longest_job_minutes, memory_mib_per_job (the largest), memory_mib
-(of the largest jobs on all cores), files_by_other_code (finished record files that another version
-of the code has made), results_dir.
+JSON: cells, cells_finished, records (one per cell and seed), records_to_compute, jobs, core_hours,
+cores, hours (on these cores), longest_job_minutes, memory_mib_per_job (the largest), memory_mib
+(of the largest jobs on all cores), files_by_other_code (finished record files made by another
+version of the code), results_dir.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def add_arguments(parser: Parser) -> None:
         nargs="+",
         type=Path,
         metavar="SWEEP",
-        help="YAML files, later ones over earlier ones",
+        help="YAML files; later ones override earlier ones",
     )
     # The cores that this process may use, which in a container are fewer than the machine has.
     here = len(os.sched_getaffinity(0))
@@ -66,6 +66,6 @@ def run(arguments: Namespace) -> Answer:
     if totals["files_by_other_code"]:
         many = plural(totals["files_by_other_code"], "finished record file")
         lines.append(
-            ("note", f"{many} made by other code: kept; delete what is to be computed again")
+            ("note", f"{many} made by another version of the code; delete to compute again")
         )
     return Answer(totals, f"Plan of {', '.join(map(str, arguments.sweep))}", lines)

@@ -1,17 +1,18 @@
-"""Which subsampling scheme needs the least noise for a training with a target epsilon and delta,
-and what each costs.
+"""Which subsampling scheme needs the least noise for a training run with a target epsilon and
+delta, and what each costs.
 
-By accounting alone, in seconds: each scheme's noise multiplier is proved to meet the target, and an
-attack exceeds it with what is refuted, or less.  --epochs of batches that are drawn afresh are
-counted as `dpsub account` does; those of schedules are of n / (batch size) steps each, rounded up.
+By accounting alone, in seconds. The proved noise multiplier meets the target; with the refuted one,
+or less, an attack exceeds the target. For independent batches --epochs are converted to steps as in
+`dpsub account`; an epoch of a schedule has n / (batch size) steps, rounded up.
 
 JSON: recommended (the scheme with the least proved noise, within 0.3 %), even (schemes for which no
-attack refutes its noise), noise_on_mean (its noise multiplier over the batch size: compare batch
-sizes by it), schemes (a list, the least noise first, with name, sampler, noise_multiplier, refuted
-(0 if no attack is known), ratio (to the first one's), steps, gradients (expected, of the training),
-largest_batch, likely_batch (exceeded by no batch of the training with probability 99.9 %),
-every_epoch (whether each record is in one batch of each epoch)), left_out (reasons, by name),
-reasons, adjacency, target_epsilon, target_delta, seconds, steps (of the first).
+attack refutes this noise), noise_on_mean (its noise multiplier divided by the batch size,
+comparable between batch sizes), schemes (a list, the least noise first, with name, sampler,
+noise_multiplier, refuted (0 if no attack is known), ratio (to the noise of the first), steps,
+gradients (expected number in the training run), largest_batch, likely_batch (with probability 99.9
+% no batch of the run is larger), every_epoch (whether each record is in one batch of each epoch)),
+left_out (reasons, by name), reasons, adjacency, target_epsilon, target_delta, seconds, steps (of
+the first).
 """
 
 from __future__ import annotations
@@ -20,11 +21,19 @@ from argparse import Namespace
 from time import perf_counter
 
 import dpsub
-from dpsub.cli.answers import Answer, Line, down, near, plural, up
+from dpsub.cli.answers import Answer, Line, aligned, down, grouped, near, plural, up
 from dpsub.cli.parsing import Parser, add_choice, numbers, whole_number
 from dpsub.cli.releases import ADJACENCIES
 
-_HEADS = ("proved", "refuted", "ratio", "gradients", "batch up to", "likely", "each epoch")
+_HEADS = (
+    "proved",
+    "refuted",
+    "ratio",
+    "gradients",
+    "largest batch",
+    "likely largest",
+    "each epoch",
+)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -37,19 +46,23 @@ def add_arguments(parser: Parser) -> None:
         type=whole_number,
         required=True,
         metavar="M",
-        help="(expected) batch size",
+        help="batch size (expected, for Poisson)",
     )
     parser.add_argument(
         "--epochs", type=whole_number, required=True, metavar="E", help="number of epochs"
     )
     parser.add_argument(
-        "--epsilon", type=numbers, required=True, metavar="E", help="target, nats, above 0"
+        "--epsilon", type=numbers, required=True, metavar="E", help="target epsilon (nats), above 0"
     )
     parser.add_argument(
-        "--delta", type=numbers, required=True, metavar="D", help="target, between 0 and 1"
+        "--delta", type=numbers, required=True, metavar="D", help="target delta, between 0 and 1"
     )
     add_choice(
-        parser, "--adjacency", ADJACENCIES, "of all schemes (default: add_remove)", "add_remove"
+        parser,
+        "--adjacency",
+        ADJACENCIES,
+        "adjacency relation of all schemes (default: add_remove)",
+        "add_remove",
     )
     # Accounting alone; a comparison that takes minutes would not be made before a training.
     parser.add_time_limit(10.0)
@@ -87,7 +100,7 @@ def run(arguments: Namespace) -> Answer:
         "target_delta": arguments.delta,
         "seconds": round(seconds, 3),
     }
-    lines: list[Line] = [("", _row(_HEADS))]
+    rows: list[tuple[str, ...]] = [_HEADS]
     for scheme in recommendation.schemes:
         # Less noise than this is exceeded by an attack: the distance to the proved noise is what is
         # not known.
@@ -97,12 +110,14 @@ def run(arguments: Namespace) -> Answer:
             up(scheme.noise_multiplier),
             refuted,
             f"{scheme.ratio:.3f}",
-            f"{scheme.gradients:.4g}",
-            near(scheme.largest_batch),
-            near(scheme.likely_batch),
+            grouped(scheme.gradients),
+            grouped(scheme.largest_batch),
+            grouped(scheme.likely_batch),
             met,
         )
-        lines.append((scheme.name, _row(cells)))
+        rows.append(cells)
+    labels = ["", *(scheme.name for scheme in recommendation.schemes)]
+    lines: list[Line] = [*zip(labels, aligned(rows), strict=True)]
     # Schemes left out for one reason stand in one line.
     for reason in dict.fromkeys(recommendation.left_out.values()):
         names = ", ".join(name for name, own in recommendation.left_out.items() if own == reason)
@@ -110,8 +125,8 @@ def run(arguments: Namespace) -> Answer:
     lines.append(("because", list(recommendation.reasons)))
     mean = (
         # The noise of a training step is on the mean: a larger batch dilutes it.
-        f"{near(recommendation.noise_on_mean)} C with {first.name}: noise multiplier / batch size, "
-        "to compare batch sizes by"
+        f"{near(recommendation.noise_on_mean)} C with {first.name}: noise multiplier / "
+        "batch size, comparable between batch sizes"
     )
     lines += [
         ("noise on the mean", mean),
@@ -119,16 +134,9 @@ def run(arguments: Namespace) -> Answer:
         ("seconds", f"{seconds:.2f}"),
     ]
     training = (
-        f"{plural(arguments.epochs, 'epoch')} of batches of {arguments.batch_size} out of "
-        f"{arguments.n} records"
+        f"{plural(arguments.epochs, 'epoch')} of batches of {grouped(arguments.batch_size)} "
+        f"out of {grouped(arguments.n)} records"
     )
     wanted = f"epsilon {near(arguments.epsilon)} at delta {near(arguments.delta)}"
     title = f"{first.name}: the least noise for {wanted}, {training}"
     return Answer(values, title, lines)
-
-
-def _row(cells: tuple[str, ...]) -> str:
-    widths = (9, 9, 7, 11, 12, 8, 11)
-    return "".join(
-        f" {cell.rjust(width - 1)}" for cell, width in zip(cells, widths, strict=True)
-    ).rstrip()

@@ -1,12 +1,11 @@
-"""Enter releases into a ledger, a JSON file that is made if there is none; with a budget, only if
-they stay within it.
+"""Enter releases into a ledger, a JSON file that is created if missing; with a budget, only if they
+stay within it.
 
-dpsub ledger FILE says what all of them together have cost.  --sample names what is drawn for these
-releases, where that is kept: a second entry of one name is refused, as two releases from one sample
-are not two from fresh ones.
+dpsub ledger FILE gives the total privacy cost.  --sample names the sample that these releases use.
+A second entry with the same name is refused, because releases from one sample are not independent.
 
-JSON: ledger (the file), releases (how many entries it has now), entered (false if the budget does
-not allow it).
+JSON: ledger (the file), releases (its number of entries now), entered (false if the budget does not
+allow it).
 """
 
 from __future__ import annotations
@@ -27,19 +26,23 @@ def add_arguments(parser: Parser) -> None:
     add_sampler(parser)
     add_releases(parser)
     denominators = (
-        "what the sum is divided by: a fixed number or the realised size (default: fixed)"
+        "divisor of the sum: a fixed number or the realised size of the sample (default: fixed)"
     )
     add_choice(parser, "--denominator", ("fixed", "realised"), denominators, "fixed")
-    parser.add_argument("--sample", metavar="NAME", help="name of what is drawn, where it is kept")
-    parser.add_argument("--epsilon", type=number, metavar="E", help="budget: largest epsilon ...")
-    parser.add_argument("--delta", type=number, metavar="D", help="... at this delta")
+    parser.add_argument(
+        "--sample", metavar="NAME", help="name of the sample, as kept in the ledger"
+    )
+    parser.add_argument(
+        "--epsilon", type=number, metavar="E", help="budget: largest epsilon (nats), at --delta"
+    )
+    parser.add_argument("--delta", type=number, metavar="D", help="budget: delta of --epsilon")
     parser.add_time_limit()
 
 
 def run(arguments: Namespace) -> Answer:
     if (arguments.epsilon is None) != (arguments.delta is None):
         raise ArgumentError(
-            "a budget needs --epsilon and --delta, got one of them; give both, or none"
+            "a budget needs --epsilon and --delta, got only one; give both or neither"
         )
     sampler = sampler_of(arguments)
     question = question_of(arguments) | {"steps": steps_of(arguments, sampler)}

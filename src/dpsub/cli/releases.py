@@ -38,16 +38,19 @@ def add_releases(parser: Parser, *, required: bool = True, mechanism: bool = Tru
     """Add the options that describe the releases."""
     # The unit of DP-SGD libraries under every relation, although a replacement moves the sum by up
     # to 2 C.
-    noise = "noise scale on the sum over the norm bound C of one record"
+    noise = "noise scale on the sum, divided by the norm bound C of one record"
     parser.add_argument(
         "--noise-multiplier", "--sigma", type=number, required=required, metavar="S", help=noise
     )
     parser.add_argument("--steps", type=whole_number, metavar="K", help="number of releases")
-    epochs = "instead: of a schedule; of a sampler steps = E / (share of records a step)"
+    epochs = (
+        "number of epochs, instead of --steps; a sampler takes E / (share of records per "
+        "step) steps"
+    )
     parser.add_argument("--epochs", type=number, metavar="E", help=epochs)
     default = (
-        "default: add_remove for random_allocation and poisson, also cyclic or truncated; "
-        "substitute for the rest"
+        "adjacency relation (default: add_remove for random_allocation and for "
+        "poisson, also cyclic or truncated; substitute for the rest)"
     )
     add_choice(parser, "--adjacency", ADJACENCIES, default)
     if mechanism:
@@ -56,7 +59,7 @@ def add_releases(parser: Parser, *, required: bool = True, mechanism: bool = Tru
 
 def add_mechanism(parser: Parser, names: Sequence[str]) -> None:
     """Add the kind of noise."""
-    add_choice(parser, "--mechanism", names, "noise (default: gaussian)", "gaussian")
+    add_choice(parser, "--mechanism", names, "noise distribution (default: gaussian)", "gaussian")
 
 
 def add_tight(parser: Parser, text: str) -> None:
@@ -67,7 +70,7 @@ def add_tight(parser: Parser, text: str) -> None:
 
 def add_denominator(parser: Parser) -> None:
     """Add the option for the denominator of the mean."""
-    text = "what the sum is divided by: a fixed number or the realised size (default: fixed)"
+    text = "divisor of the sum: a fixed number or the realised size of the sample (default: fixed)"
     add_choice(parser, "--denominator", DENOMINATORS, text, "fixed")
 
 
@@ -81,7 +84,8 @@ def steps_of(arguments: Namespace, sampler: Sampler | Schedule | None) -> int:
     if (arguments.steps is None) == (arguments.epochs is None):
         got = "neither" if arguments.steps is None else "both"
         raise ArgumentError(
-            f"--steps, the number of releases, or --epochs is needed, got {got}; give one"
+            "exactly one of --steps (number of releases) and --epochs is needed, got "
+            f"{got}; give one"
         )
     if arguments.epochs is None:
         return int(arguments.steps)
@@ -90,7 +94,7 @@ def steps_of(arguments: Namespace, sampler: Sampler | Schedule | None) -> int:
     # Solving for the size: the number of steps would change with the unknown.
     if sampler is None:
         raise ArgumentError(
-            "--epochs are no number of steps while the size is asked for; give --steps"
+            "--epochs cannot be converted to steps while the size is unknown; give --steps"
         )
     if isinstance(sampler, Schedule):
         if arguments.epochs % 1:
@@ -105,12 +109,13 @@ def steps_of(arguments: Namespace, sampler: Sampler | Schedule | None) -> int:
     # Also where the share underflows to 0.
     if not wanted < 2**53:
         raise ArgumentError(
-            f"--epochs {near(arguments.epochs)} is too many at {near(share)} of the records a step"
+            f"--epochs {near(arguments.epochs)} is too many at {near(share)} of the "
+            "records per step"
         )
     arguments.steps = steps = fresh_steps(share, arguments.epochs)
     # Steps are what is accounted for: a rounded number of them must be seen.
     arguments.remarks.append(
-        f"{near(arguments.epochs)} epochs at {near(share)} of the records a step: {steps} steps"
+        f"{near(arguments.epochs)} epochs at {near(share)} of the records per step: {steps} steps"
     )
     return steps
 

@@ -24,9 +24,12 @@ from dpsub.sampling import (
 _OTHER_WORDS = {"m": ["--batch-size"], "rate": ["--sample-rate"]}
 _PURPOSES = {
     "n": "number of records",
-    "rate": "probability of each record",
-    "stages": "as wor:500,wr:400",
+    "rate": "inclusion probability of each record",
+    "stages": "such as wor:500,wr:400",
 }
+
+# One option serves several samplers: its help says what is common to them.
+_HELP = {"m": "batch size (expected, for Poisson)", "b": "number of records after the first stage"}
 
 # Suggested, not accepted: "uniform" or "shuffled" mean different samplers to different readers,
 # with different guarantees.
@@ -70,7 +73,7 @@ def add_sampler(parser: Parser, *, required: bool = True) -> None:
             *also,
             type=whole_number,
             metavar=size.upper(),
-            help=", or ".join(purposes),
+            help=_HELP.get(size, ", or ".join(purposes)),
         )
     with_rates = ", ".join(
         name for name in (*names_of_sizes(), *SCHEDULES.names()) if _takes_rate(kind_of(name))
@@ -85,7 +88,7 @@ def add_sampler(parser: Parser, *, required: bool = True) -> None:
     parser.add_argument(
         "--stages",
         metavar="KIND:SIZE,...",
-        help="of multistage: wor:500,wr:400 or wr:500,poisson:0.1",
+        help="stages of multistage: wor:500,wr:400 or wr:500,poisson:0.1",
     )
     parser.set_defaults(sampler_options=[*sizes, "rate", "stages"])
 
@@ -136,11 +139,14 @@ def sampler_of(arguments: Namespace) -> Sampler | Schedule:
         sampler = kind.of_sizes(arguments.n, **_sizes(arguments, kind))
     if getattr(sampler, "rate", None) == 1:
         arguments.remarks.append(
-            "rate 1 takes every record: no subsampling, nothing amplifies; is it 1 %, 0.01?"
+            "rate 1 takes every record, so there is no subsampling and no "
+            "amplification; was 1 %, 0.01, meant?"
         )
     # Allowed, since a full batch is a release like any other, but seldom meant.
     elif sampler.name == "wor" and arguments.m == arguments.n:
-        arguments.remarks.append("m = n takes every record: no subsampling, nothing amplifies")
+        arguments.remarks.append(
+            "m = n takes every record, so there is no subsampling and no amplification"
+        )
     return sampler
 
 
@@ -149,15 +155,14 @@ def family_of(arguments: Namespace) -> Family:
     kind = kind_of(arguments.sampler)
     if issubclass(kind, Schedule):
         raise ArgumentError(
-            f"the size of a step of {kind.name} is not solved for; solve for "
-            "noise, or compare sizes"
+            f"--solve size does not support {kind.name}; solve for noise, or compare sizes"
         )
     with_rate = _takes_rate(kind)
     unknowns = [*list(kind.sizes)[-1:], *(["rate"] if with_rate else [])]
     # The size solved for, or the rate in its place.
     for name in unknowns:
         if getattr(arguments, name) is not None:
-            raise ArgumentError(f"{_option(name)} is what is asked for; drop it")
+            raise ArgumentError(f"--solve size returns {_option(name)} and cannot take it; drop it")
     options = _options(arguments, kind, unknowns)
     if not with_rate:
         _require(arguments, options)

@@ -1,5 +1,5 @@
-"""Which bound covers a sampler, a relation between samples and a relation between data sets, and
-its value.
+"""The bound for a sampler, an adjacency relation between samples and one between data sets, and its
+value.
 
 JSON: bound, sampler, base, target, eta, epsilon_amplified, epsilon, delta_amplified.
 """
@@ -20,17 +20,27 @@ ADJACENCIES = ("add_remove", "substitute")
 
 def add_arguments(parser: Parser) -> None:
     add_choice(
-        parser, "--sampler", ("poisson", "wor", "wr"), "the sampler (default: poisson)", "poisson"
+        parser, "--sampler", ("poisson", "wor", "wr"), "sampler (default: poisson)", "poisson"
     )
     add_choice(
-        parser, "--base", ADJACENCIES, "of the base profile (default: add_remove)", "add_remove"
+        parser,
+        "--base",
+        ADJACENCIES,
+        "relation of the base profile, between samples (default: add_remove)",
+        "add_remove",
     )
-    add_choice(parser, "--target", ADJACENCIES, "of the result (default: add_remove)", "add_remove")
-    rate = "rate of Poisson sampling, a public number"
+    add_choice(
+        parser,
+        "--target",
+        ADJACENCIES,
+        "relation of the result, between data sets (default: add_remove)",
+        "add_remove",
+    )
+    rate = "public rate of Poisson sampling"
     parser.add_argument("--rate", "--sample-rate", type=number, metavar="R", help=rate)
-    parser.add_argument("--n", type=number, metavar="N", help="size of the data, a public number")
+    parser.add_argument("--n", type=number, metavar="N", help="public number of records")
     parser.add_argument(
-        "--m", "--batch-size", type=number, metavar="M", help="size of the sample, a public number"
+        "--m", "--batch-size", type=number, metavar="M", help="public size of the sample"
     )
     add_mechanism(parser, noise.REGISTRY.names())
     parser.add_argument(
@@ -41,7 +51,7 @@ def add_arguments(parser: Parser) -> None:
         help="sensitivity over noise scale, for one step of the base relation",
     )
     parser.add_argument(
-        "--epsilon", type=numbers, required=True, metavar="E", help="epsilon of the result, nats"
+        "--epsilon", type=numbers, required=True, metavar="E", help="epsilon of the result (nats)"
     )
 
 
@@ -72,8 +82,8 @@ def run(arguments: Namespace) -> Answer:
         # Theorem 11 of Balle et al.: its number depends on n, which neighbours under add_remove do
         # not share.
         conditions += (
-            "; for a data set of exactly n records, so that it is no guarantee over "
-            "data sets of all sizes"
+            "; valid only for data sets of exactly n records, so not a guarantee "
+            "across data sets of different sizes"
         )
     lines = [
         ("bound", bound.name),

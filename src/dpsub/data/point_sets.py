@@ -101,7 +101,7 @@ def centred(matrix: np.ndarray) -> Centred:
     if not np.isfinite(values).all():
         row, column = np.argwhere(~np.isfinite(values))[0].tolist()
         got = f"{values[row, column]} in row {row + 1}, column {column + 1}"
-        raise DataError(f"points must be finite, got {got}; remove or mend the row")
+        raise DataError(f"points must be finite, got {got}; remove or correct the row")
     marked = int((values == SENTINEL).all(axis=1).sum())
     values -= values.mean(axis=0)
     distances = np.sqrt(squared_norms(values))

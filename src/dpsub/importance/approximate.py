@@ -280,8 +280,8 @@ def _proved_between(
     """Upper bound on epsilon of all records with norms from `low` to `high`."""
     if calibration.mode == "released":
         raise UnsupportedError(
-            "the noise of mode released has an exponential radius, for which no loss is bounded; "
-            "use stated or repaired"
+            "mode released has noise with an exponential radius, whose loss is "
+            "unbounded; use mode stated or repaired"
         )
     rates = calibration.rates([low, high])
     if not math.isfinite(calibration.s):

@@ -364,7 +364,7 @@ def _optimal(
 ) -> tuple[float, float, float]:
     """Factor s with sum 1/w* = m, proved loss psi, and largest size of the optimal sampler."""
     if norms.size != facts.n:
-        raise ArgumentError(f"opt needs one norm a record, n = {facts.n}, got {norms.size}")
+        raise ArgumentError(f"opt needs one norm per record, n = {facts.n}, got {norms.size}")
     lengths = _norms_in_ball(norms, facts) + offset
     # At this factor a record at the radius meets the target without sampling: larger ones are
     # infeasible.

@@ -368,7 +368,8 @@ def run(
     shapes = {(plan.n_clusters, plan.n_iterations) for plan in plans}
     if len(shapes) != 1 or len(plans) != len(rngs):
         raise ArgumentError(
-            f"plans that run together need one k, one T and a generator each, got {sorted(shapes)}"
+            "plans that run together need the same k and T and a generator each, got "
+            f"{sorted(shapes)}"
         )
     rows, weights, kept = points, None, None
     if sample is not None:

@@ -42,7 +42,8 @@ def checked_points(points: ArrayLike) -> np.ndarray:
     for start in range(0, rows.shape[0], 8192):
         if not np.isfinite(rows[start : start + 8192]).all():
             raise ArgumentError(
-                f"points must be finite, got NaN or infinity from row {start} on; remove such rows"
+                f"points must be finite, got NaN or infinity at row {start} or after; "
+                "remove such rows"
             )
     return rows
 
@@ -183,7 +184,8 @@ def filled_rates(floors: ArrayLike, sizes: ArrayLike, m: float) -> np.ndarray:
     z = checked_lengths("sizes", sizes)
     if lowest.shape != z.shape or lowest.ndim != 1:
         raise ArgumentError(
-            f"floors and sizes must be one number a record, got shapes {lowest.shape} and {z.shape}"
+            "floors and sizes must have one number per record, got shapes "
+            f"{lowest.shape} and {z.shape}"
         )
     if lowest.size and lowest.max() > 1:
         raise ArgumentError(

@@ -75,13 +75,13 @@ def train(
     steps = {len(block) for block in blocks}
     if not seeds or runs % seeds or len(steps) > 1:
         raise ArgumentError(
-            "runs must be a multiple of the seeds, whose blocks have one number of steps, got "
-            f"{runs} runs, {seeds} blocks and steps {sorted(steps)}"
+            "runs must be a multiple of the seeds, with the same number of steps for "
+            f"each seed, got {runs} runs, {seeds} blocks and steps {sorted(steps)}"
         )
     if x.shape != (len(y), model.d) or np.shape(initial)[-1:] != (p,):
         raise ArgumentError(
-            f"x must have the shape (N, {model.d}) for N values y, and initial {p} parameters a "
-            f"run, got {x.shape}, {len(y)} and {np.shape(initial)}"
+            f"x must have the shape (N, {model.d}) for N values y, and initial {p} "
+            f"parameters per run, got {x.shape}, {len(y)} and {np.shape(initial)}"
         )
     if divisor is not None:
         divisor = checks.real("divisor", divisor, above=0)
@@ -107,9 +107,9 @@ def train(
     # meaning.
     if multipliers.min() < 0 or (multipliers.any() and (rngs is None or clips is None)):
         raise ArgumentError(
-            "noise_multiplier must be at least 0, and noise needs a clip and a generator of noise "
-            f"a seed, got {multipliers.min():g} to {multipliers.max():g}, clip = {clip} and rngs = "
-            f"{rngs}"
+            "noise_multiplier must be at least 0, and noise needs a clip and a noise "
+            f"generator per seed, got {multipliers.min():g} to {multipliers.max():g}, "
+            f"clip = {clip} and rngs = {rngs}"
         )
     # In float64 whatever the records are: sums of many small steps.
     start = np.broadcast_to(np.asarray(initial, dtype=float), (runs, p))

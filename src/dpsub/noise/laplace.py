@@ -116,6 +116,7 @@ class Laplace(Mechanism):
         enhanced = order - 2 * math.log1p(-target)
         if enhanced == 0:
             raise ArgumentError(
-                "no noise is (0, 0)-private, got epsilon = 0 and delta = 0; raise one of them"
+                "no finite noise is (0, 0)-private, got epsilon = 0 and delta = 0; "
+                "raise one of them"
             )
         return cls(span / enhanced * (1 + 4 * np.finfo(float).eps))

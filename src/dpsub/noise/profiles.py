@@ -54,8 +54,8 @@ class RandomisedResponseProfile(Profile):
         )
         if not self.any_distance and (distance > 1).any():
             raise UnsupportedError(
-                "randomised response of one bit knows no data sets at a distance above 1; take "
-                "the profile of membership for larger data sets"
+                "randomised response of one bit is defined for data sets at distance 1 "
+                "only; use the profile of membership for larger distances"
             )
         rare = 1 - self.likely
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):

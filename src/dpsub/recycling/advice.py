@@ -67,11 +67,11 @@ class RecyclingAdvice:
         if isinstance(law.kernel, LaplaceKernel) and self.plain.steps == 1 and proved:
             case = "bound >= sensitivity" if wide else "epsilon <= 1"
             return (
-                f"plain Laplace noise is as good: with {case} recycling gains nothing but "
-                "order delta"
+                f"plain Laplace noise is as good: with {case} recycling gains no more "
+                "than order delta"
             )
         if not self.complete:
-            return "plain noise is as good as all recyclers that were tried before the time limit"
+            return "plain noise is as good as every recycler tried before the time limit"
         return f"plain {law.kernel.name} noise is as good: acceptance rises by less than 0.1 %"
 
 

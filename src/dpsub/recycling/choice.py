@@ -198,9 +198,9 @@ def largest_rate(
     if law is None:
         check_time()
         raise ArgumentError(
-            f"the budget must allow for the kernel, got delta = {target:g} at epsilon = {order:g} "
-            f"where the kernel alone has {kernel_delta} and no rate has less than the budget; take "
-            "a larger scale or budget"
+            f"the budget must allow for the kernel, got delta = {target:g} at epsilon = "
+            f"{order:g} where the kernel alone has {kernel_delta} and no rate meets the "
+            "budget; take a larger scale or budget"
         )
     return Choice(law, order, target, "exact" if times == 1 else "upper", times)
 

@@ -36,10 +36,10 @@ from dpsub.recycling.law import Recycled, RecycledProfile
 from dpsub.relations import Relation
 
 CONDITIONS = (
-    "the value of the query moves by at most the sensitivity between neighbouring data sets, given "
-    "past releases",
+    "given past releases, the value of the query changes by at most the sensitivity "
+    "between neighbouring data sets",
     "bounds, rate and scale are public and do not depend on the value",
-    "the recycler tests the noise that was drawn, not the difference of release and value",
+    "the recycler tests the noise drawn, not the difference between release and value",
     "real arithmetic and exact sampling are assumed",
 )
 """Conditions of every guarantee for recycled noise."""

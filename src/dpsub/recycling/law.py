@@ -79,8 +79,8 @@ class Recycled:
             # Within this range the ratios to the scale and their squares are finite doubles.
             if not 1e-150 <= abs(value) / scale <= 1e150:
                 raise ArgumentError(
-                    f"{name} must lie within 150 orders of magnitude of the kernel's scale = "
-                    f"{scale:g}, got {name} = {value:g}; take numbers that are closer"
+                    f"{name} must lie within 150 orders of magnitude of the kernel's "
+                    f"scale = {scale:g}, got {name} = {value:g}; choose closer values"
                 )
 
     @classmethod

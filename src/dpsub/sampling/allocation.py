@@ -80,7 +80,7 @@ def neyman(
     c = checks.finite_array("costs", np.ones(len(sizes)) if costs is None else costs, ndim=1)
     if not len(sizes) == len(s) == len(c):
         raise ArgumentError(
-            f"sizes, deviations and costs must have one length, got {len(sizes)}, "
+            f"sizes, deviations and costs must have equal lengths, got {len(sizes)}, "
             f"{len(s)}, {len(c)}"
         )
     if (s.size and s.min() < 0) or not np.any(s > 0):

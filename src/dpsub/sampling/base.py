@@ -437,9 +437,9 @@ class StagedSampler(Sampler):
             }
             # a Poisson stage has a rate in place of a size, which is asked for as m
             if issubclass(cls.kinds[last], PoissonStage):
-                sizes["m"] = "expected size of the sample"
+                sizes["m"] = "expected batch size"
             else:
-                sizes[last] = "size of the sample"
+                sizes[last] = "batch size"
             # a field n is the number of records, which is no size
             cls.sizes = {name: what for name, what in sizes.items() if name != "n"}
 
@@ -454,7 +454,7 @@ class StagedSampler(Sampler):
                 rule = (
                     "a Poisson stage leaves a random number of slots and can only be the last stage"
                 )
-                raise UnsupportedError(f"{rule}, got it as stage {position} of {len(self.stages)}")
+                raise UnsupportedError(f"{rule}, got one as stage {position} of {len(self.stages)}")
             self._check_slots(position, stage.size, self.stage_names[position - 1])
 
     @cached_property

@@ -42,7 +42,7 @@ class Frame:
             self._check_length("sizes", sizes)
             if sizes.min() < 0:
                 raise ArgumentError(
-                    f"sizes must not be negative, got {sizes.min():g}; mend the frame"
+                    f"sizes must not be negative, got {sizes.min():g}; correct the frame"
                 )
             object.__setattr__(self, "sizes", _locked(sizes))
 
@@ -78,8 +78,7 @@ class Frame:
         self._check_length(f"{noun} labels", values)
         if values.min() < 0 or len(np.unique(values)) != values.max() + 1:
             raise ArgumentError(
-                f"each {noun} from 0 to {values.max()} must hold a record, got a "
-                "gap; number them anew"
+                f"each {noun} from 0 to {values.max()} must hold a record, got a gap; renumber them"
             )
         return _locked(values.astype(np.int64))
 

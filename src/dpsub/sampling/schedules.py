@@ -34,7 +34,7 @@ class Schedule(abc.ABC):
     line_style: ClassVar[Any] = "-"
     relation: ClassVar[Relation] = Relation.SUBSTITUTE
     """Adjacency of an account that names none."""
-    sizes: ClassVar[Mapping[str, str]] = {"m": "(expected) size of a step"}
+    sizes: ClassVar[Mapping[str, str]] = {"m": "batch size"}
     """What `of_sizes` asks for besides n, the size of a step last."""
     options: ClassVar[Mapping[str, str]]
     """Its fields, and what they are."""
@@ -131,8 +131,8 @@ class RandomAllocation(Schedule):
     line_style = (0, (6, 1.2, 1, 1.2, 1, 1.2))
     relation = Relation.ADD_REMOVE
     options: ClassVar = {
-        "t": "steps of an epoch",
-        "k": "steps of an epoch that a record is in (default: 1)",
+        "t": "steps per epoch",
+        "k": "steps per epoch that use a given record (default: 1)",
     }
 
     def __post_init__(self) -> None:
@@ -187,7 +187,7 @@ class Shuffle(Schedule):
     name = "shuffle"
     label, colour, marker = "shuffle", "#882255", "<"
     line_style = (0, (3, 1, 1, 1))
-    options: ClassVar = {"m": "size of a step"}
+    options: ClassVar = {"m": "batch size"}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "m", checks.integer("m", self.m, at_least=1))
@@ -227,7 +227,7 @@ class Deterministic(Schedule):
     name = "deterministic"
     label, colour, marker = "deterministic", "#661100", "8"
     line_style = (0, (1, 2))
-    options: ClassVar = {"m": "size of a step"}
+    options: ClassVar = {"m": "batch size"}
 
     def __post_init__(self) -> None:
         if self.m is not None:
@@ -271,9 +271,9 @@ class CyclicPoisson(Schedule):
     label, colour, marker = "cyclic Poisson", "#117733", ">"
     line_style = (0, (6, 1.5, 2, 1.5))
     relation = Relation.ADD_REMOVE
-    sizes: ClassVar = {"cycle": "number of groups", "m": "expected size of a step"}
+    sizes: ClassVar = {"cycle": "number of groups", "m": "expected batch size"}
     options: ClassVar = {
-        "rate": "probability of each record of a group",
+        "rate": "inclusion probability of each record of the group",
         "cycle": "number of groups",
     }
 
@@ -337,8 +337,8 @@ class TruncatedPoisson(Sampler):
     line_style = (0, (6, 1.5, 1, 1.5))
     relation = Relation.ADD_REMOVE
     sizes: ClassVar = {
-        "max_batch": "largest size of a sample",
-        "m": "expected size of the sample before it is cut",
+        "max_batch": "largest batch size",
+        "m": "expected batch size before truncation",
     }
 
     def __post_init__(self) -> None:

@@ -49,12 +49,12 @@ def _covered(release: Release) -> Covered:
             return schemes[ancestor]
     if isinstance(release.sampler, Schedule):
         raise UnsupportedError(
-            f"no bound is proved for epochs of {kind.__name__}: no scheme of "
-            "dpsub.accounting.schemes covers them; add what is proved of an epoch there, or take "
-            "another schedule"
+            f"no bound is proved for epochs of {kind.__name__}, because no scheme in "
+            "dpsub.accounting.schemes covers them; use another schedule, or add a "
+            "scheme with its proof there"
         )
     raise UnsupportedError(
-        f"no bound is proved for samples of {kind.__name__}, which are no chain of stages: no "
-        "scheme of dpsub.accounting.schemes covers them; describe them as Multistage, or add what "
-        "is proved of them there"
+        f"no bound is proved for samples of {kind.__name__}, because they are not a "
+        "chain of stages and no scheme in dpsub.accounting.schemes covers them; "
+        "describe them as Multistage, or add a scheme with its proof there"
     )

@@ -27,8 +27,8 @@ from dpsub.relations import Relation
 from dpsub.sampling.schedules import RandomAllocation
 
 _PLAN = (
-    "each record's k steps of an epoch are drawn afresh, uniformly, independently of the other "
-    "records, and secret"
+    "each record's k steps are drawn uniformly, independently of the other records, "
+    "anew in every epoch, and kept secret"
 )
 
 
@@ -42,8 +42,9 @@ def random_allocation(release: Release, relation: Relation) -> Case:
     t, k = schedule.t, schedule.k
     if k == t and s / math.sqrt(t) < MIN_SCALE:
         raise UnsupportedError(
-            f"{t} steps with noise multiplier {s:g} are to a record in all of them one step with "
-            f"{s / math.sqrt(t):.3g}, below {MIN_SCALE:g}; take fewer steps or more noise"
+            f"for a record in all {t} steps, noise multiplier {s:g} amounts to one step "
+            f"with {s / math.sqrt(t):.3g}, below {MIN_SCALE:g}; take fewer steps or "
+            "more noise"
         )
     is_replaced = relation is Relation.SUBSTITUTE
     event, proved, attained = (_replaced if is_replaced else _added)(t, k, s)
@@ -69,9 +70,13 @@ def _theorem(k: int, relation: Relation) -> Theorem:
 
 def _sensitivity(k: int, relation: Relation) -> str:
     if relation is Relation.SUBSTITUTE:
-        return "one record replaced moves the sum of each of its steps by up to 2 C"
+        return "replacing one record moves the sum of each of its steps by up to 2 C"
     steps = "one step of t" if k == 1 else "k steps of t"
-    moved = "a record put to 0" if relation is Relation.ZERO_OUT else "one record more or less"
+    moved = (
+        "setting one record to 0"
+        if relation is Relation.ZERO_OUT
+        else "adding or removing one record"
+    )
     return f"{moved} moves the sums of {steps} by up to C each"
 
 
@@ -87,11 +92,12 @@ def _added(t: int, k: int, s: float) -> tuple[Event, str, str]:
         return AllocationEvent(t, s), pair, pair
     # Theorem 27: the blocks revealed, k allocations to one of t / k steps
     proved = (
-        "one step of each of k random blocks of t / k steps, the blocks revealed, both directions"
+        "one step in each of k random blocks of t / k steps, with the blocks revealed, "
+        "both directions"
     )
     attained = (
-        "a record +C in k steps of t among records 0, both directions, by a sum of functions of "
-        "the steps"
+        "a record +C in k of t steps among zero records, both directions, using a sum "
+        "of functions of the steps"
     )
     return SelectionEvent(t, k, s), proved, attained
 
@@ -101,10 +107,10 @@ def _replaced(t: int, k: int, s: float) -> tuple[Event, str, str]:
     if k == t:
         pair = "N(sqrt(t), s^2) against N(-sqrt(t), s^2)"
         return PairEvent(WorPair(1.0, s / math.sqrt(t))), pair, pair
-    proved = "the record taken out, then the other put in; or all its steps revealed"
+    proved = "the record removed, then the other added; or all its steps revealed"
     attained = (
-        "a record +C replaced by 0, both directions, or by -C, by a sum of functions of the "
-        "steps, among records 0"
+        "a record +C among zero records replaced by 0, both directions, or by -C, "
+        "using a sum of functions of the steps"
     )
     return replaced_event(t, k, s), proved, attained
 

@@ -160,9 +160,9 @@ def needs_fixed_denominator(release: Release, relation: Relation) -> None:
     """Refuse a sum that is divided by a size which tells of the record, and noise with it."""
     if release.denominator == "realised":
         raise UnsupportedError(
-            f"no bound covers a step of {release.sampler.name} divided by its realised size under "
-            f"{relation}, whose noise then tells how many records were drawn; divide by a fixed "
-            "number"
+            f"no bound covers a step of {release.sampler.name} divided by its realised "
+            f"size under {relation}, because the noise then reveals how many records "
+            "were drawn; divide by a fixed number"
         )
 
 

@@ -31,10 +31,10 @@ from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling.base import Chain, StagedSampler
 
-_COPIES_REPLACED = "one occurrence replaced moves the sum by up to 2 C, l of them by up to 2 l C"
+_COPIES_REPLACED = "replacing one occurrence moves the sum by up to 2 C, replacing l by up to 2 l C"
 _COPIES_ADDED = (
-    "one occurrence takes another record's place and moves the sum by up to 2 C, l of them by up "
-    "to 2 l C"
+    "one occurrence takes another record's place and moves the sum by up to 2 C, l "
+    "occurrences by up to 2 l C"
 )
 FILLERS = {
     Relation.SUBSTITUTE: Neighbours(1.0, -1.0, -1.0),
@@ -55,14 +55,14 @@ def chains(release: Release, relation: Relation) -> Case:
     """Independent samples by a chain of stages in which a record can occur several times."""
     if release.mechanism == "laplace":
         raise UnsupportedError(
-            "with Laplace noise only sampling without replacement and Poisson sampling are proved, "
-            "where a record enters at most once; use mechanism gaussian"
+            "Laplace noise is proved only for Poisson sampling and sampling without "
+            "replacement, where a record enters at most once; use mechanism gaussian"
         )
     if relation is Relation.ZERO_OUT:
         raise UnsupportedError(
-            "under zero_out bounds are proved for Poisson sampling and for one stage without "
-            "replacement, not for records that can occur several times; use substitute, which "
-            "covers it"
+            "under zero_out bounds are proved only for samplers that draw a record at "
+            "most once, by Poisson sampling or one stage without replacement; use "
+            "substitute"
         )
     chain = release.chain()
     if relation is Relation.SUBSTITUTE:
@@ -81,7 +81,7 @@ def _replaced(release: Release, chain: Chain) -> Case:
         theorem, proved = Theorem("4", "3.4"), "group lemma at Binomial(m, 1/n)"
     else:
         theorem = Theorem("6", "3.5")
-        proved = "group lemma at the last stage, the stages before it revealed"
+        proved = "group lemma at the last stage, with the earlier stages revealed"
     ends_poisson = chain.kinds[-1] == "poisson"
     # fillers at -C are 2 C from the record: in their units the noise multiplier is s / 2
     filler = None if ends_poisson else FillerPair(law, s / 2)
@@ -142,13 +142,13 @@ def _added(release: Release, chain: Chain) -> Case:
         "data sets (C, -C, ..., -C) against (-C, ..., -C) of one record less, both directions"
     )
     if ends_poisson:
-        attained = "a record +C more among zero records, both directions"
+        attained = "a record +C added to zero records, both directions"
     return Case(
         event=DominatedEvent(profiles, filler),
         theorem=Theorem("10", "3.8"),
         proved=(
-            "group lemma at the last stage, the stages before it revealed, with and without the "
-            "record"
+            "group lemma at the last stage, with the earlier stages revealed; for data "
+            "sets with and without the record"
         ),
         attained=attained,
         sensitivity=_COPIES_ADDED,
@@ -216,9 +216,9 @@ def _amplification(chain: Chain) -> Amplification:
     kinds = chain.kinds
     if kinds == ("wr", "wr") and chain.stages[0].size > chain.n:
         return Amplification(
-            missing=f"the theorem is proved for a first stage of at most n = {chain.n} draws with "
-            f"replacement, got b = {chain.stages[0].size}; dpsub account bounds this sampler in "
-            "another way"
+            missing=f"the theorem is proved for a first stage of at most n = {chain.n} draws "
+            f"with replacement, got b = {chain.stages[0].size}; use dpsub account, "
+            "which has another bound"
         )
     if kinds in (("wr",), ("wor", "wr"), ("wr", "wr")):
         return Amplification()
@@ -226,6 +226,6 @@ def _amplification(chain: Chain) -> Amplification:
     if kinds[-1] == "poisson":
         what = "ends with a Poisson stage"
     return Amplification(
-        missing=f"no amplification theorem is proved for a chain that {what}; dpsub account bounds "
-        "it in another way"
+        missing=f"no amplification theorem is proved for a chain that {what}; use dpsub "
+        "account, which has another bound"
     )

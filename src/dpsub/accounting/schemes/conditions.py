@@ -8,13 +8,11 @@ from collections.abc import Sequence
 from dpsub.accounting.release import Release
 from dpsub.relations import Relation
 
-FRESH = "samples are fresh, independent and secret at every step, with all stages drawn anew"
+FRESH = "every step draws a new sample through all stages, independent of the others and secret"
 """The condition on how samples are drawn, where steps are independent."""
 _PUBLIC = "the number of records and all sizes or rates are public"
-_SAME_SIZES = (
-    "all sizes or rates are public, and the same in both data sets, of which one has a record more"
-)
-_SIZES = "one data set has n records and the other, with one record more, n + 1"
+_SAME_SIZES = "all sizes or rates are public, and the same with and without the record"
+_SIZES = "the neighbouring data sets have n and n + 1 records"
 _GENERAL = (
     "the noise does not depend on the sample or its size",
     FRESH,
@@ -22,18 +20,18 @@ _GENERAL = (
     "real arithmetic and exact sampling are assumed",
 )
 CONDITIONS = (
-    "each record enters by a vector of norm at most C that depends on that record and on past "
-    "releases only",
-    "the release is the sum over the sample plus N(0, (s C)^2 I), or that divided by a number "
-    "fixed in advance",
+    "each record contributes a vector of norm at most C that depends only on that "
+    "record and on past releases",
+    "the release is the sum over the sample plus N(0, (s C)^2 I), possibly divided by "
+    "a number fixed in advance",
     *_GENERAL,
 )
 """Under which every guarantee for Gaussian noise holds."""
 LAPLACE_CONDITIONS = (
-    "the query is scalar: each record enters by a number in [-C, C] that depends on that record "
-    "and on past releases only",
-    "the release is the sum over the sample plus Laplace noise of scale s C, or that divided by a "
-    "number fixed in advance",
+    "the query is scalar: each record contributes a number in [-C, C] that depends "
+    "only on that record and on past releases",
+    "the release is the sum over the sample plus Laplace noise of scale s C, possibly "
+    "divided by a number fixed in advance",
     *_GENERAL,
 )
 """Under which every guarantee for Laplace noise holds."""

@@ -23,8 +23,8 @@ from dpsub.relations import Relation
 from dpsub.sampling.schedules import CyclicPoisson, Deterministic
 
 _PLACES = (
-    "the number of steps of an epoch, and who else is in each, is the same in both data sets: the "
-    "record more is the last one, or its place stays empty where it is missing"
+    "both data sets have the same steps per epoch, with the same other records in "
+    "each: an added record comes last, and a removed one leaves its place empty"
 )
 """Where a record's step follows from its place, and data sets differ in their number of records."""
 
@@ -39,13 +39,12 @@ def deterministic(release: Release, relation: Relation) -> Case:
         needs_fixed_denominator(release, relation)
         if n is not None and schedule.steps_per_epoch(n) != schedule.steps_per_epoch(n + 1):
             raise UnsupportedError(
-                f"under add_remove an epoch of {schedule.name} must have as many steps with a "
-                "record more, but where m divides n it has one more; use zero_out, under which the "
-                "record's place stays, or another m"
+                f"under add_remove an epoch of {schedule.name} must not gain a step "
+                "when a record is added, but it does where m divides n; use zero_out, "
+                "which keeps the record's place, or another m"
             )
     plan = (
-        "the step of an epoch that a record is in does not depend on the other records; it may be "
-        "known"
+        "the step of a record within an epoch does not depend on the other records; it may be known"
     )
     # a step of all records has no places
     has_places = schedule.m is not None
@@ -59,8 +58,9 @@ def cyclic_poisson(release: Release, relation: Relation) -> Case:
     assert isinstance(schedule, CyclicPoisson)
     needs_fixed_denominator(release, relation)
     plan = (
-        "the group of a record does not depend on the other records, and may be known; samples "
-        "from a group are fresh, independent and secret at every step"
+        "the group of a record does not depend on the other records and may be known; "
+        "every step draws a new sample from its group, independent of the others and "
+        "secret"
     )
     n = max(release.n or ANY_N, schedule.cycle)
     return _once_an_epoch(release, relation, schedule.rate, plan, n, has_places=True)

@@ -26,8 +26,8 @@ from dpsub.accounting.static import ANY_N, Neighbours, StepAttack
 from dpsub.relations import Relation
 
 _MOVED = {
-    Relation.ADD_REMOVE: "one record more or less",
-    Relation.ZERO_OUT: "a record put to 0",
+    Relation.ADD_REMOVE: "adding or removing one record",
+    Relation.ZERO_OUT: "setting one record to 0",
 }
 
 
@@ -83,7 +83,7 @@ def _gaussian(release: Release, relation: Relation, rate: float) -> tuple[Event,
     event = PairEvent(_pair(relation, rate, release.noise_multiplier))
     if relation is Relation.SUBSTITUTE:
         proved = "(1 - q) N(0, s^2) + q N(1, s^2) against (1 - q) N(0, s^2) + q N(-1, s^2)"
-        return event, proved, "one occurrence replaced moves the sum by up to 2 C"
+        return event, proved, "replacing one occurrence moves the sum by up to 2 C"
     proved = "(1 - q) N(0, s^2) + q N(1, s^2) against N(0, s^2), both directions"
     return event, proved, f"{_MOVED[relation]} moves the sum by C"
 
@@ -99,7 +99,7 @@ def _laplace(release: Release, relation: Relation, rate: float) -> tuple[Event, 
         proved = (
             "(1 - q) Lap(0, s) + q Lap(1, s) against (1 - q) Lap(0, s) + q Lap(-1, s), scalar query"
         )
-        return event, proved, "one occurrence replaced moves the sum by up to 2 C"
+        return event, proved, "replacing one occurrence moves the sum by up to 2 C"
     forward, backward = included_once(rate, ratio), removed_once(rate, ratio)
     event = LaplaceEvent(LaplacePair(rate, ratio), forward, backward, attained=True)
     proved = "(1 - q) Lap(0, s) + q Lap(1, s) against Lap(0, s), both directions, scalar query"

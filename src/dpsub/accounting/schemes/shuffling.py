@@ -29,7 +29,7 @@ from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling.schedules import Shuffle
 
-_PLAN = "the order of an epoch is drawn afresh, uniformly, and secret"
+_PLAN = "the order of the records is drawn uniformly, anew in every epoch, and kept secret"
 _LEAST_OF_ALL_STEPS = 0.5
 """Noise multiplier below which the largest step of an epoch tells all that its steps tell of a
 record."""
@@ -47,8 +47,8 @@ def shuffling(release: Release, relation: Relation) -> Case:
     assert isinstance(schedule, Shuffle)
     if relation is Relation.ADD_REMOVE:
         raise UnsupportedError(
-            "no bound is proved for shuffled batches under add_remove, where a record more "
-            "changes the size of a batch; use substitute or zero_out"
+            "no bound is proved for shuffled batches under add_remove, where an extra "
+            "record changes the size of a batch; use substitute or zero_out"
         )
     steps = schedule.steps_per_epoch(n)
     is_replaced = relation is Relation.SUBSTITUTE
@@ -68,15 +68,15 @@ def shuffling(release: Release, relation: Relation) -> Case:
         if is_replaced:
             data_sets = "(-C, ..., -C)"
         attained = (
-            f"data sets (C, -C, ..., -C) against {data_sets}, by the largest step of an epoch or "
-            "by all"
+            f"data sets (C, -C, ..., -C) against {data_sets}, using the largest step of "
+            "an epoch or all steps"
         )
     return Case(
         event=revealed if steps == 1 else EnclosedEvent(revealed, events),
         theorem=Theorem("19", "4.3"),
         proved=proved,
         attained=attained,
-        sensitivity=f"the record is in one step of an epoch and moves its sum by up to {moved}",
+        sensitivity=f"the record is in one step of each epoch and moves its sum by up to {moved}",
         conditions=conditions_of(release, relation, (_PLAN,)),
         choices=choices,
         shift=float(distance),

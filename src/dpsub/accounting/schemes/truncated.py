@@ -31,8 +31,8 @@ from dpsub.relations import Relation
 from dpsub.sampling.schedules import TruncatedPoisson
 
 _PLAN = (
-    "samples are fresh, independent and secret at every step; of one above max_batch all subsets "
-    "of that size are alike"
+    "every step draws a new sample, independent of the others and secret; one above "
+    "max_batch is cut to a uniformly random subset of that size"
 )
 _SELDOM = 0.01  # where samples are cut less often, fillers that blur the sum attain less
 
@@ -62,10 +62,10 @@ def truncated_poisson(release: Release, relation: Relation) -> Case:
         if len(event.attacks) > 1:
             choices = among_zeros, AttackChoice(Neighbours(1.0, OTHER[relation], -1.0))
         proved = (
-            "whether the other records fill the sample revealed: the pair of a record that adds "
-            "to it, and that of one which takes another's place"
+            "with it revealed whether the other records fill the sample: the pair of "
+            "an added record and the pair of one that takes another's place"
         )
-        attained = f"a record C against {_other_record(relation)} among records 0, or among "
+        attained = f"a record C against {_other_record(relation)} among zero records, or among "
         attained += "records -C"
         if not is_replaced:
             sensitivity += ", and by up to 2 C where it takes another's place"

@@ -64,7 +64,9 @@ def _replaced(release: Release, chain: Chain) -> Case:
         theorem=Theorem("2", "3.3"),
         proved="profile q G(1 + (a - 1) / q, 2 / s), q = m / n",
         attained="data sets (C, -C, ..., -C) against (-C, ..., -C), both directions",
-        sensitivity="one occurrence replaced moves the sum by up to 2 C, l of them by up to 2 l C",
+        sensitivity=(
+            "replacing one occurrence moves the sum by up to 2 C, replacing l by up to 2 l C"
+        ),
         conditions=conditions_of(release, Relation.SUBSTITUTE, depends_on_n=True),
         choices=(AttackChoice(FILLERS[Relation.SUBSTITUTE]),),
         shift=2.0,
@@ -95,8 +97,8 @@ def _zeroed(release: Release, chain: Chain) -> Case:
         ),
         attained="data sets (C, -C, ..., -C) against (0, -C, ..., -C), both directions",
         sensitivity=(
-            "the record put to 0 moves the sum by C, and takes the place of another, which moves "
-            "it by up to 2 C"
+            "setting the record to 0 moves the sum by C; the record takes another's "
+            "place, which moves the sum by up to 2 C"
         ),
         conditions=conditions_of(release, Relation.ZERO_OUT, depends_on_n=True),
         choices=(AttackChoice(_PUT_TO_0),),
@@ -108,7 +110,7 @@ def _zeroed(release: Release, chain: Chain) -> Case:
         return case
     # every record is in every sample: nobody's place is taken
     gaussians = "N(1, s^2) against N(0, s^2)"
-    sensitivity = "the record put to 0 moves the sum by C"
+    sensitivity = "setting the record to 0 moves the sum by C"
     return replace(case, proved=gaussians, attained=gaussians, sensitivity=sensitivity)
 
 
@@ -136,7 +138,7 @@ def _laplace(release: Release, relation: Relation, chain: Chain) -> Case:
     if relation is Relation.ZERO_OUT:
         raise UnsupportedError(
             "no bound is proved for Laplace noise on samples without replacement under "
-            "zero_out; use substitute, which covers it"
+            "zero_out; use substitute"
         )
     if relation is Relation.ADD_REMOVE:
         return _laplace_added(release, chain)
@@ -155,7 +157,7 @@ def _laplace_replaced(release: Release, chain: Chain) -> Case:
         theorem=Theorem("2", "3.7"),
         proved="profile q h(1 + (a - 1) / q) of Laplace noise at distance 2 C, scalar query",
         attained="data sets (C, -C, ..., -C) against (-C, ..., -C), both directions",
-        sensitivity="one record replaced moves the sum by up to 2 C",
+        sensitivity="replacing one record moves the sum by up to 2 C",
         conditions=conditions_of(release, Relation.SUBSTITUTE, depends_on_n=True),
         choices=(AttackChoice(FILLERS[Relation.SUBSTITUTE]),),
         shift=2.0,

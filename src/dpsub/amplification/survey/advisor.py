@@ -316,7 +316,7 @@ def advise(
     epsilon = checks.real("epsilon", epsilon, above=0, at_most=20)
     if share == 1:
         raise ArgumentError(
-            "rate must be below 1 for sampling, got 1; a census keeps epsilon as it is"
+            "rate must be below 1 for sampling, got 1; a census leaves epsilon unchanged"
         )
     if share * n < 1:
         wanted = float(share * n)
@@ -511,7 +511,7 @@ class _Advisor:
             (mean, sd),
             variance_one_cluster(self.y, labels),
             self.n / min(sizes),
-            "cluster sizes are data: the chances change with them",
+            "cluster sizes are data, and the probabilities depend on them",
         )
 
     def by_size(self) -> Iterator[DesignAdvice]:
@@ -566,7 +566,7 @@ class _Advisor:
             (size, 0.0),
             variance_systematic(self.y, step),
             step,
-            "an inserted record moves all behind it",
+            "an inserted record shifts all later ones",
         )
 
     def strata(self) -> Iterator[DesignAdvice]:

@@ -293,7 +293,7 @@ def worst_ratio(
     n, d = np.asarray(log_numerator, dtype=float), np.asarray(log_denominator, dtype=float)
     if n.ndim != 1 or n.shape != d.shape:
         raise ArgumentError(
-            f"the two weights must have one length, got shapes {n.shape} and {d.shape}"
+            f"the two weights must have equal lengths, got shapes {n.shape} and {d.shape}"
         )
     for name, array in (("numerator", n), ("denominator", d)):
         if not np.all(array < np.inf) or not np.any(array > -np.inf):

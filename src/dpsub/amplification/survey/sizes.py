@@ -188,7 +188,7 @@ def _below_one(rate: object) -> Fraction:
     exact = exact_rate(rate)
     if exact == 1:
         raise UnsupportedError(
-            "the theorem asks for a rate below 1, got 1; without sampling the loss is epsilon"
+            "the theorem needs a rate below 1, got 1; without sampling the loss is epsilon"
         )
     return exact
 
