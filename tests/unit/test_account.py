@@ -341,12 +341,12 @@ CHAIN = Multistage([st.WithReplacement(9), st.PoissonStage(0.5)])
         (
             asked(delta=1e-5, variant="paper", mechanism="laplace"),
             ArgumentError,
-            "pairs are Gaussian, got mechanism",
+            "covers Gaussian noise only, got mechanism",
         ),
         (
             asked(delta=1e-5, variant="paper", denominator="realised"),
             ArgumentError,
-            "do not know the denominator",
+            "takes no denominator",
         ),
         # others of the accountant are in golden/commands.json
         (asked(n=None, epsilon=1.0), UnsupportedError, "give n"),
@@ -375,7 +375,7 @@ CHAIN = Multistage([st.WithReplacement(9), st.PoissonStage(0.5)])
         (
             lambda: dpsub.audit(Poisson(0.5), 10**12, noise_multiplier=1.0, epsilon=0.5, draws=1),
             ArgumentError,
-            r"plays at most 1e[+]08 indices in a sample",
+            r"simulates at most 1e[+]08 indices per sample",
         ),
     ],
 )

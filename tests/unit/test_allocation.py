@@ -317,7 +317,7 @@ def test_an_attack_that_has_no_grid_is_none() -> None:
 
 
 def test_all_steps_with_little_noise_are_refused() -> None:
-    with pytest.raises(UnsupportedError, match="are to a record in all of them one step"):
+    with pytest.raises(UnsupportedError, match="amounts to one step with"):
         dpsub.account(dpsub.RandomAllocation(1000, 1000), noise_multiplier=1, delta=1e-6)
 
 

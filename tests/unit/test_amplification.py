@@ -258,7 +258,7 @@ def test_the_translator_names_a_bound_that_only_its_relation_may_use(
 @pytest.mark.parametrize(
     ("sampler", "base", "reason"),
     [
-        ("poisson", S, "may release the size of its sample"),
+        ("poisson", S, "may reveal the size of its sample"),
         ("wor", S, "which adding a record changes"),
         ("wor", R, "which adding a record changes"),
     ],

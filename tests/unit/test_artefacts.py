@@ -100,7 +100,7 @@ def test_one_replicate_has_no_error_and_bad_input_is_refused() -> None:
         statistics.mean(np.array([]))
     with pytest.raises(ArgumentError, match="must be finite, got 1 NaN"):
         statistics.mean(np.array([1.0, np.nan]))
-    with pytest.raises(ArgumentError, match="must have equal lengths, got 2 and 3"):
+    with pytest.raises(ArgumentError, match="must have one length, got 2 and 3"):
         statistics.paired_difference(np.ones(2), np.ones(3))
 
 

@@ -153,15 +153,15 @@ def test_claims_of_delta_and_of_kinds_without_attack() -> None:
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        ({}, "a claim is either an epsilon, at a delta, or a delta, at an epsilon"),
+        ({}, r"a claim is either an epsilon \(at a delta\) or a delta \(at an epsilon\)"),
         ({"delta": 1e-5, "claimed_epsilon": 1, "claimed_delta": 0.1}, "give one"),
         (
             {"epsilon": 1, "claimed_epsilon": 1},
-            "a claimed epsilon needs the delta it is for, got delta = None",
+            "a claimed epsilon needs its delta, got delta = None",
         ),
         (
             {"delta": 1e-5, "claimed_delta": 0.1},
-            "a claimed delta needs the epsilon it is for, got epsilon = None",
+            "a claimed delta needs its epsilon, got epsilon = None",
         ),
         ({"delta": 1e-5, "claimed_epsilon": math.nan}, "claimed_epsilon must be finite"),
         (
@@ -172,7 +172,7 @@ def test_claims_of_delta_and_of_kinds_without_attack() -> None:
         ({"delta": 0.0, "claimed_epsilon": 1.0}, "delta must be above 0"),
         (
             {"delta": 1e-5, "claimed_epsilon": 1.0, "noise_multiplier": None},
-            "noise_multiplier is needed",
+            "a sampler needs a noise_multiplier",
         ),
     ],
 )
@@ -215,7 +215,7 @@ def test_a_ledger_is_judged_as_a_whole() -> None:
     ]
     assert verdicts == ["refuted", "proved"]
     with pytest.raises(
-        ArgumentError, match="a ledger knows its own releases, got steps for it, too"
+        ArgumentError, match="a ledger already holds its releases, got steps as well"
     ):
         dpsub.check(ledger, steps=3, delta=1e-6, claimed_epsilon=1.0)
 
@@ -301,15 +301,15 @@ def test_the_noise_of_an_event_is_over_the_norm_bound() -> None:
         (
             dp.NonPrivateDpEvent(),
             UnsupportedError,
-            "events of class NonPrivateDpEvent have no meaning here",
+            "events of class NonPrivateDpEvent are not supported",
         ),
-        (dp.ZCDpEvent(0.1), UnsupportedError, "events of class ZCDpEvent have no meaning here"),
+        (dp.ZCDpEvent(0.1), UnsupportedError, "events of class ZCDpEvent are not supported"),
         (
             dp.PoissonSampledDpEvent(0.1, dp.SelfComposedDpEvent(GAUSSIAN, 2)),
             UnsupportedError,
-            "PoissonSampledDpEvent of SelfComposedDpEvent has no meaning here",
+            "PoissonSampledDpEvent of SelfComposedDpEvent is not supported",
         ),
-        ({"class_name": "Foo"}, UnsupportedError, "events of class Foo have no meaning here"),
+        ({"class_name": "Foo"}, UnsupportedError, "events of class Foo are not supported"),
         (
             3,
             UnsupportedError,
@@ -326,7 +326,7 @@ def test_the_noise_of_an_event_is_over_the_norm_bound() -> None:
             "GaussianDpEvent needs noise_multiplier, got nothing",
         ),
         ({"class_name": "ComposedDpEvent", "events": 3}, ArgumentError, "must be a list, got int"),
-        (dp.ComposedDpEvent([]), ArgumentError, "an event must release something"),
+        (dp.ComposedDpEvent([]), ArgumentError, "an event must contain a release"),
         (dp.SelfComposedDpEvent(GAUSSIAN, -1), ArgumentError, "count must be at least 0"),
         (dp.GaussianDpEvent(math.nan), ArgumentError, "noise_multiplier must be finite"),
         (
@@ -410,10 +410,13 @@ def test_events_come_from_files_and_modules(
         ("--event plan", "must be FILE.json or MODULE:NAME"),
         ("--event not_there:X", "cannot be imported"),
         ("--event my_plan:NOTHING", "my_plan has no NOTHING"),
-        ("poisson", "--noise-multiplier is needed, or an"),
-        ("poisson --event plan.json", "an event says what is released, got SAMPLER, too"),
-        ("--event plan.json --mechanism laplace", "got --mechanism, too"),
-        ("", "SAMPLER is needed, or an --event"),
+        ("poisson", "--noise-multiplier or an --event is needed"),
+        (
+            "poisson --event plan.json",
+            "an event already describes the releases, got SAMPLER as well",
+        ),
+        ("--event plan.json --mechanism laplace", "got --mechanism as well"),
+        ("", "SAMPLER or an --event is needed"),
     ):
         assert main(["check", *words.split(), *claim]) == 2
         assert sentence in json.loads(capsys.readouterr().out)["error"], words

@@ -179,7 +179,7 @@ def test_plain_laplace_noise_is_as_good_as_recycled_noise_and_the_text_says_so(
     capsys: Captured,
 ) -> None:
     text = " ".join(said(capsys, f"brdp --kernel laplace {BRDP}").split())
-    for words in ("plain Laplace noise is as good", "the exact one is 2.00002e-05", "guarantee"):
+    for words in ("plain Laplace noise is as good", "the exact delta is 2.00002e-05", "guarantee"):
         assert words in text
 
 
@@ -221,7 +221,7 @@ REFUSALS: list[tuple[str, str]] = [  # more of them are in golden/commands.json
     (f"account poisson {RELEASES} --epsilon 1", "got neither"),
     (
         "account poisson --rate .1 --sigma 2 --noise-multiplier 3 --delta .1 --steps 1",
-        "two names of one option",
+        "are the same option",
     ),
     (f"{STEPS} --epochs 3 --steps 4", "got both"),
     (STEPS, "got neither"),
@@ -240,10 +240,10 @@ REFUSALS: list[tuple[str, str]] = [  # more of them are in golden/commands.json
             ("in-order", "deterministic"),
         )
     ),
-    ("law shuffle --n 100 --m 10", "the steps of shuffle depend on each other"),
+    ("law shuffle --n 100 --m 10", "the steps of shuffle depend on one another"),
     (
         "amplify shuffle --n 100 --m 10 --ratio 1 --epsilon 1",
-        "the steps of shuffle depend on each other",
+        "the steps of shuffle depend on one another",
     ),
     (
         f"account shuffle --m 10 {RELEASES} --delta .1",
@@ -274,12 +274,15 @@ REFUSALS: list[tuple[str, str]] = [  # more of them are in golden/commands.json
         f"account truncated_poisson --n 9 --rate .1 --max-batch 0 {RELEASES} --delta .1",
         "max_batch must be at least 1",
     ),
-    ("account deterministic --sigma 1 --epochs 2 --variant paper --delta .1", "those of chains"),
+    (
+        "account deterministic --sigma 1 --epochs 2 --variant paper --delta .1",
+        "covers chains of stages only",
+    ),
     (f"calibrate shuffle --n 9 --solve size --sigma 2 {TARGET} --steps 3", "solve for noise"),
     ("law must_ow --n 9 --m 3", "got no --b (size of the first stage)"),
     (
         "law wor --n 1000 --rate .02",
-        "wor, which takes --n (number of records) and --m (size of the sample);",
+        "wor, which takes --n (number of records) and --m (batch size);",
     ),
     ("law poisson --m 3", "poisson needs --n and --m, got no --n"),
     ("law without_replacement --n 9 --m 3", "did you mean 'wor'?"),
@@ -294,16 +297,16 @@ REFUSALS: list[tuple[str, str]] = [  # more of them are in golden/commands.json
     ),
     (
         f"calibrate {WOR} {TARGET}",
-        "--steps, the number of releases, or --epochs is needed, got neither",
+        "--steps (number of releases) and --epochs is needed, got neither",
     ),
-    (f"calibrate {WOR} {TARGET} {RELEASES}", "is what --solve noise asks for"),
+    (f"calibrate {WOR} {TARGET} {RELEASES}", "--solve noise returns --noise-multiplier"),
     (f"calibrate poisson --solve size --sigma 2 {TARGET} --epochs 3", "give --steps"),
-    (f"calibrate {WOR} --solve steps --sigma 2 {TARGET} --tight", "--tight is for --solve noise"),
+    (f"calibrate {WOR} --solve steps --sigma 2 {TARGET} --tight", "--tight needs --solve noise"),
     (f"brdp {BRDP} --kernel exponential", "must be a known kernel"),
     (f"brdp {BRDP} --scale 1 --steps 3", "the budget must allow for the kernel"),
     (
         "translate --base substitute --rate 0.1 --ratio 1 --epsilon 0.1",
-        "may release the size of its sample",
+        "may reveal the size of its sample",
     ),
     (
         "translate --base substitute --target substitute --rate 0.1 --n 1e12 --ratio 1 --epsilon 1",
@@ -561,7 +564,7 @@ def test_several_targets_are_a_list_of_answers(capsys: Captured) -> None:
 def test_remarks_on_rates_near_one(capsys: Captured) -> None:
     values = answered(capsys, "account wor --n 100 --m 100 --sigma 8 --steps 3 --delta .1")
     assert values["guarantee"] and "no subsampling" in values["remarks"][0]
-    assert "is it 1 %" in said(capsys, "law poisson --rate 1")
+    assert "was 1 %" in said(capsys, "law poisson --rate 1")
     assert "remarks" not in answered(capsys, "law poisson --rate 0.99")
 
 

@@ -363,10 +363,10 @@ def test_models_without_classes_have_no_accuracy() -> None:
     ("wrong", "message"),
     [
         ({"initial": np.zeros((3, D))}, "multiple of the seeds"),
-        ({"initial": np.zeros(4)}, "initial 5 parameters a run"),
+        ({"initial": np.zeros(4)}, "initial 5 parameters per run"),
         ({"clip": np.array([0.0, 1.0])}, "clip must be above 0"),
         ({"clip": np.inf}, "clip must be finite"),
-        ({"noise_multiplier": 1.0}, "a generator of noise a seed"),
+        ({"noise_multiplier": 1.0}, "a noise generator per seed"),
         ({"noise_multiplier": 1.0, "clip": None}, "noise needs a clip"),
         ({"divisor": 0}, "divisor must be above 0"),
         ({"chances": np.linspace(0, 1, 20)}, "one in (0, 1] for each of the 20 rows"),

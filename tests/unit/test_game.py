@@ -422,7 +422,7 @@ class TestAnswers:
         assert dpsub.account(dpsub.Poisson(0.02), delta=1e-5, **asked).kind == "exact"
 
     def test_what_has_no_game_is_refused(self) -> None:
-        with pytest.raises(UnsupportedError, match="of 2 or more without; leave tight out"):
+        with pytest.raises(UnsupportedError, match="of 2 records or more; drop tight"):
             dpsub.account(MustWW(500, 200), 10000, delta=1e-5, **self.asked)
         with pytest.raises(ArgumentError, match="papers' pair"):
             dpsub.account(Wor(200), 10000, delta=1e-5, variant="paper", **self.asked)

@@ -496,7 +496,7 @@ LIGHT = samplers.WeightedSample(np.array([0]), np.array([0.5]))
             lambda: samplers.filled_rates([0.5, 0.6], [1.0, 1.0], 1),
             "at least the sum of the floors",
         ),
-        (lambda: audit.coreset_distribution(np.ones((4, 2))), "must not all be alike"),
+        (lambda: audit.coreset_distribution(np.ones((4, 2))), "must not all be equal"),
         (lambda: WeightedLaplaceSum(0.0), "scale must be above 0"),
         (
             lambda: WeightedLaplaceSum(1.0).release(

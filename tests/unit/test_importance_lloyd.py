@@ -479,7 +479,7 @@ DRAWS = np.random.default_rng(0)
         (lambda: calibrate("opt", SMALL, target=1.0, m=3), "opt needs the norms"),
         (
             lambda: calibrate("opt", SMALL, target=1.0, m=3, norms=NORMS[:5]),
-            "one norm a record, n = 3000, got 5",
+            "one norm per record, n = 3000, got 5",
         ),
         (
             lambda: calibrate("opt", SMALL, target=1.0, m=3, norms=2 * NORMS),
@@ -534,7 +534,7 @@ DRAWS = np.random.default_rng(0)
                 np.zeros((2, 5, 4)),
                 [RNG] * 2,
             ),
-            "plans that run together need one k",
+            "plans that run together need the same k",
         ),
         (
             lambda: lloyd.run(np.ones((3, 2), dtype=int), ONES, [PLAN], START, [DRAWS]),

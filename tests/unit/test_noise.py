@@ -294,7 +294,7 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: RandomisedResponseProfile.with_guarantee(1, 1.1), "delta must be at most 1"),
     (
         lambda: RandomisedResponseProfile(0.7).group_log_delta(0.1, 2),
-        "distance above 1; take the profile of member",
+        "distance 1 only; use the profile of member",
     ),
     (lambda: PointGuarantee(-0.1), "epsilon0 must be at least 0"),
     (lambda: PointGuarantee(1, -0.1), "delta0 must be at least 0"),

@@ -151,7 +151,7 @@ def test_what_a_scheme_costs(found: Recommendation) -> None:
 def test_the_reasons_follow_from_the_numbers(found: Recommendation) -> None:
     by_name = {one.name: one for one in found.schemes}
     least, fixed, shuffled = found.reasons
-    assert least.startswith(f"{found.schemes[0].name} needs the least noise")
+    assert least.startswith(f"{found.schemes[0].name} has the least proved noise")
     assert f"{by_name['wor'].ratio - 1:.1%} more noise" in fixed
     assert by_name["shuffle"].refuted > by_name["poisson"].noise_multiplier
     assert shuffled.endswith("is refuted for it.")
@@ -167,7 +167,7 @@ def test_a_scheme_without_its_time_is_left_out(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(source, "needed", slow)
     found = recommend(1000, batch_size=10, epochs=1, epsilon=1.0, delta=1e-5)
     assert "share of the time" in found.left_out["wor"]
-    assert found.reasons[-1].startswith("Time was too short for wor, which may need less")
+    assert found.reasons[-1].startswith("The time limit was too short for wor, which may need less")
     assert found.schemes[0].name == "poisson"  # of those that are even the one that is used most
 
 

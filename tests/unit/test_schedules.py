@@ -38,7 +38,7 @@ def test_a_record_more_must_not_make_an_epoch_longer() -> None:
     """With 1001 records in steps of 100 an epoch has 11 steps: the number of outputs tells the data
     sets apart."""
     asked: dict[str, Any] = {**ASKED, "epochs": 2}
-    with pytest.raises(UnsupportedError, match="where m divides n it has one more; use zero_out"):
+    with pytest.raises(UnsupportedError, match="it does where m divides n; use zero_out"):
         dpsub.account(dpsub.Deterministic(100), 1000, adjacency="add_remove", **asked)
     ledger = dpsub.Ledger().add(dpsub.Deterministic(100), 1000, noise_multiplier=2.0, epochs=2)
     with pytest.raises(UnsupportedError, match="as many steps with a record more"):
@@ -75,17 +75,14 @@ def test_the_number_of_records_is_public_only_where_data_sets_agree_in_it(
     replaced = dpsub.account(sampler, n, adjacency="substitute", **ASKED).conditions
     added = dpsub.account(sampler, n, adjacency="add_remove", **ASKED).conditions
     assert public in replaced and public not in added
-    assert (
-        sum("the same in both data sets, of which one has a record more" in line for line in added)
-        == 1
-    )
+    assert sum("the same with and without the record" in line for line in added) == 1
     by_n = isinstance(sampler, dpsub.TruncatedPoisson | dpsub.Wor | dpsub.MustWW)
     assert (more in added) == by_n and more not in replaced
 
 
 def test_a_plan_of_places_asks_who_else_is_there() -> None:
     """Dealt in turn behind a record that was removed, all others change their groups."""
-    said = "the record more is the last one, or its place stays empty where it is missing"
+    said = "an added record comes last, and a removed one leaves its place empty"
     for adjacency in ("add_remove", "zero_out"):
         found = dpsub.account(dpsub.CyclicPoisson(0.2, 5), 99, adjacency=adjacency, **ASKED)
         assert any(said in line for line in found.conditions) == (adjacency == "add_remove")
@@ -112,7 +109,7 @@ def test_steps_are_counted_in_whole_epochs() -> None:
         with pytest.raises(ArgumentError, match="epochs"):
             dpsub.account(schedule, **ASKED, **wrong)  # type: ignore[arg-type]
     with pytest.raises(
-        ArgumentError, match="epochs are those of a schedule, got them for poisson; give steps"
+        ArgumentError, match="poisson takes steps, got epochs = 1; give steps = ceil"
     ):
         dpsub.account(dpsub.Poisson(0.2), epochs=1, **ASKED)
 

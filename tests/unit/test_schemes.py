@@ -141,8 +141,14 @@ class Everyone(Sampler):
 @pytest.mark.parametrize(
     ("plan", "said"),
     [
-        (Halves(), "no bound is proved for epochs of Halves: no scheme of .* covers them; add"),
-        (Everyone(), "no bound is proved for samples of Everyone, which are no chain of stages"),
+        (
+            Halves(),
+            "no bound is proved for epochs of Halves, because no scheme in .* covers them; use",
+        ),
+        (
+            Everyone(),
+            "no bound is proved for samples of Everyone, because they are not a chain of stages",
+        ),
     ],
 )
 def test_what_has_no_scheme_is_refused_with_the_way_out(

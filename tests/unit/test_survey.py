@@ -234,7 +234,7 @@ def test_allocations_are_optimal() -> None:
         (
             lambda: sizes.rounding_printed(1, 1.0),
             UnsupportedError,
-            "the theorem asks for a rate below 1",
+            "the theorem needs a rate below 1",
         ),
         (
             lambda: sizes.rounding_printed(0, 1.0),
@@ -300,7 +300,11 @@ def test_allocations_are_optimal() -> None:
             ArgumentError,
             "at most 300",
         ),
-        (lambda: worst_ratio(np.zeros(2), np.zeros(3), 1.0), ArgumentError, "must have one length"),
+        (
+            lambda: worst_ratio(np.zeros(2), np.zeros(3), 1.0),
+            ArgumentError,
+            "must have equal lengths",
+        ),
         (lambda: worst_ratio(np.full(2, -np.inf), np.zeros(2), 1.0), ArgumentError, "not all -inf"),
         (lambda: unequal.pps_cluster((3,), 0, 1.0), ArgumentError, "at least 2 clusters"),
         (lambda: sizes.two_point_error(0, 1), ArgumentError, "step must be above 0"),

@@ -198,7 +198,7 @@ def coreset_distribution(points: np.ndarray) -> np.ndarray:
     total = float(squares.sum())
     if not total > 0:
         raise ArgumentError(
-            "rows must not all be equal, got a total squared distance of 0; any sample is exact"
+            "rows must not all be equal, got a total squared distance of 0; any sample will do"
         )
     return np.asarray(0.5 / rows.shape[0] + 0.5 * squares / total)
 

@@ -454,7 +454,7 @@ class StagedSampler(Sampler):
                 rule = (
                     "a Poisson stage leaves a random number of slots and can only be the last stage"
                 )
-                raise UnsupportedError(f"{rule}, got one as stage {position} of {len(self.stages)}")
+                raise UnsupportedError(f"{rule}, got it as stage {position} of {len(self.stages)}")
             self._check_slots(position, stage.size, self.stage_names[position - 1])
 
     @cached_property
