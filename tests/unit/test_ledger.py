@@ -201,7 +201,7 @@ def test_one_sample_is_fresh_once() -> None:
         ):
             again.add(dpsub.Poisson(0.3), noise_multiplier=4 / 3, sample="monday")
     assert len(ledger.add(dpsub.Poisson(0.3), noise_multiplier=1.0, sample="tuesday")) == 2
-    with pytest.raises(dpsub.UnsupportedError, match="as one release, or draw anew"):
+    with pytest.raises(dpsub.UnsupportedError, match="as one release if both are asked"):
         ledger.add(dpsub.Poisson(0.3), noise_multiplier=2.0, sample="monday", mechanism="laplace")
 
 

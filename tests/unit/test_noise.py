@@ -323,6 +323,6 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
 @pytest.mark.parametrize(("call", "sentence"), REFUSED)
 def test_what_is_refused(call: Callable[[], object], sentence: str) -> None:
     with pytest.raises(
-        UnsupportedError if "distance above 1" in sentence else ArgumentError, match=sentence
+        UnsupportedError if "distance 1 only" in sentence else ArgumentError, match=sentence
     ):
         call()

@@ -41,13 +41,13 @@ def test_a_record_more_must_not_make_an_epoch_longer() -> None:
     with pytest.raises(UnsupportedError, match="it does where m divides n; use zero_out"):
         dpsub.account(dpsub.Deterministic(100), 1000, adjacency="add_remove", **asked)
     ledger = dpsub.Ledger().add(dpsub.Deterministic(100), 1000, noise_multiplier=2.0, epochs=2)
-    with pytest.raises(UnsupportedError, match="as many steps with a record more"):
+    with pytest.raises(UnsupportedError, match="must not gain a step when a record is added"):
         ledger.account(delta=1e-6, adjacency="add_remove")
     kept = dpsub.account(dpsub.Deterministic(100), 1000, adjacency="zero_out", **asked)
     uneven = dpsub.account(dpsub.Deterministic(100), 1001, adjacency="add_remove", **asked)
     whole = dpsub.account(dpsub.Deterministic(), 1000, adjacency="add_remove", **asked)
     assert kept.kind == "exact" and kept.upper == uneven.upper == whole.upper
-    said = "the number of steps of an epoch, and who else is in each, is the same in both data sets"
+    said = "both data sets have the same steps per epoch, with the same other records in each"
     assert [any(said in line for line in found.conditions) for found in (kept, uneven, whole)] == [
         False,
         True,

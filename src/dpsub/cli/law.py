@@ -35,7 +35,7 @@ def run(arguments: Namespace) -> Answer:
     )
     lines: list[Line] = [
         ("eta", f"{near(law.eta)}  (probability that a record is in the sample)"),
-        ("copies", f"{near(law.mean)}  (expected number of one record)"),
+        ("copies", f"{near(law.mean)}  (expected number of copies of one record)"),
         ("distinct", records),
         ("P(L = l)", _rows(law.pmf)),
     ]
