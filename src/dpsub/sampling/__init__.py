@@ -129,7 +129,7 @@ def of_sizes(name: str, *, n: int, **sizes: int | None) -> Sampler:
     >>> of_sizes("poisson", n=1000, m=100)
     Poisson(rate=0.1)
     >>> REGISTRY.get("must_ow").sizes
-    {'b': 'size of the first stage', 'm': 'size of the sample'}
+    {'b': 'size of the first stage', 'm': 'batch size'}
     """
     return REGISTRY.get(name).of_sizes(n, **sizes)
 
