@@ -463,7 +463,7 @@ def _needed_noise(axes: Axes, cells: pd.DataFrame) -> None:
         # 0 stands for no known attack, and then there is no bar.
         if cell["necessary"] > 0:
             axes.plot([cell["necessary"], noise], [row, row], color=color, **BAR)
-    # what is drawn alike for every sampler has a key in no sampler's colour
+    # Marks that all samplers share have a key in no sampler's colour
     axes.plot([], [], color=NEUTRAL, marker="o", linestyle="none", label="proved")
     axes.plot([], [], color=NEUTRAL, **BAR, label="from attack to proof")
     axes.plot(

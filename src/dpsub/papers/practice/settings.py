@@ -179,7 +179,7 @@ GRID = (
 
 
 class Epochs(kinds.Closed):
-    """Epochs of one size, and a record that is replaced or put to 0."""
+    """Epochs of one size, and a record that is replaced or zeroed."""
 
     adjacency: Literal["zero_out", "substitute"] = Field(description="Adjacency relation.")
     n: kinds.FrameSize = 60_000

@@ -28,7 +28,7 @@ _SAME_LAW = {"must_oo": "wor", "must_wo": "wr"}
 _TIGHT = ("wor",)
 """Samplers whose noise the tight bound proves, in a second or two."""
 _ZEROED = ("poisson", "wor")
-"""Samplers that have a bound where a record is put to 0."""
+"""Samplers that have a bound where a record is zeroed."""
 
 
 def cell_of(
