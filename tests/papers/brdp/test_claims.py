@@ -157,9 +157,9 @@ def test_numbers_of_table_1_are_those_that_its_claims_name() -> None:
     cells = published.load("brdp", "table1_numbers")
     assert len(cells) == 12
     for cell in cells.to_dict("records"):
-        assert f", {cell['method']}, T=1000, " in words[cell["claim"]]
-        assert f" ({cell['printed']};" in words[cell["claim"]]
-        assert float(words[cell["claim"]].split("delta=")[1].split()[0]) == float(cell["delta"])
+        assert f"Table I, {cell['method']}: " in words[cell["claim"]]
+        assert f" 1000 releases is {cell['printed']} " in words[cell["claim"]]
+        assert float(words[cell["claim"]].split("delta = ")[1].split()[0]) == float(cell["delta"])
 
 
 def changed(
