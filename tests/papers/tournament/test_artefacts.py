@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -192,8 +193,9 @@ def test_parts_add_up_and_an_unknown_attack_is_no_part(records: Frames, made: Lo
     )
     wor = found.loc["wor"].iloc[0]
     assert wor["of_the_scheme"] == pytest.approx(100 * math.log(0.99)) and wor["difference"] > 0
-    text = said(made, "Scheme or proof")
-    assert "perhaps our proof's alone: WOR" in text and "deterministic 59.1 of 64.2" in text
+    text = said(made, "Unavoidable noise")
+    assert "For WOR, random allocation and k of t no attack shows any." in text
+    assert "| deterministic | no bound | 1.80 to 1.90 | 1.80 to 1.90 |" in text
 
 
 def test_schemes_are_compared_in_the_settings_that_they_share(
@@ -216,10 +218,10 @@ def test_noise_counts_settings_and_says_why_some_are_left_out(made: LookUp) -> N
     assert (
         made.number("noise", "left_out", "rigorous", adjacency="add_remove", sampler="shuffle") == 4
     )
-    assert ("Add/remove: shuffle (4 settings): no bound is proved") in said(made, "Left out")
-    text = said(made, "Noise, zero one record")
-    assert ": k of t 0.88 (0.88 to 0.88), random allocation 0.99 (" in text
-    assert text.endswith("proved to be enough: k of t 4 of 4, random allocation 4 of 4.")
+    assert "| add/remove | shuffle | 4 | no bound is proved" in said(made, "Left out")
+    text = said(made, "Noise by scheme")
+    assert "| scheme | add/remove | zero-out | substitution |" in text
+    assert "| shuffle | no proof | 1.90 (1.90 to 1.90) | 1.90 (1.90 to 1.90) |" in text
 
 
 def test_differences_are_paired_and_shown_by_holm(made: LookUp, records: Frames) -> None:
@@ -247,7 +249,7 @@ def test_differences_are_paired_and_shown_by_holm(made: LookUp, records: Frames)
     shown = dict(zip(others, holm([test.pvalue for test in tests.values()], 0.05), strict=True))
     for name, sure in shown.items():
         assert made.number("losses", "told_apart", "rigorous", **place, sampler=name) == sure
-    assert shown["shuffle"] and "Worse: shuffle 3 of 3" in said(made, "Loss")
+    assert shown["shuffle"] and "| shuffle | 3 | 0 | 3 | 0 |" in said(made, "Loss by scheme")
     free = (
         records[TRAINING]
         .query("dataset == 'adult' and sampler == 'nonprivate'")["test_loss"]
@@ -256,7 +258,7 @@ def test_differences_are_paired_and_shown_by_holm(made: LookUp, records: Frames)
     assert made.number(
         "losses", "test_loss", "rigorous", **place, sampler="nonprivate"
     ) == pytest.approx(free)
-    assert "WR −10 %" in said(made, "Gradients")
+    assert "| WR | −10 % |" in said(made, "Gradients")
 
 
 def test_gradients_are_compared_with_poisson(made: LookUp) -> None:
@@ -280,12 +282,10 @@ def test_contests_need_the_same_seeds(records: Frames) -> None:
 def test_which_scheme_follows_from_the_medians(
     made: LookUp, tables: Callable[[Frames], LookUp], records: Frames
 ) -> None:
-    text = said(made, "Which scheme, zero one record")
-    assert (
-        "by Poisson for fresh batches of any size; WOR for fresh batches of one size, 1.1 "
-        "times Poisson's"
-    ) in text
-    assert "k of t for batches with each record about once an epoch, 0.88 times" in text
+    row = "| zero-out | Poisson's noise below 1 | Poisson | WOR 1.10 (1.10 to 1.10) | k of t 0.88 ("
+    text = said(made, "Which scheme when")
+    assert row in text
+    assert "Poisson for fresh batches of any size; WOR for fresh batches of one size; k of" in text
     frame = records[NOISE]
     share = np.where(
         frame["sampler"] == "truncated_poisson", 0.5, np.where(frame["sampler"] == "k_of_t", 3, 1)
@@ -293,9 +293,10 @@ def test_which_scheme_follows_from_the_medians(
     turned = tables(
         {**records, NOISE: frame.assign(noise_multiplier=frame["noise_multiplier"] * share)}
     )
-    text = said(turned, "Which scheme, zero one record")
-    assert "truncated Poisson for fresh batches of any size, 0.51 times" in text
-    assert "random allocation for batches with each record about once an epoch, 0.99 times" in text
+    (row,) = re.findall(
+        r"\| zero-out \| Poisson's noise below 1 \|.*", said(turned, "Which scheme when")
+    )
+    assert "truncated Poisson 0.51" in row and "random allocation 0.99" in row
 
 
 @pytest.mark.parametrize(
@@ -331,11 +332,15 @@ def test_published_statements_are_judged_by_the_brackets(
 
 
 def test_published_statements_are_told(made: LookUp) -> None:
-    text = said(made, "k of t, how much")
+    text = said(made, "Published comparisons")
+    assert text.startswith("Of 5 published comparisons, 5 are confirmed, 0 refuted and 0 open.")
     assert "the largest proved saving is 12.0 %, within a bracket of 12.0 to 12.9 % (n = " in text
-    assert ("in 4 of 4 settings; the attack succeeds with up to 1.80 times that noise;") in said(
-        made, "Shuffled batches"
+    paper = "Chua et al. 2024, arXiv 2403.17673"
+    bracket = (
+        "with Poisson's noise an attack exceeds the target in 4 of 4 settings; the attack "
+        "succeeds with up to 1.80 times that noise"
     )
+    assert f"| {paper} | {bracket} | **confirmed** |" in text
 
 
 @pytest.mark.parametrize("name", ["noise", "parts", "loss", "differences"])

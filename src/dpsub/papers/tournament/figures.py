@@ -431,7 +431,7 @@ def _loss_layers(part: pd.DataFrame, targets: Sequence[float]) -> list[Any]:
     grey = {name: GREY for name in STYLES if name not in COLOURED}
     coloured = {name: {**STYLES[name], "linestyle": "-", "markersize": 2.5} for name in COLOURED}
     layers = [
-        curves(part, "epsilon", "loss", styles=coloured, bars=("lower", "upper"), nested=0.8),
+        curves(part, "epsilon", "loss", styles=coloured, bars=("lower", "upper"), nested=0.5),
         curves(part, "epsilon", "loss", styles=grey),
     ]
     lacking = [f"{target:g}" for target in targets if target not in set(part["epsilon"])]
