@@ -258,7 +258,15 @@ def name_ends(axes: Axes, ends: Sequence[End], limits: tuple[float, float]) -> N
             ha="left",
             va="center",
             linespacing=1.0,
-            arrowprops={"arrowstyle": "-", "color": end.color, "linewidth": 0.4, "shrinkB": 2},
+            # From the middle of the left edge, so that it crosses no other name.
+            arrowprops={
+                "arrowstyle": "-",
+                "color": end.color,
+                "linewidth": 0.4,
+                "relpos": (0, 0.5),
+                "shrinkA": 1,
+                "shrinkB": 2,
+            },
             annotation_clip=False,
         )
 
@@ -281,6 +289,7 @@ class PartsFigure(TournamentFigure):
         names = drawn(differences)
         differences = differences.dropna(subset="difference")
         relations = differences["adjacency"].unique()
+        ratios = np.exp(differences[["of_the_scheme", "difference"]] / 100).to_numpy()
         panels = []
         for size, adjacency in itertools.product(REGIMES, relations):
             part = where(differences, adjacency=adjacency, regime=size)
@@ -292,6 +301,7 @@ class PartsFigure(TournamentFigure):
             panels,
             columns=len(relations),
             xscale="log",
+            xlim=(0.93 * min(1.0, ratios.min()), 1.1 * ratios.max()),
             xlabel="noise over Poisson's",
             grid={"sharex": True, "sharey": True},
             labels=self.labels(records),

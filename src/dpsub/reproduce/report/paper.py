@@ -80,6 +80,7 @@ def content(run: FinishedRun, key: str, folder: Path) -> dict[str, Any]:
             {
                 "words": headline.heading or words,
                 "one": headline,
+                "bad": headline is worst,
                 "text": inline(in_symbols(headline.text)),
             }
             for words, headline in headlines
