@@ -289,7 +289,7 @@ class PartsFigure(TournamentFigure):
         names = drawn(differences)
         differences = differences.dropna(subset="difference")
         relations = differences["adjacency"].unique()
-        ratios = np.exp(differences[["of_the_scheme", "difference"]] / 100).to_numpy()
+        ratios = np.exp(differences[["of_the_scheme", "difference"]].to_numpy() / 100)
         panels = []
         for size, adjacency in itertools.product(REGIMES, relations):
             part = where(differences, adjacency=adjacency, regime=size)
