@@ -54,6 +54,7 @@ QUANTITIES = {
     "noise_pair": "the paper's pair, no guarantee",
     "noise_over_wor": "proved noise over that of WOR",
     "ratio": "sensitivity / scale",
+    "law_mean": "exact expectation",
     "rmse_mean": "RMSE, mean",
     "rmse_sd": "RMSE, SD",
     "rmse": "RMSE",

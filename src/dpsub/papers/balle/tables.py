@@ -84,15 +84,14 @@ class AmplificationBounds(Table):
     title = "Table 1. Privacy amplification bounds"
     name = "table1"
     caption = (
-        "Privacy amplification by subsampling: the relation between samples for which the base "
-        "profile holds, the relation between data sets for which the result holds, η in ε′ = "
-        "log(1 + η (exp(ε) - 1)), and δ′. The formulas come first, each with the largest fraction "
-        "of the bound that an exact δ′ reaches on universes of 5 records: for membership "
-        "mechanisms, for other mechanisms, and for all of them at ε > 0. The bounds are then "
-        "evaluated at n = 1000, m = γ n and sensitivity / scale = 1, with white-box or black-box "
-        "group profiles. Two rows are not in the paper: on triples, γ (β δ₂(ε) + (1 - β) δ(ε)) "
-        "for a base profile under adding and removing; and given the size, γ times the sum over k "
-        "of γ_k δ(log(α′ + (α - α′) γ (n/k - 1)/(1 - γ))), the tight form of Theorem 14."
+        "Privacy amplification by subsampling: the adjacency relation of the base profile "
+        "(between samples), that of the result (between data sets), η in ε′ = log(1 + η (exp(ε) - "
+        "1)), and δ′. First the formulas, each with the largest share of the bound that an exact "
+        "δ′ attains on universes of 5 records: for membership mechanisms, for other mechanisms, "
+        "and for all of them at ε > 0. Then the bounds at n = 1000, m = γ n and sensitivity / "
+        "scale = 1, with white-box or black-box group profiles. Two rows are ours: from an "
+        "add/remove profile, γ (β δ₂(ε) + (1 - β) δ(ε)); and by sample size, γ times the sum over "
+        "k of γ_k δ(log(α′ + (α - α′) γ (n/k - 1)/(1 - γ))), the tight form of Theorem 14."
     )
     keys: ClassVar[tuple[str, ...]] = (
         *RELATED,
@@ -169,9 +168,9 @@ class Optimum(Table):
     name = "optimum"
     caption = (
         "Bounds for all (ε₀, δ₀)-DP base mechanisms on designs of n = 4 records, compared with "
-        "the largest loss of any such mechanism. This loss is the optimum of a linear program for "
-        "a single event, and the dual gives the same value; a ratio of 1 means that the bound is "
-        "tight for the design. Evaluated at base ε of 0, ε₀/2 and ε₀. Empty: both are 0."
+        "the largest loss of any such mechanism, at base ε = 0, ε₀/2 and ε₀. The loss is the "
+        "optimum of a linear program for a single event, and the dual has the same optimum. A "
+        "ratio of 1 means that the bound is tight for the design; no ratio: both are 0."
     )
     keys = ("theorem", "n", "rate", "epsilon0", "delta0", "epsilon", "m")
     layout = Layout(

@@ -80,9 +80,8 @@ class AmplificationFormulas(MustTable):
     caption = (
         "Inclusion probability η and amplified δ′ of each sampler; ε′ = log(1 + η (exp(ε) - 1)) "
         "for all of them. P_j is the Binomial(b, 1/n) probability that a record has j copies "
-        "after the first stage, and δ_u is the group profile of u copies. η is evaluated at the "
-        "configured sizes; the departure is the largest |ε′ - formula| over the recorded grid, in "
-        "nats."
+        "after the first stage, and δ_u is the group profile of u copies. η is for the sizes of "
+        "this run. The departure is the largest |ε′ - formula| over the grid of ε, in nats."
     )
     keys = ("sampler",)
     parts = (Part("amplification_grid", {"eta": shared("eta"), "departure": departure}),)
@@ -103,7 +102,7 @@ class AmplifiedMechanisms(MustTable):
     statements = ("table3_",)
     caption = (
         "Privacy parameters of the Laplace and Gaussian mechanisms before and after subsampling, "
-        "by sampler and base ε (in nats). The values are exact and have no intervals."
+        "by sampler and base ε (in nats). The values are exact, so they have no intervals."
     )
     keys = ("ratio", "mechanism", "sampler", "epsilon")
     layout = Layout(panels=("ratio", "mechanism"), stub=("sampler", "column"), heads=("epsilon",))
@@ -143,7 +142,7 @@ class QueryNoise(MustTable):
     caption = (
         "Scale of the Gaussian noise on the mean and on the variance (in the units of each "
         "statistic) and δ′ of one query in experiment 1, by sampler and first-stage size b. The "
-        "values are exact and have no intervals."
+        "values are exact, so they have no intervals."
     )
     keys = ("sampler", "b")
     layout = Layout(panels=("column",), stub=("sampler",), heads=("b",))
@@ -308,15 +307,14 @@ class LogisticRegression(MustTable):
     title = "Table 8. Experiment 3: logistic regression on Adult"
     name = "table8"
     caption = (
-        "Scale of the noise on the summed gradient, metrics on the test set, and δ after all "
-        "iterations at ε = 2 in experiment 3. Metrics are means over seeds with standard errors; "
-        "differences from Poisson are paired by seed, with 95 % Student intervals. In the "
-        "consistent rows, the first bounds on δ are for the noise as stated, in units of the "
-        "clipping bound; those for the larger, consistent noise are given separately. In the "
-        "rigorous rows, the lower number is attained by explicit data sets (attack), and the "
-        "upper one is proved for clipped sums when one record is substituted (for Poisson: added "
-        "or removed), for experiment 3 as it was run. Nothing is proved for Poisson when its sums "
-        "are divided by the realised sample size. The bracket of the paper's pair is not a "
+        "Experiment 3: scale of the noise on the summed gradient, metrics on the test set, and δ "
+        "at ε = 2 after all steps. Metrics are means over seeds with standard errors; differences "
+        "from Poisson are paired by seed, with 95 % Student intervals. Consistent rows: the first "
+        "bounds on δ are for the noise as stated, in units of the clipping bound; those for the "
+        "larger, consistent noise stand separately. Rigorous rows, for experiment 3 as it was "
+        "run: explicit data sets attain the lower number (attack); the upper one is proved for "
+        "clipped sums under substitution (Poisson: add/remove). Nothing is proved for Poisson "
+        "sums divided by the realised sample size. The bracket of the paper's pair is not a "
         "guarantee."
     )
     keys = ("sampler", "solver", "statistic")
@@ -396,9 +394,9 @@ class DistinctRecords(MustTable):
     name = "table9"
     statements = ("table9_",)
     caption = (
-        "Smallest, mean and largest number of distinct records over the subsets drawn, at the "
-        "sizes of the three experiments. The intervals of the smallest and the largest hold 99.8 "
-        "% of their exact distribution; the law mean is the exact expectation."
+        "Smallest, mean and largest number of distinct records among the subsets drawn, at the "
+        "sizes of the three experiments, and the exact expectation. The intervals of the smallest "
+        "and the largest hold 99.8 % of their exact distributions."
     )
     keys = ("experiment", "sampler")
     layout = Layout(panels=("experiment",), stub=("column",), heads=("sampler",))
@@ -455,9 +453,9 @@ class SamplingTimes(MustTable):
     title = "Table 10. Time to draw a subset, compared with WOR"
     name = "table10"
     caption = (
-        "Increase in the time to draw one subset, relative to sampling without replacement, in "
-        "percent, on this machine. Poisson samples are drawn by n Bernoulli trials, as the paper "
-        "says; a sparse draw generates only the records selected."
+        "Additional time to draw one subset, compared with sampling without replacement, in "
+        "percent, on this machine. Poisson samples are drawn by n Bernoulli trials, as in the "
+        "paper; a sparse draw generates only the selected records."
     )
     # Times are shown next to the printed ones and never judged: they are of another machine and
     # language.
@@ -485,8 +483,8 @@ class DeltaThresholds(MustTable):
     statements = ("s8_",)
     caption = (
         "Thresholds: the δ above which δ′ < δ. Crossovers: the point (δ, δ′) at which two "
-        "samplers have the same δ′, for every pair. As stated: exact roots. As done: the last "
-        "points of a grid of ε."
+        "samplers have the same δ′, for every pair. As stated: exact roots. As done: last points "
+        "of a grid of ε."
     )
     keys = ("mechanism", "kind", "sampler", "other")
     layout = Layout(panels=("kind", "mechanism"), stub=("sampler", "other"), heads=("column",))
@@ -545,8 +543,9 @@ class NoiseAtEqualPrivacy(MustTable):
     )
     caption = (
         f"{setting}. The proved noise, or more, guarantees the target for clipped sums under the "
-        "relation named; at the refuted noise, or less, explicit data sets exceed it. The noise "
-        "of the paper's pair is not a guarantee. Proved numbers are rounded up, refuted ones down."
+        "adjacency relation shown. At the refuted noise, or less, explicit data sets exceed the "
+        "target. The noise of the paper's pair is not a guarantee. Proved noise is rounded up, "
+        "refuted noise down."
     )
     keys = ("target_epsilon", "sampler", "adjacency")
     layout = Layout(panels=("target_epsilon",), stub=("sampler", "adjacency"), heads=("column",))
@@ -590,11 +589,11 @@ class PeerBoundsTable(MustTable):
     name = "peer_bounds"
     caption = (
         "ε at δ = 10⁻⁵ as computed by this package and by other accountants. For Poisson, the two "
-        "ends bracket one exact value; for samplers whose exact privacy is not known, they are an "
-        "attack and a proof. The Rényi accountant of dp-accounting for sampling without "
-        "replacement is given the noise in units of C, the norm bound of one record, and of 2 C, "
-        "the most by which replacing a record moves the sum. An upper value below the attack is "
-        "not a bound for this release, and its note says so."
+        "ends bracket one exact value. For samplers whose exact privacy is not known, they are a "
+        "lower bound (an attack) and an upper bound (a proof). For sampling without replacement "
+        "dp-accounting's Rényi accountant gets the noise in units of C, the norm bound of one "
+        "record, and in units of 2 C, the most by which a substitution moves the sum. An upper "
+        "value below the attack is not a bound for this release, and its note says so."
     )
     keys = (*QUESTION, "tool")
     layout = Layout(panels=QUESTION, stub=("tool",), heads=("column",))
@@ -614,7 +613,7 @@ class PeerTimesTable(MustTable):
     name = "peer_times"
     caption = (
         "Processor time of each answer on this machine, in seconds and as a multiple of the time "
-        "that this package takes for both ends of the same question."
+        "of this package for both ends of the same answer."
     )
     timed = True
     keys = PeerBoundsTable.keys
