@@ -40,11 +40,11 @@ class ProfilesAndBounds(Artefact):
     name = "figure1"
     kind = "figure"
     caption = (
-        "Privacy profiles. (a) Three mechanisms with equal δ at ε = 0. (b) The Gaussian and (c) "
-        "the Laplace mechanism on samples with (WR) and without (WOR) replacement. (d) The "
-        "Laplace mechanism under WR, with and without the effect of groups. (e) The same with "
-        "white-box and black-box groups. The shape of the curves is reproduced. Their parameters "
-        "are our choice, since the paper gives them only in images."
+        "Privacy profiles: the shape of the curves is reproduced, with parameters of our choice, "
+        "since the paper gives its own only in images. (a) Three mechanisms with equal δ at ε = 0. "
+        "(b) The Gaussian and (c) the Laplace mechanism on samples with (WR) and without (WOR) "
+        "replacement. (d) The Laplace mechanism under WR, with and without the effect of groups. "
+        "(e) The same with white-box and black-box groups."
     )
     experiments = (CURVES,)
     keys = ("panel", "property")

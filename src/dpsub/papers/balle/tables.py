@@ -93,6 +93,8 @@ class AmplificationBounds(Table):
         "add/remove profile, γ (β δ₂(ε) + (1 - β) δ(ε)); and by sample size, γ times the sum over "
         "k of γ_k δ(log(α′ + (α - α′) γ (n/k - 1)/(1 - γ))), the tight form of Theorem 14."
     )
+    # Its rows are statements, from that on eta of Theorem 8 to the bound of Theorem 14.
+    statements = tuple(f"B{number:03d}" for number in range(15, 25))
     keys: ClassVar[tuple[str, ...]] = (
         *RELATED,
         "sampling_rate",
