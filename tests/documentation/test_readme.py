@@ -12,7 +12,7 @@ import yaml
 
 import dpsub
 from dpsub.errors import DataError
-from dpsub.reproduce import verdicts
+from dpsub.reproduce import configuration, verdicts
 from dpsub.reproduce.papers import papers
 from dpsub.sampling import REGISTRY
 from tests.documentation.console import ROOT, script
@@ -155,3 +155,14 @@ def test_the_files_of_the_workflow_catalogue() -> None:
         Path(ROOT, name).is_file()
         for name in ("config/README.md", "workflow/Snakefile", "README.md")
     )
+
+
+@pytest.mark.needs("importance")
+def test_the_readme_says_which_data_are_real() -> None:
+    """As the configuration has them."""
+    described = configuration.load([ROOT / "config.yaml"])["experiments"].values()
+    sets = [one["sets"] for one in described if one.get("sets", {}).get("data")]
+    real = {name for one in sets for name in one["data"]}
+    twins = {name for one in sets for name in one["twins"]}
+    assert (real, len(twins)) == ({"ijcnn1"}, 7)
+    assert "ijcnn1 is real; the other seven data sets are synthetic twins" in README

@@ -179,6 +179,22 @@ def test_versions_name_what_numbers_pass_through() -> None:
     assert {"python", "dpsub", "numpy", "scipy", "pandas", "pyarrow"} <= set(provenance.versions())
 
 
+def test_the_date_is_that_of_the_commit(tmp_path: Path) -> None:
+    assert provenance.date(tmp_path) == ""
+    commands = (
+        ("init", "--quiet"),
+        ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-mx"),
+    )
+    for command in commands:
+        subprocess.run(
+            ["git", *command],
+            cwd=tmp_path,
+            env={**os.environ, "GIT_COMMITTER_DATE": "2026-11-23T12:00:00Z"},
+            check=True,
+        )
+    assert provenance.date(tmp_path) == "2026-11-23"
+
+
 def test_memory_is_a_programs_own_and_not_what_its_parent_held() -> None:
     held = np.ones(2**26)  # 512 MiB, which ru_maxrss hands down to what is started
     code = "import dpsub.reproduce.provenance as provenance; print(provenance.peak_memory())"
