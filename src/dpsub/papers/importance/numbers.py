@@ -9,6 +9,7 @@ from typing import Any
 from dpsub.papers.importance.labels import ATTACKS
 from dpsub.reproduce.claims import MissingRecordsError
 from dpsub.reproduce.report.cells import LookUp
+from dpsub.reproduce.verdicts import NOT_REAL
 
 CODES = {
     "as_done": "the released code",
@@ -76,17 +77,20 @@ def noise_of_uniform_sampling(cells: LookUp) -> dict[str, float]:
     return {"least": ratios.min(), "most": ratios.max(), "cells": len(ratios)}
 
 
-def budget_split(cells: LookUp) -> list[tuple[str, float]]:
+def budget_split(cells: LookUp) -> list[tuple[str, float, str]]:
     """Return the median cost of the repaired algorithm over that of the text, by data set, on full
-    data at the larger target of Figures 4 and 7."""
+    data at the larger target of Figures 4 and 7, with what the data are."""
     # Full data have the two targets of Figures 4 and 7 only.
     costs = cells.rows("costs", "cost", dataset="*", sampler="full", epsilon="100")
     if costs.empty or not {"stated", "consistent"} <= {*costs}:
         raise MissingRecordsError("this run lacks the costs on full data")
-    ratios = (costs["consistent"] / costs["stated"]).set_axis(costs["dataset"]).dropna()
-    if ratios.empty:
+    costs = costs.assign(ratio=costs["consistent"] / costs["stated"]).dropna(subset="ratio")
+    if costs.empty:
         raise MissingRecordsError("this run compares no costs")
-    return [(str(name), float(ratio)) for name, ratio in ratios.items()]
+    return [
+        (cell["dataset"], cell["ratio"], "stand-in" if NOT_REAL in cell["note"] else "real")
+        for _, cell in costs.iterrows()
+    ]
 
 
 def gains_of_delta(cells: LookUp) -> list[dict[str, Any]]:
