@@ -32,7 +32,7 @@ BANNED = [
     Banned(r"\b(that|those) which\b", "that which is proved", "the bound that is proved"),
     Banned(r"\b(has|have|had) it not\b", "one that has it not", "one without it"),
     Banned(
-        r"(?<![\w,]\s)\bWhat (is|are|was|were)\b(?![^.?]*\?)",
+        r"(?<![\w,]\s)\bWhat (is|are|was|were)\b(?!.{0,80}\?)",
         "What is proved is the upper end.",
         "The upper end is proved.",
     ),
@@ -48,7 +48,7 @@ BANNED = [
     Banned(r"\bput to (0|zero)\b", "a record put to 0", "zero-out"),
     Banned(r"\breach(es)? from\b", "it reaches from 1 to 2", "it runs from 1 to 2"),
     Banned(r"\b(two|other|another|second) roads?\b", "by another road", "independently"),
-    Banned(r"\bdifferences? to\b", "the difference to Poisson", "compared with Poisson"),
+    Banned(r"\bdifferences? to (Poisson|the|that|its)\b", "the difference to Poisson", "compared with Poisson"),
     Banned(r"\b(in vain|as yet|thereof|whereof|nought)\b", "open as yet", "still open"),
     Banned(r"\bneeds not\b", "it needs not hold", "it need not hold"),
     Banned(r"\bone and the same\b", "one and the same run", "the same run"),
