@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.documentation.console import ROOT
-from tests.documentation.test_pages import name_of
+from tests.documentation.test_pages import PAGES, TEMPLATES, name_of
 
 PACKAGE = ROOT / "src/dpsub"
 MADE_OF_TEMPLATES = {ROOT / "docs/deviations.md", *(ROOT / "docs/found").glob("*.md")}
@@ -48,7 +48,11 @@ BANNED = [
     Banned(r"\bput to (0|zero)\b", "a record put to 0", "zero-out"),
     Banned(r"\breach(es)? from\b", "it reaches from 1 to 2", "it runs from 1 to 2"),
     Banned(r"\b(two|other|another|second) roads?\b", "by another road", "independently"),
-    Banned(r"\bdifferences? to (Poisson|the|that|its)\b", "the difference to Poisson", "compared with Poisson"),
+    Banned(
+        r"\bdifferences? to (Poisson|the|that|its)\b",
+        "the difference to Poisson",
+        "compared with Poisson",
+    ),
     Banned(r"\b(in vain|as yet|thereof|whereof|nought)\b", "open as yet", "still open"),
     Banned(r"\bneeds not\b", "it needs not hold", "it need not hold"),
     Banned(r"\bone and the same\b", "one and the same run", "the same run"),
@@ -106,14 +110,15 @@ def messages(path: Path) -> Iterator[tuple[int, str]]:
 
 
 WRITTEN = [
-    *(ROOT / name for name in ("docs/notation.md", "config/README.md")),
+    *(page for page in (*PAGES, *TEMPLATES) if page not in MADE_OF_TEMPLATES),
+    *sorted(PACKAGE.rglob("*.j2")),
     *sorted((ROOT / "workflow").rglob("*.rst")),
     *sorted((ROOT / "workflow").rglob("*.yaml")),
     *sorted((ROOT / "workflow").rglob("*.smk")),
     ROOT / "config.yaml",
     ROOT / "Makefile",
 ]
-CODE = [*sorted(PACKAGE.glob("reproduce/*.py")), *sorted((ROOT / "workflow").rglob("*.py"))]
+CODE = [*sorted(PACKAGE.rglob("*.py")), *sorted((ROOT / "workflow").rglob("*.py"))]
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=name_of)
@@ -142,6 +147,38 @@ def test_a_construction_is_found_across_lines_and_not_in_code() -> None:
     assert [one.line for one in faults("Four values, of\nwhich two fail.")] == [1]
     assert faults(prose_of("```console\nof which\n```\nand `of which`")) == []
     assert faults("What is the epsilon of shuffled batches?") == []
+
+
+MOST = 3
+"""Numbers with decimals in one item of a list; more belong into a table."""
+OF_ERRATA = re.compile(r"\*\*(Claim|Evidence|Corrected|Rigorous|Effect|Command)\b")
+"""Items of an erratum: they have this form in every entry, and quote printed numbers with ours."""
+ITEM = re.compile(
+    r"^ *(?:[-*]|\d+\.) (.*(?:\n(?! *(?:[-*]|\d+\.) | *\n| *#| *\|).*)*)", re.MULTILINE
+)
+PLACE = re.compile(r"\]\([^)]*\)|arXiv:\S+|\b(Sections?|Tables?|Figures?|Theorems?) [\dS.]+", re.I)
+NUMBER = re.compile(r"(?<![\w./:])\d[\d,]*\.\d+|(?<![\w.])\d+(?: × 10|e-?\d)")
+
+
+def crowded_items(page: str) -> list[str]:
+    """Return the items of lists that hold too many numbers."""
+    items = [PLACE.sub("", item) for item in ITEM.findall(prose_of(page))]
+    listed = [item for item in items if not OF_ERRATA.match(item)]
+    return [item for item in listed if len(NUMBER.findall(item)) > MOST]
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=name_of
+)
+def test_no_item_of_a_list_holds_more_than_three_numbers(page: Path) -> None:
+    """In pages as a reader sees them, those made of templates included."""
+    assert crowded_items(page.read_text(encoding="utf-8")) == []
+
+
+def test_an_item_with_four_numbers_is_found() -> None:
+    three = "- 0.1 to 0.2 in\n  Section 3.4, below 1e-5 ([Table 2.1](a.md#1.5))\n- 0.3"
+    assert crowded_items(three) == []
+    assert len(crowded_items(three.replace("1e-5", "1e-5 and 7 × 10⁻⁵"))) == 1
 
 
 def glossary() -> list[str]:

@@ -54,7 +54,7 @@ class BunRandomSize(Experiment):
         )
         named: Listed[Positive] = Field(
             (1, 100, 400, 600, 800, 1000),
-            description="Standard deviations of which the claims speak.",
+            description="Standard deviations that the claims name.",
         )
 
         def check(self) -> None:
