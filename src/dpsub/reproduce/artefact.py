@@ -93,7 +93,7 @@ class Artefact:
     layout: ClassVar[Layout] = Layout()
     """Where each value stands in the printed table."""
     statements: ClassVar[tuple[str, ...]] = ()
-    """How the identifiers of the paper's statements about it begin ("table8_"): they are judged
+    """How the identifiers of the paper's statements about it begin (`"table8_"`): they are judged
     with it."""
     attacks: ClassVar[Mapping[str, str]] = {}
     """Quantity printed as an upper bound -> the one whose rigorous number an attack attains."""

@@ -634,7 +634,7 @@ class AdultQueries(QueryFigure):
         "boxes hold 50 %, whiskers 95 %. The axis is linear within the bound θ (dashed) and "
         "logarithmic beyond. Below: the share of answers within the bound, and the exact δ of the "
         "release at the stated ε. Right: acceptance against ε; the largest exact δ along a curve "
-        "is named where it exceeds the stated δ. Where the acceptance of a sampled method "
+        "is shown if it exceeds the stated δ. Where the acceptance of a sampled method "
         f"collapses, Equation 13 sends its sampling rate to the lower limit. {OURS}the "
         "attribute and the range of ε."
     )
