@@ -28,7 +28,7 @@ from dpsub.sampling.schedules import RandomAllocation
 
 _PLAN = (
     "each record's k steps are drawn uniformly, independently of the other records, "
-    "anew in every epoch, and kept secret"
+    "again in every epoch, and kept secret"
 )
 
 

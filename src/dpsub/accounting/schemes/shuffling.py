@@ -29,7 +29,7 @@ from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling.schedules import Shuffle
 
-_PLAN = "the order of the records is drawn uniformly, anew in every epoch, and kept secret"
+_PLAN = "the order of the records is drawn uniformly, again in every epoch, and kept secret"
 _LEAST_OF_ALL_STEPS = 0.5
 """Noise multiplier below which the largest step of an epoch tells all that its steps tell of a
 record."""
