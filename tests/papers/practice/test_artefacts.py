@@ -13,10 +13,12 @@ import pytest
 
 from dpsub.errors import ArgumentError
 from dpsub.papers.practice.experiments import PracticeAnswers, judged
+from dpsub.papers.practice.figures import AnswersOverAttack
 from dpsub.papers.practice.numbers import answers
 from dpsub.papers.practice.settings import ACCOUNTANTS, GRID, AccountingQuestion
 from dpsub.reproduce import artefacts, published, verdicts
 from dpsub.reproduce.artefact import OutputDirs, build, printed_rows
+from dpsub.reproduce.figures import styled
 from dpsub.reproduce.papers import papers
 from dpsub.reproduce.report import cited
 from dpsub.reproduce.report.cells import LookUp, tables_of
@@ -112,6 +114,18 @@ def test_what_is_said_follows_from_the_verdicts(
     empty = prose("practice", {})
     assert empty.takeaways() == []
     assert empty.headline("worst") is None and empty.headline("best") is None
+
+
+def test_each_row_of_the_figure_counts_its_answers_or_says_that_there_are_none(
+    records: pd.DataFrame,
+) -> None:
+    with styled():
+        figure, drawn = AnswersOverAttack().draw({"practice_answers": records})
+    texts = [text.get_text() for axes in figure.axes for text in axes.texts]
+    assert sum(int(text) for text in texts if text.isdigit()) == len(drawn) == len(records)
+    counted = sum(text.isdigit() for text in texts) // 3
+    rows = sum(len(axes.get_yticks()) for axes in figure.axes)
+    assert counted + texts.count("no answer") == rows
 
 
 def test_the_page_lists_every_refuted_answer() -> None:
