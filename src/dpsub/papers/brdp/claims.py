@@ -161,7 +161,7 @@ def recycling_accepts_more(frames: Frames) -> Finding:
 
 def crosses_ninety(frames: Frames) -> Finding:
     """Acceptance 0.9 needs epsilon near 4.5, within 0.2."""
-    # Sensitivity 1 is panel (a), of which Section 7 says that it crosses near 4.5.
+    # Sensitivity 1 is panel (a); by Section 7 it crosses near 4.5.
     curve = acceptance(frames)["gau_br"].xs(1.0, level="sensitivity")
     above = curve[curve >= 0.9]
     if above.empty or curve.index[0] == above.index[0]:

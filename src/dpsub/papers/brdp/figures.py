@@ -689,7 +689,7 @@ class RecyclingMap(PaperFigure):
         maps = {
             f"T = {count}: recycled / plain": (gain.xs(count), best.xs(count)) for count in times
         }
-        # The ceiling is a linear programme for one release only.
+        # The ceiling is a linear program for one release only.
         if 1 in times:
             room = (wide["ceiling"] / wide[PLAIN + RECYCLED].max(axis=1)).xs(1)
             maps["T = 1: ceiling / best"] = (room, room.map(lambda value: ""))

@@ -10,7 +10,7 @@ from dpsub.reproduce.layout import Layout
 from dpsub.reproduce.tables import Column, Part, Table
 
 TOLERANCE = 2e-6
-"""Two computations of one loss, of which one is certified to 1e-6 nats, agree within this."""
+"""Two computations of one loss agree within this; one of them is certified to 1e-6 nats."""
 
 
 class ExactLosses(Table):

@@ -58,7 +58,7 @@ GENUINE_LABELS = ("real", "table1")
 
 
 class OnData(Artefact):
-    """An artefact of which each record names its data and their label."""
+    """An artefact whose records name their data and the label of these data."""
 
     def labels(self, records: Records) -> tuple[str, ...]:
         frames = [
