@@ -43,7 +43,7 @@ class Contest(Paired):
 
     @cached_property
     def differs(self) -> dict[str, bool]:
-        """Of each sampler whether a difference from Poisson is shown, by Holm over all at 5 %."""
+        """Whether each sampler differs significantly from Poisson, by Holm over all at 5 %."""
         # one family of tests a contest: the question is which samplers differ at this place
         names = [name for name in self.samplers if name != REFERENCE]
         rejected = holm([p_value(self.difference(name)) for name in names], LEVEL)
@@ -62,7 +62,7 @@ def contests(
     records : DataFrame
         Of all variants that are compared, with the columns `variant`, `replicate` and `sampler`.
     by : sequence of str
-        Columns that tell contests apart, besides the variant.
+        Columns that tell contests apart, in addition to the variant.
     measure : callable
         Column of the losses at a place.
 
@@ -78,8 +78,8 @@ def contests(
         where = ", ".join(f"{name} = {value}" for name, value in fields.items())
         if part.duplicated(["replicate", "sampler"]).any():
             raise DataError(
-                f"a sampler must train once with a seed at {where}, got more; compare sizes apart, "
-                "and look for records of two runs"
+                f"a sampler must train once with each seed at {where}, got more; compare sizes "
+                "separately, and look for records of two runs"
             )
         order = list(part["sampler"].unique())
         # columns in the order of the grid, in which tables list the samplers

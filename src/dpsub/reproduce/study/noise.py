@@ -1,4 +1,4 @@
-"""The noise that a cell needs: proved, refuted by an attack, or by the pair of the papers."""
+"""The noise that a cell needs: proved, refuted by an attack, or from the pair of the papers."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def papers_noise(cell: Cell) -> float:
     def epsilon(noise_multiplier: float) -> float:
         return bounds(cell, noise_multiplier, None, variant="paper", width=ACCURACY).upper
 
-    # where the search begins: amplified Gaussian noise, to within some factor
+    # The search begins at amplified Gaussian noise, to within some factor
     rough = 4 * cell.m / cell.n * cell.steps**0.5 / cell.target_epsilon
     root = safe_root(
         epsilon, cell.target_epsilon, search.NOISE, start=max(1.0, rough), accuracy=ACCURACY
@@ -127,8 +127,8 @@ def check_reach(cell: Cell) -> None:
         return
     raise UnsupportedError(
         f"the target epsilon = {cell.target_epsilon:g} at delta = {cell.target_delta:g} must be "
-        f"within reach of a noise multiplier of {search.MOST_NOISE:g}, got {cell.sampler} with m = "
-        f"{cell.m} and {cell.steps} steps on {cell.dataset}, which is not; raise the target or "
+        f"met by a noise multiplier of at most {search.MOST_NOISE:g}, got {cell.sampler} with m = "
+        f"{cell.m} and {cell.steps} steps on {cell.dataset}, which needs more; raise the target or "
         "take fewer steps"
     )
 
