@@ -193,7 +193,7 @@ def test_the_epsilon_of_poisson_sampling_is_refuted_for_shuffled_batches() -> No
 @pytest.mark.parametrize(
     ("adjacency", "words"),
     [
-        ("add_remove", "a record +C more among zero"),
+        ("add_remove", "a record +C added to zero"),
         ("substitute", "+C against -C"),
         ("zero_out", "+C against 0"),
     ],

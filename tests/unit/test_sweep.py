@@ -221,7 +221,7 @@ REFUSED = {
         changed(
             FAIR, grid=[ENTRY | {"samplers": ["wr:900,wr:800,wr:700,wr:600"], "m": [600], "b": []}]
         ),
-        "a chain of 4 stages .* take fewer stages or smaller ones",
+        "a chain of 4 stages .* take fewer or smaller stages",
     ),
 }
 

@@ -29,7 +29,7 @@ _PURPOSES = {
 }
 
 # One option serves several samplers: its help says what is common to them.
-_HELP = {"m": "batch size (expected, for Poisson)", "b": "number of records after the first stage"}
+_HELP = {"m": "batch size (expected, for Poisson)"}
 
 # Suggested, not accepted: "uniform" or "shuffled" mean different samplers to different readers,
 # with different guarantees.

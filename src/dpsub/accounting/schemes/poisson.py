@@ -68,8 +68,9 @@ def _attained(relation: Relation) -> str:
     """Fillers at 0 keep the random number of records from blurring the output."""
     if relation is Relation.SUBSTITUTE:
         return "a record +C against -C among zero records"
-    other = "against 0" if relation is Relation.ZERO_OUT else "more"
-    return f"a record +C {other} among zero records, both directions"
+    if relation is Relation.ZERO_OUT:
+        return "a record +C against 0 among zero records, both directions"
+    return "a record +C added to zero records, both directions"
 
 
 def _pair(relation: Relation, rate: float, s: float) -> PoissonPair | WorPair:
