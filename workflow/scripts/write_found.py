@@ -120,9 +120,9 @@ def small(figure: Path, target: Path) -> None:
         for scale, colours in itertools.product(SCALES, COLOURS):
             size = (round(whole.width * scale), round(whole.height * scale))
             reduced = whole.convert("RGB").resize(size, Image.Resampling.LANCZOS)
-            # rare colours are those of curves
+            # Coverage keeps the rare colours of curves; means make those of bands true.
             reduced = reduced.quantize(
-                colours, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+                colours, Image.Quantize.MAXCOVERAGE, kmeans=3, dither=Image.Dither.NONE
             )
             reduced.save(out := io.BytesIO(), "png", optimize=True)
             if out.tell() < BYTES:
