@@ -81,7 +81,7 @@ rule write_report:
         comparison=rules.collect_comparison.output[0],
         environment=rules.describe_run.output.environment,
         config=rules.describe_run.output.config,
-        citation=shown([ROOT / "CITATION.cff"]),
+        citation=str(ROOT / "CITATION.cff"),
         errata=shown(errata_files()),
         prose=shown(path for paper in papers().values() for path in paper.folder.glob("found.md")),
         cited=shown(path for paper in papers().values() for path in paper.folder.glob("cited.csv")),
