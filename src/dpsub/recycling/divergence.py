@@ -11,6 +11,7 @@ g = 1 inside I and 1 - q outside,
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -193,21 +194,31 @@ def _mass_up_to(
     error = np.zeros(end.shape)
     # Most orders take the whole interval, whose mass is computed once for all of them.
     whole = end >= piece.high
+    if whole.any():
+        log_mass[whole], error[whole] = _whole_mass(kernel, piece.low - shift, piece.high - shift)
     partial = (end > piece.low) & (end < piece.high)
-    for orders, stop in ((whole, piece.high), (partial, end[partial])):
-        if orders.any():
-            log_mass[orders], error[orders] = kernel.log_mass(piece.low - shift, stop - shift)
+    if partial.any():
+        stop = end[partial] - shift
+        log_mass[partial], error[partial] = kernel.log_mass(piece.low - shift, stop)
     return log_mass, error
+
+
+# A search for the share q or for epsilon asks for the masses of the same intervals each time.
+@lru_cache(maxsize=4096)
+def _whole_mass(kernel: Kernel, low: float, high: float) -> tuple[float, float]:
+    """log P(low < N <= high) and its relative error."""
+    log_mass, error = kernel.log_mass(low, high)
+    return float(log_mass), float(error)
 
 
 def _log_normaliser(
     kernel: Kernel, log_keep: np.ndarray, lower: float, upper: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """log c and its error: 1 / c is the mass inside plus 1 - q times the mass of both tails."""
-    inside, inside_error = kernel.log_mass(lower, upper)
-    below, below_error = kernel.log_mass(-math.inf, lower)
-    above, above_error = kernel.log_mass(upper, math.inf)
-    logs = [inside, log_keep + below, log_keep + above]
+    inside, inside_error = _whole_mass(kernel, lower, upper)
+    below, below_error = _whole_mass(kernel, -math.inf, lower)
+    above, above_error = _whole_mass(kernel, upper, math.inf)
+    logs: list[np.ndarray | float] = [inside, log_keep + below, log_keep + above]
     errors = [inside_error, below_error, above_error]
     total = np.logaddexp(logs[0], np.logaddexp(logs[1], logs[2]))
     # The relative error of a sum weighs the relative errors of its terms by their shares.
