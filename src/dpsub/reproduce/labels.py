@@ -78,6 +78,43 @@ QUANTITIES = {
     "told_apart": "significant",
     "noise_used": "noise multiplier",
 }
+_CLAIMS = {
+    "s8_crossover_laplace_delta": "Section S8, Laplace, crossover",
+    "s8_crossover_laplace_delta_prime": "Section S8, Laplace, crossover",
+    "s8_crossover_gaussian_delta": "Section S8, Gaussian, crossover",
+    "s8_crossover_gaussian_delta_prime": "Section S8, Gaussian, crossover",
+    "fa_r_WR": "Section 4.2.3, WR",
+    "fa_r_other": "Section 4.2.3, all other schemes",
+    "exp1_cover": "Section 4.2.1, bounds of the data",
+    "exp1_bias_mu": "Section 4.2.1, bias of the mean",
+    "exp1_bias_tau2": "Section 4.2.1, bias of the variance",
+    **dict.fromkeys(
+        ("s2_n", "s2_m", "s2_b", "s2_sigma", "s2_L", "s2_r", "s2_dx", "s2_eps"), "Figure S2"
+    ),
+    **{f"s2_k{k}": "Figure S2" for k in range(200, 1200, 200)},
+    **dict.fromkeys(("fig4_n", "fig4_m", "fig4_b", "fig4_eps_max"), "Figure 4"),
+    **dict.fromkeys(("fig5_m_lo", "fig5_m_hi", "fig5_b_lo", "fig5_b_hi"), "Figures 5 and S1"),
+    "B006": "Theorem 3, ε ≥ θ",
+    "U004": "Section 2.4, target 0.01",
+    "U005": "Section 2.4, target 1",
+    "c04": "Section 3.3, records",
+    "c09": "Section 3.3, weights",
+    "c18": "Section 5, smaller one",
+    "c19": "Section 5, larger one",
+    "c26": "Section 5, share of full data",
+    "c27": "Section 5, share of full data",
+    "c28": "Section 5, weights",
+    "c35": "Section 5, machine",
+    **{
+        f"T1.{method}.runtime": f"Table I, {method}"
+        for method in ("Lap-DP", "Gau-DP", "Lap-BRDP", "Gau-BRDP", "SMP-Lap-BRDP", "SMP-Gau-BRDP")
+    },
+    "T1.ratio.BRDP/DP.lap": "Table I, Laplace, BRDP over DP",
+    "T1.ratio.BRDP/DP.gau": "Table I, Gaussian, BRDP over DP",
+    "T1.ratio.SMP/BRDP.lap": "Table I, Laplace, SMP over BRDP",
+    "T1.ratio.SMP/BRDP.gau": "Table I, Gaussian, SMP over BRDP",
+}
+"""Claims that print no sentence, where their place in the paper alone does not tell them apart."""
 WORDS = {
     "laplace": "Laplace",
     "gaussian": "Gaussian",
@@ -135,7 +172,20 @@ WORDS = {
     "add_remove": "add/remove",
     "substitute": "substitution",
     "zero_out": "zero-out",
+    "paper_pair": "the paper's pair",
+    "t_calibration": "time of calibration",
+    "balle2020": "bounds of Balle et al. 2020",
+    "lap_dp": "Laplace, DP",
+    "lap_best": "Laplace, best rate",
+    "gau_dp": "Gaussian, DP",
+    "gau_best": "Gaussian, best rate",
+    "log_uniform": "log-uniform",
+    "unif_nonpriv": "uniform, no noise",
+    "core_nonpriv": "coreset, no noise",
+    "fixed_eps": "fixed ε",
+    **_CLAIMS,
 }
+"""Of values in keys and records, and of the names of claims that print no sentence."""
 # In these fields the value says it all; elsewhere "name = value".
 SELF_EXPLAINING = (
     "accountant",
@@ -182,6 +232,9 @@ _LATEX = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
 }
+_NAMED = {**QUANTITIES, **VARIANT_LABELS, **WORDS, **LABELS}
+# Parts of one letter are symbols with an index, such as max_i and f_Z.
+_IDENTIFIERS = re.compile(r"\b[A-Za-z0-9]{2,}(?:_[A-Za-z0-9]{2,})+\b")
 _PLACE = {
     "T": "Theorem",
     "P": "Proposition",
@@ -245,6 +298,24 @@ def in_symbols(text: str) -> str:
     text = text.replace("<=", "≤").replace(">=", "≥")
     # Powers before signs: the minus of 1e-05 belongs to its exponent.
     return _MINUS.sub("−", _POWERS.sub(lambda power: as_printed(power[0]), text))
+
+
+def in_words(text: str) -> str:
+    """Return prose or one value with the names of keys and records in plain words: "must_ow" as
+    MUST.OW; symbols with an index ("x_u") stay."""
+    # A word alone is a value: it is known without an underscore as well.
+    if text in _NAMED:
+        return _NAMED[text]
+    return _IDENTIFIERS.sub(lambda name: _named(name[0]), text)
+
+
+def _named(name: str) -> str:
+    if name in _NAMED:
+        return _NAMED[name]
+    try:
+        return sampler_label(name)
+    except ArgumentError:
+        return name.replace("_", " ")
 
 
 def listed(names: Iterable[str]) -> str:

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from dpsub.reproduce import artefacts, published
 from dpsub.reproduce.artefact import Artefact, annotated, printed_rows
 from dpsub.reproduce.digits import written
-from dpsub.reproduce.labels import display, in_symbols
+from dpsub.reproduce.labels import WORDS, display, in_symbols, in_words
 from dpsub.reproduce.layout import (
     PRINTED,
     YES_OR_NO,
@@ -142,6 +142,18 @@ class Line:
         return self.place.partition("/")[0]
 
     @property
+    def is_sentence(self) -> bool:
+        """Whether it is a statement in words, and no number that is judged as one."""
+        return (self.kind in STATEMENTS or self.quantity == "holds") and not self.printed.order
+
+    @property
+    def name(self) -> str:
+        """What is printed, in words that stand alone."""
+        if self.is_sentence:
+            return self.printed.text
+        return f"{self.cell}, {self.quantity}: {self.printed.text}"
+
+    @property
     def check(self) -> str:
         """What kind of check it is, the first words of an entry of `CHECKS`."""
         return CHECKS[self.kind][0]
@@ -250,7 +262,7 @@ def _line(
         place=f"{paper}/{name}",
         cell=cell_words,
         quantity=display("column", column, plain=True),
-        printed=Value(shown(first["printed"]), _order_of(first["printed"]), kind),
+        printed=Value(in_words(shown(first["printed"])), _order_of(first["printed"]), kind),
         values={
             variant: values[variant]
             for variant in VARIANTS
@@ -258,7 +270,7 @@ def _line(
         },
         kind=first["kind"],
         errata=tuple(first["erratum"].split()),
-        note=in_symbols("; ".join(notes)),
+        note=in_symbols(in_words("; ".join(notes))),
         verdicts=(verdict, "shown") if is_shown else (verdict,),
         anchor=address(paper, name, row, column),
         # what a note says stands in for the paper's data goes before the label of the whole table
@@ -288,8 +300,14 @@ def counts(found: Iterable[Line]) -> dict[str, int]:
 def _rows(artefact: Artefact) -> Iterator[tuple[str, str]]:
     """Yield the rows that the paper prints, each with the words in which its key fields are
     shown."""
-    keys = printed_rows(artefact)[list(artefact.keys)].drop_duplicates()
-    for row, fields in zip(row_texts(keys, artefact.keys), keys.to_dict("records"), strict=True):
+    printed = printed_rows(artefact).drop_duplicates(list(artefact.keys))
+    keys = printed[list(artefact.keys)]
+    rows = row_texts(keys, artefact.keys)
+    for row, note, fields in zip(rows, printed["note"], keys.to_dict("records"), strict=True):
+        if artefact.kind == "claims" and fields["claim"] not in WORDS:
+            # The name of a claim is for programs; a reader knows it by its place in the paper.
+            yield row, str(note).partition(":")[0]
+            continue
         words = [display(str(name), text, plain=True) for name, text in fields.items() if text]
         yield row, ", ".join(words)
 

@@ -16,9 +16,8 @@ from markupsafe import Markup
 
 from dpsub.files import replace_file
 from dpsub.reproduce.artefact import Artefact
-from dpsub.reproduce.labels import KINDS
+from dpsub.reproduce.labels import KINDS, in_words
 from dpsub.reproduce.layout import SIGNS, SOURCES
-from dpsub.reproduce.published import STATEMENTS
 from dpsub.reproduce.report import numbers
 from dpsub.reproduce.report.numbers import Line
 from dpsub.reproduce.report.paper import content, number_of
@@ -77,7 +76,7 @@ def write_report(folder: Path, run: FinishedRun) -> None:
         "signs": SIGNS,
         "kinds": KINDS,
         "filtered": numbers.filtered,
-        "statements": STATEMENTS,
+        "in_words": in_words,
     }
     pages = {"index": _rendered("index", common), "numbers": _rendered("numbers", common)}
     pages |= {paper["key"]: _rendered("paper", common | {"paper": paper}) for paper in shown}

@@ -145,7 +145,7 @@ def _places(
     for one in artefacts:
         for line in one["lines"]:
             if line.kind in STATEMENTS:
-                yield [line.printed.text, f"{key}.html#{line.anchor}", key, ""]
+                yield [line.name, f"{key}.html#{line.anchor}", key, ""]
 
 
 def _filler_of_errata(
