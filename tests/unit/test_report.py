@@ -20,7 +20,7 @@ from dpsub.reproduce import artefacts, configuration
 from dpsub.reproduce.artefacts import OutputDirs
 from dpsub.reproduce.claims import MissingRecordsError
 from dpsub.reproduce.digits import written
-from dpsub.reproduce.labels import KINDS, number_kind
+from dpsub.reproduce.labels import KINDS, in_words, number_kind
 from dpsub.reproduce.papers import papers
 from dpsub.reproduce.report import FinishedRun, cited, judgement, markdown, numbers, page
 from dpsub.reproduce.report.cells import LookUp, read_cells, without_stand_ins
@@ -210,6 +210,36 @@ def test_prose_is_finished(pages: dict[str, str]) -> None:
         seen = html.unescape(re.sub(r"<[^>]+>", "", prose))
         for stray in (r"\{[A-Za-z_]+\}", r"\*\*", r"\^\{", "`", r"\\[a-z]+"):
             assert not re.findall(rf".{{0,30}}{stray}.{{0,30}}", seen), name
+
+
+def visible(page: str) -> str:
+    """Return the words of a page that are no code."""
+    hidden = re.compile(r"<(code|pre|script|style|math)\b.*?</\1>", re.DOTALL)
+    return html.unescape(re.sub(r"<[^>]+>", " ", hidden.sub(" ", page)))
+
+
+def test_names_of_keys_and_claims_stay_inside(pages: dict[str, str]) -> None:
+    # one letter and an index is a symbol, such as x_i
+    inside = re.compile(
+        r"\b\w*[A-Za-z0-9]{2,}_[A-Za-z0-9]{2,}\w*\b|\bn_\w{4,}|\b[A-Z]\d{3}\b|\beps-"
+    )
+    for name, text in pages.items():
+        assert not inside.findall(visible(text)), name
+
+
+def test_claims_that_print_no_sentence_are_named_by_their_place(pages: dict[str, str]) -> None:
+    rows = re.findall(r'<tr id="must/claims[^>]*><th scope="row">([^<]*)', pages["must"])
+    assert "Figure S2, n: 10000" in rows
+    assert "Section S8, Laplace, crossover, δ: 0.25" in rows
+    # A place and a quantity, or a sentence: nothing is a bare number or the name of a row.
+    assert not [row for row in rows if re.match(r"[\d.]+$|(s2|s8|fig\d|fa|exp\d) ", row)]
+
+
+def test_names_are_shown_in_words() -> None:
+    assert in_words("must_ow") == "MUST.OW"
+    assert in_words("method as_done, add_remove") == "method as done, add/remove"
+    assert in_words("ψ(x_i), δ_c and f_Z at adult") == "ψ(x_i), δ_c and f_Z at adult"
+    assert in_words("adult") == "Adult"
 
 
 def test_headings_are_as_printed_and_lead_to_their_errata(text: str) -> None:

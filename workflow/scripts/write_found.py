@@ -144,15 +144,16 @@ def tail(paper: Paper, verdicts: pd.DataFrame) -> str:
 
 
 def judgements(paper: Paper, verdicts: pd.DataFrame) -> str:
-    """Return a list that says of each printed table and figure whether it is right."""
+    """Return a table that says of each printed table and figure whether it is right, and why."""
     lines = []
     for one in judged(paper, verdicts).values():
         if one.colour != "plain":
-            sentence = one.sentence
+            why = one.text
             for name, link in anchors(paper).items():
-                sentence = re.sub(rf"\b{name}\b", f"[{name}]({link})", sentence)
-            lines.append(f"- {sentence}\n")
-    return f"## Table by table\n\n{''.join(lines)}" if lines else ""
+                why = re.sub(rf"\b{name}\b", f"[{name}]({link})", why)
+            lines.append(f"| **{one.answer}** | {why} |\n")
+    head = "## Table by table\n\n| is it right? | why |\n| --- | --- |\n"
+    return head + "".join(lines) if lines else ""
 
 
 def judged(paper: Paper, verdicts: pd.DataFrame) -> dict[str, Judgement]:

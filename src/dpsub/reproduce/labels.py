@@ -30,6 +30,21 @@ QUANTITIES = {
     "epsilon0": "ε₀",
     "delta0": "δ₀",
     "eta": "η",
+    "delta_prime": "δ′",
+    "n_compositions": "compositions",
+    "theorem3": "Theorem 3",
+    "t_calibration": "time of calibration",
+    "epsilon_y": "ε_y",
+    "sigma_x": "σ_x",
+    "n_individuals": "individuals",
+    "n_subsets": "subsets",
+    "n_repeats": "repetitions",
+    "n_samples": "draws",
+    "adult_records": "records of Adult",
+    "adult_attributes": "columns of Adult",
+    "gowalla_checkins": "check-ins of Gowalla",
+    "box_mass_pct": "share in the box, %",
+    "whisker_mass_pct": "share between the whiskers, %",
     "rate": "γ",
     "sampling_rate": "γ",
     "beta0": "β₀",
@@ -173,7 +188,6 @@ WORDS = {
     "substitute": "substitution",
     "zero_out": "zero-out",
     "paper_pair": "the paper's pair",
-    "t_calibration": "time of calibration",
     "balle2020": "bounds of Balle et al. 2020",
     "lap_dp": "Laplace, DP",
     "lap_best": "Laplace, best rate",
@@ -232,7 +246,7 @@ _LATEX = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
 }
-_NAMED = {**QUANTITIES, **VARIANT_LABELS, **WORDS, **LABELS}
+_NAMED = {**VARIANT_LABELS, **WORDS, **LABELS, **QUANTITIES}
 # Parts of one letter are symbols with an index, such as max_i and f_Z.
 _IDENTIFIERS = re.compile(r"\b[A-Za-z0-9]{2,}(?:_[A-Za-z0-9]{2,})+\b")
 _PLACE = {
