@@ -225,7 +225,7 @@ class Deterministic(Schedule):
     m: int | None = None
 
     name = "deterministic"
-    label, colour, marker = "deterministic", "#661100", "8"
+    label, colour, marker = "fixed order", "#661100", "8"
     line_style = (0, (1, 2))
     options: ClassVar = {"m": "batch size"}
 

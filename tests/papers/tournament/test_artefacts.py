@@ -195,7 +195,7 @@ def test_parts_add_up_and_an_unknown_attack_is_no_part(records: Frames, made: Lo
     assert wor["of_the_scheme"] == pytest.approx(100 * math.log(0.99)) and wor["difference"] > 0
     text = said(made, "Unavoidable noise")
     assert "For WOR, random allocation and k of t no attack shows any." in text
-    assert "| deterministic | no bound | 1.80 to 1.90 | 1.80 to 1.90 |" in text
+    assert "| fixed order | no bound | 1.80 to 1.90 | 1.80 to 1.90 |" in text
 
 
 def test_schemes_are_compared_in_the_settings_that_they_share(
@@ -365,17 +365,17 @@ def texts(axes: Axes) -> list[str]:
 def test_curves_that_coincide_are_drawn_once_under_all_names(records: Frames) -> None:
     figure = drawn("figure_noise", records)
     zero_out = figure.axes[2]
-    assert "shuffle,\ndeterministic" in texts(zero_out)
+    assert "shuffle,\nfixed order" in texts(zero_out)
     assert "Poisson" in texts(zero_out) and "k of t" in texts(zero_out)
     lines = [one for one in zero_out.get_lines() if one.get_linewidth() and len(one.get_xdata())]
     schemes = set(over_poisson(records[NOISE]).query("adjacency == 'zero_out'")["sampler"])
-    # Shuffle and deterministic are one curve; the level at 1 is another.
+    # Shuffle and a fixed order are one curve; the level at 1 is another.
     assert len(lines) == len(schemes) - 1 + 1
 
 
 def test_a_panel_says_which_schemes_have_no_proof_and_no_bound(records: Frames) -> None:
     figure = drawn("figure_noise", records)
-    assert "no proof: shuffle, deterministic" in texts(figure.axes[0])
+    assert "no proof: shuffle, fixed order" in texts(figure.axes[0])
     assert "no proof: WR, MUST.OW, MUST.WW, three stages" in texts(figure.axes[2])
     panel = drawn("figure_parts", records).axes[1]
     assert texts(panel).count("no bound") == 5  # without a proof, or without an attack

@@ -104,8 +104,8 @@ class _Times(_OfDataSets):
     caption = (
         "Processor time in seconds of evaluating the weights once, of drawing the sample, and of "
         "DP-Lloyd on the sample at ε = 3 (medians over repetitions), with their total, the total "
-        "relative to full data, and the share of records drawn, both in percent. Calibration is the "
-        "search for the noise scale, which the paper's totals do not include. Loop: a plain "
+        "relative to full data, and the share of records drawn, both in percent. Calibration is "
+        "the search for the noise scale, which the paper's totals do not include. Loop: a plain "
         "loop over rows instead of matrix products over blocks of rows. Stand-ins have fewer rows "
         "than the paper's data."
     )

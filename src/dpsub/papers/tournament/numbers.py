@@ -13,7 +13,7 @@ from dpsub.papers.tournament import PAPER
 from dpsub.papers.tournament.settings import NONPRIVATE, RELATIONS
 from dpsub.papers.tournament.tables import BATCHES, REGIMES
 from dpsub.reproduce.claims import MissingRecordsError
-from dpsub.reproduce.labels import WORDS, display, sampler_label
+from dpsub.reproduce.labels import WORDS, display, in_words, sampler_label
 from dpsub.reproduce.paired import REFERENCE
 from dpsub.reproduce.published import load
 from dpsub.reproduce.report.cells import LookUp
@@ -252,7 +252,7 @@ def left_out(cells: LookUp) -> list[dict[str, Any]]:
             "relation": WORDS[str(adjacency)],
             "samplers": labels(group["sampler"]),
             "settings": group["left_out"].sum(),
-            "reason": reason,
+            "reason": in_words(reason),
         }
         for (adjacency, reason), group in groups
     ]
