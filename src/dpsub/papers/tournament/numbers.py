@@ -252,7 +252,7 @@ def left_out(cells: LookUp) -> list[dict[str, Any]]:
             "relation": WORDS[str(adjacency)],
             "samplers": labels(group["sampler"]),
             "settings": group["left_out"].sum(),
-            "reason": in_words(reason),
+            "reason": in_words(str(reason)),
         }
         for (adjacency, reason), group in groups
     ]
