@@ -115,7 +115,8 @@ def steps_of(arguments: Namespace, sampler: Sampler | Schedule | None) -> int:
     arguments.steps = steps = fresh_steps(share, arguments.epochs)
     # Steps are what is accounted for: a rounded number of them must be seen.
     arguments.remarks.append(
-        f"{near(arguments.epochs)} epochs at {near(share)} of the records per step: {steps} steps"
+        f"{near(arguments.epochs)} {'epoch' if arguments.epochs == 1 else 'epochs'} "
+        f"at {near(share)} of the records per step: {steps} steps"
     )
     return steps
 
