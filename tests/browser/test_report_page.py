@@ -308,6 +308,23 @@ def test_a_number_can_be_cited_by_keyboard(view: View) -> None:
     assert dialog.locator("pre").inner_text().startswith(f"{shown} (lower bound")
 
 
+def test_an_upper_bound_of_one_on_delta_is_cited_as_trivial(view: View) -> None:
+    view.open("must#must/table8")
+    bounds = view.page.locator('article[id="must/table8"] td:has(> i.upper)')
+    dialog = view.page.get_by_role("dialog", name="Cite this number")
+    cited = {}
+    for index in range(bounds.count()):
+        shown = bounds.nth(index).inner_text().split()[0]
+        bounds.nth(index).get_by_role("button").click()
+        cited[float(shown)] = dialog.locator("pre").inner_text().split("\n")[0]
+        assert cited[float(shown)].startswith(f"{shown} (")
+        view.page.keyboard.press("Escape")
+    assert {bound == 1 for bound in cited} == {True, False}
+    for bound, line in cited.items():
+        assert ("(trivial bound: nothing is proved)" in line) == (bound == 1), line
+        assert ("(upper bound, proved)" in line) == (bound < 1), line
+
+
 def faults(page: Page, **options: object) -> list[tuple[str, str]]:
     found = (
         Axe().run(page, options={"resultTypes": ["violations"], **options}).response["violations"]

@@ -76,6 +76,11 @@ def test_a_changed_verdict_changes_the_home_page() -> None:
     assert home.renewed(HOME, changed) != HOME
 
 
+def test_whether_table_8_is_right_follows_from_its_verdicts() -> None:
+    right = VERDICTS["verdict"].mask(VERDICTS["paper"] == "must", "reproduced")
+    assert "**Is Table 8 right?** Yes" in home.renewed(HOME, VERDICTS.assign(verdict=right))
+
+
 def test_a_home_page_without_markers_is_refused() -> None:
     with pytest.raises(DataError, match="must have the lines"):
         home.renewed("# dpsub\n", VERDICTS)

@@ -62,7 +62,17 @@ def filled(cells: Prose) -> str:
 def prose(paper: Paper, verdicts: pd.DataFrame, tables: CellTables) -> Prose:
     """Return what fills the placeholders of the answers."""
     found = write_found.prose(paper, verdicts, tables)
-    found.more = {**found.more, "total": of_papers(verdicts), "epsilon": epsilon_at_equal_noise()}
+
+    def answer(artefact: str) -> str:
+        """Return what the judgement of a printed table says first, without its number."""
+        return write_found.judged(paper, verdicts)[artefact].answer.partition(": ")[2]
+
+    found.more = {
+        **found.more,
+        "answer": answer,
+        "total": of_papers(verdicts),
+        "epsilon": epsilon_at_equal_noise(),
+    }
     return found
 
 

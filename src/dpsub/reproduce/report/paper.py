@@ -219,15 +219,22 @@ def _artefact(
         "refuted": 0,
         "blocks": [],
         "drawn": None,
+        "shared": {},
         "lines": [],
         "anchors": set(),
     }
     if artefact.kind == "figure":
         # one line more than are shown tells whether there are too many
         drawn = pd.read_csv(files["csv"], nrows=DRAWN_LINES + 1)
+        picture = {"picture": _picture(files["png"])}
+        if not 0 < len(drawn) <= DRAWN_LINES:
+            return shown | picture
+        # What all lines have in common stands above them once, so that the table is narrow.
+        alike = drawn.columns[(drawn.nunique(dropna=False) == 1) & (len(drawn) > 1)]
         return shown | {
-            "picture": _picture(files["png"]),
-            "drawn": drawn if 0 < len(drawn) <= DRAWN_LINES else None,
+            **picture,
+            "drawn": drawn.drop(columns=alike),
+            "shared": drawn[alike].iloc[0].dropna().to_dict(),
         }
     if artefact.kind == "claims":
         return shown | {

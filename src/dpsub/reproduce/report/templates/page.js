@@ -127,6 +127,10 @@ const quantity = (cell) => said(cell).words.map((part) => part.trim()).filter(Bo
 const sideless = (text) => text.replace(/\b(lower|upper|attack|proved|refuted|by)\b|[(),]/g, "").replace(/\s+/g, " ");
 const side = (cell) => cell.querySelector(":scope > i").className;
 
+// Every delta is at most 1: an upper bound of 1 proves nothing.
+const trivial = (cell) => side(cell) === "upper" && /δ|delta/.test(quantity(cell) + said(cell).variant) && Number(value(cell)) === 1;
+const kind = (cell) => (trivial(cell) ? "trivial bound: nothing is proved" : kinds[side(cell)]);
+
 // The interval that a number has itself, or that two columns, one of each side, give together.
 function interval(cell) {
   const own = cell.textContent.match(/\[[^\]]*\]/);
@@ -146,7 +150,7 @@ function citation(cell) {
   const place = article ? [article.querySelector("h3").textContent, run.papers[article.id.split("/")[0]]] : [row.cells[0].textContent];
   const conditions = article ? article.querySelector(".caption").textContent : row.cells[row.cells.length - 1].textContent;
   return [
-    `${value(cell)} (${kinds[side(cell)]})`,
+    `${value(cell)} (${kind(cell)})`,
     interval(cell) && `Interval: ${interval(cell)}`,
     `Quantity: ${quantity(cell)} (${said(cell).variant})`,
     `Table: ${place.join("; ")}`,
