@@ -54,11 +54,11 @@ def test_recycled_noise_over_many_releases() -> None:
     def composed(law: Recycled, times: int) -> float:
         return account(law, times, delta=DELTA, width=1e-3).upper
 
-    found = numbers("recycling.md", "the composed epsilon is", "where Gaussian noise")
+    found = numbers("recycling.md", "the composed epsilon is", "whereas for Gaussian noise")
     for number, times in zip(found, (1, 10, 100), strict=True):
         assert shown(number, composed(law, times), 4), times
     for number, times in zip(
-        numbers("recycling.md", "each time has", ":"), (1, 10, 100), strict=True
+        numbers("recycling.md", "each time it is", ":"), (1, 10, 100), strict=True
     ):
         assert shown(number, composed(plain, times), 4), times
     found = numbers("recycling.md", "has composed epsilon", "after a hundred")

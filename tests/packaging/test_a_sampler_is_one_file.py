@@ -117,7 +117,7 @@ from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling import schemes
 from dpsub.sampling.halves import Halves
 
-with pytest.raises(UnsupportedError, match="steps of halves depend on each other"):
+with pytest.raises(UnsupportedError, match="steps of halves depend on one another"):
     dpsub.law(Halves(), 30)
 noise = {"noise_multiplier": 1.0, "epochs": 2}
 for adjacency in ("zero_out", "substitute"):

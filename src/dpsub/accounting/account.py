@@ -1,5 +1,5 @@
-"""Privacy of many releases from subsamples: what is proved, what an attack attains, and what the
-papers' pair gives."""
+"""Privacy of many releases from subsamples: upper bounds (proofs), lower bounds (attacks), and
+the papers' formula."""
 
 from __future__ import annotations
 
@@ -46,27 +46,27 @@ _TIGHT_SHARE = {"epsilon": 5e-3, "delta": 5e-2}
 
 @dataclass(frozen=True)
 class Account:
-    """delta at an epsilon, or epsilon at a delta, of a composed mechanism, and what that statement
-    is worth.
+    """delta at an epsilon, or epsilon at a delta, of a composed mechanism, and the kind of this
+    statement.
 
     Attributes
     ----------
-    lower, upper : float, or ndarray of the shape that was asked for
+    lower, upper : float, or ndarray with the shape of the question
         The number lies in [lower, upper]; epsilon in nats.
     kind : {"exact", "bounds", "upper", "lower", "paper"}
         See `KINDS`.
     pair, lower_pair : str
-        What gives the upper end (two distributions, or the proved profile), and what attains the
-        lower one.
+        The two distributions (or the proved profile) behind the upper end, and the attack behind
+        the lower end.
     adjacency : Relation
     sensitivity : str
-        What one occurrence of the differing record does to the released value.
+        By how much one occurrence of the differing record can change the released value.
     quantity : {"delta", "epsilon"}
     conditions : tuple of str
-        What the upper end needs; empty where it is not a guarantee.
+        The conditions of the upper end; empty if it is not a guarantee.
     width_met : bool
-        Whether both ends are as sharp as asked for. If not they hold all the same (`WIDTH_MISSED`
-        is the last condition), and kind exact only says that they are about one number.
+        Whether the requested width was reached. If not, both ends are still valid (`WIDTH_MISSED`
+        is the last condition), and kind exact only says that they bracket one number.
     """
 
     lower: Any
@@ -91,7 +91,7 @@ class Account:
         Raises
         ------
         ArgumentError
-            If the answer is to several values, or not about what is proved (variant = paper).
+            If the answer has several values, or is not a proved one (variant = paper).
         UnsupportedError
             If what gave an end cannot be written down.
         """
@@ -139,51 +139,50 @@ def account(
     time_limit: float | None = None,
     tight: bool = False,
 ) -> Account:
-    """Bound delta at `epsilon`, or epsilon at `delta`, of many releases from samples, from both
-    sides.
+    """Bound delta at `epsilon`, or epsilon at `delta`, of many releases from samples, from above
+    and below.
 
     Parameters
     ----------
     sampler : Sampler or Schedule
-        Who is in each sample, drawn anew at every step; or the plan of an epoch, drawn anew for
-        every epoch.
+        The sampler, drawn again at every step; or the schedule, drawn again for every epoch.
     n : int, optional
-        Number of records; Poisson sampling, and schedules that do not go by it, need none.
-        Under add_remove it is that of the smaller data set, and both have as many steps.
+        Number of records; Poisson sampling, and schedules that do not depend on it, need none.
+        Under add_remove it is that of the smaller data set; both have the same number of steps.
     noise_multiplier : float
         Scale of the noise on the sum over the norm bound of one record, from 0.05 to 1e9.
     steps : int, optional
-        Number of releases, by default 1; of a schedule whole epochs.
+        Number of releases, by default 1; for a schedule, whole epochs.
     epochs : int, optional
-        Of a schedule, in place of `steps`; by default 1.
+        For a schedule, instead of `steps`; by default 1.
     epsilon, delta : float or array_like
-        Exactly one: epsilon in nats, >= 0; delta in (0, 1). An array costs little more than the one
-        of its values that needs most.
+        Exactly one: epsilon in nats, >= 0; delta in (0, 1). An array costs little more than its
+        most expensive value.
     adjacency : {"add_remove", "substitute", "zero_out"}, optional
-        Default: add_remove for Poisson sampling, cyclic or truncated ones included, and random
-        allocation, substitute for the rest. Under zero_out a record is replaced by one that
+        Default: add_remove for Poisson sampling (also cyclic or truncated) and random
+        allocation, substitute otherwise. Under zero_out a record is replaced by one that
         contributes 0, and the number of records is public.
     mechanism : {"gaussian", "laplace"}
         Laplace noise is for scalar sums.
     denominator : {"fixed", "realised"}
-        What the sum is divided by, with its noise: a number fixed in advance, or the size of the
-        sample drawn.
+        The sum and its noise are divided by a number fixed in advance, or by the realised size of
+        the sample.
     variant : {"rigorous", "paper"}
         Proof and attack; or the papers' pair (unit shift per occurrence, one direction), which is
         not a guarantee.
     width : float, optional
-        Accuracy of each end, absolute for epsilon, relative for delta; 1e-3 on schedules and where
-        both bracket one number, else 5e-3. By default what is exact for a schedule is also no wider
-        than half a percent of epsilon.
+        Accuracy of each end, absolute for epsilon, relative for delta; by default 1e-3 for
+        schedules and where both ends bracket one number, else 5e-3. By default exact answers for
+        a schedule are also no wider than half a percent of epsilon.
     time_limit : float, optional
         Seconds after which the refinement stops: the ends reached by then are valid, and
         `width_met` is False.
     tight : bool
-        Where the ends are not about one number, bring the upper one closer to the lower, in
-        seconds, until they are `width` apart (by default half a percent of epsilon, 5 % of delta)
-        or the time limit, by default 30 s, has passed. Under substitution, for samples drawn
-        without replacement and, with Gaussian noise, with it (also WO), or with it from a first
-        stage without (OW, where 6 % and more of epsilon stay open).
+        If the ends do not bracket one number, lower the upper end until they are `width` apart
+        (by default half a percent of epsilon, 5 % of delta) or the time limit, by default 30 s,
+        has passed. For substitution only: sampling without replacement and, with Gaussian noise,
+        sampling with replacement (also WO) or with replacement from a first stage without (OW,
+        where 6 % and more of epsilon remain open).
 
     Raises
     ------
@@ -290,8 +289,8 @@ def _joined(phrases: Iterable[str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """What is proved for releases of several kinds on the same records, before any number is
-    computed.
+    """The theorems that apply to releases of several kinds on the same records, before any number
+    is computed.
 
     `policies` and `games` are what filler flips and games of its answers were played with, for
     certificates.

@@ -1,16 +1,16 @@
-"""Random allocation: every record goes to one uniform step of t. Both ends of the loss of one
-epoch.
+"""Random allocation: every record takes part in one uniformly chosen step of t. Upper and lower
+bounds on the loss of one epoch.
 
 The likelihood ratio over an epoch is the mean of t independent terms X_j = exp(z_j / s^2 - 1 / (2
 s^2)), log-normal of mean 1 under N(0, s^2 I), and both divergences are means of convex functions of
-it. So the law of X is replaced by one on few points: *upper*, mass of each cell is moved to its
-ends, its mean kept; *lower*, to its mean. Sums are formed pair by pair, doubling their number of
-terms, and brought back to few points in the same way, at places that suit them. All sums are of
-positive terms: nothing is aliased, and errors are relative (docs/accounting.md, section 4.6, and
-section 7, "Random allocation").
+it. So the law of X is replaced by one on few points: for the *upper* end the mass of each cell is
+moved to its ends, keeping the mean; for the *lower* end to its mean. Sums are formed pair by pair,
+doubling their number of terms, and reduced to few points in the same way, at suitable places. All
+sums are of positive terms: there is no aliasing, and errors are relative (docs/accounting.md,
+section 4.6, and section 7, "Random allocation").
 
-`deviation` is the standard deviation of the noise where what the record adds to its step is the
-unit: the noise multiplier s, or s / 2 where it takes a filler's place and moves its step by 2 C.
+`deviation` is the standard deviation of the noise in units of the record's effect on its step:
+the noise multiplier s, or s / 2 if it takes a filler's place and moves its step by 2 C.
 """
 
 from __future__ import annotations
@@ -362,9 +362,9 @@ def _spread(t: int, deviation: float) -> float:
 class SelectionEvent(Event):
     """One epoch of k of t.
 
-    Upper end: the steps are cut at random into k blocks, nearly equal, and revealed, which leaves 1
-    of each block (Theorem 27). Lower end: all others at 0, and what a sum of functions of the steps
-    tells.
+    Upper end: the steps are cut at random into k nearly equal blocks, which are revealed; the
+    record is then in 1 step of each block (Theorem 27). Lower end: all others at 0, and a test by
+    a sum of functions of the steps.
     """
 
     t: int
@@ -506,8 +506,8 @@ def _masses(total: TiltedSum, places: np.ndarray, sign: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SumEvent(Event):
-    """What one epoch of k of t attains by a sum of functions of the steps with the weight c, k < t,
-    where the record moves its steps by x or by y; nothing is bounded from above."""
+    """Lower end of one epoch of k of t, k < t, by a sum of functions of the steps with the weight
+    c; the record moves its steps by x or by y. It has no upper end."""
 
     t: int
     k: int
@@ -544,7 +544,7 @@ class SumEvent(Event):
 class ReplacedEvent(Event):
     """One epoch where a record is replaced.
 
-    Upper end: from v to none and from none to v', or the deterministic schedule, whichever is
+    Upper end: from v to no record and on to v', or the deterministic schedule, whichever is
     smaller at an order. The lower end is that of v' = 0, or of v' = -v.
     """
 

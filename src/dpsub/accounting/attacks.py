@@ -1,11 +1,12 @@
 """The filler flip: an adaptive attack on sums of m records, and the delta that it proves from
 below.
 
-The records that accompany the differing one are all at -C or all at +C, as past outputs suggest.
-Any policy that ends in accepting proves delta(epsilon) >= P(accept) - e^epsilon Q(accept); here
-*one* is evaluated, which remembers a grid point x_i in place of epsilon minus its losses: a coarse
-memory makes it worse, and the bound no less valid. Its alpha and e^x beta are kept as A = e^(tilt
-x) alpha and B = e^(tilt x) e^x beta.  docs/accounting.md, section 5.
+The records that accompany the differing one are all at -C or all at +C, depending on past
+outputs. Any policy that ends by accepting or rejecting proves
+delta(epsilon) >= P(accept) - e^epsilon Q(accept). Here *one* is evaluated, which remembers a grid
+point x_i instead of epsilon minus its losses: a coarse memory weakens the bound but keeps it valid.
+Its alpha and e^x beta are kept as A = e^(tilt x) alpha and B = e^(tilt x) e^x beta.
+docs/accounting.md, section 5.
 """
 
 from __future__ import annotations
@@ -362,7 +363,7 @@ def _range(pair: GaussianPair | LaplacePair, tail: float) -> tuple[float, float]
 
 def choices(pair: Attacked, step: float) -> tuple[Fillers, Fillers]:
     """Outcomes of one step with fillers at -C and at +C, on the grid of this step. Under
-    substitution the two data sets change places; where the record is put to 0, the outputs are
+    substitution the two data sets change places; under zero-out the outputs are
     those of fillers and record at -C, mirrored."""
     at_minus, exchanged = _both(pair, step)
     if isinstance(pair, ZeroedPair):

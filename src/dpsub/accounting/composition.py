@@ -1,9 +1,9 @@
-"""Compositions of privacy events, and both ends of what is asked about them.
+"""Compositions of privacy events, with upper and lower bounds.
 
 A `Composition` turns the privacy loss distributions (PLDs) of its events into bounds: on one grid
-(`lower`, `upper`), or on as many as it takes (`answers`). Where both ends are about one number they
-are refined together (`brackets`), else each by itself (`bounds`, `attacks`). All bounds that were
-computed are noted in `evaluations`, from which certificates are made.
+(`lower`, `upper`), or on as many as are needed (`answers`). If both ends bracket one number they
+are refined together (`brackets`), else separately (`bounds`, `attacks`). All computed bounds
+are stored in `evaluations`, from which certificates are made.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ class Composition:
 
     @property
     def is_exact(self) -> bool:
-        """Whether both ends are about one number.
+        """Whether both ends bracket one number.
 
-        That is so for exact events, and for a single step whose attack attains its profile.
+        They do for exact events, and for a single step whose attack attains its profile.
         """
         if all(event.exact for event, _ in self.entries):
             return True
@@ -210,7 +210,7 @@ class Composition:
         return plds
 
     def forget(self) -> None:
-        """Drop composed PLDs, which are large; what was evaluated stays known."""
+        """Drop composed PLDs, which are large; evaluated bounds are kept."""
         self._built.clear()
         if self._chooses_data_sets:
             for choice in self.attack_choices:

@@ -1,12 +1,12 @@
 """Many steps of samples of fixed size as a game: a proved upper end that, without replacement,
-tends to the truth.
+converges to the exact value.
 
 At each step an adversary picks vectors of the unit ball: v and v' of the differing record, and
 those of the members that it replaces. The value of the game bounds the privacy of the steps
 (docs/accounting.md, section 4, Theorem 11 and Lemma 20). Cells of triples, v, v' and the first
 member replaced, cover all choices (Lemma 14), a pair dominates each cell (Theorems 15 and 22), and
 the largest mean of the value of the steps to come, over all cells, bounds the value one step
-earlier. Any cover is valid; cells that are played near the answer are cut in two.
+earlier. Any cover is valid; cells that matter for the answer are cut in two.
 """
 
 from __future__ import annotations
@@ -321,8 +321,7 @@ _THRESHOLDS, _BISECTIONS = 100, 40
 
 
 class GameCells(Protocol):
-    """Cells of the choices of one step, whatever describes them: which one holds all, where the
-    extreme ones are."""
+    """Cells of the choices of one step: the one that holds all, and the extreme ones."""
 
     @property
     def whole(self) -> Any: ...
@@ -367,8 +366,7 @@ def _with_triples(cells: Sequence[GaussianCell]) -> list[GaussianCell]:
 
 @dataclass(frozen=True)
 class GaussianCells:
-    """Cells of triples for samples that hold a record as often as `copies` says, and Gaussian
-    noise."""
+    """Cells of triples for Gaussian noise and samples that hold a record with the law `copies`."""
 
     copies: Copies
     noise_multiplier: float

@@ -1,13 +1,13 @@
 """Dominating and lower-bound pairs: two Gaussian mixtures with the same deviation, and the privacy
 loss between them.
 
-The deviation s of the components is that of the noise in the unit of their means. Where an
-occurrence of the differing record moves the mean by C, and C is the unit, it is the noise
-multiplier; a record that takes a filler's place moves it by 2 C, and with that as the unit
-(`FillerPair`) it is half of the noise multiplier. Which pairs dominate all neighbours, which are
-attained, and which a paper only computes with (the mirrored ones of WOR, WR and multistage
-samplers, one direction for Poisson): docs/accounting.md, sections 3, 5, 6; MUST, Sections 3.4, S5,
-S6.
+The deviation s of the components is that of the noise in units of their means. If an
+occurrence of the differing record moves the mean by C, the unit is C and s is the noise
+multiplier. A record that takes a filler's place moves it by 2 C; in this unit (`FillerPair`) s
+is half the noise multiplier. docs/accounting.md, sections 3, 5 and 6, says
+which pairs dominate all neighbours, which are attained, and which only occur in a paper's
+computation (the mirrored ones of WOR, WR and multistage samplers, one direction for Poisson; MUST,
+Sections 3.4, S5, S6).
 """
 
 from __future__ import annotations
@@ -354,7 +354,8 @@ class FillerPair(_LawPair):
     docs/accounting.md, section 5.
 
     Where the record takes the place of a filler at -C the unit of means is 2 C and s = sigma / (2
-    C), half of the noise multiplier; where it is one record more among others at 0, the unit is C.
+    C), half the noise multiplier; where it is an additional record among others at 0, the unit is
+    C.
     The loss L(t) = log sum_l p_l e^{l t / s^2 - l^2 / (2 s^2)} increases from log p_0. It is
     inverted through R(t) = log sum_{l >= 1} p_l e^{...} = log(e^L - p_0), whose slope is at least 1
     / s^2 everywhere. The sum of the law may fall short of 1 by what was trimmed.
@@ -499,7 +500,7 @@ class PoissonPair(_RatePair):
     and the paper's (MUST, Section S6).
 
     L(t) = log(q e^{(2t - 1) / (2 s^2)} + 1 - q) > log(1 - q); q = `rate` in (0, 1], s = `deviation`
-    >= 0.05. Under add/remove both directions have to be composed; the paper uses this one only.
+    >= 0.05. Under add/remove both directions must be composed; the paper uses only this one.
     """
 
     label: ClassVar[str] = "q N(1, s^2) + (1 - q) N(0, s^2) against N(0, s^2), one direction"

@@ -1,12 +1,12 @@
-"""Noise, number of steps or size of a sample that is proved for a target (epsilon, delta).
+"""Noise, number of steps or sample size that is proved to meet a target (epsilon, delta).
 
-What is returned was itself evaluated, and its upper bound of epsilon is at most the target; that
-bounds fall or rise with the number searched for is used to find it, never to certify it
+The returned number was itself evaluated, and its upper bound on epsilon is at most the target;
+monotonicity of the bounds is used to find it, never to certify it
 (docs/accounting.md, section 7, "Calibration").
 
-First come the questions: `calibrate`, `largest_steps`, `largest_sample`. Each states a `Goal` and
+The questions come first: `calibrate`, `largest_steps`, `largest_sample`. Each states a `Goal` and
 `Candidates`, releases that differ in one number, and leaves the rest to a `Search`. There are two
-policies of grids: `FullSearch`, here, refines what decides to the accuracy that is wanted;
+policies of grids: `FullSearch`, here, refines the deciding bounds to the requested accuracy;
 `SingleGridSearch`, in `fast_search`, takes each bound from one grid.
 """
 
@@ -58,7 +58,7 @@ refuted."""
 
 @dataclass(frozen=True)
 class Calibration:
-    """A safe noise multiplier and what is known below it.
+    """A safe noise multiplier, and the noise that an attack refutes.
 
     Attributes
     ----------
@@ -67,10 +67,10 @@ class Calibration:
     refuted : float or None
         With this noise multiplier or less an attack exceeds the target; None if no attack is known.
     evaluations : int
-        How many upper bounds of full accuracy were computed.
+        Number of upper bounds computed to full accuracy.
     account : Account
-        At this noise and the target delta. Where its `width_met` is False, more time might have
-        proved less noise.
+        At this noise and the target delta. If its `width_met` is False, more time might prove a
+        smaller noise multiplier.
     """
 
     noise_multiplier: float
@@ -81,7 +81,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Largest:
-    """The largest number of steps or size of a sample that was proved, and what is known above it.
+    """The largest number of steps or sample size that was proved, and the values that are not.
 
     Attributes
     ----------
@@ -91,13 +91,13 @@ class Largest:
         The smallest value tried whose upper bound exceeds the target; None if the search ended at
         its limit.
     refuted : float or None
-        The smallest value tried at which an attack exceeds the target; None if there is none up to
-        the limit.
+        The smallest value tried at which an attack exceeds the target; None if no value up to the
+        limit is refuted.
     evaluations : int
-        How many upper bounds were computed.
+        Number of upper bounds computed.
     account : Account
-        At this value and the target delta. Where its `width_met` is False, more time might have
-        proved more.
+        At this value and the target delta. If its `width_met` is False, more time might prove a
+        larger value.
     """
 
     value: float
@@ -124,7 +124,7 @@ def calibrate(
 ) -> Calibration:
     """Find a noise multiplier for which the releases are proved (epsilon, delta)-DP.
 
-    Bounds on coarse grids say where to look; what is returned was computed to full accuracy
+    Bounds on coarse grids guide the search; the returned number was computed to full accuracy
     (docs/accounting.md, section 7).
 
     Parameters
@@ -136,11 +136,10 @@ def calibrate(
     accuracy : float
         Relative distance between the answer and a smaller multiplier that is not proved.
     time_limit : float, optional
-        Seconds after which the search ends with the smallest noise multiplier that was proved by
-        then.
+        Seconds after which the search ends with the smallest noise multiplier proved so far.
     tight : bool
-        Prove, by the tight bound of `dpsub.account`, a noise multiplier 1 % above one that an
-        attack refutes, or, where that fails, 2, 4, ... % above it; by default within 30 s.
+        Try to prove, by the tight bound of `dpsub.account`, a noise multiplier 1 % above one that
+        an attack refutes, else 2, 4, ... % above it; by default within 30 s.
 
     Raises
     ------
@@ -173,7 +172,7 @@ def calibrate(
 def least_noise(
     release: Release, past: Sequence[Release], goal: Goal, tight: bool = False
 ) -> Calibration:
-    """As `calibrate`, for what is released after `past`."""
+    """As `calibrate`, for releases that follow `past`."""
     candidates = Candidates(lambda s: [*past, replace(release, noise_multiplier=s)], NOISE, goal)
     with time_limited(goal.deadline):
         # the variance of these releases says nothing of others that come before them
@@ -223,7 +222,7 @@ def largest_steps(
 
 
 def most_steps(release: Release, past: Sequence[Release], goal: Goal) -> Largest:
-    """As `largest_steps`, for what is released after `past`, in units of the steps of `release`."""
+    """As `largest_steps`, for releases that follow `past`, in units of the steps of `release`."""
     sampler = release.sampler
     # epsilon grows like the root of the number of steps at most and at least linearly in the long
     # run: start low
@@ -264,15 +263,15 @@ def largest_sample(
     Parameters
     ----------
     make : callable
-        From a size (`whole`) or a rate to the sampler.
+        Maps a size (`whole`) or a rate to the sampler.
     most : float
-        Largest size or rate that makes a sampler.
+        Largest size or rate that is valid.
     whole : bool
-        Whether `make` wants a whole number.
+        Whether `make` takes a whole number.
     n, noise_multiplier, steps, adjacency, mechanism, denominator
         As in `dpsub.account`.
     epsilon, delta, accuracy, time_limit
-        As in `largest_steps`, and it raises the same.
+        As in `largest_steps`; it raises the same errors.
     """
     least = 1.0 if whole else _LEAST_RATE
     release = Release(make(least), n, noise_multiplier, steps, mechanism, denominator)
@@ -297,7 +296,7 @@ def _largest(candidates: Candidates, start: float) -> Largest:
 
 @dataclass(frozen=True)
 class Goal:
-    """The privacy that is to be proved, how close to the limit, and by when.
+    """The target to be proved, the accuracy of the search, and its time limit.
 
     Attributes
     ----------
@@ -336,12 +335,12 @@ class Goal:
 
 
 class Candidates:
-    """Releases that differ in one number x, and the goal that all of them have.
+    """Releases that differ in one number x, with a common goal.
 
     Parameters
     ----------
     releases : callable
-        From x to the releases, those of the past included.
+        Maps x to the releases, including those of the past.
     axis : Axis
         What x is.
     goal : Goal
@@ -380,12 +379,12 @@ class Candidates:
 
 
 class Level(NamedTuple):
-    """How exactly a search looks.
+    """The accuracy of one stage of a search.
 
     Attributes
     ----------
     steps : float
-        Of a grid in a standard deviation of one loss; infinite: as many as the width takes.
+        Grid steps per standard deviation of one loss; infinite: as many as the width needs.
     accuracy : float
         Relative distance of the ends of the root.
     """
@@ -395,10 +394,10 @@ class Level(NamedTuple):
 
 
 class Search(Refinement[Level]):
-    """Where a bound of candidates meets their goal: its root, computed ever more exactly.
+    """The root at which a bound of the candidates meets their goal, at increasing accuracy.
 
-    A subclass is a policy of grids. It gives the bound at a number x, and says which root is kept,
-    and what to look at next.
+    A subclass is a policy of grids. It gives the bound at a number x, and decides which root is
+    kept and what to evaluate next.
     """
 
     def __init__(self, candidates: Candidates, start: float, steepness: float) -> None:
@@ -437,9 +436,9 @@ class Search(Refinement[Level]):
 
 
 class FullSearch(Search):
-    """Search in which everything that decides is refined to the accuracy of the goal.
+    """Search in which all deciding bounds are refined to the accuracy of the goal.
 
-    A single coarse grid says where to look, and how steep the bound is. Were it wrong, it would
+    A single coarse grid gives a first guess and the slope of the bound. An error there would
     cost time, not safety (docs/accounting.md, section 7, "Calibration").
     """
 
@@ -475,7 +474,7 @@ class FullSearch(Search):
         return None if level == self.full else self.full
 
     def account(self, proved: SafeRoot) -> Account:
-        """Both ends at the safe number, of which the search may have needed the upper one only."""
+        """Both ends at the safe number; the search may have computed the upper one only."""
         account = self._accounts[proved.safe]
         if not self.candidates.composition(proved.safe).is_exact:
             both = self.candidates.proof(proved.safe).account(self.goal.target)

@@ -1,5 +1,5 @@
 """Shuffled epochs: every record is in one batch of an epoch, and the order of the records is drawn
-anew for each.
+again for each.
 
 Proved is what holds when the batch of the record is revealed: one Gaussian step an epoch. Attained
 is what data sets of equal fillers give, where the output is, up to a translation, the mean of N(x

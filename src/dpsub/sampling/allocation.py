@@ -139,7 +139,7 @@ def allocate(
 
 
 def inclusion_probabilities(sizes: np.ndarray, m: int) -> np.ndarray:
-    """Return pi_i = m r_i / sum r, r = `sizes`; a share above 1 is certain, the rest shared anew
+    """Return pi_i = m r_i / sum r, r = `sizes`; a share above 1 is certain, the rest shared again
     (bun, Section 6.1)."""
     r = checks.finite_array("sizes", sizes, ndim=1)
     m = checks.integer("m", m, at_least=1)

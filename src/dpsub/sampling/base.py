@@ -1,8 +1,8 @@
-"""Samplers as chains of stages, each applied to the slots that the stage before it left.
+"""Samplers as chains of stages; each stage draws from the slots left by the previous one.
 
-A stage knows how the copies of one fixed record among its input slots become copies among its
-output slots: the kernel of a Markov chain on counts. Blocks of subsets are drawn vectorised, at a
-cost that does not depend on the frame.
+A stage maps the number of copies of one fixed record among its input slots to that among its
+output slots: it is the kernel of a Markov chain on counts. Blocks of subsets are drawn by
+vectorised code, at a cost that does not depend on the frame.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LOG_SMALLEST = -746.0
 
 
 class Stage(abc.ABC):
-    """One step of a chain, which leaves `size` slots (0: a random number); `kind` is its name in
+    """One stage of a chain, which leaves `size` slots (0: a random number); `kind` is its name in
     "wor:500,wr:400"."""
 
     kind: ClassVar[str]
@@ -336,7 +336,7 @@ class Family(NamedTuple):
 
 class Sampler(abc.ABC):
     """A randomised map from a frame to a sample. Subclasses are frozen dataclasses whose fields are
-    public facts."""
+    public."""
 
     name: ClassVar[str]  # identifier in configuration, records and results
     # how figures and tables show it, as the next three, which are in Matplotlib's words
@@ -352,7 +352,7 @@ class Sampler(abc.ABC):
 
     @classmethod
     def of_sizes(cls, n: int, **sizes: int | None) -> Self:
-        """Return the sampler of these sizes from n records; what it has no use for is ignored."""
+        """Return the sampler of these sizes from n records; unused sizes are ignored."""
         return cls._of({"n": checks.integer("n", n, at_least=1), **cls._given(sizes, cls.sizes)})
 
     @classmethod
@@ -419,8 +419,8 @@ _ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", 
 
 
 class StagedSampler(Sampler):
-    """A sampler that is a chain of stages, each made of one field: `kinds` says which, first stage
-    first.
+    """A sampler that is a chain of stages. Each stage comes from one field; `kinds` maps the fields
+    to stages, in order.
 
     The law of a fixed record's count is that of its `Chain`; the number of distinct records is a
     Markov chain along the stages in reverse. A Poisson stage can only be the last one.

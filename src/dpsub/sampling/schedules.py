@@ -1,8 +1,8 @@
 """Schedules: plans of samples over the steps of an epoch, which may depend on each other; epochs
 are independent.
 
-Records come in an order that is fixed, so that an added one is the last: where a plan goes by a
-record's place, those of the others stay.
+The order of the records is fixed and an added record comes last: if a plan depends on a record's
+position, the positions of the others do not change.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from dpsub.sampling.laws import LOG_NEGLIGIBLE, MultiplicityLaw, binomial_range,
 
 
 class Schedule(abc.ABC):
-    """Who is in which step of an epoch. Subclasses are frozen dataclasses whose fields are public
-    facts."""
+    """The assignment of records to the steps of an epoch. Subclasses are frozen dataclasses whose
+    fields are public."""
 
     name: ClassVar[str]  # identifier in configuration, records and results
     # how figures and tables show it, as the next three, which are in Matplotlib's words
@@ -41,7 +41,7 @@ class Schedule(abc.ABC):
 
     @classmethod
     def of_sizes(cls, n: int, **sizes: int | None) -> Self:
-        """Return the schedule of n records with these sizes; what it has no use for is ignored."""
+        """Return the schedule of n records with these sizes; unused sizes are ignored."""
         missing = [
             f"{name}, the {what}" for name, what in cls.sizes.items() if sizes.get(name) is None
         ]
@@ -115,8 +115,8 @@ def _samples(indices: np.ndarray, sizes: np.ndarray) -> Samples:
 
 @dataclass(frozen=True)
 class RandomAllocation(Schedule):
-    """Every record goes to k of the t steps of an epoch, all choices alike, independently of the
-    others.
+    """Every record takes part in k of the t steps of an epoch, chosen uniformly and independently
+    of the others.
 
     References
     ----------
@@ -179,8 +179,8 @@ class RandomAllocation(Schedule):
 
 @dataclass(frozen=True)
 class Shuffle(Schedule):
-    """All records in a uniformly random order, drawn again for every epoch, m of them a step; the
-    last step gets what is left."""
+    """All records in a uniformly random order, drawn again for every epoch, cut into steps of
+    m; the last step gets the rest."""
 
     m: int
 
@@ -219,8 +219,8 @@ class Shuffle(Schedule):
 
 @dataclass(frozen=True)
 class Deterministic(Schedule):
-    """m records a step (None: all of them), in their own order, the same in every epoch: nothing
-    amplifies."""
+    """m records per step (None: all of them) in a fixed order, the same in every epoch: no
+    amplification."""
 
     m: int | None = None
 
@@ -260,8 +260,8 @@ class CyclicPoisson(Schedule):
 
     References
     ----------
-    Choquette-Choo et al., arXiv 2306.08153, where it goes with noise that is correlated within a
-    cycle; here the noise of all steps is independent.
+    Choquette-Choo et al., arXiv 2306.08153, with noise that is correlated within a cycle; here
+    the noise of all steps is independent.
     """
 
     rate: float
@@ -322,7 +322,7 @@ class CyclicPoisson(Schedule):
 @dataclass(frozen=True)
 class TruncatedPoisson(Sampler):
     """Include each record independently with probability `rate`; if these are more than
-    `max_batch`, keep so many of them, all subsets alike. Steps are independent.
+    `max_batch`, keep a uniform subset of that size. Steps are independent.
 
     References
     ----------
@@ -400,5 +400,5 @@ def _batches(name: str, n: int | None, m: int) -> int:
 
 
 def _sizes(n: int, m: int, steps: int) -> np.ndarray:
-    """Of batches of m out of n records; the last one of an epoch gets what is left."""
+    """Batches of m out of n records; the last one of an epoch gets the rest."""
     return np.minimum(m, n - m * (np.arange(steps) % -(-n // m)))
