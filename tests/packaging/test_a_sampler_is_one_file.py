@@ -164,4 +164,4 @@ def test_a_schedule_without_a_scheme_is_refused_with_the_way_out(scratch: Path) 
     finally:
         scheme.write_text(text, encoding="utf-8")
     assert done.returncode == 2 and done.stderr.count("\n") == 1
-    assert "no scheme of dpsub.accounting.schemes covers them" in done.stderr
+    assert "no scheme in dpsub.accounting.schemes covers them" in done.stderr
