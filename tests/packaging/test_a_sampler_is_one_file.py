@@ -135,7 +135,7 @@ for adjacency in ("zero_out", "substitute"):
         Halves(), 30, **noise, delta=1e-3, claimed_epsilon=0.1, adjacency=adjacency
     )
     assert found.verdict == "refuted"
-with pytest.raises(UnsupportedError, match="under add_remove, where a record more"):
+with pytest.raises(UnsupportedError, match="under add_remove, where an extra record"):
     dpsub.account(Halves(), 30, **noise, epsilon=1.0, adjacency="add_remove")
 target = {"epsilon": 1.0, "delta": 1e-5, "adjacency": "zero_out"}
 needed = dpsub.recommend(30, batch_size=15, epochs=1, **target, time_limit=60)

@@ -464,7 +464,7 @@ def relation_of(releases: Sequence[Release], adjacency: str | None) -> Relation:
 
 
 def crossed(lower: float, upper: float) -> NumericalError:
-    """The error of two ends that contradict each other, of which one is wrong. Its way out: what
+    """The error of two ends that contradict each other, so that one is wrong. Its way out: what
     less noise guarantees is true of more."""
     return NumericalError(
         f"bounds must not cross, got lower {lower!r} and upper {upper!r}: one of them "

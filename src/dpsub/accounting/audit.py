@@ -147,7 +147,7 @@ def audit(
     confidence : float
         Of the intervals (Clopper and Pearson 1934), in (0, 1).
     tight : bool
-        Set the tight bound of `dpsub.account` beside the attack, which takes up to 30 s.
+        Compare the attack with the tight bound of `dpsub.account`, which takes up to 30 s.
 
     Raises
     ------

@@ -90,7 +90,7 @@ class Target:
         """Mass that may be cut off at first."""
         if self.delta is None:
             return _FIRST_TAIL
-        # what is cut off is charged as infinite loss: it must not be seen beside delta
+        # the mass cut off is charged as infinite loss: it must be negligible next to delta
         return max(min(_FIRST_TAIL, self.delta * 1e-12), _UNDERFLOW)
 
     @property
@@ -303,7 +303,7 @@ class BothEnds(GridRefinement):
             return None
         self._gaps[i] = gap
         if target.delta is None and 0 < lower < grid.tail * 1e12 and grid.tail > LEAST_TAIL:
-            # what is cut off must not be seen beside the answer
+            # the mass cut off must be negligible next to the answer
             return LossGrid(grid.step, lower * 1e-14)
         if self._only_tail(i, grid):
             return LossGrid(grid.step, max(grid.tail**2, LEAST_TAIL))

@@ -33,7 +33,7 @@ _TIGHTEST = 1e-3
 
 @dataclass(frozen=True)
 class Check:
-    """A claim, and what is known about it.
+    """A claim, its verdict, and the bounds behind it.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ def check(
     n, noise_multiplier, steps, epochs, delta, epsilon, adjacency, mechanism, denominator
         As in `account`.
     time_limit : float, optional
-        Seconds after which the refinement stops, and what is not decided is open; 30 by default for
+        Seconds after which the refinement stops; undecided claims are then open; 30 by default for
         the tight bound.
 
     Raises
@@ -163,7 +163,7 @@ class ClaimJudge(Refinement[float]):
     epsilon, delta : float or None
         Exactly one: claims are about delta at this epsilon, or about epsilon at this delta.
     deadline : float, optional
-        Of `time.monotonic`; what is not decided by then is open.
+        Of `time.monotonic`; claims undecided by then are open.
     """
 
     def __init__(

@@ -291,7 +291,7 @@ class ComposedLoss:
         return self._not_underflown(points, deltas)
 
     def _not_underflown(self, points: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-        """Upper bounds of delta of which none is 0 unless delta is ("Underflow")."""
+        """Upper bounds of delta; none is 0 unless delta is ("Underflow")."""
         if self.side == "lower":
             return bounds
         # no finite sum lies above the largest one; elsewhere no upper bound underflows

@@ -40,7 +40,7 @@ _MANY = 20_000
 _SHARED_TRANSFORM = 1e-2
 _KEPT = 8  # composed PLDs that are remembered: two grids, two sides, two directions
 _MOST_COARSENINGS, _COARSENING = 6, 4  # of a single grid, by factors of the step
-# what is cut off is not seen beside an answer that is so many times as large
+# the mass cut off is negligible next to an answer that is so many times as large
 _UNSEEN_BELOW, _NEXT_TAIL = 1e12, 1e-16
 
 
@@ -132,7 +132,7 @@ class Composition:
         Of several kinds it is their mean, weighted by what each of them adds to the deviation's
         sum: a step of h adds about k s h to the variance k s^2 of k events of deviation s, so that
         it adds the same share of all variances together, however many kinds there are. By the
-        smallest one, small losses beside large ones would need grids that no memory holds.
+        smallest one, small losses next to large ones would need grids that exceed any memory.
         """
         total = sum(times * spread for spread, times in self._spreads)
         return sum(times * spread / total * spread for spread, times in self._spreads)
@@ -328,7 +328,7 @@ class Composition:
         """The better one of an upper end and of that with a tail which suits this target alone.
 
         The tail that the smallest answer needs keeps rare losses of many nats, at whose tilt
-        round-off is seen beside larger answers.
+        round-off is visible next to larger answers.
         """
         try:
             first = LossGrid(grid.step, target.tail)
@@ -341,7 +341,7 @@ class Composition:
         return min(shared, alone, key=lambda end: end.value)
 
     def _unseen_tail(self, grid: LossGrid, targets: Sequence[Target], rough: np.ndarray) -> float:
-        """A tail so small that what is cut off is not seen beside any answer.
+        """A tail so small that the mass cut off is negligible next to any answer.
 
         That goes by rough upper bounds, and lowers `rough` to them ("Tails and underflow"). Where a
         smaller tail no longer makes the smallest bound smaller, the last one that did: PLDs with

@@ -53,7 +53,7 @@ class Curve:
         4.5), as it is about the rarest outputs, too. The upper end is infinite where none is
         proved.
     mu_within : Interval
-        The smallest mu of which delta is nowhere below this one, from 0 to the last epsilon.
+        The smallest mu whose delta is nowhere below this one, from 0 to the last epsilon.
     """
 
     epsilon: np.ndarray

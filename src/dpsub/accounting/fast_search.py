@@ -43,7 +43,7 @@ class Needed(NamedTuple):
     necessary : float
         An attack exceeds the target with this noise multiplier or less; 0 if none is known to.
     epsilon_lower, epsilon_upper : float
-        What that attack attains, and what is proved, at `noise_multiplier` and the target delta.
+        The attained and the proved epsilon at `noise_multiplier` and the target delta.
     """
 
     noise_multiplier: float
@@ -199,7 +199,7 @@ class SingleGridSearch(Search):
 
 
 class ProofSearch(SingleGridSearch):
-    """Search for the least noise that is proved; `upper` is what is proved at the best root."""
+    """Search for the least noise that is proved; `upper` is the proved bound at the best root."""
 
     def __init__(self, grids: SingleGrids, start: float, steepness: float) -> None:
         super().__init__(grids, None, start, steepness, grids.candidates.goal.accuracy)

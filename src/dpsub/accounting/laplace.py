@@ -179,7 +179,7 @@ class LaplacePair:
         first = rest * base + q * laplace_masses(t, theta)
         second = rest * base + q * laplace_masses(t, -theta) if self.mirrored else base
         # distances from the centres are off by eps (theta + |t|), and |t| <= theta where cells end:
-        # each end of a cell moves by that, beside which a cell may be narrow, and masses by it
+        # each end of a cell moves by that (a cell may be narrow in comparison), and masses by it
         # times the largest density
         moved = 2 * _EPS * theta
         first_error = moved * laplace_densities(t, q, theta)

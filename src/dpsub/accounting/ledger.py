@@ -1,4 +1,4 @@
-"""Ledgers: what was released from the same records, what it has cost, what a budget still allows;
+"""Ledgers: the releases from the same records, their privacy cost, what a budget still allows;
 kept as JSON."""
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def recommend(
     adjacency : {"add_remove", "zero_out", "substitute"}
         As in `dpsub.account`, the same for all schemes.
     time_limit : float
-        Seconds, for all schemes together; those of which nothing was proved in their share of it
+        Seconds, for all schemes together; those without a proof within their share of it
         are left out.
 
     Raises
@@ -281,7 +281,7 @@ def _reasons(
 
 
 def _others(schemes: list[SchemeNoise], even: tuple[str, ...]) -> str:
-    """What is known of the schemes that come after the first one."""
+    """The bounds of the schemes that come after the first one."""
     if len(schemes) == 1:
         return "nothing is proved for any other scheme"
     if not even:

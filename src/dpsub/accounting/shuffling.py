@@ -23,7 +23,7 @@ _FARTHEST = 1e3  # deviations: beyond it log Phi is 0, or that of a mass below t
 
 @dataclass(frozen=True)
 class LargestStep(Statistic):
-    """The largest of T outputs N(0, s^2) of which one has the mean `x` under P, and `y` under Q; 0
+    """The largest of T outputs N(0, s^2); one has the mean `x` under P, and `y` under Q; 0
     <= y < x. Which of them has it does not change the law of the largest."""
 
     steps: int

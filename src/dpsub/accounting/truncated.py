@@ -138,7 +138,7 @@ def proved_profiles(
     if relation is Relation.ADD_REMOVE:
         full = (_included(rate, two), _removed(rate, two))
     else:
-        # in a full sample a record is put to 0 as in one of fixed size: Theorem 16
+        # in a full sample zero-out works as in one of fixed size: Theorem 16
         full = (replaced_profile(rate, two, one), _included(rate, one))
     room = (_included(q, one), _removed(q, one))
     first, second = (_weighted(weights, parts) for parts in zip(room, full, strict=True))

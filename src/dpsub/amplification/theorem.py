@@ -36,7 +36,7 @@ class Amplified:
 
 
 def amplify(law: MultiplicityLaw, profile: Profile, epsilon: ArrayLike) -> Amplified:
-    """Amplify a base mechanism by a sampler, of which only its multiplicity law matters.
+    """Amplify a base mechanism by a sampler; only its multiplicity law matters.
 
         epsilon' = log(1 + eta (exp(epsilon) - 1)),    eta = sum over l >= 1 of P(L = l),
         delta'   = sum over l >= 1 of P(L = l) delta_l(epsilon),

@@ -1,6 +1,6 @@
 """The ceiling: the largest acceptance of any symmetric unimodal noise with the same privacy.
 
-It is the value of a linear programme over the masses f_i of cells, m of which are the sensitivity
+It is the value of a linear program over the masses f_i of cells; m cells make up the sensitivity
 (docs/recycling.md, section 6): maximise the sum of f_i within the bound, subject to
 f_i - e^epsilon f_(i-m) <= s_i and sum of s_i <= delta. The bound does not rest on the solver: its
 dual values, made nonnegative, give one by weak duality. The staircase (delta = 0) attains nearly
@@ -54,7 +54,7 @@ def ceiling(epsilon: float, delta: float, bound: float, sensitivity: float) -> C
     """Bound the acceptance of symmetric unimodal noise with the privacy (epsilon, delta).
 
     A ratio of bound to sensitivity without a small denominator is rounded up, which only raises
-    the upper end. It is 1 where the programme would be too large or its coefficients too far apart.
+    the upper end. It is 1 where the program would be too large or its coefficients too far apart.
     """
     order, target = checked_budget(epsilon, delta)
     lower = staircase(order, bound, sensitivity)

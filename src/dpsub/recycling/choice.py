@@ -89,7 +89,7 @@ def bracketed(
 ) -> tuple[float, float]:
     """Bracket the change of sign of a monotone function, by the Illinois rule.
 
-    Each evaluation is an accounting, so that false position pays; either end may be taken.
+    Each evaluation is a composition, so false position is worth it; either end may be taken.
     """
     at_low, at_high = excess(low), excess(high)
     if at_low * at_high > 0:

@@ -172,7 +172,7 @@ class RecycledEvent(Event):
         return lower_law(forward, backward, step, indices, _infinite_mass(self.law))
 
     def fitting(self, step: float) -> float:
-        """A step near `step` of which both D / b and L are nearly multiples.
+        """A step near `step` such that D / b and L are nearly multiples of it.
 
         The lower end is sharp where the atoms of the loss lie on the grid. Only Laplace noise has
         atoms; if many of them lie between two orders, they do not matter.

@@ -1,4 +1,4 @@
-"""Schemes: what is proved, and attained, of samples of each family, one file a family.
+"""Schemes: upper bounds and attacks for each family of samplers, one file per family.
 
 A module of this package that registers a scheme with `covers` is found by itself.
 """
@@ -18,7 +18,7 @@ from dpsub.sampling.schedules import Schedule
 
 
 def case_of(release: Release, relation: Relation) -> Case:
-    """What is known of one kind of release; UnsupportedError, with the reason, if nothing is
+    """The bounds of one kind of release; UnsupportedError, with the reason, if nothing is
     proved."""
     return _covered(release).scheme(release, relation)
 

@@ -81,7 +81,7 @@ def _sensitivity(k: int, relation: Relation) -> str:
 
 
 def _added(t: int, k: int, s: float) -> tuple[Event, str, str]:
-    """The event of a record more, or put to 0, and words for what bounds and what attains it."""
+    """The event of an added or zeroed-out record, and words for its bound and its attack."""
     if k == t:
         # a record in all steps: one Gaussian step at sqrt(t) times its distance
         pair = "N(sqrt(t), s^2) against N(0, s^2)"
@@ -116,14 +116,14 @@ def _replaced(t: int, k: int, s: float) -> tuple[Event, str, str]:
 
 
 def _choices(event: Event, k: int, relation: Relation) -> tuple[AttackChoice, ...]:
-    """Fillers at 0: who else is in a step tells nothing of the record."""
+    """Fillers at 0: the other records of a step reveal nothing about the record."""
     neighbours = Neighbours(1.0, OTHER[relation], 0.0)
     if isinstance(event, PairEvent):
         return (AttackChoice(neighbours),)
     statistic = "all steps" if k == 1 else "step functions"
     if relation is not Relation.SUBSTITUTE:
         return (AttackChoice(neighbours, statistic),)
-    # what is quickly told comes first, of a record that is put to 0
+    # the fast bounds of a zeroed-out record come first
     put_to_0 = AttackChoice(Neighbours(1.0, 0.0, 0.0), statistic)
     return put_to_0, AttackChoice(neighbours, "step functions")
 

@@ -1,4 +1,4 @@
-"""What is proved, and what is attained, of one kind of release: a `Case`, and who gives it.
+"""The upper bound and the attack of one kind of release: a `Case`, and the function that gives it.
 
 A scheme is a function from a release and a relation to its case, registered by `covers`. Nothing
 else in the package decides which theorem covers a sampler or a schedule.
@@ -61,7 +61,7 @@ class Amplification(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """What is known of one kind of release under one relation.
+    """The bounds of one kind of release under one adjacency relation.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Under which conditions guarantees hold, in sentences that answers print (docs/accounting.md,
+"""The conditions of guarantees, in sentences that answers print (docs/accounting.md,
 section 1)."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CONDITIONS = (
     "a number fixed in advance",
     *_GENERAL,
 )
-"""Under which every guarantee for Gaussian noise holds."""
+"""The conditions of every guarantee for Gaussian noise."""
 LAPLACE_CONDITIONS = (
     "the query is scalar: each record contributes a number in [-C, C] that depends "
     "only on that record and on past releases",
@@ -34,7 +34,7 @@ LAPLACE_CONDITIONS = (
     "divided by a number fixed in advance",
     *_GENERAL,
 )
-"""Under which every guarantee for Laplace noise holds."""
+"""The conditions of every guarantee for Laplace noise."""
 
 
 def conditions_of(
@@ -52,7 +52,7 @@ def conditions_of(
     plan : sequence of str
         How the samples are drawn.
     depends_on_n : bool
-        Whether what is proved of a record more depends on how many others there are.
+        Whether the bound for an added record depends on the number of other records.
     """
     conditions: list[str] = []
     for condition in LAPLACE_CONDITIONS if release.mechanism == "laplace" else CONDITIONS:

@@ -90,7 +90,7 @@ def _gaussian(release: Release, relation: Relation, rate: float) -> tuple[Event,
 
 
 def _laplace(release: Release, relation: Relation, rate: float) -> tuple[Event, str, str]:
-    """The same for scalar Laplace noise, of which Theorem 1 holds too (section 3.7)."""
+    """The same for scalar Laplace noise, for which Theorem 1 also holds (section 3.7)."""
     ratio = 1 / release.noise_multiplier
     if relation is Relation.SUBSTITUTE:
         # the mirror image of the pair is the other direction

@@ -38,7 +38,7 @@ _WEIGHT = 1 / 8  # of a step whose likelihood ratio is 1, times the number of st
 
 @covers(Shuffle)
 def shuffling(release: Release, relation: Relation) -> Case:
-    """One epoch of ceil(n / m) batches of m records, of which the last may be smaller."""
+    """One epoch of ceil(n / m) batches of m records; the last one may be smaller."""
     if relation is Relation.ADD_REMOVE:
         # sizes of batches are public where data sets agree in n
         needs_fixed_denominator(release, relation)

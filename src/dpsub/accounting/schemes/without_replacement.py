@@ -79,7 +79,7 @@ def _replaced(release: Release, chain: Chain) -> Case:
 
 
 def _zeroed(release: Release, chain: Chain) -> Case:
-    """A record put to 0 takes another one's place in both data sets: Theorem 16.
+    """A zeroed-out record takes another one's place in both data sets: Theorem 16.
 
     With v the record's vector and g that of the member that it replaces the outputs are, up to a
     translation, (1 - q) N(0) + q N(v - g) and (1 - q) N(0) + q N(-g).
