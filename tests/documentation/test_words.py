@@ -54,6 +54,11 @@ BANNED = [
         "compared with Poisson",
     ),
     Banned(r"\b(in vain|as yet|thereof|whereof|nought)\b", "open as yet", "still open"),
+    Banned(
+        r"\b(held|holds \w+) against\b",
+        "draws are held against the law",
+        "draws are compared with the law",
+    ),
     Banned(r"\bneeds not\b", "it needs not hold", "it need not hold"),
     Banned(r"\bone and the same\b", "one and the same run", "the same run"),
     Banned(
