@@ -259,6 +259,8 @@ def _reasons(
     first = schemes[0]
     by_name = {answer.name: answer for answer in schemes}
     noise, others = _proved_text(first), _others(schemes, even)
+    if first.noise_multiplier > min(answer.noise_multiplier for answer in schemes):
+        noise += f", to the {_ACCURACY:.1%} that the search resolves"
     reasons = [f"{first.name} has the least proved noise, {noise}; {others}."]
     fixed = [answer for answer in schemes if answer.name in FIXED_SIZE]
     if fixed and fixed[0] is not first:
