@@ -197,7 +197,7 @@ def test_noise_is_found_for_it() -> None:
 def test_what_is_not_proved_is_refused_with_what_covers_it(
     sampler: dpsub.Sampler, mechanism: str
 ) -> None:
-    with pytest.raises(UnsupportedError, match=r"zero_out.*use substitute, which covers it"):
+    with pytest.raises(UnsupportedError, match=r"zero_out.*; use substitute$"):
         dpsub.account(
             sampler, 4, noise_multiplier=1.0, epsilon=1.0, adjacency="zero_out", mechanism=mechanism
         )

@@ -75,7 +75,7 @@ REFUSED = [
     ),
     (
         {"samplers": "wor", "m": 400, "steps": 10**7, "target_epsilon": 0.01},
-        "of 10000, got wor with m = 400",
+        "of at most 10000, got wor with m = 400",
     ),
 ]
 
