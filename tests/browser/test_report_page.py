@@ -159,7 +159,7 @@ def test_what_is_the_privacy_of_a_sampler_at_equal_noise(view: View) -> None:
     article = view.page.locator('article[id="must/privacy_by_steps"]')
     expect(article.locator("h3")).to_be_in_viewport()
     article.locator("summary").click()
-    expect(article.locator("tr", has_text="must_ow").first).to_be_visible()
+    expect(article.locator("tr", has_text="MUST.OW").first).to_be_visible()
 
 
 def test_what_should_i_use_instead(view: View) -> None:

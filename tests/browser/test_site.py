@@ -226,9 +226,9 @@ def test_search_finds_the_page_that_answers(page: Page, site: str, words: str, f
 
 
 ANSWERS = {
-    "Is Table 8 right?": "Table 8. Experiment 3: logistic regression on Adult",
+    "Is Table 8 right?": "The label is among the predictors",
     "Which claims of a paper fail, and why?": "What we found",
-    "What is MUST.OW's privacy at equal noise?": "MUST.OW is worse here",
+    "What is MUST.OW's privacy at equal noise?": "2. Attack and proof",
     "What should I use instead?": "Poisson sampling needs the least noise",
     "How do I redo this?": "make reproduce",
 }

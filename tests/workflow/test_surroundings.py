@@ -17,6 +17,7 @@ from tests.workflow.runs import ROOT
 HOSTILE = "Prüfung of \"a\" 'name' & $(touch executed) `touch executed` ; \u202eRTL"
 RESULTS = "Erg \"ebnis\" 'x' &lt; \\; touch executed #"
 PARTS = (
+    "CITATION.cff",
     "Snakefile",
     "config.yaml",
     "pyproject.toml",
