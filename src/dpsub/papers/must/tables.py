@@ -203,7 +203,15 @@ class RegressionNoise(MustTable):
         "with standard errors."
     )
     keys = ("epsilon_amplified", "sampler")
-    layout = Layout(panels=("epsilon_amplified",), stub=("sampler",), heads=("column",))
+    layout = Layout(
+        panels=("epsilon_amplified",),
+        stub=("sampler",),
+        heads=("column",),
+        apart={
+            "noise and privacy": ("sigma", "delta_amplified"),
+            "prediction error": ("rmse_mean", "rmse_sd"),
+        },
+    )
     parts = (
         Part(
             "noise_calibration",
