@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dpsub.accounting.recommend import recommend
     from dpsub.accounting.release import Release
     from dpsub.accounting.search import calibrate
+    from dpsub.accounting.selection import select
     from dpsub.amplification.bounds import translate
     from dpsub.errors import (
         ArgumentError,
@@ -57,6 +58,7 @@ _HOMES = {
     "accounting.recommend": ("recommend",),
     "accounting.release": ("Release",),
     "accounting.search": ("calibrate",),
+    "accounting.selection": ("select",),
     "amplification.bounds": ("translate",),
     "errors": (
         "ArgumentError",
@@ -122,6 +124,7 @@ __all__ = [
     "law",
     "ledger_of",
     "recommend",
+    "select",
     "translate",
 ]
 

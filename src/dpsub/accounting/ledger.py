@@ -19,6 +19,7 @@ from dpsub.accounting.export import Export, export_of
 from dpsub.accounting.pld import OutOfTimeError, check_time, deadline_after, time_limited
 from dpsub.accounting.release import Release, as_plain, of_plain
 from dpsub.accounting.search import Calibration, Goal, least_noise, most_steps
+from dpsub.accounting.selection import NumberOfRuns, select_of
 from dpsub.errors import DataError, DpsubError, UnsupportedError
 from dpsub.files import replace_file
 from dpsub.sampling import Schedule
@@ -113,6 +114,22 @@ class Ledger:
         to save, or for dp-accounting. `step`: of the grid, nats; by default a 48th of the deviation
         of one loss."""
         return export_of(self._releases, adjacency, step)
+
+    def select(
+        self,
+        *,
+        runs_mean: float,
+        distribution: str = "geometric",
+        shape: float | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        adjacency: str | None = None,
+        time_limit: float | None = None,
+    ) -> Account:
+        """Bound the best of a random number of runs, each of which makes all these releases;
+        parameters as in `dpsub.select`."""
+        runs = NumberOfRuns(distribution, runs_mean, shape)
+        return select_of(self._releases, runs, epsilon, delta, adjacency, time_limit)
 
     def would_exceed(
         self,

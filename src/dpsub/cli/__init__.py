@@ -40,6 +40,7 @@ COMMANDS = {
     "check": "whether a claimed epsilon or delta of many releases is proved, refuted by an attack, "
     "or open",
     "curve": "delta at every epsilon, the error rates of every test, and a plot of both",
+    "select": "what choosing the best of a random number of runs costs",
     "record": "enter releases into a ledger, if the budget allows",
     "ledger": "the total privacy cost of all releases in a ledger",
     "calibrate": "noise, sample size or steps for a target (epsilon, delta)",

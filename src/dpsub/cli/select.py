@@ -1,0 +1,72 @@
+"""Hyperparameter tuning: upper and lower bounds of delta at --epsilon, or of epsilon at --delta, of
+the best of a random number of runs.
+
+The options describe one run. The number of runs has the mean --runs-mean and the law
+--distribution; it and the runs that are not selected stay secret. With fixed, all runs may be
+released as far as their composition is the smaller bound.
+
+JSON: runs (distribution, mean, shape, gamma), and the keys of dpsub account.
+"""
+
+from __future__ import annotations
+
+import math
+from argparse import Namespace
+from time import perf_counter
+
+import dpsub
+from dpsub.accounting.selection import DISTRIBUTIONS, NumberOfRuns
+from dpsub.cli import answers
+from dpsub.cli.answers import Answer, near
+from dpsub.cli.parsing import Parser, add_choice, number, numbers
+from dpsub.cli.releases import add_denominator, add_releases, question_of, releases_text, steps_of
+from dpsub.cli.samplers import add_sampler, sampler_of
+
+
+def add_arguments(parser: Parser) -> None:
+    add_sampler(parser)
+    add_releases(parser)
+    question = parser.add_mutually_exclusive_group(required=True)
+    question.add_argument(
+        "--epsilon", type=numbers, metavar="E", help="return delta at this epsilon (nats)"
+    )
+    question.add_argument("--delta", type=numbers, metavar="D", help="return epsilon at this delta")
+    parser.add_argument(
+        "--runs-mean", type=numbers, required=True, metavar="R", help="mean of the number of runs"
+    )
+    laws = "law of the number of runs (default: geometric)"
+    add_choice(parser, "--distribution", DISTRIBUTIONS, laws, "geometric")
+    parser.add_argument(
+        "--shape", type=number, metavar="ETA", help="of negative_binomial, above -1"
+    )
+    add_denominator(parser)
+    parser.add_time_limit()
+
+
+def run(arguments: Namespace) -> Answer:
+    started = perf_counter()
+    sampler = sampler_of(arguments)
+    runs = NumberOfRuns(arguments.distribution, arguments.runs_mean, arguments.shape)
+    account = dpsub.select(
+        sampler,
+        steps=steps_of(arguments, sampler),
+        runs_mean=arguments.runs_mean,
+        distribution=arguments.distribution,
+        shape=arguments.shape,
+        **question_of(arguments),
+    )
+    seconds = perf_counter() - started
+    at = "epsilon" if arguments.delta is None else "delta"
+    at_value = getattr(arguments, at)
+    law = {
+        "distribution": runs.distribution,
+        "mean": runs.mean,
+        "shape": runs.shape,
+        "gamma": None if math.isnan(runs.gamma) else runs.gamma,
+    }
+    title = (
+        f"{account.quantity} at {at} = {near(at_value)} of the best of {runs}, each "
+        f"{releases_text(arguments, sampler)}"
+    )
+    values = {"runs": law, **answers.account_values(account, seconds)}
+    return Answer(values, title, answers.account_lines(account, at_value, seconds))
