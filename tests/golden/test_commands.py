@@ -1,18 +1,39 @@
-"""The command line says what it said when its golden answers were recorded."""
+"""The command line says what it said when its golden answers were recorded, in a few lines."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from dpsub import cli
+from dpsub.cli.answers import Answer
 from tests.golden import commands
 
 RECORDED = commands.recorded()
 ELSEWHERE = 1e-4
 """Other processors round and add in another order, which moves answers within their accuracy, by up
 to 4e-6 as tried; `python tests/golden/commands.py check` compares to 1e-12, on one machine."""
+TABLES = ("advise", "plan")
+"""Commands that answer with a table, as long as its question."""
+MOST_LINES = 6
 
 
 @pytest.mark.parametrize("command", RECORDED)
 def test_an_answer_is_the_recorded_one(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "RELATIVE", ELSEWHERE)
+    answered: list[Answer] = []
+    answers = cli._answers
+
+    def noted(*question: Any) -> list[Answer]:
+        answered.extend(found := answers(*question))
+        return found
+
+    monkeypatch.setattr(cli, "_answers", noted)
     assert commands.differences(RECORDED[command], commands.run(command)) == []
+    if command.split()[0] in TABLES:
+        return
+    for answer in answered:
+        text = answer.text()
+        assert len(text.splitlines()) <= MOST_LINES, text
+        assert answer.text(explain=True).startswith(answer.title)

@@ -374,7 +374,7 @@ def test_the_exit_status_is_the_verdict_where_strict(
             dpsub.TruncatedPoisson(0.05, 70), 1000, noise_multiplier=1, steps=10, delta=1e-5
         )
         words += f" --claimed-epsilon {(ends.lower + ends.upper) / 2:.6f}"
-    assert main(words.split()) == 0
+    assert main([*words.split(), "--explain"]) == 0
     text = capsys.readouterr().out
     assert text.startswith(f"{verdict}: epsilon <= ")
     assert ("(C, -C, ..., -C)" in text.splitlines()[1]) == (verdict == "refuted")

@@ -20,9 +20,10 @@ import pytest
 
 import dpsub
 from dpsub import cli, noise
+from dpsub.accounting.answer import down, up
 from dpsub.amplification import amplify
 from dpsub.cli import COMMANDS, main
-from dpsub.cli.answers import Answer, as_json, down, up
+from dpsub.cli.answers import Answer, as_json
 from dpsub.cli.parsing import duration, number, numbers, whole_number
 from dpsub.sampling import Multistage, MustOW, MustWW, Poisson, Sampler, Wor, Wr
 from tests.few import few
@@ -94,7 +95,7 @@ def test_law_and_amplify(capsys: Captured, words: str, sampler: Sampler, n: int 
         values, expected = answered(capsys, asked), amplify(law, noise.of(mechanism, 0.5), 0.3)
         assert list(values) == AMPLIFY
         assert all(values[name] == getattr(expected, name) for name in AMPLIFY[:5])
-        text = said(capsys, asked)
+        text = said(capsys, f"{asked} --explain")
         assert "add_remove" in text if isinstance(sampler, Poisson) else "substitute" in text
         for word in (
             "kind",
@@ -147,13 +148,15 @@ def test_account(
     assert values["conditions"] == list(expected.conditions)
     assert values["sensitivity"] == expected.sensitivity
     assert expected.pair in values["pair"] and values["seconds"] >= 0
-    text = said(capsys, command)
+    text = said(capsys, f"{command} --explain")
     assert text.startswith("NOT A GUARANTEE") == (kind == "paper") != ("(proved)" in text)
+    assert said(capsys, command) == f"{expected}\n"
 
 
 def test_an_infinite_bound_is_said_so_and_valid_json(capsys: Captured) -> None:
     void = "account must_ww --n 1 --b 3 --m 3 --noise-multiplier 0.05 --steps 10 --delta 0.1"
-    assert "yes, but empty: every mechanism satisfies it" in said(capsys, void)
+    assert "an empty guarantee: every mechanism satisfies it" in said(capsys, void)
+    assert "yes, but empty: every mechanism satisfies it" in said(capsys, f"{void} --explain")
     assert answered(capsys, void)["upper"] == "Infinity"
     text = as_json({"a": math.inf, "b": -math.inf, "c": math.nan, "d": np.array([1.0, math.inf])})
     assert json.loads(text) == {
@@ -173,13 +176,15 @@ def test_calibrated_noise_is_safe(capsys: Captured, mechanism: str, steps: int) 
     text = said(capsys, f"calibrate {WOR} {TARGET} {common}")
     assert float(text.splitlines()[1].split()[2]) >= values["noise_multiplier"]
     assert text.startswith("Laplace noise multiplier") == (mechanism == "laplace")
-    assert "and less: an attack exceeds the target" in text
+    assert "and less refuted by an attack" in text
+    explained = said(capsys, f"calibrate {WOR} {TARGET} {common} --explain")
+    assert "and less: an attack exceeds the target" in explained
 
 
 def test_plain_laplace_noise_is_as_good_as_recycled_noise_and_the_text_says_so(
     capsys: Captured,
 ) -> None:
-    text = " ".join(said(capsys, f"brdp --kernel laplace {BRDP}").split())
+    text = " ".join(said(capsys, f"brdp --kernel laplace {BRDP} --explain").split())
     for words in ("plain Laplace noise is as good", "the exact delta is 2.00002e-05", "guarantee"):
         assert words in text
 
@@ -543,7 +548,8 @@ def test_several_values_are_rows(capsys: Captured) -> None:
         for end in ("lower", "upper"):
             assert row.pop(end) == pytest.approx(alone.pop(end), rel=1e-3)
         assert row == alone
-    text = said(capsys, f"{question} 1e-5,1e-6")
+    assert said(capsys, f"{question} 1e-5,1e-6").count(", width ") == 2
+    text = said(capsys, f"{question} 1e-5,1e-6 --explain")
     assert "epsilon at 2 values of delta" in text
     assert text.count("(proved)") == 2 == text.count("yes: (")
     assert max(map(len, text.splitlines())) <= 120
@@ -615,7 +621,8 @@ def test_remarks_stand_in_every_row() -> None:
 
     answer = cli._answer(Doubtful, Namespace())
     assert answer.values == [{"a": 1, "remarks": ["look"]}, {"a": 2, "remarks": ["look"]}]
-    assert answer.text() == "title\n  remark  look"
+    assert answer.text() == "title\n  note  look"
+    assert answer.text(explain=True) == "title\n  remark  look"
 
 
 DIGITS = "9" * 400

@@ -234,6 +234,6 @@ def test_a_picture_needs_matplotlib_and_nothing_else_does(
         "1,2",
     ]
     assert main(command) == 0
-    assert "false positive 0.05" in capsys.readouterr().out
+    assert "false positives 0.05" in capsys.readouterr().out
     assert main([*command, "--plot", str(tmp_path / "curve.png")]) == 2
     assert "matplotlib" in capsys.readouterr().err

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsub import checks
+from dpsub.accounting import answer as words
+from dpsub.accounting.answer import Asked, ShortText
 from dpsub.accounting.attacks import AdaptiveAttack, Played
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.composition import Composition
@@ -45,7 +47,7 @@ _TIGHT_SHARE = {"epsilon": 5e-3, "delta": 5e-2}
 
 
 @dataclass(frozen=True)
-class Account:
+class Account(ShortText):
     """delta at an epsilon, or epsilon at a delta, of a composed mechanism, and the kind of this
     statement.
 
@@ -67,6 +69,8 @@ class Account:
     width_met : bool
         Whether the requested width was reached. If not, both ends are still valid (`WIDTH_MISSED`
         is the last condition), and kind exact only says that they bracket one number.
+    asked : Asked or None
+        The releases, and where the number was asked for; None if that is not known.
     """
 
     lower: Any
@@ -79,6 +83,7 @@ class Account:
     lower_pair: str = ""
     conditions: tuple[str, ...] = ()
     width_met: bool = True
+    asked: Asked | None = field(default=None, repr=False, compare=False)
     _origin: tuple[Proof, Target] | None = field(default=None, repr=False, compare=False)
 
     def certificate(self) -> dict[str, Any]:
@@ -105,6 +110,10 @@ class Account:
                 "and take the certificate from the answer itself"
             )
         return certificate_of(self, *self._origin)
+
+    def text(self) -> words.Text:
+        """The answer in a few words, as `print` shows it."""
+        return words.account_text(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy or another process gets: the answer without what it was computed from, which
@@ -278,8 +287,16 @@ def answers(
         lower=lower.reshape(values.shape),
         upper=upper.reshape(values.shape),
         lower_pair=_joined(answer.lower_pair for answer in accounts),
+        asked=Asked(source.releases, tuple(values.ravel().tolist())),
         _origin=None,
     )
+
+
+def _given(target: Target) -> float:
+    """The epsilon or delta at which the other one is asked for."""
+    given = target.delta if target.epsilon is None else target.epsilon
+    assert given is not None
+    return float(given)
 
 
 def _joined(phrases: Iterable[str]) -> str:
@@ -450,6 +467,7 @@ class Proof:
             quantity=target.quantity,
             conditions=conditions if width_met else (*conditions, WIDTH_MISSED),
             width_met=width_met,
+            asked=Asked(self.releases, (_given(target),)),
             _origin=(self, target),
         )
 
@@ -498,6 +516,7 @@ class _PaperPair:
         case = case_of(release, default_relation(release))
         assert case.papers_pair is not None  # which every chain has
         self.pair = case.papers_pair()
+        self.releases = (release,)
         if adjacency is not None and adjacency != self.pair.relation:
             raise ArgumentError(
                 f"variant paper covers this sampler under {self.pair.relation} only, "
@@ -518,6 +537,7 @@ class _PaperPair:
                 quantity=target.quantity,
                 lower_pair="the same pair",
                 width_met=width_met,
+                asked=Asked(self.releases, (_given(target),)),
             )
             for target, (lower, upper, width_met) in zip(targets, brackets, strict=True)
         ]

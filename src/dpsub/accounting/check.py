@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass, replace
 
 from dpsub import checks
+from dpsub.accounting import answer as words
 from dpsub.accounting.account import TIGHT_SECONDS, Account, Proof
 from dpsub.accounting.bracket import Refinement, Target
 from dpsub.accounting.ledger import Ledger
@@ -32,7 +33,7 @@ _TIGHTEST = 1e-3
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(words.ShortText):
     """A claim, its verdict, and the bounds behind it.
 
     Attributes
@@ -49,6 +50,10 @@ class Check:
     verdict: str
     claimed: float
     account: Account
+
+    def text(self) -> words.Text:
+        """The answer in a few words, as `print` shows it."""
+        return words.check_text(self.verdict, self.claimed, self.account)
 
 
 def check(

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri_exp
 
 from dpsub import checks
+from dpsub.accounting import answer as words
 from dpsub.accounting.account import Account, Proof, answers
 from dpsub.accounting.pairs import FillerPair, PoissonPair
 from dpsub.accounting.pld import deadline_after, time_limited
@@ -28,6 +29,7 @@ _POINTS, _LAST_DELTA = 500, 1e-9  # of the epsilons that are asked where none ar
 _FARTHEST = 300.0
 _EPS = float(np.finfo(float).eps)
 _ROUNDING = 32 * _EPS  # of a few operations on numbers of at most 1
+_FALSE_POSITIVE = 0.05  # of the test of which a few words speak
 _BISECTIONS, _ACCURACY = 70, 1e-9  # of mu, relative
 
 
@@ -39,7 +41,7 @@ class Interval(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class Curve(words.ShortText):
     """delta at many epsilons, and what follows from it.
 
     Attributes
@@ -71,6 +73,17 @@ class Curve:
         """The largest difference of the probabilities that an event has on neighbouring data sets
         (total variation)."""
         return Interval(float(self.account.lower[0]), float(self.account.upper[0]))
+
+    def text(self) -> words.Text:
+        """The answer in a few words, as `print` shows it."""
+        return words.Text(words.curve_title(self.account), self.short_lines())
+
+    def short_lines(self) -> list[words.Line]:
+        """A few of its numbers in words."""
+        misses = self.trade_off(_FALSE_POSITIVE)
+        ends = (float(misses.lower), float(misses.upper))
+        measures = words.Measures(self.advantage, self.mu, _FALSE_POSITIVE, ends)
+        return words.curve_lines(self.account, self.epsilon.tolist(), measures)
 
     def trade_off(self, false_positive: ArrayLike) -> Interval:
         """Both ends of the smallest false negative rate of tests which neighbouring data set was

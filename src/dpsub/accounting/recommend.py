@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dpsub import checks
+from dpsub.accounting import answer as words
 from dpsub.accounting.fast_search import Needed, needed
 from dpsub.accounting.pairs import MIN_SCALE
 from dpsub.accounting.release import Release
@@ -38,6 +39,7 @@ _ORDER = (
 """In which `recommend` asks for the noise of schemes: what few use, and takes long, comes last."""
 _ACCURACY = 3e-3
 _LATE = "nothing was proved in its share of the time limit; raise it"
+_SHOWN = 4  # ratios of other schemes in a few words
 _SHARE = 0.5  # of the time that is left, for the next scheme
 _EXCEEDED = 1e-3  # probability that some batch of the training is larger than `likely_batch`
 _RANDOM_SIZES = ("poisson", "truncated_poisson", "random_allocation", "k_of_t", "cyclic_poisson")
@@ -88,7 +90,7 @@ class SchemeNoise:
 
 
 @dataclass(frozen=True)
-class Recommendation:
+class Recommendation(words.ShortText):
     """Schemes by the noise that is proved for them.
 
     Attributes
@@ -105,6 +107,10 @@ class Recommendation:
         over batch size.
     reasons : tuple of str
         The answer in sentences.
+    question : str
+        The target and the training, in words.
+    adjacency : str
+        The relation.
     """
 
     schemes: tuple[SchemeNoise, ...]
@@ -112,6 +118,28 @@ class Recommendation:
     left_out: dict[str, str]
     noise_on_mean: float
     reasons: tuple[str, ...]
+    question: str = ""
+    adjacency: str = ""
+
+    def text(self) -> words.Text:
+        """The answer in a few words, as `print` shows it."""
+        first, *others = self.schemes
+        title = f"{first.name}: the least noise for {self.question}"
+        noise = words.noise_text(first.noise_multiplier, first.refuted or None)
+        ratios = [f"{other.name} {other.ratio:.3f}" for other in others[:_SHOWN]]
+        more = ", ..." if len(others) > _SHOWN else ""
+        mean = f"{words.near(self.noise_on_mean)} C (noise multiplier / batch size)"
+        lines: list[words.Line] = [
+            ("noise multiplier", noise),
+            ("noise on the mean", mean),
+            ("times this noise", ", ".join(ratios) + more),
+            ("relation", self.adjacency),
+        ]
+        notes = [f"may need as little: {', '.join(self.even)}"] if self.even else []
+        if late := [name for name, reason in self.left_out.items() if reason == _LATE]:
+            notes.append(f"out of time: {', '.join(late)}")
+        lines.append(("note", "; ".join(notes)))
+        return words.Text(title, [line for line in lines if line[1]])
 
 
 def recommend(
@@ -195,7 +223,13 @@ def recommend(
     # what no attack refutes may need as little as the first, whose noise alone is known to do
     even = tuple(other.name for other in schemes[1:] if other.refuted < least)
     reasons = _reasons(schemes, even, left_out)
-    return Recommendation(tuple(schemes), even, left_out, least / m, reasons)
+    question = (
+        f"epsilon {words.near(epsilon)} at delta {words.near(delta)}, "
+        f"{words.plural(epochs, 'epoch')} of batches of {m:,} out of {n:,} records"
+    )
+    return Recommendation(
+        tuple(schemes), even, left_out, least / m, reasons, question, str(adjacency)
+    )
 
 
 class _ProvedScheme(NamedTuple):

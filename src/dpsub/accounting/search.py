@@ -20,6 +20,7 @@ from functools import cache
 from typing import NamedTuple
 
 from dpsub import checks
+from dpsub.accounting import answer as words
 from dpsub.accounting.account import TIGHT_SECONDS, WIDTH_MISSED, Account, Proof
 from dpsub.accounting.bracket import Refinement, Target
 from dpsub.accounting.composition import Composition
@@ -57,7 +58,7 @@ refuted."""
 
 
 @dataclass(frozen=True)
-class Calibration:
+class Calibration(words.ShortText):
     """A safe noise multiplier, and the noise that an attack refutes.
 
     Attributes
@@ -77,6 +78,10 @@ class Calibration:
     refuted: float | None
     evaluations: int
     account: Account
+
+    def text(self) -> words.Text:
+        """The answer in a few words, as `print` shows it."""
+        return words.calibration_text(self.noise_multiplier, self.refuted, self.account)
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def _run(command: str, words: list[str]) -> int:
             )
         )
     else:
-        print("\n\n".join(answer.text() for answer in answers))
+        print("\n\n".join(answer.text(arguments.explain) for answer in answers))
     sys.stdout.flush()
     # With --strict the worst verdict of several questions decides.
     return max(answer.status for answer in answers)
@@ -128,6 +128,9 @@ def parser_of(command: str) -> Parser:
         prog=f"dpsub {command}", description=module.__doc__, renamed=getattr(module, "RENAMED", {})
     )
     module.add_arguments(parser)
+    parser.add_argument(
+        "--explain", action="store_true", help="also print conditions, attacks and other details"
+    )
     parser.add_argument("--json", action="store_true", help="one line of JSON instead of text")
     return parser
 
@@ -168,8 +171,7 @@ def _answer(module: Any, arguments: Namespace) -> Answer:
         values: Any = {**answer.values, **more}
     else:
         values = [{**row, **more} for row in answer.values]
-    lines = [*answer.lines, *(("remark", remark) for remark in arguments.remarks)]
-    return replace(answer, values=values, lines=lines)
+    return replace(answer, values=values).with_remarks(arguments.remarks)
 
 
 def _without_command(words: list[str]) -> int:

@@ -18,11 +18,13 @@ from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import dpsub
 from dpsub import files
+from dpsub.accounting.answer import Line, account_lines, marked, near
 from dpsub.cli import answers
-from dpsub.cli.answers import Answer, Line, near
+from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, number, numbers
 from dpsub.cli.releases import (
     add_denominator,
@@ -81,6 +83,7 @@ def run(arguments: Namespace) -> Answer:
         **question_of(arguments),
     )
     seconds = perf_counter() - started
+    values: Any
     written: list[Line] = []
     if arguments.certificate is not None:
         # No NaN and no infinity: the verifier, a program of its own, reads plain JSON.
@@ -97,12 +100,11 @@ def run(arguments: Namespace) -> Answer:
     several = isinstance(at_value, tuple)
     shown = f"{len(at_value)} values of {at}" if several else f"{at} = {near(at_value)}"
     title = f"{account.quantity} at {shown} of {releases_text(arguments, sampler)}"
-    if not answers.guaranteed(account):
-        # First, so that it survives a glance and a cut line.
-        title = f"NOT A GUARANTEE: {title}, by the papers' pair"
+    title = marked(account, title)
     if not several:
-        lines = [*answers.account_lines(account, at_value, seconds), *written]
-        return Answer(answers.account_values(account, seconds), title, lines)
+        explained = [*answers.account_lines(account, at_value, seconds), *written]
+        values = answers.account_values(account, seconds)
+        return Answer(values, title, [*account_lines(account), *written], explained)
     # One account holds arrays of ends; each value is shown as an account of its own.
     ends = zip(at_value, account.lower, account.upper, strict=True)
     per_value = [
@@ -115,4 +117,5 @@ def run(arguments: Namespace) -> Answer:
     # Values may differ in what is promised: a delta of 1 is a void guarantee.
     promises = list(dict.fromkeys(answers.promise(single, value) for value, single in per_value))
     values = [{at: value, **answers.account_values(single, seconds)} for value, single in per_value]
-    return Answer(values, title, [*rows, *answers.account_facts(account, promises, seconds)])
+    explained = [*rows, *answers.account_facts(account, promises, seconds)]
+    return Answer(values, title, account_lines(account), explained)

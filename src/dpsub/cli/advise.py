@@ -17,7 +17,8 @@ from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
-from dpsub.cli.answers import Answer, Line, down, near, up
+from dpsub.accounting.answer import Line, down, near, up
+from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, number, numbers
 
 _HEADS = ("lower", "upper", "exact", "records", "variance", "+ noise", "base", "at base")

@@ -11,11 +11,12 @@ from argparse import Namespace
 
 from dpsub import checks, noise
 from dpsub.accounting.amplify import covered, law
+from dpsub.accounting.answer import Line, described, near, up
 from dpsub.amplification import amplify, category
-from dpsub.cli.answers import Answer, Line, near, up
+from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, number, numbers
 from dpsub.cli.releases import add_mechanism
-from dpsub.cli.samplers import add_sampler, described, sampler_of
+from dpsub.cli.samplers import add_sampler, sampler_of
 
 _CATEGORIES = {
     "strong": "both epsilon and delta shrink",
@@ -62,7 +63,7 @@ def run(arguments: Namespace) -> Answer:
     )
     if adjacency == "add_remove":
         step = "adding or removing one record"
-    lines: list[Line] = [
+    explained: list[Line] = [
         (
             "epsilon",
             f"{near(point['epsilon'])}  on all data,  {up(point['epsilon_amplified'])}  "
@@ -94,8 +95,13 @@ def run(arguments: Namespace) -> Answer:
             "one release from one secret sample; noise fixed in advance; sizes and rates public",
         ),
     ]
+    lines: list[Line] = [
+        *explained[:2],
+        ("eta", f"{near(amplified.eta)}; {kind}: {_CATEGORIES[kind]}"),
+        ("kind", dict(explained)["kind"]),
+        ("relation", f"{adjacency}; the ratio is for {step.partition(';')[0]}"),
+    ]
     values = {**point, "eta": amplified.eta, "category": kind}
     release = f"{arguments.mechanism} release, sensitivity / scale = {near(ratio)}"
-    return Answer(
-        values, f"One {release}, on a sample from {described(sampler, arguments.n)}", lines
-    )
+    title = f"One {release}, on a sample from {described(sampler, arguments.n)}"
+    return Answer(values, title, lines, explained)

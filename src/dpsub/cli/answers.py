@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from dpsub.accounting.answer import Line, Text, down, near, up
 
 if TYPE_CHECKING:
     from dpsub.accounting.account import Account
 
-# a name and its value; several values stand below each other
-Line = tuple[str, "str | Sequence[str]"]
-# Six digits, rounded to the safe side: whoever copies a shown number may rely on it.
-_DIGITS = 6
 _MEANING = {
     "exact": "Exact up to numerical error.",
     "bounds": "Bounds. The upper end is proved. A known attack achieves the lower end; no smaller "
@@ -35,26 +31,29 @@ class Answer:
     """The answer of a command.
 
     `values` are for JSON, a list if there were several questions; the title and the lines are for
-    people; `status` is the exit status.
+    people, those of `explained` with --explain; `status` is the exit status.
     """
 
     values: Mapping[str, Any] | Sequence[Mapping[str, Any]]
     title: str
     lines: Sequence[Line] = ()
+    explained: Sequence[Line] = ()
     status: int = 0
 
-    def text(self) -> str:
-        """A title and aligned lines."""
-        width = max((len(name) for name, _ in self.lines), default=0)
-        rows = [self.title]
-        for name, value in self.lines:
-            label = name
-            for item in [value] if isinstance(value, str) else value:
-                # A label stands once; further rows of its value are indented below.
-                for row in textwrap.wrap(item, 114 - width, break_on_hyphens=False) or [""]:
-                    rows.append(f"  {label:<{width}}  {row}".rstrip())
-                    label = ""
-        return "\n".join(rows)
+    def with_remarks(self, remarks: Sequence[str]) -> Answer:
+        """The answer with the remarks about its question, which short answers have in one line."""
+        if not remarks:
+            return self
+        notes = [str(value) for name, value in self.lines if name == "note"]
+        lines = [line for line in self.lines if line[0] != "note"]
+        explained = [*(self.explained or self.lines), *(("remark", text) for text in remarks)]
+        note = ("note", "; ".join([*notes, *remarks]))
+        return replace(self, lines=[*lines, note], explained=explained)
+
+    def text(self, explain: bool = False) -> str:
+        """A title and aligned lines: the few that suffice, or all."""
+        lines = self.explained if explain and self.explained else self.lines
+        return str(Text(self.title, lines))
 
 
 def as_json(value: Any) -> str:
@@ -84,28 +83,6 @@ def _plain(value: Any) -> Any:
     return _plain(value.tolist()) if hasattr(value, "tolist") else [_plain(item) for item in value]
 
 
-def up(value: float) -> str:
-    """`value` rounded up to a few digits: an upper bound stays one."""
-    return _rounded(value, ROUND_CEILING)
-
-
-def down(value: float) -> str:
-    """`value` rounded down to a few digits: a lower bound stays one."""
-    return _rounded(value, ROUND_FLOOR)
-
-
-def _rounded(value: float, rounding: str) -> str:
-    if not math.isfinite(value):
-        return near(value)
-    # Decimal rounds to a side exactly, where scaling a float would round twice.
-    return near(float(Context(prec=_DIGITS, rounding=rounding).create_decimal(Decimal(value))))
-
-
-def near(value: float) -> str:
-    """`value` rounded to a few digits."""
-    return f"{value:.{_DIGITS}g}"
-
-
 def grouped(count: float) -> str:
     """A count, rounded to a whole number, with its thousands separated: 20,000."""
     return f"{round(count):,}"
@@ -120,11 +97,6 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
         width = max(map(len, [head, *padded]))
         columns.append([cell.rjust(width) for cell in (head, *padded)])
     return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
-
-
-def plural(count: int, noun: str) -> str:
-    """The count with its noun."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def account_values(account: Account, seconds: float) -> dict[str, Any]:

@@ -21,20 +21,11 @@ from time import perf_counter
 from typing import Any
 
 import dpsub
+from dpsub.accounting.answer import Line, down, near, plural, relation_text, up
 from dpsub.accounting.audit import Audit
 from dpsub.accounting.pld import deadline_after, time_limited
 from dpsub.accounting.static import EpochAttack, StepAttack
-from dpsub.cli.answers import (
-    Answer,
-    Line,
-    account_facts,
-    account_values,
-    down,
-    near,
-    plural,
-    promise,
-    up,
-)
+from dpsub.cli.answers import Answer, account_facts, account_values, promise
 from dpsub.cli.parsing import Parser, number, numbers, whole_number
 from dpsub.cli.releases import add_releases, add_tight, question_of, releases_text, steps_of
 from dpsub.cli.samplers import add_sampler, sampler_of
@@ -95,7 +86,8 @@ def run(arguments: Namespace) -> Answer:
         "consistent": audit.consistent,
         "account": account_values(audit.account, seconds),
     }
-    lines: list[Line] = [
+    shown = _shown(audit, arguments.epsilon)
+    explained: list[Line] = [
         *((f"{side} data set", _data_text(attack, which)) for side, which in sides.items()),
         *((f"output on {side}", _density_text(attack, which)) for side, which in sides.items()),
         (
@@ -103,11 +95,19 @@ def run(arguments: Namespace) -> Answer:
             "all numbers above are in units of C, the norm bound of a record; every "
             "step releases the noisy sum",
         ),
-        *_shown(audit, arguments.epsilon),
+        *shown,
         *account_facts(audit.account, promise(audit.account, arguments.epsilon), seconds),
     ]
     title = f"Attack on {releases_text(arguments, sampler)}, epsilon = {near(arguments.epsilon)}"
-    return Answer(values, title, lines)
+    short = dict(shown)
+    lines: list[Line] = [
+        ("attack computed", short["attack computed"]),
+        ("attack, real draws", short["attack, real draws"][0]),
+        ("proved upper bound", short["proved upper bound"]),
+        ("verdict", short["verdict"]),
+        ("relation", relation_text(audit.account)),
+    ]
+    return Answer(values, title, lines, explained)
 
 
 def _data_set(attack: StepAttack | EpochAttack, which: int) -> dict[str, Any]:

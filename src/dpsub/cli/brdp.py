@@ -24,7 +24,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from dpsub import checks
-from dpsub.cli.answers import Answer, Line, account_lines, account_values, down, near, plural, up
+from dpsub.accounting.answer import Line, down, near, plural, up
+from dpsub.accounting.answer import account_lines as short_lines
+from dpsub.cli.answers import Answer, account_lines, account_values
 from dpsub.cli.parsing import Parser, add_choice, number, numbers, whole_number
 from dpsub.cli.releases import ADJACENCIES
 from dpsub.errors import ArgumentError
@@ -155,7 +157,7 @@ def run(arguments: Namespace) -> Answer:
         "compositions": times,
         **account_values(account, seconds),
     }
-    lines: list[Line] = [
+    explained: list[Line] = [
         ("kernel scale", near(law.kernel.scale)),
         ("recycling rate", near(law.rate)),
         (
@@ -167,7 +169,14 @@ def run(arguments: Namespace) -> Answer:
     ]
     budget = f"within {near(bound)}, epsilon {near(epsilon)}, delta {near(delta)}"
     what = f"{arguments.kernel} noise for {plural(times, 'release')} of sensitivity {near(span)}"
-    return Answer(values, f"Recycled {what} {budget}", lines)
+    recycler = (
+        f"kernel scale {near(law.kernel.scale)}, recycling rate {near(law.rate)}, acceptance "
+        f"{down(law.acceptance)}"
+    )
+    lines: list[Line] = [("recycler", recycler), *short_lines(account)]
+    if advice is not None:
+        lines.append(("verdict", advice.verdict))
+    return Answer(values, f"Recycled {what} {budget}", lines, explained)
 
 
 def _at(value: Any, path: str) -> Any:

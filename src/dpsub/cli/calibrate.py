@@ -19,11 +19,13 @@ from time import perf_counter
 from typing import Any
 
 import dpsub
+from dpsub.accounting.answer import Line, described, down, near, plural, up
+from dpsub.accounting.answer import account_lines as short_lines
 from dpsub.accounting.search import largest_sample, largest_steps
-from dpsub.cli.answers import Answer, Line, account_lines, account_values, down, near, plural, up
+from dpsub.cli.answers import Answer, account_lines, account_values
 from dpsub.cli.parsing import Parser, add_choice, numbers
 from dpsub.cli.releases import add_releases, add_tight, question_of, releases_text, steps_of
-from dpsub.cli.samplers import add_sampler, described, family_of, sampler_of
+from dpsub.cli.samplers import add_sampler, family_of, sampler_of
 from dpsub.errors import ArgumentError
 from dpsub.sampling import Schedule
 
@@ -93,17 +95,21 @@ def run(arguments: Namespace) -> Answer:
     }
     # The proved noise is shown rounded up, a proved rate down; what is refuted, to the other side.
     safe, unsafe = (str, str) if is_whole else (up, down) if is_noise else (down, up)
-    lines: list[Line] = [(name.replace("_", " "), f"{safe(value)}  (proved)")]
+    side = "less" if is_noise else "more"
+    explained: list[Line] = [(name.replace("_", " "), f"{safe(value)}  (proved)")]
+    short = f"{safe(value)} proved"
     if not is_noise:
         nearest = "none: the search reached its limit" if not_proved is None else unsafe(not_proved)
-        lines.append(("not proved", nearest))
+        explained.append(("not proved", nearest))
+        short += "" if not_proved is None else f", {unsafe(not_proved)} not"
     if refuted is not None:
-        side = "less" if is_noise else "more"
-        lines.append(("refuted", f"{unsafe(refuted)} and {side}: an attack exceeds the target"))
+        attacked = f"{unsafe(refuted)} and {side}"
+        explained.append(("refuted", f"{attacked}: an attack exceeds the target"))
+        short += f", {attacked} refuted by an attack"
+    lines: list[Line] = [(name.replace("_", " "), short), *short_lines(solution.account)]
     title = f"{what}, for epsilon {near(arguments.epsilon)} at delta {near(arguments.delta)}"
-    return Answer(
-        values, title, [*lines, *account_lines(solution.account, arguments.delta, seconds)]
-    )
+    explained += account_lines(solution.account, arguments.delta, seconds)
+    return Answer(values, title, lines, explained)
 
 
 def _search(arguments: Namespace) -> tuple[str, Any, str]:

@@ -22,13 +22,14 @@ from time import perf_counter
 from typing import Any
 
 import dpsub
+from dpsub.accounting.answer import Line, account_lines, described, down, near, plural, up
 from dpsub.accounting.check import VERDICTS, Check
 from dpsub.accounting.events import UNITS, ledger_of
 from dpsub.cli import answers
-from dpsub.cli.answers import Answer, Line, down, near, plural, up
+from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, number
 from dpsub.cli.releases import add_denominator, add_releases, question_of, releases_text, steps_of
-from dpsub.cli.samplers import add_sampler, described, sampler_of
+from dpsub.cli.samplers import add_sampler, sampler_of
 from dpsub.errors import ArgumentError, DataError
 
 OF_EVENTS = ("sampler", "noise_multiplier", "steps", "epochs")
@@ -89,11 +90,12 @@ def run(arguments: Namespace) -> Answer:
         "claimed": check.claimed,
         **answers.account_values(account, seconds),
     }
-    lines: list[Line] = [
+    explained: list[Line] = [
         ("because", _because(check)),
         *answers.account_lines(account, at_value, seconds),
     ]
-    return Answer(values, title, lines, VERDICTS.index(check.verdict) if arguments.strict else 0)
+    status = VERDICTS.index(check.verdict) if arguments.strict else 0
+    return Answer(values, title, account_lines(account), explained, status)
 
 
 def _because(check: Check) -> str:

@@ -27,8 +27,9 @@ import numpy as np
 
 import dpsub
 from dpsub import files
+from dpsub.accounting.answer import Line, down, near, up
 from dpsub.cli import answers
-from dpsub.cli.answers import Answer, Line, down, near, up
+from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, number, numbers
 from dpsub.cli.releases import add_releases, question_of, releases_text, steps_of
 from dpsub.cli.samplers import add_sampler, sampler_of
@@ -130,9 +131,8 @@ def run(arguments: Namespace) -> Answer:
         (f"mu up to epsilon {near(last[0])}", _between(curve.mu_within)),
     ]
     facts = answers.account_facts(worst, answers.promise(worst, last[0]), seconds)
-    return Answer(
-        values, f"the privacy curve of {releases_text(arguments, sampler)}", [*rows, *facts]
-    )
+    title = f"the privacy curve of {releases_text(arguments, sampler)}"
+    return Answer(values, title, curve.short_lines(), [*rows, *facts])
 
 
 def _between(ends: tuple[float, float]) -> str:

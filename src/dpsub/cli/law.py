@@ -12,10 +12,13 @@ from argparse import Namespace
 import numpy as np
 
 import dpsub
-from dpsub.cli.answers import Answer, Line, near
+from dpsub.accounting.answer import Line, described, near
+from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser
-from dpsub.cli.samplers import add_sampler, described, sampler_of
+from dpsub.cli.samplers import add_sampler, sampler_of
 from dpsub.sampling import Sampler
+
+_IN_A_ROW = 5  # counts of a short answer
 
 
 def add_arguments(parser: Parser) -> None:
@@ -33,16 +36,23 @@ def run(arguments: Namespace) -> Answer:
         if distinct is None
         else (f"{near(distinct)}  (expected number of distinct records)")
     )
-    lines: list[Line] = [
+    explained: list[Line] = [
         ("eta", f"{near(law.eta)}  (probability that a record is in the sample)"),
         ("copies", f"{near(law.mean)}  (expected number of copies of one record)"),
         ("distinct", records),
         ("P(L = l)", _rows(law.pmf)),
     ]
     values = {"eta": law.eta, "law": law.pmf, "expected_distinct": distinct}
-    return Answer(
-        values, f"Copies of one record in a sample from {described(sampler, arguments.n)}", lines
-    )
+    lines: list[Line] = [*explained[:3], ("P(L = l)", _row(law.pmf))]
+    title = f"Copies of one record in a sample from {described(sampler, arguments.n)}"
+    return Answer(values, title, lines, explained)
+
+
+def _row(pmf: np.ndarray) -> str:
+    """The likeliest of the first counts."""
+    shown = np.flatnonzero(pmf >= 1e-9)[:_IN_A_ROW].tolist()
+    more = ", ..." if np.count_nonzero(pmf) > len(shown) else ""
+    return ", ".join(f"{near(float(pmf[count]))} for {count}" for count in shown) + more
 
 
 def _rows(pmf: np.ndarray) -> list[str]:

@@ -12,12 +12,12 @@ from pathlib import Path
 from time import perf_counter
 
 import dpsub
+from dpsub.accounting.answer import Line, account_lines, described, near, plural
 from dpsub.accounting.release import as_plain
 from dpsub.cli import answers
-from dpsub.cli.answers import Answer, Line, near, plural
+from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, number, numbers
 from dpsub.cli.releases import ADJACENCIES
-from dpsub.cli.samplers import described
 
 
 def add_arguments(parser: Parser) -> None:
@@ -65,4 +65,5 @@ def run(arguments: Namespace) -> Answer:
         **answers.account_values(account, seconds),
     }
     title = f"{account.quantity} at {at} = {near(at_value)} of all releases in {arguments.file}"
-    return Answer(values, title, [*entries, *answers.account_lines(account, at_value, seconds)])
+    explained = [*entries, *answers.account_lines(account, at_value, seconds)]
+    return Answer(values, title, account_lines(account), explained)

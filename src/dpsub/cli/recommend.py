@@ -21,7 +21,8 @@ from argparse import Namespace
 from time import perf_counter
 
 import dpsub
-from dpsub.cli.answers import Answer, Line, aligned, down, grouped, near, plural, up
+from dpsub.accounting.answer import Line, down, near, up
+from dpsub.cli.answers import Answer, aligned, grouped
 from dpsub.cli.parsing import Parser, add_choice, numbers, whole_number
 from dpsub.cli.releases import ADJACENCIES
 
@@ -117,26 +118,20 @@ def run(arguments: Namespace) -> Answer:
         )
         rows.append(cells)
     labels = ["", *(scheme.name for scheme in recommendation.schemes)]
-    lines: list[Line] = [*zip(labels, aligned(rows), strict=True)]
+    explained: list[Line] = [*zip(labels, aligned(rows), strict=True)]
     # Schemes left out for one reason stand in one line.
     for reason in dict.fromkeys(recommendation.left_out.values()):
         names = ", ".join(name for name, own in recommendation.left_out.items() if own == reason)
-        lines.append(("left out", f"{names}: {reason}"))
-    lines.append(("because", list(recommendation.reasons)))
+        explained.append(("left out", f"{names}: {reason}"))
+    explained.append(("because", list(recommendation.reasons)))
     mean = (
         # The noise of a training step is on the mean: a larger batch dilutes it.
         f"{near(recommendation.noise_on_mean)} C with {first.name}: noise multiplier / "
         "batch size, comparable between batch sizes"
     )
-    lines += [
+    explained += [
         ("noise on the mean", mean),
         ("adjacency", arguments.adjacency),
         ("seconds", f"{seconds:.2f}"),
     ]
-    training = (
-        f"{plural(arguments.epochs, 'epoch')} of batches of {grouped(arguments.batch_size)} "
-        f"out of {grouped(arguments.n)} records"
-    )
-    wanted = f"epsilon {near(arguments.epsilon)} at delta {near(arguments.delta)}"
-    title = f"{first.name}: the least noise for {wanted}, {training}"
-    return Answer(values, title, lines)
+    return Answer(values, *recommendation.text(), explained)

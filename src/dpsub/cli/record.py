@@ -14,7 +14,8 @@ from argparse import Namespace
 from pathlib import Path
 
 import dpsub
-from dpsub.cli.answers import Answer, Line, near
+from dpsub.accounting.answer import Line, near
+from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, number
 from dpsub.cli.releases import add_releases, question_of, releases_text, steps_of
 from dpsub.cli.samplers import add_sampler, sampler_of

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpsub.accounting.amplify import law
+from dpsub.accounting.answer import described, near, plural
 from dpsub.accounting.release import DENOMINATORS, MECHANISMS
-from dpsub.cli.answers import near, plural
 from dpsub.cli.parsing import Parser, add_choice, number, whole_number
-from dpsub.cli.samplers import described
 from dpsub.errors import ArgumentError
 from dpsub.noise import REGISTRY
 from dpsub.relations import Relation

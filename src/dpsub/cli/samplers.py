@@ -171,28 +171,6 @@ def family_of(arguments: Namespace) -> Family:
     return kind.family(arguments.n, **_sizes(arguments, kind))
 
 
-def described(sampler: Sampler | Schedule, n: int | None) -> str:
-    """The sampler with its sizes, as a reader expects it: WOR(n = 100, m = 10)."""
-    parts = [] if n is None else [f"n = {n}"]
-    for field in dataclasses.fields(sampler):  # type: ignore[arg-type]
-        if field.name == "n" and n is not None:
-            continue
-        value = getattr(sampler, field.name)
-        if value is None:
-            continue
-        if field.name == "chain":
-            parts += [
-                f"{s.kind}:{_exact(s.rate if s.kind == 'poisson' else s.size)}" for s in value
-            ]
-        else:
-            parts.append(f"{field.name} = {_exact(value)}")
-    return f"{sampler.label}({', '.join(parts)})"
-
-
-def _exact(value: float) -> str:
-    return str(value) if isinstance(value, int) else f"{value:.6g}"
-
-
 def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from argparse import Namespace
 
 from dpsub import checks, noise
+from dpsub.accounting.answer import Line, near, up
 from dpsub.amplification import DeclaredProfile, translate
-from dpsub.cli.answers import Answer, near, up
+from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, number, numbers
 from dpsub.cli.releases import add_mechanism
 from dpsub.relations import Relation
@@ -85,7 +86,7 @@ def run(arguments: Namespace) -> Answer:
             "; valid only for data sets of exactly n records, so not a guarantee "
             "across data sets of different sizes"
         )
-    lines = [
+    explained: list[Line] = [
         ("bound", bound.name),
         ("epsilon, delta", f"{near(target)}, {up(delta)}  from the sample"),
         ("eta", near(bound.eta)),
@@ -95,6 +96,5 @@ def run(arguments: Namespace) -> Answer:
     ]
     if bound.remark:
         arguments.remarks.append(bound.remark)
-    return Answer(
-        values, f"{bound.sampler} sampling, from {base.value} to {bound.relation.value}", lines
-    )
+    title = f"{bound.sampler} sampling, from {base.value} to {bound.relation.value}"
+    return Answer(values, title, [*explained[:3], ("conditions", conditions)], explained)

@@ -1,0 +1,352 @@
+"""Answers in words: a title and a few lines each, the same in Python, in a notebook and on the
+command line.
+
+Numbers are rounded to their safe side: whoever copies one may rely on it. Longer texts, with
+conditions and data sets, are those of `dpsub ... --explain`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import math
+import textwrap
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from dpsub.relations import Relation
+
+if TYPE_CHECKING:
+    from dpsub.accounting.release import Release
+    from dpsub.sampling import Sampler, Schedule
+
+Line = tuple[str, "str | Sequence[str]"]
+"""A name and its value; several values stand below each other."""
+_DIGITS = 6
+_COLUMNS = 116
+_KINDS = {
+    "exact": "exact up to this width",
+    "bounds": "bounds: the upper end is proved, an attack attains the lower one",
+    "lower": "lower: an attack attains the lower end, and nothing is proved",
+    "paper": "paper: the value of the papers' pair",
+}
+_RELATIONS = {
+    Relation.ADD_REMOVE: "add_remove (one record added or removed)",
+    Relation.SUBSTITUTE: "substitute (one record replaced)",
+    Relation.ZERO_OUT: "zero_out (one record put to 0)",
+}
+_MOST_ROWS = 20  # of values, all of which are shown
+_SHOWN_RELEASES = 2  # of a ledger, in its title
+
+
+class Account(Protocol):
+    """What is said of an account."""
+
+    @property
+    def lower(self) -> Any: ...
+    @property
+    def upper(self) -> Any: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def quantity(self) -> str: ...
+    @property
+    def adjacency(self) -> Relation: ...
+    @property
+    def lower_pair(self) -> str: ...
+    @property
+    def width_met(self) -> bool: ...
+    @property
+    def asked(self) -> Asked | None: ...
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The question of an answer: the releases, and the epsilons or deltas at which it was asked."""
+
+    releases: tuple[Release, ...]
+    values: tuple[float, ...]
+
+    @property
+    def comparable(self) -> Relation:
+        """The relation under which the answer compares with the epsilon that Opacus prints: its
+        own, add_remove, or zero_out where a batch has a fixed size."""
+        from dpsub.accounting.schemes import default_relation
+
+        fits = all(default_relation(release) is Relation.ADD_REMOVE for release in self.releases)
+        return Relation.ADD_REMOVE if fits else Relation.ZERO_OUT
+
+
+class Text(NamedTuple):
+    """A title, and named lines below it."""
+
+    title: str
+    lines: Sequence[Line] = ()
+
+    def __str__(self) -> str:
+        width = max((len(name) for name, _ in self.lines), default=0)
+        rows = [self.title]
+        for name, value in self.lines:
+            label = name
+            for item in [value] if isinstance(value, str) else value:
+                # a label stands once; further rows of its value are indented below
+                room = _COLUMNS - 2 - width
+                for row in textwrap.wrap(item, room, break_on_hyphens=False) or [""]:
+                    rows.append(f"  {label:<{width}}  {row}".rstrip())
+                    label = ""
+        return "\n".join(rows)
+
+    def html(self) -> str:
+        """The same as a table of HTML."""
+        rows = []
+        for name, value in self.lines:
+            items = [value] if isinstance(value, str) else value
+            text = "<br>".join(map(html.escape, items))
+            head = f'<th style="text-align: left">{html.escape(name)}</th>'
+            rows.append(f'<tr>{head}<td style="text-align: left">{text}</td></tr>')
+        return f"<p>{html.escape(self.title)}</p>\n<table>\n{chr(10).join(rows)}\n</table>"
+
+
+class ShortText:
+    """What `print` and a notebook show of an answer."""
+
+    @abstractmethod
+    def text(self) -> Text:
+        """The answer in a few words."""
+
+    def __str__(self) -> str:
+        return str(self.text())
+
+    def _repr_html_(self) -> str:
+        return self.text().html()
+
+
+def up(value: float) -> str:
+    """`value` rounded up to a few digits: an upper bound stays one."""
+    return _rounded(value, ROUND_CEILING)
+
+
+def down(value: float) -> str:
+    """`value` rounded down to a few digits: a lower bound stays one."""
+    return _rounded(value, ROUND_FLOOR)
+
+
+def _rounded(value: float, rounding: str, digits: int = _DIGITS) -> str:
+    if not math.isfinite(value):
+        return near(value)
+    # Decimal rounds to a side exactly, where scaling a float would round twice
+    return near(float(Context(prec=digits, rounding=rounding).create_decimal(Decimal(value))))
+
+
+def near(value: float) -> str:
+    """`value` rounded to a few digits."""
+    return f"{value:.{_DIGITS}g}"
+
+
+def percent(share: float) -> str:
+    """A share in percent, rounded up to two digits."""
+    if 0 < share < 1e-5:
+        return "below 0.001 %"
+    return f"{_rounded(100 * share, ROUND_CEILING, 2)} %"
+
+
+def plural(count: int, noun: str) -> str:
+    """The count with its noun."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def described(sampler: Sampler | Schedule, n: int | None) -> str:
+    """The sampler with its sizes, as a reader expects it: WOR(n = 100, m = 10)."""
+    parts = [] if n is None else [f"n = {n}"]
+    for field in dataclasses.fields(sampler):  # type: ignore[arg-type]
+        if field.name == "n" and n is not None:
+            continue
+        value = getattr(sampler, field.name)
+        if value is None:
+            continue
+        if field.name == "chain":
+            parts += [
+                f"{s.kind}:{_exact(s.rate if s.kind == 'poisson' else s.size)}" for s in value
+            ]
+        else:
+            parts.append(f"{field.name} = {_exact(value)}")
+    return f"{sampler.label}({', '.join(parts)})"
+
+
+def _exact(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.6g}"
+
+
+def release_text(release: Release) -> str:
+    """The releases of one kind."""
+    return (
+        f"{plural(release.steps, 'release')} from {described(release.sampler, release.n)}, "
+        f"{release.mechanism} noise multiplier {near(release.noise_multiplier)}"
+    )
+
+
+def releases_text(releases: Sequence[Release]) -> str:
+    """Releases of several kinds, those of a long ledger counted."""
+    if len(releases) > _SHOWN_RELEASES:
+        steps = sum(release.steps for release in releases)
+        return f"{len(releases)} entries with {steps} releases"
+    return "; ".join(map(release_text, releases))
+
+
+def account_text(account: Account) -> Text:
+    """An account, or several of them in one array."""
+    return Text(account_title(account), account_lines(account))
+
+
+def account_title(account: Account) -> str:
+    """The question, and first of all whether its answer guarantees nothing."""
+    title = account.quantity
+    if account.asked is not None:
+        at = "delta" if account.quantity == "epsilon" else "epsilon"
+        values = account.asked.values
+        shown = f"{at} = {near(values[0])}" if len(values) == 1 else f"{len(values)} values of {at}"
+        title += f" at {shown} of {releases_text(account.asked.releases)}"
+    return marked(account, title)
+
+
+def marked(account: Account, title: str) -> str:
+    """A title that begins with a warning where the answer is no guarantee, so that it survives a
+    glance and a cut line."""
+    if account.kind != "paper":
+        return title
+    return f"NOT A GUARANTEE: {title}, by the papers' pair"
+
+
+def account_lines(account: Account, *, warnings: Iterable[str] = ()) -> list[Line]:
+    """Both ends, the relation, the theorem, and what the reader must be warned of."""
+    lines: list[Line] = [*_ends(account), ("relation", relation_text(account))]
+    notes = [*account_warnings(account), *warnings]
+    return [*lines, ("note", "; ".join(notes))] if notes else lines
+
+
+def _ends(account: Account) -> list[Line]:
+    if isinstance(account.upper, float):
+        return [(account.quantity, ends_text(account))]
+    lowers, uppers = account.lower.ravel().tolist(), account.upper.ravel().tolist()
+    values = account.asked.values if account.asked else [math.nan] * len(uppers)
+    at = "delta" if account.quantity == "epsilon" else "epsilon"
+    rows = [
+        f"{interval(low, high)}  at {at} {near(value)}"
+        for value, low, high in zip(values, lowers, uppers, strict=True)
+    ]
+    # the first, the last and the middle one stand for a curve
+    if len(rows) > _MOST_ROWS:
+        rows = [rows[0], rows[len(rows) // 2], rows[-1]]
+    return [(account.quantity, rows), ("kind", kind_text(account))]
+
+
+def ends_text(account: Account) -> str:
+    """Both ends of one value, how far apart they are, and of what kind they are."""
+    return f"{interval(account.lower, account.upper)}; {kind_text(account)}"
+
+
+def interval(lower: float, upper: float) -> str:
+    """Both ends, rounded outwards, and their distance as a share of the upper one."""
+    if not math.isfinite(upper):
+        return f"at least {down(lower)}"
+    if lower <= 0:
+        return f"at most {up(upper)}"
+    return f"{down(lower)} to {up(upper)}, width {percent((upper - lower) / upper)}"
+
+
+def kind_text(account: Account) -> str:
+    """The kind of an account, and what it means."""
+    if account.kind in _KINDS:
+        return _KINDS[account.kind]
+    return "upper: the upper end is proved, no attack is known"
+
+
+def relation_text(account: Account) -> str:
+    """The relation, and the one that compares with what Opacus prints where it is another."""
+    text = _RELATIONS[account.adjacency]
+    if account.asked is None or account.kind == "paper":
+        return text
+    comparable = account.asked.comparable
+    if account.adjacency is not comparable:
+        return f"{text}; compare Opacus' epsilon with that under {comparable}"
+    if comparable is Relation.ADD_REMOVE:
+        return f"{text}, as in Opacus"
+    return f"{text}, comparable with Opacus' epsilon"
+
+
+def account_warnings(account: Account) -> list[str]:
+    """What a reader of the numbers must know."""
+    notes = []
+    uppers = [account.upper] if isinstance(account.upper, float) else account.upper.ravel().tolist()
+    # delta = 1 and infinite epsilon are met by releasing the data
+    worst = max(uppers)
+    if not math.isfinite(worst) or (account.quantity == "delta" and worst >= 1):
+        notes.append("an empty guarantee: every mechanism satisfies it")
+    if not account.width_met:
+        notes.append("wider than requested: the refinement stopped early; both ends are valid")
+    return notes
+
+
+def check_text(verdict: str, claimed: float, account: Account) -> Text:
+    """A claim and its verdict."""
+    title = f"{verdict}: {account.quantity} <= {near(claimed)}"
+    if account.asked is not None:
+        at = "delta" if account.quantity == "epsilon" else "epsilon"
+        source = releases_text(account.asked.releases)
+        title += f" at {at} = {near(account.asked.values[0])} of {source}"
+    return Text(title, account_lines(account))
+
+
+def noise_text(noise_multiplier: float, refuted: float | None) -> str:
+    """A proved noise multiplier, and what an attack refutes."""
+    attacked = "no attack is known" if refuted is None else f"{down(refuted)} and less refuted"
+    return f"{up(noise_multiplier)} proved, {attacked}"
+
+
+def calibration_text(noise_multiplier: float, refuted: float | None, account: Account) -> Text:
+    """A noise multiplier, and the account of the releases that have it."""
+    lines: list[Line] = [("noise multiplier", noise_text(noise_multiplier, refuted))]
+    return Text(account_title(account), [*lines, *account_lines(account)])
+
+
+class Measures(NamedTuple):
+    """What is said of a privacy curve next to its deltas: pairs of ends."""
+
+    advantage: tuple[float, float]
+    mu: tuple[float, float]
+    false_positive: float
+    false_negative: tuple[float, float]
+
+
+def curve_lines(account: Account, epsilons: Sequence[float], measures: Measures) -> list[Line]:
+    """delta at the first, the last and the middle epsilon, and what follows for tests."""
+    # 0 is the advantage, which has a line of its own
+    inner = list(epsilons[1:]) or list(epsilons)
+    shown = list(dict.fromkeys([inner[len(inner) // 4], inner[len(inner) // 2], inner[-1]]))
+    places = [list(epsilons).index(value) for value in shown]
+    deltas = [f"{up(float(account.upper[place]))} at {near(epsilons[place])}" for place in places]
+    lower, upper = measures.advantage
+    mu = f"{near(measures.mu[1])}" if math.isinf(measures.mu[1]) else up(measures.mu[1])
+    tests = (
+        f"advantage {down(lower)} to {up(upper)}; false negatives at least "
+        f"{down(measures.false_negative[0])} at false positives {near(measures.false_positive)}"
+    )
+    notes = account_warnings(account) if account.upper[-1] >= 1 or not account.width_met else []
+    kind = kind_text(account).partition(":")[0].removesuffix(" up to this width")
+    return [
+        ("delta", f"at most {', '.join(deltas)} (epsilon); kind {kind}"),
+        ("tests", tests),
+        ("mu", f"{down(measures.mu[0])} to {mu} (Gaussian differential privacy)"),
+        ("relation", relation_text(account)),
+        *([("note", "; ".join(notes))] if notes else []),
+    ]
+
+
+def curve_title(account: Account) -> str:
+    """The curve of these releases."""
+    if account.asked is None:
+        return "the privacy curve"
+    return f"the privacy curve of {releases_text(account.asked.releases)}"
