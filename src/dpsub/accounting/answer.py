@@ -36,7 +36,7 @@ _KINDS = {
 _RELATIONS = {
     Relation.ADD_REMOVE: "add_remove (one record added or removed)",
     Relation.SUBSTITUTE: "substitute (one record replaced)",
-    Relation.ZERO_OUT: "zero_out (one record put to 0)",
+    Relation.ZERO_OUT: "zero_out (one record replaced by 0)",
 }
 _MOST_ROWS = 20  # of values, all of which are shown
 _SHOWN_RELEASES = 2  # of a ledger, in its title
