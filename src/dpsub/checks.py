@@ -6,7 +6,7 @@ from __future__ import annotations
 import difflib
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,14 +39,14 @@ def integer(
             raise ArgumentError(f"{name} must be a whole number, got {name} = {value!r}") from None
         result = int(value)
     if at_least is not None and result < at_least:
-        raise ArgumentError(f"{name} must be at least {at_least}, got {name} = {_shown(result)}")
+        raise ArgumentError(f"{name} must be at least {at_least}, got {name} = {shown(result)}")
     if at_most is not None and result > at_most:
         limit = f"{at_most_name} = {at_most}" if at_most_name else f"{at_most}"
-        raise ArgumentError(f"{name} must be at most {limit}, got {name} = {_shown(result)}")
+        raise ArgumentError(f"{name} must be at most {limit}, got {name} = {shown(result)}")
     return result
 
 
-def _shown(value: int) -> str:
+def shown(value: int) -> str:
     """A whole number for a message; only the order of magnitude from 20 digits on."""
     if abs(value) < 10**20:
         return str(value)
@@ -110,6 +110,25 @@ def one_of(name: str, value: Any, choices: Iterable[str]) -> str:
     if isinstance(value, str) and value in known:
         return value
     raise ArgumentError(f"unknown {name} {value!r}; {nearest(str(value), known)}")
+
+
+def named(
+    name: str, value: Any, choices: Iterable[str], other_names: Mapping[str, str] | None = None
+) -> str:
+    """Return the one of `choices` that `value` means: capitals and hyphens do not matter, and
+    `other_names` are read as what they map to. Errors as of `one_of`."""
+    known = sorted(choices)
+    if isinstance(value, str):
+        plain = plain_word(value)
+        meant = (other_names or {}).get(plain, plain)
+        if meant in known:
+            return str(meant)
+    return one_of(name, value, known)
+
+
+def plain_word(word: str) -> str:
+    """The word in small letters, with underscores for hyphens and spaces."""
+    return word.strip().lower().replace("-", "_").replace(" ", "_")
 
 
 def nearest(word: str, known: Sequence[str]) -> str:

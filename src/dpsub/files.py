@@ -6,6 +6,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from dpsub.errors import DataError
+
 
 def replace_file(path: Path, content: bytes) -> None:
     """Write `content` to `path`, which only ever names a complete file that is on the disk."""
@@ -28,3 +30,29 @@ def replace_file(path: Path, content: bytes) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def save_file(path: str | Path, content: bytes) -> None:
+    """Write what a user asked for, as `replace_file`, into a folder that exists; DataError where
+    it does not, or where the file cannot be written."""
+    file = writable(path)
+    try:
+        replace_file(file, content)
+    except OSError as error:
+        raise DataError(
+            f"the file {file} cannot be written: {error.strerror}; name another one"
+        ) from None
+
+
+def writable(path: str | Path) -> Path:
+    """A path that a file can have: DataError where its folder does not exist, or where it is a
+    folder itself."""
+    file = Path(path)
+    if file.is_dir():
+        raise DataError(f"a file is needed, got the folder {file}; name a file in it")
+    if not file.parent.is_dir():
+        raise DataError(
+            f"files are written into folders that exist, got {file}; make {file.parent} first, "
+            "or check the path"
+        )
+    return file

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any
+
+from dpsub import checks
 
 
 class Relation(StrEnum):
@@ -15,3 +18,32 @@ class Relation(StrEnum):
     ADD_REMOVE = "add_remove"
     SUBSTITUTE = "substitute"
     ZERO_OUT = "zero_out"
+
+
+OTHER_NAMES = {
+    **dict.fromkeys(
+        ("add_or_remove", "add_or_remove_one", "addremove", "unbounded"), Relation.ADD_REMOVE
+    ),
+    **dict.fromkeys(
+        ("replace", "replace_one", "replacement", "substitution", "swap", "bounded"),
+        Relation.SUBSTITUTE,
+    ),
+    **dict.fromkeys(("replace_special", "zeroed_out", "zeroing"), Relation.ZERO_OUT),
+}
+"""What the literature and other libraries call these relations."""
+
+
+def relation_named(name: Any) -> Relation:
+    """The relation of this name, or of another one of the field's, in capitals or with hyphens too.
+
+    Raises
+    ------
+    ArgumentError
+        If no relation is called so; the message suggests the nearest name.
+
+    Examples
+    --------
+    >>> relation_named("REPLACE_ONE"), relation_named("zero-out")
+    (<Relation.SUBSTITUTE: 'substitute'>, <Relation.ZERO_OUT: 'zero_out'>)
+    """
+    return Relation(checks.named("adjacency", name, list(Relation), OTHER_NAMES))

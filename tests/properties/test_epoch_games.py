@@ -193,7 +193,9 @@ def asked(events: Sequence[Event], relation: str, epochs: Sequence[int]) -> np.n
     """Proved upper ends of delta."""
     ledger = dpsub.Ledger()
     for event, times in zip(events, epochs, strict=True):
-        ledger.add(event.sampler, event.n, noise_multiplier=event.scale, steps=times * event.steps)
+        ledger.record(
+            event.sampler, event.n, noise_multiplier=event.scale, steps=times * event.steps
+        )
     return np.asarray(ledger.account(epsilon=EPSILONS, adjacency=relation, width=0.02).upper)
 
 

@@ -118,7 +118,7 @@ def test_the_laws_give_the_lower_claim(name: str) -> None:
 
 def test_parts_cover_all_releases() -> None:
     ledger = dpsub.Ledger().add(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=50)
-    ledger.add(dpsub.RandomAllocation(10, 3), noise_multiplier=2.0, epochs=4)
+    ledger.record(dpsub.RandomAllocation(10, 3), noise_multiplier=2.0, epochs=4)
     certificate = ledger.account(delta=1e-5).certificate()
     for direction in ("forward", "backward"):
         times = [(part["release"], part["times"]) for part in certificate["upper"][direction]]

@@ -207,7 +207,7 @@ def test_a_refutation_names_data_sets(mechanism: str, adjacency: str, words: str
 
 def test_a_ledger_is_judged_as_a_whole() -> None:
     ledger = dpsub.Ledger().add(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=50)
-    ledger.add(dpsub.Poisson(0.1), noise_multiplier=4.0, steps=5)
+    ledger.record(dpsub.Poisson(0.1), noise_multiplier=4.0, steps=5)
     upper = ledger.account(delta=1e-6).upper
     verdicts = [
         dpsub.check(ledger, delta=1e-6, claimed_epsilon=part * upper).verdict

@@ -241,7 +241,7 @@ REFUSALS: list[tuple[str, str]] = [  # more of them are in golden/commands.json
         (f"account {name} --n 100", f"did you mean {meant!r}?")
         for name, meant in (
             ("Shuffling", "shuffle"),
-            ("random-allocation", "random_allocation"),
+            ("random-alocation", "random_allocation"),
             ("balls_and_bins", "random_allocation"),
             ("in-order", "deterministic"),
         )

@@ -13,8 +13,9 @@ import pytest
 from scipy.stats import norm
 
 import dpsub
-from dpsub import files, sampling
+from dpsub import cli, files, sampling
 from dpsub.cli import main
+from dpsub.errors import ArgumentError, DataError
 
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 
@@ -67,10 +68,10 @@ def test_every_sampler_comes_back_as_it_was(tmp_path: Path) -> None:
     ledger = dpsub.Ledger()
     for kind in sampling.REGISTRY.members().values():
         for place, (sampler, n) in enumerate(kind.examples()):
-            ledger.add(
+            ledger.record(
                 sampler, n, noise_multiplier=0.1 + 1 / (3 + place), sample=f"{kind.name} {place}"
             )
-    ledger.add(
+    ledger.record(
         dpsub.Poisson(1 / 3),
         noise_multiplier=1e9,
         steps=10**9,
@@ -94,7 +95,7 @@ def test_a_failed_save_leaves_the_old_ledger(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files.os, "fsync", refuse)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(DataError, match="No space left"):
         dpsub.Ledger().save(path)
     assert list(dpsub.Ledger.load(path)) == list(mixed()) and list(tmp_path.iterdir()) == [path]
 
@@ -266,3 +267,101 @@ def test_a_ledger_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixt
     path.write_text("{")
     assert answer("ledger", str(path), "--delta", "1e-6", "--json")[1]["kind"] == "data"
     assert path.read_text() == "{"
+
+
+def test_add_makes_a_new_ledger_and_record_enters_into_this_one() -> None:
+    ledger = dpsub.Ledger()
+    entry = {"noise_multiplier": 2.0, "steps": 3}
+    longer = ledger.add(dpsub.Poisson(0.1), **entry, name="first")
+    assert (len(ledger), len(longer), longer.names) == (0, 1, ("first",))
+    assert ledger.record(dpsub.Poisson(0.1), **entry, name="first") is None
+    assert list(ledger) == list(longer) and ledger.names == longer.names
+
+
+def test_a_cell_that_runs_twice_is_noticed(tmp_path: Path) -> None:
+    ledger = dpsub.Ledger().add(dpsub.Poisson(0.1), noise_multiplier=2.0)
+    ledger.record(dpsub.Poisson(0.1), noise_multiplier=2.0, name="monday")
+    ledger.save(tmp_path / "ledger.json")
+    for again in (ledger, dpsub.Ledger.load(tmp_path / "ledger.json")):
+        with pytest.raises(ArgumentError, match="got 'monday', which entry 2 has; leave this one"):
+            again.record(dpsub.Poisson(0.1), noise_multiplier=2.0, name="monday")
+        assert len(again) == 2 and again.names == (None, "monday")
+    with pytest.raises(ArgumentError, match="must be a text, got 3"):
+        ledger.record(dpsub.Poisson(0.1), noise_multiplier=2.0, name=3)  # type: ignore[arg-type]
+
+
+def test_an_entry_may_change_the_relation_of_all() -> None:
+    ledger = dpsub.Ledger()
+    assert ledger.adjacency is None
+    ledger.record(dpsub.Poisson(0.1), noise_multiplier=2.0)
+    assert ledger.adjacency == "add_remove"
+    assert ledger.add(dpsub.Wor(10), 100, noise_multiplier=2.0).adjacency == "substitute"
+
+
+class TestRecordAndLedgerCommands:
+    ENTRY = "poisson --rate 0.1 --noise-multiplier 2"
+
+    @pytest.fixture
+    def file(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+        file = str(tmp_path / "ledger.json")
+        line = ["record", file, *self.ENTRY.split(), "--steps", "10", "--name", "monday"]
+        assert cli.main(line) == 0
+        capsys.readouterr()
+        return file
+
+    def test_refused_releases_have_their_own_status(
+        self, file: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        before = Path(file).read_bytes()
+        budget = ["--epsilon", "1", "--delta", "1e-5"]
+        line = ["record", file, *self.ENTRY.split(), "--steps", "500", *budget, "--json"]
+        assert cli.main(line) == 3
+        found = json.loads(capsys.readouterr().out)
+        assert found["entered"] is False and found["proved_epsilon"] > 1 > found["steps_left"] / 500
+        assert Path(file).read_bytes() == before
+        left = str(found["steps_left"])
+        assert cli.main(["record", file, *self.ENTRY.split(), "--steps", left, *budget]) == 0
+
+    def test_steps_left(self, file: str, capsys: pytest.CaptureFixture[str]) -> None:
+        budget = ["--epsilon", "1", "--delta", "1e-5"]
+        assert cli.main(["ledger", file, "--left", self.ENTRY, *budget, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)["steps_left"]
+        sampler = dpsub.Poisson(0.1)
+        goal = {"epsilon": 1.0, "delta": 1e-5, "noise_multiplier": 2.0}
+        assert found == dpsub.Ledger.load(file).steps_left(sampler, **goal)
+
+    @pytest.mark.parametrize(
+        ("more", "sentence"),
+        [
+            (["--delta", "1e-5", "--left", ENTRY], "give --epsilon and --delta"),
+            (["--epsilon", "1", "--delta", "1e-5"], "exactly one of --epsilon and --delta"),
+            ([], "got neither"),
+            (
+                ["--epsilon", "1", "--delta", "1e-5", "--left", f"{ENTRY} --steps 3"],
+                "cannot take --steps; drop it",
+            ),
+            (["--epsilon", "1", "--delta", "1e-5", "--left", "'poisson"], "close the quotes"),
+        ],
+        ids=["half a budget", "both", "neither", "steps", "quotes"],
+    )
+    def test_questions_of_a_ledger(
+        self, more: list[str], sentence: str, file: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert cli.main(["ledger", file, *more]) == cli.EXIT_ERROR
+        assert sentence in capsys.readouterr().err
+
+    def test_a_name_that_is_there_and_a_change_of_relation(
+        self, file: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        line = ["record", file, *self.ENTRY.split(), "--steps", "10", "--name", "monday"]
+        assert cli.main(line) == cli.EXIT_ERROR
+        assert "got 'monday', which entry 1 has" in capsys.readouterr().err
+        wor = [
+            "record",
+            file,
+            *["wor", "--n", "100", "--m", "10", "--noise-multiplier", "2", "--steps", "1"],
+        ]
+        assert cli.main(wor) == 0
+        assert "with this entry the total is under substitute" in " ".join(
+            capsys.readouterr().out.split()
+        )

@@ -120,6 +120,7 @@ def test_targets_have_names_long_and_where_unique_short(tmp_path: Path) -> None:
         "'figure6' is the name of several artefacts; say which: must/figure6, brdp/figure6, "
         "importance"
     ) in output
+    assert "Traceback" not in output
     assert runs.run(tmp_path, "-n", "tabel5")[0] == 1
     assert not (tmp_path / RESULTS).exists()
 

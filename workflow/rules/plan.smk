@@ -32,6 +32,15 @@ def everything():
     ]
 
 
+def refused(name):
+    """Stop with the sentence that says what an ambiguous name could be."""
+    try:
+        return identify(name)
+    except DpsubError as problem:
+        # Snakemake prints a traceback below any other error of an input function.
+        raise SystemExit(str(problem)) from None
+
+
 def part_of(wildcards):
     """Return the replicates of one job; an error if it is not in the plan."""
     part = PARTS.get((wildcards.experiment, wildcards.part))

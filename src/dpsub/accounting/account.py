@@ -24,7 +24,7 @@ from dpsub.accounting.release import Release
 from dpsub.accounting.schemes import case_of, default_relation
 from dpsub.accounting.schemes.case import Case
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
-from dpsub.relations import Relation
+from dpsub.relations import Relation, relation_named
 from dpsub.sampling.base import Sampler, StagedSampler
 from dpsub.sampling.schedules import Schedule
 
@@ -137,7 +137,7 @@ def account(
     *,
     noise_multiplier: float,
     steps: int | None = None,
-    epochs: int | None = None,
+    epochs: float | None = None,
     epsilon: ArrayLike | None = None,
     delta: ArrayLike | None = None,
     adjacency: str | None = None,
@@ -476,7 +476,7 @@ def relation_of(releases: Sequence[Release], adjacency: str | None) -> Relation:
     """The relation that is asked for; by default add_remove if it is that of all releases, else
     substitute."""
     if adjacency is not None:
-        return Relation(checks.one_of("adjacency", adjacency, list(Relation)))
+        return relation_named(adjacency)
     defaults = {default_relation(release) for release in releases}
     return Relation.ADD_REMOVE if defaults <= {Relation.ADD_REMOVE} else Relation.SUBSTITUTE
 
@@ -517,7 +517,7 @@ class _PaperPair:
         assert case.papers_pair is not None  # which every chain has
         self.pair = case.papers_pair()
         self.releases = (release,)
-        if adjacency is not None and adjacency != self.pair.relation:
+        if adjacency is not None and relation_named(adjacency) != self.pair.relation:
             raise ArgumentError(
                 f"variant paper covers this sampler under {self.pair.relation} only, "
                 f"got adjacency = {adjacency}; drop it"

@@ -119,7 +119,7 @@ def audit(
     *,
     noise_multiplier: float,
     steps: int | None = None,
-    epochs: int | None = None,
+    epochs: float | None = None,
     epsilon: float,
     adjacency: str | None = None,
     draws: int | None = None,

@@ -62,7 +62,7 @@ def check(
     *,
     noise_multiplier: float | None = None,
     steps: int | None = None,
-    epochs: int | None = None,
+    epochs: float | None = None,
     delta: float | None = None,
     claimed_epsilon: float | None = None,
     epsilon: float | None = None,

@@ -147,7 +147,7 @@ def curve(
     *,
     noise_multiplier: float,
     steps: int | None = None,
-    epochs: int | None = None,
+    epochs: float | None = None,
     epsilon: ArrayLike | None = None,
     adjacency: str | None = None,
     mechanism: str = "gaussian",

@@ -17,7 +17,7 @@ from dpsub.accounting.account import Proof
 from dpsub.accounting.compose import MAX_GRID
 from dpsub.accounting.release import Release
 from dpsub.errors import NumericalError, UnsupportedError
-from dpsub.files import replace_file
+from dpsub.files import save_file
 
 _STEP = 1 / 48  # of the grid, in standard deviations of the loss of one event
 _TAIL = 1e-18
@@ -77,7 +77,7 @@ class Export:
                 arrays[f"{name}_{i}"] = getattr(law, name)
         out = io.BytesIO()
         np.savez_compressed(out, **arrays)
-        replace_file(Path(path), out.getvalue())
+        save_file(path, out.getvalue())
 
     def dp_accounting(self) -> Any:
         """The upper laws as a `PrivacyLossDistribution` of dp-accounting, which must be installed:

@@ -7,12 +7,12 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
 from dpsub import checks
-from dpsub.accounting.account import Account, Proof, answers
+from dpsub.accounting.account import Account, Proof, answers, relation_of
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.curve import Curve, curve_of
 from dpsub.accounting.export import Export, export_of
@@ -20,8 +20,9 @@ from dpsub.accounting.pld import OutOfTimeError, check_time, deadline_after, tim
 from dpsub.accounting.release import Release, as_plain, of_plain
 from dpsub.accounting.search import Calibration, Goal, least_noise, most_steps
 from dpsub.accounting.selection import NumberOfRuns, select_of
-from dpsub.errors import DataError, DpsubError, UnsupportedError
-from dpsub.files import replace_file
+from dpsub.errors import ArgumentError, DataError, DpsubError, UnsupportedError
+from dpsub.files import save_file
+from dpsub.relations import Relation
 from dpsub.sampling import Schedule
 from dpsub.sampling.base import Sampler
 
@@ -34,19 +35,26 @@ class Ledger:
     """Releases of different kinds on the same records, in any order fixed in advance, begun with
     `releases`.
 
-    Steps of different entries may alternate, within epochs as well (docs/accounting.md, Theorem
-    31). Every release draws its samples afresh. Where samples are kept, name them (`sample`): a
-    second entry of one name is refused, as no composition theorem covers it (docs/accounting.md,
-    section 4).
+    `record` enters releases into the ledger; `add` returns a new ledger that has them as well, and
+    leaves this one as it is. Steps of different entries may alternate, within epochs as well
+    (docs/accounting.md, Theorem 31).
+
+    An entry may have a `name`: a second entry of that name is refused, so that a cell of a notebook
+    which runs twice does not count twice. Every release draws its samples afresh. Where samples are
+    kept, name them (`sample`): a second entry from the same one is refused, as no composition
+    theorem covers it (docs/accounting.md, section 4).
 
     Examples
     --------
     >>> import dpsub
-    >>> ledger = dpsub.Ledger().add(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=50)
-    >>> ledger.add(dpsub.Poisson(0.1), noise_multiplier=4.0, steps=5).account(delta=1e-6).kind
-    'exact'
-    >>> [release.steps for release in ledger]
-    [50, 5]
+    >>> ledger = dpsub.Ledger()
+    >>> ledger.record(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=50, name="pretraining")
+    >>> more = ledger.add(dpsub.Poisson(0.1), noise_multiplier=4.0, steps=5)
+    >>> more.account(delta=1e-6).kind, len(ledger), len(more)
+    ('exact', 1, 2)
+    >>> ledger.record(dpsub.Poisson(0.1), noise_multiplier=4.0, steps=5)
+    >>> [release.steps for release in ledger], ledger.names
+    ([50, 5], ('pretraining', None))
     >>> budget = {"epsilon": 2.0, "delta": 1e-6}
     >>> ledger.would_exceed(dpsub.Poisson(0.1), noise_multiplier=4.0, steps=5, **budget)
     False
@@ -57,8 +65,43 @@ class Ledger:
 
     def __init__(self, releases: Iterable[Release] = ()) -> None:
         self._releases: list[Release] = []
+        self._names: list[str | None] = []
         for release in releases:
             self._enter(release)
+
+    def record(
+        self,
+        sampler: Sampler | Schedule,
+        n: int | None = None,
+        *,
+        noise_multiplier: float,
+        steps: int | None = None,
+        epochs: float | None = None,
+        mechanism: str = "gaussian",
+        denominator: str = "fixed",
+        sample: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        """Enter releases of one kind into this ledger, with parameters as in `account`.
+
+        Parameters
+        ----------
+        sample : str, optional
+            Name of what is drawn for them, where that is kept.
+        name : str, optional
+            Of this entry.
+
+        Raises
+        ------
+        ArgumentError
+            If an entry has this name already, or as in `account`.
+        UnsupportedError
+            If an earlier release names the same sample: what has been drawn is fresh once.
+        """
+        release = Release.of(
+            sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, sample
+        )
+        self._enter(release, name)
 
     def add(
         self,
@@ -67,20 +110,39 @@ class Ledger:
         *,
         noise_multiplier: float,
         steps: int | None = None,
-        epochs: int | None = None,
+        epochs: float | None = None,
         mechanism: str = "gaussian",
         denominator: str = "fixed",
         sample: str | None = None,
+        name: str | None = None,
     ) -> Self:
-        """Enter releases of one kind, with parameters as in `account`; returns the ledger itself.
-
-        `sample` names what is drawn for them, where that is kept. UnsupportedError if an earlier
-        release names the same: what has been drawn is fresh once.
-        """
-        self._enter(
-            Release.of(sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, sample)
+        """A new ledger with these releases as well; this one stays as it is. Parameters and errors
+        as of `record`."""
+        longer = type(self)()
+        longer._releases, longer._names = [*self._releases], [*self._names]
+        longer.record(
+            sampler,
+            n,
+            noise_multiplier=noise_multiplier,
+            steps=steps,
+            epochs=epochs,
+            mechanism=mechanism,
+            denominator=denominator,
+            sample=sample,
+            name=name,
         )
-        return self
+        return longer
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """Names of the entries, None where one has no name."""
+        return tuple(self._names)
+
+    @property
+    def adjacency(self) -> Relation | None:
+        """The relation of an account that names none, None of an empty ledger: guarantees under
+        different relations do not add up, so that one entry may change that of all."""
+        return relation_of(self._releases, None) if self._releases else None
 
     def account(
         self,
@@ -140,7 +202,7 @@ class Ledger:
         epsilon: float,
         delta: float,
         steps: int | None = None,
-        epochs: int | None = None,
+        epochs: float | None = None,
         mechanism: str = "gaussian",
         denominator: str = "fixed",
         adjacency: str | None = None,
@@ -149,10 +211,42 @@ class Ledger:
         """Whether these releases, after all that were entered, are *not* proved to stay within
         (epsilon, delta).
 
-        Nothing is entered. Parameters as in `add` and `account`.
+        Nothing is entered. Parameters as in `record` and `account`.
         """
+        proved = self.epsilon_with(
+            sampler,
+            n,
+            noise_multiplier=noise_multiplier,
+            epsilon=epsilon,
+            delta=delta,
+            steps=steps,
+            epochs=epochs,
+            mechanism=mechanism,
+            denominator=denominator,
+            adjacency=adjacency,
+            time_limit=time_limit,
+        )
+        return proved > epsilon
+
+    def epsilon_with(
+        self,
+        sampler: Sampler | Schedule,
+        n: int | None = None,
+        *,
+        noise_multiplier: float,
+        epsilon: float,
+        delta: float,
+        steps: int | None = None,
+        epochs: float | None = None,
+        mechanism: str = "gaussian",
+        denominator: str = "fixed",
+        adjacency: str | None = None,
+        time_limit: float | None = None,
+    ) -> float:
+        """The proved epsilon of these releases after all that were entered, which `would_exceed`
+        compares with the budget; infinite if none was proved in the time. Nothing is entered."""
         release = Release.of(sampler, n, noise_multiplier, steps, epochs, mechanism, denominator)
-        return self._upper([release], _budget(epsilon, delta, time_limit), adjacency) > epsilon
+        return self._upper([release], _budget(epsilon, delta, time_limit), adjacency)
 
     def steps_left(
         self,
@@ -169,7 +263,7 @@ class Ledger:
     ) -> int:
         """The largest number of such releases (steps of whole epochs of a schedule), after all that
         were entered, that was proved to stay within (epsilon, delta); a thousandth more of them is
-        not proved, or was not in the time. Parameters as in `add` and `account`."""
+        not proved, or was not in the time. Parameters as in `record` and `account`."""
         release = Release.of(
             sampler, n, noise_multiplier, mechanism=mechanism, denominator=denominator
         )
@@ -192,7 +286,7 @@ class Ledger:
         epsilon: float,
         delta: float,
         steps: int | None = None,
-        epochs: int | None = None,
+        epochs: float | None = None,
         mechanism: str = "gaussian",
         denominator: str = "fixed",
         adjacency: str | None = None,
@@ -218,10 +312,17 @@ class Ledger:
             goal = Goal(epsilon, delta, adjacency, accuracy, time_limit)
             return least_noise(release, self._releases, goal)
 
+    def as_plain(self) -> list[dict[str, Any]]:
+        """The entries as JSON holds them."""
+        return [
+            as_plain(release) | ({} if name is None else {"name": name})
+            for release, name in zip(self._releases, self._names, strict=True)
+        ]
+
     def save(self, path: str | Path) -> None:
         """Write the ledger as JSON; the name only ever stands for a complete file."""
-        document = {"dpsub_ledger": SCHEMA, "releases": [as_plain(release) for release in self]}
-        replace_file(Path(path), f"{json.dumps(document, indent=1, allow_nan=False)}\n".encode())
+        document = {"dpsub_ledger": SCHEMA, "releases": self.as_plain()}
+        save_file(path, f"{json.dumps(document, indent=1, allow_nan=False)}\n".encode())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -254,7 +355,10 @@ class Ledger:
         ledger = cls()
         for place, entry in enumerate(entries, start=1):
             try:
-                ledger._enter(of_plain(entry))
+                # an entry without a name has no such field
+                named = dict(entry) if isinstance(entry, Mapping) else {}
+                name = named.pop("name", None)
+                ledger._enter(of_plain(named or entry), name)
             except DpsubError as error:
                 raise DataError(
                     f"release {place} of the ledger {path} cannot be read: {error}"
@@ -269,13 +373,22 @@ class Ledger:
         except OutOfTimeError:
             return math.inf  # nothing was proved
 
-    def _enter(self, release: Release) -> None:
+    def _enter(self, release: Release, name: str | None = None) -> None:
+        if not isinstance(name, str | None):
+            raise ArgumentError(f"the name of an entry must be a text, got {name!r}; give one")
+        if name is not None and name in self._names:
+            raise ArgumentError(
+                f"every entry needs a name of its own, got {name!r}, which entry "
+                f"{1 + self._names.index(name)} has; leave this one out if it is recorded "
+                "already, or give it another name"
+            )
         for place, known in enumerate(self._releases, start=1):
             if release.sample is not None and release.sample == known.sample:
                 raise UnsupportedError(
                     _SAME.format(sample=release.sample, place=place, joint=_joint(known, release))
                 )
         self._releases.append(release)
+        self._names.append(name)
 
     def __iter__(self) -> Iterator[Release]:
         return iter(self._releases)

@@ -18,7 +18,7 @@ from dpsub.accounting.pairs import MIN_SCALE
 from dpsub.accounting.release import Release
 from dpsub.accounting.search import Goal
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
-from dpsub.relations import Relation
+from dpsub.relations import relation_named
 from dpsub.sampling import Schedule
 from dpsub.sampling.schemes import FIXED_SIZE, Plan, fresh_steps, scheme, scheme_names
 
@@ -190,7 +190,7 @@ def recommend(
     """
     epsilon = checks.real("epsilon", epsilon, above=0)
     delta = checks.real("delta", delta, above=0, below=1)
-    adjacency = checks.one_of("adjacency", adjacency, list(Relation))
+    adjacency = relation_named(adjacency)
     # the limit is for all schemes together, each of which gets half of what is left
     deadline = time.monotonic() + checks.real("time_limit", time_limit, above=0)
     n = checks.integer("n", n, at_least=1)

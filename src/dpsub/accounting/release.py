@@ -25,6 +25,7 @@ from dpsub.sampling.base import (
     WithReplacement,
 )
 from dpsub.sampling.schedules import Schedule
+from dpsub.sampling.schemes import fresh_steps
 
 MECHANISMS = ("gaussian", "laplace")
 DENOMINATORS = ("fixed", "realised")
@@ -71,22 +72,23 @@ class Release:
         n: int | None,
         noise_multiplier: float,
         steps: int | None = None,
-        epochs: int | None = None,
+        epochs: float | None = None,
         mechanism: str = "gaussian",
         denominator: str = "fixed",
         sample: str | None = None,
     ) -> Release:
-        """Releases as callers describe them, whose steps may be given as epochs of a schedule.
+        """Releases as callers describe them, whose steps may be given as epochs.
 
         Raises
         ------
         ArgumentError
             As `steps_of`, or if an attribute is out of range.
         """
-        steps = steps_of(sampler, n, steps, epochs)
+        steps = steps_of(_checked(sampler), n, steps, epochs)
         return cls(sampler, n, noise_multiplier, steps, mechanism, denominator, sample)
 
     def __post_init__(self) -> None:
+        _checked(self.sampler)
         noise_multiplier = checks.real(
             "noise_multiplier", self.noise_multiplier, at_least=MIN_SCALE, at_most=MAX_SCALE
         )
@@ -94,23 +96,34 @@ class Release:
         if self.n is not None:
             object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1))
         self._check_steps()
-        checks.one_of("mechanism", self.mechanism, MECHANISMS)
-        checks.one_of("denominator", self.denominator, DENOMINATORS)
+        for name, known in (("mechanism", MECHANISMS), ("denominator", DENOMINATORS)):
+            object.__setattr__(self, name, checks.named(name, getattr(self, name), known))
 
     def _check_steps(self) -> None:
         # of a schedule the events that are composed are epochs: their number is what is limited
         is_schedule = isinstance(self.sampler, Schedule)
-        most_steps = None if is_schedule else MOST_STEPS
         epoch = self._steps_per_event
-        steps = checks.integer("steps", self.steps, at_least=1, at_most=most_steps)
+        steps = checks.integer("steps", self.steps, at_least=1, at_most=None)
+        if not is_schedule and steps > MOST_STEPS:
+            raise ArgumentError(
+                f"steps must be at most {MOST_STEPS}, beyond which rounding adds up to more than "
+                f"the loss, got steps = {checks.shown(steps)}; account for fewer"
+            )
         object.__setattr__(self, "steps", steps)
         if steps % epoch:
             raise ArgumentError(
                 f"steps of {self.sampler.name} must make whole epochs of {epoch}, got {steps}; "
-                "give epochs"
+                f"give epochs{self._without_last_batch(epoch)}"
             )
         if is_schedule:
             checks.integer("epochs", self.times, at_most=MOST_STEPS)
+
+    def _without_last_batch(self, epoch: int) -> str:
+        """What to give instead where the steps fit epochs without their smaller last batch."""
+        m = getattr(self.sampler, "m", None)
+        if self.n is None or m is None or not self.n % m or epoch < 2 or self.steps % (epoch - 1):
+            return ""
+        return f", or n = {self.n - self.n % m} if the last, smaller batch is dropped (drop_last)"
 
     @property
     def _steps_per_event(self) -> int:
@@ -161,31 +174,74 @@ class Release:
             )
 
 
+def _checked(sampler: Any) -> Sampler | Schedule:
+    """A sampler or a schedule; ArgumentError, with the way out, if it is neither."""
+    if isinstance(sampler, Sampler | Schedule):
+        return sampler
+    kind = sampler if isinstance(sampler, type) else None
+    if isinstance(sampler, str):
+        try:
+            kind = kind_of(checks.plain_word(sampler))
+        except ArgumentError as error:
+            raise ArgumentError(
+                f"a sampler must be an object such as dpsub.Poisson(0.01), got a text: {error}"
+            ) from None
+    if not (isinstance(kind, type) and issubclass(kind, Sampler | Schedule)):
+        raise ArgumentError(
+            f"a sampler must be an object such as dpsub.Poisson(0.01), got {sampler!r}; make one"
+        )
+    fields = ", ".join(field.name for field in dataclasses.fields(kind))  # type: ignore[arg-type]
+    got = f"the text {sampler!r}" if isinstance(sampler, str) else "its class"
+    raise ArgumentError(
+        f"a sampler must be an object with its sizes, got {got}; write "
+        f"dpsub.{kind.__name__}({fields})"
+    )
+
+
 def steps_of(
-    sampler: Sampler | Schedule, n: int | None, steps: int | None, epochs: int | None
+    sampler: Sampler | Schedule, n: int | None, steps: int | None, epochs: float | None
 ) -> int:
-    """Number of steps that a caller gives as `steps`, or as `epochs` of a schedule; by default one
-    step, or one epoch.
+    """Number of steps that a caller gives as `steps`, or as `epochs`; by default one step, or one
+    epoch of a schedule.
+
+    An epoch of a sampler has as many steps as read each record once on average, and the number of
+    all steps is rounded up.
 
     Raises
     ------
     ArgumentError
-        If epochs are given of a sampler, both are given, or epochs are out of range.
+        If both are given, epochs are out of range, or n is needed and missing.
     """
-    if not isinstance(sampler, Schedule):
+    if steps is not None:
         if epochs is not None:
-            raise ArgumentError(
-                f"{sampler.name} takes steps, got epochs = {epochs}; give "
-                "steps = ceil(epochs / rate), the rate being the share of records per step"
-            )
-        return 1 if steps is None else steps
-    if steps is None:
+            raise ArgumentError("steps and epochs state the same number, got both; drop one")
+        return steps
+    if isinstance(sampler, Schedule):
         number = 1 if epochs is None else epochs
-        epochs = checks.integer("epochs", number, at_least=1, at_most=MOST_STEPS)
-        return epochs * sampler.steps_per_epoch(n)
-    if epochs is not None:
-        raise ArgumentError("steps and epochs state the same number, got both; drop one")
-    return steps
+        whole = checks.integer("epochs", number, at_least=1, at_most=MOST_STEPS)
+        return whole * sampler.steps_per_epoch(n)
+    if epochs is None:
+        return 1
+    epochs = checks.real("epochs", epochs, above=0)
+    share = _share_of_records(sampler, n)
+    if not (share > 0 and epochs / share <= MOST_STEPS):
+        raise ArgumentError(
+            f"steps must be at most {MOST_STEPS}, got epochs = {epochs:g} at {share:g} of the "
+            "records per step; account for fewer"
+        )
+    return fresh_steps(share, epochs)
+
+
+def _share_of_records(sampler: Sampler, n: int | None) -> float:
+    """Expected share of the records that one step reads, repeats counted."""
+    if n is None:
+        stages = sampler.stages if isinstance(sampler, StagedSampler) else ()
+        if not stages or not all(isinstance(stage, PoissonStage) for stage in stages):
+            raise ArgumentError(
+                f"epochs of {sampler.name} need the number of records n, got none; give n or steps"
+            )
+        n = 1  # a record's chance does not depend on the others
+    return float(sampler.multiplicity_law(n).mean)
 
 
 def as_plain(release: Release) -> dict[str, Any]:

@@ -119,7 +119,7 @@ def calibrate(
     epsilon: float,
     delta: float,
     steps: int | None = None,
-    epochs: int | None = None,
+    epochs: float | None = None,
     adjacency: str | None = None,
     mechanism: str = "gaussian",
     denominator: str = "fixed",

@@ -54,6 +54,8 @@ COMMANDS = {
 }
 """Commands and what they answer; each is a module of this package."""
 EXIT_OK, EXIT_ERROR, EXIT_STOPPED = 0, 2, 130
+# Options whose values several answers in JSON repeat, as nothing else in them tells them apart.
+_COMPARED = ("m", "batch_size")
 _PATIENCE = 2.0  # seconds until progress is shown
 _GRACE = 1.5  # seconds beyond the time limit, in which most computations stop by themselves
 
@@ -102,18 +104,13 @@ def _run(command: str, words: list[str]) -> int:
     ):
         # Numerical uncertainty is part of the ends of an answer.
         warnings.simplefilter("ignore")
-        # A command that takes several values at once shares its work between them; the others get
-        # one question each.
-        questions = (
-            [arguments] if getattr(module, "TAKES_SEVERAL", False) else list(_questions(arguments))
-        )
+        # A command that takes several values of an option at once shares its work between them; the
+        # others get one question each.
+        asked_apart = _several(arguments, without=getattr(module, "TAKES_SEVERAL", ()))
+        questions = list(_questions(arguments, asked_apart))
         answers = _answers(module, questions, getattr(arguments, "time_limit", None))
     if arguments.json:
-        print(
-            as_json(
-                answers[0].values if len(answers) == 1 else [answer.values for answer in answers]
-            )
-        )
+        print(as_json(_rows(answers, questions, asked_apart)))
     else:
         print("\n\n".join(answer.text(arguments.explain) for answer in answers))
     sys.stdout.flush()
@@ -135,12 +132,32 @@ def parser_of(command: str) -> Parser:
     return parser
 
 
-def _questions(arguments: Namespace) -> Iterator[Namespace]:
-    """One question for each combination of the values that are separated by commas."""
-    # Only `numbers` yields tuples: what is written with commas is asked in all combinations.
-    several = {name: value for name, value in vars(arguments).items() if isinstance(value, tuple)}
-    for values in itertools.product(*several.values()):
+def _several(arguments: Namespace, without: Sequence[str]) -> list[str]:
+    """The options that were given several values, separated by commas, but for some."""
+    # Only `numbers` and `whole_numbers` yield tuples.
+    return [
+        name
+        for name, value in vars(arguments).items()
+        if isinstance(value, tuple) and name not in without
+    ]
+
+
+def _questions(arguments: Namespace, several: Sequence[str]) -> Iterator[Namespace]:
+    """One question for each combination of the values of these options."""
+    for values in itertools.product(*(getattr(arguments, name) for name in several)):
         yield Namespace(**vars(arguments) | dict(zip(several, values, strict=True)))
+
+
+def _rows(answers: Sequence[Answer], questions: Sequence[Namespace], several: Sequence[str]) -> Any:
+    """The values of one answer; of several a list, each with the sizes that it is about."""
+    if len(answers) == 1:
+        return answers[0].values
+    rows = []
+    for answer, question in zip(answers, questions, strict=True):
+        sizes = {name: getattr(question, name) for name in several if name in _COMPARED}
+        parts = [answer.values] if isinstance(answer.values, Mapping) else answer.values
+        rows += [{**sizes, **part} for part in parts]
+    return rows
 
 
 def _answers(module: Any, questions: Sequence[Namespace], time_limit: float | None) -> list[Answer]:
@@ -207,6 +224,10 @@ def _complaint(error: BaseException) -> tuple[str, str]:
     if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("dpsub"):
         return "missing", (
             f"this needs {error.name}, which is not installed; pip install 'dpsub[papers]'"
+        )
+    if isinstance(error, OSError) and error.filename is not None:
+        return "data", (
+            f"the file {error.filename} cannot be used: {error.strerror}; check the path"
         )
     reason = " ".join(str(error).split())
     return "unexpected", f"unexpected {type(error).__name__}: {reason}; please report the command"

@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from dataclasses import replace
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -25,7 +24,7 @@ from dpsub import files
 from dpsub.accounting.answer import Line, account_lines, marked, near
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer
-from dpsub.cli.parsing import Parser, add_choice, number, numbers
+from dpsub.cli.parsing import Parser, add_choice, new_file, number, numbers
 from dpsub.cli.releases import (
     add_denominator,
     add_releases,
@@ -37,7 +36,7 @@ from dpsub.cli.releases import (
 from dpsub.cli.samplers import add_sampler, sampler_of
 
 RENAMED = {"--convention": "--variant"}
-TAKES_SEVERAL = True
+TAKES_SEVERAL = ("epsilon", "delta")
 
 
 def add_arguments(parser: Parser) -> None:
@@ -69,7 +68,7 @@ def add_arguments(parser: Parser) -> None:
         "write a certificate, from which a second program proves the answer again "
         "(docs/certificates.md)"
     )
-    parser.add_argument("--certificate", type=Path, metavar="FILE", help=certificate)
+    parser.add_argument("--certificate", type=new_file, metavar="FILE", help=certificate)
     parser.add_time_limit()
 
 
@@ -88,7 +87,7 @@ def run(arguments: Namespace) -> Answer:
     if arguments.certificate is not None:
         # No NaN and no infinity: the verifier, a program of its own, reads plain JSON.
         content = json.dumps(account.certificate(), allow_nan=False)
-        files.replace_file(arguments.certificate, f"{content}\n".encode())
+        files.save_file(arguments.certificate, f"{content}\n".encode())
         written = [
             (
                 "certificate",

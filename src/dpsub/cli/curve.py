@@ -30,14 +30,14 @@ from dpsub import files
 from dpsub.accounting.answer import Line, down, near, up
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer
-from dpsub.cli.parsing import Parser, add_choice, number, numbers
+from dpsub.cli.parsing import Parser, add_choice, new_file, number, numbers
 from dpsub.cli.releases import add_releases, question_of, releases_text, steps_of
 from dpsub.cli.samplers import add_sampler, sampler_of
 
 if TYPE_CHECKING:
     from dpsub.accounting.curve import Curve
 
-TAKES_SEVERAL = True
+TAKES_SEVERAL = ("epsilon", "false_positive")
 # Usual levels of tests.
 _RATES = (0.001, 0.01, 0.05, 0.1, 0.5)
 _SHOWN = 6
@@ -67,10 +67,10 @@ def add_arguments(parser: Parser) -> None:
         help="requested distance between the ends of delta, relative",
     )
     parser.add_argument(
-        "--csv", type=Path, metavar="FILE", help="write the columns epsilon, lower, upper"
+        "--csv", type=new_file, metavar="FILE", help="write the columns epsilon, lower, upper"
     )
     parser.add_argument(
-        "--plot", type=Path, metavar="FILE", help="draw both curves (.png, .pdf, .svg)"
+        "--plot", type=new_file, metavar="FILE", help="draw both curves (.png, .pdf, .svg)"
     )
     parser.add_time_limit()
 
@@ -89,7 +89,7 @@ def run(arguments: Namespace) -> Answer:
     rates = np.atleast_1d(arguments.false_positive)
     tests, seconds = curve.trade_off(rates), perf_counter() - started
     if arguments.csv is not None:
-        files.replace_file(arguments.csv, _table(curve).encode())
+        files.save_file(arguments.csv, _table(curve).encode())
     if arguments.plot is not None:
         _draw(curve, arguments.plot)
     account_values = answers.account_values(curve.account, seconds)
@@ -178,4 +178,4 @@ def _draw(curve: Curve, path: Path) -> None:
         ) from error
     finally:
         pyplot.close(figure)
-    files.replace_file(path, out.getvalue())
+    files.save_file(path, out.getvalue())

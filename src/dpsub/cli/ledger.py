@@ -1,32 +1,49 @@
 """The total privacy cost of all releases in a ledger: upper and lower bounds of delta at --epsilon,
 or of epsilon at --delta.
 
-dpsub record FILE enters releases. JSON: releases (the entries, as in the file), and the keys of
-`dpsub account`.
+dpsub record FILE enters releases.  --left 'poisson --rate 0.01 --noise-multiplier 1' says how many
+more releases of this kind a budget of --epsilon and --delta allows.
+
+JSON: releases (the entries, as in the file), and the keys of `dpsub account`; with --left instead
+of these steps_left.
 """
 
 from __future__ import annotations
 
+import shlex
 from argparse import Namespace
 from pathlib import Path
 from time import perf_counter
 
 import dpsub
 from dpsub.accounting.answer import Line, account_lines, described, near, plural
-from dpsub.accounting.release import as_plain
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, number, numbers
-from dpsub.cli.releases import ADJACENCIES
+from dpsub.cli.releases import ADJACENCIES, add_denominator, add_releases, question_of
+from dpsub.cli.samplers import add_sampler, sampler_of
+from dpsub.errors import ArgumentError
 
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="the ledger")
-    question = parser.add_mutually_exclusive_group(required=True)
-    question.add_argument(
-        "--epsilon", type=numbers, metavar="E", help="return delta at this epsilon (nats)"
+    parser.add_argument(
+        "--epsilon",
+        type=numbers,
+        metavar="E",
+        help="return delta at this epsilon (nats); with --left the budget",
     )
-    question.add_argument("--delta", type=numbers, metavar="D", help="return epsilon at this delta")
+    parser.add_argument(
+        "--delta",
+        type=numbers,
+        metavar="D",
+        help="return epsilon at this delta; with --left the budget",
+    )
+    parser.add_argument(
+        "--left",
+        metavar="'SAMPLER ...'",
+        help="sampler and noise, as for dpsub record: return how many steps the budget allows",
+    )
     add_choice(
         parser,
         "--adjacency",
@@ -44,26 +61,72 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> Answer:
-    started = perf_counter()
     ledger = dpsub.Ledger.load(arguments.file)
+    if arguments.left is not None:
+        return _left(arguments, ledger)
+    if (arguments.epsilon is None) == (arguments.delta is None):
+        got = "neither" if arguments.epsilon is None else "both"
+        raise ArgumentError(
+            f"exactly one of --epsilon and --delta is needed, got {got}; give one, or --left with "
+            "both"
+        )
+    started = perf_counter()
     names = ("epsilon", "delta", "adjacency", "width", "time_limit")
     account = ledger.account(**{name: getattr(arguments, name) for name in names})
     seconds = perf_counter() - started
     at = "epsilon" if arguments.delta is None else "delta"
     at_value = getattr(arguments, at)
-    entries: list[Line] = [
-        (
-            f"entry {number}",
-            f"{plural(entry.steps, 'release')} from "
-            f"{described(entry.sampler, entry.n)}, {entry.mechanism} "
-            f"noise multiplier {near(entry.noise_multiplier)}",
-        )
-        for number, entry in enumerate(ledger, start=1)
-    ]
+    entries = _entries(ledger)
     values = {
-        "releases": [as_plain(entry) for entry in ledger],
+        "releases": ledger.as_plain(),
         **answers.account_values(account, seconds),
     }
     title = f"{account.quantity} at {at} = {near(at_value)} of all releases in {arguments.file}"
     explained = [*entries, *answers.account_lines(account, at_value, seconds)]
     return Answer(values, title, account_lines(account), explained)
+
+
+def _entries(ledger: dpsub.Ledger) -> list[Line]:
+    lines: list[Line] = []
+    for place, (entry, name) in enumerate(zip(ledger, ledger.names, strict=True), start=1):
+        called = "" if name is None else f"{name}: "
+        releases = f"{plural(entry.steps, 'release')} from {described(entry.sampler, entry.n)}"
+        noise = f"{entry.mechanism} noise multiplier {near(entry.noise_multiplier)}"
+        lines.append((f"entry {place}", f"{called}{releases}, {noise}"))
+    return lines
+
+
+def _left(arguments: Namespace, ledger: dpsub.Ledger) -> Answer:
+    """How many steps of one kind the budget allows after all entries."""
+    if arguments.epsilon is None or arguments.delta is None:
+        raise ArgumentError(
+            "--left needs a budget, got none or half of one; give --epsilon and --delta"
+        )
+    parser = Parser(prog="dpsub ledger --left", description=None, renamed={})
+    add_sampler(parser)
+    add_releases(parser)
+    add_denominator(parser)
+    try:
+        words = shlex.split(arguments.left)
+    except ValueError as error:
+        raise ArgumentError(
+            f"--left needs a sampler and its noise, got {arguments.left!r} ({error}); close the "
+            "quotes"
+        ) from None
+    releases = parser.parse_args(words)
+    releases.remarks = arguments.remarks
+    for name in ("steps", "epochs"):
+        if getattr(releases, name) is not None:
+            raise ArgumentError(f"--left returns the steps and cannot take --{name}; drop it")
+    sampler = sampler_of(releases)
+    question = question_of(releases)
+    budget = {name: getattr(arguments, name) for name in ("epsilon", "delta", "time_limit")}
+    if arguments.adjacency is not None:
+        question["adjacency"] = arguments.adjacency
+    left = ledger.steps_left(sampler, **question, **budget)
+    within = f"epsilon {near(arguments.epsilon)} at delta {near(arguments.delta)}"
+    noise = f"{releases.mechanism} noise multiplier {near(releases.noise_multiplier)}"
+    source = described(sampler, releases.n)
+    title = f"{plural(left, 'step')} left within {within}: from {source}, {noise}"
+    values = {"steps_left": left, "releases": ledger.as_plain()}
+    return Answer(values, title, [*_entries(ledger), ("left", f"{left} (proved)")])

@@ -7,9 +7,10 @@ import argparse
 import contextlib
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
-from dpsub.errors import ArgumentError
+from dpsub.errors import ArgumentError, DataError
 
 
 class Parser(argparse.ArgumentParser):
@@ -57,6 +58,9 @@ class Parser(argparse.ArgumentParser):
         words, used = [], dict[argparse.Action, str]()
         for word in args or ():
             name, *value = word.split("=", 1)
+            if name.startswith("--") and name not in known:
+                # As Python spells the argument: --noise_multiplier.
+                name = name.replace("_", "-")
             name = self.renamed.get(name, name)
             if name.startswith("--") and name != "--":
                 if name not in known:
@@ -95,6 +99,12 @@ def whole_number(text: str) -> int:
     return int(value)
 
 
+def whole_numbers(text: str) -> int | tuple[int, ...]:
+    """One whole number, or several separated by commas, each of which gets an answer."""
+    values = tuple(whole_number(part) for part in text.split(","))
+    return values if len(values) > 1 else values[0]
+
+
 def number(text: str) -> float:
     """A finite number, also as 1/60000."""
     above, slash, below = text.partition("/")
@@ -118,6 +128,17 @@ def duration(text: str) -> float:
     return value
 
 
+def new_file(text: str) -> Path:
+    """The path of a file to write, in a folder that exists: asked before anything is computed."""
+    # Imported here, as in `nearest`.
+    from dpsub import files
+
+    try:
+        return files.writable(text)
+    except DataError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def numbers(text: str) -> float | tuple[float, ...]:
     """One number, or several separated by commas, each of which gets an answer."""
     values = tuple(number(part) for part in text.split(","))
@@ -127,15 +148,21 @@ def numbers(text: str) -> float | tuple[float, ...]:
 def add_choice(
     parser: Any, option: str, choices: Sequence[str], text: str, default: str | None = None
 ) -> None:
-    """Add an option with several choices."""
+    """Add an option with several choices, in capitals or with hyphens too, and by the other names
+    of adjacency relations."""
     name = option.removeprefix("--").replace("-", " ")
 
     def known(word: str) -> str:
-        if word not in choices:
+        # Imported here, as in `nearest`.
+        from dpsub import checks
+        from dpsub.relations import OTHER_NAMES
+
+        try:
+            return checks.named(name, word, choices, OTHER_NAMES)
+        except ArgumentError:
             raise argparse.ArgumentTypeError(
                 f"must be a known {name}, got {word!r}; {nearest(word, list(choices))}"
-            )
-        return word
+            ) from None
 
     parser.add_argument(
         option, type=known, default=default, metavar="{" + ",".join(choices) + "}", help=text

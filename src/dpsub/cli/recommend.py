@@ -23,8 +23,9 @@ from time import perf_counter
 import dpsub
 from dpsub.accounting.answer import Line, down, near, up
 from dpsub.cli.answers import Answer, aligned, grouped
-from dpsub.cli.parsing import Parser, add_choice, numbers, whole_number
+from dpsub.cli.parsing import Parser, add_choice, numbers, whole_number, whole_numbers
 from dpsub.cli.releases import ADJACENCIES
+from dpsub.errors import ArgumentError
 
 _HEADS = (
     "proved",
@@ -39,15 +40,16 @@ _HEADS = (
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument(
-        "--n", type=whole_number, required=True, metavar="N", help="number of records"
+        "records", type=whole_number, nargs="?", metavar="N", help="number of records, also as --n"
     )
+    parser.add_argument("--n", type=whole_number, metavar="N", help="number of records")
     parser.add_argument(
         "--batch-size",
         "--m",
-        type=whole_number,
+        type=whole_numbers,
         required=True,
-        metavar="M",
-        help="batch size (expected, for Poisson)",
+        metavar="M,...",
+        help="batch size (expected, for Poisson); several, separated by commas, are compared",
     )
     parser.add_argument(
         "--epochs", type=whole_number, required=True, metavar="E", help="number of epochs"
@@ -71,13 +73,17 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> Answer:
     started = perf_counter()
+    if (arguments.records is None) == (arguments.n is None):
+        got = "none" if arguments.n is None else "two"
+        raise ArgumentError(f"the number of records N is needed once, got {got}; give --n N")
+    n = arguments.n if arguments.records is None else arguments.records
     target = {
         "epsilon": arguments.epsilon,
         "delta": arguments.delta,
         "adjacency": arguments.adjacency,
     }
     recommendation = dpsub.recommend(
-        arguments.n,
+        n,
         batch_size=arguments.batch_size,
         epochs=arguments.epochs,
         **target,

@@ -1,35 +1,42 @@
 """Enter releases into a ledger, a JSON file that is created if missing; with a budget, only if they
 stay within it.
 
-dpsub ledger FILE gives the total privacy cost.  --sample names the sample that these releases use.
-A second entry with the same name is refused, because releases from one sample are not independent.
+dpsub ledger FILE gives the total privacy cost.  --name names this entry: a second one of that name
+is refused, so that a command which runs twice does not count twice.  --sample names the sample that
+these releases use. A second entry from the same one is refused, because releases from one sample
+are not independent.
 
 JSON: ledger (the file), releases (its number of entries now), entered (false if the budget does not
-allow it).
+allow it); with a budget proved_epsilon (with these releases) and, if they are refused, steps_left.
+Exit status 3 if the budget does not allow them.
 """
 
 from __future__ import annotations
 
 from argparse import Namespace
-from pathlib import Path
+from typing import Any
 
 import dpsub
-from dpsub.accounting.answer import Line, near
+from dpsub.accounting.answer import Line, near, plural, up
 from dpsub.cli.answers import Answer
-from dpsub.cli.parsing import Parser, add_choice, number
+from dpsub.cli.parsing import Parser, add_choice, new_file, number
 from dpsub.cli.releases import add_releases, question_of, releases_text, steps_of
 from dpsub.cli.samplers import add_sampler, sampler_of
 from dpsub.errors import ArgumentError
 
+EXIT_REFUSED = 3
+"""Exit status if the budget does not allow the releases."""
+
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="the ledger")
+    parser.add_argument("file", type=new_file, metavar="FILE", help="the ledger")
     add_sampler(parser)
     add_releases(parser)
     denominators = (
         "divisor of the sum: a fixed number or the realised size of the sample (default: fixed)"
     )
     add_choice(parser, "--denominator", ("fixed", "realised"), denominators, "fixed")
+    parser.add_argument("--name", metavar="NAME", help="name of this entry, as kept in the ledger")
     parser.add_argument(
         "--sample", metavar="NAME", help="name of the sample, as kept in the ledger"
     )
@@ -50,24 +57,33 @@ def run(arguments: Namespace) -> Answer:
     budget = {name: question.pop(name) for name in ("epsilon", "delta", "adjacency", "time_limit")}
     ledger = dpsub.Ledger.load(arguments.file) if arguments.file.exists() else dpsub.Ledger()
     n = question.pop("n")
+    values: dict[str, Any] = {"ledger": str(arguments.file)}
+    budget_lines: list[Line] = []
+    exceeds = False
     # Asked before anything is written: a release beyond the budget leaves no trace in the ledger.
-    exceeds = arguments.epsilon is not None and ledger.would_exceed(
-        sampler, n, **question, **budget
-    )
-    if not exceeds:
-        ledger.add(sampler, n, **question, sample=arguments.sample).save(arguments.file)
-    values = {"ledger": str(arguments.file), "releases": len(ledger), "entered": not exceeds}
-    lines: list[Line] = [("entries", str(len(ledger)))]
     if arguments.epsilon is not None:
+        proved = ledger.epsilon_with(sampler, n, **question, **budget)
+        exceeds = proved > arguments.epsilon
+        values["proved_epsilon"] = proved
         within = f"epsilon {near(arguments.epsilon)} at delta {near(arguments.delta)}"
-        lines.append(
-            (
-                "budget",
-                # By the proved upper end: what is open counts as exceeding.
-                f"not proved to stay within {within}" if exceeds else f"proved: within {within}",
+        # By the proved upper end: what is open counts as exceeding.
+        outcome = f"not proved to stay within {within}" if exceeds else f"proved: within {within}"
+        budget_lines = [("budget", outcome), ("with these", f"epsilon {up(proved)} is proved")]
+    if exceeds:
+        one = {name: value for name, value in question.items() if name != "steps"}
+        values["steps_left"] = left = ledger.steps_left(sampler, n, **one, **budget)
+        budget_lines.append(("left", f"{plural(left, 'such release')}"))
+    else:
+        before = ledger.adjacency
+        ledger.record(sampler, n, **question, sample=arguments.sample, name=arguments.name)
+        ledger.save(arguments.file)
+        if before not in (None, ledger.adjacency):
+            arguments.remarks.append(
+                f"with this entry the total is under {ledger.adjacency}; until now it was under "
+                f"{before}, and numbers under different relations do not compare"
             )
-        )
+    values |= {"releases": len(ledger), "entered": not exceeds}
     outcome = "NOT entered" if exceeds else "entered"
-    return Answer(
-        values, f"{outcome} into {arguments.file}: {releases_text(arguments, sampler)}", lines
-    )
+    title = f"{outcome} into {arguments.file}: {releases_text(arguments, sampler)}"
+    status = EXIT_REFUSED if exceeds else 0
+    return Answer(values, title, [("entries", str(len(ledger))), *budget_lines], status=status)

@@ -6,8 +6,10 @@ import dataclasses
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from dataclasses import MISSING
+from typing import Any
 
-from dpsub.cli.parsing import Parser, number, whole_number
+from dpsub import checks
+from dpsub.cli.parsing import Parser, number, whole_number, whole_numbers
 from dpsub.errors import ArgumentError
 from dpsub.sampling import (
     REGISTRY,
@@ -71,7 +73,8 @@ def add_sampler(parser: Parser, *, required: bool = True) -> None:
         parser.add_argument(
             _option(size),
             *also,
-            type=whole_number,
+            # Batch sizes are compared.
+            type=whole_numbers if size == "m" else whole_number,
             metavar=size.upper(),
             help=_HELP.get(size, ", or ".join(purposes)),
         )
@@ -95,16 +98,17 @@ def add_sampler(parser: Parser, *, required: bool = True) -> None:
 
 def sampler_name(name: str) -> str:
     """Return the name of a sampler or schedule, else raise an error that suggests the nearest."""
-    practice = name.lower().replace("-", "_")
+    practice = checks.plain_word(name)
     if practice in _OTHER_NAMES:
         raise ArgumentTypeError(
             f"unknown sampler {name!r}; did you mean {_OTHER_NAMES[practice]!r}?"
         )
+    if practice in (*REGISTRY.names(), *SCHEDULES.names()):
+        return practice
     try:
-        kind_of(name)
+        return kind_of(name).name
     except ArgumentError as error:
         raise ArgumentTypeError(str(error)) from None
-    return name
 
 
 def sampler_of(arguments: Namespace) -> Sampler | Schedule:
@@ -125,7 +129,9 @@ def sampler_of(arguments: Namespace) -> Sampler | Schedule:
             f"got {got}; give one"
         )
     sampler: Sampler | Schedule
-    if arguments.rate is not None or (issubclass(kind, Schedule) and "rate" not in options):
+    if _is_of_batch_size(arguments, kind):
+        sampler = _of_batch_size(arguments, kind)
+    elif arguments.rate is not None or (issubclass(kind, Schedule) and "rate" not in options):
         fields = dataclasses.fields(kind)  # type: ignore[arg-type]
         _require(
             arguments,
@@ -148,6 +154,34 @@ def sampler_of(arguments: Namespace) -> Sampler | Schedule:
             "m = n takes every record, so there is no subsampling and no amplification"
         )
     return sampler
+
+
+def _is_of_batch_size(arguments: Namespace, kind: type[Sampler] | type[Schedule]) -> bool:
+    """Whether the batch size is given of a schedule whose fields are others, as the steps of a
+    random allocation."""
+    return (
+        issubclass(kind, Schedule)
+        and not {"m", "rate"} & {*kind.options}
+        and "m" in kind.sizes
+        and arguments.m is not None
+    )
+
+
+def _of_batch_size(arguments: Namespace, kind: Any) -> Schedule:
+    """The schedule of n records in batches of (expected) size m."""
+    _require(arguments, {name: kind.sizes.get(name, _PURPOSES["n"]) for name in ("n", *kind.sizes)})
+    derived: Schedule = kind.of_sizes(arguments.n, **_sizes(arguments, kind))
+    for field in dataclasses.fields(kind):
+        value = getattr(arguments, field.name)
+        if value is None:
+            continue
+        # What has no default is what follows from the sizes.
+        if field.default is MISSING:
+            raise ArgumentError(
+                f"{_option(field.name)} of {kind.name} follows from --n and --m, got both; drop one"
+            )
+        derived = dataclasses.replace(derived, **{field.name: value})  # type: ignore[type-var]
+    return derived
 
 
 def family_of(arguments: Namespace) -> Family:
@@ -187,7 +221,10 @@ def _options(
     names = ["n", *(kind.sizes or ["stages"]), *(["rate"] if _takes_rate(kind) else [])]
     if issubclass(kind, Schedule):
         purposes |= kind.options
-        names = ["n", *kind.options, *(["m"] if _takes_rate(kind) else [])]
+        # Both follow from the batch size: a rate, and the number of steps.
+        from_size = "m" in kind.sizes and "m" not in kind.options
+        names = ["n", *kind.options, *(["m"] if from_size else [])]
+        purposes["m"] = kind.options.get("m", kind.sizes.get("m", ""))
     options = {name: purposes[name] for name in names if name not in without}
     for name in arguments.sampler_options:
         # An option that the sampler ignores would make a reader believe that it counts.

@@ -33,7 +33,7 @@ from dpsub.accounting.privacy_events import DominatedEvent, Event, order_grid
 from dpsub.recycling.divergence import HockeyStickPieces
 from dpsub.recycling.kernels import EPS, GaussianKernel, LaplaceKernel
 from dpsub.recycling.law import Recycled, RecycledProfile
-from dpsub.relations import Relation
+from dpsub.relations import relation_named
 
 CONDITIONS = (
     "given past releases, the value of the query changes by at most the sensitivity "
@@ -229,7 +229,7 @@ def account(
     deadline : float, optional
         Reading of `time.monotonic` after which the bounds reached so far are returned.
     """
-    relation = Relation(checks.one_of("adjacency", adjacency, list(Relation)))
+    relation = relation_named(adjacency)
     if width is None:
         width = _WIDTH["epsilon" if epsilon is None else "delta"]
     target = Target(epsilon, delta, width, deadline)
