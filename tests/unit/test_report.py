@@ -22,7 +22,16 @@ from dpsub.reproduce.claims import MissingRecordsError
 from dpsub.reproduce.digits import written
 from dpsub.reproduce.labels import KINDS, in_words, number_kind
 from dpsub.reproduce.papers import papers
-from dpsub.reproduce.report import FinishedRun, cited, judgement, markdown, numbers, page
+from dpsub.reproduce.report import (
+    FinishedRun,
+    cited,
+    judgement,
+    markdown,
+    numbers,
+    oversized,
+    page,
+    write_report,
+)
 from dpsub.reproduce.report.cells import LookUp, read_cells, without_stand_ins
 from dpsub.reproduce.report.citation import bibtex
 from dpsub.reproduce.report.numbers import CHECKS, address, cell_verdicts
@@ -517,6 +526,24 @@ def test_provenance_stands_at_the_foot(pages: dict[str, str], made: Made, tmp_pa
 
 def test_same_input_same_bytes(made: Made, pages: dict[str, str]) -> None:
     assert made.write(remarks=["A run of reduced size."]) == pages
+
+
+def test_pages_written_in_parallel_have_the_same_bytes(made: Made, tmp_path: Path) -> None:
+    for processes in (1, 2):
+        write_report(tmp_path / str(processes), made.run, processes=processes)
+    names = sorted(path.name for path in (tmp_path / "1").iterdir())
+    assert "index.html" in names and len(names) >= 3
+    for name in names:
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
+
+
+def test_a_report_that_is_too_large_is_told(made: Made, tmp_path: Path) -> None:
+    assert oversized(made.folder) == []
+    (tmp_path / "index.html").write_bytes(b" " * 1_600_000)
+    (said,) = oversized(tmp_path)
+    assert said.startswith("its index must stay below 1.5 MB, got 1.6 MB in ")
+    (tmp_path / "must.html").write_bytes(b" " * 5_000_000)
+    assert len(oversized(tmp_path)) == 2
 
 
 def test_hostile_names_stay_text(made: Made, pages: dict[str, str]) -> None:

@@ -107,6 +107,17 @@ def test_two_results_folders_may_be_made_at_once(finished: Path, tmp_path: Path)
 
 
 @pytest.mark.thorough
+def test_one_job_for_all_tables_of_a_paper_gives_the_same_bytes(
+    finished: Path, tmp_path: Path
+) -> None:
+    small = runs.config(tmp_path / "small.yaml", size="smoke")
+    status, output = runs.run(tmp_path, configs=(runs.TINY, small))
+    assert status == 0, output
+    assert (tmp_path / RESULTS / "logs/build_tables/must.log").exists()
+    assert runs.compared(tmp_path) == runs.compared(finished)
+
+
+@pytest.mark.thorough
 def test_targets_have_names_long_and_where_unique_short(tmp_path: Path) -> None:
     status, output = runs.run(tmp_path, "-n", "must/table5", "table5", "must/figure6")
     assert (

@@ -4,12 +4,12 @@
 rule build_table:
     input:
         records=lambda wildcards: shown(PLAN.records(*product_of(wildcards).artefact.experiments)),
-        published=printed_numbers,
+        published=lambda wildcards: printed_numbers(product_of(wildcards).artefact),
     output:
         csv=listed(pattern("table", False, "csv"), "Tables"),
         md=pattern("table", False, "md"),
         tex=pattern("table", False, "tex"),
-        comparison=f"{RESULTS}/comparison/{{artefact}}.csv",
+        comparison=[f"{RESULTS}/comparison/{{artefact}}.csv"],
     log:
         f"{RESULTS}/logs/build_table/{{artefact}}.log",
     wildcard_constraints:
@@ -20,18 +20,15 @@ rule build_table:
         mem_mb=lambda wildcards, attempt: doubled(2000, attempt),
         runtime=lambda wildcards, attempt: doubled(30, attempt),
     params:
+        artefacts=lambda wildcards: [wildcards.artefact],
         caption=lambda wildcards: product_of(wildcards).artefact.caption,
         settings=lambda wildcards: PLAN.settings_of(product_of(wildcards).artefact),
         digests=lambda wildcards: {
             name: PLAN.config_digest(name) for name in product_of(wildcards).artefact.experiments
         },
-        code=lambda wildcards: provenance.digest(
-            type(product_of(wildcards).artefact).__module__,
-            "dpsub.reproduce.artefact",
-            "dpsub.reproduce.records",
-        ),
+        code=lambda wildcards: code_of(product_of(wildcards).artefact),
     script:
-        "../scripts/build_artefact.py"
+        "../scripts/build_artefacts.py"
 
 
 use rule build_table as build_timing_table with:
@@ -39,7 +36,7 @@ use rule build_table as build_timing_table with:
         csv=listed(pattern("table", True, "csv"), "Clock times"),
         md=pattern("table", True, "md"),
         tex=pattern("table", True, "tex"),
-        comparison=f"{RESULTS}/comparison/{{artefact}}.csv",
+        comparison=[f"{RESULTS}/comparison/{{artefact}}.csv"],
     log:
         f"{RESULTS}/logs/build_timing_table/{{artefact}}.log",
     wildcard_constraints:
@@ -51,7 +48,7 @@ use rule build_table as build_figure with:
         csv=pattern("figure", False, "csv"),
         pdf=pattern("figure", False, "pdf"),
         png=listed(pattern("figure", False, "png"), "Figures"),
-        comparison=f"{RESULTS}/comparison/{{artefact}}.csv",
+        comparison=[f"{RESULTS}/comparison/{{artefact}}.csv"],
     log:
         f"{RESULTS}/logs/build_figure/{{artefact}}.log",
     wildcard_constraints:
@@ -63,7 +60,7 @@ use rule build_table as build_timing_figure with:
         csv=pattern("figure", True, "csv"),
         pdf=pattern("figure", True, "pdf"),
         png=listed(pattern("figure", True, "png"), "Clock times"),
-        comparison=f"{RESULTS}/comparison/{{artefact}}.csv",
+        comparison=[f"{RESULTS}/comparison/{{artefact}}.csv"],
     log:
         f"{RESULTS}/logs/build_timing_figure/{{artefact}}.log",
     wildcard_constraints:

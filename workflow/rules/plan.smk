@@ -55,15 +55,20 @@ def product_of(wildcards):
     return PRODUCTS[wildcards.artefact]
 
 
-def printed_numbers(wildcards):
-    """Return the files of printed numbers that the artefact is compared with or quotes."""
-    artefact = product_of(wildcards).artefact
+def printed_numbers(artefact):
+    """Return the files of printed numbers that an artefact is compared with or quotes."""
     names = {artefact.name, *(quote.artefact for quote in artefact.quotes())}
     folder = papers()[artefact.paper].folder / "published"
     return [
         str(folder / f"{name}.csv")
         for name in sorted(names & set(published.artefacts(artefact.paper)))
     ]
+
+
+def code_of(*made):
+    """Return the digest of the code that builds artefacts."""
+    modules = sorted({type(artefact).__module__ for artefact in made})
+    return provenance.digest(*modules, "dpsub.reproduce.artefact", "dpsub.reproduce.records")
 
 
 def of_kind(kind, timed):
@@ -92,3 +97,10 @@ def listed(path, category):
     """Register a file for Snakemake's own report."""
     labels = {"artefact": "{artefact}", "format": Path(path).suffix[1:]}
     return report(path, caption="../report/artefact.rst", category=category, labels=labels)
+
+
+def category_of(artefact):
+    """Return where an artefact stands in Snakemake's own report."""
+    if artefact.timed:
+        return "Clock times"
+    return "Figures" if artefact.kind == "figure" else "Tables"

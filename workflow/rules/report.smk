@@ -104,6 +104,8 @@ rule write_report:
     localrule: True
     conda:
         "../envs/dpsub.yaml"
+    # pages are written in parallel
+    threads: 4
     params:
         artefacts=[product.artefact.identifier for product in PLAN.products],
         remarks=[PLAN.remark] if PLAN.remark else [],

@@ -38,4 +38,4 @@ with logged(snakemake.log[0]):
         options=snakemake.params.options,
         published=snakemake.params.published,
     )
-    report.write_report(index.parent, run)
+    report.write_report(index.parent, run, processes=snakemake.threads)

@@ -9,6 +9,7 @@ from pathlib import Path
 from dpsub.reproduce import verdicts
 from dpsub.reproduce.job import label_of
 from dpsub.reproduce.plan import Plan
+from dpsub.reproduce.report import oversized
 from dpsub.reproduce.report.numbers import cell_verdicts
 
 
@@ -39,6 +40,7 @@ def summary(plan: Plan, targets: Collection[str] = ()) -> str:
         ),
         *_verdicts(plan),
         f"verdicts: {changed}" if plan.published else "",
+        *(f"warning: {sentence}" for sentence in oversized(plan.results / "report")),
         f"read {plan.results / 'report/index.html'}; every printed number is in "
         f"{plan.results / 'comparison.csv'}",
     ]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import multiprocessing
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import jinja2
 import pandas as pd
@@ -26,6 +28,8 @@ from dpsub.reproduce.verdicts import AGREEING, FAILING, VARIANTS, reconciled, ta
 
 # HTML does without those of cells and rows, and pages are a sixth smaller
 _END_TAGS = re.compile(r"</t[dhr]>\n?")
+LARGEST = {"the report": ("*.html", 6.5), "its index": ("index.html", 1.5)}
+"""Pages, as a pattern of files, and the megabytes up to which browsers show them at once."""
 VARIANT_MEANINGS = {
     "stated": "what the paper's text says",
     "as_done": "what made the printed number, where that differs and is known",
@@ -34,10 +38,11 @@ VARIANT_MEANINGS = {
 }
 
 
-def write_report(folder: Path, run: FinishedRun) -> None:
+def write_report(folder: Path, run: FinishedRun, *, processes: int = 1) -> None:
     """Write the pages of a run: `index.html`, one a paper, and `numbers.html`; the same run gives
-    the same bytes."""
-    shown = [content(run, key, folder) for key in run.papers]
+    the same bytes, with any number of `processes`."""
+    # `run.papers` makes the lines that all pages read, once for all processes.
+    shown = _each(lambda key: content(run, key, folder), run.papers, processes)
     # studies of this project have no citation, and print no numbers of their own
     cited = {paper["key"] for paper in shown if paper["citation"]}
     judged = tally(line.verdict for line in run.lines if line.paper in cited)
@@ -78,10 +83,48 @@ def write_report(folder: Path, run: FinishedRun) -> None:
         "filtered": numbers.filtered,
         "in_words": in_words,
     }
-    pages = {"index": _rendered("index", common), "numbers": _rendered("numbers", common)}
-    pages |= {paper["key"]: _rendered("paper", common | {"paper": paper}) for paper in shown}
-    for name, page in pages.items():
+    pages = {"index": ("index", common), "numbers": ("numbers", common)}
+    pages |= {paper["key"]: ("paper", common | {"paper": paper}) for paper in shown}
+    texts = _each(lambda name: _rendered(*pages[name]), list(pages), processes)
+    for name, page in zip(pages, texts, strict=True):
         replace_file(folder / f"{name}.html", page)
+
+
+def oversized(folder: Path) -> list[str]:
+    """Return a sentence for each limit of size that the pages in `folder` exceed."""
+    sentences = []
+    for what, (pattern, limit) in LARGEST.items():
+        size = sum(path.stat().st_size for path in folder.glob(pattern)) / 1e6
+        if size > limit:
+            sentences.append(
+                f"{what} must stay below {limit} MB, got {size:.1f} MB in {folder}; show fewer "
+                "numbers or smaller figures"
+            )
+    return sentences
+
+
+def _each(make: Callable[[str], Any], names: Sequence[str], processes: int) -> list[Any]:
+    """Return what `make` returns for each name, computed by several processes at a time."""
+    if processes == 1 or "fork" not in multiprocessing.get_all_start_methods():
+        return [make(name) for name in names]
+    # A forked process has the run already: only names and results are sent.
+    forked = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(processes, forked, _Made.by, (make,)) as pool:
+        return list(pool.map(_Made.of, names))
+
+
+class _Made:
+    """What a forked process was told to make."""
+
+    make: ClassVar[Callable[[str], Any]]
+
+    @classmethod
+    def by(cls, make: Callable[[str], Any]) -> None:
+        cls.make = staticmethod(make)
+
+    @classmethod
+    def of(cls, name: str) -> Any:
+        return cls.make(name)
 
 
 def _name(title: str) -> str:
