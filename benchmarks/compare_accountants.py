@@ -3,7 +3,7 @@ accountants.
 
     python benchmarks/compare_accountants.py
 
-Needs the extra `test`, which brings dp-accounting and prv-accountant; takes half a minute.
+Needs the group `test`, which brings dp-accounting and prv-accountant; takes half a minute.
 """
 
 from __future__ import annotations

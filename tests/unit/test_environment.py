@@ -22,9 +22,13 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def project() -> dict:
+def described() -> dict:
     with (ROOT / "pyproject.toml").open("rb") as stream:
-        return tomllib.load(stream)["project"]
+        return tomllib.load(stream)
+
+
+def project() -> dict:
+    return described()["project"]
 
 
 def test_every_requirement_is_pinned_to_one_version() -> None:
@@ -40,6 +44,7 @@ def test_every_requirement_is_pinned_to_one_version() -> None:
     wanted = [
         *facts["dependencies"],
         *(item for extra in facts["optional-dependencies"].values() for item in extra),
+        *(item for group in described()["dependency-groups"].values() for item in group),
     ]
     assert {canonical(re.split(r"[<>=\[ ]", item)[0]) for item in wanted} <= pinned
 
@@ -52,8 +57,8 @@ def test_versions_in_metadata_agree() -> None:
 
 
 def test_the_environment_of_jobs_has_the_pins() -> None:
-    described = yaml.safe_load((ROOT / "workflow/envs/dpsub.yaml").read_text(encoding="utf-8"))
-    (pins,) = (item["pip"] for item in described["dependencies"] if isinstance(item, dict))
+    environment = yaml.safe_load((ROOT / "workflow/envs/dpsub.yaml").read_text(encoding="utf-8"))
+    (pins,) = (item["pip"] for item in environment["dependencies"] if isinstance(item, dict))
     assert set(pins) <= set((ROOT / "requirements.lock").read_text(encoding="utf-8").split())
     facts = project()
     needed = {

@@ -1,6 +1,6 @@
 """Ask other accountants about the settings of this study, and record their answers and versions.
 
-By hand, where dp-accounting, prv-accountant and autodp are installed (the extra `test` has them):
+By hand, where dp-accounting, prv-accountant and autodp are installed (the group `test` has them):
     python -m dpsub.papers.practice.ask_accountants
 
 An answer is written with seven digits, rounded so that it claims no more than the accountant does:

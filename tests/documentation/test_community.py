@@ -1,0 +1,183 @@
+"""Files that forges, archives and the catalogue of workflows read: they parse, call what exists,
+and agree with the package."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.documentation.console import ROOT
+
+FORMS = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml"))
+FIELDS = {"checkboxes", "dropdown", "input", "markdown", "textarea"}
+"""Types of the parts of an issue form."""
+
+
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def read(name: str) -> Any:
+    return yaml.safe_load(text_of(name))
+
+
+PROJECT = tomllib.loads(text_of("pyproject.toml"))
+CITATION = read("CITATION.cff")
+JOBS = read(".github/workflows/tests.yml")["jobs"]
+TARGETS = set(re.findall(r"^([a-z][a-z-]*):", text_of("Makefile"), flags=re.MULTILINE))
+
+
+def steps(job: str) -> list[str]:
+    """Return the commands of a job of the forge."""
+    return [step["run"] for step in JOBS[job]["steps"] if "run" in step]
+
+
+def called(text: str) -> list[str]:
+    """Return the targets of make that a text calls, outside comments."""
+    commands = re.sub(r"#.*", "", text)
+    return re.findall(r"\bmake ([a-z][a-z-]*)", commands)
+
+
+# ------------------------------------------------------------------------------------- the forge
+
+
+def test_the_forge_runs_every_command_of_ci() -> None:
+    on_forge = {target for job in JOBS for step in steps(job) for target in called(step)}
+    assert {"lint", "test", "test-rest", "docs", "smoke"} == set(called(text_of(".ci/run")))
+    assert set(called(text_of(".ci/run"))) <= on_forge
+
+
+@pytest.mark.parametrize("job", sorted(JOBS))
+def test_a_job_calls_what_exists(job: str) -> None:
+    assert JOBS[job]["runs-on"] == "ubuntu-latest" and steps(job)
+    for command in steps(job):
+        assert set(called(command)) <= TARGETS
+        for path in re.findall(r"\btests/[\w./-]+", command):
+            assert (ROOT / path).exists()
+
+
+def test_tests_run_on_every_python_that_is_named() -> None:
+    named = {
+        found
+        for line in PROJECT["project"]["classifiers"]
+        if (found := line.removeprefix("Programming Language :: Python :: ")) != line
+        and "." in found
+    }
+    pythons = set(JOBS["tests"]["strategy"]["matrix"]["python"])
+    assert pythons == named
+    lowest = min(named, key=lambda version: int(version.partition(".")[2]))
+    assert PROJECT["project"]["requires-python"] == f">={lowest}"
+    others = JOBS["dependencies"]["strategy"]["matrix"]["include"]
+    assert {"python": lowest, "age": "oldest"} in others
+    assert {case["age"] for case in others} == {"oldest", "newest"}
+
+
+@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.name)
+def test_an_issue_form_has_its_fields(path: Path) -> None:
+    form = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if path.name == "config.yml":
+        assert set(form) <= {"blank_issues_enabled", "contact_links"}
+        return
+    assert {"name", "description", "body"} <= set(form) <= {"name", "description", "labels", "body"}
+    fields = [part for part in form["body"] if part["type"] != "markdown"]
+    assert all(part["type"] in FIELDS and part["attributes"]["label"] for part in fields)
+    names = [part["id"] for part in fields]
+    assert len(set(names)) == len(names)
+    assert any(part.get("validations", {}).get("required") for part in fields)
+
+
+def test_pages_name_the_forms_and_targets_that_exist() -> None:
+    names = {yaml.safe_load(path.read_text(encoding="utf-8")).get("name") for path in FORMS}
+    assert {"A number that I doubt", "A scheme that is missing", "A paper to judge"} <= names
+    assert '"a number that I doubt"' in text_of("SECURITY.md")
+    for page in ("CONTRIBUTING.md", "SECURITY.md"):
+        commands = re.findall(r"^make [a-z-]+|`make [a-z-]+", text_of(page), flags=re.MULTILINE)
+        assert {command.split()[1] for command in commands} <= TARGETS
+        assert len(text_of(page).splitlines()) < 66, "one page"
+
+
+# -------------------------------------------------------------------------------------- archives
+
+
+def test_archives_and_citation_agree() -> None:
+    archive = json.loads(text_of(".zenodo.json"))
+    assert archive["version"] == CITATION["version"] == PROJECT["project"]["version"]
+    assert archive["title"] == CITATION["title"]
+    assert archive["keywords"] == CITATION["keywords"] == PROJECT["project"]["keywords"]
+    assert archive["license"] == CITATION["license"] == PROJECT["project"]["license"]
+    assert [one["name"] for one in archive["creators"]] == [
+        one["name"] for one in CITATION["authors"]
+    ]
+    preprints = {one["notes"] for one in CITATION["references"] if "notes" in one}
+    assert {one["identifier"] for one in archive["related_identifiers"]} == preprints
+
+
+def test_the_hosted_site_is_built_as_make_docs_builds_it() -> None:
+    hosted = read(".readthedocs.yaml")
+    assert hosted["version"] == 2 and hosted["sphinx"]["fail_on_warning"] is True
+    assert (ROOT / hosted["sphinx"]["configuration"]).exists()
+    assert {"requirements": "requirements.lock"} in hosted["python"]["install"]
+    pythons = JOBS["tests"]["strategy"]["matrix"]["python"]
+    assert hosted["build"]["tools"]["python"] in pythons
+
+
+def test_groups_for_work_on_the_package_are_not_published() -> None:
+    groups, extras = PROJECT["dependency-groups"], PROJECT["project"]["optional-dependencies"]
+    assert {"docs", "test"} <= set(groups) and not set(groups) & set(extras)
+    assert {"papers", "cluster", "plot"} <= set(extras)
+    assert set(extras["plot"]) <= set(extras["papers"])
+
+
+# ------------------------------------------------------------------- the catalogue of workflows
+# Rules of snakemake/snakemake-workflow-catalog: its README and scripts/generate-catalog.py.
+
+
+def test_the_catalogue_finds_the_workflow() -> None:
+    first = text_of("README.md").split("\n\n")[1]
+    assert "Snakemake workflow" in first
+    assert (ROOT / "workflow/Snakefile").is_file()
+    rules = [path for path in (ROOT / "workflow/rules").iterdir() if path.is_file()]
+    assert rules and all(path.suffix == ".smk" for path in rules)
+    assert len(text_of("config/README.md")) > 500
+    assert "config.yaml" in text_of("config/README.md")
+
+
+def test_the_catalogue_shows_how_to_use_it() -> None:
+    (usage,) = read(".snakemake-workflow-catalog.yml").values()
+    assert set(usage) == {"mandatory-flags", "software-stack-deployment", "report"}
+    assert set(usage["mandatory-flags"]) == {"desc", "flags"}
+    deployed = usage["software-stack-deployment"]
+    assert set(deployed) == {"conda", "apptainer", "apptainer+conda"}
+    # Parsing asks for dpsub before any environment exists: the description must say so.
+    assert "dpsub must be installed next to Snakemake" in usage["mandatory-flags"]["desc"]
+    assert deployed["apptainer"] is (read("config.yaml")["container"] is not None)
+    assert usage["report"] is ("report(" in text_of("workflow/rules/report.smk"))
+
+
+def test_conda_is_promised_as_every_rule_has_its_environment() -> None:
+    deployed = read(".snakemake-workflow-catalog.yml")["usage"]["software-stack-deployment"]
+    assert deployed["conda"] is True
+    for path in sorted((ROOT / "workflow/rules").glob("*.smk")):
+        written = text_of(f"workflow/rules/{path.name}")
+        # `use rule` inherits the environment.
+        rules = re.findall(r"^ *rule(?: \w+)?:\n((?:.*\n)*?)(?=^\S|\Z)", written, re.MULTILINE)
+        for rule in rules:
+            assert "../envs/dpsub.yaml" in rule, path.name
+    assert (ROOT / "workflow/envs/dpsub.yaml").exists()
+
+
+def test_rules_are_formatted_as_the_catalogue_checks_it() -> None:
+    files = [ROOT / "workflow/Snakefile", *sorted((ROOT / "workflow/rules").glob("*.smk"))]
+    command = [str(Path(sys.executable).parent / "snakefmt"), "--check", *map(str, files)]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
