@@ -213,7 +213,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         == 2
     )
     assert capsys.readouterr().err.startswith(
-        "dpsub curve: --plot must end in .png, .pdf or .svg, got"
+        "dpsub curve: --plot: a picture must end in .png, .pdf or .svg, got"
     )
 
 

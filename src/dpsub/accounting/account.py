@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +28,11 @@ from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.relations import Relation, relation_named
 from dpsub.sampling.base import Sampler, StagedSampler
 from dpsub.sampling.schedules import Schedule
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from dpsub.accounting.statement import Statement
 
 KINDS = ("exact", "bounds", "upper", "lower", "paper")
 """exact: both ends bracket the one number that the worst data sets attain.  bounds: the upper end
@@ -114,6 +120,39 @@ class Account(ShortText):
     def text(self) -> words.Text:
         """The answer in a few words, as `print` shows it."""
         return words.account_text(self)
+
+    def statement(self, clip: float | str = "C") -> Statement:
+        """The sentence and the table for a paper, a model card or a registry of deployments.
+
+        Parameters
+        ----------
+        clip : float or str
+            The norm to which each vector was clipped.
+
+        Raises
+        ------
+        ArgumentError
+            If the answer has several values, or guarantees nothing.
+        """
+        # what is made of answers stands above this module
+        from dpsub.accounting.statement import statement_of
+
+        return statement_of(self, clip)
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Draw both ends over the number of steps, and write the picture if a path is given.
+
+        Raises
+        ------
+        UnsupportedError
+            Without matplotlib; pip install 'dpsub[plot]'.
+        ArgumentError
+            If the answer has several values, or guarantees nothing; or for a path that does not
+            end in .png, .pdf or .svg.
+        """
+        from dpsub.accounting import plot
+
+        return plot.drawn(plot.account_figure, self, path)
 
     def __getstate__(self) -> dict[str, Any]:
         """What a copy or another process gets: the answer without what it was computed from, which

@@ -38,6 +38,7 @@ _RELATIONS = {
     Relation.SUBSTITUTE: "substitute (one record replaced)",
     Relation.ZERO_OUT: "zero_out (one record replaced by 0)",
 }
+_MOST_ENTRIES = 4  # of a ledger, all of which are shown
 _MOST_ROWS = 20  # of values, all of which are shown
 _SHOWN_RELEASES = 2  # of a ledger, in its title
 
@@ -350,3 +351,22 @@ def curve_title(account: Account) -> str:
     if account.asked is None:
         return "the privacy curve"
     return f"the privacy curve of {releases_text(account.asked.releases)}"
+
+
+def ledger_text(
+    releases: Sequence[Release], names: Sequence[str | None], adjacency: Relation | None
+) -> Text:
+    """What was entered into a ledger: all, or its first and last entries."""
+    steps = sum(release.steps for release in releases)
+    count = len(releases)
+    entries = "entry" if count == 1 else "entries"
+    title = f"a ledger of {count} {entries} with {plural(steps, 'release')}"
+    places = range(count) if count <= _MOST_ENTRIES else [0, 1, count - 1]
+    lines: list[Line] = []
+    for place in places:
+        name = names[place]
+        called = "" if name is None else f"{name}: "
+        lines.append((f"entry {place + 1}", f"{called}{release_text(releases[place])}"))
+    if adjacency is not None:
+        lines.append(("relation", _RELATIONS[adjacency]))
+    return Text(title, lines)

@@ -18,6 +18,7 @@ from dpsub.accounting.bracket import Refinement, Target
 from dpsub.accounting.ledger import Ledger
 from dpsub.accounting.pld import deadline_after, time_limited
 from dpsub.accounting.release import Release
+from dpsub.accounting.statement import Statement, statement_of
 from dpsub.errors import ArgumentError
 from dpsub.sampling import Schedule
 from dpsub.sampling.base import Sampler
@@ -54,6 +55,12 @@ class Check(words.ShortText):
     def text(self) -> words.Text:
         """The answer in a few words, as `print` shows it."""
         return words.check_text(self.verdict, self.claimed, self.account)
+
+    def statement(self, clip: float | str = "C") -> Statement:
+        """As that of an account, with the verdict on the claim."""
+        name = self.account.quantity
+        claim = f"The claim that {name} is at most {words.near(self.claimed)} is {self.verdict}."
+        return statement_of(self.account, clip, claim)
 
 
 def check(

@@ -7,7 +7,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +24,9 @@ from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError
 from dpsub.noise import GaussianProfile
 from dpsub.sampling import Sampler, Schedule
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _POINTS, _LAST_DELTA = 500, 1e-9  # of the epsilons that are asked where none are given
 # nats: what lies farther is no line of a trade-off function that a double could show
@@ -77,6 +81,13 @@ class Curve(words.ShortText):
     def text(self) -> words.Text:
         """The answer in a few words, as `print` shows it."""
         return words.Text(words.curve_title(self.account), self.short_lines())
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Draw delta over epsilon, and the trade-off of both errors of a test, and write the
+        picture if a path is given; errors as of `Account.plot`."""
+        from dpsub.accounting import plot
+
+        return plot.drawn(plot.curve_figure, self, path)
 
     def short_lines(self) -> list[words.Line]:
         """A few of its numbers in words."""

@@ -7,31 +7,37 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
 
 from dpsub import checks
+from dpsub.accounting import answer as words
 from dpsub.accounting.account import Account, Proof, answers, relation_of
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.curve import Curve, curve_of
 from dpsub.accounting.export import Export, export_of
 from dpsub.accounting.pld import OutOfTimeError, check_time, deadline_after, time_limited
+from dpsub.accounting.plot import check_can_plot
 from dpsub.accounting.release import Release, as_plain, of_plain
 from dpsub.accounting.search import Calibration, Goal, least_noise, most_steps
 from dpsub.accounting.selection import NumberOfRuns, select_of
+from dpsub.accounting.statement import Statement
 from dpsub.errors import ArgumentError, DataError, DpsubError, UnsupportedError
 from dpsub.files import save_file
 from dpsub.relations import Relation
 from dpsub.sampling import Schedule
 from dpsub.sampling.base import Sampler
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 SCHEMA = 1
 """Version of the JSON that is written and read."""
 _ACCURACY = 1e-3  # of what answers about a budget search, relative
 
 
-class Ledger:
+class Ledger(words.ShortText):
     """Releases of different kinds on the same records, in any order fixed in advance, begun with
     `releases`.
 
@@ -144,6 +150,10 @@ class Ledger:
         different relations do not add up, so that one entry may change that of all."""
         return relation_of(self._releases, None) if self._releases else None
 
+    def text(self) -> words.Text:
+        """What was entered, in a few words; `account` says what it costs."""
+        return words.ledger_text(self._releases, self.names, self.adjacency)
+
     def account(
         self,
         *,
@@ -158,6 +168,31 @@ class Ledger:
         deadline = deadline_after(time_limit)
         with time_limited(deadline):
             return answers(Proof.of(self._releases, adjacency), epsilon, delta, width, deadline)
+
+    def statement(
+        self,
+        clip: float | str = "C",
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        adjacency: str | None = None,
+    ) -> Statement:
+        """The sentence and the table for a paper, of all releases together; parameters as in
+        `account` and `Account.statement`."""
+        return self.account(epsilon=epsilon, delta=delta, adjacency=adjacency).statement(clip)
+
+    def plot(
+        self,
+        path: str | Path | None = None,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        adjacency: str | None = None,
+    ) -> Figure:
+        """Draw both ends after each entry, and write the picture if a path is given; parameters as
+        in `account`, errors as of `Account.plot`."""
+        check_can_plot(path)
+        return self.account(epsilon=epsilon, delta=delta, adjacency=adjacency).plot(path)
 
     def curve(
         self,

@@ -17,7 +17,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from dpsub import checks
 from dpsub.accounting import answer as words
@@ -32,6 +33,11 @@ from dpsub.errors import NumericalError, UnsupportedError
 from dpsub.noise import Gaussian
 from dpsub.sampling.base import Sampler
 from dpsub.sampling.schedules import Schedule
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from dpsub.accounting.statement import Statement
 
 MOST_NOISE = 1e4
 """Largest noise multiplier that is tried."""
@@ -72,16 +78,30 @@ class Calibration(words.ShortText):
     account : Account
         At this noise and the target delta. If its `width_met` is False, more time might prove a
         smaller noise multiplier.
+    target : float
+        The epsilon of the target.
     """
 
     noise_multiplier: float
     refuted: float | None
     evaluations: int
     account: Account
+    target: float = math.nan
 
     def text(self) -> words.Text:
         """The answer in a few words, as `print` shows it."""
         return words.calibration_text(self.noise_multiplier, self.refuted, self.account)
+
+    def statement(self, clip: float | str = "C") -> Statement:
+        """That of the account with this noise; see `Account.statement`."""
+        return self.account.statement(clip)
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Draw the noise over the batch size, for as many records in all, and write the picture if
+        a path is given; errors as of `Account.plot`."""
+        from dpsub.accounting import plot
+
+        return plot.drawn(plot.noise_figure, self, path)
 
 
 @dataclass(frozen=True)
@@ -187,7 +207,7 @@ def least_noise(
         proved = search.best_root(Level(_ROUGH_STEPS, _ROUGH))
         refuted = search.refuted(proved)
         account = search.account(proved)
-        calibration = Calibration(proved.safe, refuted, proved.evaluations, account)
+        calibration = Calibration(proved.safe, refuted, proved.evaluations, account, goal.epsilon)
         return search.tightened(calibration, proved.steepness) if tight else calibration
 
 

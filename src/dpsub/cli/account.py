@@ -27,13 +27,17 @@ from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, new_file, number, numbers
 from dpsub.cli.releases import (
     add_denominator,
+    add_plot,
     add_releases,
+    add_statement,
     add_tight,
     question_of,
     releases_text,
+    stated,
     steps_of,
 )
 from dpsub.cli.samplers import add_sampler, sampler_of
+from dpsub.errors import ArgumentError
 
 RENAMED = {"--convention": "--variant"}
 TAKES_SEVERAL = ("epsilon", "delta")
@@ -68,6 +72,8 @@ def add_arguments(parser: Parser) -> None:
         "write a certificate, from which a second program proves the answer again "
         "(docs/certificates.md)"
     )
+    add_plot(parser, "both ends over the number of steps")
+    add_statement(parser)
     parser.add_argument("--certificate", type=new_file, metavar="FILE", help=certificate)
     parser.add_time_limit()
 
@@ -84,6 +90,8 @@ def run(arguments: Namespace) -> Answer:
     seconds = perf_counter() - started
     values: Any
     written: list[Line] = []
+    if arguments.plot is not None:
+        account.plot(arguments.plot)
     if arguments.certificate is not None:
         # No NaN and no infinity: the verifier, a program of its own, reads plain JSON.
         content = json.dumps(account.certificate(), allow_nan=False)
@@ -100,10 +108,13 @@ def run(arguments: Namespace) -> Answer:
     shown = f"{len(at_value)} values of {at}" if several else f"{at} = {near(at_value)}"
     title = f"{account.quantity} at {shown} of {releases_text(arguments, sampler)}"
     title = marked(account, title)
+    if several and arguments.statement:
+        raise ArgumentError(f"--statement needs one value of --{at}, got {len(at_value)}; give one")
     if not several:
         explained = [*answers.account_lines(account, at_value, seconds), *written]
         values = answers.account_values(account, seconds)
-        return Answer(values, title, [*account_lines(account), *written], explained)
+        answer = Answer(values, title, [*account_lines(account), *written], explained)
+        return stated(answer, account, arguments)
     # One account holds arrays of ends; each value is shown as an account of its own.
     ends = zip(at_value, account.lower, account.upper, strict=True)
     per_value = [

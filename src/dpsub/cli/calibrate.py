@@ -24,7 +24,16 @@ from dpsub.accounting.answer import account_lines as short_lines
 from dpsub.accounting.search import largest_sample, largest_steps
 from dpsub.cli.answers import Answer, account_lines, account_values
 from dpsub.cli.parsing import Parser, add_choice, numbers
-from dpsub.cli.releases import add_releases, add_tight, question_of, releases_text, steps_of
+from dpsub.cli.releases import (
+    add_plot,
+    add_releases,
+    add_statement,
+    add_tight,
+    question_of,
+    releases_text,
+    stated,
+    steps_of,
+)
 from dpsub.cli.samplers import add_sampler, family_of, sampler_of
 from dpsub.errors import ArgumentError
 from dpsub.sampling import Schedule
@@ -51,6 +60,8 @@ def add_arguments(parser: Parser) -> None:
             "refuted noise"
         ),
     )
+    add_plot(parser, "the noise over the batch size")
+    add_statement(parser)
     parser.add_time_limit()
 
 
@@ -69,9 +80,13 @@ def run(arguments: Namespace) -> Answer:
             raise ArgumentError(f"--solve {solve} needs {name}, got none; give it")
     if arguments.tight and solve != "noise":
         raise ArgumentError(f"--tight needs --solve noise, got --solve {solve}; drop it")
+    if arguments.plot is not None and solve != "noise":
+        raise ArgumentError(f"--plot needs --solve noise, got --solve {solve}; drop it")
     started = perf_counter()
     name, solution, what = _search(arguments)
     seconds = perf_counter() - started
+    if arguments.plot is not None:
+        solution.plot(arguments.plot)
     # Sizes and numbers are whole: nothing is rounded in print.
     is_noise, is_whole = name == "noise_multiplier", name in ("size", "steps", "epochs")
     ends: list[Any] = [
@@ -109,7 +124,8 @@ def run(arguments: Namespace) -> Answer:
     lines: list[Line] = [(name.replace("_", " "), short), *short_lines(solution.account)]
     title = f"{what}, for epsilon {near(arguments.epsilon)} at delta {near(arguments.delta)}"
     explained += account_lines(solution.account, arguments.delta, seconds)
-    return Answer(values, title, lines, explained)
+    answer = Answer(values, title, lines, explained)
+    return stated(answer, solution.account, arguments)
 
 
 def _search(arguments: Namespace) -> tuple[str, Any, str]:

@@ -28,7 +28,15 @@ from dpsub.accounting.events import UNITS, ledger_of
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, number
-from dpsub.cli.releases import add_denominator, add_releases, question_of, releases_text, steps_of
+from dpsub.cli.releases import (
+    add_denominator,
+    add_releases,
+    add_statement,
+    question_of,
+    releases_text,
+    stated,
+    steps_of,
+)
 from dpsub.cli.samplers import add_sampler, sampler_of
 from dpsub.errors import ArgumentError, DataError
 
@@ -57,6 +65,7 @@ def add_arguments(parser: Parser) -> None:
     # For scripts: a claim that is open must not pass, and is told from a refuted one.
     status = "exit with status 0 if the claim is proved, 1 if refuted, 2 if open"
     parser.add_argument("--strict", action="store_true", help=status)
+    add_statement(parser)
     parser.add_time_limit()
 
 
@@ -95,7 +104,8 @@ def run(arguments: Namespace) -> Answer:
         *answers.account_lines(account, at_value, seconds),
     ]
     status = VERDICTS.index(check.verdict) if arguments.strict else 0
-    return Answer(values, title, account_lines(account), explained, status)
+    answer = Answer(values, title, account_lines(account), explained, status)
+    return stated(answer, check, arguments)
 
 
 def _because(check: Check) -> str:

@@ -19,7 +19,6 @@ import csv
 import io
 from argparse import Namespace
 from dataclasses import replace
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -31,7 +30,7 @@ from dpsub.accounting.answer import Line, down, near, up
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, new_file, number, numbers
-from dpsub.cli.releases import add_releases, question_of, releases_text, steps_of
+from dpsub.cli.releases import add_plot, add_releases, question_of, releases_text, steps_of
 from dpsub.cli.samplers import add_sampler, sampler_of
 
 if TYPE_CHECKING:
@@ -69,9 +68,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--csv", type=new_file, metavar="FILE", help="write the columns epsilon, lower, upper"
     )
-    parser.add_argument(
-        "--plot", type=new_file, metavar="FILE", help="draw both curves (.png, .pdf, .svg)"
-    )
+    add_plot(parser, "both curves")
     parser.add_time_limit()
 
 
@@ -91,7 +88,7 @@ def run(arguments: Namespace) -> Answer:
     if arguments.csv is not None:
         files.save_file(arguments.csv, _table(curve).encode())
     if arguments.plot is not None:
-        _draw(curve, arguments.plot)
+        curve.plot(arguments.plot)
     account_values = answers.account_values(curve.account, seconds)
     values = {
         "quantity": account_values.pop("quantity"),
@@ -147,35 +144,3 @@ def _table(curve: Curve) -> str:
         zip(curve.epsilon.tolist(), *(end.tolist() for end in curve.delta), strict=True)
     )
     return out.getvalue()
-
-
-def _draw(curve: Curve, path: Path) -> None:
-    """Draw delta over epsilon, and false negatives over false positives, as bands."""
-    import matplotlib
-
-    matplotlib.use("agg")
-    from matplotlib import pyplot
-
-    # Small rates are where attacks are compared: a logarithmic grid, and 0 itself.
-    rates = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 300)])
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 4), layout="constrained")
-    for axes, x, ends in (
-        (left, curve.epsilon, curve.delta),
-        (right, rates, curve.trade_off(rates)),
-    ):
-        axes.fill_between(x, *ends, color="#56B4E9", alpha=0.5, linewidth=0)
-        axes.plot(x, ends.upper, color="#0072B2", label="upper")
-        axes.plot(x, ends.lower, color="#0072B2", linestyle="--", label="lower")
-        axes.legend()
-    left.set(xlabel="epsilon", ylabel="delta", yscale="log")
-    right.set(xlabel="false positive", ylabel="false negative", xlim=(0, 1), ylim=(0, 1))
-    out = io.BytesIO()
-    try:
-        figure.savefig(out, format=path.suffix.removeprefix(".") or "png")
-    except ValueError as error:
-        raise dpsub.ArgumentError(
-            f"--plot must end in .png, .pdf or .svg, got {str(path)!r}"
-        ) from error
-    finally:
-        pyplot.close(figure)
-    files.save_file(path, out.getvalue())

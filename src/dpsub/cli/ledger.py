@@ -20,7 +20,15 @@ from dpsub.accounting.answer import Line, account_lines, described, near, plural
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, number, numbers
-from dpsub.cli.releases import ADJACENCIES, add_denominator, add_releases, question_of
+from dpsub.cli.releases import (
+    ADJACENCIES,
+    add_denominator,
+    add_plot,
+    add_releases,
+    add_statement,
+    question_of,
+    stated,
+)
 from dpsub.cli.samplers import add_sampler, sampler_of
 from dpsub.errors import ArgumentError
 
@@ -57,6 +65,8 @@ def add_arguments(parser: Parser) -> None:
         metavar="W",
         help="requested distance between the ends, as in dpsub account",
     )
+    add_plot(parser, "both ends after each entry")
+    add_statement(parser)
     parser.add_time_limit()
 
 
@@ -74,6 +84,8 @@ def run(arguments: Namespace) -> Answer:
     names = ("epsilon", "delta", "adjacency", "width", "time_limit")
     account = ledger.account(**{name: getattr(arguments, name) for name in names})
     seconds = perf_counter() - started
+    if arguments.plot is not None:
+        account.plot(arguments.plot)
     at = "epsilon" if arguments.delta is None else "delta"
     at_value = getattr(arguments, at)
     entries = _entries(ledger)
@@ -83,7 +95,7 @@ def run(arguments: Namespace) -> Answer:
     }
     title = f"{account.quantity} at {at} = {near(at_value)} of all releases in {arguments.file}"
     explained = [*entries, *answers.account_lines(account, at_value, seconds)]
-    return Answer(values, title, account_lines(account), explained)
+    return stated(Answer(values, title, account_lines(account), explained), account, arguments)
 
 
 def _entries(ledger: dpsub.Ledger) -> list[Line]:

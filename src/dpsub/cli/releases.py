@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from argparse import Namespace
-from collections.abc import Sequence
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from dpsub.accounting.amplify import law
 from dpsub.accounting.answer import described, near, plural
 from dpsub.accounting.release import DENOMINATORS, MECHANISMS
-from dpsub.cli.parsing import Parser, add_choice, number, whole_number
-from dpsub.errors import ArgumentError
+from dpsub.cli.answers import Answer
+from dpsub.cli.parsing import Parser, add_choice, new_file, number, whole_number
+from dpsub.errors import ArgumentError, DpsubError
 from dpsub.noise import REGISTRY
 from dpsub.relations import Relation
 from dpsub.sampling import Sampler, Schedule
@@ -71,6 +74,47 @@ def add_denominator(parser: Parser) -> None:
     """Add the option for the denominator of the mean."""
     text = "divisor of the sum: a fixed number or the realised size of the sample (default: fixed)"
     add_choice(parser, "--denominator", DENOMINATORS, text, "fixed")
+
+
+def add_plot(parser: Parser, what: str) -> None:
+    """Add the option for a picture, whose file is refused before anything is computed."""
+
+    def picture(name: str) -> Path:
+        # it knows the bounds, which are loaded for a picture only
+        from dpsub.accounting.plot import check_can_plot
+
+        try:
+            check_can_plot(name)
+        except DpsubError as error:
+            raise ArgumentTypeError(str(error)) from None
+        return new_file(name)
+
+    parser.add_argument(
+        "--plot", type=picture, metavar="FILE", help=f"draw {what} (.png, .pdf, .svg)"
+    )
+
+
+def add_statement(parser: Parser) -> None:
+    """Add the options for the sentence and the table to publish."""
+    parser.add_argument(
+        "--statement",
+        action="store_true",
+        help="print the sentence and the table for a paper, a model card or a registry",
+    )
+    parser.add_argument(
+        "--clip", type=number, metavar="C", help="clipping norm, for --statement (default: C)"
+    )
+
+
+def stated(answer: Answer, found: Any, arguments: Namespace) -> Answer:
+    """The answer; with --statement the statement of what was found in its place."""
+    if not arguments.statement:
+        return answer
+    statement = found.statement("C" if arguments.clip is None else arguments.clip)
+    # values of JSON stay next to the statement
+    assert isinstance(answer.values, Mapping)  # of one question
+    values = {**answer.values, "statement": statement.sentence, **statement.fields}
+    return replace(answer, values=values, title=str(statement), lines=(), explained=())
 
 
 def question_of(arguments: Namespace) -> dict[str, Any]:

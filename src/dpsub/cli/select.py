@@ -15,9 +15,10 @@ from argparse import Namespace
 from time import perf_counter
 
 import dpsub
+from dpsub.accounting.answer import account_lines, near
 from dpsub.accounting.selection import DISTRIBUTIONS, NumberOfRuns
 from dpsub.cli import answers
-from dpsub.cli.answers import Answer, near
+from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, number, numbers
 from dpsub.cli.releases import add_denominator, add_releases, question_of, releases_text, steps_of
 from dpsub.cli.samplers import add_sampler, sampler_of
@@ -69,4 +70,5 @@ def run(arguments: Namespace) -> Answer:
         f"{releases_text(arguments, sampler)}"
     )
     values = {"runs": law, **answers.account_values(account, seconds)}
-    return Answer(values, title, answers.account_lines(account, at_value, seconds))
+    explained = answers.account_lines(account, at_value, seconds)
+    return Answer(values, title, account_lines(account), explained)

@@ -1,0 +1,220 @@
+"""Statements: the sentence and the table of an answer for a paper, a model card or a registry of
+deployments.
+
+Fields that the Differential Privacy Deployments Registry (registry.opendp.org) has too are called
+as there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import math
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from dpsub import checks
+from dpsub.accounting.account import Account
+from dpsub.accounting.answer import described, down, near, percent, up
+from dpsub.accounting.curve import curve_of
+from dpsub.accounting.release import Release
+from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
+from dpsub.relations import Relation
+
+_COLUMNS = 100
+_SPELLED = 2  # kinds of releases that a sentence can hold
+_POINTS = 16  # epsilons of the curve from which a trade-off is taken
+_SECONDS = 3.0  # for that curve
+_FALSE_POSITIVE = 0.05
+_NEIGHBOURS = {
+    Relation.ADD_REMOVE: "one has {unit} more",
+    Relation.SUBSTITUTE: "they have the same size and differ in {unit}",
+    Relation.ZERO_OUT: "they have the same size and differ in {unit}, which contributes 0 in one",
+}
+_CHANGES = {
+    Relation.ADD_REMOVE: "addition or removal of {unit}",
+    Relation.SUBSTITUTE: "substitution of {unit}",
+    Relation.ZERO_OUT: "zeroing-out of {unit}",
+}
+_NOISE = {"gaussian": "Gaussian noise of standard deviation", "laplace": "Laplace noise of scale"}
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What to write where a guarantee is published.
+
+    Attributes
+    ----------
+    sentence : str
+        The guarantee, for a text.
+    fields : dict
+        The same as a table, ready for JSON or YAML: numbers that are guaranteed are rounded up,
+        those of attacks down.
+    """
+
+    sentence: str
+    fields: dict[str, Any]
+
+    def __str__(self) -> str:
+        rows = [f"| {name} | {value} |" for name, value in self.fields.items()]
+        table = ["| field | value |", "|---|---|", *rows]
+        return "\n".join([textwrap.fill(self.sentence, _COLUMNS), "", *table])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{html.escape(name)}</th><td>{html.escape(str(value))}</td></tr>"
+            for name, value in self.fields.items()
+        )
+        return f"<p>{html.escape(self.sentence)}</p><table>{rows}</table>"
+
+
+def statement_of(account: Account, clip: float | str = "C", verdict: str = "") -> Statement:
+    """The statement of one proved answer.
+
+    Parameters
+    ----------
+    account : Account
+    clip : float or str
+        The norm to which each vector was clipped.
+    verdict : str
+        Of a claim, in words.
+
+    Raises
+    ------
+    ArgumentError
+        If the answer has several values, or guarantees nothing.
+    """
+    asked = account.asked
+    if asked is None or len(asked.values) != 1:
+        raise ArgumentError(
+            "a statement needs the answer to one question, got several values, or none that is "
+            "known; ask for one epsilon or delta"
+        )
+    ceiling = math.inf if account.quantity == "epsilon" else 1.0
+    if account.kind in ("paper", "lower") or not account.upper < ceiling:
+        raise ArgumentError(
+            f"a statement needs a proved upper end, got kind {account.kind} and upper "
+            f"{account.upper:g}; ask with variant rigorous, or with more noise"
+        )
+    norm = clip if isinstance(clip, str) else near(checks.real("clip", clip, above=0))
+    releases, [given] = asked.releases, asked.values
+    is_epsilon = account.quantity == "epsilon"
+    epsilon, delta = (account.upper, given) if is_epsilon else (given, account.upper)
+    fields: dict[str, Any] = {
+        "dp_flavor": "Approximate DP",
+        "privacy_unit": _unit(releases).removeprefix("one ") + "-level",
+        "privacy_unit_description": (
+            "data sets are adjacent if "
+            + _NEIGHBOURS[account.adjacency].format(unit=_unit(releases))
+        ),
+        "input_metric": str(account.adjacency),
+        # the one that was asked for is as it was asked
+        "epsilon": float(up(epsilon)) if is_epsilon else epsilon,
+        "delta": delta if is_epsilon else float(up(delta)),
+        f"{account.quantity}_lower": float(down(account.lower)),
+        "width": percent((account.upper - account.lower) / account.upper),
+        "kind": account.kind,
+        "mechanisms": _joined(_mechanism(release, clip, norm) for release in releases),
+        "sampler": _joined(described(release.sampler, release.n) for release in releases),
+        "steps": _single([release.steps for release in releases]),
+        "noise_multiplier": _single([release.noise_multiplier for release in releases]),
+        "clipping_norm": norm,
+        "composition": "adaptive, by privacy loss distributions and attacks on all steps together",
+        "conditions": "; ".join(account.conditions),
+        **_trade_off(account, releases, epsilon),
+        "made_by": f"dpsub {version('dpsub')}",
+    }
+    if (digest := certificate_digest(account)) is not None:
+        fields["certificate_sha256"] = digest
+    guarantee = f"({fields['epsilon']:g}, {fields['delta']:g})"
+    sentence = _sentence(account, guarantee, clip, norm)
+    if verdict:
+        sentence = f"{sentence} {verdict}"
+    return Statement(sentence, {name: value for name, value in fields.items() if value != ""})
+
+
+def certificate_text(account: Account) -> str:
+    """The certificate as `--certificate` writes it."""
+    # no NaN and no infinity: the verifier, a program of its own, reads plain JSON
+    return f"{json.dumps(account.certificate(), allow_nan=False)}\n"
+
+
+def certificate_digest(account: Account) -> str | None:
+    """SHA-256 of the file that `--certificate` writes; None where there is no certificate."""
+    try:
+        return hashlib.sha256(certificate_text(account).encode()).hexdigest()
+    except (ArgumentError, UnsupportedError):
+        return None
+
+
+def _sentence(account: Account, guarantee: str, clip: float | str, norm: str) -> str:
+    assert account.asked is not None
+    releases = account.asked.releases
+    change = _CHANGES[account.adjacency].format(unit=_unit(releases))
+    released = f"these {len(releases)} kinds of noisy sums together"
+    if len(releases) <= _SPELLED:
+        released = " and ".join(
+            f"{release.steps} noisy sums over samples from {described(release.sampler, release.n)}"
+            f" ({_mechanism(release, clip, norm)})"
+            for release in releases
+        )
+    attack = "No attack is known."
+    if account.lower > 0:
+        attack = (
+            f"An attack attains {account.quantity} = {down(account.lower)}: no claim below it "
+            "can hold."
+        )
+    proof = f"dpsub {version('dpsub')}"
+    return (
+        f"The release of {released} is {guarantee}-differentially private under {change} "
+        f"({proof}). {attack}"
+    )
+
+
+def _mechanism(release: Release, clip: float | str, norm: str) -> str:
+    noise = _NOISE[release.mechanism]
+    scale = f"{near(release.noise_multiplier)} {norm}"
+    if not isinstance(clip, str):
+        scale = near(release.noise_multiplier * clip)
+    divided = ", divided by the size of the sample" if release.denominator == "realised" else ""
+    return f"{noise} {scale} on sums of vectors clipped to norm {norm}{divided}"
+
+
+def _unit(releases: Sequence[Release]) -> str:
+    """The unit of privacy."""
+    return "one record"
+
+
+def _trade_off(
+    account: Account, releases: Sequence[Release], epsilon: float
+) -> dict[str, float | str]:
+    """mu of Gaussian differential privacy and the errors of the best test, where they are found in
+    the time."""
+    epsilons = np.linspace(0.0, max(epsilon, 1e-3), _POINTS)
+    try:
+        curve = curve_of(releases, epsilons, str(account.adjacency), None, time_limit=_SECONDS)
+    except NumericalError:
+        return {}
+    misses = float(curve.trade_off(_FALSE_POSITIVE).lower)
+    found: dict[str, float | str] = {
+        "trade_off": f"false negatives at least {down(misses)} at false positives "
+        f"{near(_FALSE_POSITIVE)}"
+    }
+    if math.isfinite(curve.mu.upper):
+        found["mu"] = float(up(curve.mu.upper))
+    return found
+
+
+def _single(values: list[Any]) -> Any:
+    """One value, or all of them in their order."""
+    return values[0] if len(values) == 1 else ", ".join(map(near, values))
+
+
+def _joined(phrases: Any) -> str:
+    return "; ".join(dict.fromkeys(phrases))

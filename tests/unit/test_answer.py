@@ -1,0 +1,171 @@
+"""What `print`, a notebook, a paper and a picture show of an answer: few words, numbers on their
+safe side."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import pickle
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dpsub
+from dpsub.accounting import plot
+from dpsub.accounting.answer import Text, interval, percent
+from dpsub.cli import main
+
+QUESTION: dict[str, Any] = {"noise_multiplier": 2.0, "steps": 20}
+POISSON, WOR = dpsub.Poisson(0.1), dpsub.Wor(20)
+
+
+@pytest.fixture(scope="module")
+def found() -> dpsub.Account:
+    return dpsub.account(POISSON, **QUESTION, delta=1e-5)
+
+
+def ledger() -> dpsub.Ledger:
+    entered = dpsub.Ledger()
+    entered.record(POISSON, **QUESTION, name="pretraining")
+    entered.record(POISSON, noise_multiplier=3.0, steps=7)
+    return entered
+
+
+@pytest.mark.parametrize("name", ["account", "array", "check", "calibration", "curve", "ledger"])
+def test_print_and_a_notebook_show_at_most_six_lines(name: str) -> None:
+    shown: Any = {
+        "account": lambda: dpsub.account(POISSON, **QUESTION, delta=1e-5),
+        "array": lambda: dpsub.account(POISSON, **QUESTION, delta=[1e-5, 1e-6]),
+        "check": lambda: dpsub.check(POISSON, **QUESTION, delta=1e-5, claimed_epsilon=0.1),
+        "calibration": lambda: dpsub.calibrate(POISSON, epsilon=1, delta=1e-5, steps=20),
+        "curve": lambda: dpsub.curve(POISSON, **QUESTION, epsilon=[0.5, 1.0]),
+        "ledger": ledger,
+    }[name]()
+    assert len(str(shown).splitlines()) <= 6
+    assert "add_remove" in str(shown)
+    assert shown._repr_html_().startswith("<p>") and "<table>" in shown._repr_html_()
+
+
+def test_a_recommendation_is_shown_in_a_few_lines() -> None:
+    target = {"epsilon": 1.0, "delta": 1e-5, "adjacency": "zero_out"}
+    found = dpsub.recommend(1000, batch_size=250, epochs=1, **target)
+    assert len(str(found).splitlines()) <= 6
+    assert str(found).startswith(f"{found.schemes[0].name}: the least noise for epsilon 1 at delta")
+
+
+def test_a_copy_shows_what_the_answer_shows(found: dpsub.Account) -> None:
+    assert str(pickle.loads(pickle.dumps(found))) == str(found)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "n", "adjacency", "words"),
+    [
+        ("poisson", None, "add_remove", "as in Opacus"),
+        ("poisson", None, "substitute", "compare Opacus' epsilon with that under add_remove"),
+        ("wor", 1000, "substitute", "compare Opacus' epsilon with that under zero_out"),
+        ("wor", 1000, "zero_out", "comparable with Opacus' epsilon"),
+    ],
+)
+def test_the_relation_that_compares_with_opacus_is_named(
+    sampler: str, n: int | None, adjacency: str, words: str
+) -> None:
+    drawn = {"poisson": POISSON, "wor": WOR}[sampler]
+    text = str(dpsub.account(drawn, n, **QUESTION, delta=1e-5, adjacency=adjacency))
+    assert words in text
+
+
+def test_numbers_are_rounded_to_their_safe_side() -> None:
+    assert interval(1.23456789, 2.34567891) == "1.23456 to 2.34568, width 48 %"
+    assert interval(0.0, 2.34567891) == "at most 2.34568"
+    assert interval(2.0, math.inf) == "at least 2"
+    assert [percent(share) for share in (0.0, 1e-9, 0.00361, 0.5)] == [
+        "0 %",
+        "below 0.001 %",
+        "0.37 %",
+        "50 %",
+    ]
+
+
+def test_html_of_an_answer_holds_no_markup_of_its_values() -> None:
+    assert "&lt;b&gt;" in Text("<b>", [("a", "<b>")]).html().partition("<table>")[2]
+
+
+def test_a_statement_claims_no_less_than_is_proved(found: dpsub.Account) -> None:
+    statement = found.statement(clip=1.5)
+    fields = statement.fields
+    assert Decimal(str(fields["epsilon"])) >= Decimal(found.upper)
+    assert Decimal(str(fields["epsilon_lower"])) <= Decimal(found.lower)
+    assert fields["delta"] == 1e-5 and fields["clipping_norm"] == "1.5"
+    assert "standard deviation 3 on sums of vectors clipped to norm 1.5" in fields["mechanisms"]
+    assert f"({fields['epsilon']:g}, 1e-05)-differentially private" in statement.sentence
+    assert str(statement).startswith("The release of 20 noisy sums") and "| epsilon |" in str(
+        statement
+    )
+    assert "<table>" in statement._repr_html_()
+    assert json.loads(json.dumps(fields)) == fields
+
+
+def test_the_digest_is_that_of_the_file_of_the_certificate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    certificate = tmp_path / "c.json"
+    command = "account poisson --rate 0.1 --noise-multiplier 2 --steps 20 --delta 1e-5 --statement"
+    assert main([*command.split(), "--json", "--certificate", str(certificate)]) == 0
+    told = json.loads(capsys.readouterr().out)
+    digest = hashlib.sha256(certificate.read_bytes()).hexdigest()
+    assert told["certificate_sha256"] == digest
+
+
+def test_statements_of_ledgers_and_claims() -> None:
+    together = ledger().statement("1", delta=1e-5)
+    assert together.fields["steps"] == "20, 7"
+    claim = dpsub.check(POISSON, **QUESTION, delta=1e-5, claimed_epsilon=0.01)
+    assert claim.statement().sentence.endswith("The claim that epsilon is at most 0.01 is refuted.")
+
+
+@pytest.mark.parametrize(
+    "options", [{"variant": "paper", "delta": 1e-5}, {"delta": [1e-5, 1e-6]}], ids=str
+)
+def test_what_guarantees_nothing_has_no_statement(options: dict[str, Any]) -> None:
+    with pytest.raises(dpsub.ArgumentError, match="a statement needs"):
+        dpsub.account(POISSON, **QUESTION, **options).statement()
+
+
+@pytest.mark.parametrize("name", ["account", "ledger", "calibration", "curve", "delta"])
+def test_pictures_are_drawn(name: str, tmp_path: Path, found: dpsub.Account) -> None:
+    path = tmp_path / f"{name}.svg"
+    if name == "account":
+        figure = found.plot(path)
+    elif name == "ledger":
+        figure = ledger().plot(path, delta=1e-5)
+    elif name == "calibration":
+        figure = dpsub.calibrate(POISSON, epsilon=1, delta=1e-5, steps=8, accuracy=0.1).plot(path)
+    elif name == "curve":
+        figure = dpsub.curve(POISSON, **QUESTION, epsilon=[0.5, 1.0]).plot(path)
+    else:
+        figure = dpsub.account(POISSON, **QUESTION, epsilon=1.0).plot(path)
+    assert path.read_text(encoding="utf-8").startswith("<?xml")
+    for axes in figure.axes:
+        proved, attained = (line.get_ydata() for line in axes.get_lines()[:2])
+        # of the errors of a test the lower end is what is proved
+        sign = -1 if axes.get_ylabel() == "false negative rate" else 1
+        assert not (sign * proved < sign * attained).any()
+        assert axes.get_xlabel() and axes.get_ylabel()
+
+
+def test_a_picture_that_cannot_be_drawn_is_refused_before_anything_is_computed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(dpsub, "account", lambda *_, **__: pytest.fail("computed"), raising=False)
+    command = "account poisson --rate 0.1 --noise-multiplier 2 --steps 20 --delta 1e-5 --plot"
+    assert main([*command.split(), str(tmp_path / "a.xyz")]) == 2
+    assert "a picture must end in .png, .pdf or .svg" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert main([*command.split(), str(tmp_path / "a.png")]) == 2
+    assert "pip install 'dpsub[plot]'" in capsys.readouterr().err
+    with pytest.raises(dpsub.UnsupportedError, match="a picture needs matplotlib"):
+        plot.check_can_plot()
