@@ -21,7 +21,7 @@ from dpsub.accounting.composition import Composition
 from dpsub.accounting.game import FillerGame, GamePlayed
 from dpsub.accounting.pld import OutOfTimeError, deadline_after, time_limited
 from dpsub.accounting.privacy_events import PairEvent
-from dpsub.accounting.release import Release
+from dpsub.accounting.release import Group, Release
 from dpsub.accounting.schemes import case_of, default_relation
 from dpsub.accounting.schemes.case import Case
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
@@ -182,6 +182,7 @@ def account(
     adjacency: str | None = None,
     mechanism: str = "gaussian",
     denominator: str = "fixed",
+    group: Group = 1,
     variant: str = "rigorous",
     width: float | None = None,
     time_limit: float | None = None,
@@ -215,6 +216,10 @@ def account(
     denominator : {"fixed", "realised"}
         The sum and its noise are divided by a number fixed in advance, or by the realised size of
         the sample.
+    group : int or tuple of int
+        Number of records that one unit of privacy holds, at most: they are added, removed,
+        replaced or put to 0 together. Under add_remove also (g_plus, g_minus): as many are added
+        and removed.
     variant : {"rigorous", "paper"}
         Proof and attack; or the papers' pair (unit shift per occurrence, one direction), which is
         not a guarantee.
@@ -262,7 +267,9 @@ def account(
     """
     limit = TIGHT_SECONDS if tight and time_limit is None else time_limit
     deadline = deadline_after(limit)
-    release = Release.of(sampler, n, noise_multiplier, steps, epochs, mechanism, denominator)
+    release = Release.of(
+        sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, group=group
+    )
     proved = checks.one_of("variant", variant, VARIANTS) == "rigorous"
     if not proved and tight:
         raise ArgumentError(
@@ -363,6 +370,12 @@ class Proof:
     def of(cls, releases: Sequence[Release], adjacency: str | None = None) -> Proof:
         """Find the theorems that apply; UnsupportedError, with the reason, if none does."""
         relation = relation_of(releases, adjacency)
+        groups = sorted({str(release.group) for release in releases})
+        if len(groups) > 1:
+            raise ArgumentError(
+                f"releases from the same records need one group, got {' and '.join(groups)}; give "
+                "all of them the largest"
+            )
         cases = tuple(case_of(release, relation) for release in releases)
         entries = [
             (case.event, release.times) for case, release in zip(cases, releases, strict=True)
@@ -551,6 +564,10 @@ class _PaperPair:
             raise ArgumentError(
                 "variant paper takes no denominator, got denominator = "
                 f"{release.denominator}; drop it"
+            )
+        if release.group != 1:
+            raise ArgumentError(
+                f"variant paper is about one record, got group = {release.group}; drop it"
             )
         case = case_of(release, default_relation(release))
         assert case.papers_pair is not None  # which every chain has

@@ -18,7 +18,7 @@ from dpsub.accounting.bracket import Target
 from dpsub.accounting.composition import Composition
 from dpsub.accounting.pld import deadline_after
 from dpsub.accounting.privacy_events import PairEvent
-from dpsub.accounting.release import Release
+from dpsub.accounting.release import Group, Release
 from dpsub.accounting.static import ANY_N, EpochAttack, StepAttack
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling.base import Sampler
@@ -125,6 +125,7 @@ def audit(
     draws: int | None = None,
     seed: int = 0,
     confidence: float = 0.99,
+    group: Group = 1,
     tight: bool = False,
 ) -> Audit:
     """Play the static attack with the sampler's own draws and bound delta from below.
@@ -136,7 +137,7 @@ def audit(
 
     Parameters
     ----------
-    sampler, n, noise_multiplier, steps, epochs, adjacency
+    sampler, n, noise_multiplier, steps, epochs, adjacency, group
         As in `dpsub.account`; Gaussian noise on sums or on sums over a fixed number.
     epsilon : float
         Nats, >= 0.
@@ -167,7 +168,7 @@ def audit(
         draws = checks.integer("draws", draws, at_least=1, at_most=MOST_DRAWS)
     seed = checks.integer("seed", seed, at_least=0, at_most=None)
     confidence = checks.real("confidence", confidence, above=0, below=1)
-    release = Release.of(sampler, n, noise_multiplier, steps, epochs)
+    release = Release.of(sampler, n, noise_multiplier, steps, epochs, group=group)
     if isinstance(sampler, Schedule) and (release.n or ANY_N) > _MOST_INDICES:
         raise ArgumentError(
             f"an audit simulates at most {_MOST_INDICES:.0e} records per epoch, got n = "

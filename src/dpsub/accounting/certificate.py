@@ -42,6 +42,11 @@ _DIGITS = 9  # of claimed ends: what is rounded away is far more than two progra
 def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, Any]:
     """The certificate of one answer, ready for JSON; parameters are the answer and what it was
     computed from."""
+    if any(release.group != 1 for release in proof.releases):
+        raise UnsupportedError(
+            "certificates are about one record, and this answer is about a group; ask for one of "
+            "group = 1"
+        )
     given = {"delta": target.delta} if target.epsilon is None else {"epsilon": target.epsilon}
     lower, lower_claim = _lower(account, proof, target)
     upper, upper_claim = _upper(account, proof, target)

@@ -17,7 +17,7 @@ from dpsub.accounting.account import TIGHT_SECONDS, Account, Proof
 from dpsub.accounting.bracket import Refinement, Target
 from dpsub.accounting.ledger import Ledger
 from dpsub.accounting.pld import deadline_after, time_limited
-from dpsub.accounting.release import Release
+from dpsub.accounting.release import Group, Release
 from dpsub.accounting.statement import Statement, statement_of
 from dpsub.errors import ArgumentError
 from dpsub.sampling import Schedule
@@ -77,6 +77,7 @@ def check(
     adjacency: str | None = None,
     mechanism: str = "gaussian",
     denominator: str = "fixed",
+    group: Group = 1,
     time_limit: float | None = None,
 ) -> Check:
     """Say whether `claimed_epsilon` holds at `delta`, or `claimed_delta` at `epsilon`.
@@ -92,7 +93,7 @@ def check(
         `epochs`, `mechanism` and `denominator` then belong.
     claimed_epsilon, claimed_delta : float
         Exactly one, epsilon in nats, >= 0, with `delta`, or a delta in [0, 1] with `epsilon`.
-    n, noise_multiplier, steps, epochs, delta, epsilon, adjacency, mechanism, denominator
+    n, noise_multiplier, steps, epochs, delta, epsilon, adjacency, mechanism, denominator, group
         As in `account`.
     time_limit : float, optional
         Seconds after which the refinement stops; undecided claims are then open; 30 by default for
@@ -120,7 +121,13 @@ def check(
     # what finding the theorems takes counts as well
     deadline = deadline_after(time_limit)
     if isinstance(source, Ledger):
-        given = {"n": n, "noise_multiplier": noise_multiplier, "steps": steps, "epochs": epochs}
+        given: dict[str, object] = {
+            "n": n,
+            "noise_multiplier": noise_multiplier,
+            "steps": steps,
+            "epochs": epochs,
+            "group": None if group == 1 else group,
+        }
         if extra := [name for name, value in given.items() if value is not None]:
             raise ArgumentError(
                 f"a ledger already holds its releases, got {extra[0]} as well; drop it"
@@ -129,7 +136,9 @@ def check(
     elif noise_multiplier is None:
         raise ArgumentError("a sampler needs a noise_multiplier, got none; give it")
     else:
-        release = Release.of(source, n, noise_multiplier, steps, epochs, mechanism, denominator)
+        release = Release.of(
+            source, n, noise_multiplier, steps, epochs, mechanism, denominator, group=group
+        )
         releases = [release]
     with time_limited(deadline):
         judge = ClaimJudge(Proof.of(releases, adjacency), epsilon, delta, deadline)

@@ -20,7 +20,7 @@ from dpsub.accounting.account import Account, Proof, answers
 from dpsub.accounting.pairs import FillerPair, PoissonPair
 from dpsub.accounting.pld import deadline_after, time_limited
 from dpsub.accounting.privacy_events import DominatedEvent, Event, PairEvent
-from dpsub.accounting.release import Release
+from dpsub.accounting.release import Group, Release
 from dpsub.errors import ArgumentError
 from dpsub.noise import GaussianProfile
 from dpsub.sampling import Sampler, Schedule
@@ -163,6 +163,7 @@ def curve(
     adjacency: str | None = None,
     mechanism: str = "gaussian",
     denominator: str = "fixed",
+    group: Group = 1,
     width: float | None = None,
     time_limit: float | None = None,
 ) -> Curve:
@@ -173,7 +174,7 @@ def curve(
     ----------
     sampler, n, noise_multiplier, steps, epochs
         As in `dpsub.account`.
-    adjacency, mechanism, denominator, width, time_limit
+    adjacency, mechanism, denominator, group, width, time_limit
         As in `dpsub.account`; `width` is that of delta, relative.
     epsilon : array_like, optional
         Where delta is asked, nats, >= 0; 0 is added. By default 500 values up to where delta is
@@ -198,7 +199,9 @@ def curve(
     >>> bool(0.86 < ends.lower < ends.upper < 0.90)  # ... miss the other at least so often
     True
     """
-    release = Release.of(sampler, n, noise_multiplier, steps, epochs, mechanism, denominator)
+    release = Release.of(
+        sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, group=group
+    )
     return curve_of([release], epsilon, adjacency, width, time_limit)
 
 

@@ -19,7 +19,7 @@ from dpsub.accounting.curve import Curve, curve_of
 from dpsub.accounting.export import Export, export_of
 from dpsub.accounting.pld import OutOfTimeError, check_time, deadline_after, time_limited
 from dpsub.accounting.plot import check_can_plot
-from dpsub.accounting.release import Release, as_plain, of_plain
+from dpsub.accounting.release import Group, Release, as_plain, of_plain
 from dpsub.accounting.search import Calibration, Goal, least_noise, most_steps
 from dpsub.accounting.selection import NumberOfRuns, select_of
 from dpsub.accounting.statement import Statement
@@ -85,6 +85,7 @@ class Ledger(words.ShortText):
         epochs: float | None = None,
         mechanism: str = "gaussian",
         denominator: str = "fixed",
+        group: Group = 1,
         sample: str | None = None,
         name: str | None = None,
     ) -> None:
@@ -105,7 +106,7 @@ class Ledger(words.ShortText):
             If an earlier release names the same sample: what has been drawn is fresh once.
         """
         release = Release.of(
-            sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, sample
+            sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, sample, group
         )
         self._enter(release, name)
 
@@ -119,6 +120,7 @@ class Ledger(words.ShortText):
         epochs: float | None = None,
         mechanism: str = "gaussian",
         denominator: str = "fixed",
+        group: Group = 1,
         sample: str | None = None,
         name: str | None = None,
     ) -> Self:
@@ -134,6 +136,7 @@ class Ledger(words.ShortText):
             epochs=epochs,
             mechanism=mechanism,
             denominator=denominator,
+            group=group,
             sample=sample,
             name=name,
         )
@@ -240,6 +243,7 @@ class Ledger(words.ShortText):
         epochs: float | None = None,
         mechanism: str = "gaussian",
         denominator: str = "fixed",
+        group: Group = 1,
         adjacency: str | None = None,
         time_limit: float | None = None,
     ) -> bool:
@@ -258,6 +262,7 @@ class Ledger(words.ShortText):
             epochs=epochs,
             mechanism=mechanism,
             denominator=denominator,
+            group=group,
             adjacency=adjacency,
             time_limit=time_limit,
         )
@@ -275,12 +280,15 @@ class Ledger(words.ShortText):
         epochs: float | None = None,
         mechanism: str = "gaussian",
         denominator: str = "fixed",
+        group: Group = 1,
         adjacency: str | None = None,
         time_limit: float | None = None,
     ) -> float:
         """The proved epsilon of these releases after all that were entered, which `would_exceed`
         compares with the budget; infinite if none was proved in the time. Nothing is entered."""
-        release = Release.of(sampler, n, noise_multiplier, steps, epochs, mechanism, denominator)
+        release = Release.of(
+            sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, group=group
+        )
         return self._upper([release], _budget(epsilon, delta, time_limit), adjacency)
 
     def steps_left(
@@ -293,6 +301,7 @@ class Ledger(words.ShortText):
         delta: float,
         mechanism: str = "gaussian",
         denominator: str = "fixed",
+        group: Group = 1,
         adjacency: str | None = None,
         time_limit: float | None = None,
     ) -> int:
@@ -300,7 +309,7 @@ class Ledger(words.ShortText):
         were entered, that was proved to stay within (epsilon, delta); a thousandth more of them is
         not proved, or was not in the time. Parameters as in `record` and `account`."""
         release = Release.of(
-            sampler, n, noise_multiplier, mechanism=mechanism, denominator=denominator
+            sampler, n, noise_multiplier, mechanism=mechanism, denominator=denominator, group=group
         )
         budget = _budget(epsilon, delta, time_limit)
         with time_limited(budget.deadline):
@@ -324,6 +333,7 @@ class Ledger(words.ShortText):
         epochs: float | None = None,
         mechanism: str = "gaussian",
         denominator: str = "fixed",
+        group: Group = 1,
         adjacency: str | None = None,
         accuracy: float = _ACCURACY,
         time_limit: float | None = None,
@@ -334,7 +344,7 @@ class Ledger(words.ShortText):
         Parameters, answer and errors as of `dpsub.calibrate`; UnsupportedError also if what was
         entered exceeds the target already.
         """
-        release = Release.of(sampler, n, 1.0, steps, epochs, mechanism, denominator)
+        release = Release.of(sampler, n, 1.0, steps, epochs, mechanism, denominator, group=group)
         budget = _budget(epsilon, delta, time_limit)
         with time_limited(budget.deadline):
             spent = self._upper([], budget, adjacency) if self._releases else 0.0

@@ -410,6 +410,69 @@ class FillerPair(_LawPair):
         return low, high
 
 
+@dataclass(frozen=True, eq=False)
+class MixedPair(GaussianPair):
+    """X ~ sum_l p_l N(l, s^2) against X' ~ sum_l p'_l N(-l, s^2), p = `law` and p' = `opposite`,
+    with p_0, p'_0 < 1: records that are added against others that are removed (docs/accounting.md,
+    Theorem 35).
+
+    L(t) = A(t) - A'(-t), A as for `MixturePair`, is strictly increasing and takes all values.
+    """
+
+    law: MultiplicityLaw = field(repr=False)
+    opposite: MultiplicityLaw = field(repr=False)
+    deviation: float
+    label: ClassVar[str] = "sum_l p_l N(l, s^2) against sum_l p'_l N(-l, s^2)"
+    relation: ClassVar[Relation] = Relation.ADD_REMOVE
+    closed_form: ClassVar[bool] = False
+    mirrored: ClassVar[bool] = False
+
+    @cached_property
+    def _sides(self) -> tuple[MixturePair, MixturePair]:
+        """The pairs whose X are this X, and the mirror image of this X'."""
+        return MixturePair(self.law, self.deviation), MixturePair(self.opposite, self.deviation)
+
+    @property
+    def components(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._sides[0].components
+
+    @property
+    def components_prime(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._sides[1].components_prime
+
+    def cdf_prime(self, t: np.ndarray) -> np.ndarray:
+        return self._sides[1].sf(-np.asarray(t, dtype=float))
+
+    def sf_prime(self, t: np.ndarray) -> np.ndarray:
+        return self._sides[1].cdf(-np.asarray(t, dtype=float))
+
+    def _loss_and_slope(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        tau = t / self.deviation**2
+        up, mean_up = log_tilted_sum(*self._sides[0]._terms, tau)
+        down, mean_down = log_tilted_sum(*self._sides[1]._terms, -tau)
+        return up - down, (mean_up + mean_down) / self.deviation**2
+
+    def loss(self, t: np.ndarray) -> np.ndarray:
+        t = np.asarray(t, dtype=float)
+        return self._loss_and_slope(t.ravel())[0].reshape(t.shape)
+
+    def loss_slope(self, t: np.ndarray) -> np.ndarray:
+        t = np.asarray(t, dtype=float)
+        return self._loss_and_slope(t.ravel())[1].reshape(t.shape)
+
+    def inverse_loss(self, x: np.ndarray) -> np.ndarray:
+        x = np.asarray(x, dtype=float)
+        goal = x.ravel()
+        low, high = -self.deviation, self.deviation
+        while self.loss(np.array([low]))[0] > goal.min():
+            low *= 1.5
+        while self.loss(np.array([high]))[0] < goal.max():
+            high *= 1.5
+        nodes = np.linspace(low, high, _NODES + 1)
+        table, slope = self._loss_and_slope(nodes)
+        return _inverted(self._loss_and_slope, goal, nodes, table, slope).reshape(x.shape)
+
+
 def _inverted(
     value_and_slope: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
     goal: np.ndarray,

@@ -30,15 +30,16 @@ MOST_SLOTS = 1_000_000
 
 
 @lru_cache(maxsize=8)  # of chains that are equal: a search for the noise asks again and again
-def law_of(chain: Chain) -> MultiplicityLaw:
-    """Law of the number of copies of one record, without counts whose probability underflows."""
+def law_of(chain: Chain, group: int = 1) -> MultiplicityLaw:
+    """Law of the number of copies of one record, or of a group of them, without counts whose
+    probability underflows."""
     chain = chain.normal_form()
     if len(chain.stages) == 1:
         # of one stage the probabilities themselves, of which those of samples without replacement
         # are exact quotients
         with np.errstate(divide="ignore"):
-            return MultiplicityLaw(np.log(chain.stages[0].count_law(chain.n, 1)))
-    law = chain.multiplicity_law()
+            return MultiplicityLaw(np.log(chain.stages[0].count_law(chain.n, group)))
+    law = chain.multiplicity_law(group)
     largest = int(np.flatnonzero(law.pmf)[-1])
     return MultiplicityLaw(law.log_pmf[: largest + 1])
 
@@ -314,17 +315,18 @@ _LAW_ERROR = 1e-11  # relative error allowed for probabilities of counts
 
 @dataclass(frozen=True, eq=False)
 class ChainProfile:
-    """H_a of a chain under substitution of one record, at orders a >= 1, rounded up. Counts of
+    """H_a of a chain under substitution of `group` records, at orders a >= 1, rounded up. Counts of
     probability below `tail` are charged as a sure loss. A chain of three or more stages that would
     take minutes is refused."""
 
     chain: Chain
     noise_multiplier: float
     tail: float = 1e-18
+    group: int = 1
 
     def __post_init__(self) -> None:
         stages = self.chain.stages
-        if len(stages) > 2 and self._work(self.chain.n, 1, stages, 1.0, 0) > MOST_TERMS:
+        if len(stages) > 2 and self._work(self.chain.n, self.group, stages, 1.0, 0) > MOST_TERMS:
             raise UnsupportedError(
                 f"a chain of {len(self.chain.stages)} stages whose counts have more "
                 f"than {MOST_TERMS} likely combinations takes minutes per bound; take "
@@ -348,19 +350,20 @@ class ChainProfile:
     def __call__(self, log_order: np.ndarray) -> np.ndarray:
         """Upper bounds at the given ln a >= 0, increasing, shape (n,)."""
         x = np.asarray(log_order, dtype=float)
-        bound = self._bound(x, self.chain.n, 1, self.chain.stages, 1.0)
-        if self.chain.kinds == ("wr", "wr") and self.chain.stages[0].size <= self.chain.n:
+        bound = self._bound(x, self.chain.n, self.group, self.chain.stages, 1.0)
+        fits = self.chain.stages[0].size <= self.chain.n
+        if self.group == 1 and self.chain.kinds == ("wr", "wr") and fits:
             # Theorem 7: the group bound holds for the law of the whole chain as well
             bound = np.minimum(bound, self._lifted_sum(x, law_of(self.chain).pmf, 1.0))
         return np.minimum(bound * (1 + _LAW_ERROR), 1.0)
 
     def removed(self, log_order: np.ndarray) -> np.ndarray:
-        """Upper bounds at the given ln a >= 0, increasing, shape (n,), of H_a(Q || P) where P has a
-        record more than Q: with eta the probability that the first stage draws it, (1 - a (1 -
-        eta)) / eta times what H_a'(P || Q) is bounded by at a' = 1 + eta (a - 1) / (1 - a (1 -
-        eta)), and 0 from a = 1 / (1 - eta) on."""
+        """Upper bounds at the given ln a >= 0, increasing, shape (n,), of H_a(Q || P) where P has
+        `group` records more than Q: with eta the probability that the first stage draws any of
+        them, (1 - a (1 - eta)) / eta times what H_a'(P || Q) is bounded by at a' = 1 + eta (a - 1)
+        / (1 - a (1 - eta)), and 0 from a = 1 / (1 - eta) on."""
         x = np.asarray(log_order, dtype=float)
-        law = self.chain.stages[0].count_law(self.chain.n, 1)
+        law = self.chain.stages[0].count_law(self.chain.n, self.group)
         eta = 1.0 if law[0] == 0 else min(1.0, float(law[1:].sum()) * (1 + _LAW_ERROR))
         # 1 - a (1 - eta): that eta is rounded up raises it, and lowers the order, by far more than
         # the difference loses
@@ -370,7 +373,9 @@ class ChainProfile:
             return bound
         order = np.log1p(eta * np.expm1(x[inside]) / left[inside])
         # profiles fall with the order, which is rounded down
-        with_record = self._bound(order * (1 - _LAW_ERROR), self.chain.n, 1, self.chain.stages, 1.0)
+        with_record = self._bound(
+            order * (1 - _LAW_ERROR), self.chain.n, self.group, self.chain.stages, 1.0
+        )
         bound[inside] = left[inside] / eta * with_record * (1 + _LAW_ERROR)
         return np.minimum(bound * (1 + _LAW_ERROR), 1.0)
 

@@ -15,7 +15,7 @@ from dpsub import checks
 from dpsub.accounting import answer as words
 from dpsub.accounting.fast_search import Needed, needed
 from dpsub.accounting.pairs import MIN_SCALE
-from dpsub.accounting.release import Release
+from dpsub.accounting.release import Group, Release
 from dpsub.accounting.search import Goal
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.relations import relation_named
@@ -150,6 +150,7 @@ def recommend(
     epsilon: float,
     delta: float,
     adjacency: str = "add_remove",
+    group: Group = 1,
     time_limit: float = 10.0,
 ) -> Recommendation:
     """Say which subsampling scheme needs the least noise for a target, by what is proved, and what
@@ -165,6 +166,8 @@ def recommend(
         Target for the whole training: epsilon in nats, above 0, and delta in (0, 1).
     adjacency : {"add_remove", "zero_out", "substitute"}
         As in `dpsub.account`, the same for all schemes.
+    group : int or tuple of int
+        As in `dpsub.account`: number of records that one unit of privacy holds.
     time_limit : float
         Seconds, for all schemes together; those without a proof within their share of it
         are left out.
@@ -207,7 +210,7 @@ def recommend(
                 steps = fresh_steps(m / n, epochs)
             share = max(_SHARE * (deadline - time.monotonic()), 1e-3)
             goal = Goal(epsilon, delta, adjacency, _ACCURACY, share)
-            noise = needed(Release(plan, n, 1.0, steps), goal)
+            noise = needed(Release(plan, n, 1.0, steps, group=group), goal)
             proved[name] = _ProvedScheme(plan, steps, noise)
         except NumericalError:
             left_out[name] = _LATE

@@ -32,6 +32,12 @@ DENOMINATORS = ("fixed", "realised")
 MOST_STEPS = 10**9
 """Largest number of releases of one kind: what rounding adds to a composition grows with it."""
 
+Group = int | tuple[int, int]
+"""The records of one unit of privacy: g of them are added, removed, replaced or put to 0 together;
+or, under add_remove, (g_plus, g_minus): g_plus are added and g_minus are removed."""
+MOST_IN_GROUP = MOST_SLOTS
+"""Largest group, to which probabilities of counts are certified."""
+
 
 @dataclass(frozen=True)
 class Release:
@@ -50,6 +56,8 @@ class Release:
     sample : str or None
         Name of what was drawn, if that is kept and might be released from again, which a `Ledger`
         refuses; None where every step draws afresh.
+    group : int or tuple of int
+        Number of records, at most, that one unit of privacy holds (`Group`).
 
     Raises
     ------
@@ -64,6 +72,7 @@ class Release:
     mechanism: str = "gaussian"
     denominator: str = "fixed"
     sample: str | None = None
+    group: Group = 1
 
     @classmethod
     def of(
@@ -76,6 +85,7 @@ class Release:
         mechanism: str = "gaussian",
         denominator: str = "fixed",
         sample: str | None = None,
+        group: Group = 1,
     ) -> Release:
         """Releases as callers describe them, whose steps may be given as epochs.
 
@@ -85,7 +95,7 @@ class Release:
             As `steps_of`, or if an attribute is out of range.
         """
         steps = steps_of(_checked(sampler), n, steps, epochs)
-        return cls(sampler, n, noise_multiplier, steps, mechanism, denominator, sample)
+        return cls(sampler, n, noise_multiplier, steps, mechanism, denominator, sample, group)
 
     def __post_init__(self) -> None:
         _checked(self.sampler)
@@ -95,6 +105,7 @@ class Release:
         object.__setattr__(self, "noise_multiplier", noise_multiplier)
         if self.n is not None:
             object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1))
+        object.__setattr__(self, "group", checked_group(self.group))
         self._check_steps()
         for name, known in (("mechanism", MECHANISMS), ("denominator", DENOMINATORS)):
             object.__setattr__(self, name, checks.named(name, getattr(self, name), known))
@@ -128,6 +139,11 @@ class Release:
     @property
     def _steps_per_event(self) -> int:
         return self.sampler.steps_per_epoch(self.n) if isinstance(self.sampler, Schedule) else 1
+
+    @property
+    def records_moved(self) -> int:
+        """Number of records in which neighbouring data sets differ."""
+        return self.group if isinstance(self.group, int) else sum(self.group)
 
     @property
     def times(self) -> int:
@@ -244,11 +260,41 @@ def _share_of_records(sampler: Sampler, n: int | None) -> float:
     return float(sampler.multiplicity_law(n).mean)
 
 
+def checked_group(group: Any) -> Group:
+    """The group in the form that all else takes: a number, or two of which the first is not the
+    smaller one.
+
+    Data sets are compared in both orders, so that (g_plus, g_minus) and (g_minus, g_plus) are one
+    question, and (g, 0) is g.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no number of records from 1 on, nor two of them.
+    """
+    if not isinstance(group, tuple | list):
+        return checks.integer("group", group, at_least=1, at_most=MOST_IN_GROUP)
+    if len(group) != 2:
+        raise ArgumentError(
+            f"group must be one number, or how many records are added and how many removed, got "
+            f"{len(group)} numbers; give (g_plus, g_minus)"
+        )
+    fewer, more = sorted(
+        checks.integer("group", each, at_least=0, at_most=MOST_IN_GROUP) for each in group
+    )
+    if more == 0:
+        raise ArgumentError("group must hold at least one record, got (0, 0); give (1, 0)")
+    return (more, fewer) if fewer else more
+
+
 def as_plain(release: Release) -> dict[str, Any]:
     """A release as JSON holds it: its fields, those of the sampler next to its name."""
     fields = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
     sampler: Any = release.sampler
     parameters = {field.name: getattr(sampler, field.name) for field in dataclasses.fields(sampler)}
+    # files about single records do not name it
+    if fields["group"] == 1:
+        del fields["group"]
     if "chain" in parameters:
         parameters["chain"] = [_plain_stage(stage) for stage in parameters["chain"]]
     return {**fields, "sampler": {"name": release.sampler.name, **parameters}}
@@ -256,7 +302,10 @@ def as_plain(release: Release) -> dict[str, Any]:
 
 def of_plain(entry: Any) -> Release:
     """The release that `as_plain` wrote; ArgumentError where it is none."""
-    fields = _fields("a release", entry, [field.name for field in dataclasses.fields(Release)])
+    names = {field.name for field in dataclasses.fields(Release)}
+    if isinstance(entry, Mapping) and "group" not in entry:
+        names.remove("group")
+    fields = _fields("a release", entry, names)
     sampler = fields.pop("sampler")
     name = sampler.get("name") if isinstance(sampler, Mapping) else sampler
     kind: Any = kind_of(str(name))

@@ -27,7 +27,7 @@ from dpsub.accounting.bracket import Refinement, Target
 from dpsub.accounting.composition import Composition
 from dpsub.accounting.pairs import MIN_SCALE
 from dpsub.accounting.pld import OutOfTimeError, check_time, deadline_after, time_limited
-from dpsub.accounting.release import Release
+from dpsub.accounting.release import Group, Release
 from dpsub.accounting.roots import Axis, SafeRoot, safe_root
 from dpsub.errors import NumericalError, UnsupportedError
 from dpsub.noise import Gaussian
@@ -143,6 +143,7 @@ def calibrate(
     adjacency: str | None = None,
     mechanism: str = "gaussian",
     denominator: str = "fixed",
+    group: Group = 1,
     accuracy: float = _ACCURACY,
     time_limit: float | None = None,
     tight: bool = False,
@@ -154,7 +155,7 @@ def calibrate(
 
     Parameters
     ----------
-    sampler, n, steps, epochs, adjacency, mechanism, denominator
+    sampler, n, steps, epochs, adjacency, mechanism, denominator, group
         As in `dpsub.account`.
     epsilon, delta : float
         Target: epsilon in nats, above 0, and delta in (0, 1).
@@ -188,7 +189,7 @@ def calibrate(
     True
     """
     # the noise multiplier is what is searched for: 1 stands for it
-    release = Release.of(sampler, n, 1.0, steps, epochs, mechanism, denominator)
+    release = Release.of(sampler, n, 1.0, steps, epochs, mechanism, denominator, group=group)
     limit = TIGHT_SECONDS if tight and time_limit is None else time_limit
     goal = Goal(epsilon, delta, adjacency, accuracy, limit)
     return least_noise(release, (), goal, tight)
@@ -221,6 +222,7 @@ def largest_steps(
     adjacency: str | None = None,
     mechanism: str = "gaussian",
     denominator: str = "fixed",
+    group: Group = 1,
     accuracy: float = _ACCURACY,
     time_limit: float | None = None,
 ) -> Largest:
@@ -228,7 +230,7 @@ def largest_steps(
 
     Parameters
     ----------
-    sampler, n, noise_multiplier, adjacency, mechanism, denominator
+    sampler, n, noise_multiplier, adjacency, mechanism, denominator, group
         As in `dpsub.account`.
     epsilon, delta, time_limit
         As in `dpsub.calibrate`.
@@ -241,7 +243,9 @@ def largest_steps(
     ArgumentError, UnsupportedError, NumericalError
         As `dpsub.calibrate`; UnsupportedError if a single release exceeds the target.
     """
-    release = Release.of(sampler, n, noise_multiplier, mechanism=mechanism, denominator=denominator)
+    release = Release.of(
+        sampler, n, noise_multiplier, mechanism=mechanism, denominator=denominator, group=group
+    )
     goal = Goal(epsilon, delta, adjacency, accuracy, time_limit)
     return most_steps(release, (), goal)
 
@@ -280,6 +284,7 @@ def largest_sample(
     adjacency: str | None = None,
     mechanism: str = "gaussian",
     denominator: str = "fixed",
+    group: Group = 1,
     accuracy: float = _ACCURACY,
     time_limit: float | None = None,
 ) -> Largest:
@@ -293,13 +298,13 @@ def largest_sample(
         Largest size or rate that is valid.
     whole : bool
         Whether `make` takes a whole number.
-    n, noise_multiplier, steps, adjacency, mechanism, denominator
+    n, noise_multiplier, steps, adjacency, mechanism, denominator, group
         As in `dpsub.account`.
     epsilon, delta, accuracy, time_limit
         As in `largest_steps`; it raises the same errors.
     """
     least = 1.0 if whole else _LEAST_RATE
-    release = Release(make(least), n, noise_multiplier, steps, mechanism, denominator)
+    release = Release(make(least), n, noise_multiplier, steps, mechanism, denominator, group=group)
     goal = Goal(epsilon, delta, adjacency, accuracy, time_limit)
     # epsilon of Gaussian releases is about rate times this over the noise
     per_rate = 2 * math.sqrt(2 * release.steps * math.log(1.25 / delta))

@@ -18,7 +18,7 @@ from dpsub import checks
 from dpsub.accounting.account import Account, Proof, answers, crossed
 from dpsub.accounting.export import ComposedLaw, export_of
 from dpsub.accounting.pld import check_time, deadline_after, time_limited
-from dpsub.accounting.release import Release
+from dpsub.accounting.release import Group, Release
 from dpsub.errors import ArgumentError
 from dpsub.sampling import Schedule
 from dpsub.sampling.base import Sampler
@@ -210,13 +210,14 @@ def select(
     adjacency: str | None = None,
     mechanism: str = "gaussian",
     denominator: str = "fixed",
+    group: Group = 1,
     time_limit: float | None = None,
 ) -> Account:
     """Bound delta at `epsilon`, or epsilon at `delta`, of the best of a random number of runs.
 
     Parameters
     ----------
-    sampler, n, noise_multiplier, steps, epochs, adjacency, mechanism, denominator
+    sampler, n, noise_multiplier, steps, epochs, adjacency, mechanism, denominator, group
         One run, as in `dpsub.account`.
     runs_mean, distribution, shape
         The law of the number of runs, which stays secret: see
@@ -244,7 +245,9 @@ def select(
     >>> best.kind, once.upper < best.lower < best.upper < 3 * once.upper
     ('bounds', True)
     """
-    release = Release.of(sampler, n, noise_multiplier, steps, epochs, mechanism, denominator)
+    release = Release.of(
+        sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, group=group
+    )
     runs = NumberOfRuns(distribution, runs_mean, shape)
     return select_of([release], runs, epsilon, delta, adjacency, time_limit)
 

@@ -5,7 +5,7 @@ They are what an audit plays; the accountant computes what the same data sets at
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import gammaln
@@ -37,10 +37,12 @@ class Neighbours:
 
 @dataclass(frozen=True, eq=False)
 class _PlayedDataSets:
-    """Neighbouring data sets with their numbers of records; record 0 is the one that differs."""
+    """Neighbouring data sets with their numbers of records; the first ones of each, as many as
+    `group` says, are those that differ."""
 
     neighbours: Neighbours
     n_records: tuple[int, int]
+    group: tuple[int, int] = field(default=(1, 1), kw_only=True)
 
     @property
     def records(self) -> tuple[float, float | None]:
@@ -51,7 +53,7 @@ class _PlayedDataSets:
         """Records of data set 0 or 1, shape of `indices`."""
         filler = self.neighbours.filler
         record = self.records[which]
-        return np.where(indices == 0, filler if record is None else record, filler)
+        return np.where(indices < self.group[which], filler if record is None else record, filler)
 
 
 @dataclass(frozen=True, eq=False)

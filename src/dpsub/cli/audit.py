@@ -112,8 +112,8 @@ def run(arguments: Namespace) -> Answer:
 
 def _data_set(attack: StepAttack | EpochAttack, which: int) -> dict[str, Any]:
     record = attack.records[which]
-    # Removed: the second data set has one record less than the first.
-    records = attack.n_records[0] - 1 if record is None else attack.n_records[which]
+    # Removed: the second data set has the records that differ less than the first.
+    records = attack.n_records[0] - attack.group[0] if record is None else attack.n_records[which]
     return {"records": records, "record": record, "filler": attack.neighbours.filler}
 
 
@@ -176,12 +176,13 @@ def _data_text(attack: StepAttack | EpochAttack, which: int) -> str:
         return "0" if value == 0 else f"{'+' if value > 0 else '-'}C"
 
     count, record, filler = _data_set(attack, which).values()
-    n_others = count if record is None else count - 1
+    size = attack.group[which]
+    n_others = count if record is None else count - size
     others = f"the others {in_units(filler)}" if n_others > 0 else "no others"
-    return (
-        f"{plural(count, 'record')}: the record "
-        f"{'is absent' if record is None else in_units(record)}, {others}"
-    )
+    unit = "the record" if size == 1 else f"the {size} records of the unit"
+    if record is None:
+        return f"{plural(count, 'record')}: {unit} {'is' if size == 1 else 'are'} absent, {others}"
+    return f"{plural(count, 'record')}: {unit} {in_units(record)}, {others}"
 
 
 def _density_text(attack: StepAttack | EpochAttack, which: int) -> str:

@@ -131,7 +131,7 @@ def _of_event(arguments: Namespace, claim: dict[str, Any]) -> tuple[Check, str]:
     ]
     others += [
         name
-        for name, default in (("mechanism", "gaussian"), ("denominator", "fixed"))
+        for name, default in (("mechanism", "gaussian"), ("denominator", "fixed"), ("group", 1))
         if getattr(arguments, name) != default
     ]
     if others:

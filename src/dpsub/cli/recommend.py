@@ -24,7 +24,7 @@ import dpsub
 from dpsub.accounting.answer import Line, down, near, up
 from dpsub.cli.answers import Answer, aligned, grouped
 from dpsub.cli.parsing import Parser, add_choice, numbers, whole_number, whole_numbers
-from dpsub.cli.releases import ADJACENCIES
+from dpsub.cli.releases import ADJACENCIES, add_group
 from dpsub.errors import ArgumentError
 
 _HEADS = (
@@ -67,6 +67,7 @@ def add_arguments(parser: Parser) -> None:
         "adjacency relation of all schemes (default: add_remove)",
         "add_remove",
     )
+    add_group(parser)
     # Accounting alone; a comparison that takes minutes would not be made before a training.
     parser.add_time_limit(10.0)
 
@@ -81,6 +82,7 @@ def run(arguments: Namespace) -> Answer:
         "epsilon": arguments.epsilon,
         "delta": arguments.delta,
         "adjacency": arguments.adjacency,
+        "group": arguments.group,
     }
     recommendation = dpsub.recommend(
         n,

@@ -30,6 +30,7 @@ _QUESTION = {
     "epsilon",
     "delta",
     "denominator",
+    "group",
     "width",
     "tight",
     "time_limit",
@@ -50,6 +51,7 @@ def add_releases(parser: Parser, *, required: bool = True, mechanism: bool = Tru
         "step) steps"
     )
     parser.add_argument("--epochs", type=number, metavar="E", help=epochs)
+    add_group(parser)
     default = (
         "adjacency relation (default: add_remove for random_allocation and for "
         "poisson, also cyclic or truncated; substitute for the rest)"
@@ -57,6 +59,21 @@ def add_releases(parser: Parser, *, required: bool = True, mechanism: bool = Tru
     add_choice(parser, "--adjacency", ADJACENCIES, default)
     if mechanism:
         add_mechanism(parser, [name for name in REGISTRY.names() if name in MECHANISMS])
+
+
+def add_group(parser: Parser) -> None:
+    """Add the number of records that change together."""
+    text = (
+        "records that one unit of privacy holds at most, changed together; add_remove also takes "
+        "ADDED:REMOVED (default: 1)"
+    )
+    parser.add_argument("--group", type=group_of, default=1, metavar="G", help=text)
+
+
+def group_of(text: str) -> int | tuple[int, ...]:
+    """A number of records, or how many are added and how many removed, separated by a colon."""
+    sizes = tuple(whole_number(part) for part in text.split(":"))
+    return sizes if len(sizes) > 1 else sizes[0]
 
 
 def add_mechanism(parser: Parser, names: Sequence[str]) -> None:
@@ -170,4 +187,16 @@ def releases_text(arguments: Namespace, sampler: Sampler | Schedule) -> str:
         f"{getattr(arguments, 'mechanism', 'gaussian')} noise multiplier "
         f"{near(arguments.noise_multiplier)}"
     )
-    return f"{plural(arguments.steps, 'release')} from {described(sampler, arguments.n)}, {noise}"
+    releases = (
+        f"{plural(arguments.steps, 'release')} from {described(sampler, arguments.n)}, {noise}"
+    )
+    return f"{releases}{unit_text(arguments.group)}"
+
+
+def unit_text(group: int | tuple[int, ...]) -> str:
+    """What one unit of privacy holds, in words, where it is more than a record."""
+    if group == 1:
+        return ""
+    if isinstance(group, int):
+        return f", groups of {group} records"
+    return f", groups of {group[0]} records added and {group[1]} removed"

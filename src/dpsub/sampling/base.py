@@ -201,10 +201,10 @@ class Chain:
                 normal.append(stage)
         return Chain(self.n, tuple(normal))
 
-    def multiplicity_law(self) -> MultiplicityLaw:
-        """Law of the number of copies of one fixed record; ArgumentError if it has too many
-        terms."""
-        counts, log_p = np.array([1]), np.array([0.0])
+    def multiplicity_law(self, marked: int = 1) -> MultiplicityLaw:
+        """Law of the number of copies of one fixed record, or of `marked` of them together;
+        ArgumentError if it has too many terms."""
+        counts, log_p = np.array([marked]), np.array([0.0])
         for stage, n_slots in zip(self.stages, self.slots, strict=True):
             most, low, high = stage.likely(counts, n_slots)
             if (terms := len(counts) * (high - low + 1)) > _MOST_TERMS:

@@ -10,8 +10,8 @@ import pkgutil
 from functools import cache
 
 from dpsub.accounting.release import Release
-from dpsub.accounting.schemes.case import COVERED, Case, Covered
-from dpsub.errors import UnsupportedError
+from dpsub.accounting.schemes.case import COVERED, GROUPED, Case, Covered
+from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling.base import StagedSampler
 from dpsub.sampling.schedules import Schedule
@@ -19,13 +19,44 @@ from dpsub.sampling.schedules import Schedule
 
 def case_of(release: Release, relation: Relation) -> Case:
     """The bounds of one kind of release; UnsupportedError, with the reason, if nothing is
-    proved."""
-    return _covered(release).scheme(release, relation)
+    proved.
+
+    Raises
+    ------
+    ArgumentError
+        If the group does not fit the relation or the number of records.
+    """
+    key = _key(release)
+    single = COVERED[key].scheme
+    if release.group == 1:
+        return single(release, relation)
+    _check_group(release, relation)
+    if key in GROUPED:
+        return GROUPED[key](release, relation)
+    # above the schemes, as it stands on any of them
+    from dpsub.accounting.schemes.groups import by_composition
+
+    return by_composition(release, relation, single)
+
+
+def _check_group(release: Release, relation: Relation) -> None:
+    added = relation is Relation.ADD_REMOVE
+    if not isinstance(release.group, int):
+        if not added:
+            raise ArgumentError(
+                f"records that are added and others that are removed make a group under "
+                f"add_remove, got group = {release.group} under {relation}; give one number"
+            )
+    elif not added and release.n is not None and release.group > release.n:
+        raise ArgumentError(
+            f"group must be at most n = {release.n} under {relation}, got {release.group}; give "
+            "fewer records"
+        )
 
 
 def default_relation(release: Release) -> Relation:
     """The relation of an account of this release that names none."""
-    return _covered(release).relation or release.sampler.relation
+    return COVERED[_key(release)].relation or release.sampler.relation
 
 
 @cache
@@ -35,7 +66,8 @@ def _found() -> dict[type | str, Covered]:
     return COVERED
 
 
-def _covered(release: Release) -> Covered:
+def _key(release: Release) -> type | str:
+    """What the scheme of a release is registered by."""
     schemes = _found()
     kind = type(release.sampler)
     # a class of one's own may have a scheme, or be covered as what it is derived from
@@ -44,9 +76,9 @@ def _covered(release: Release) -> Covered:
             # a chain is told by its stages, whatever its class is called
             kinds = release.chain().kinds
             if len(kinds) == 1 and kinds[0] in schemes:
-                return schemes[kinds[0]]
+                return kinds[0]
         if ancestor in schemes:
-            return schemes[ancestor]
+            return ancestor
     if isinstance(release.sampler, Schedule):
         raise UnsupportedError(
             f"no bound is proved for epochs of {kind.__name__}, because no scheme in "

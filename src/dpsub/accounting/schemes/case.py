@@ -147,6 +147,21 @@ def covers(key: type | str, relation: Relation | None = None) -> Callable[[Schem
     return registered
 
 
+GROUPED: dict[type | str, Scheme] = {}
+"""Schemes for groups of records, by the same keys; a key without one has the bound that holds for
+all (Theorem 39)."""
+
+
+def covers_groups(key: type | str) -> Callable[[Scheme], Scheme]:
+    """Register a scheme for groups of two records or more; `key` as for `covers`."""
+
+    def registered(scheme: Scheme) -> Scheme:
+        GROUPED[key] = scheme
+        return scheme
+
+    return registered
+
+
 def needs_gaussian_noise(release: Release) -> None:
     """Refuse other noise on a plan whose steps are not independent for a record."""
     if release.mechanism != "gaussian":

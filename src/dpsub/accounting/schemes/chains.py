@@ -95,8 +95,8 @@ def _replaced(release: Release, chain: Chain) -> Case:
         attained=attained,
         sensitivity=_COPIES_REPLACED,
         conditions=conditions_of(release, Relation.SUBSTITUTE, depends_on_n=True),
-        choices=(AttackChoice(_fillers(chain, Relation.SUBSTITUTE)),),
-        shift=2.0 * _most_copies(chain),
+        choices=(AttackChoice(fillers_of(chain, Relation.SUBSTITUTE)),),
+        shift=2.0 * most_copies(chain),
         static=lambda: played_at_fillers(chain, Relation.SUBSTITUTE, s),
         filler_flip=filler,
         game=game_of(chain, s, Theorem("22", "4.4")),
@@ -121,7 +121,7 @@ def one_stage_added(release: Release, chain: Chain) -> Case:
         sensitivity=_COPIES_ADDED,
         conditions=conditions_of(release, Relation.ADD_REMOVE, depends_on_n=True),
         choices=(AttackChoice(FILLERS[Relation.ADD_REMOVE]),),
-        shift=2.0 * _most_copies(chain),
+        shift=2.0 * most_copies(chain),
         static=lambda: played_at_fillers(chain, Relation.ADD_REMOVE, s),
     )
 
@@ -153,17 +153,17 @@ def _added(release: Release, chain: Chain) -> Case:
         attained=attained,
         sensitivity=_COPIES_ADDED,
         conditions=conditions_of(release, Relation.ADD_REMOVE, depends_on_n=True),
-        choices=(AttackChoice(_fillers(chain, Relation.ADD_REMOVE)),),
-        shift=2.0 * _most_copies(chain),
+        choices=(AttackChoice(fillers_of(chain, Relation.ADD_REMOVE)),),
+        shift=2.0 * most_copies(chain),
         static=lambda: played_at_fillers(chain, Relation.ADD_REMOVE, s),
     )
 
 
-def _fillers(chain: Chain, relation: Relation) -> Neighbours:
+def fillers_of(chain: Chain, relation: Relation) -> Neighbours:
     return (_AMONG_ZEROS if chain.kinds[-1] == "poisson" else FILLERS)[relation]
 
 
-def _most_copies(chain: Chain) -> int:
+def most_copies(chain: Chain) -> int:
     """How often one record can be in a sample."""
     most = 1
     for stage in chain.stages:
@@ -172,21 +172,23 @@ def _most_copies(chain: Chain) -> int:
     return most
 
 
-def played_at_fillers(chain: Chain, relation: Relation, s: float) -> StepAttack:
+def played_at_fillers(chain: Chain, relation: Relation, s: float, group: int = 1) -> StepAttack:
     """The static attack on samples by a chain (docs/accounting.md, section 5): fillers at -C where
     their number m is fixed, so that the output is N(-m + 2 l, s^2) with probability P(L = l)
     against N(-m, s^2); where it is random, fillers at 0."""
     n, n_records = chain.n, (chain.n, chain.n)
     if relation is Relation.ADD_REMOVE:
-        n, n_records = chain.n + 1, (chain.n + 1, chain.n)
-    law = pairs.capped(law_of(replace(chain, n=n)), _TRIMMED)
-    neighbours = _fillers(chain, relation)
+        n, n_records = chain.n + group, (chain.n + group, chain.n)
+    law = pairs.capped(law_of(replace(chain, n=n), group), _TRIMMED)
+    neighbours, differ = fillers_of(chain, relation), (group, group)
     if chain.kinds[-1] != "poisson":
         origin = -float(chain.stages[-1].size)
-        return StepAttack(neighbours, n_records, FillerPair(law, s / 2), s, origin, unit=2.0)
+        return StepAttack(
+            neighbours, n_records, FillerPair(law, s / 2), s, origin, unit=2.0, group=differ
+        )
     if relation is Relation.ADD_REMOVE:
-        return StepAttack(neighbours, n_records, FillerPair(law, s), s)
-    return StepAttack(neighbours, n_records, MixturePair(law, s), s)
+        return StepAttack(neighbours, n_records, FillerPair(law, s), s, group=differ)
+    return StepAttack(neighbours, n_records, MixturePair(law, s), s, group=differ)
 
 
 def copies_of(chain: Chain) -> Callable[[], Copies] | None:

@@ -1,0 +1,147 @@
+"""Groups of records: what may be asked, what is refused, and what is the same as for one record."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+import dpsub
+from dpsub.accounting.account import Proof
+from dpsub.accounting.audit import audit
+from dpsub.accounting.release import Release, as_plain, of_plain
+from dpsub.accounting.schemes import case_of
+from dpsub.cli import main
+from dpsub.errors import ArgumentError, UnsupportedError
+from dpsub.relations import Relation
+from dpsub.sampling import REGISTRY, SCHEDULES, Schedule
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs/accounting.md").read_text(encoding="utf-8")
+SECTION = PAGE.partition("### 4.8 ")[2].partition("\n## ")[0]
+ASKED = {"noise_multiplier": 2.0, "steps": 10, "delta": 1e-5}
+POISSON = dpsub.Poisson(0.1)
+
+
+def test_every_sampler_and_schedule_answers_for_groups_or_says_why_not() -> None:
+    answered = set()
+    for kind in [*REGISTRY.members().values(), *SCHEDULES.members().values()]:
+        for plan, n in kind.examples():
+            steps = plan.steps_per_epoch(n) if isinstance(plan, Schedule) else 1
+            for relation in Relation:
+                for mechanism in ("gaussian", "laplace"):
+                    release = Release(plan, n, 1.0, steps, mechanism, group=2)
+                    try:
+                        case = case_of(release, relation)
+                    except (UnsupportedError, ArgumentError) as problem:
+                        assert "; " in str(problem) or ", " in str(problem)
+                        continue
+                    assert case.theorem.section == "4.8"
+                    assert f"**Theorem {case.theorem.number} " in SECTION
+                    assert case.shift >= 2.0 * (1 + (relation is Relation.SUBSTITUTE)) / math.sqrt(
+                        2
+                    )
+                    assert any("unit" in condition for condition in case.conditions)
+                    answered.add(kind)
+    assert len(answered) == len([*REGISTRY.members(), *SCHEDULES.members()])
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "substitute", "zero_out"])
+def test_a_group_of_one_is_the_account_of_one_record(adjacency: str) -> None:
+    single = dpsub.account(POISSON, adjacency=adjacency, **ASKED)
+    group = dpsub.account(POISSON, adjacency=adjacency, group=1, **ASKED)
+    assert (group.lower, group.upper, group.pair) == (single.lower, single.upper, single.pair)
+    removed = dpsub.account(POISSON, adjacency="add_remove", group=(0, 1), **ASKED)
+    added = dpsub.account(POISSON, adjacency="add_remove", **ASKED)
+    assert (removed.lower, removed.upper) == (added.lower, added.upper)
+
+
+def test_one_added_and_one_removed_are_one_replaced() -> None:
+    mixed = dpsub.account(POISSON, adjacency="add_remove", group=(1, 1), **ASKED)
+    replaced = dpsub.account(POISSON, adjacency="substitute", **ASKED)
+    assert max(mixed.lower, replaced.lower) <= min(mixed.upper, replaced.upper)
+
+
+def test_larger_groups_cost_more_and_less_than_in_proportion_to_their_epsilon() -> None:
+    for sampler in (POISSON, dpsub.Wor(10), dpsub.MustOW(30, 10)):
+        accounts = [dpsub.account(sampler, 100, group=g, **ASKED) for g in (1, 2, 4)]
+        uppers = [account.upper for account in accounts]
+        assert uppers == sorted(uppers)
+        # group privacy of the curve: delta grows as well
+        for group, upper in zip((2, 4), uppers[1:], strict=True):
+            single = uppers[0]
+            share = sum(math.exp(i * single) for i in range(group))
+            alone = dpsub.account(sampler, 100, **{**ASKED, "delta": 1e-5 / share})
+            assert upper < group * alone.upper
+
+
+@pytest.mark.parametrize(
+    ("group", "adjacency", "n", "words"),
+    [
+        (0, None, 10, "group"),
+        ((1, 2, 3), "add_remove", 10, "g_plus, g_minus"),
+        ((0, 0), "add_remove", 10, "at least one record"),
+        ((2, 1), "substitute", 10, "one number"),
+        (11, "substitute", 10, "at most n = 10"),
+    ],
+    ids=str,
+)
+def test_questions_that_make_no_sense(group: object, adjacency: str, n: int, words: str) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        dpsub.account(POISSON, n, adjacency=adjacency, group=group, **ASKED)  # type: ignore[arg-type]
+
+
+def test_what_is_not_proved_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="added and others removed"):
+        dpsub.account(dpsub.Wor(3), 10, adjacency="add_remove", group=(2, 1), **ASKED)
+    with pytest.raises(UnsupportedError, match="up to 32 times"):
+        dpsub.account(
+            dpsub.RandomAllocation(10), epochs=1, group=40, noise_multiplier=2, delta=1e-5
+        )
+    with pytest.raises(UnsupportedError, match="gain a step"):
+        asked = {"adjacency": "add_remove", "noise_multiplier": 2, "delta": 1e-5}
+        dpsub.account(dpsub.Deterministic(10), 98, group=3, **asked)
+    with pytest.raises(ArgumentError, match="one record"):
+        dpsub.account(POISSON, variant="paper", group=2, **ASKED)
+    with pytest.raises(UnsupportedError, match="certificates are about one record"):
+        dpsub.account(POISSON, group=2, **ASKED).certificate()
+
+
+def test_one_ledger_has_one_unit() -> None:
+    releases = [Release(POISSON, None, 2.0, 10, group=group) for group in (2, 3)]
+    with pytest.raises(ArgumentError, match="one group, got 2 and 3"):
+        Proof.of(releases)
+
+
+@pytest.mark.parametrize("group", [1, 3, (2, 1)], ids=str)
+def test_a_release_is_read_as_it_was_written(group: int | tuple[int, int]) -> None:
+    release = Release(POISSON, None, 2.0, 10, group=group)
+    plain = as_plain(release)
+    # files about single records stay as they were
+    assert ("group" in plain) == (group != 1)
+    if isinstance(group, tuple):
+        plain["group"] = list(group)
+    assert of_plain(plain) == release
+
+
+@pytest.mark.parametrize("name", ["poisson", "wor", "wr"])
+@pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
+def test_an_attack_with_real_draws_finds_the_group(name: str, adjacency: str) -> None:
+    sampler = {"poisson": dpsub.Poisson(0.3), "wor": dpsub.Wor(6), "wr": dpsub.Wr(6)}[name]
+    asked = {"noise_multiplier": 2.0, "steps": 2, "epsilon": 0.5, "adjacency": adjacency}
+    played = audit(sampler, 20, group=3, draws=4000, seed=1, **asked)
+    assert played.consistent
+    # of one record less is attained
+    assert played.shown.lower > dpsub.account(sampler, 20, **asked).upper
+
+
+def test_mixed_groups_are_played_too() -> None:
+    asked = {"noise_multiplier": 2.0, "steps": 2, "epsilon": 0.5, "adjacency": "add_remove"}
+    assert audit(dpsub.Poisson(0.3), 20, group=(3, 1), draws=4000, seed=1, **asked).consistent
+
+
+def test_groups_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    question = "--rate .1 --noise-multiplier 2 --steps 10 --delta 1e-5"
+    for group in ("3", "2:1"):
+        assert main(["account", "poisson", *question.split(), "--group", group]) == 0
+        assert "groups of" in capsys.readouterr().out
