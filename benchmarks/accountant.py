@@ -11,6 +11,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import peers
@@ -171,7 +172,9 @@ def proved(board: Board) -> None:
         sampler = sampling.of_sizes(name, n=n, m=m, b=b)
         for asked in ({"epsilon": 1.0}, {"delta": 1e-5}):
             seconds, found = board.timed(
-                lambda s=sampler, a=asked: dpsub.account(s, n, noise_multiplier=SCALE, steps=k, **a)
+                lambda s=sampler, a=asked: dpsub.account(
+                    s, n, noise_multiplier=SCALE, steps=k, quick=True, **a
+                )
             )
             tag = f"{name} rigorous, {found.quantity} [{found.lower:.6g}, {found.upper:.6g}]"
             board.verdict(tag, f"{seconds:.2f} s", seconds, most)
@@ -243,7 +246,6 @@ def tight(board: Board) -> None:
             "steps": steps,
             "delta": 1e-5,
             "time_limit": limit,
-            "tight": True,
         }
         seconds, found = board.timed(
             lambda sampler=sampler, n=n, asked=asked: dpsub.account(sampler, n, **asked), 1
@@ -262,7 +264,12 @@ def many(board: Board) -> None:
         ("must_ow", sampling.MustOW(B, M), N, SCALE),
     )
     for name, sampler, n, scale in cases:
-        asked = {"noise_multiplier": scale, "steps": board.sized(STEPS, 10)}
+        asked: dict[str, Any] = {
+            "noise_multiplier": scale,
+            "steps": board.sized(STEPS, 10),
+            "time_limit": None,
+            "quick": True,
+        }
         once, _ = board.timed(
             lambda s=sampler, n=n, asked=asked: dpsub.account(s, n, delta=1e-5, **asked), 3
         )
@@ -290,7 +297,7 @@ def calibration(board: Board) -> None:
         )
         once, _ = board.timed(
             lambda s=sampler, noise=found.noise_multiplier, t=target: dpsub.account(
-                s, n, noise_multiplier=noise, steps=k, delta=1e-5, width=t * accuracy
+                s, n, noise_multiplier=noise, steps=k, delta=1e-5, width=t * accuracy, quick=True
             ),
             3,
         )

@@ -113,7 +113,7 @@ def test_all_tight_upper_ends_are_above_the_lower_ones(row: dict[str, Any]) -> N
         "delta": row["delta"],
     }
     answer = dpsub.account(
-        dpsub.Wor(row["m"]), row["n"], **asked, tight=True, width=0.02 * row["lower"]
+        dpsub.Wor(row["m"]), row["n"], **asked, width=0.02 * row["lower"], quick=False
     )
     assert row["lower"] <= answer.upper <= 1.05 * row["upper"]
 
@@ -129,8 +129,8 @@ def test_a_tight_upper_end_lies_between_both(steps: int) -> None:
         "noise_multiplier": 4.0,
         "steps": steps,
         "delta": 1e-5,
-        "tight": True,
         "width": 0.03 * row["lower"],
+        "quick": False,
     }
     assert (
         row["lower"] <= dpsub.account(dpsub.Wor(row["m"]), row["n"], **asked).upper <= row["upper"]

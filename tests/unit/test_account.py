@@ -425,7 +425,7 @@ def test_what_tight_bounds_alone_need_is_made_for_them_alone(
     asked: dict[str, Any] = {"noise_multiplier": 20.0, "steps": 2, "delta": 1e-6}
     assert dpsub.account(MustOW(20, 10), 100, **asked).upper < 1
     with pytest.raises(InterruptedError):
-        dpsub.account(MustOW(20, 10), 100, **asked, tight=True)
+        dpsub.account(MustOW(20, 10), 100, **asked, quick=False)
 
 
 def test_answers_of_an_array_are_as_close_as_those_of_its_values() -> None:

@@ -127,7 +127,7 @@ def test_parts_cover_all_releases() -> None:
 
 
 def test_tight_answers_hold_the_cells_of_their_game() -> None:
-    answer = dpsub.account(dpsub.Wor(5), 50, noise_multiplier=2, steps=4, delta=1e-3, tight=True)
+    answer = dpsub.account(dpsub.Wor(5), 50, noise_multiplier=2, steps=4, delta=1e-3, quick=False)
     game = answer.certificate()["upper"]["game"]
     assert (game["theorem"], game["steps"]) == ("15", 4)
     assert all(len(one["cell"]) == 4 and one["law"]["offset"] == 0 for one in game["cells"])

@@ -3,6 +3,9 @@ the papers' formula."""
 
 from __future__ import annotations
 
+import math
+import time
+import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -35,21 +38,39 @@ if TYPE_CHECKING:
     from dpsub.accounting.statement import Statement
 
 KINDS = ("exact", "bounds", "upper", "lower", "paper")
-"""exact: both ends bracket the one number that the worst data sets attain.  bounds: the upper end
-is proved, the lower one attained by explicit data sets, perhaps adaptively, so that no guarantee
-below it can hold.  upper, lower: one of these ends, the other being trivial.  paper: brackets what
-the papers' pair gives, and is not a guarantee."""
+"""exact: both ends bracket the one number that the worst data sets attain, within the requested
+width.  bounds: the upper end is proved, the lower one attained by explicit data sets, perhaps
+adaptively, so that no guarantee below it can hold.  upper, lower: one of these ends, the other
+being trivial.  paper: brackets what the papers' pair gives, and is not a guarantee."""
 VARIANTS = ("rigorous", "paper")
 WIDTH_MISSED = (
     "wider than requested: numerical limits stopped the refinement early; both ends are valid"
 )
-"""Added to the conditions where `Account.width_met` is false."""
+"""Added to the conditions of a quick answer where `Account.width_met` is false."""
+SECONDS = 3.0
+"""Time limit of an answer for which none is given."""
+SHARE = {"epsilon": 5e-3, "delta": 5e-2}
+"""How far apart the ends may be where no width is given, relative."""
 TIGHT_SECONDS = 30.0
 """Time limit of a tight answer for which none is given."""
-# of epsilon, how far apart exact ends of schedules may be at most where no width is given
+# of epsilon, how far apart exact ends of schedules may be at most in the first bound
 _SCHEDULE_SHARE = 4e-3
-# how far apart tight ends may be where no width is given, relative
-_TIGHT_SHARE = {"epsilon": 5e-3, "delta": 5e-2}
+# each end may move by this share of the width where the distance of both counts
+_EACH_END = 0.25
+TIGHT_GOES = (
+    "tight is what happens anyway, and goes in the next release: drop it; quick=True gives the "
+    "bound that was the default"
+)
+# why ends are farther apart than requested, and what would help
+_BY_TIME = "time: the limit ended the refinement; raise time_limit"
+_BY_NUMERICS = "numerics: no finer grid brings the ends closer; ask for a larger width"
+_BY_THEORY = (
+    "theory: no proof and no attack that come closer are known for this sampler and relation; "
+    "more time does not help"
+)
+_BY_GAME = "the game over v, v' and the replaced vectors, with such choices grouped into cells"
+_FILLER_FLIP = "Filler flip, docs/accounting.md 5"
+_BY_QUICK = "quick: this is the first bound; ask without quick"
 
 
 @dataclass(frozen=True)
@@ -73,8 +94,14 @@ class Account(ShortText):
     conditions : tuple of str
         The conditions of the upper end; empty if it is not a guarantee.
     width_met : bool
-        Whether the requested width was reached. If not, both ends are still valid (`WIDTH_MISSED`
-        is the last condition), and kind exact only says that they bracket one number.
+        Whether the requested width was reached. If not, both ends are still valid, and
+        `width_reason` says why. Of a quick answer: whether each end is that accurate.
+    theorem, lower_theorem : str
+        What proves the upper end, and where the attack behind the lower end stands, with the
+        section of docs/accounting.md.
+    width_reason : str
+        Why the ends are farther apart than requested (time, numerics or theory) and what would
+        help; empty if they are not.
     asked : Asked or None
         The releases, and where the number was asked for; None if that is not known.
     """
@@ -89,8 +116,21 @@ class Account(ShortText):
     lower_pair: str = ""
     conditions: tuple[str, ...] = ()
     width_met: bool = True
+    theorem: str = ""
+    lower_theorem: str = ""
+    width_reason: str = ""
     asked: Asked | None = field(default=None, repr=False, compare=False)
     _origin: tuple[Proof, Target] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def relative_width(self) -> Any:
+        """(upper - lower) / upper, with the shape of the ends: 0 where both are 0, infinite where
+        the upper end is."""
+        upper, lower = np.asarray(self.upper, dtype=float), np.asarray(self.lower, dtype=float)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.where(upper > lower, (upper - lower) / upper, 0.0)
+        share = np.where(np.isinf(upper), np.inf, share)
+        return share if share.ndim else float(share)
 
     def certificate(self) -> dict[str, Any]:
         """What another program needs to prove this answer again, as plain values that `json.dump`
@@ -185,8 +225,9 @@ def account(
     group: Group = 1,
     variant: str = "rigorous",
     width: float | None = None,
-    time_limit: float | None = None,
-    tight: bool = False,
+    time_limit: float | None = SECONDS,
+    quick: bool = False,
+    tight: bool | None = None,
 ) -> Account:
     """Bound delta at `epsilon`, or epsilon at `delta`, of many releases from samples, from above
     and below.
@@ -224,18 +265,17 @@ def account(
         Proof and attack; or the papers' pair (unit shift per occurrence, one direction), which is
         not a guarantee.
     width : float, optional
-        Accuracy of each end, absolute for epsilon, relative for delta; by default 1e-3 for
-        schedules and where both ends bracket one number, else 5e-3. By default exact answers for
-        a schedule are also no wider than half a percent of epsilon.
-    time_limit : float, optional
-        Seconds after which the refinement stops: the ends reached by then are valid, and
-        `width_met` is False.
-    tight : bool
-        If the ends do not bracket one number, lower the upper end until they are `width` apart
-        (by default half a percent of epsilon, 5 % of delta) or the time limit, by default 30 s,
-        has passed. For substitution only: sampling without replacement and, with Gaussian noise,
-        sampling with replacement (also WO) or with replacement from a first stage without (OW,
-        where 6 % and more of epsilon remain open).
+        How far apart the ends may be, absolute for epsilon, relative for delta; by default half a
+        percent of epsilon, 5 % of delta, and 1e-3 if that is less and both ends bracket one
+        number. Where theory leaves them farther apart, `width_reason` says so.
+    time_limit : float or None
+        Seconds after which the refinement stops: the ends reached by then are valid. None: no
+        limit.
+    quick : bool
+        Return the first bound: `width` is then the accuracy of each end, by default 1e-3 for
+        schedules and where both ends bracket one number, else 5e-3.
+    tight : bool, optional
+        Deprecated: True asks for what is the default now.
 
     Raises
     ------
@@ -265,26 +305,23 @@ def account(
     >>> printed.upper < 0.09 < 0.19 < attained.lower  # the paper's number is far below an attack
     True
     """
-    limit = TIGHT_SECONDS if tight and time_limit is None else time_limit
-    deadline = deadline_after(limit)
+    quick = first_bound_only(quick, tight)
+    deadline = deadline_after(time_limit)
     release = Release.of(
         sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, group=group
     )
     proved = checks.one_of("variant", variant, VARIANTS) == "rigorous"
-    if not proved and tight:
-        raise ArgumentError(
-            "the papers' pair has no tight bound, got tight with variant = paper; drop one of them"
-        )
     with time_limited(deadline):
         source = Proof.of([release], adjacency) if proved else _PaperPair(release, adjacency)
-        answer = answers(source, epsilon, delta, width, deadline, tight)
-    if not tight or answer.width_met:
-        return answer
-    missed = (
-        f"wider than requested: the time limit of {limit:g} s or a numerical limit "
-        "stopped the refinement early; both ends are valid"
-    )
-    return replace(answer, conditions=(*answer.conditions[:-1], missed))
+        return answers(source, epsilon, delta, width, deadline, quick)
+
+
+def first_bound_only(quick: bool, tight: bool | None) -> bool:
+    """Whether the first bound is asked for; warns of `tight`, which is deprecated."""
+    if tight is None:
+        return quick
+    warnings.warn(TIGHT_GOES, DeprecationWarning, stacklevel=3)
+    return not tight
 
 
 def answers(
@@ -293,7 +330,7 @@ def answers(
     delta: Any,
     width: float | None,
     deadline: float | None,
-    tight: bool = False,
+    quick: bool = False,
 ) -> Account:
     """The account of one target; of an array of them, with the ends in its shape."""
 
@@ -303,12 +340,11 @@ def answers(
             return accounts
         if width is None and source.has_schedule and source.composition.is_exact:
             accounts = list(map(source.sharpened, accounts, targets))
-        if tight:
-            accounts = [
-                source.tightened(answer, target, width)
-                for answer, target in zip(accounts, targets, strict=True)
-            ]
-        return accounts
+        refined = []
+        for place, (answer, target) in enumerate(zip(accounts, targets, strict=True)):
+            share = _share_of(deadline, len(targets) - place)
+            refined.append(source.refined(answer, replace(target, deadline=share), width, quick))
+        return refined
 
     limits: dict[str, Any] = {
         "width": source.width if width is None else width,
@@ -328,11 +364,17 @@ def answers(
     lower = np.array([answer.lower for answer in accounts])[places]
     upper = np.array([answer.upper for answer in accounts])[places]
     return replace(
-        # of which the conditions say so if the width was missed for any
+        # the one that says so if the width was missed for any
         min(accounts, key=lambda answer: answer.width_met),
         lower=lower.reshape(values.shape),
         upper=upper.reshape(values.shape),
+        # one number is what all of them bracket, or none
+        kind=next((answer.kind for answer in accounts if answer.kind != "exact"), accounts[0].kind),
+        pair=_joined(answer.pair for answer in accounts),
         lower_pair=_joined(answer.lower_pair for answer in accounts),
+        theorem=_joined(answer.theorem for answer in accounts),
+        lower_theorem=_joined(answer.lower_theorem for answer in accounts),
+        width_reason=_joined(filter(None, (answer.width_reason for answer in accounts))),
         asked=Asked(source.releases, tuple(values.ravel().tolist())),
         _origin=None,
     )
@@ -343,6 +385,14 @@ def _given(target: Target) -> float:
     given = target.delta if target.epsilon is None else target.epsilon
     assert given is not None
     return float(given)
+
+
+def _share_of(deadline: float | None, parts: float) -> float | None:
+    """The deadline of the next one of so many parts, which share the time that is left."""
+    if deadline is None:
+        return None
+    now = time.monotonic()
+    return now + max(deadline - now, 0.0) / parts
 
 
 def _joined(phrases: Iterable[str]) -> str:
@@ -401,8 +451,9 @@ class Proof:
                 self._account(target, *bracket, attack)
                 for target, bracket in zip(targets, brackets, strict=True)
             ]
-        # the guarantee first: attacks get what time is left
-        uppers = self.composition.bounds(targets)
+        # the guarantee first: attacks get what time is left, of which some is
+        upper_by = _share_of(targets[0].deadline, 4 / 3)
+        uppers = self.composition.bounds([replace(each, deadline=upper_by) for each in targets])
         flips = self._filler_flips(targets)
         lowers = self.composition.attacks(targets, flips)
         accounts = []
@@ -412,7 +463,10 @@ class Proof:
                 best_attack = f"{attack}, the fillers' sign chosen adaptively"
             width_met = lower.width_met and upper.width_met
             value = max(lower.value, flip)
-            accounts.append(self._account(target, value, upper.value, width_met, best_attack))
+            account = self._account(target, value, upper.value, width_met, best_attack)
+            if flip > lower.value:
+                account = replace(account, lower_theorem=_FILLER_FLIP)
+            accounts.append(account)
         return accounts
 
     def _filler_flips(self, targets: Sequence[Target]) -> list[float]:
@@ -432,11 +486,96 @@ class Proof:
         width = _SCHEDULE_SHARE * answer.upper
         if target.epsilon is not None or answer.upper - answer.lower <= width:
             return answer
-        return self.account(replace(target, width=width))
+        again = self.account(replace(target, width=width))
+        # the time may have ended it early
+        return again if again.upper - again.lower < answer.upper - answer.lower else answer
+
+    def refined(
+        self, answer: Account, target: Target, width: float | None, quick: bool = False
+    ) -> Account:
+        """The account with its ends brought to within `width`, by default `SHARE`; the reason
+        where they are not. A quick one stays as it is."""
+        asked = self._asked(answer, target, width)
+        if quick:
+            reason = _BY_QUICK if asked.gap(answer.lower, answer.upper) > 1 else ""
+            if not answer.width_met:
+                reason = _BY_NUMERICS
+            return replace(answer, width_reason=reason)
+        conditions = tuple(line for line in answer.conditions if line != WIDTH_MISSED)
+        answer = replace(answer, conditions=conditions)
+        reason = _BY_NUMERICS if self.composition.is_exact else _BY_THEORY
+        if asked.gap(answer.lower, answer.upper) > 1 and answer.upper > 0:
+            if self.tightens:
+                answer, reason = self._played(answer, asked)
+            elif self.composition.is_exact or self._may_be_numerics(answer, target, asked):
+                answer = self._finer(answer, asked)
+                reason = _BY_NUMERICS
+            elif answer.width_met:
+                asked = replace(asked, deadline=None)  # more time would not help
+        is_wide = asked.gap(answer.lower, answer.upper) > 1
+        if is_wide and asked.deadline is not None and time.monotonic() >= asked.deadline:
+            reason = _BY_TIME
+        # both ends are about one number, but that is more than such ends say
+        kind = "bounds" if is_wide and answer.kind == "exact" else answer.kind
+        return replace(
+            answer, kind=kind, width_met=not is_wide, width_reason=reason if is_wide else ""
+        )
+
+    def _asked(self, answer: Account, target: Target, width: float | None) -> Target:
+        """The target with the width that both ends are to have together."""
+        if width is not None:
+            return replace(target, width=width)
+        # an epsilon's own size is what its accuracy is measured by
+        unit = float(answer.upper) if answer.quantity == "epsilon" else 1.0
+        share = SHARE[answer.quantity] * unit
+        return replace(target, width=share if 0 < share < math.inf else target.width)
+
+    @staticmethod
+    def _may_be_numerics(answer: Account, target: Target, asked: Target) -> bool:
+        """Whether ends that are accurate to the width of the target may be as close as asked."""
+        unit = 1.0 if answer.quantity == "epsilon" else answer.upper
+        apart = answer.upper - answer.lower - 2 * target.width * unit
+        return bool(apart <= asked.width * unit)
+
+    def _finer(self, answer: Account, asked: Target) -> Account:
+        """The better ends of an account and of one on finer grids."""
+        share = 1.0 if self.composition.is_exact else _EACH_END
+        if not share * asked.width < self.width:
+            return answer
+        again = self.account(replace(asked, width=share * asked.width))
+        lower, upper = max(answer.lower, again.lower), min(answer.upper, again.upper)
+        best = again if again.lower >= answer.lower else answer
+        return replace(best, lower=lower, upper=upper, conditions=answer.conditions)
+
+    def _played(self, answer: Account, asked: Target) -> tuple[Account, str]:
+        """The account with an upper end from the game of the adaptive adversary, and the reason if
+        that is not close enough."""
+        game = self.cases[0].game
+        assert game is not None
+        lower, upper = float(answer.lower), float(answer.upper)
+        if not upper < math.inf:
+            return answer, _BY_NUMERICS  # nothing from which to start
+        reasons: list[str] = []
+        tightest = upper
+        # a play that does not end in time proves nothing: the first bound stands
+        with time_limited(asked.deadline), suppress(OutOfTimeError):
+            steps, spread = self.releases[0].steps, self.composition.spread
+            played = FillerGame(game.cells(), steps, spread, self.games, reasons)
+            tightest = max(played.answer(asked, lower, upper), lower)
+        by = {"numerics": _BY_NUMERICS, "theory": _BY_THEORY}
+        reason = by.get(reasons[-1] if reasons else "time", _BY_TIME)
+        if tightest == upper:
+            return answer, reason
+        return replace(
+            answer,
+            upper=tightest,
+            pair=_BY_GAME,
+            theorem=game.theorem.text,
+        ), reason
 
     @property
     def tightens(self) -> bool:
-        """Whether `tightened` brings the upper end closer to the lower one."""
+        """Whether a game brings the upper end closer to the lower one."""
         return (
             not self.composition.is_exact
             and len(self.releases) == 1
@@ -445,44 +584,32 @@ class Proof:
 
     def tightened(self, answer: Account, target: Target, width: float | None) -> Account:
         """An account with an upper end from the game of the adaptive adversary, until both ends are
-        `width` apart."""
+        `width` apart; UnsupportedError where there is no such game."""
         if self.composition.is_exact:
             return answer
-        game = self.cases[0].game
-        if not self.tightens or game is None:
+        if not self.tightens:
             raise UnsupportedError(
                 "tight bounds exist only under substitute: without replacement, and "
                 "with Gaussian noise also with replacement, alone or after a first "
-                "stage without replacement of 2 records or more; drop tight"
+                "stage without replacement of 2 records or more; ask for the quick bound"
             )
-        lower, upper = float(answer.lower), float(answer.upper)
-        if not 0 < upper < np.inf:
-            return answer  # nothing to bring closer, or nothing from which to start
-        if width is None or width == 0:
-            # an epsilon's own size is what its accuracy is measured by
-            unit = upper if answer.quantity == "epsilon" else 1.0
-            width = _TIGHT_SHARE[answer.quantity] * unit
-        wanted = replace(target, width=width)
-        tightest = upper
-        # a play that does not end in time proves nothing: the quick bound stands
-        with time_limited(target.deadline), suppress(OutOfTimeError):
-            steps, spread = self.releases[0].steps, self.composition.spread
-            played = FillerGame(game.cells(), steps, spread, self.games)
-            tightest = max(played.answer(wanted, lower, upper), lower)
-        pair = answer.pair
-        if tightest != upper:
-            pair = (
-                "the game over v, v' and the replaced vectors, with such choices grouped into cells"
-            )
-        width_met = wanted.gap(lower, tightest) <= 1
+        if not answer.upper > 0:
+            return answer
+        asked = self._asked(answer, target, width or None)
+        answer, _ = self._played(answer, asked)
+        width_met = asked.gap(answer.lower, answer.upper) <= 1
         conditions = tuple(line for line in answer.conditions if line != WIDTH_MISSED)
         return replace(
             answer,
-            upper=tightest,
-            pair=pair,
             width_met=width_met,
             conditions=conditions if width_met else (*conditions, WIDTH_MISSED),
         )
+
+    def _attack_stands(self) -> str:
+        """Where the attacks of the lower end stand; where both ends are one number, its theorem."""
+        if self.composition.is_exact:
+            return _joined(case.theorem.text for case in self.cases)
+        return _joined(f"Attack, docs/accounting.md {case.attack_section}" for case in self.cases)
 
     def upper(self, target: Target) -> Account:
         """The upper end alone, of kind upper; both where they are computed together."""
@@ -519,6 +646,8 @@ class Proof:
             quantity=target.quantity,
             conditions=conditions if width_met else (*conditions, WIDTH_MISSED),
             width_met=width_met,
+            theorem=_joined(case.theorem.text for case in self.cases),
+            lower_theorem=self._attack_stands() if attack else "",
             asked=Asked(self.releases, (_given(target),)),
             _origin=(self, target),
         )
@@ -593,6 +722,7 @@ class _PaperPair:
                 quantity=target.quantity,
                 lower_pair="the same pair",
                 width_met=width_met,
+                width_reason="" if width_met else _BY_NUMERICS,
                 asked=Asked(self.releases, (_given(target),)),
             )
             for target, (lower, upper, width_met) in zip(targets, brackets, strict=True)

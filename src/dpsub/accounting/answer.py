@@ -61,6 +61,8 @@ class Account(Protocol):
     @property
     def width_met(self) -> bool: ...
     @property
+    def width_reason(self) -> str: ...
+    @property
     def asked(self) -> Asked | None: ...
 
 
@@ -287,7 +289,7 @@ def account_warnings(account: Account) -> list[str]:
     if not math.isfinite(worst) or (account.quantity == "delta" and worst >= 1):
         notes.append("an empty guarantee: every mechanism satisfies it")
     if not account.width_met:
-        notes.append("wider than requested: the refinement stopped early; both ends are valid")
+        notes.append(f"wider than requested, by {account.width_reason}")
     return notes
 
 

@@ -222,7 +222,7 @@ def _curve(proof: Proof, epsilon: ArrayLike | None, width: float | None) -> Curv
         epsilons = _epsilons(proof)
     else:
         epsilons = np.union1d(0.0, checks.finite_array("epsilon", epsilon))
-    account = answers(proof, epsilons, None, width, None)
+    account = answers(proof, epsilons, None, width, None, quick=True)
     deltas = Interval(np.asarray(account.lower), np.asarray(account.upper))
     mu = _mu_of(proof)
     lower = float(_mu(epsilons, deltas.lower).lower.max())
@@ -236,7 +236,8 @@ def _curve(proof: Proof, epsilon: ArrayLike | None, width: float | None) -> Curv
 
 def _epsilons(proof: Proof) -> np.ndarray:
     """Epsilons from 0 to where delta is `_LAST_DELTA`, shape (e,)."""
-    ends = answers(proof, None, _LAST_DELTA, min(1e-3, proof.composition.spread), None)
+    width = min(1e-3, proof.composition.spread)
+    ends = answers(proof, None, _LAST_DELTA, width, None, quick=True)
     last = ends.upper if math.isfinite(ends.upper) else 2 * max(ends.lower, 1.0)
     return np.linspace(0.0, last, _POINTS) if last > 0 else np.zeros(1)
 

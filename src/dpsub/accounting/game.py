@@ -604,6 +604,8 @@ class FillerGame:
     spread: float
     played: list[GamePlayed] = field(default_factory=list, repr=False)
     """The games that prove something, in the order in which they were played."""
+    ended_by: list[str] = field(default_factory=list, repr=False)
+    """What ended each search before its width was reached: time, numerics or theory."""
 
     def answer(self, target: Target, lower: float, upper: float) -> float:
         """The best upper answer, at most `upper`, until it is within the width of `lower`, or the
@@ -618,15 +620,22 @@ class FillerGame:
                 while target.gap(lower, best) > 1 and step >= self.spread * _FINEST:
                     cover, seconds = search.cover(cover, step, share)
                     if seconds > search.left:
-                        break
+                        self.ended_by.append("time")
+                        return best
                     value = search.played(cover, step)
                     proved = value.answer(target)
                     plds = search.plds(cover, step)
                     self.played.append(GamePlayed(target, proved, value.x.size, cover, plds))
                     best = min(best, proved)
                     step, share = step / 2, share / 2
-            except (OutOfTimeError, NumericalError, FloatingPointError, OverflowError):
-                pass
+            except OutOfTimeError:
+                self.ended_by.append("time")
+                return best
+            except (NumericalError, FloatingPointError, OverflowError):
+                self.ended_by.append("numerics")
+                return best
+        if target.gap(lower, best) > 1:
+            self.ended_by.append("theory")
         return best
 
 

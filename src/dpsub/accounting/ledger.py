@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.accounting import answer as words
-from dpsub.accounting.account import Account, Proof, answers, relation_of
+from dpsub.accounting.account import SECONDS, Account, Proof, answers, relation_of
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.curve import Curve, curve_of
 from dpsub.accounting.export import Export, export_of
@@ -164,13 +164,15 @@ class Ledger(words.ShortText):
         delta: ArrayLike | None = None,
         adjacency: str | None = None,
         width: float | None = None,
-        time_limit: float | None = None,
+        time_limit: float | None = SECONDS,
+        quick: bool = False,
     ) -> Account:
         """Bound delta at `epsilon`, or epsilon at `delta`, of all releases together; parameters as
         in `account`."""
         deadline = deadline_after(time_limit)
         with time_limited(deadline):
-            return answers(Proof.of(self._releases, adjacency), epsilon, delta, width, deadline)
+            proof = Proof.of(self._releases, adjacency)
+            return answers(proof, epsilon, delta, width, deadline, quick)
 
     def statement(
         self,

@@ -24,13 +24,13 @@ from dpsub import files
 from dpsub.accounting.answer import Line, account_lines, marked, near
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer
-from dpsub.cli.parsing import Parser, add_choice, new_file, number, numbers
+from dpsub.cli.parsing import Parser, add_choice, new_file, numbers
 from dpsub.cli.releases import (
     add_denominator,
     add_plot,
     add_releases,
     add_statement,
-    add_tight,
+    add_width,
     question_of,
     releases_text,
     stated,
@@ -60,14 +60,7 @@ def add_arguments(parser: Parser) -> None:
     )
     add_choice(parser, "--variant", ("rigorous", "paper"), variants, "rigorous")
     add_denominator(parser)
-    width = (
-        "requested distance between the ends: absolute for epsilon, relative for delta "
-        "(default: 0.001; 0.005 where kind is bounds)"
-    )
-    parser.add_argument("--width", type=number, metavar="W", help=width)
-    add_tight(
-        parser, "where kind is bounds, refine the upper end to within --width of the lower end"
-    )
+    add_width(parser)
     certificate = (
         "write a certificate, from which a second program proves the answer again "
         "(docs/certificates.md)"
@@ -75,7 +68,6 @@ def add_arguments(parser: Parser) -> None:
     add_plot(parser, "both ends over the number of steps")
     add_statement(parser)
     parser.add_argument("--certificate", type=new_file, metavar="FILE", help=certificate)
-    parser.add_time_limit()
 
 
 def run(arguments: Namespace) -> Answer:

@@ -150,15 +150,13 @@ def account_facts(account: Account, promises: str | list[str], seconds: float) -
             ("pair, upper", account.pair),
             *([("pair, lower", account.lower_pair)] if account.lower_pair else []),
         ]
-    # A bracket wider than asked for is still valid on both sides.
-    loose = "Wider than requested: refinement stopped early. Both ends are valid."
     return [
         ("kind", _MEANING[account.kind].format(quantity=account.quantity)),
         ("guarantee", promises),
         ("adjacency", account.adjacency),
         ("sensitivity", account.sensitivity),
         *pairs,
-        *([] if account.width_met else [("accuracy", loose)]),
+        *([("wider", account.width_reason)] if account.width_reason else []),
         ("conditions", account.conditions or "none: this computation proves nothing"),
         ("seconds", f"{seconds:.2f}"),
     ]

@@ -132,8 +132,6 @@ def _search(arguments: Namespace) -> tuple[str, Any, str]:
     """Name of the unknown, the solution, and the question in words."""
     solution: Any
     question = question_of(arguments)
-    if arguments.solve != "noise":
-        del question["tight"]
     noise = f"{arguments.mechanism} noise multiplier"
     if arguments.solve == "size":
         family = family_of(arguments)
@@ -158,7 +156,7 @@ def _search(arguments: Namespace) -> tuple[str, Any, str]:
         )
     question["steps"] = steps_of(arguments, sampler)
     del question["noise_multiplier"]
-    solution = dpsub.calibrate(sampler, **question)
+    solution = dpsub.calibrate(sampler, tight=arguments.tight, **question)
     return (
         "noise_multiplier",
         solution,

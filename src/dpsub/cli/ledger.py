@@ -19,13 +19,14 @@ import dpsub
 from dpsub.accounting.answer import Line, account_lines, described, near, plural
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer
-from dpsub.cli.parsing import Parser, add_choice, number, numbers
+from dpsub.cli.parsing import Parser, add_choice, numbers
 from dpsub.cli.releases import (
     ADJACENCIES,
     add_denominator,
     add_plot,
     add_releases,
     add_statement,
+    add_width,
     question_of,
     stated,
 )
@@ -59,15 +60,9 @@ def add_arguments(parser: Parser) -> None:
         # One relation for all entries: guarantees under different relations do not add up.
         "adjacency relation (default: add_remove if all entries use it, else substitute)",
     )
-    parser.add_argument(
-        "--width",
-        type=number,
-        metavar="W",
-        help="requested distance between the ends, as in dpsub account",
-    )
+    add_width(parser)
     add_plot(parser, "both ends after each entry")
     add_statement(parser)
-    parser.add_time_limit()
 
 
 def run(arguments: Namespace) -> Answer:
@@ -81,7 +76,7 @@ def run(arguments: Namespace) -> Answer:
             "both"
         )
     started = perf_counter()
-    names = ("epsilon", "delta", "adjacency", "width", "time_limit")
+    names = ("epsilon", "delta", "adjacency", "width", "time_limit", "quick")
     account = ledger.account(**{name: getattr(arguments, name) for name in names})
     seconds = perf_counter() - started
     if arguments.plot is not None:

@@ -35,8 +35,8 @@ class Parser(argparse.ArgumentParser):
     def add_time_limit(self, seconds: float = 60.0) -> None:
         """Add the time limit, for commands that may take long."""
         text = (
-            "stop after this time with the ends proved so far, which are valid (default: "
-            f"{seconds:g})"
+            "stop after this time with the ends proved so far, which are valid; none: no limit "
+            f"(default: {seconds:g})"
         )
         self.add_argument(
             "--time-limit", type=duration, default=seconds, metavar="SECONDS", help=text
@@ -117,8 +117,10 @@ def number(text: str) -> float:
     return value
 
 
-def duration(text: str) -> float:
-    """Seconds, above 0 and at most a year."""
+def duration(text: str) -> float | None:
+    """Seconds, above 0 and at most a year; "none" for no limit."""
+    if text == "none":
+        return None
     value = number(text)
     # The timer of the system has a longest interval.
     if not 0 < value <= 3e7:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from argparse import ArgumentTypeError, Namespace
+import sys
+from argparse import SUPPRESS, Action, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dpsub.accounting.account import SECONDS
 from dpsub.accounting.amplify import law
 from dpsub.accounting.answer import described, near, plural
 from dpsub.accounting.release import DENOMINATORS, MECHANISMS
@@ -32,7 +34,7 @@ _QUESTION = {
     "denominator",
     "group",
     "width",
-    "tight",
+    "quick",
     "time_limit",
 }
 
@@ -79,6 +81,37 @@ def group_of(text: str) -> int | tuple[int, ...]:
 def add_mechanism(parser: Parser, names: Sequence[str]) -> None:
     """Add the kind of noise."""
     add_choice(parser, "--mechanism", names, "noise distribution (default: gaussian)", "gaussian")
+
+
+def add_width(parser: Parser) -> None:
+    """Add the options for how close the ends are brought, and in which time."""
+    parser.add_argument(
+        "--width",
+        type=number,
+        metavar="W",
+        help=(
+            "requested distance between the ends: absolute for epsilon, relative for delta "
+            "(default: half a percent of epsilon, 5 %% of delta)"
+        ),
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="the first bound, without bringing the ends closer"
+    )
+    add_deprecated_tight(parser)
+    parser.add_time_limit(SECONDS)
+
+
+def add_deprecated_tight(parser: Parser) -> None:
+    """Accept --tight for one more release: it asks for what is the default."""
+    parser.add_argument("--tight", action=_TightAction, nargs=0, help=SUPPRESS)
+
+
+class _TightAction(Action):
+    def __call__(self, parser: ArgumentParser, *_: object) -> None:
+        print(
+            f"{parser.prog}: --tight is the default now and goes in the next release; drop it",
+            file=sys.stderr,
+        )
 
 
 def add_tight(parser: Parser, text: str) -> None:

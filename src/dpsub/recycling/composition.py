@@ -263,6 +263,7 @@ def account(
         quantity=target.quantity,
         lower_pair="the same pair",
         width_met=width_met,
+        width_reason="" if width_met else "numerics: no finer grid brings the ends closer",
         conditions=CONDITIONS if width_met else (*CONDITIONS, WIDTH_MISSED),
     )
 

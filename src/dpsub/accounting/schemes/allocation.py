@@ -59,6 +59,7 @@ def random_allocation(release: Release, relation: Relation) -> Case:
         # of Gaussians in k steps at the record's distance each
         shift=math.sqrt(k) * (2.0 if is_replaced else 1.0),
         static=lambda: _played(schedule, release, relation),
+        attack_section="4.6",
     )
 
 

@@ -33,6 +33,12 @@ class Theorem(NamedTuple):
     number: str
     section: str
 
+    @property
+    def text(self) -> str:
+        """As answers cite it."""
+        name = f"Theorem {self.number}" if self.number.isdigit() else self.number.capitalize()
+        return f"{name}, docs/accounting.md {self.section}"
+
 
 class AttackChoice(NamedTuple):
     """Data sets of an attack, and the number of their outputs that it looks at."""
@@ -92,6 +98,8 @@ class Case:
         The pair that the papers compose, under the relation for which they state it.
     amplification : Amplification, optional
         None for samples that are no chain of stages.
+    attack_section : str
+        Section of docs/accounting.md with the attacks of the lower end.
     """
 
     event: Event
@@ -107,6 +115,7 @@ class Case:
     game: TightGame | None = None
     papers_pair: Callable[[], GaussianPair] | None = None
     amplification: Amplification | None = None
+    attack_section: str = "5"
 
     def choice(self, place: int) -> AttackChoice:
         """Data sets of one of several choices; events with fewer choices repeat their last one."""

@@ -81,6 +81,7 @@ def shuffling(release: Release, relation: Relation) -> Case:
         choices=choices,
         shift=float(distance),
         static=lambda: _played(schedule, n, relation, s),
+        attack_section="4.3",
     )
 
 

@@ -80,6 +80,7 @@ def truncated_poisson(release: Release, relation: Relation) -> Case:
         # in a full sample a record takes another's place
         shift=2.0,
         static=lambda: _played(release, sampler, relation),
+        attack_section="3.10",
     )
 
 

@@ -11,7 +11,9 @@ import dpsub
 def small_batches() -> dpsub.Account:
     """Return both bounds on epsilon for 128 samples of 16 of 1,000 records, noise multiplier 1."""
     # The first case of erratum P1.
-    return dpsub.account(dpsub.Wor(16), 1000, noise_multiplier=1, steps=128, delta=1e-6)
+    return dpsub.account(
+        dpsub.Wor(16), 1000, noise_multiplier=1, steps=128, delta=1e-6, time_limit=None, quick=True
+    )
 
 
 def attained_with_small_batches() -> float:
@@ -26,11 +28,21 @@ def attained_by_one_sum() -> float:
     """Return epsilon of one sum of all records at noise multiplier 5: two normal distributions 2 C
     apart."""
     return dpsub.account(
-        dpsub.Poisson(1), noise_multiplier=5, steps=1, delta=1e-5, adjacency="substitute"
+        dpsub.Poisson(1),
+        noise_multiplier=5,
+        steps=1,
+        delta=1e-5,
+        adjacency="substitute",
+        quick=True,
     ).lower
 
 
 def proved_for_one_sum() -> float:
     return dpsub.account(
-        dpsub.Poisson(1), noise_multiplier=5, steps=1, delta=1e-5, adjacency="substitute"
+        dpsub.Poisson(1),
+        noise_multiplier=5,
+        steps=1,
+        delta=1e-5,
+        adjacency="substitute",
+        quick=True,
     ).upper

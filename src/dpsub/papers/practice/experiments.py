@@ -125,6 +125,8 @@ class PracticeShuffling(Grid):
                     # Numerical accuracy only: proof and attack of shuffling are apart for other
                     # reasons.
                     "width": 0.005,
+                    "time_limit": None,
+                    "quick": True,
                 }
                 account = dpsub.account(shuffle, training.n, epochs=training.epochs, **question)
                 # What is reported for shuffled batches in practice: Poisson sampling at the

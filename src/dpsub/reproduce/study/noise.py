@@ -86,6 +86,8 @@ def bounds(
         adjacency=adjacency,
         variant=variant,
         width=width * cell.target_epsilon,
+        time_limit=None,
+        quick=True,
     )
 
 

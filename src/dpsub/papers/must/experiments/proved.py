@@ -225,7 +225,9 @@ class Accounts(Questions):
         if release.denominator == "realised":
             return {**answers, "attack": attack_on_realised_batches(release, epsilon=given)}
         known: dict[str, Any] = {"epsilon" if question.quantity == "delta" else "delta": given}
-        ends = Ledger([release]).account(adjacency=question.adjacency, **known)
+        ends = Ledger([release]).account(
+            adjacency=question.adjacency, time_limit=None, quick=True, **known
+        )
         # The paper has a pair for this relation only.
         if question.adjacency == release.sampler.relation:
             pair = account(
@@ -235,6 +237,8 @@ class Accounts(Questions):
                 steps=release.steps,
                 variant="paper",
                 width=PAIR_WIDTH,
+                time_limit=None,
+                quick=True,
                 **known,
             )
             answers |= {"pair_lower": pair.lower, "pair_upper": pair.upper}
@@ -409,6 +413,8 @@ class ProvedNoise(Questions):
                 delta=delta,
                 variant="paper",
                 width=epsilon * accuracy,
+                time_limit=None,
+                quick=True,
             ).upper
 
         pair = np.nan
@@ -568,6 +574,8 @@ def tools(case: PeerCase, delta: float) -> Iterator[Comparison]:
             delta=delta,
             adjacency=adjacency,
             width=case.width,
+            time_limit=None,
+            quick=True,
         )
         return answer.lower, answer.upper
 
