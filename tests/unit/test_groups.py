@@ -145,3 +145,15 @@ def test_groups_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     for group in ("3", "2:1"):
         assert main(["account", "poisson", *question.split(), "--group", group]) == 0
         assert "groups of" in capsys.readouterr().out
+
+
+def test_answers_and_statements_name_the_unit() -> None:
+    found = dpsub.account(POISSON, group=3, **ASKED)
+    assert "up to 3 records of one unit added or removed" in str(found)
+    assert "Opacus" not in str(found)
+    statement = found.statement()
+    assert "up to 3 records of one unit" in statement.sentence
+    assert statement.fields["privacy_unit"] == "group-level"
+    mixed = dpsub.account(POISSON, group=(3, 1), **ASKED)
+    assert "3 records of one unit added and 1 removed" in str(mixed)
+    assert "lacks up to 1 others" in mixed.statement().fields["privacy_unit_description"]

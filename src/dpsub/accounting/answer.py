@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from dpsub.relations import Relation
 
 if TYPE_CHECKING:
-    from dpsub.accounting.release import Release
+    from dpsub.accounting.release import Group, Release
     from dpsub.sampling import Sampler, Schedule
 
 Line = tuple[str, "str | Sequence[str]"]
@@ -34,9 +34,9 @@ _KINDS = {
     "paper": "paper: the value of the papers' pair",
 }
 _RELATIONS = {
-    Relation.ADD_REMOVE: "add_remove (one record added or removed)",
-    Relation.SUBSTITUTE: "substitute (one record replaced)",
-    Relation.ZERO_OUT: "zero_out (one record replaced by 0)",
+    Relation.ADD_REMOVE: "add_remove ({} added or removed)",
+    Relation.SUBSTITUTE: "substitute ({} replaced)",
+    Relation.ZERO_OUT: "zero_out ({} replaced by 0)",
 }
 _MOST_ENTRIES = 4  # of a ledger, all of which are shown
 _MOST_ROWS = 20  # of values, all of which are shown
@@ -188,6 +188,7 @@ def release_text(release: Release) -> str:
     return (
         f"{plural(release.steps, 'release')} from {described(release.sampler, release.n)}, "
         f"{release.mechanism} noise multiplier {near(release.noise_multiplier)}"
+        f"{group_text(release.group)}"
     )
 
 
@@ -269,8 +270,11 @@ def kind_text(account: Account) -> str:
 
 def relation_text(account: Account) -> str:
     """The relation, and the one that compares with what Opacus prints where it is another."""
-    text = _RELATIONS[account.adjacency]
-    if account.asked is None or account.kind == "paper":
+    releases = () if account.asked is None else account.asked.releases
+    text = _relation_of(account.adjacency, releases)
+    # what Opacus prints is about one record
+    of_one = all(release.group == 1 for release in releases)
+    if account.asked is None or account.kind == "paper" or not of_one:
         return text
     comparable = account.asked.comparable
     if account.adjacency is not comparable:
@@ -278,6 +282,23 @@ def relation_text(account: Account) -> str:
     if comparable is Relation.ADD_REMOVE:
         return f"{text}, as in Opacus"
     return f"{text}, comparable with Opacus' epsilon"
+
+
+def _relation_of(relation: Relation, releases: Sequence[Release]) -> str:
+    group = max((release.group for release in releases), key=str, default=1)
+    if isinstance(group, int):
+        unit = "one record" if group == 1 else f"up to {group} records of one unit"
+        return _RELATIONS[relation].format(unit)
+    return f"{relation} (up to {group[0]} records of one unit added and {group[1]} removed)"
+
+
+def group_text(group: Group) -> str:
+    """What one unit of privacy holds, in words, where it is more than a record."""
+    if group == 1:
+        return ""
+    if isinstance(group, int):
+        return f", groups of {group} records"
+    return f", groups of {group[0]} records added and {group[1]} removed"
 
 
 def account_warnings(account: Account) -> list[str]:
@@ -370,5 +391,5 @@ def ledger_text(
         called = "" if name is None else f"{name}: "
         lines.append((f"entry {place + 1}", f"{called}{release_text(releases[place])}"))
     if adjacency is not None:
-        lines.append(("relation", _RELATIONS[adjacency]))
+        lines.append(("relation", _relation_of(adjacency, releases)))
     return Text(title, lines)

@@ -108,10 +108,15 @@ def statement_of(account: Account, clip: float | str = "C", verdict: str = "") -
     epsilon, delta = (account.upper, given) if is_epsilon else (given, account.upper)
     fields: dict[str, Any] = {
         "dp_flavor": "Approximate DP",
-        "privacy_unit": _unit(releases).removeprefix("one ") + "-level",
+        "privacy_unit": "record-level" if releases[0].group == 1 else "group-level",
         "privacy_unit_description": (
             "data sets are adjacent if "
             + _NEIGHBOURS[account.adjacency].format(unit=_unit(releases))
+        )
+        if isinstance(releases[0].group, int)
+        else (
+            "data sets are adjacent if one has up to {} records of one unit that the other lacks, "
+            "and lacks up to {} others of it".format(*releases[0].group)
         ),
         "input_metric": str(account.adjacency),
         # the one that was asked for is as it was asked
@@ -187,8 +192,13 @@ def _mechanism(release: Release, clip: float | str, norm: str) -> str:
 
 
 def _unit(releases: Sequence[Release]) -> str:
-    """The unit of privacy."""
-    return "one record"
+    """The unit of privacy; all releases have the same."""
+    group = releases[0].group
+    if group == 1:
+        return "one record"
+    if isinstance(group, int):
+        return f"up to {group} records of one unit"
+    return f"up to {group[0]} records of one unit, with removal or addition of {group[1]} others"
 
 
 def _trade_off(

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpsub.accounting.account import SECONDS
 from dpsub.accounting.amplify import law
-from dpsub.accounting.answer import described, near, plural
+from dpsub.accounting.answer import described, group_text, near, plural
 from dpsub.accounting.release import DENOMINATORS, MECHANISMS
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, new_file, number, whole_number
@@ -223,13 +223,4 @@ def releases_text(arguments: Namespace, sampler: Sampler | Schedule) -> str:
     releases = (
         f"{plural(arguments.steps, 'release')} from {described(sampler, arguments.n)}, {noise}"
     )
-    return f"{releases}{unit_text(arguments.group)}"
-
-
-def unit_text(group: int | tuple[int, ...]) -> str:
-    """What one unit of privacy holds, in words, where it is more than a record."""
-    if group == 1:
-        return ""
-    if isinstance(group, int):
-        return f", groups of {group} records"
-    return f", groups of {group[0]} records added and {group[1]} removed"
+    return f"{releases}{group_text(arguments.group)}"
