@@ -61,7 +61,16 @@ CONTENTS = {
     "Run and extend it": ["cluster", "scaling", "data", "adding"],
     "Reference": ["reference", "api/command-line", "All modules <api/dpsub>", "notation"],
 }
-HOW_TO = ["account", "coming-from", "choose", "python", "survey-designs", "reproduce", "verdicts"]
+HOW_TO = [
+    "account",
+    "loader",
+    "coming-from",
+    "choose",
+    "python",
+    "survey-designs",
+    "reproduce",
+    "verdicts",
+]
 INDEXED = {"### Add-one or replace-one": ["replace-one", "add-or-remove-one", "adjacency"]}
 """Words for which a search on the site finds a heading first; the tables of verdicts.md are
 others."""

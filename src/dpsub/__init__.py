@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dpsub.accounting.curve import Curve, curve
     from dpsub.accounting.events import ledger_of
     from dpsub.accounting.ledger import Ledger
+    from dpsub.accounting.loader import LoaderRun, from_loader
     from dpsub.accounting.recommend import recommend
     from dpsub.accounting.release import Release
     from dpsub.accounting.search import calibrate
@@ -55,6 +56,7 @@ _HOMES = {
     "accounting.events": ("ledger_of",),
     "accounting.curve": ("Curve", "curve"),
     "accounting.ledger": ("Ledger",),
+    "accounting.loader": ("LoaderRun", "from_loader"),
     "accounting.recommend": ("recommend",),
     "accounting.release": ("Release",),
     "accounting.search": ("calibrate",),
@@ -97,6 +99,7 @@ __all__ = [
     "Deterministic",
     "DpsubError",
     "Ledger",
+    "LoaderRun",
     "Multistage",
     "MustOO",
     "MustOW",
@@ -121,6 +124,7 @@ __all__ = [
     "calibrate",
     "check",
     "curve",
+    "from_loader",
     "law",
     "ledger_of",
     "recommend",

@@ -21,7 +21,7 @@ from dpsub.accounting.pld import OutOfTimeError, check_time, deadline_after, tim
 from dpsub.accounting.plot import check_can_plot
 from dpsub.accounting.release import Group, Release, as_plain, of_plain
 from dpsub.accounting.search import Calibration, Goal, least_noise, most_steps
-from dpsub.accounting.selection import NumberOfRuns, select_of
+from dpsub.accounting.selection import NumberOfRuns, Selection, select_of
 from dpsub.accounting.statement import Statement
 from dpsub.errors import ArgumentError, DataError, DpsubError, UnsupportedError
 from dpsub.files import save_file
@@ -227,7 +227,7 @@ class Ledger(words.ShortText):
         delta: float | None = None,
         adjacency: str | None = None,
         time_limit: float | None = None,
-    ) -> Account:
+    ) -> Selection:
         """Bound the best of a random number of runs, each of which makes all these releases;
         parameters as in `dpsub.select`."""
         runs = NumberOfRuns(distribution, runs_mean, shape)

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from dpsub import checks
+from dpsub.accounting import answer as words
 from dpsub.accounting.account import Account, Proof, answers, crossed
 from dpsub.accounting.export import ComposedLaw, export_of
 from dpsub.accounting.pld import check_time, deadline_after, time_limited
@@ -195,6 +196,34 @@ class NumberOfRuns:
         return f"a {self.distribution} number of runs ({law}mean {self.mean:g})"
 
 
+@dataclass(frozen=True)
+class Selection(Account):
+    """The account of the best of several runs.
+
+    Attributes
+    ----------
+    runs : NumberOfRuns
+        Its law, and `runs.draw`, which draws it.
+    releases : tuple of Release
+        What one run makes.
+    at : float
+        The epsilon or delta of the question.
+    """
+
+    runs: NumberOfRuns = NumberOfRuns("fixed", 1)
+    releases: tuple[Release, ...] = ()
+    at: float = math.nan
+
+    def text(self) -> words.Text:
+        """Both ends in a few lines."""
+        given = "delta" if self.quantity == "epsilon" else "epsilon"
+        title = (
+            f"{self.quantity} at {given} = {words.near(self.at)} of the best of {self.runs}, each "
+            f"{words.releases_text(self.releases)}"
+        )
+        return words.Text(title, words.account_lines(self))
+
+
 def select(
     sampler: Sampler | Schedule,
     n: int | None = None,
@@ -212,7 +241,7 @@ def select(
     denominator: str = "fixed",
     group: Group = 1,
     time_limit: float | None = None,
-) -> Account:
+) -> Selection:
     """Bound delta at `epsilon`, or epsilon at `delta`, of the best of a random number of runs.
 
     Parameters
@@ -259,7 +288,7 @@ def select_of(
     delta: float | None,
     adjacency: str | None,
     time_limit: float | None,
-) -> Account:
+) -> Selection:
     """The best of several runs, each of which makes all these releases."""
     if (epsilon is None) == (delta is None):
         got = "neither" if epsilon is None else "both"
@@ -283,7 +312,7 @@ def select_of(
         raise crossed(lower, upper)
     conditions = [line for case in proof.cases for line in case.conditions]
     attack = "; ".join(dict.fromkeys(case.attained for case in proof.cases))
-    return Account(
+    return Selection(
         min(lower, upper),
         upper,
         kind="bounds" if lowers else "upper",
@@ -293,6 +322,9 @@ def select_of(
         sensitivity=proof.cases[0].sensitivity,
         quantity="epsilon" if epsilon is None else "delta",
         conditions=tuple(dict.fromkeys([*conditions, *_SELECTED])),
+        runs=runs,
+        releases=tuple(releases),
+        at=float(delta if epsilon is None else epsilon),  # type: ignore[arg-type]
     )
 
 

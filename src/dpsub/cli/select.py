@@ -15,12 +15,11 @@ from argparse import Namespace
 from time import perf_counter
 
 import dpsub
-from dpsub.accounting.answer import account_lines, near
-from dpsub.accounting.selection import DISTRIBUTIONS, NumberOfRuns
+from dpsub.accounting.selection import DISTRIBUTIONS
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, number, numbers
-from dpsub.cli.releases import add_denominator, add_releases, question_of, releases_text, steps_of
+from dpsub.cli.releases import add_denominator, add_releases, question_of, steps_of
 from dpsub.cli.samplers import add_sampler, sampler_of
 
 
@@ -47,7 +46,6 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: Namespace) -> Answer:
     started = perf_counter()
     sampler = sampler_of(arguments)
-    runs = NumberOfRuns(arguments.distribution, arguments.runs_mean, arguments.shape)
     account = dpsub.select(
         sampler,
         steps=steps_of(arguments, sampler),
@@ -57,18 +55,14 @@ def run(arguments: Namespace) -> Answer:
         **question_of(arguments),
     )
     seconds = perf_counter() - started
-    at = "epsilon" if arguments.delta is None else "delta"
-    at_value = getattr(arguments, at)
+    at_value, runs = account.at, account.runs
     law = {
         "distribution": runs.distribution,
         "mean": runs.mean,
         "shape": runs.shape,
         "gamma": None if math.isnan(runs.gamma) else runs.gamma,
     }
-    title = (
-        f"{account.quantity} at {at} = {near(at_value)} of the best of {runs}, each "
-        f"{releases_text(arguments, sampler)}"
-    )
+    text = account.text()
     values = {"runs": law, **answers.account_values(account, seconds)}
     explained = answers.account_lines(account, at_value, seconds)
-    return Answer(values, title, account_lines(account), explained)
+    return Answer(values, text.title, text.lines, explained)

@@ -1,0 +1,156 @@
+"""An accountant for Opacus: the proved epsilon of its training, within `PrivacyEngine`.
+
+`register()` makes it known to Opacus by name; then `PrivacyEngine(accountant="dpsub")` uses it.
+Neither Opacus nor torch is imported before that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, MutableMapping
+from importlib import import_module
+from itertools import groupby
+from typing import Any
+
+from dpsub import checks
+from dpsub.accounting.account import Account
+from dpsub.accounting.ledger import Ledger
+from dpsub.accounting.pairs import MIN_SCALE
+from dpsub.accounting.release import Release
+from dpsub.errors import ArgumentError, UnsupportedError
+from dpsub.sampling import Poisson
+
+NAME = "dpsub"
+"""The mechanism, as Opacus calls the name of an accountant."""
+
+
+class OpacusAccountant:
+    """The steps of a training with Opacus, and their privacy.
+
+    It has the methods that Opacus asks of an accountant. Steps are Poisson samples, which Opacus
+    draws with `poisson_sampling=True` (the default).
+
+    Parameters
+    ----------
+    adjacency : {"zero_out", "add_remove", "substitute"}
+        Of the answers. Opacus divides by a batch size and samples at a rate that both depend on the
+        number of records, so that a guarantee holds for data sets of one size: zero_out, whose
+        numbers are those of add_remove.
+
+    Attributes
+    ----------
+    history : list of (noise multiplier, sample rate, steps)
+        As that of Opacus' accountants.
+
+    Examples
+    --------
+    >>> from dpsub.opacus import OpacusAccountant
+    >>> accountant = OpacusAccountant()
+    >>> for _ in range(100):
+    ...     accountant.step(noise_multiplier=1.0, sample_rate=0.01)
+    >>> len(accountant), accountant.history
+    (100, [(1.0, 0.01, 100)])
+    >>> 0.71 < accountant.get_epsilon(delta=1e-5) < 0.73
+    True
+    """
+
+    def __init__(self, adjacency: str = "zero_out") -> None:
+        self.adjacency = adjacency
+        self.history: list[tuple[float, float, int]] = []
+
+    def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
+        """Enter one step."""
+        noise = checks.real("noise_multiplier", noise_multiplier, at_least=0)
+        rate = checks.real("sample_rate", sample_rate, above=0, at_most=1)
+        steps = 1
+        if self.history and self.history[-1][:2] == (noise, rate):
+            steps += self.history.pop()[2]
+        self.history.append((noise, rate, steps))
+
+    def ledger(self) -> Ledger:
+        """The steps so far as a ledger, for every other question."""
+        kinds = groupby(sorted(self.history), key=lambda entry: entry[:2])
+        taken = [
+            (noise, rate, sum(steps for _, _, steps in entries)) for (noise, rate), entries in kinds
+        ]
+        return Ledger(
+            Release(Poisson(rate), None, noise, steps) for noise, rate, steps in taken if steps
+        )
+
+    def account(self, delta: float) -> Account:
+        """Both ends of epsilon at this delta, with conditions; ArgumentError before the first
+        step."""
+        return self.ledger().account(delta=delta, adjacency=self.adjacency)
+
+    def get_epsilon(self, delta: float, **_: Any) -> float:
+        """The proved epsilon at this delta; options of Opacus' own accountants have no meaning
+        here. It is 0 before the first step, and infinite with a noise multiplier below 0.05."""
+        taken = [entry for entry in self.history if entry[2]]
+        if not taken:
+            return 0.0
+        if min(noise for noise, _, _ in taken) < MIN_SCALE:
+            return math.inf
+        return float(self.account(delta).upper)
+
+    def __len__(self) -> int:
+        return sum(steps for _, _, steps in self.history)
+
+    @classmethod
+    def mechanism(cls) -> str:
+        """The name under which Opacus knows the accountant."""
+        return NAME
+
+    def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
+        """The function that Opacus' optimizer calls after each step."""
+
+        def enter(optimizer: Any) -> None:
+            if optimizer.accumulated_iterations != 1:
+                raise UnsupportedError(
+                    "a step must be one Poisson sample, got "
+                    f"{optimizer.accumulated_iterations} accumulated batches, in which a record "
+                    "may be several times; draw larger batches, with Opacus' BatchMemoryManager"
+                )
+            self.step(noise_multiplier=optimizer.noise_multiplier, sample_rate=sample_rate)
+
+        return enter
+
+    def state_dict(
+        self, destination: MutableMapping[str, Any] | None = None
+    ) -> MutableMapping[str, Any]:
+        """The history, for a checkpoint."""
+        state: MutableMapping[str, Any] = {} if destination is None else destination
+        state["history"] = list(self.history)
+        state["mechanism"] = self.mechanism()
+        return state
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over the history of a checkpoint, also that of an accountant of Opacus."""
+        if not state_dict or "history" not in state_dict:
+            got = ", ".join(map(str, state_dict or ())) or "nothing"
+            raise ArgumentError(
+                f"the state of an accountant needs its history, got {got}; load the dictionary "
+                "that state_dict returned"
+            )
+        self.history = [
+            (float(noise), float(rate), int(steps)) for noise, rate, steps in state_dict["history"]
+        ]
+
+
+def register(name: str = NAME) -> None:
+    """Make the accountant known to Opacus, for `PrivacyEngine(accountant="dpsub")`.
+
+    Raises
+    ------
+    UnsupportedError
+        If Opacus is not installed, or has no registry of accountants.
+    """
+    try:
+        accountants = import_module("opacus.accountants")
+        registry = import_module("opacus.accountants.registry")
+    except ModuleNotFoundError:
+        raise UnsupportedError(
+            "this needs Opacus with a registry of accountants (1.3 or later), which is not "
+            "installed; pip install opacus"
+        ) from None
+    accountants.IAccountant.register(OpacusAccountant)
+    registry.register_accountant(name, OpacusAccountant)

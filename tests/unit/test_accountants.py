@@ -1,0 +1,154 @@
+"""Accountants with the interfaces of Opacus and dp-accounting."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import types
+
+import dp_accounting
+import pytest
+from dp_accounting.pld import PLDAccountant
+
+import dpsub
+from dpsub import opacus
+from dpsub.dp_accounting import EventAccountant
+from dpsub.opacus import OpacusAccountant
+
+GAUSSIAN = dp_accounting.GaussianDpEvent(1.1)
+SAMPLED = dp_accounting.PoissonSampledDpEvent(0.01, GAUSSIAN)
+
+
+class Optimizer:
+    """The attributes of Opacus' optimizer that an accountant reads."""
+
+    noise_multiplier = 1.1
+    accumulated_iterations = 1
+
+
+def trained(steps: int) -> OpacusAccountant:
+    accountant = OpacusAccountant()
+    hook = accountant.get_optimizer_hook_fn(sample_rate=0.01)
+    for _ in range(steps):
+        hook(Optimizer())
+    return accountant
+
+
+def test_steps_of_a_training_are_accounted() -> None:
+    accountant = trained(50)
+    accountant.step(noise_multiplier=2.0, sample_rate=0.02)
+    assert accountant.history == [(1.1, 0.01, 50), (2.0, 0.02, 1)] and len(accountant) == 51
+    ledger = dpsub.Ledger().add(dpsub.Poisson(0.01), noise_multiplier=1.1, steps=50)
+    ledger = ledger.add(dpsub.Poisson(0.02), noise_multiplier=2.0)
+    found = ledger.account(delta=1e-5, adjacency="zero_out")
+    assert accountant.get_epsilon(1e-5) == accountant.get_epsilon(delta=1e-5, alphas=[2.0])
+    assert found.lower <= accountant.get_epsilon(1e-5) <= found.upper * 1.001
+    assert str(accountant.account(1e-5).adjacency) == "zero_out"
+
+
+def test_a_step_before_and_after_counts_once() -> None:
+    """Equal steps are one entry of the ledger, however they were interleaved."""
+    accountant = OpacusAccountant()
+    for rate in (0.01, 0.02, 0.01):
+        accountant.step(noise_multiplier=1.1, sample_rate=rate)
+    assert [release.steps for release in accountant.ledger()] == [2, 1]
+
+
+def test_no_step_and_no_noise() -> None:
+    accountant = OpacusAccountant()
+    assert accountant.get_epsilon(1e-5) == 0.0 and len(accountant) == 0
+    accountant.step(noise_multiplier=0.0, sample_rate=0.01)
+    assert accountant.get_epsilon(1e-5) == math.inf
+
+
+def test_accumulated_batches_are_refused() -> None:
+    optimizer = Optimizer()
+    optimizer.accumulated_iterations = 2
+    with pytest.raises(dpsub.UnsupportedError, match="2 accumulated batches"):
+        OpacusAccountant().get_optimizer_hook_fn(0.01)(optimizer)
+
+
+def test_a_checkpoint_comes_back() -> None:
+    accountant, state = trained(3), {"kept": 1}
+    assert accountant.state_dict(state) is state and state["kept"] == 1
+    again = OpacusAccountant()
+    again.load_state_dict(state)
+    assert again.history == accountant.history
+    # that of another accountant, as JSON has it
+    again.load_state_dict({"history": [[1.0, 0.5, 2]], "mechanism": "rdp"})
+    assert again.history == [(1.0, 0.5, 2)]
+    with pytest.raises(dpsub.ArgumentError, match="needs its history, got mechanism"):
+        again.load_state_dict({"mechanism": "dpsub"})
+
+
+def test_it_is_registered_with_opacus(monkeypatch: pytest.MonkeyPatch) -> None:
+    known: dict[str, type] = {}
+    accountants = types.ModuleType("opacus.accountants")
+    accountants.IAccountant = type(  # type: ignore[attr-defined]
+        "IAccountant", (), {"register": classmethod(lambda _, kind: known.update(abc=kind))}
+    )
+    registry = types.ModuleType("opacus.accountants.registry")
+    registry.register_accountant = known.__setitem__  # type: ignore[attr-defined]
+    for module in (types.ModuleType("opacus"), accountants, registry):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    opacus.register()
+    assert known == {"abc": OpacusAccountant, "dpsub": OpacusAccountant}
+
+
+def test_without_opacus_the_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "opacus", None)
+    with pytest.raises(dpsub.UnsupportedError, match="pip install opacus"):
+        opacus.register()
+
+
+def test_neither_package_is_imported() -> None:
+    code = (
+        "import sys, dpsub.opacus, dpsub.dp_accounting\n"
+        "print({'torch', 'opacus', 'dp_accounting'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_events_are_accounted() -> None:
+    event = dp_accounting.SelfComposedDpEvent(SAMPLED, 20)
+    accountant = EventAccountant().compose(event, 5).compose(dp_accounting.NoOpDpEvent())
+    theirs = PLDAccountant().compose(event, 5)
+    assert accountant.account(delta=1e-5).lower <= theirs.get_epsilon(1e-5)
+    assert accountant.get_epsilon(1e-5) == pytest.approx(theirs.get_epsilon(1e-5), rel=2e-3)
+    assert accountant.get_delta(0.5) == pytest.approx(theirs.get_delta(0.5), rel=1e-2)
+    assert [release.steps for release in accountant.releases()] == [100]
+    assert accountant.ledger == theirs.compose(dp_accounting.NoOpDpEvent()).ledger
+    assert EventAccountant().get_epsilon(1e-5) == EventAccountant().get_delta(1.0) == 0.0
+
+
+def test_the_relation_is_that_of_dp_accounting() -> None:
+    relation = dp_accounting.NeighboringRelation.REPLACE_ONE
+    event = dp_accounting.SampledWithoutReplacementDpEvent(100, 10, GAUSSIAN)
+    accountant = EventAccountant(relation).compose(event)
+    assert accountant.neighboring_relation is relation
+    assert str(accountant.account(delta=1e-5).adjacency) == "substitute"
+    with pytest.raises(dpsub.ArgumentError, match="REPLACE_SPECIAL, got 'REPLACE_TWO'"):
+        EventAccountant("REPLACE_TWO")
+
+
+def test_an_event_without_a_theorem_is_refused() -> None:
+    accountant = EventAccountant()
+    assert accountant.supports(SAMPLED)
+    assert not accountant.supports(dp_accounting.NonPrivateDpEvent())
+    with pytest.raises(dpsub.UnsupportedError, match="NonPrivateDpEvent"):
+        accountant.compose(dp_accounting.NonPrivateDpEvent())
+
+
+def test_dp_accounting_calibrates_with_it() -> None:
+    noise = dp_accounting.calibrate_dp_mechanism(
+        EventAccountant,
+        lambda s: dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(s)),
+        target_epsilon=1.0,
+        target_delta=1e-5,
+        bracket_interval=dp_accounting.ExplicitBracketInterval(0.3, 5.0),
+        tol=0.01,
+    )
+    found = dpsub.calibrate(dpsub.Poisson(0.01), epsilon=1.0, delta=1e-5, steps=1)
+    assert noise == pytest.approx(found.noise_multiplier, abs=0.02)
