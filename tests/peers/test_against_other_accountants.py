@@ -11,7 +11,7 @@ from __future__ import annotations
 import dp_accounting
 import numpy as np
 import pytest
-from dp_accounting.pld import PLDAccountant
+from dp_accounting.pld import PLDAccountant, privacy_loss_distribution
 from scipy.stats import binom
 
 import dpsub
@@ -327,3 +327,23 @@ def test_cut_samples_are_bounded_below_dp_accounting(q: float, most: int, s: flo
     )
     theirs = peers.cut_upper(n + 1, q, most, s).self_compose(k).get_epsilon_for_delta(delta)
     assert ours.lower <= ours.upper <= theirs + WIDTH
+
+
+@pytest.mark.parametrize(("group", "printed"), few([(2, 3.97909), (1, 1.82824), (4, 8.89919)]))
+def test_groups_under_poisson_sampling(group: int, printed: float) -> None:
+    counts = np.arange(group + 1)
+    theirs = privacy_loss_distribution.from_mixture_gaussian_mechanism(
+        1.0,
+        counts.astype(float).tolist(),
+        binom.pmf(counts, group, 0.01).tolist(),
+        value_discretization_interval=1e-4,
+    )
+    their_upper = theirs.self_compose(1000).get_epsilon_for_delta(1e-5)
+    assert their_upper == pytest.approx(printed, abs=1e-5)
+    ours = dpsub.account(
+        sampling.Poisson(0.01), noise_multiplier=1.0, steps=1000, delta=1e-5, group=group, width=2e-4
+    )
+    assert ours.lower <= their_upper
+    assert ours.upper <= their_upper + 2e-4
+    # both are about one number
+    assert ours.lower > their_upper - 1e-3
