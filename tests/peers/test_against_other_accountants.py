@@ -341,7 +341,12 @@ def test_groups_under_poisson_sampling(group: int, printed: float) -> None:
     their_upper = theirs.self_compose(1000).get_epsilon_for_delta(1e-5)
     assert their_upper == pytest.approx(printed, abs=1e-5)
     ours = dpsub.account(
-        sampling.Poisson(0.01), noise_multiplier=1.0, steps=1000, delta=1e-5, group=group, width=2e-4
+        sampling.Poisson(0.01),
+        noise_multiplier=1.0,
+        steps=1000,
+        delta=1e-5,
+        group=group,
+        width=2e-4,
     )
     assert ours.lower <= their_upper
     assert ours.upper <= their_upper + 2e-4
