@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dpsub.accounting.events import ledger_of
     from dpsub.accounting.ledger import Ledger
     from dpsub.accounting.loader import LoaderRun, from_loader
+    from dpsub.accounting.own import OwnMechanism, pair
     from dpsub.accounting.recommend import recommend
     from dpsub.accounting.release import Release
     from dpsub.accounting.search import calibrate
@@ -57,6 +58,7 @@ _HOMES = {
     "accounting.curve": ("Curve", "curve"),
     "accounting.ledger": ("Ledger",),
     "accounting.loader": ("LoaderRun", "from_loader"),
+    "accounting.own": ("OwnMechanism", "pair"),
     "accounting.recommend": ("recommend",),
     "accounting.release": ("Release",),
     "accounting.search": ("calibrate",),
@@ -106,6 +108,7 @@ __all__ = [
     "MustWO",
     "MustWW",
     "NumericalError",
+    "OwnMechanism",
     "PlanError",
     "Poisson",
     "PoissonStage",
@@ -127,6 +130,7 @@ __all__ = [
     "from_loader",
     "law",
     "ledger_of",
+    "pair",
     "recommend",
     "select",
     "translate",

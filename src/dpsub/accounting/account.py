@@ -22,6 +22,7 @@ from dpsub.accounting.attacks import AdaptiveAttack, Played
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.composition import Composition
 from dpsub.accounting.game import FillerGame, GamePlayed
+from dpsub.accounting.own import OwnMechanism
 from dpsub.accounting.pld import OutOfTimeError, deadline_after, time_limited
 from dpsub.accounting.privacy_events import PairEvent
 from dpsub.accounting.release import Group, Release
@@ -214,13 +215,13 @@ def account(
     sampler: Sampler | Schedule,
     n: int | None = None,
     *,
-    noise_multiplier: float,
+    noise_multiplier: float | None = None,
     steps: int | None = None,
     epochs: float | None = None,
     epsilon: ArrayLike | None = None,
     delta: ArrayLike | None = None,
     adjacency: str | None = None,
-    mechanism: str = "gaussian",
+    mechanism: str | OwnMechanism = "gaussian",
     denominator: str = "fixed",
     group: Group = 1,
     variant: str = "rigorous",

@@ -185,11 +185,12 @@ def _exact(value: float) -> str:
 
 def release_text(release: Release) -> str:
     """The releases of one kind."""
-    return (
-        f"{plural(release.steps, 'release')} from {described(release.sampler, release.n)}, "
-        f"{release.mechanism} noise multiplier {near(release.noise_multiplier)}"
-        f"{group_text(release.group)}"
-    )
+    source = f"{plural(release.steps, 'release')} from {described(release.sampler, release.n)}"
+    noise = str(release.mechanism)
+    if isinstance(release.mechanism, str):
+        # a mechanism of one's own has no multiplier
+        noise += f" noise multiplier {near(release.noise_multiplier)}"
+    return f"{source}, {noise}{group_text(release.group)}"
 
 
 def releases_text(releases: Sequence[Release]) -> str:

@@ -16,6 +16,7 @@ from dpsub.accounting import answer as words
 from dpsub.accounting.account import TIGHT_SECONDS, Account, Proof
 from dpsub.accounting.bracket import Refinement, Target
 from dpsub.accounting.ledger import Ledger
+from dpsub.accounting.own import OwnMechanism
 from dpsub.accounting.pld import deadline_after, time_limited
 from dpsub.accounting.release import Group, Release
 from dpsub.accounting.statement import Statement, statement_of
@@ -75,7 +76,7 @@ def check(
     epsilon: float | None = None,
     claimed_delta: float | None = None,
     adjacency: str | None = None,
-    mechanism: str = "gaussian",
+    mechanism: str | OwnMechanism = "gaussian",
     denominator: str = "fixed",
     group: Group = 1,
     time_limit: float | None = None,
@@ -133,7 +134,7 @@ def check(
                 f"a ledger already holds its releases, got {extra[0]} as well; drop it"
             )
         releases = list(source)
-    elif noise_multiplier is None:
+    elif noise_multiplier is None and isinstance(mechanism, str):
         raise ArgumentError("a sampler needs a noise_multiplier, got none; give it")
     else:
         release = Release.of(

@@ -17,6 +17,7 @@ from scipy.special import ndtri_exp
 from dpsub import checks
 from dpsub.accounting import answer as words
 from dpsub.accounting.account import Account, Proof, answers
+from dpsub.accounting.own import OwnMechanism
 from dpsub.accounting.pairs import FillerPair, PoissonPair
 from dpsub.accounting.pld import deadline_after, time_limited
 from dpsub.accounting.privacy_events import DominatedEvent, Event, PairEvent
@@ -156,12 +157,12 @@ def curve(
     sampler: Sampler | Schedule,
     n: int | None = None,
     *,
-    noise_multiplier: float,
+    noise_multiplier: float | None = None,
     steps: int | None = None,
     epochs: float | None = None,
     epsilon: ArrayLike | None = None,
     adjacency: str | None = None,
-    mechanism: str = "gaussian",
+    mechanism: str | OwnMechanism = "gaussian",
     denominator: str = "fixed",
     group: Group = 1,
     width: float | None = None,

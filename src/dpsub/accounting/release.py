@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpsub import checks
+from dpsub.accounting.own import OwnMechanism
 from dpsub.accounting.pairs import MAX_SCALE, MIN_SCALE
 from dpsub.accounting.proofs import MOST_SLOTS
 from dpsub.errors import ArgumentError, UnsupportedError
@@ -52,7 +53,8 @@ class Release:
     steps : int
         Of a schedule a multiple of the steps of an epoch.
     mechanism, denominator : str
-        One of `MECHANISMS`, and of `DENOMINATORS`.
+        One of `MECHANISMS`, and of `DENOMINATORS`. The mechanism may also be an `OwnMechanism`,
+        which has no noise multiplier.
     sample : str or None
         Name of what was drawn, if that is kept and might be released from again, which a `Ledger`
         refuses; None where every step draws afresh.
@@ -69,7 +71,7 @@ class Release:
     n: int | None
     noise_multiplier: float
     steps: int = 1
-    mechanism: str = "gaussian"
+    mechanism: str | OwnMechanism = "gaussian"
     denominator: str = "fixed"
     sample: str | None = None
     group: Group = 1
@@ -79,10 +81,10 @@ class Release:
         cls,
         sampler: Sampler | Schedule,
         n: int | None,
-        noise_multiplier: float,
+        noise_multiplier: float | None,
         steps: int | None = None,
         epochs: float | None = None,
-        mechanism: str = "gaussian",
+        mechanism: str | OwnMechanism = "gaussian",
         denominator: str = "fixed",
         sample: str | None = None,
         group: Group = 1,
@@ -95,6 +97,15 @@ class Release:
             As `steps_of`, or if an attribute is out of range.
         """
         steps = steps_of(_checked(sampler), n, steps, epochs)
+        if isinstance(mechanism, OwnMechanism):
+            if noise_multiplier is not None:
+                raise ArgumentError(
+                    f"{mechanism} has its own noise, so that none is given or searched for, got "
+                    f"noise_multiplier = {noise_multiplier:g}; drop it"
+                )
+            noise_multiplier = 1.0  # of nothing: its pair says all
+        elif noise_multiplier is None:
+            raise ArgumentError("a noise_multiplier is needed, got none; give it")
         return cls(sampler, n, noise_multiplier, steps, mechanism, denominator, sample, group)
 
     def __post_init__(self) -> None:
@@ -107,8 +118,11 @@ class Release:
             object.__setattr__(self, "n", checks.integer("n", self.n, at_least=1))
         object.__setattr__(self, "group", checked_group(self.group))
         self._check_steps()
-        for name, known in (("mechanism", MECHANISMS), ("denominator", DENOMINATORS)):
-            object.__setattr__(self, name, checks.named(name, getattr(self, name), known))
+        if not isinstance(self.mechanism, OwnMechanism):
+            named = checks.named("mechanism", self.mechanism, MECHANISMS)
+            object.__setattr__(self, "mechanism", named)
+        denominator = checks.named("denominator", self.denominator, DENOMINATORS)
+        object.__setattr__(self, "denominator", denominator)
 
     def _check_steps(self) -> None:
         # of a schedule the events that are composed are epochs: their number is what is limited
@@ -289,6 +303,11 @@ def checked_group(group: Any) -> Group:
 
 def as_plain(release: Release) -> dict[str, Any]:
     """A release as JSON holds it: its fields, those of the sampler next to its name."""
+    if isinstance(release.mechanism, OwnMechanism):
+        raise UnsupportedError(
+            f"{release.mechanism} is a mechanism of one's own, which no file holds; keep what "
+            "makes it"
+        )
     fields = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
     sampler: Any = release.sampler
     parameters = {field.name: getattr(sampler, field.name) for field in dataclasses.fields(sampler)}

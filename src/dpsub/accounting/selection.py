@@ -18,6 +18,7 @@ from dpsub import checks
 from dpsub.accounting import answer as words
 from dpsub.accounting.account import Account, Proof, answers, crossed
 from dpsub.accounting.export import ComposedLaw, export_of
+from dpsub.accounting.own import OwnMechanism
 from dpsub.accounting.pld import check_time, deadline_after, time_limited
 from dpsub.accounting.release import Group, Release
 from dpsub.errors import ArgumentError
@@ -228,7 +229,7 @@ def select(
     sampler: Sampler | Schedule,
     n: int | None = None,
     *,
-    noise_multiplier: float,
+    noise_multiplier: float | None = None,
     runs_mean: float,
     distribution: str = "geometric",
     shape: float | None = None,
@@ -237,7 +238,7 @@ def select(
     epsilon: float | None = None,
     delta: float | None = None,
     adjacency: str | None = None,
-    mechanism: str = "gaussian",
+    mechanism: str | OwnMechanism = "gaussian",
     denominator: str = "fixed",
     group: Group = 1,
     time_limit: float | None = None,

@@ -165,7 +165,7 @@ def _sentence(account: Account, guarantee: str, clip: float | str, norm: str) ->
     released = f"these {len(releases)} kinds of noisy sums together"
     if len(releases) <= _SPELLED:
         released = " and ".join(
-            f"{release.steps} noisy sums over samples from {described(release.sampler, release.n)}"
+            f"{release.steps} {_released(release)} from {described(release.sampler, release.n)}"
             f" ({_mechanism(release, clip, norm)})"
             for release in releases
         )
@@ -182,7 +182,14 @@ def _sentence(account: Account, guarantee: str, clip: float | str, norm: str) ->
     )
 
 
+def _released(release: Release) -> str:
+    sums = isinstance(release.mechanism, str)
+    return "noisy sums over samples" if sums else "releases"
+
+
 def _mechanism(release: Release, clip: float | str, norm: str) -> str:
+    if not isinstance(release.mechanism, str):
+        return f"{release.mechanism}, given by the distributions of its outputs"
     noise = _NOISE[release.mechanism]
     scale = f"{near(release.noise_multiplier)} {norm}"
     if not isinstance(clip, str):

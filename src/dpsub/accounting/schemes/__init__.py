@@ -9,8 +9,10 @@ import importlib
 import pkgutil
 from functools import cache
 
+from dpsub.accounting.own import OwnMechanism
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.case import COVERED, GROUPED, Case, Covered
+from dpsub.accounting.schemes.own import own_case
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling.base import StagedSampler
@@ -26,6 +28,8 @@ def case_of(release: Release, relation: Relation) -> Case:
     ArgumentError
         If the group does not fit the relation or the number of records.
     """
+    if isinstance(release.mechanism, OwnMechanism):
+        return own_case(release, release.mechanism, relation)
     key = _key(release)
     single = COVERED[key].scheme
     if release.group == 1:
@@ -56,6 +60,8 @@ def _check_group(release: Release, relation: Relation) -> None:
 
 def default_relation(release: Release) -> Relation:
     """The relation of an account of this release that names none."""
+    if isinstance(release.mechanism, OwnMechanism):
+        return release.mechanism.adjacency
     return COVERED[_key(release)].relation or release.sampler.relation
 
 
