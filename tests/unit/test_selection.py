@@ -204,6 +204,20 @@ def test_delta_and_epsilon_are_inverse() -> None:
     assert back.upper == pytest.approx(1e-5, rel=1e-4)
 
 
+def test_a_quick_answer_is_wider_and_valid() -> None:
+    run = {"noise_multiplier": 1.0, "steps": 100, "runs_mean": 12, "delta": 1e-5}
+    found, quick = (dpsub.select(dpsub.Poisson(0.01), **run, quick=quick) for quick in (0, 1))
+    assert quick.lower <= found.upper <= quick.upper and found.lower <= quick.upper
+    assert found.theorem == "Theorem 44, docs/accounting.md 4.7"
+    assert "geometric number of runs" in str(found)
+
+
+def test_a_group_pays_more() -> None:
+    run = {"noise_multiplier": 2.0, "runs_mean": 3, "delta": 1e-5}
+    one, two = (dpsub.select(dpsub.Poisson(0.1), **run, group=group) for group in (1, 2))
+    assert one.upper < two.lower
+
+
 def test_a_ledger_is_one_run() -> None:
     ledger = dpsub.Ledger().add(dpsub.Wor(10), 100, noise_multiplier=4.0, steps=10)
     found = ledger.select(delta=1e-5, runs_mean=12)

@@ -228,11 +228,12 @@ class Ledger(words.ShortText):
         delta: float | None = None,
         adjacency: str | None = None,
         time_limit: float | None = None,
+        quick: bool = False,
     ) -> Selection:
         """Bound the best of a random number of runs, each of which makes all these releases;
         parameters as in `dpsub.select`."""
         runs = NumberOfRuns(distribution, runs_mean, shape)
-        return select_of(self._releases, runs, epsilon, delta, adjacency, time_limit)
+        return select_of(self._releases, runs, epsilon, delta, adjacency, time_limit, quick)
 
     def would_exceed(
         self,

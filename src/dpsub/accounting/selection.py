@@ -42,7 +42,7 @@ _ACCURACY = 1e-9  # of epsilon, relative and absolute
 _SMALL_RANKS, _LARGE_RANKS = 16_000, 4_000
 _EVENTS, _CUTS, _RAREST = 2_000, 60, 1e-14
 # of the grid of losses, in standard deviations of the loss of one event
-_STEP = 1 / 48
+_STEP, _QUICK_STEP = 1 / 48, 1 / 12
 _SELECTED = (
     "the number of runs is drawn as stated, independently of the data, and it and the runs that "
     "are not selected stay secret",
@@ -234,7 +234,7 @@ def select(
     distribution: str = "geometric",
     shape: float | None = None,
     steps: int | None = None,
-    epochs: int | None = None,
+    epochs: float | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
     adjacency: str | None = None,
@@ -242,6 +242,7 @@ def select(
     denominator: str = "fixed",
     group: Group = 1,
     time_limit: float | None = None,
+    quick: bool = False,
 ) -> Selection:
     """Bound delta at `epsilon`, or epsilon at `delta`, of the best of a random number of runs.
 
@@ -256,6 +257,8 @@ def select(
         Exactly one: epsilon in nats, >= 0; delta in (0, 1).
     time_limit : float, optional
         Seconds, after which NumericalError is raised: there is one grid, and nothing to refine.
+    quick : bool
+        A coarser grid, whose ends are farther apart.
 
     Raises
     ------
@@ -279,7 +282,7 @@ def select(
         sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, group=group
     )
     runs = NumberOfRuns(distribution, runs_mean, shape)
-    return select_of([release], runs, epsilon, delta, adjacency, time_limit)
+    return select_of([release], runs, epsilon, delta, adjacency, time_limit, quick)
 
 
 def select_of(
@@ -289,6 +292,7 @@ def select_of(
     delta: float | None,
     adjacency: str | None,
     time_limit: float | None,
+    quick: bool = False,
 ) -> Selection:
     """The best of several runs, each of which makes all these releases."""
     if (epsilon is None) == (delta is None):
@@ -296,7 +300,7 @@ def select_of(
         raise ArgumentError(f"exactly one of epsilon and delta is needed, got {got}; give one")
     with time_limited(deadline_after(time_limit)):
         proof = Proof.of(releases, adjacency)
-        step = proof.composition.spread * _STEP
+        step = proof.composition.spread * (_QUICK_STEP if quick else _STEP)
         laws = export_of(releases, adjacency, step).laws
         uppers = [_UpperEnd(law, runs).delta for law in laws if law.side == "upper"]
         lowers = [_LowerEnd(law, runs).delta for law in laws if law.side == "lower"]
@@ -308,7 +312,10 @@ def select_of(
             level = checks.real("delta", delta, above=0, below=1)
             upper = max(_epsilons(end, level)[1] for end in uppers)
             lower = max((_epsilons(end, level)[0] for end in lowers), default=0.0)
-        upper = min(upper, _released_all(releases, runs, epsilon, delta, adjacency))
+        together = _released_all(releases, runs, epsilon, delta, adjacency)
+    theorem = "Theorem 44, docs/accounting.md 4.7"
+    if together < upper:
+        upper, theorem = together, "Theorem 8, docs/accounting.md 4, of all runs together"
     if lower > upper * (1 + 1e-9) + 1e-12:
         raise crossed(lower, upper)
     conditions = [line for case in proof.cases for line in case.conditions]
@@ -323,6 +330,8 @@ def select_of(
         sensitivity=proof.cases[0].sensitivity,
         quantity="epsilon" if epsilon is None else "delta",
         conditions=tuple(dict.fromkeys([*conditions, *_SELECTED])),
+        theorem=theorem,
+        lower_theorem="Theorem 46, docs/accounting.md 4.7" if lowers else "",
         runs=runs,
         releases=tuple(releases),
         at=float(delta if epsilon is None else epsilon),  # type: ignore[arg-type]

@@ -40,6 +40,9 @@ def add_arguments(parser: Parser) -> None:
         "--shape", type=number, metavar="ETA", help="of negative_binomial, above -1"
     )
     add_denominator(parser)
+    parser.add_argument(
+        "--quick", action="store_true", help="a coarser grid, whose ends are farther apart"
+    )
     parser.add_time_limit()
 
 
