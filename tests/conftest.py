@@ -22,6 +22,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 settings.register_profile("dpsub", deadline=None, derandomize=True, database=None, max_examples=60)
 settings.load_profile("dpsub")
 
+dpsub.calibrate.__kwdefaults__ |= {"quick": True}
 for _asked in (dpsub.account, dpsub.Ledger.account):
     # answers of tests do not depend on the machine, and most are about the first bound: tests of
     # what comes after it ask with quick=False

@@ -116,6 +116,7 @@ def test_the_picture_shows_what_the_accountant_says() -> None:
             steps=row["n_compositions"],
             delta=1e-5,
             adjacency=row["adjacency"],
+            quick=True,
         )
         assert (answer.lower, answer.upper) == pytest.approx(
             (row["attack"], row["proved"]), rel=1e-6

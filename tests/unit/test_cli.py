@@ -307,7 +307,7 @@ REFUSALS: list[tuple[str, str]] = [  # more of them are in golden/commands.json
     ),
     (f"calibrate {WOR} {TARGET} {RELEASES}", "--solve noise returns --noise-multiplier"),
     (f"calibrate poisson --solve size --sigma 2 {TARGET} --epochs 3", "give --steps"),
-    (f"calibrate {WOR} --solve steps --sigma 2 {TARGET} --tight", "--tight needs --solve noise"),
+    (f"calibrate {WOR} --solve steps --sigma 2 {TARGET} --quick", "--quick needs --solve noise"),
     (f"brdp {BRDP} --kernel exponential", "must be a known kernel"),
     (f"brdp {BRDP} --scale 1 --steps 3", "the budget must allow for the kernel"),
     (

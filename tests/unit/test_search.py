@@ -231,7 +231,8 @@ class TestTightCalibration:
 
     def test_noise_is_proved_near_what_an_attack_refutes(self) -> None:
         quick, tight = (
-            dpsub.calibrate(Wor(200), S7, **self.asked, tight=tight) for tight in (False, True)
+            dpsub.calibrate(Wor(200), S7, **self.asked, quick=quick, time_limit=3600)
+            for quick in (True, False)
         )
         assert tight.refuted is not None
         assert (
@@ -244,7 +245,7 @@ class TestTightCalibration:
         # asked again: the tight bound meets the target, the quick one does not, and an attack
         # exceeds it at `refuted`
         again = {"steps": 100, "delta": 1e-5, "noise_multiplier": tight.noise_multiplier}
-        assert dpsub.account(Wor(200), S7, **again, tight=True).upper <= 1.0
+        assert dpsub.account(Wor(200), S7, **again, quick=False).upper <= 1.0
         assert dpsub.account(Wor(200), S7, **again).upper > 1.0
         assert tight.account.upper <= 1.0
         refuted = dpsub.account(Wor(200), S7, **{**again, "noise_multiplier": tight.refuted})
@@ -256,13 +257,13 @@ class TestTightCalibration:
         quick = dpsub.calibrate(Wor(200), S7, **self.asked)
         # the game takes longer than there is
         monkeypatch.setattr(FillerGame, "answer", lambda self, target, lower, upper: upper)
-        tight = dpsub.calibrate(Wor(200), S7, **self.asked, tight=True)
+        tight = dpsub.calibrate(Wor(200), S7, **self.asked, quick=False)
         assert tight.noise_multiplier == quick.noise_multiplier
         assert not tight.account.width_met
         assert tight.account.conditions[-1] == TIGHT_MISSED
 
     def test_one_number_needs_no_game(self) -> None:
-        assert dpsub.calibrate(Poisson(0.02), **self.asked, tight=True) == dpsub.calibrate(
+        assert dpsub.calibrate(Poisson(0.02), **self.asked, quick=False) == dpsub.calibrate(
             Poisson(0.02), **self.asked
         )
 

@@ -311,7 +311,8 @@ def account_warnings(account: Account) -> list[str]:
     if not math.isfinite(worst) or (account.quantity == "delta" and worst >= 1):
         notes.append("an empty guarantee: every mechanism satisfies it")
     if not account.width_met:
-        notes.append(f"wider than requested, by {account.width_reason}")
+        reason = account.width_reason or "the refinement stopped early; both ends are valid"
+        notes.append(f"wider than requested; {reason}")
     return notes
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dpsub import checks
 from dpsub.accounting import answer as words
-from dpsub.accounting.account import TIGHT_SECONDS, WIDTH_MISSED, Account, Proof
+from dpsub.accounting.account import SECONDS, WIDTH_MISSED, Account, Proof, first_bound_only
 from dpsub.accounting.bracket import Refinement, Target
 from dpsub.accounting.composition import Composition
 from dpsub.accounting.pairs import MIN_SCALE
@@ -55,6 +55,7 @@ _RISING_STEEPNESS = 1 / 1.2
 _MOST_DOUBLINGS = 6
 # how far above what an attack refutes tight noise is tried first, and is near enough
 _NEAREST, _NEAR = 0.01, 0.03
+_SEARCH_ENDED = "time or numerics: the search ended early; raise time_limit"
 TIGHT_MISSED = (
     "wider than requested: the time limit or a numerical limit stopped the search "
     "before the proved noise came close to what an attack refutes; this noise is proved"
@@ -146,7 +147,8 @@ def calibrate(
     group: Group = 1,
     accuracy: float = _ACCURACY,
     time_limit: float | None = None,
-    tight: bool = False,
+    quick: bool = False,
+    tight: bool | None = None,
 ) -> Calibration:
     """Find a noise multiplier for which the releases are proved (epsilon, delta)-DP.
 
@@ -163,9 +165,12 @@ def calibrate(
         Relative distance between the answer and a smaller multiplier that is not proved.
     time_limit : float, optional
         Seconds after which the search ends with the smallest noise multiplier proved so far.
-    tight : bool
-        Try to prove, by the tight bound of `dpsub.account`, a noise multiplier 1 % above one that
-        an attack refutes, else 2, 4, ... % above it; by default within 30 s.
+    quick : bool
+        Use the first bound of `dpsub.account` alone. Otherwise a noise multiplier 1 % above one
+        that an attack refutes is tried, else 2, 4, ... % above it, for at most 3 s where no time
+        limit is given.
+    tight : bool, optional
+        Deprecated: True asks for what is the default now.
 
     Raises
     ------
@@ -190,13 +195,13 @@ def calibrate(
     """
     # the noise multiplier is what is searched for: 1 stands for it
     release = Release.of(sampler, n, 1.0, steps, epochs, mechanism, denominator, group=group)
-    limit = TIGHT_SECONDS if tight and time_limit is None else time_limit
-    goal = Goal(epsilon, delta, adjacency, accuracy, limit)
-    return least_noise(release, (), goal, tight)
+    quick = first_bound_only(quick, tight)
+    goal = Goal(epsilon, delta, adjacency, accuracy, time_limit)
+    return least_noise(release, (), goal, quick)
 
 
 def least_noise(
-    release: Release, past: Sequence[Release], goal: Goal, tight: bool = False
+    release: Release, past: Sequence[Release], goal: Goal, quick: bool = True
 ) -> Calibration:
     """As `calibrate`, for releases that follow `past`."""
     candidates = Candidates(lambda s: [*past, replace(release, noise_multiplier=s)], NOISE, goal)
@@ -209,7 +214,12 @@ def least_noise(
         refuted = search.refuted(proved)
         account = search.account(proved)
         calibration = Calibration(proved.safe, refuted, proved.evaluations, account, goal.epsilon)
-        return search.tightened(calibration, proved.steepness) if tight else calibration
+        if quick or not candidates.proof(proved.safe).tightens:
+            return calibration
+    # a noise is proved: less is sought for as long as an account takes
+    limit = SECONDS if goal.deadline is None else None
+    with time_limited(goal.deadline), time_limited(deadline_after(limit)):
+        return search.tightened(calibration, proved.steepness)
 
 
 def largest_steps(
@@ -572,7 +582,8 @@ class FullSearch(Search):
         composition = self.candidates.composition(quick.noise_multiplier)
         if quick.refuted is None or composition.is_exact:
             return quick
-        epsilon, target = self.goal.epsilon, self.goal.target
+        epsilon = self.goal.epsilon
+        target = replace(self.goal.target, deadline=deadline_after(None))
         best, refuted, share = quick, quick.refuted, _NEAREST
         aim = refuted
         try:
@@ -598,5 +609,10 @@ class FullSearch(Search):
         conditions = [line for line in best.account.conditions if line != WIDTH_MISSED]
         if not is_close:
             conditions.append(TIGHT_MISSED)
-        account = replace(best.account, width_met=is_close, conditions=tuple(conditions))
+        account = replace(
+            best.account,
+            width_met=is_close,
+            conditions=tuple(conditions),
+            width_reason="" if is_close else _SEARCH_ENDED,
+        )
         return replace(best, refuted=refuted, account=account)

@@ -25,10 +25,10 @@ from dpsub.accounting.search import largest_sample, largest_steps
 from dpsub.cli.answers import Answer, account_lines, account_values
 from dpsub.cli.parsing import Parser, add_choice, numbers
 from dpsub.cli.releases import (
+    add_deprecated_tight,
     add_plot,
     add_releases,
     add_statement,
-    add_tight,
     question_of,
     releases_text,
     stated,
@@ -53,13 +53,13 @@ def add_arguments(parser: Parser) -> None:
         "--delta", type=numbers, required=True, metavar="D", help="target delta, between 0 and 1"
     )
     add_releases(parser, required=False)
-    add_tight(
-        parser,
-        (
-            "prove the noise by the tight upper bound of dpsub account, within 1 %% of the "
-            "refuted noise"
-        ),
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="use the first bound alone; else less noise is tried, down to 1 %% above what an "
+        "attack refutes",
     )
+    add_deprecated_tight(parser)
     add_plot(parser, "the noise over the batch size")
     add_statement(parser)
     parser.add_time_limit()
@@ -78,8 +78,8 @@ def run(arguments: Namespace) -> Answer:
             raise ArgumentError(f"--solve {solve} returns {name} and cannot take it; drop it")
         if not is_given and option == "noise_multiplier" and solve != unknown:
             raise ArgumentError(f"--solve {solve} needs {name}, got none; give it")
-    if arguments.tight and solve != "noise":
-        raise ArgumentError(f"--tight needs --solve noise, got --solve {solve}; drop it")
+    if arguments.quick and solve != "noise":
+        raise ArgumentError(f"--quick needs --solve noise, got --solve {solve}; drop it")
     if arguments.plot is not None and solve != "noise":
         raise ArgumentError(f"--plot needs --solve noise, got --solve {solve}; drop it")
     started = perf_counter()
@@ -132,6 +132,8 @@ def _search(arguments: Namespace) -> tuple[str, Any, str]:
     """Name of the unknown, the solution, and the question in words."""
     solution: Any
     question = question_of(arguments)
+    if arguments.solve != "noise":
+        del question["quick"]
     noise = f"{arguments.mechanism} noise multiplier"
     if arguments.solve == "size":
         family = family_of(arguments)
@@ -156,7 +158,7 @@ def _search(arguments: Namespace) -> tuple[str, Any, str]:
         )
     question["steps"] = steps_of(arguments, sampler)
     del question["noise_multiplier"]
-    solution = dpsub.calibrate(sampler, tight=arguments.tight, **question)
+    solution = dpsub.calibrate(sampler, **question)
     return (
         "noise_multiplier",
         solution,

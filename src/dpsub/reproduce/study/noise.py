@@ -53,7 +53,7 @@ def calibrated(cell: Cell) -> Needed:
         steps=cell.steps,
         adjacency=cell.adjacency,
         accuracy=ACCURACY,
-        tight=cell.tight,
+        quick=not cell.tight,
         time_limit=_NEVER if cell.tight else None,
     )
     # a sampler without a known attack has no noise that is refuted

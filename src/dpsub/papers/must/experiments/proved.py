@@ -402,6 +402,7 @@ class ProvedNoise(Questions):
             steps=steps,
             adjacency=adjacency,
             accuracy=accuracy,
+            quick=True,
         )
 
         def of_pair(scale: float) -> float:
