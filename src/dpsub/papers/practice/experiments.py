@@ -7,23 +7,40 @@ import math
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
+import numpy as np
 from pydantic import Field
 
 import dpsub
 from dpsub.accounting.account import Proof
+from dpsub.accounting.bracket import Target
 from dpsub.accounting.check import ClaimJudge, verdict_of
+from dpsub.accounting.composition import Composition
+from dpsub.accounting.schemes import case_of
+from dpsub.accounting.schemes.groups import by_composition
+from dpsub.accounting.schemes.poisson import poisson as poisson_scheme
 from dpsub.papers.practice.settings import (
     ACCOUNTANTS,
     GRID,
+    GROUPS,
     LOWER,
     NOISES,
     SHUFFLED,
+    UNITS,
     AccountingQuestion,
     Epochs,
+    Units,
 )
+from dpsub.relations import Relation
 from dpsub.reproduce import published
 from dpsub.reproduce.experiment import Grid, Run
-from dpsub.reproduce.settings import Delta, ExperimentSettings, Listed, NoiseMultiplier, Several
+from dpsub.reproduce.settings import (
+    Delta,
+    ExperimentSettings,
+    Listed,
+    NoiseMultiplier,
+    SampleSize,
+    Several,
+)
 
 
 class PracticeAnswers(Grid):
@@ -144,6 +161,68 @@ class PracticeShuffling(Grid):
                     "epsilon_lower": account.lower,
                     "epsilon_upper": account.upper,
                 }
+
+
+class PracticeGroups(Grid):
+    """One record a size of groups and bound: the epsilon that is proved for all records of a user
+    together, by the law of their number, by the curve of one record composed with itself at each
+    step, and by group privacy of the composed epsilon."""
+
+    name = "practice_groups"
+    columns: ClassVar[dict[str, str]] = {
+        "replicate": "int64",
+        "rate": "float64",
+        "noise_multiplier": "float64",
+        "steps": "int64",
+        "delta": "float64",
+        "group": "int64",
+        "bound": "str",
+        "epsilon_upper": "float64",
+    }
+    variants = ("rigorous",)
+
+    class Settings(ExperimentSettings):
+        grid: Several[Units] = Field(UNITS, description="Releases.")
+        groups: Listed[SampleSize] = GROUPS
+        delta: Delta = 1e-5
+
+    def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
+        for unit in settings.grid:
+            for group in settings.groups:
+                for bound, epsilon in bounds_of_group(unit, group, settings.delta).items():
+                    yield {
+                        **unit.model_dump(),
+                        "delta": settings.delta,
+                        "group": group,
+                        "bound": bound,
+                        "epsilon_upper": epsilon,
+                    }
+
+
+def bounds_of_group(unit: Units, group: int, delta: float) -> dict[str, float]:
+    """Three proved epsilons for `group` records of one user under add_remove."""
+    poisson = dpsub.Poisson(unit.rate)
+    asked: dict[str, Any] = {
+        "noise_multiplier": unit.noise_multiplier,
+        "steps": unit.steps,
+        "time_limit": None,
+        "quick": True,
+    }
+    release = dpsub.Release(poisson, None, unit.noise_multiplier, unit.steps, group=group)
+    alone = dpsub.Release(poisson, None, unit.noise_multiplier, unit.steps)
+    case = case_of(alone, Relation.ADD_REMOVE)
+    if group > 1:
+        case = by_composition(release, Relation.ADD_REMOVE, poisson_scheme)
+    composed = Composition([(case.event, unit.steps)])
+    # epsilon of one record at a smaller delta, since delta grows with each further record
+    deltas = np.geomspace(delta * 1e-40, delta, 161)
+    epsilons = np.asarray(dpsub.account(poisson, delta=deltas, **asked).upper)
+    grown = deltas * np.exp(np.multiply.outer(np.arange(group), epsilons)).sum(axis=0)
+    return {
+        "direct": float(dpsub.account(poisson, delta=delta, group=group, **asked).upper),
+        "composed": composed.bound(Target(delta=delta, width=1e-3)).value,
+        "converted": float(np.min(group * epsilons, where=grown <= delta, initial=np.inf)),
+    }
 
 
 def ends_of(setting: AccountingQuestion) -> ClaimJudge:

@@ -158,6 +158,42 @@ class ShufflingFigure(Artefact):
         return figure, frame.drop(columns=["data", "replicate"])
 
 
+class GroupsFigure(Artefact):
+    """Three bounds for users with several records, against the number of records."""
+
+    title = "Users with several records: three proved bounds"
+    name, kind, experiments = "figure_groups", "figure", ("practice_groups",)
+    caption = (
+        "Proved ε for all records of a user together, Poisson sampling under add/remove, against "
+        "the number of records. Lowest line: by the law of how many of them are drawn, which is "
+        "exact. Dashed: the curve of one record composed with itself at each step. Dotted: group "
+        "privacy of the composed ε, at the smaller δ that it needs."
+    )
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = self.needed(records, self.experiments[0])
+        looks: dict[str, dict[str, Any]] = {
+            "converted": {"label": "group privacy of ε", "color": "#B00020", "linestyle": ":"},
+            "composed": {"label": "curve of one record", "color": "#882255", "linestyle": "--"},
+            "direct": {"label": "law of the number drawn", "color": "#117733", "marker": "o"},
+        }
+        panels = []
+        for (rate, noise, steps), part in frame.groupby(
+            ["rate", "noise_multiplier", "steps"], sort=False
+        ):
+            layer = curves(part, "group", "epsilon_upper", by="bound", styles=looks)
+            title = f"rate {rate:g}, noise multiplier {noise:g}, {steps:,} steps"
+            panels.append(Panel(title, [layer]))
+        figure = draw_panels(
+            panels,
+            xlabel="records of a user",
+            ylabel="ε",
+            yscale="log",
+            labels=self.labels(records),
+        )
+        return figure, frame.drop(columns=["data", "replicate"])
+
+
 def _late(part: pd.DataFrame) -> pd.Series:
     """Return the setting at which curves are named: large noise, but not at the edge."""
     ordered = part.sort_values("noise_multiplier")

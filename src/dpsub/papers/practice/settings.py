@@ -194,5 +194,18 @@ SHUFFLED = tuple(
     for m, epochs in ((60, 1), (60, 30), (600, 30))
 )
 """Of the comparison of shuffled batches with Poisson samples."""
+
+
+class Units(kinds.Closed):
+    """Poisson sampling with users that hold several records."""
+
+    rate: float = Field(default=0.01, gt=0, le=1, description="Inclusion probability of a record.")
+    noise_multiplier: kinds.NoiseMultiplier
+    steps: int = Field(ge=1, description="Number of steps.")
+
+
+UNITS = (Units(noise_multiplier=1.0, steps=1000), Units(noise_multiplier=2.0, steps=10_000))
+"""Of the comparison of bounds for groups."""
+GROUPS = (1, 2, 4, 8)
 # From small noise, where amplification has least to give, to large noise, where it has most.
 NOISES = (0.4, 0.55, 0.7, 0.85, 1.0, 1.4, 2.0)
