@@ -46,8 +46,8 @@ _STEP, _QUICK_STEP = 1 / 48, 1 / 12
 _SELECTED = (
     "the number of runs is drawn as stated, independently of the data, and it and the runs that "
     "are not selected stay secret",
-    "every run is as described, with fresh randomness; its other settings are fixed, or drawn "
-    "from a fixed distribution",
+    "every run is as described, with fresh randomness; its other settings are the same for all "
+    "runs, or drawn for each run from one distribution",
     "the score is computed from the private output of its run alone; a score on private records "
     "is a release of its own and part of the run",
 )
