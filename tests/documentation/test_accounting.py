@@ -64,7 +64,7 @@ NUMBER = re.compile(r"(?<![\w.^/])(\d*\.\d{3,}|\d+\.\d{2,})(e-?\d+)?(?![\w^])")
 MARKS = {
     # a quarter of a minute, and some seconds
     **dict.fromkeys(("C1", "C2"), pytest.mark.thorough),
-    **dict.fromkeys(("C9", "C10", "C11", "C12", "C14"), pytest.mark.slow),
+    **dict.fromkeys(("C9", "C10", "C11", "C12", "C14", "C16"), pytest.mark.slow),
 }
 
 

@@ -581,15 +581,29 @@ class ReplacedEvent(Event):
 
 
 def _replaced(event: AllocationEvent | SelectionEvent, distance: float) -> Profile:
-    """The smaller of H_u(P || Q) + u H_(a/u)(Q || P'), u between 1 and a, and that of two Gaussians
-    at the distance."""
-    step = _profile_step(event)
+    """The smaller of the bound by way of no record and that of two Gaussians at the distance."""
+    by_no_record = by_reference(event, event)
 
-    def composed(swapped: bool) -> ComposedLoss:
-        laws = event.uppers(step, _PROFILE_TAIL, swapped)
+    def profile(log_order: np.ndarray) -> np.ndarray:
+        x = np.asarray(log_order, dtype=float)
+        revealed = GaussianProfile(distance).delta(x)
+        return np.minimum(np.minimum(by_no_record(x), revealed * (1 + 1e-9)), 1.0)
+
+    return RememberedProfile(profile)
+
+
+def by_reference(
+    first: AllocationEvent | SelectionEvent, second: AllocationEvent | SelectionEvent
+) -> Profile:
+    """Upper bounds of H_a(P || P'), a >= 1, by way of a common reference Q: the smallest of
+    H_u(P || Q) + u H_(a/u)(Q || P'), u between 1 and a. `first` bounds P and Q, `second` P' and
+    Q."""
+
+    def composed(event: AllocationEvent | SelectionEvent, swapped: bool) -> ComposedLoss:
+        laws = event.uppers(_profile_step(event), _PROFILE_TAIL, swapped)
         return ComposedLoss([pld for pld, _ in laws], [times for _, times in laws])
 
-    removing, adding = composed(swapped=False), composed(swapped=True)
+    removing, adding = composed(first, swapped=False), composed(second, swapped=True)
 
     def profile(log_order: np.ndarray) -> np.ndarray:
         x = np.asarray(log_order, dtype=float)
@@ -601,10 +615,9 @@ def _replaced(event: AllocationEvent | SelectionEvent, distance: float) -> Profi
         at_first = removing.curve((first - below).ravel(), 0.0).reshape(first.shape)
         at_rest = adding.curve((rest - below).ravel(), 0.0).reshape(rest.shape)
         group = (at_first + np.exp(np.minimum(first, MAX_LOSS)) * at_rest) * (1 + 1e-9)
-        revealed = GaussianProfile(distance).delta(x)
-        return np.minimum(np.minimum(group.min(axis=0), revealed * (1 + 1e-9)), 1.0)
+        return np.asarray(group.min(axis=0))
 
-    return RememberedProfile(profile)
+    return profile
 
 
 def _profile_step(event: AllocationEvent | SelectionEvent) -> float:

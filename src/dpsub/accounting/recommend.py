@@ -308,7 +308,7 @@ def _reasons(
             f"Do not use the noise of poisson with a shuffled loader: {left_out['shuffle']}."
         )
     elif shuffle is not None and shuffle is not first and "poisson" in by_name:
-        reasons.append(_of_shuffling(shuffle, by_name["poisson"]))
+        reasons.append(_of_shuffling(shuffle, by_name["poisson"], by_name.get("deterministic")))
     if late := [name for name, reason in left_out.items() if reason == _LATE]:
         reasons.append(
             f"The time limit was too short for {', '.join(late)}, which may need less "
@@ -347,14 +347,19 @@ def _of_fixed_size(fixed: SchemeNoise, first: SchemeNoise) -> str:
     )
 
 
-def _of_shuffling(shuffle: SchemeNoise, poisson: SchemeNoise) -> str:
+_AS_MUCH = 0.99  # of the noise of a fixed order: as much, up to the accuracy of searches
+
+
+def _of_shuffling(shuffle: SchemeNoise, poisson: SchemeNoise, fixed: SchemeNoise | None) -> str:
     attacked = "no attack is known"
     if shuffle.refuted:
         attacked = f"an attack refutes {shuffle.refuted * (1 - _PRINTED):.5g}"
     verdict = "refuted" if shuffle.refuted >= poisson.noise_multiplier else "not proved"
+    amplified = fixed is None or shuffle.noise_multiplier < _AS_MUCH * fixed.noise_multiplier
+    order = "" if amplified else ", the noise of batches in a fixed order"
     return (
-        f"A shuffled loader is proved at {_proved_text(shuffle)}, the noise of batches "
-        f"in a fixed order, and {attacked}: the noise of poisson, "
+        f"A shuffled loader is proved at {_proved_text(shuffle)}{order}, and {attacked}: the noise "
+        "of poisson, "
         f"{_proved_text(poisson)}, is {verdict} for it."
     )
 

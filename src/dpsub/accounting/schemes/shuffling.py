@@ -1,7 +1,8 @@
 """Shuffled epochs: every record is in one step of an epoch, in an order that is drawn again for
 each (docs/accounting.md, section 4.3).
 
-Proved is what holds when the record's step is revealed; attained is what equal fillers give.
+Proved is what holds when the record's step is revealed, or, with much noise and many steps, what
+its being hidden gives; attained is what equal fillers give.
 """
 
 from __future__ import annotations
@@ -9,8 +10,15 @@ from __future__ import annotations
 import numpy as np
 
 from dpsub.accounting.allocation import AllocationEvent, SumEvent
+from dpsub.accounting.hidden_step import hidden_step
 from dpsub.accounting.pairs import PoissonPair, WorPair
-from dpsub.accounting.privacy_events import EnclosedEvent, Event, PairEvent, StatisticEvent
+from dpsub.accounting.privacy_events import (
+    DominatedEvent,
+    EnclosedEvent,
+    Event,
+    PairEvent,
+    StatisticEvent,
+)
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.case import (
     OTHER,
@@ -33,6 +41,9 @@ _PLAN = "the order of the records is drawn uniformly, again in every epoch, and 
 _LEAST_OF_ALL_STEPS = 0.5
 """Noise multiplier below which the largest step of an epoch tells all that its steps tell of a
 record."""
+_ALL_STEPS_TELL_MORE = 2.0
+"""Noise multiplier from which on the largest step is not tried under `substitute`: the likelihood
+ratio of the same data sets tells more, and its sums are exact enough."""
 _WEIGHT = 1 / 8  # of a step whose likelihood ratio is 1, times the number of steps: any is valid
 
 
@@ -56,6 +67,8 @@ def shuffling(release: Release, relation: Relation) -> Case:
     revealed = PairEvent(WorPair(1.0, s) if is_replaced else PoissonPair(1.0, s))
     distance = 2 if is_replaced else 1
     moved = "2 C" if is_replaced else "C"
+    bound: Event = revealed
+    theorem = Theorem("19", "4.3")
     if steps == 1:
         events: tuple[Event, ...] = (revealed,)
         choices: tuple[AttackChoice, ...] = (AttackChoice(Neighbours(1.0, OTHER[relation], 0.0)),)
@@ -64,6 +77,15 @@ def shuffling(release: Release, relation: Relation) -> Case:
     else:
         events, choices = _attacks(steps, relation, s)
         proved = f"the record's step of an epoch revealed: N({distance}, s^2) against N(0, s^2)"
+        # in an epoch whose last step is smaller a record may have one step fewer to be in
+        profile = hidden_step(n // schedule.m, s, float(distance))
+        if profile is not None:
+            bound = DominatedEvent(lambda tail: (profile, None), None)
+            theorem = Theorem("49", "4.3")
+            proved += (
+                ", or the step hidden, by way of an epoch with another record in its place, "
+                "whichever is smaller"
+            )
         data_sets = "(0, -C, ..., -C), or (C, 0, ..., 0) against (0, ..., 0)"
         if is_replaced:
             data_sets = "(-C, ..., -C)"
@@ -72,8 +94,8 @@ def shuffling(release: Release, relation: Relation) -> Case:
             "an epoch or all steps"
         )
     return Case(
-        event=revealed if steps == 1 else EnclosedEvent(revealed, events),
-        theorem=Theorem("19", "4.3"),
+        event=bound if steps == 1 else EnclosedEvent(bound, events),
+        theorem=theorem,
         proved=proved,
         attained=attained,
         sensitivity=f"the record is in one step of each epoch and moves its sum by up to {moved}",
@@ -97,16 +119,15 @@ def _attacks(
     largest_choice = AttackChoice(at_fillers, "largest step")
     if s < _LEAST_OF_ALL_STEPS:
         return (largest,), (largest_choice,)
-    if is_replaced:
-        likelihood = AllocationEvent(steps, s / 2)
-        return (likelihood, largest), (AttackChoice(at_fillers, "all steps"), largest_choice)
-    likelihood = AllocationEvent(steps, s)
-    by_sum = SumEvent(steps, 1, s, _WEIGHT / steps, 2.0, 1.0)
-    return (likelihood, largest, by_sum), (
-        AttackChoice(among_zeros, "all steps"),
-        largest_choice,
-        AttackChoice(at_fillers, "step functions"),
-    )
+    events: list[Event] = [AllocationEvent(steps, s / 2 if is_replaced else s)]
+    choices = [AttackChoice(at_fillers if is_replaced else among_zeros, "all steps")]
+    if not is_replaced or s < _ALL_STEPS_TELL_MORE:
+        events.append(largest)
+        choices.append(largest_choice)
+    if not is_replaced:
+        events.append(SumEvent(steps, 1, s, _WEIGHT / steps, 2.0, 1.0))
+        choices.append(AttackChoice(at_fillers, "step functions"))
+    return tuple(events), tuple(choices)
 
 
 def _played(schedule: Shuffle, n: int, relation: Relation, s: float) -> EpochAttack:

@@ -1,0 +1,150 @@
+"""Shuffled epochs: an upper bound that does not reveal the record's step (docs/accounting.md,
+Lemmas 48 and 52, Theorem 49).
+
+A uniform order of T records, one a step, is one in which the differing record stands at step J and
+the record that was there at step 1, J uniform. Were it not for step 1, the epoch would be a random
+allocation of one vector to 1 of T - 1 steps. What step 1 tells of J changes the weights of the
+steps. Where none is above 1/k, the allocation is to 1 of k steps or better; the mean excess above
+1/k (`leak`) is charged.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache, cached_property, lru_cache
+
+import numpy as np
+
+from dpsub.accounting.allocation import AllocationEvent, by_reference
+from dpsub.accounting.pld import MAX_LOSS, Profile, check_time
+from dpsub.accounting.proofs import gaussian_profile
+
+_CELLS = 32  # of each of the two numbers over which the supremum in Lemma 52 is taken
+_FLOORS = (1e-4, 1e-5, 3e-6, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12)
+"""Charges of one epoch at order 1 for which numbers of steps k are looked for; any k is valid."""
+_COUNTS = 80  # numbers of steps that are tried
+_NODES = 700  # orders at which the allocations are computed
+_REACH = 8.0  # deviations of the loss of a revealed step that they go to
+_FEWEST = 4  # steps of an allocation from which on it is worth its time
+_ROUNDING = 1 + 1e-9
+
+
+def leak(ratio: float, s: float) -> float:
+    """Upper bound of the mean over j of H_c(N(r_j) || mean of all N(r_i)), for any number of
+    vectors r_i of length at most 1 and noise N(0, s^2 I): Lemma 52.
+
+    Parameters
+    ----------
+    ratio : float
+        c >= 1.
+    s : float
+        Noise multiplier.
+    """
+    log_ratio = math.log(ratio)
+    # H_c(N(r_j) || N(r_i)) is one of Gaussians at distance 2 or less, and (F1)
+    by_pairs = float(gaussian_profile(np.array([log_ratio]), np.array([2 / s]))[0])
+    # cells of R, the length of the mean vector; all that falls with R is taken at the left end, all
+    # that grows with it at the right end
+    edges = np.linspace(0.0, 1.0, _CELLS + 1)
+    left, right = edges[:-1], edges[1:]
+    spread = 1 - left**2
+    log_order = log_ratio - spread / (2 * s * s)
+    if log_order[0] <= 0:
+        return by_pairs
+    # cells of the distance from the mean, up to 1 + R
+    distance = np.linspace(0.0, 1.0, _CELLS + 1)[1:] * (1 + right[:, None])
+    value = gaussian_profile(log_order[:, None], distance / s)
+    # the line through G at the first edge whose slope is the largest G / d^2 beyond it
+    slope = np.max(value[:, 1:] / distance[:, :-1] ** 2, axis=1)
+    return min(by_pairs, float(np.max(value[:, 0] + spread * slope)) * _ROUNDING)
+
+
+class HiddenStep:
+    """One epoch of T steps that hold a record each: Theorem 49, for a >= 1 and both orders of the
+    data sets, or the bound of the revealed step where that is smaller.
+
+    Parameters
+    ----------
+    steps : int
+        T.
+    s : float
+        Noise multiplier.
+    distance : float
+        Of the differing record's two vectors: 2 under `substitute`, 1 under `zero_out`.
+    """
+
+    def __init__(self, steps: int, s: float, distance: float) -> None:
+        self.steps, self.s, self.distance = steps, s, distance
+        # total variation between two places of a vector of length 2
+        between = gaussian_profile(np.zeros(1), np.array([2 * math.sqrt(2) / s]))
+        self._variation = float(between[0])
+
+    def charge(self, k: int) -> float:
+        """What an allocation to 1 of k steps is charged at order a, divided by 1 + a."""
+        return leak((self.steps - 1) / k, self.s) * self._variation * _ROUNDING
+
+    @cached_property
+    def choices(self) -> tuple[tuple[int, float], ...]:
+        """Numbers of steps k, with their charges: for each of `_FLOORS` the largest of some that is
+        charged less at order 1."""
+        if self.steps <= _FEWEST or 2 * self.charge(_FEWEST) > _FLOORS[0]:
+            return ()
+        ratios = np.geomspace(1.0, (self.steps - 1) / _FEWEST, _COUNTS)
+        counts = [*dict.fromkeys(max(_FEWEST, int((self.steps - 1) / ratio)) for ratio in ratios)]
+        charges = [self.charge(k) for k in counts]
+        found: dict[int, float] = {}
+        for floor in _FLOORS:
+            # charges fall with k
+            place = next((i for i, charge in enumerate(charges) if 2 * charge <= floor), None)
+            if place is not None:
+                found[counts[place]] = charges[place]
+        return tuple(found.items())
+
+    def profile(self) -> Profile:
+        """Upper bounds at ln a >= 0, increasing."""
+        apart = self.distance / self.s
+        # beyond the last node the revealed step alone bounds
+        last = min(apart * (apart / 2 + _REACH), MAX_LOSS)
+        nodes = np.append(0.0, np.geomspace(1e-4 * last, last, _NODES))
+
+        @cache
+        def at_nodes() -> np.ndarray:
+            # the laws take a second or so
+            best = revealed(nodes)
+            for k, charge in self.choices:
+                check_time()
+                best = np.minimum(best, self.allocated(k)(nodes) + (1 + np.exp(nodes)) * charge)
+            return best * _ROUNDING
+
+        def revealed(x: np.ndarray) -> np.ndarray:
+            return np.minimum(gaussian_profile(x, np.full(1, apart)), 1.0)
+
+        def smallest(log_order: np.ndarray) -> np.ndarray:
+            x = np.asarray(log_order, dtype=float)
+            value = at_nodes()
+            # H_a is convex in a: chords of upper bounds are upper bounds
+            left = np.clip(np.searchsorted(nodes, x, side="right") - 1, 0, nodes.size - 2)
+            share = np.expm1(x - nodes[left]) / np.expm1(nodes[left + 1] - nodes[left])
+            share = np.clip(share, 0.0, 1.0)
+            chord = (value[left] * (1 - share) + value[left + 1] * share) * _ROUNDING
+            return np.minimum(np.where(x <= last, chord, 1.0), revealed(x))
+
+        return smallest
+
+    def allocated(self, k: int) -> Profile:
+        """By way of an epoch in which another record stands in for the differing one, if that were
+        in 1 of k steps, with nothing known of which."""
+        replaced = AllocationEvent(k, self.s / 2)
+        if self.distance > 1:
+            return by_reference(replaced, replaced)
+        # one that contributes 0 takes a place at distance 1 from 0
+        emptied = AllocationEvent(k, self.s)
+        forward, backward = by_reference(replaced, emptied), by_reference(emptied, replaced)
+        return lambda log_order: np.maximum(forward(log_order), backward(log_order))
+
+
+@lru_cache(maxsize=64)  # of questions that are equal: a search asks again and again
+def hidden_step(steps: int, s: float, distance: float) -> Profile | None:
+    """Profile of one epoch; None where Theorem 49 gives nothing."""
+    hidden = HiddenStep(steps, s, distance)
+    return hidden.profile() if hidden.choices else None

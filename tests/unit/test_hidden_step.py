@@ -1,0 +1,150 @@
+"""The bound of shuffled epochs that hides the record's step, against sums over all orders by
+quadrature, and what each of its parts is for."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import dpsub
+from dpsub.accounting.hidden_step import HiddenStep, leak
+from dpsub.noise import GaussianProfile
+from dpsub.streams import stream
+from tests.few import few
+
+ORDERS = (1.0, 1.1, 1.5, 3.0, 8.0)
+FILLERS = (-1.0, 0.0, 1.0)
+QUADRATURE = 2e-3
+"""Relative error of sums over a grid of three dimensions."""
+
+
+def orders_of_three(first: float, fillers: tuple[float, ...], s: float, flips: bool) -> np.ndarray:
+    """The density of three sums in a uniform order of three records, on a grid; where `flips`, the
+    fillers' signs in the second and third step are those of the sums before."""
+    t = np.linspace(-1 - 6 * s, 1 + 6 * s, 48)
+    sign = np.where(t > 0, 1.0, -1.0)
+    total = np.zeros((t.size, t.size, t.size))
+    for places in itertools.permutations(range(3)):
+        # places[0] is the step of the record, the others are those of the fillers
+        held = dict(zip(places, (first, *fillers), strict=True))
+        at_first = norm.pdf(t, held[0], s)[:, None, None]
+        second = np.full(t.size, held[1])
+        third = np.full((t.size, t.size), held[2])
+        if flips and places[0] != 1:
+            second = second * sign
+        if flips and places[0] != 2:
+            third = third * sign[:, None] * sign[None, :]
+        at_second = norm.pdf(t[None, :], second[:, None], s)[:, :, None]
+        at_third = norm.pdf(t[None, None, :], third[:, :, None], s)
+        total += at_first * at_second * at_third
+    return total / 6 * (t[1] - t[0]) ** 3
+
+
+@pytest.mark.parametrize("s", few([0.7, 4.0]))
+@pytest.mark.parametrize("other", [-1.0, 0.0])
+def test_three_steps_of_one_record_each(s: float, other: float) -> None:
+    """No fillers, fixed or chosen from the past, exceed the bound, whatever k is taken."""
+    distance = 1.0 - other
+    hidden = HiddenStep(3, s, distance)
+    x = np.log(ORDERS)
+    bounds = [hidden.allocated(k)(x) + (1 + np.exp(x)) * hidden.charge(k) for k in (1, 2)] + [
+        GaussianProfile(distance / s).delta(x)
+    ]
+    for fillers in itertools.combinations_with_replacement(FILLERS, 2):
+        for flips in (False, True):
+            d, d_other = (orders_of_three(v, fillers, s, flips) for v in (1.0, other))
+            for place, a in enumerate(ORDERS):
+                found = max(
+                    float(np.maximum(d - a * d_other, 0).sum()),
+                    float(np.maximum(d_other - a * d, 0).sum()),
+                )
+                for bound in bounds:
+                    assert found <= bound[place] * (1 + QUADRATURE) + 1e-6
+
+
+def told(vectors: np.ndarray, s: float, ratio: float) -> float:
+    """The mean over j of H_c(N(r_j) || mean of all N(r_i)) of vectors of the plane, shape (n, 2),
+    by quadrature."""
+    t = np.linspace(-1 - 7 * s, 1 + 7 * s, 160)
+    densities = np.array([np.outer(norm.pdf(t, x, s), norm.pdf(t, y, s)) for x, y in vectors])
+    gap = densities - ratio * densities.mean(axis=0)
+    return float(np.maximum(gap, 0).sum() / len(vectors) * (t[1] - t[0]) ** 2)
+
+
+def sets_of_vectors() -> list[np.ndarray]:
+    rng = stream(7, experiment="hidden step", cell={}, role="data", replicate=0)
+    sets = [
+        np.array([[1.0, 0.0]] * few + [[-1.0, 0.0]] * many)
+        for few, many in ((1, 1), (1, 3), (1, 9), (2, 30), (1, 60), (0, 2))
+    ]
+    for size in (3, 8, 25):
+        vectors = rng.normal(size=(size, 2))
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1.0)
+        sets.append(vectors)
+    angles = np.linspace(0, 2 * np.pi, 12, endpoint=False)
+    return [*sets, np.stack([np.cos(angles), np.sin(angles)], axis=1)]
+
+
+@pytest.mark.parametrize("s", few([2.0, 0.8, 4.0]))
+def test_what_the_first_step_tells(s: float) -> None:
+    for ratio in (1.0, 1.2, 2.0, 5.0):
+        bound = leak(ratio, s)
+        for vectors in sets_of_vectors():
+            assert told(vectors, s, ratio) <= bound + 1e-7
+
+
+def test_a_leak_of_half_the_distance_is_caught() -> None:
+    """A fault: the others' vectors are taken to be at most 1/2 long, or to lie in their mean."""
+    s, ratio = 2.0, 2.0
+    most = max(told(vectors, s, ratio) for vectors in sets_of_vectors())
+    assert most > leak(ratio, 2 * s)
+    assert most > float(GaussianProfile(0.5 / s).delta(math.log(ratio)))
+
+
+def weighed(weights: np.ndarray, s: float, a: float) -> float:
+    """H_a of a vector of length 2 in one of two steps, with these weights, against none."""
+    t = np.linspace(-8 * s, 2 + 8 * s, 600)
+    base = np.outer(norm.pdf(t, 0, s), norm.pdf(t, 0, s))
+    moved = norm.pdf(t, 2, s) / norm.pdf(t, 0, s)
+    ratio = weights[0] * moved[:, None] + weights[1] * moved[None, :]
+    return float((base * np.maximum(ratio - a, 0)).sum() * (t[1] - t[0]) ** 2)
+
+
+def test_an_allocation_that_forgets_the_first_step_is_caught() -> None:
+    """A fault: the weights of the steps are taken to be equal after the first step. Fillers of
+    either sign exceed this bound; with the charge they do not."""
+    s, a = 2.0, 3.0
+    y = np.linspace(-1 - 8 * s, 1 + 8 * s, 400)
+    p, q = norm.pdf(y, 1, s), norm.pdf(y, -1, s)
+    found = sum(
+        (first + second) / 2 * weighed(np.array([first, second]) / (first + second), s, a)
+        for first, second in zip(p, q, strict=True)
+    ) * (y[1] - y[0])
+    equal = weighed(np.array([0.5, 0.5]), s, a)
+    assert found > equal * 1.02
+    assert found <= equal + HiddenStep(3, s, 2.0).charge(2)
+
+
+@pytest.mark.thorough
+def test_more_noise_and_more_steps_never_raise_the_bound() -> None:
+    asked = {"epochs": 1, "delta": 1e-5}
+
+    def upper(n: int, s: float) -> float:
+        found = dpsub.account(dpsub.Shuffle(1), n, noise_multiplier=s, **asked)  # type: ignore[arg-type]
+        return float(found.upper)
+
+    by_noise = [upper(1000, s) for s in (1.0, 2.0, 4.0, 8.0)]
+    assert by_noise == sorted(by_noise, reverse=True)
+    by_steps = [upper(n, 4.0) for n in (10, 100, 1000, 10_000)]
+    assert by_steps == sorted(by_steps, reverse=True)
+
+
+@pytest.mark.parametrize(("s", "most"), few([(4.0, 0.28), (8.0, 0.075), (16.0, 0.028)]))
+def test_a_thousand_steps_amplify(s: float, most: float) -> None:
+    """Nothing is gained where all is revealed; here the bound is a fraction of it."""
+    found = dpsub.account(dpsub.Shuffle(1), 1000, noise_multiplier=s, epochs=1, delta=1e-5)
+    assert 0 < found.lower < found.upper < most
