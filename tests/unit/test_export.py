@@ -88,10 +88,14 @@ def test_dp_accounting_answers_from_the_upper_law(name: str) -> None:
         assert theirs.get_delta_for_epsilon(1.0) == pytest.approx(
             own.get_delta_for_epsilon(1.0), rel=2e-3
         )
-        more = theirs.compose(
-            pld.from_gaussian_mechanism(5.0, value_discretization_interval=found.step)
-        )
+        # on the grid of dp-accounting by default, or on any other
+        more = theirs.compose(pld.from_gaussian_mechanism(5.0))
         assert more.get_epsilon_for_delta(1e-6) > theirs.get_epsilon_for_delta(1e-6)
+        coarse = {"value_discretization_interval": found.step}
+        again = found.dp_accounting(found.step).compose(pld.from_gaussian_mechanism(5.0, **coarse))
+        assert again.get_epsilon_for_delta(1e-6) == pytest.approx(
+            more.get_epsilon_for_delta(1e-6), abs=4e-3
+        )
 
 
 def test_a_coarser_grid_is_valid_and_wider() -> None:

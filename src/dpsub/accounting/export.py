@@ -21,6 +21,8 @@ from dpsub.files import save_file
 
 _STEP = 1 / 48  # of the grid, in standard deviations of the loss of one event
 _TAIL = 1e-18
+PEER_STEP = 1e-4
+"""Step of the grids of dp-accounting where none is given, in nats."""
 DIRECTIONS = ("forward", "backward")
 """Of two data sets the first against the second, and the other way round; the first is the one with
 a record more."""
@@ -79,9 +81,14 @@ class Export:
         np.savez_compressed(out, **arrays)
         save_file(path, out.getvalue())
 
-    def dp_accounting(self) -> Any:
+    def dp_accounting(self, step: float = PEER_STEP) -> Any:
         """The upper laws as a `PrivacyLossDistribution` of dp-accounting, which must be installed:
-        forward is its removal, backward its addition."""
+        forward is its removal, backward its addition.
+
+        `step`: of its grid, nats; by default dp-accounting's own, so that it composes with what
+        dp-accounting makes.
+        """
+        step = checks.real("step", step, above=0)
         try:
             pld = import_module("dp_accounting.pld.privacy_loss_distribution")
             pmf = import_module("dp_accounting.pld.pld_pmf")
@@ -93,8 +100,8 @@ class Export:
         pmfs = []
         for direction in DIRECTIONS:
             law = upper[direction]
-            first, masses = _on_multiples(law, self.step)
-            pmfs.append(pmf.DensePLDPmf(self.step, first, masses, law.infinity, True))
+            first, masses = _on_multiples(law, step)
+            pmfs.append(pmf.DensePLDPmf(step, first, masses, law.infinity, True))
         return pld.PrivacyLossDistribution(*pmfs)
 
 
