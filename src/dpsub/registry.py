@@ -7,6 +7,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable
 from functools import cached_property
+from types import ModuleType
 from typing import Any, Generic, TypeVar, cast
 
 from dpsub import checks
@@ -82,7 +83,9 @@ class Registry(Generic[T]):
 
     def _defined(self, module_name: str) -> list[tuple[str, type[T]]]:
         """Names and classes of the members that one module defines."""
-        module = importlib.import_module(module_name)
+        return self._members_in(importlib.import_module(module_name))
+
+    def _members_in(self, module: ModuleType) -> list[tuple[str, type[T]]]:
         return [
             (name, cast("type[T]", member))
             for member in vars(module).values()
@@ -92,6 +95,19 @@ class Registry(Generic[T]):
             and not inspect.isabstract(member)
             and (name := self._key(member)) is not None
         ]
+
+    def take(self, module: ModuleType) -> list[str]:
+        """Enter the members that a module outside of the package defines; return their names.
+        PlanError if one has the name of another member."""
+        taken = self._members_in(module)
+        for name, member in taken:
+            if name in self._members:
+                raise PlanError(
+                    f"the {self._noun} {name!r} of {module.__file__} has the name of another one; "
+                    "rename it"
+                )
+            self._members[name] = member
+        return [name for name, _ in taken]
 
     def names(self) -> tuple[str, ...]:
         """Sorted names of all members."""

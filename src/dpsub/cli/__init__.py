@@ -28,6 +28,7 @@ from dataclasses import replace
 from typing import Any
 
 from dpsub import __version__
+from dpsub.cli import own_files
 from dpsub.cli.answers import Answer, as_json
 from dpsub.cli.parsing import Parser, nearest
 from dpsub.errors import ArgumentError, DpsubError, NumericalError
@@ -95,6 +96,9 @@ def _run(command: str, words: list[str]) -> int:
     if not command:
         return _without_command(words)
     module = importlib.import_module(f"dpsub.cli.{command}")
+    # Before the options are known: those of the user's own samplers are among them.
+    for file in own_files.named(words):
+        own_files.load(file)
     # Parsing is outside the time limit, which it defines.
     arguments = parser_of(command).parse_args(words[1:])
     with (

@@ -17,7 +17,7 @@ from time import perf_counter
 
 import dpsub
 from dpsub.accounting.answer import Line, account_lines, described, near, plural
-from dpsub.cli import answers
+from dpsub.cli import answers, own_files
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, numbers
 from dpsub.cli.releases import (
@@ -48,6 +48,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="D",
         help="return epsilon at this delta; with --left the budget",
     )
+    own_files.add_option(parser)
     parser.add_argument(
         "--left",
         metavar="'SAMPLER ...'",

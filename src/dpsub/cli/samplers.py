@@ -9,6 +9,7 @@ from dataclasses import MISSING
 from typing import Any
 
 from dpsub import checks
+from dpsub.cli import own_files
 from dpsub.cli.parsing import Parser, number, whole_number, whole_numbers
 from dpsub.errors import ArgumentError
 from dpsub.sampling import (
@@ -93,6 +94,7 @@ def add_sampler(parser: Parser, *, required: bool = True) -> None:
         metavar="KIND:SIZE,...",
         help="stages of multistage: wor:500,wr:400 or wr:500,poisson:0.1",
     )
+    own_files.add_option(parser)
     parser.set_defaults(sampler_options=[*sizes, "rate", "stages"])
 
 

@@ -30,6 +30,9 @@ together. Those of `FRAME_REGISTRY` need strata, clusters, sizes or an order, or
 
 from __future__ import annotations
 
+import inspect
+from typing import Any
+
 from dpsub import checks
 from dpsub.registry import Registry
 from dpsub.sampling.base import Family, Sampler
@@ -111,7 +114,20 @@ def kind_of(name: str) -> type[Sampler] | type[Schedule]:
     schedules = SCHEDULES.members()
     if name in schedules:
         return schedules[name]
+    if name not in REGISTRY.names():
+        # one's own, from a module that was imported
+        for kind in _descendants(Sampler) + _descendants(Schedule):
+            if kind.__dict__.get("name") == name and not inspect.isabstract(kind):
+                return kind
     return REGISTRY.get(checks.one_of("sampler", name, [*REGISTRY.names(), *schedules]))
+
+
+def _descendants(kind: type[Any]) -> list[type[Any]]:
+    """All classes that are derived from this one, in whatever module."""
+    found = []
+    for child in kind.__subclasses__():
+        found += [child, *_descendants(child)]
+    return found
 
 
 def of_sizes(name: str, *, n: int, **sizes: int | None) -> Sampler:
