@@ -14,7 +14,7 @@ from dpsub import cli
 from dpsub.cli import own_files
 
 PAGE = (Path(__file__).parents[2] / "docs/adding.md").read_text(encoding="utf-8")
-ENTRY = "households --n 100 --h 20 --m 10 --noise-multiplier 8 --steps 2"
+ENTRY = "households --n 100 --b 20 --m 10 --noise-multiplier 8 --steps 2"
 
 
 @pytest.fixture
