@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ LONG = {
     "brdp_map",
     "brdp_times",
     "fair_comparison",
+    "fair_noise",
     "importance_gain",
     "practice_shuffling",
     "proved_composition",
@@ -59,9 +61,17 @@ LONG = {
     "tournament_targets",
 }
 """Whose records take seconds."""
-MAKES_RECORDS = [
-    pytest.param(name, marks=pytest.mark.thorough if name in LONG else ()) for name in NAMES
-]
+
+
+def long_ones_apart(names: Iterable[str]) -> list[Any]:
+    """Return the names for `pytest.mark.parametrize`, those of long experiments marked
+    `thorough`."""
+    return [
+        pytest.param(name, marks=pytest.mark.thorough if name in LONG else ()) for name in names
+    ]
+
+
+MAKES_RECORDS = long_ones_apart(NAMES)
 
 
 @pytest.fixture(scope="session")
@@ -185,7 +195,7 @@ SPLIT = [
 ]
 
 
-@pytest.mark.parametrize("name", SPLIT)
+@pytest.mark.parametrize("name", long_ones_apart(SPLIT))
 def test_cells_together_have_the_records_of_the_whole(name: str, run: Runs) -> None:
     experiment, variant = REGISTRY.get(name)(), REGISTRY.get(name).variants[0]
     chosen = experiment.settings(run.smoke[name])
