@@ -78,3 +78,12 @@ def test_tight_is_accepted_with_a_warning() -> None:
     with pytest.warns(DeprecationWarning):
         first = dpsub.account(dpsub.Wor(20), 1000, **asked, tight=False)
     assert old.upper <= first.upper
+
+
+def test_a_quick_check_leaves_open_what_the_game_decides() -> None:
+    asked = {**WOR, "claimed_epsilon": 0.99 * dpsub.account(dpsub.Wor(20), 1000, **WOR).upper}
+    verdicts = [
+        dpsub.check(dpsub.Wor(20), 1000, **asked, quick=quick, time_limit=3600).verdict
+        for quick in (True, False)
+    ]
+    assert verdicts == ["open", "proved"]

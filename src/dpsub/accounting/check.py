@@ -80,12 +80,13 @@ def check(
     denominator: str = "fixed",
     group: Group = 1,
     time_limit: float | None = None,
+    quick: bool = False,
 ) -> Check:
     """Say whether `claimed_epsilon` holds at `delta`, or `claimed_delta` at `epsilon`.
 
     A claim is an upper bound that somebody states. Both ends are refined until it is decided, or
-    known to lie between them. Where a tight bound is known (`account`, tight) it is used for what
-    the quick one leaves open.
+    known to lie between them. What the first bound leaves open is decided by the game of `account`,
+    where there is one.
 
     Parameters
     ----------
@@ -98,7 +99,9 @@ def check(
         As in `account`.
     time_limit : float, optional
         Seconds after which the refinement stops; undecided claims are then open; 30 by default for
-        the tight bound.
+        the game.
+    quick : bool
+        Leave the game out.
 
     Raises
     ------
@@ -142,7 +145,7 @@ def check(
         )
         releases = [release]
     with time_limited(deadline):
-        judge = ClaimJudge(Proof.of(releases, adjacency), epsilon, delta, deadline)
+        judge = ClaimJudge(Proof.of(releases, adjacency), epsilon, delta, deadline, quick)
         verdict = judge.judge(claimed)
         return Check(verdict, claimed, judge.account)
 
@@ -186,6 +189,8 @@ class ClaimJudge(Refinement[float]):
         Exactly one: claims are about delta at this epsilon, or about epsilon at this delta.
     deadline : float, optional
         Of `time.monotonic`; claims undecided by then are open.
+    quick : bool
+        Leave the game of the adaptive adversary out.
     """
 
     def __init__(
@@ -194,8 +199,9 @@ class ClaimJudge(Refinement[float]):
         epsilon: float | None,
         delta: float | None,
         deadline: float | None = None,
+        quick: bool = False,
     ) -> None:
-        self.proof = proof
+        self.proof, self.quick = proof, quick
         self.epsilon, self.delta, self.deadline = epsilon, delta, deadline
         self._account: Account | None = None
         self._claimed = math.nan
@@ -218,7 +224,8 @@ class ClaimJudge(Refinement[float]):
         self.run(first)
         # the game of the adaptive adversary takes seconds: it comes last, and once. It brings the
         # upper end towards the lower one, at a width relative to the claim, so not for a claim of 0
-        if self._is_open and claimed > 0 and not self._is_over and self.proof.tightens:
+        may_play = not self.quick and not self._is_over and self.proof.tightens
+        if self._is_open and claimed > 0 and may_play:
             self._tighten()
         account = self.account
         return verdict_of(claimed, account.lower, account.upper)

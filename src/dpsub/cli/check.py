@@ -30,6 +30,7 @@ from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, number
 from dpsub.cli.releases import (
     add_denominator,
+    add_deprecated_tight,
     add_releases,
     add_statement,
     question_of,
@@ -65,6 +66,10 @@ def add_arguments(parser: Parser) -> None:
     # For scripts: a claim that is open must not pass, and is told from a refuted one.
     status = "exit with status 0 if the claim is proved, 1 if refuted, 2 if open"
     parser.add_argument("--strict", action="store_true", help=status)
+    parser.add_argument(
+        "--quick", action="store_true", help="decide by the first bound, without the game"
+    )
+    add_deprecated_tight(parser)
     add_statement(parser)
     parser.add_time_limit()
 
@@ -144,7 +149,8 @@ def _of_event(arguments: Namespace, claim: dict[str, Any]) -> tuple[Check, str]:
     ledger = ledger_of(_event(arguments.event))
     arguments.remarks.append(UNITS)
     question = {
-        name: getattr(arguments, name) for name in ("delta", "epsilon", "adjacency", "time_limit")
+        name: getattr(arguments, name)
+        for name in ("delta", "epsilon", "adjacency", "time_limit", "quick")
     }
     parts = [
         f"{plural(release.steps, 'release')} from {described(release.sampler, release.n)}, "
