@@ -45,7 +45,7 @@ MORE = {
     "C9": [
         f"{ASKED} wor {BATCHES} --steps {steps} {options}"
         for steps in (100, 1000)
-        for options in ("", "--tight", "--mechanism laplace", "--tight --mechanism laplace")
+        for options in ("--quick", "", "--quick --mechanism laplace", "--mechanism laplace")
     ],
     "C14": [
         f"{ASKED} {question} --noise-multiplier {s} --delta {delta} --adjacency zero_out"

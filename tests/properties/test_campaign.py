@@ -118,7 +118,7 @@ def covers_zero_out(question: Question) -> bool:
 def tight_is_closer(question: Question) -> None:
     """A tight upper end is at most the quick one from which it starts, and no attack exceeds it."""
     asked: dict[str, Any] = {"width": None}
-    quick, tight = question.ask(**asked, time_limit=SECONDS / 4), question.ask(**asked, tight=True)
+    quick, tight = question.ask(**asked, time_limit=SECONDS / 4), question.ask(**asked, quick=False)
     assert quick.lower <= tight.upper, f"attacked at {quick.lower!r}, tight {tight.upper!r}"
     assert tight.lower <= quick.upper, f"quick {quick.upper!r}, attacked at {tight.lower!r}"
     if quick.width_met:  # then the tight answer, in four times the time, began with it

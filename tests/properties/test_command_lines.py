@@ -193,7 +193,7 @@ def translate(question: Question, rng: np.random.Generator) -> Words:
 def account(question: Question, rng: np.random.Generator) -> Words:
     words = [*sampler(question), *releases(question), *target(question), *mechanism(question)]
     words += (
-        sometimes(rng, "--tight")
+        sometimes(rng, "--quick")
         + sometimes(rng, "--width", "0.1")
         + sometimes(rng, "--variant", "paper")
     )
@@ -251,7 +251,7 @@ def calibrate(question: Question, rng: np.random.Generator) -> Words:
         "--solve",
         solve,
         *budget(question, rng),
-        *(sometimes(rng, "--tight") if solve == "noise" else []),
+        *(sometimes(rng, "--quick") if solve == "noise" else []),
     ]
 
 

@@ -243,7 +243,7 @@ class TestAnswers:
     def test_width(self, steps: int, share: float) -> None:
         asked = {"noise_multiplier": 4.0, "steps": steps, "delta": 1e-5, "mechanism": "laplace"}
         quick, found = (
-            dpsub.account(Wor(200), 10000, tight=tight, **asked) for tight in (False, True)
+            dpsub.account(Wor(200), 10000, quick=quick, **asked) for quick in (True, False)
         )
         assert (found.kind, found.width_met, found.lower) == ("bounds", True, quick.lower)
         assert found.upper - found.lower <= share * found.upper < quick.upper - found.upper

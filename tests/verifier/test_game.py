@@ -196,7 +196,7 @@ GAMES = {
 @cache
 def made(name):
     sampler, n, asked = GAMES[name]
-    found = dpsub.account(sampler, n, adjacency="substitute", tight=True, **asked).certificate()
+    found = dpsub.account(sampler, n, adjacency="substitute", quick=False, **asked).certificate()
     found["claim"]["lower"] = None
     return found
 
@@ -338,7 +338,7 @@ def test_one_cell_is_theorem_2(tmp_path):
 @pytest.mark.slow
 def test_with_replacement(tmp_path):
     asked = {"noise_multiplier": 4, "steps": 2, "delta": 1e-2, "adjacency": "substitute"}
-    data = dpsub.account(dpsub.Wr(2), 20, tight=True, **asked).certificate()
+    data = dpsub.account(dpsub.Wr(2), 20, quick=False, **asked).certificate()
     data["claim"]["lower"] = None
     lines, code = proved_again(data, tmp_path)
     assert code == VERIFIED, lines
@@ -366,7 +366,7 @@ def test_samples_with_replacement(sampler, n, noise_multiplier, steps, delta, tm
         noise_multiplier=noise_multiplier,
         steps=steps,
         delta=delta,
-        tight=True,
+        quick=False,
     )
     lines, code = proved_again(answer.certificate(), tmp_path)
     assert code == VERIFIED, lines
@@ -382,7 +382,7 @@ def test_a_thousand_steps(tmp_path):
         noise_multiplier=4,
         steps=1000,
         delta=1e-5,
-        tight=True,
+        quick=False,
     )
     lines, code = proved_again(answer.certificate(), tmp_path)
     assert code == VERIFIED, lines

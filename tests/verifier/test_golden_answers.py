@@ -76,9 +76,9 @@ KINDS = {
     "allocation of several": Question(
         dpsub.RandomAllocation(10, 3), None, asked(2, epochs=2), OPEN
     ),
-    "tight": Question(dpsub.Wor(1), 2, asked(1, 1e-3, steps=2, tight=True)),
+    "tight": Question(dpsub.Wor(1), 2, asked(1, 1e-3, steps=2, quick=False)),
     "tight, laplace": Question(
-        dpsub.Wor(50), 1000, asked(4, 1e-3, steps=20, mechanism="laplace", tight=True)
+        dpsub.Wor(50), 1000, asked(4, 1e-3, steps=20, mechanism="laplace", quick=False)
     ),
 }
 
@@ -98,7 +98,7 @@ LONG = {
         dpsub.RandomAllocation(100), None, asked(1, epochs=2, adjacency="substitute")
     ),
     "shuffle, 100 steps": Question(dpsub.Shuffle(100), 10_000, asked(1, epochs=2)),
-    "tight, four steps": Question(dpsub.Wor(5), 50, asked(2, 1e-3, steps=4, tight=True)),
+    "tight, four steps": Question(dpsub.Wor(5), 50, asked(2, 1e-3, steps=4, quick=False)),
 }
 """What takes some ten seconds or more each."""
 MARKS = {
