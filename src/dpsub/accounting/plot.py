@@ -101,13 +101,15 @@ def account_figure(account: Account) -> Figure:
         stages = [releases[:count] for count in np.unique(counts).tolist()]
         accounts = [_again(stage, account, given) for stage in stages[:-1]]
         steps = np.array([0, *(sum(release.steps for release in stage) for stage in stages)])
-        lower, upper = _ends([*accounts, account])
+        # the last one is drawn a little farther, to be seen
+        steps = np.append(steps, 1.05 * steps[-1])
+        lower, upper = _ends([*accounts, account, account])
         _band(axes, steps, np.append(0.0, lower), np.append(0.0, upper), steps=True)
-        axes.set(xlabel="releases", xlim=(0, 1.05 * steps[-1]))
+        axes.set(xlabel="releases", xlim=(0, steps[-1]))
     if account.quantity == "epsilon":
         axes.set_ylim(0, None)
     axes.set_ylabel(_label(account, given))
-    axes.legend(frameon=False, loc="upper left")
+    axes.legend(frameon=False, loc="upper left" if len(releases) == 1 else "lower right")
     return figure
 
 
