@@ -64,11 +64,8 @@ TIGHT_GOES = (
 )
 # why ends are farther apart than requested, and what would help
 _BY_TIME = "time: the limit ended the refinement; raise time_limit"
-_BY_NUMERICS = "numerics: no finer grid brings the ends closer; ask for a larger width"
-_BY_THEORY = (
-    "theory: no proof and no attack that come closer are known for this sampler and relation; "
-    "more time does not help"
-)
+_BY_NUMERICS = "numerics: no finer grid brings the ends closer"
+_BY_THEORY = "theory: no closer proof or attack is known; more time does not help"
 _BY_GAME = "the game over v, v' and the replaced vectors, with such choices grouped into cells"
 _FILLER_FLIP = "Filler flip, docs/accounting.md 5"
 _BY_QUICK = "quick: this is the first bound; ask without quick"

@@ -64,6 +64,10 @@ class Account(Protocol):
     def width_reason(self) -> str: ...
     @property
     def asked(self) -> Asked | None: ...
+    @property
+    def theorem(self) -> str: ...
+    @property
+    def lower_theorem(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -227,9 +231,17 @@ def marked(account: Account, title: str) -> str:
 
 def account_lines(account: Account, *, warnings: Iterable[str] = ()) -> list[Line]:
     """Both ends, the relation, the theorem, and what the reader must be warned of."""
-    lines: list[Line] = [*_ends(account), ("relation", relation_text(account))]
-    notes = [*account_warnings(account), *warnings]
-    return [*lines, ("note", "; ".join(notes))] if notes else lines
+    return [*_ends(account), *grounds(account, [*account_warnings(account), *warnings])]
+
+
+def grounds(account: Account, notes: Sequence[str]) -> list[Line]:
+    """The relation, the theorem, and what the reader must be warned of."""
+    lines = [
+        ("relation", relation_text(account)),
+        ("theorem", theorem_text(account)),
+        ("note", "; ".join(notes)),
+    ]
+    return [(name, text) for name, text in lines if text]
 
 
 def _ends(account: Account) -> list[Line]:
@@ -302,6 +314,14 @@ def group_text(group: Group) -> str:
     return f", groups of {group[0]} records added and {group[1]} removed"
 
 
+def theorem_text(account: Account) -> str:
+    """What proves the upper end, and where the attack stands if that is elsewhere."""
+    places = [account.theorem]
+    if account.lower_theorem != account.theorem and account.lower_pair:
+        places.append(account.lower_theorem)
+    return "; ".join(filter(None, places))
+
+
 def account_warnings(account: Account) -> list[str]:
     """What a reader of the numbers must know."""
     notes = []
@@ -354,20 +374,17 @@ def curve_lines(account: Account, epsilons: Sequence[float], measures: Measures)
     shown = list(dict.fromkeys([inner[len(inner) // 4], inner[len(inner) // 2], inner[-1]]))
     places = [list(epsilons).index(value) for value in shown]
     deltas = [f"{up(float(account.upper[place]))} at {near(epsilons[place])}" for place in places]
-    lower, upper = measures.advantage
-    mu = f"{near(measures.mu[1])}" if math.isinf(measures.mu[1]) else up(measures.mu[1])
     tests = (
-        f"advantage {down(lower)} to {up(upper)}; false negatives at least "
-        f"{down(measures.false_negative[0])} at false positives {near(measures.false_positive)}"
+        f"advantage at most {up(measures.advantage[1])}, mu at most {up(measures.mu[1])}, false "
+        f"negatives at least {down(measures.false_negative[0])} at false positives "
+        f"{near(measures.false_positive)}"
     )
     notes = account_warnings(account) if account.upper[-1] >= 1 or not account.width_met else []
     kind = kind_text(account).partition(":")[0].removesuffix(" up to this width")
     return [
         ("delta", f"at most {', '.join(deltas)} (epsilon); kind {kind}"),
         ("tests", tests),
-        ("mu", f"{down(measures.mu[0])} to {mu} (Gaussian differential privacy)"),
-        ("relation", relation_text(account)),
-        *([("note", "; ".join(notes))] if notes else []),
+        *grounds(account, notes),
     ]
 
 

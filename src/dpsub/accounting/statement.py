@@ -126,6 +126,9 @@ def statement_of(account: Account, clip: float | str = "C", verdict: str = "") -
         "width": percent((account.upper - account.lower) / account.upper),
         "kind": account.kind,
         "mechanisms": _joined(_mechanism(release, clip, norm) for release in releases),
+        "theorem": account.theorem,
+        "lower_theorem": account.lower_theorem,
+        "width_reason": account.width_reason,
         "sampler": _joined(described(release.sampler, release.n) for release in releases),
         "steps": _single([release.steps for release in releases]),
         "noise_multiplier": _single([release.noise_multiplier for release in releases]),
@@ -175,7 +178,7 @@ def _sentence(account: Account, guarantee: str, clip: float | str, norm: str) ->
             f"An attack attains {account.quantity} = {down(account.lower)}: no claim below it "
             "can hold."
         )
-    proof = f"dpsub {version('dpsub')}"
+    proof = "; ".join(filter(None, [account.theorem, f"dpsub {version('dpsub')}"]))
     return (
         f"The release of {released} is {guarantee}-differentially private under {change} "
         f"({proof}). {attack}"

@@ -4,8 +4,9 @@ epsilon at --delta.
 Several values separated by commas, as in --delta 1e-5,1e-6, cost little more than one.
 
 JSON: quantity (epsilon or delta), lower, upper, kind (exact, bounds, upper, lower or paper),
-guarantee (true or false), pair, adjacency, sensitivity, conditions, seconds; for several values a
-list of these, each with its epsilon or delta. Infinite numbers are the string "Infinity".
+guarantee (true or false), pair, adjacency, sensitivity, theorem and lower_theorem (of the proof and
+of the attack), width ((upper - lower) / upper), width_reason, conditions, seconds; for several
+values a list of these, each with its epsilon or delta. Infinite numbers are the string "Infinity".
 
 --certificate writes a file from which a second program proves the answer again: python verifier
 FILE.

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dpsub.accounting.answer import Line, Text, down, near, up
+from dpsub.accounting.answer import Line, Text, down, near, theorem_text, up
 
 if TYPE_CHECKING:
     from dpsub.accounting.account import Account
@@ -114,6 +114,10 @@ def account_values(account: Account, seconds: float) -> dict[str, Any]:
         "pair": pair,
         "adjacency": account.adjacency,
         "sensitivity": account.sensitivity,
+        "theorem": account.theorem,
+        "lower_theorem": account.lower_theorem,
+        "width": account.relative_width,
+        "width_reason": account.width_reason,
         "conditions": list(account.conditions),
         "seconds": round(seconds, 3),
     }
@@ -156,6 +160,7 @@ def account_facts(account: Account, promises: str | list[str], seconds: float) -
         ("adjacency", account.adjacency),
         ("sensitivity", account.sensitivity),
         *pairs,
+        *([("theorem", theorem_text(account))] if theorem_text(account) else []),
         *([("wider", account.width_reason)] if account.width_reason else []),
         ("conditions", account.conditions or "none: this computation proves nothing"),
         ("seconds", f"{seconds:.2f}"),
