@@ -11,7 +11,7 @@ from dpsub.data import adult
 from dpsub.reproduce.experiments import REGISTRY
 from tests.experiment_runs import CONFIG
 
-SIZES = {"n": 300, "b": 30, "m": 10}
+SIZES = {"n": 100, "b": 10, "m": 5}
 CASES = [
     {
         **dict.fromkeys(("n", "m"), 10),
@@ -39,7 +39,7 @@ SMALL: dict[str, dict[str, Any]] = {
         "figure_s2": {**SIZES, "n_compositions": [20, 40], "scale": 1},
     },
     "proved_steps": {**SIZES, "n_compositions": [1, 20]},
-    "proved_noise": {**SIZES, "n_compositions": 20, "target_epsilons": [2, 4], "accuracy": 0.05},
+    "proved_noise": {**SIZES, "n_compositions": 20, "target_epsilons": [4], "accuracy": 0.2},
     "peer_bounds": {"cases": CASES},
     "peer_times": {"cases": CASES},
     "subset_statistics": {"replicates": 3, "n": 60, "m": 10, "b": [10, 20], "subsets": 5},

@@ -65,8 +65,9 @@ def test_calibrated_noise_meets_its_target_and_the_refuted_one_misses_it(
     row = only(records["proved_noise"], sampler=sampler, adjacency="substitute", target_epsilon=4)
     drawn = sampling.of_sizes(sampler, **SIZES)
     question = {"steps": 20, "delta": row["delta"], "adjacency": "substitute", "width": 1e-3}
-    assert dpsub.account(drawn, 300, noise_multiplier=row["proved"], **question).upper <= 4
-    assert dpsub.account(drawn, 300, noise_multiplier=row["refuted"] * 0.98, **question).lower > 4
+    n = SIZES["n"]
+    assert dpsub.account(drawn, n, noise_multiplier=row["proved"], **question).upper <= 4
+    assert dpsub.account(drawn, n, noise_multiplier=row["refuted"] * 0.98, **question).lower > 4
 
 
 def test_noise_is_rounded_to_the_safe_side() -> None:
@@ -138,7 +139,7 @@ class TestRealisedBatches:
     [
         ("proved_steps", {"delta": 1.0}, "delta must be below 1"),
         ("proved_steps", {"noise_multiplier": 0.01}, "noise_multiplier must be at least 0.05"),
-        ("proved_steps", {"b": 301}, "b must be at most n = 300"),
+        ("proved_steps", {"b": 101}, "b must be at most n = 100"),
         ("proved_noise", {"target_epsilons": [0]}, r"target_epsilons\[0\] must be above 0"),
         ("proved_noise", {"accuracy": 1}, "accuracy must be below 1"),
         ("peer_bounds", {"cases": [{**CASES[0], "sampler": "wor"}]}, "adjacency"),
