@@ -4,9 +4,10 @@ One file a command; each has `add_arguments(parser)`, which adds its options, an
 Answer`. Only the module of the command that is asked for is imported, with what it needs: most
 answers take less time than importing all.
 
-Exit status: 0, or what `dpsub check --strict` found; 2 after one sentence on the standard error,
-or, with --json, after {"error": sentence, "kind": argument, unsupported, data, plan, numerical,
-memory, missing or unexpected} on the standard output; 130 if it is stopped.
+Exit status: 0, or what `dpsub check --strict` found, or 3 if the budget of `dpsub record` refuses;
+2 after one sentence on the standard error, or, with --json, after {"error": sentence, "kind":
+argument, unsupported, data, plan, numerical, memory, missing or unexpected} on the standard output;
+130 if it is stopped.
 """
 
 from __future__ import annotations
