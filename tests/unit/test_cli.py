@@ -132,7 +132,12 @@ def test_account(
 ) -> None:
     asked = {question: {"epsilon": 0.8, "delta": 1e-6}[question], **options}
     command = " ".join(
-        ["account", words, RELEASES, *(f"--{name} {value}" for name, value in asked.items())]
+        [
+            "account --quick",
+            words,
+            RELEASES,
+            *(f"--{name} {value}" for name, value in asked.items()),
+        ]
     )
     values = answered(capsys, command)
     assert list(values) == ACCOUNT
