@@ -17,7 +17,7 @@ import re
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -200,6 +200,13 @@ def account(question: Question, rng: np.random.Generator) -> Words:
     return words + sometimes(rng, "--denominator", "realised")
 
 
+def select(question: Question, rng: np.random.Generator) -> Words:
+    words = [*sampler(question), *releases(question), *target(question), *mechanism(question)]
+    law = str(rng.choice(("geometric", "logarithmic", "poisson", "fixed")))
+    words += ["--runs-mean", str(int(rng.integers(1, 30))), "--distribution", law]
+    return words + sometimes(rng, "--quick")
+
+
 def check(question: Question, rng: np.random.Generator) -> Words:
     (name,) = question.target
     claim = ["--claimed-epsilon", f"{np.exp(rng.uniform(-4, 5)):.3g}"]
@@ -327,6 +334,7 @@ COMMANDS: dict[str, Callable[[Question, np.random.Generator], Words]] = {
         brdp,
         plan,
         audit,
+        select,
     )
 }
 
@@ -464,9 +472,9 @@ def a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
 def a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = cli._questions
 
-    def questions(arguments: Namespace) -> Iterator[Namespace]:
+    def questions(arguments: Namespace, several: Sequence[str]) -> Iterator[Namespace]:
         print("RuntimeWarning: overflow", file=sys.stderr)
-        return honest(arguments)
+        return honest(arguments, several)
 
     monkeypatch.setattr(cli, "_questions", questions)
 
