@@ -422,8 +422,9 @@ def test_what_tight_bounds_alone_need_is_made_for_them_alone(
         raise InterruptedError
 
     monkeypatch.setattr(Copies, "of_draws", made)
-    asked: dict[str, Any] = {"noise_multiplier": 20.0, "steps": 2, "delta": 1e-6}
-    assert dpsub.account(MustOW(20, 10), 100, **asked).upper < 1
+    # noise at which the first bound is wider than an answer may be
+    asked: dict[str, Any] = {"noise_multiplier": 4.0, "steps": 2, "delta": 1e-6}
+    assert dpsub.account(MustOW(20, 10), 100, **asked).upper < 2
     with pytest.raises(InterruptedError):
         dpsub.account(MustOW(20, 10), 100, **asked, quick=False)
 
