@@ -485,10 +485,10 @@ PROPERTIES = {
             (6, 150),
             {
                 "looser": wrong_accounts(
-                    lambda found, asked: loose(found, 1.5 if asked.get("tight") else 1.0)
+                    lambda found, asked: loose(found, 1.5 if asked.get("quick") is False else 1.0)
                 ),
                 "below an attack": wrong_accounts(
-                    lambda found, asked: scaled(found, 0.5 if asked.get("tight") else 1.0)
+                    lambda found, asked: scaled(found, 0.5 if asked.get("quick") is False else 1.0)
                 ),
             },
             tightens,

@@ -26,7 +26,6 @@ from dpsub.accounting.game import (
     spread_charges,
 )
 from dpsub.accounting.pld import PrivacyLossDistribution, two_sided_pld
-from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling import MustOW, MustWW, Sampler, Wor, Wr
 from dpsub.streams import stream
 from tests.few import few
@@ -379,7 +378,7 @@ def test_the_factor_of_a_kernel_misses_no_small_mass() -> None:
 
 
 class TestAnswers:
-    asked: ClassVar[dict[str, Any]] = {"noise_multiplier": 4.0, "steps": 100, "tight": True}
+    asked: ClassVar[dict[str, Any]] = {"noise_multiplier": 4.0, "steps": 100, "quick": False}
 
     def test_epsilon_within_half_a_percent(self) -> None:
         quick = dpsub.account(Wor(200), 10000, noise_multiplier=4.0, steps=100, delta=1e-5)
@@ -413,7 +412,7 @@ class TestAnswers:
             Wor(200), 10000, delta=1e-5, width=1e-9, time_limit=1.5, **self.asked
         )
         assert not answer.width_met
-        assert "1.5 s" in answer.conditions[-1]
+        assert answer.width_reason.startswith("time")
         assert answer.lower <= answer.upper < 0.4445
 
     def test_one_number_needs_no_game(self) -> None:
@@ -421,11 +420,16 @@ class TestAnswers:
         assert dpsub.account(Wor(200), 10000, delta=1e-5, **asked).kind == "exact"
         assert dpsub.account(dpsub.Poisson(0.02), delta=1e-5, **asked).kind == "exact"
 
-    def test_what_has_no_game_is_refused(self) -> None:
-        with pytest.raises(UnsupportedError, match="of 2 records or more; drop tight"):
-            dpsub.account(MustWW(500, 200), 10000, delta=1e-5, **self.asked)
-        with pytest.raises(ArgumentError, match="papers' pair"):
-            dpsub.account(Wor(200), 10000, delta=1e-5, variant="paper", **self.asked)
+    def test_what_has_no_game_keeps_its_first_bound(self) -> None:
+        quick = dpsub.account(MustWW(500, 200), 10000, noise_multiplier=4.0, steps=100, delta=1e-5)
+        answer = dpsub.account(MustWW(500, 200), 10000, delta=1e-5, **self.asked)
+        assert answer.upper == quick.upper
+        assert answer.width_reason.startswith("theory")
+
+    def test_the_old_name_of_what_happens_anyway_warns(self) -> None:
+        asked = {**self.asked, "steps": 1, "tight": True}
+        with pytest.warns(DeprecationWarning, match="quick=True"):
+            dpsub.account(Wor(200), 10000, delta=1e-5, **asked)
 
 
 @pytest.mark.parametrize(
