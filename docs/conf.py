@@ -71,7 +71,10 @@ HOW_TO = [
     "reproduce",
     "verdicts",
 ]
-INDEXED = {"### Add-one or replace-one": ["replace-one", "add-or-remove-one", "adjacency"]}
+INDEXED = {
+    "### Add-one or replace-one": ["replace-one", "add-or-remove-one", "adjacency"],
+    "# Coming from Opacus, dp-accounting, prv-accountant": ["Opacus"],
+}
 """Words for which a search on the site finds a heading first; the tables of verdicts.md are
 others."""
 
@@ -120,7 +123,7 @@ def with_contents(app: Any, page: str, source: list[str]) -> None:
         "how-to/index": {"": [*HOW_TO, "*"]},
         "found/index": {"": sorted(one.stem for one in found if one.stem != "index")},
     }
-    if page in ("guarantees", "verdicts"):
+    if page in ("guarantees", "verdicts", "how-to/coming-from"):
         source[0] = with_entries(source[0])
     for caption, pages in parts.get(page, {}).items():
         options = [":hidden:", ":glob:", *[f":caption: {caption}"] * bool(caption)]
