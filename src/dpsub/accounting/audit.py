@@ -17,9 +17,10 @@ from dpsub.accounting.account import TIGHT_SECONDS, Account, Proof
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.composition import Composition
 from dpsub.accounting.pld import deadline_after
-from dpsub.accounting.privacy_events import PairEvent
+from dpsub.accounting.privacy_events import PairEvent, StatisticEvent
 from dpsub.accounting.release import Group, Release
 from dpsub.accounting.static import ANY_N, EpochAttack, StepAttack
+from dpsub.accounting.statistic import Statistic
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling.base import Sampler
 from dpsub.sampling.frame import Frame
@@ -184,7 +185,9 @@ def audit(
     composition = proof.composition
     if isinstance(attack, StepAttack):
         # the accountant's attack may be another one, adaptive for instance
-        composition = Composition([(PairEvent(attack.pair), release.steps)])
+        pair = attack.pair
+        event = StatisticEvent(pair) if isinstance(pair, Statistic) else PairEvent(pair)
+        composition = Composition([(event, release.steps)])
     worth = {
         swapped: _worth(composition, epsilon, swapped, account.upper)
         for swapped in composition.directions

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 """Version of the JSON that is written; docs/certificates.md describes it."""
+_UNVERIFIED = {"47"}  # theorems that the verifier does not know
 _DIGITS = 9  # of claimed ends: what is rounded away is far more than two programs can differ by
 
 
@@ -46,6 +47,12 @@ def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, 
         raise UnsupportedError(
             "certificates are about one record, and this answer is about a group; ask for one of "
             "group = 1"
+        )
+    unverified = sorted({case.theorem.number for case in proof.cases} & _UNVERIFIED)
+    if unverified:
+        raise UnsupportedError(
+            f"the verifier does not cover Theorem {unverified[0]}, so that a certificate could not "
+            "be checked; ask under substitute"
         )
     given = {"delta": target.delta} if target.epsilon is None else {"epsilon": target.epsilon}
     lower, lower_claim = _lower(account, proof, target)

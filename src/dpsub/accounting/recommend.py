@@ -18,8 +18,9 @@ from dpsub.accounting.pairs import MIN_SCALE
 from dpsub.accounting.release import Group, Release
 from dpsub.accounting.search import Goal
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
-from dpsub.relations import relation_named
+from dpsub.relations import Relation, relation_named
 from dpsub.sampling import Schedule
+from dpsub.sampling.base import StagedSampler
 from dpsub.sampling.schemes import FIXED_SIZE, Plan, fresh_steps, scheme, scheme_names
 
 _ORDER = (
@@ -39,6 +40,7 @@ _ORDER = (
 """In which `recommend` asks for the noise of schemes: what few use, and takes long, comes last."""
 _ACCURACY = 3e-3
 _LATE = "nothing was proved in its share of the time limit; raise it"
+_SLOW_SEARCH = "under zero_out the search is slow if a record can be drawn twice; use calibrate"
 _SHOWN = 4  # ratios of other schemes in a few words
 _SHARE = 0.5  # of the time that is left, for the next scheme
 _EXCEEDED = 1e-3  # probability that some batch of the training is larger than `likely_batch`
@@ -210,7 +212,10 @@ def recommend(
                 steps = fresh_steps(m / n, epochs)
             share = max(_SHARE * (deadline - time.monotonic()), 1e-3)
             goal = Goal(epsilon, delta, adjacency, _ACCURACY, share)
-            noise = needed(Release(plan, n, 1.0, steps, group=group), goal)
+            release = Release(plan, n, 1.0, steps, group=group)
+            if adjacency is Relation.ZERO_OUT and _draws_again(release):
+                raise UnsupportedError(_SLOW_SEARCH)
+            noise = needed(release, goal)
             proved[name] = _ProvedScheme(plan, steps, noise)
         except NumericalError:
             left_out[name] = _LATE
@@ -287,6 +292,13 @@ def _batches(plan: Plan, n: int, m: int, steps: int) -> tuple[int, int]:
     log_odds = math.log(steps / _EXCEEDED)
     likely = math.ceil(m + log_odds / 3 + math.sqrt((log_odds / 3) ** 2 + 2 * log_odds * m))
     return largest, min(largest, likely)
+
+
+def _draws_again(release: Release) -> bool:
+    """Whether a sample can hold a record more than once."""
+    if not isinstance(release.sampler, StagedSampler):
+        return False
+    return release.chain().kinds not in (("wor",), ("poisson",))
 
 
 def _reasons(

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from dpsub.accounting.pairs import GaussianPair
+from dpsub.accounting.zeroed import ZeroedCopies
 
 ANY_N = 100
 """Number of records where the attack's densities do not depend on it and none is given."""
@@ -61,7 +62,7 @@ class StepAttack(_PlayedDataSets):
     """Noisy sums of independent steps: `pair` stands for the outputs y on the two data sets, as
     t = (y - origin) / unit."""
 
-    pair: GaussianPair
+    pair: GaussianPair | ZeroedCopies
     noise_multiplier: float
     origin: float = 0.0
     unit: float = 1.0

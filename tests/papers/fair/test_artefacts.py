@@ -259,9 +259,9 @@ def test_the_figure_of_relations_shows_what_is_known_of_each(records: Frames) ->
         sum(len(line.get_xdata()) == 1 and np.isfinite(line.get_xdata()[0]) for line in axes.lines)
         for axes in panels
     ]
-    # a sampler of several stages has no bound where a record is put to 0
+    # a sampler of several stages is not asked for its noise where a record is put to 0
     assert drawn == [3, 2, 3] * 2
-    remarks = [[text.get_text() for text in axes.texts].count("no proof") for axes in panels]
+    remarks = [[text.get_text() for text in axes.texts].count("left out") for axes in panels]
     assert remarks == [0, 1, 0] * 2
     poisson = numbers.query("sampler == 'poisson' and m == 50").set_index("relation")["proved"]
     assert poisson["add_remove"] == poisson["zero_out"] == poisson["substitute"] / 2
@@ -300,7 +300,7 @@ def test_the_words_follow_from_the_numbers(
     assert shown and int(shown[2]) >= 6, "what chance gives"
     assert "Do not calibrate noise by that pair." in said(made, "The papers' pair")
     assert "| noise by the papers' pair | 24 | 24 |" in said(made, "Rankings")
-    assert "| MUST.OW | 1.56 to 2.10 | 3.30 to 3.30 | no proof |" in said(made, "Adjacency")
+    assert "| MUST.OW | 1.56 to 2.10 | 3.30 to 3.30 | left out |" in said(made, "Adjacency")
     compared = records["fair_comparison"]
     turned = tables(fair_comparison=planted(compared, {"poisson": 0.3, "wor": 0.3, "must_oo": 0.3}))
     assert said(turned, "Which sampler").startswith("Use MUST.OW: in all 8 comparisons")

@@ -221,7 +221,7 @@ def test_noise_counts_settings_and_says_why_some_are_left_out(made: LookUp) -> N
     assert "| add/remove | shuffle | 4 | no bound is proved" in said(made, "Left out")
     text = said(made, "Noise by scheme")
     assert "| scheme | add/remove | zero-out | substitution |" in text
-    assert "| shuffle | no proof | 1.90 (1.90 to 1.90) | 1.90 (1.90 to 1.90) |" in text
+    assert "| shuffle | left out | 1.90 (1.90 to 1.90) | 1.90 (1.90 to 1.90) |" in text
 
 
 def test_differences_are_paired_and_shown_by_holm(made: LookUp, records: Frames) -> None:
@@ -375,8 +375,8 @@ def test_curves_that_coincide_are_drawn_once_under_all_names(records: Frames) ->
 
 def test_a_panel_says_which_schemes_have_no_proof_and_no_bound(records: Frames) -> None:
     figure = drawn("figure_noise", records)
-    assert "no proof: shuffle, fixed order" in texts(figure.axes[0])
-    assert "no proof: WR, MUST.OW, MUST.WW, three stages" in texts(figure.axes[2])
+    assert "left out: shuffle, fixed order" in texts(figure.axes[0])
+    assert "left out: WR, MUST.OW, MUST.WW, three stages" in texts(figure.axes[2])
     panel = drawn("figure_parts", records).axes[1]
     assert texts(panel).count("no bound") == 5  # without a proof, or without an attack
 

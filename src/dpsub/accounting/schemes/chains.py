@@ -14,7 +14,12 @@ from dpsub.accounting import pairs
 from dpsub.accounting.game import Copies, GaussianCells
 from dpsub.accounting.pairs import FillerPair, MixturePair
 from dpsub.accounting.pld import RememberedProfile
-from dpsub.accounting.privacy_events import DominatedEvent, PairEvent
+from dpsub.accounting.privacy_events import (
+    DominatedEvent,
+    EnclosedEvent,
+    PairEvent,
+    StatisticEvent,
+)
 from dpsub.accounting.proofs import ChainProfile, law_of
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.case import (
@@ -27,6 +32,7 @@ from dpsub.accounting.schemes.case import (
 )
 from dpsub.accounting.schemes.conditions import conditions_of
 from dpsub.accounting.static import Neighbours, StepAttack
+from dpsub.accounting.zeroed import ZeroedCopies, ZeroedProfile
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling.base import Chain, StagedSampler
@@ -47,6 +53,7 @@ _AMONG_ZEROS = {
     Relation.ADD_REMOVE: Neighbours(1.0, None, 0.0),
 }
 """Where the size of the sample is random: it would blur what fillers at -C add up to."""
+_PUT_TO_0 = Neighbours(1.0, 0.0, -1.0)
 _TRIMMED = 1e-15  # counts that are left out of the densities of an attack
 
 
@@ -58,13 +65,9 @@ def chains(release: Release, relation: Relation) -> Case:
             "Laplace noise is proved only for Poisson sampling and sampling without "
             "replacement, where a record enters at most once; use mechanism gaussian"
         )
-    if relation is Relation.ZERO_OUT:
-        raise UnsupportedError(
-            "under zero_out bounds are proved only for samplers that draw a record at "
-            "most once, by Poisson sampling or one stage without replacement; use "
-            "substitute"
-        )
     chain = release.chain()
+    if relation is Relation.ZERO_OUT:
+        return _zeroed(release, chain)
     if relation is Relation.SUBSTITUTE:
         return _replaced(release, chain)
     if len(chain.stages) == 1:
@@ -156,6 +159,49 @@ def _added(release: Release, chain: Chain) -> Case:
         choices=(AttackChoice(fillers_of(chain, Relation.ADD_REMOVE)),),
         shift=2.0 * most_copies(chain),
         static=lambda: played_at_fillers(chain, Relation.ADD_REMOVE, s),
+    )
+
+
+def _zeroed(release: Release, chain: Chain) -> Case:
+    """A record put to 0: Theorem 47, each direction by its own profile."""
+    if chain.kinds[-1] == "poisson":
+        raise UnsupportedError(
+            "no bound is proved for chains that end in a Poisson stage under zero_out; use "
+            "substitute"
+        )
+    s = release.noise_multiplier
+    played = ZeroedCopies(pairs.capped(law_of(chain), _TRIMMED), s)
+
+    @cache
+    def profiles(tail: float) -> tuple[RememberedProfile, RememberedProfile]:
+        return (
+            RememberedProfile(ZeroedProfile(chain, s, tail)),
+            RememberedProfile(ZeroedProfile(chain, s, tail, removed=True)),
+        )
+
+    # a record at -C, like the fillers, moves the sum only where it is put to 0
+    attacks = StatisticEvent(played), PairEvent(FillerPair(played.law, s))
+    origin, n_records = -float(chain.stages[-1].size), (chain.n, chain.n)
+    return Case(
+        event=EnclosedEvent(DominatedEvent(profiles, None), attacks),
+        theorem=Theorem("47", "3.9"),
+        proved=(
+            "distances 2 C and C for each occurrence at the last stage, with the earlier stages "
+            "revealed"
+        ),
+        attained=(
+            "data sets (C, -C, ..., -C) against (0, -C, ..., -C), or (C, ..., C) against (0, C, "
+            "..., C), both directions"
+        ),
+        sensitivity=(
+            "setting one occurrence to 0 moves the sum by C; an occurrence takes another record's "
+            "place, which moves the sum by up to 2 C"
+        ),
+        conditions=conditions_of(release, Relation.ZERO_OUT, depends_on_n=True),
+        choices=(AttackChoice(_PUT_TO_0), AttackChoice(Neighbours(1.0, 0.0, 1.0))),
+        shift=2.0 * most_copies(chain),
+        static=lambda: StepAttack(_PUT_TO_0, n_records, played, s, origin),
+        attack_section="3.9",
     )
 
 

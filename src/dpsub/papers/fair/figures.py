@@ -410,7 +410,7 @@ def _at_relation(axes: Axes, cells: pd.DataFrame) -> None:
             axes.text(
                 0.05,
                 row,
-                "no proof",
+                "left out",
                 transform=axes.get_yaxis_transform(),
                 size=6.5,
                 color="#404040",

@@ -161,8 +161,8 @@ def _noise_panel(
     over_targets = along == "target_epsilon"
     fixed = ("n", "m", "epochs") if over_targets else ("n", "target_epsilon", "epochs")
     layers = _noise_layers(part, along, limits)
-    if lacking := _without_proof(part, names):
-        layers.append(remark(f"no proof: {lacking}", "upper left"))
+    if lacking := _left_out(part, names):
+        layers.append(remark(f"left out: {lacking}", "upper left"))
     axis = {"xlabel": "target ε" if over_targets else "n / m", "xticks": part[along].unique()}
     return Panel(f"{WORDS[adjacency]}\n{setting(part, *fixed)}", layers, axis)
 
@@ -206,8 +206,8 @@ def coinciding(part: pd.DataFrame, along: str) -> list[list[str]]:
     return groups
 
 
-def _without_proof(part: pd.DataFrame, names: Iterable[str]) -> str:
-    """Return which of these schemes are missing from a panel because no bound covers them."""
+def _left_out(part: pd.DataFrame, names: Iterable[str]) -> str:
+    """Return which of these schemes are missing from a panel because no bound is used for them."""
     place: dict[str, Any] = dict(zip(PLACE, part[PLACE].iloc[0], strict=True))
     lacking = [
         sampler_label(name)

@@ -117,7 +117,7 @@ class NoiseOverPoisson(Table):
         "Poisson. Without a known attack there is no interval. Needs more: settings in which an "
         "attack exceeds the target with Poisson's noise. Needs less: settings in which the scheme "
         "is proved with noise that an attack refutes for Poisson. Left out: settings of the grid "
-        "that the scheme does not fit, or for which it has no proof."
+        "that the scheme does not fit, for which it has no proof, or whose search is too slow."
     )
     keys = ("adjacency", "sampler")
     layout = Layout(panels=("adjacency",), stub=("sampler",), heads=("column",))
