@@ -105,12 +105,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
 
 
 class FilesAndTests(LoadScopeScheduling):
-    """Files that share fixtures as one piece of work, those of the cluster or of a paper together,
-    other tests one by one."""
+    """Files that share fixtures as one piece of work, those of the cluster, of the workflow or of a
+    paper together, other tests one by one."""
 
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith("tests/cluster/"):
             return "slurm"
+        if nodeid.startswith("tests/workflow/"):
+            # they share an undisturbed run
+            return "workflow"
         if nodeid.startswith("tests/papers/"):
             return nodeid.rpartition("/")[0]
         return nodeid.partition("::")[0] if nodeid.startswith(_WHOLE_FILES) else nodeid

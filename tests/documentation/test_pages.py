@@ -33,6 +33,8 @@ PACKAGE = Path(dpsub.__file__).parent
 EXAMPLES = [
     path for path in sorted(PACKAGE.rglob("*.py")) if ">>> " in path.read_text(encoding="utf-8")
 ]
+LONG_PAGES = ("account.md", "tutorial.md", "training-plan.md")
+"""Their commands take longer than those of all other pages."""
 LINK = re.compile(
     r"(?<!!)\[[^\]\n]+\]\(([^)\s]+)\)|!\[[^\]\n]*\]\(([^)\s]+)\)|<img "
     r"src=\"([^\"]+)\""
@@ -46,8 +48,7 @@ def name_of(page: Path) -> str:
 @pytest.mark.parametrize(
     "page",
     [
-        # the tutorial takes as long as all other pages
-        pytest.param(page, marks=pytest.mark.thorough if page.name == "tutorial.md" else ())
+        pytest.param(page, marks=pytest.mark.thorough if page.name in LONG_PAGES else ())
         for page in CONSOLE
     ],
     ids=name_of,
@@ -112,7 +113,11 @@ def test_examples_in_docstrings(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("page", "many"),
-    [("README.md", 3), ("docs/how-to/python.md", 10), ("docs/training-plan.md", 20)],
+    [
+        ("README.md", 3),
+        ("docs/how-to/python.md", 10),
+        pytest.param("docs/training-plan.md", 20, marks=pytest.mark.thorough),
+    ],
 )
 def test_examples_in_pages(page: str, many: int) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")

@@ -17,6 +17,7 @@ from dpsub.accounting.account import Proof
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.release import Release
 from dpsub.sampling import Multistage, Sampler
+from tests.few import few
 from tests.tiny_mechanisms import two_steps
 
 RECORDS = (-1, 0, 1)
@@ -120,20 +121,20 @@ def ends(
 
 CASES = [
     ("poisson:0.3", 2, 2),
-    ("poisson:0.3", 4, 3),
     ("wor:2", 5, 2),
+    ("wr:2", 4, 2),
+    ("wor:3,wr:2", 5, 2),
+    ("poisson:0.3", 4, 3),
     ("wor:3", 6, 3),
     ("wor:3", 4, 3),
-    ("wr:2", 4, 2),
     ("wr:3", 3, 3),
-    ("wor:3,wr:2", 5, 2),
     ("wr:2,wr:2", 3, 2),
     ("wr:2,poisson:0.4", 3, 2),
 ]
 
 
 @pytest.mark.parametrize("relation", ["add_remove", "substitute", "zero_out"])
-@pytest.mark.parametrize(("sampler", "n", "group"), CASES)
+@pytest.mark.parametrize(("sampler", "n", "group"), few(CASES, most=4))
 def test_every_group_is_below_the_bound(sampler: str, n: int, group: int, relation: str) -> None:
     if relation == "zero_out" and ",poisson" in sampler:
         pytest.skip("one record has no bound, so that a group has none")
@@ -162,7 +163,7 @@ def test_records_added_and_removed_together(group: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("relation", ["add_remove", "substitute", "zero_out"])
-@pytest.mark.parametrize(("sampler", "n", "group"), [CASES[0], CASES[2], CASES[5]])
+@pytest.mark.parametrize(("sampler", "n", "group"), CASES[:3])
 def test_two_adaptive_steps(sampler: str, n: int, group: int, relation: str) -> None:
     p, q = universe(sampler, n, group, relation)
     # a step that takes the same data sets in the other order would be another relation

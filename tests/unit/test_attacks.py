@@ -92,7 +92,7 @@ def test_two_steps_lie_between_attack_and_proof() -> None:
     assert answer.upper == pytest.approx(0.5379, abs=1e-4)
 
 
-@pytest.mark.parametrize("coarse", few([1.0, 0.2, 0.02], most=2))
+@pytest.mark.parametrize("coarse", few([0.2, 1.0, 0.02]))
 @pytest.mark.parametrize("tilt", [0.0, 0.5, 7.0])
 def test_any_grid_window_and_tilt_stay_below_the_truth(coarse: float, tilt: float) -> None:
     q, s = 0.3, 0.8

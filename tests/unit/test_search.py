@@ -66,7 +66,7 @@ def test_epsilon_is_where_the_bound_crosses(side: str, delta: float) -> None:
     assert at <= delta if side == "upper" else at > delta
 
 
-@pytest.mark.parametrize("width", [1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize("width", few([1e-3, 1e-2, 1e-4]))
 @pytest.mark.parametrize(("k", "scale"), [(100, 20.0), (7, 3.0), (1000, 200.0)])
 def test_the_refinement_stops_inside_the_width(k: int, scale: float, width: float) -> None:
     # all records are drawn: k Gaussian steps at distance 2, whose answer is known

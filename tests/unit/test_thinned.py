@@ -55,7 +55,7 @@ def _delta(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
     )
 
 
-@pytest.mark.parametrize("epsilon", few((0.1, 1.0), most=2))
+@pytest.mark.parametrize("epsilon", few((1.0, 0.1)))
 @pytest.mark.parametrize("sampler", [Poisson(RATE), Wor(M), Wr(M)], ids=["poisson", "wor", "wr"])
 def test_the_account_covers_thinned_sums(sampler: Sampler, epsilon: float) -> None:
     known = dpsub.account(

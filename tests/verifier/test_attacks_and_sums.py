@@ -16,6 +16,7 @@ from policy import Flip
 from scipy.stats import norm
 
 import dpsub
+from tests.few import few
 from tests.verifier.proving import proved_again
 
 
@@ -116,7 +117,7 @@ def certificates():
             dpsub.Wor(20), 100, steps=6, adjacency="zero_out", **asked
         ).certificate(),
         "sums": dpsub.account(
-            dpsub.RandomAllocation(5), epochs=2, adjacency="add_remove", **asked
+            dpsub.RandomAllocation(3), epochs=2, adjacency="add_remove", **asked
         ).certificate(),
         "epochs": dpsub.account(
             dpsub.Shuffle(25), 100, epochs=2, adjacency="zero_out", noise_multiplier=0.4, delta=1e-4
@@ -124,7 +125,7 @@ def certificates():
     }
 
 
-@pytest.mark.parametrize("name", ["flip", "flip, zero_out", "sums", "epochs"])
+@pytest.mark.parametrize("name", few(["flip", "sums", "epochs", "flip, zero_out"], most=3))
 def test_certificates_are_verified(name, certificates, tmp_path):
     assert proved_again(certificates[name], tmp_path)[1] == VERIFIED
 

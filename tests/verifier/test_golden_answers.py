@@ -54,7 +54,7 @@ KINDS = {
     "wor, everyone": Question(
         dpsub.Wor(4), 4, {"noise_multiplier": 20, "steps": 100, "epsilon": 1}
     ),
-    "wr, add_remove": Question(dpsub.Wr(20), 1000, asked(2, steps=20, adjacency="add_remove")),
+    "wr, add_remove": Question(dpsub.Wr(5), 100, asked(2, steps=5, adjacency="add_remove")),
     "must_ow, add_remove": Question(
         dpsub.MustOW(2, 2), 4, asked(1, steps=3, adjacency="add_remove")
     ),
@@ -67,7 +67,7 @@ KINDS = {
     "truncated, substitute": Question(
         dpsub.TruncatedPoisson(0.05, 60), 1000, asked(1, steps=50, adjacency="substitute")
     ),
-    "shuffle": Question(dpsub.Shuffle(100), 1000, asked(0.4, epochs=2, adjacency="zero_out")),
+    "shuffle": Question(dpsub.Shuffle(100), 400, asked(0.4, adjacency="zero_out")),
     "shuffle, all steps": Question(dpsub.Shuffle(100), 1000, asked(2, epochs=2)),
     "allocation": Question(dpsub.RandomAllocation(10), None, asked(1, epochs=3)),
     "allocation, zero_out": Question(
@@ -112,7 +112,10 @@ MARKS = {
             "wor, everyone",
             "shuffle, all steps",
             "allocation",
+            "allocation, zero_out",
             "allocation of several",
+            "truncated",
+            "tight, laplace",
         ),
         pytest.mark.thorough,
     ),

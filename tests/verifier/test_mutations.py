@@ -22,7 +22,7 @@ QUESTIONS = {
 }
 
 
-@pytest.fixture(scope="module", params=few(QUESTIONS, most=2))
+@pytest.fixture(scope="module", params=few(QUESTIONS))
 def certificate(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("certificates") / "c.json"
     assert main(["account", *QUESTIONS[request.param].split(), "--certificate", str(path)]) in (
