@@ -2,9 +2,9 @@
 
 from fractions import Fraction
 
-from balls import ZERO, NotCovered, Refuted
+from balls import ONE, ZERO, NotCovered, Refuted
 from flint import arb
-from multiplicity import ball, chain_counts, cut_sample, probability, stages_of, whole
+from multiplicity import ball, binomial, chain_counts, cut_sample, probability, stages_of, whole
 from theorems import Case
 
 Weights = dict[Fraction, arb]  # how probable which noiseless value is
@@ -22,7 +22,8 @@ def neighbours(case: Case) -> tuple[Fraction, Fraction, Fraction]:
     not there adds 0."""
     data = case.part["data"]
     gone = data["other"] is None
-    if gone != (case.adjacency == "add_remove"):
+    mixed = isinstance(case.release.group, tuple)
+    if gone != (case.adjacency == "add_remove" and not mixed):
         raise Refuted(f"data: D and D' are no neighbours under {case.adjacency}")
     other = Fraction(0) if gone else contribution(data, "other")
     if case.adjacency == "zero_out" and other != 0:
@@ -34,32 +35,52 @@ def noiseless(case: Case) -> tuple[Weights, Weights]:
     """The laws of the sum in direction u on D and on D' without its noise, up to one translation of
     both."""
     record, other, filler = neighbours(case)
-    release, gone = case.release, case.adjacency == "add_remove"
+    release, gone = case.release, case.part["data"]["other"] is None
     if release.name == "truncated_poisson":
+        if release.group != 1:
+            raise NotCovered("an attack on a group in cut samples")
         return cut_sums(case, record, other, filler, gone)
+    group = release.group
+    sizes = group if isinstance(group, tuple) else (group, group)
     if release.name in ("deterministic", "cyclic_poisson"):
         rate = (
             probability(release.sampler["rate"], "rate")
             if release.name == "cyclic_poisson"
             else Fraction(1)
         )
-        fixed, chances = False, [ball(1 - rate), ball(rate)]
+        holds_all(case)
+        fixed, laws = False, [binomial(size, rate, case.negligible) for size in sizes]
     else:
         stages = stages_of(release.sampler)
         if stages is None:
             raise NotCovered(f"statistic 'sum' of {release.name}")
         fixed = stages[-1].kind != "poisson"
         slots = 1 if release.name == "poisson" else case.slots
-        chances = chain_counts(stages, slots, 1, case.negligible).probabilities
+        laws = [chain_counts(stages, slots, size, case.negligible) for size in sizes]
     if not fixed and filler != 0:
         raise NotCovered("fillers in a sample of random size")
     taken = filler if fixed else 0  # whose place an occurrence takes
     P: Weights = {}
     Q: Weights = {}
-    for hits, chance in enumerate(chances):
+    for hits, chance in enumerate(laws[0].probabilities):
         add(P, hits * (record - taken), chance)
-        add(Q, Fraction(0) if gone else hits * (other - taken), chance)
+    if gone:
+        return P, {Fraction(0): ONE}
+    for hits, chance in enumerate(laws[1].probabilities):
+        add(Q, hits * (other - taken), chance)
     return P, Q
+
+
+def holds_all(case: Case) -> None:
+    """An attack on a schedule needs a step that can hold the group."""
+    release, size = case.release, case.release.group
+    if release.name == "deterministic":
+        most = size if release.sampler.get("m") is None else whole(release.sampler["m"], "m")
+    else:
+        cycle = whole(release.sampler["cycle"], "cycle")
+        most = size if release.n is None else release.n // cycle
+    if size != 1 and (isinstance(size, tuple) or most < size):
+        raise NotCovered("an attack on a group of more records than a step holds")
 
 
 def add(weights: Weights, value: Fraction, chance: arb) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import allocation
 import cells
 import events
+import groups
 import theorems
 from balls import NotCovered, Refuted, set_precision
 from flint import arb
@@ -16,7 +17,7 @@ from policy import filler_flip
 from theorems import Case, Release, read_release
 
 # What can be proved again: add a theorem or a statistic here.
-THEOREMS = theorems.THEOREMS | allocation.THEOREMS
+THEOREMS = theorems.THEOREMS | allocation.THEOREMS | groups.THEOREMS
 STATISTICS = {
     "sum": events.statistic_sum,
     "largest step": cells.largest_step,
@@ -92,6 +93,11 @@ def question_of(data: dict, claim: float) -> Question:
         raise Refuted(f"claim: epsilon {epsilon!r} and delta {delta!r} are no such numbers")
     set_precision(float(delta))
     releases = [read_release(release) for release in question["releases"]]
+    units = {release.group for release in releases}
+    if len(units) != 1:
+        raise Refuted("question: all releases need one unit of privacy, one group")
+    if question["adjacency"] != "add_remove" and isinstance(units.pop(), tuple):
+        raise Refuted("question: records are added and others removed under add_remove alone")
     return Question(releases, question["adjacency"], arb(epsilon), arb(delta))
 
 
@@ -198,7 +204,12 @@ def composed(question: Question, parts: list[dict], direction: str, upper: bool)
         law = read_law(part["law"], f"{direction}, part {place}")
         release = question.releases[part["release"]]
         case = Case(release, question.adjacency, direction, part, law, question.cut())
-        kind = kinds[part["theorem" if upper else "statistic"]]
+        name = part["theorem" if upper else "statistic"]
+        kind = kinds[name]
+        if release.group != 1 and upper and not kind.groups:
+            raise Refuted(f"{direction}: theorem {name} is about one record, not about a group")
+        if release.group != 1 and not upper and name != "sum":
+            raise NotCovered(f"statistic {name} of a group")
         missing = kind.shortfall(case) if upper else kind(case)
         laws.append((law, part["times"]))
         shortfalls.append((missing, law.total() if upper else arb(1), part["times"]))

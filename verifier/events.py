@@ -6,7 +6,7 @@ from itertools import pairwise
 from math import erfc, exp, inf, log, pi, sqrt
 
 from attacks import Weights, noiseless
-from balls import HALF, ONE, ZERO, normal_density, normal_tail
+from balls import HALF, ONE, ZERO, normal_density, normal_tail, positive_part
 from cells import Frontier, Mixture
 from flint import arb
 from law import shortfall_below
@@ -63,7 +63,10 @@ class Curve:
         kept = [
             x for x in values if not (P.get(x, ZERO) < negligible and Q.get(x, ZERO) < negligible)
         ]
-        self.extra = sum((Q.get(x, ZERO) for x in values if x not in kept), ZERO).upper()
+        # So is what the law of counts has left out.
+        left_out = positive_part(ONE - sum(Q.values(), ZERO))
+        dropped = sum((Q.get(x, ZERO) for x in values if x not in kept), ZERO)
+        self.extra = (dropped + left_out).upper()
         self.centres = [ball(x) / s for x in kept]
         self.p = [P.get(x, ZERO) for x in kept]
         self.q = [Q.get(x, ZERO) for x in kept]

@@ -400,6 +400,8 @@ def prove_game(question, game: dict) -> str:
     if question.adjacency != "substitute" or len(question.releases) != 1 or game["release"] != 0:
         raise Refuted(f"theorem {theorem} needs substitute, and one release alone")
     release = question.releases[0]
+    if release.group != 1:
+        raise Refuted(f"theorem {theorem} is about one record, not about a group")
     points, steps = game["points"], game["steps"]
     if type(steps) is not int or steps != release.rounds:
         raise Refuted(f"game: {steps!r} steps are played, of {release.rounds}")

@@ -3,6 +3,7 @@ rationals."""
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import comb
 
 from balls import ONE, ZERO, Refuted, positive_part
 from flint import arb, fmpq
@@ -120,9 +121,14 @@ def stage_counts(stage: Stage, slots: int, marked: int, negligible: arb) -> Coun
         return binomial(marked, stage.rate, negligible)
     if stage.size > slots:
         raise Refuted("question: no stage draws more different slots than there are")
-    if marked != 1:
-        raise Refuted("question: a stage without replacement after another one was not merged")
-    return Counts([ball(1 - Fraction(stage.size, slots)), ball(Fraction(stage.size, slots))], ZERO)
+    return hypergeometric(slots, marked, stage.size)
+
+
+def hypergeometric(slots: int, marked: int, size: int) -> Counts:
+    """How many of the marked slots a uniform subset of this size holds."""
+    ways = comb(slots, size)
+    hits = [comb(marked, k) * comb(slots - marked, size - k) for k in range(min(marked, size) + 1)]
+    return Counts([ball(Fraction(way, ways)) for way in hits], ZERO)
 
 
 def chain_counts(stages: list[Stage], slots: int, marked: int, negligible: arb) -> Counts:

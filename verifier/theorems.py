@@ -38,6 +38,7 @@ class Release:
     s: arb
     steps: int
     laplace: bool
+    group: int | tuple[int, int] = 1  # records that differ; or of D alone, and of D'
 
     @property
     def name(self) -> str:
@@ -85,7 +86,17 @@ def read_release(data: dict) -> Release:
         arb(multiplier),
         whole(data["steps"], "steps"),
         data["mechanism"] == "laplace",
+        read_group(data.get("group", 1)),
     )
+
+
+def read_group(data: object) -> int | tuple[int, int]:
+    """How many records of one unit differ; of a mixed change, how many are added and removed."""
+    if not isinstance(data, list):
+        return whole(data, "group")
+    if len(data) != 2 or not any(data):
+        raise Refuted(f"question: a mixed group is two numbers, not both 0, got {data!r}")
+    return whole(data[0], "group", least=0), whole(data[1], "group", least=0)
 
 
 @dataclass(frozen=True)
@@ -109,7 +120,11 @@ class Case:
     @property
     def slots(self) -> int:
         """The number of records of the data set that holds the record in question."""
-        return whole(self.release.n, "n") + (self.adjacency == "add_remove")
+        n = whole(self.release.n, "n")
+        if self.adjacency != "add_remove":
+            return n
+        group = self.release.group
+        return n + (group if isinstance(group, int) else group[0])
 
     def need(self, holds: bool, what: str) -> None:
         if not holds:
@@ -337,6 +352,11 @@ def theorem_10(case: Case) -> arb:
     )
     case.need(len(stages) > 1, "a chain of several stages")
     later = revealed(stages, case.slots, 1, s, case.negligible)
+    return held_against(case, with_group_bound(case, later), backward_of_chain(later))
+
+
+def backward_of_chain(later: Branches) -> Bound:
+    """The second line of Theorem 10."""
     eta = later.eta
 
     def backward(order: Order, enough: arb) -> arb:
@@ -346,7 +366,7 @@ def theorem_10(case: Case) -> arb:
             return positive_part(r)
         return r / eta * later.at(Order(order.u / r), enough * eta / r)
 
-    return held_against(case, with_group_bound(case, later), backward)
+    return backward
 
 
 def zero_out_pairs(q: arb, s: arb) -> tuple[Bound, Bound]:
@@ -441,6 +461,7 @@ class Theorem:
     symmetric: Callable[[str], bool]  # adjacency -> one bound serves both orders
     laplace_section: str = ""
     rounds: Callable[[Release, list[dict]], None] | None = None
+    groups: bool = False  # whether it is about several records
 
 
 def substitution_only(adjacency: str) -> bool:

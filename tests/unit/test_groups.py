@@ -103,8 +103,16 @@ def test_what_is_not_proved_is_refused() -> None:
         dpsub.account(dpsub.Deterministic(10), 98, group=3, **asked)
     with pytest.raises(ArgumentError, match="one record"):
         dpsub.account(POISSON, variant="paper", group=2, **ASKED)
-    with pytest.raises(UnsupportedError, match="certificates are about one record"):
-        dpsub.account(POISSON, group=2, **ASKED).certificate()
+    allocated = dpsub.account(
+        dpsub.RandomAllocation(10), epochs=1, group=2, noise_multiplier=2, delta=1e-3
+    )
+    with pytest.raises(UnsupportedError, match="got Theorem 39 or an attack on one record"):
+        allocated.certificate()
+    half = dpsub.account(
+        dpsub.Wor(50), 100, group=2, noise_multiplier=4, steps=2, delta=1e-3, quick=True
+    )
+    with pytest.raises(UnsupportedError, match="got Theorem 39 at the orders"):
+        half.certificate()
 
 
 def test_one_ledger_has_one_unit() -> None:

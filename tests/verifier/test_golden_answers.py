@@ -76,6 +76,30 @@ KINDS = {
     "allocation of several": Question(
         dpsub.RandomAllocation(10, 3), None, asked(2, epochs=2), OPEN
     ),
+    "group, poisson": Question(dpsub.Poisson(0.1), None, asked(1, steps=3, group=3)),
+    "group, poisson, substitute": Question(
+        dpsub.Poisson(0.1), None, asked(2, steps=3, group=2, adjacency="substitute")
+    ),
+    "group, mixed": Question(dpsub.Poisson(0.1), None, asked(2, 1e-3, steps=2, group=(2, 1))),
+    "group, cyclic": Question(dpsub.CyclicPoisson(0.2, 5), 100, asked(1, epochs=3, group=2)),
+    "group, deterministic": Question(
+        dpsub.Deterministic(10), 100, asked(3, epochs=3, group=2, adjacency="zero_out")
+    ),
+    "group, wor": Question(dpsub.Wor(3), 30, asked(2, 1e-3, steps=2, group=2)),
+    "group, wor, add_remove": Question(
+        dpsub.Wor(3), 30, asked(2, 1e-3, steps=2, group=2, adjacency="add_remove")
+    ),
+    "group, wor, zero_out": Question(
+        dpsub.Wor(3), 30, asked(1, 1e-3, steps=1, group=2, adjacency="zero_out")
+    ),
+    "group, wr": Question(dpsub.Wr(3), 30, asked(2, 1e-3, steps=2, group=2)),
+    "group, wr, add_remove": Question(
+        dpsub.Wr(3), 30, asked(2, 1e-3, steps=2, group=2, adjacency="add_remove")
+    ),
+    "group, must_ow": Question(dpsub.MustOW(5, 2), 30, asked(1, 1e-3, steps=2, group=2)),
+    "group, must_ow, add_remove": Question(
+        dpsub.MustOW(5, 2), 30, asked(1, 1e-3, steps=2, group=2, adjacency="add_remove")
+    ),
     "tight": Question(dpsub.Wor(1), 2, asked(1, 1e-3, steps=2, quick=False)),
     "tight, laplace": Question(
         dpsub.Wor(50), 1000, asked(4, 1e-3, steps=20, mechanism="laplace", quick=False)
@@ -116,6 +140,13 @@ MARKS = {
             "allocation of several",
             "truncated",
             "tight, laplace",
+            "group, poisson, substitute",
+            "group, cyclic",
+            "group, wor",
+            "group, wor, zero_out",
+            "group, wr, add_remove",
+            "group, must_ow",
+            "group, must_ow, add_remove",
         ),
         pytest.mark.thorough,
     ),

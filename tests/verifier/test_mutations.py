@@ -6,6 +6,7 @@ import json
 import pytest
 from certificate import verify
 
+import dpsub
 from dpsub.cli import main
 from tests.few import few
 from tests.verifier.proving import proved_again
@@ -17,6 +18,9 @@ QUESTIONS = {
     "wr": "wr --n 4 --m 2 --noise-multiplier 1 --steps 2 --epsilon 1 --adjacency add_remove",
     "laplace": "wor --n 4 --m 2 --noise-multiplier 2 --steps 3 --mechanism laplace --epsilon .5 "
     "--adjacency add_remove",
+    "group": "poisson --rate 0.25 --noise-multiplier 1 --steps 2 --epsilon 1 --group 2",
+    "group, wr": "wr --n 4 --m 2 --noise-multiplier 1 --steps 2 --epsilon 1 --adjacency add_remove "
+    "--group 2",
     "truncated": "truncated_poisson --n 6 --rate .3 --max-batch 2 --noise-multiplier 1 --steps 2 "
     "--epsilon 1",
 }
@@ -76,10 +80,13 @@ def other_relation(data):
     data["question"]["adjacency"] = "substitute" if relation != "substitute" else "add_remove"
 
 
+OTHER = {"1": "17", "9": "2", "18": "1", "35": "1", "37": "35"}
+
+
 def other_theorem(data):
     for parts in (data["upper"]["forward"], data["upper"]["backward"] or []):
         for part in parts:
-            part["theorem"] = {"1": "17", "9": "2", "18": "1"}[part["theorem"]]
+            part["theorem"] = OTHER[part["theorem"]]
 
 
 def one_direction(data):
@@ -129,6 +136,49 @@ def test_one_wrong_entry_is_refuted(certificate, end, mutate, tmp_path):
     lines, status = proved_again(data, tmp_path)
     assert status == 1, lines
     assert lines[-1].startswith("refuted: ")
+
+
+UNITS = {
+    "poisson": (dpsub.Poisson(0.25), None, "add_remove", {"35": "37"}),
+    "mixed": (dpsub.Poisson(0.25), None, "add_remove", {"35": "9"}),
+    "wor": (dpsub.Wor(2), 9, "substitute", {"36": "2"}),
+    "wr": (dpsub.Wr(2), 9, "add_remove", {"37": "36"}),
+    "zero_out": (dpsub.Wor(2), 9, "zero_out", {"38": "16"}),
+}
+
+
+@pytest.mark.parametrize("name", few(UNITS, most=3))
+def test_a_unit_of_another_size_is_refuted(name, tmp_path):
+    """More records than those of the proof, fewer than those of the attack, another theorem."""
+    sampler, n, adjacency, other = UNITS[name]
+    group = (2, 1) if name == "mixed" else 2
+    asked = {"noise_multiplier": 1.0, "steps": 2, "epsilon": 1.0, "adjacency": adjacency}
+    found = dpsub.account(sampler, n, group=group, **asked).certificate()
+    found = json.loads(json.dumps(found))
+    lines, status = proved_again(found, tmp_path)
+    assert (lines[-1], status) == ("verified", 0), lines
+    larger, smaller = ([3, 1], [1, 1]) if name == "mixed" else (3, 1)
+    for end, size in (("upper", larger), ("lower", smaller)):
+        data = copy.deepcopy(found)
+        data["claim"]["lower" if end == "upper" else "upper"] = None
+        data["question"]["releases"][0]["group"] = size
+        lines, status = proved_again(data, tmp_path)
+        assert status == 1 and lines[-1].startswith(f"refuted: {end} end"), lines
+    [(named, wrong)] = other.items()
+    data = copy.deepcopy(found)
+    assert data["upper"]["forward"][0]["theorem"] == named
+    for part in (*data["upper"]["forward"], *(data["upper"]["backward"] or [])):
+        part["theorem"] = wrong
+    lines, status = proved_again(data, tmp_path)
+    assert status == 1 and lines[-1].startswith("refuted: upper end"), lines
+
+
+@pytest.mark.parametrize("group", [0, -1, 1.5, True, [0, 0], [1], "2"], ids=str)
+def test_a_unit_that_is_none_is_refuted(certificate, group, tmp_path):
+    data = copy.deepcopy(certificate)
+    data["question"]["releases"][0]["group"] = group
+    lines, status = proved_again(data, tmp_path)
+    assert status == 1 and lines[-1].startswith("refuted: "), lines
 
 
 def test_a_file_that_is_none(tmp_path):

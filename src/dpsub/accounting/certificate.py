@@ -26,8 +26,9 @@ from dpsub.accounting.bracket import Evaluation, Target
 from dpsub.accounting.composition import Composition
 from dpsub.accounting.game import GamePlayed
 from dpsub.accounting.pld import PrivacyLossDistribution
-from dpsub.accounting.privacy_events import Event
+from dpsub.accounting.privacy_events import EnclosedEvent, Event
 from dpsub.accounting.release import as_plain
+from dpsub.accounting.schemes.case import Case
 from dpsub.accounting.static import Neighbours
 from dpsub.errors import UnsupportedError
 
@@ -37,17 +38,18 @@ if TYPE_CHECKING:
 SCHEMA = 1
 """Version of the JSON that is written; docs/certificates.md describes it."""
 _UNVERIFIED = {"47"}  # theorems that the verifier does not know
+_COMPOSED_CURVE = "39"
+_OF_GROUPS = (
+    "a certificate of a group needs Theorem 35, 36, 37 or 38 at all orders and an attack on all "
+    "records of the unit"
+)
 _DIGITS = 9  # of claimed ends: what is rounded away is far more than two programs can differ by
 
 
 def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, Any]:
     """The certificate of one answer, ready for JSON; parameters are the answer and what it was
     computed from."""
-    if any(release.group != 1 for release in proof.releases):
-        raise UnsupportedError(
-            "certificates are about one record, and this answer is about a group; ask for one of "
-            "group = 1"
-        )
+    _check_groups(proof)
     unverified = sorted({case.theorem.number for case in proof.cases} & _UNVERIFIED)
     if unverified:
         raise UnsupportedError(
@@ -70,6 +72,18 @@ def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, 
         "upper": upper,
         "lower": lower,
     }
+
+
+def _check_groups(proof: Proof) -> None:
+    """A group's attack has to be one on all of its records, of whose number the law is known."""
+    if all(release.group == 1 for release in proof.releases):
+        return
+    for case in proof.cases:
+        if case.theorem.number == _COMPOSED_CURVE or isinstance(case.event, EnclosedEvent):
+            raise UnsupportedError(
+                f"{_OF_GROUPS}, got Theorem {case.theorem.number} or an attack on one record; "
+                "ask for group = 1"
+            )
 
 
 def _upper(
@@ -170,7 +184,9 @@ def _proved_parts(proof: Proof, grid: Evaluation) -> list[dict[str, Any]]:
     for place, (event, times) in enumerate(proof.composition.entries):
         theorem, section = proof.cases[place].theorem
         blocks = _blocks(event)
-        for number, (pld, repeats) in enumerate(event.uppers(grid.step, grid.tail, grid.swapped)):
+        laws = event.uppers(grid.step, grid.tail, grid.swapped)
+        _check_one_theorem(proof.cases[place], laws, grid)
+        for number, (pld, repeats) in enumerate(laws):
             part = {
                 "release": place,
                 "times": times * repeats,
@@ -182,6 +198,21 @@ def _proved_parts(proof: Proof, grid: Evaluation) -> list[dict[str, Any]]:
                 part |= _upper_sums(event, blocks[number], grid)
             parts.append(part)
     return parts
+
+
+def _check_one_theorem(
+    case: Case, laws: Sequence[tuple[PrivacyLossDistribution, int]], grid: Evaluation
+) -> None:
+    """Where several theorems bound an event, the named one gives the same laws alone."""
+    if case.named is None:
+        return
+    alone = case.named.uppers(grid.step, grid.tail, grid.swapped)
+    for (law, _), (single, _) in zip(laws, alone, strict=True):
+        if _law(law) != _law(single):
+            raise UnsupportedError(
+                f"{_OF_GROUPS}, got Theorem {_COMPOSED_CURVE} at the orders where it is smaller; "
+                "ask for group = 1"
+            )
 
 
 def _blocks(event: Event) -> Sequence[AllocationEvent]:

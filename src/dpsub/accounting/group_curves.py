@@ -123,9 +123,11 @@ def _table(
 def _joined(left: np.ndarray, right: np.ndarray, step: float) -> np.ndarray:
     """min over b c = a of left(b) + b right(c), both tables centred at order 1."""
     half, other = (left.size - 1) // 2, (right.size - 1) // 2
-    orders = np.exp(np.arange(-half, half + 1) * step)
+    with np.errstate(over="ignore"):
+        orders = np.exp(np.arange(-half, half + 1) * step)
     joined = np.full(left.size + right.size - 1, np.inf)
-    for place in range(left.size):
+    # from an infinite order on nothing is gained
+    for place in range(int(np.isfinite(orders).sum())):
         candidates = left[place] + orders[place] * right
         window = joined[place : place + right.size]
         np.minimum(window, candidates, out=window)

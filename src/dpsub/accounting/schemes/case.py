@@ -98,6 +98,8 @@ class Case:
         The pair that the papers compose, under the relation for which they state it.
     amplification : Amplification, optional
         None for samples that are no chain of stages.
+    named : Event, optional
+        What the theorem that is named gives alone, where the event has the least of several bounds.
     attack_section : str
         Section of docs/accounting.md with the attacks of the lower end.
     """
@@ -115,6 +117,7 @@ class Case:
     game: TightGame | None = None
     papers_pair: Callable[[], GaussianPair] | None = None
     amplification: Amplification | None = None
+    named: Event | None = None
     attack_section: str = "5"
 
     def choice(self, place: int) -> AttackChoice:

@@ -273,18 +273,22 @@ def _replaced(release: Release, chain: Chain, group: int) -> Case:
     curve = _curve_of_one(release, Relation.SUBSTITUTE, group)
 
     @cache
+    def direct(tail: float) -> tuple[Profile, None]:
+        return RememberedProfile(ChainProfile(chain, s, tail, group)), None
+
+    @cache
     def profiles(tail: float) -> tuple[Profile, None]:
-        direct = RememberedProfile(ChainProfile(chain, s, tail, group))
-        return _least(direct, *(each(tail)[0] for each in curve)), None
+        return _least(direct(tail)[0], *(each(tail)[0] for each in curve)), None
 
     ends_poisson = chain.kinds[-1] == "poisson"
     # fillers at -C are 2 C from a record: in their units the noise multiplier is s / 2
     filler = None if ends_poisson else FillerPair(law, s / 2)
     attack = filler or MixturePair(law, s)
     event: Event = DominatedEvent(profiles, attack)
+    named: Event | None = DominatedEvent(direct, None)
     if np.isfinite(law.log_pmf).sum() == 1:
         # every record is in every sample: a Gaussian mechanism
-        event = PairEvent(attack)
+        event, named = PairEvent(attack), None
     moved = _moved(Relation.SUBSTITUTE, group)
     among = "zero records" if ends_poisson else "records -C"
     return Case(
@@ -298,6 +302,7 @@ def _replaced(release: Release, chain: Chain, group: int) -> Case:
         shift=2.0 * group * most_copies(chain),
         static=lambda: played_at_fillers(chain, Relation.SUBSTITUTE, s, group),
         filler_flip=None if isinstance(event, PairEvent) else filler,
+        named=named,
     )
 
 
@@ -322,15 +327,18 @@ def _added(release: Release, chain: Chain, group: int) -> Case:
     curve = _curve_of_one(release, Relation.ADD_REMOVE, group)
 
     @cache
-    def profiles(tail: float) -> tuple[Profile, Profile]:
+    def direct(tail: float) -> tuple[Profile, Profile]:
         chained = ChainProfile(larger, s, tail, group)
-        direct = RememberedProfile(chained), RememberedProfile(chained.removed)
-        forward, backward = zip(direct, *(each(tail) for each in curve), strict=True)
+        return RememberedProfile(chained), RememberedProfile(chained.removed)
+
+    @cache
+    def profiles(tail: float) -> tuple[Profile, Profile]:
+        forward, backward = zip(direct(tail), *(each(tail) for each in curve), strict=True)
         return _least(*forward), _least(*backward)
 
     ends_poisson = chain.kinds[-1] == "poisson"
     filler = FillerPair(law_of(larger, group), s if ends_poisson else s / 2)
-    return _added_case(
+    case = _added_case(
         release,
         chain,
         group,
@@ -338,6 +346,7 @@ def _added(release: Release, chain: Chain, group: int) -> Case:
         "group lemma at the last stage, with the earlier stages revealed; for data sets with and "
         f"without {group} records",
     )
+    return replace(case, named=DominatedEvent(direct, None))
 
 
 def _added_case(release: Release, chain: Chain, group: int, event: Event, proved: str) -> Case:
@@ -363,19 +372,23 @@ def _zeroed(release: Release, chain: Chain, group: int) -> Case:
     s, law = release.noise_multiplier, law_of(chain, group)
     attack = FillerPair(law, s)
     curve = _curve_of_one(release, Relation.ZERO_OUT, group)
-    direct = _zeroed_profiles(law, s)
+    zeroed = _zeroed_profiles(law, s)
+
+    @cache
+    def direct(tail: float) -> tuple[Profile, Profile]:
+        # 0 is one of the vectors that a record may be replaced by
+        replaced = RememberedProfile(ChainProfile(chain, s, tail, group))
+        return _least(zeroed[0], replaced), _least(zeroed[1], replaced)
 
     @cache
     def profiles(tail: float) -> tuple[Profile, Profile]:
-        # 0 is one of the vectors that a record may be replaced by
-        replaced = RememberedProfile(ChainProfile(chain, s, tail, group))
-        composed = [each(tail) for each in curve]
-        forward, backward = zip(direct, (replaced, replaced), *composed, strict=True)
+        forward, backward = zip(direct(tail), *(each(tail) for each in curve), strict=True)
         return _least(*forward), _least(*backward)
 
     event: Event = DominatedEvent(profiles, attack)
+    named: Event | None = DominatedEvent(direct, None)
     if np.isfinite(law.log_pmf).sum() == 1:
-        event = PairEvent(attack)
+        event, named = PairEvent(attack), None
     neighbours = Neighbours(1.0, 0.0, 0.0)
     moved = _moved(Relation.ZERO_OUT, group)
     return Case(
@@ -391,6 +404,7 @@ def _zeroed(release: Release, chain: Chain, group: int) -> Case:
         choices=(AttackChoice(neighbours),),
         shift=2.0 * group,
         static=lambda: StepAttack(neighbours, (chain.n, chain.n), attack, s, group=(group, group)),
+        named=named,
     )
 
 
