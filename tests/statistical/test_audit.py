@@ -125,10 +125,13 @@ def test_a_sampler_that_draws_otherwise_is_found_out(sampler: Sampler | Schedule
 
 def test_the_tight_bound_stands_beside_the_quick_one() -> None:
     asked = {"noise_multiplier": 2.0, "steps": 60, "epsilon": 0.5, "draws": 2000}
-    plain, tight = (audit(Wor(20), 1000, **asked, tight=tight) for tight in (False, True))
+    plain, tight = (
+        audit(Wor(20), 1000, **asked, quick=quick, time_limit=None) for quick in (True, False)
+    )
     assert plain.quick == plain.account.upper == tight.quick
     assert plain.account.lower <= tight.account.upper < 0.9 * plain.account.upper
     assert tight.consistent
+    assert tight.account.theorem.startswith("Theorem 15") and tight.account.width_met
     # planted fault: a bound below what the draws show
     low = replace(tight.account, lower=0.0, upper=tight.shown.lower / 2)
     assert not replace(tight, account=low).consistent

@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 import dpsub
+import dpsub.accounting.export
+from dpsub.accounting.fast_search import needed, tightened
+from dpsub.accounting.search import Goal
 
 WOR: dict[str, Any] = {"noise_multiplier": 4.0, "steps": 20, "delta": 1e-5}
 
@@ -87,3 +90,77 @@ def test_a_quick_check_leaves_open_what_the_game_decides() -> None:
         for quick in (True, False)
     ]
     assert verdicts == ["open", "proved"]
+
+
+def test_a_curve_is_refined_by_a_few_games() -> None:
+    asked: dict[str, Any] = {"noise_multiplier": 4.0, "steps": 20, "epsilon": [0.1, 0.2, 0.3]}
+    quick, refined = (
+        dpsub.curve(dpsub.Wor(20), 1000, **asked, quick=quick, time_limit=None)
+        for quick in (True, False)
+    )
+    assert quick.account.width_reason.startswith("quick")
+    assert np.all(refined.delta.upper <= quick.delta.upper)
+    assert refined.account.relative_width.max() < 0.05 < quick.account.relative_width.max()
+    assert refined.account.theorem == "Theorem 15, docs/accounting.md 4.1"
+    assert np.array_equal(refined.delta.lower, quick.delta.lower)
+
+
+@pytest.fixture(scope="module")
+def exported() -> dict[bool, dpsub.accounting.export.Export]:
+    """Return laws of samples without replacement, quick and refined."""
+    ledger = dpsub.Ledger()
+    ledger.record(dpsub.Wor(20), 1000, noise_multiplier=4.0, steps=20)
+    return {quick: ledger.export(quick=quick, time_limit=None) for quick in (True, False)}
+
+
+def test_an_exported_law_holds_what_the_game_proves(
+    exported: dict[bool, dpsub.accounting.export.Export], refined: dpsub.Account
+) -> None:
+    quick, found = exported[True], exported[False]
+    assert quick.width_reason.startswith("quick") and not quick.width_met
+    assert found.relative_width < quick.relative_width / 2
+    assert found.theorem == refined.theorem and "docs/accounting.md 5" in found.lower_theorem
+    assert "width of delta" in str(found)
+    by_side = {law.side: law for law in found.laws}
+    for epsilon in (0.0, 0.1, 0.2, 0.3):
+        upper, lower = by_side["upper"].delta(epsilon), by_side["lower"].delta(epsilon)
+        assert lower <= upper <= quick.laws[0].delta(epsilon) * (1 + 1e-9)
+    # two independent computations: by the law, and by the game of one epsilon
+    attained = dpsub.account(dpsub.Wor(20), 1000, **{**WOR, "delta": 1e-6}, quick=True)
+    assert by_side["upper"].delta(attained.lower) >= 1e-6 * (1 - 1e-6)
+    assert by_side["upper"].masses.sum() + by_side["upper"].infinity == pytest.approx(1, abs=1e-6)
+
+
+def test_a_law_is_evaluated_from_the_largest_loss_on(
+    exported: dict[bool, dpsub.accounting.export.Export],
+) -> None:
+    law = exported[True].laws[0]
+    points = np.linspace(0.0, 0.4, 7)
+    at_once = law.curve(points)
+    one_by_one = np.array([law.delta(point) for point in points.tolist()])
+    assert np.all(at_once >= one_by_one * (1 - 2e-12))
+    assert at_once == pytest.approx(one_by_one, rel=1e-8)
+
+
+def test_an_exact_export_reaches_its_width() -> None:
+    ledger = dpsub.Ledger()
+    ledger.record(dpsub.Poisson(0.1), noise_multiplier=1.0, steps=2)
+    found = ledger.export(width=1e-3, time_limit=None)
+    first = ledger.export(width=1e-3, quick=True)
+    assert found.relative_width <= max(1e-3, first.relative_width / 2)
+    asked_for = ledger.export(width=1e-6, step=0.01, time_limit=None)
+    assert asked_for.step == 0.01 and asked_for.width_reason.startswith("numerics")
+
+
+def test_a_recommendation_takes_less_noise_where_a_game_proves_it() -> None:
+    goal = Goal(1.0, 1e-3, "substitute", 3e-3)
+    release = dpsub.Release(dpsub.Wor(10), 50, 1.0, 5)
+    first = needed(release, goal)
+    found = tightened(release, goal, first)
+    assert first.necessary <= found.necessary < found.noise_multiplier < first.noise_multiplier
+    assert found.noise_multiplier < 1.05 * found.necessary
+    assert found.epsilon_lower <= found.epsilon_upper <= 1.0
+    # where both ends are about one number there is no game
+    poisson = dpsub.Release(dpsub.Poisson(0.2), 50, 1.0, 5)
+    exact = needed(poisson, goal)
+    assert tightened(poisson, goal, exact) == exact

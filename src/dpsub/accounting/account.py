@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from dpsub.accounting.answer import Asked, ShortText
 from dpsub.accounting.attacks import AdaptiveAttack, Played
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.composition import Composition
-from dpsub.accounting.game import FillerGame, GamePlayed
+from dpsub.accounting.game import FillerGame, GamePlayed, GameValue
 from dpsub.accounting.own import OwnMechanism
 from dpsub.accounting.pld import OutOfTimeError, deadline_after, time_limited
 from dpsub.accounting.privacy_events import PairEvent
@@ -52,23 +52,26 @@ SECONDS = 3.0
 """Time limit of an answer for which none is given."""
 SHARE = {"epsilon": 5e-3, "delta": 5e-2}
 """How far apart the ends may be where no width is given, relative."""
-TIGHT_SECONDS = 30.0
-"""Time limit of a tight answer for which none is given."""
 # of epsilon, how far apart exact ends of schedules may be at most in the first bound
 _SCHEDULE_SHARE = 4e-3
 # each end may move by this share of the width where the distance of both counts
 _EACH_END = 0.25
+# games that are played for several values: each of them bounds all values
+_MOST_PLAYS = 4
 TIGHT_GOES = (
     "tight is what happens anyway, and goes in the next release: drop it; quick=True gives the "
     "bound that was the default"
 )
-# why ends are farther apart than requested, and what would help
-_BY_TIME = "time: the limit ended the refinement; raise time_limit"
-_BY_NUMERICS = "numerics: no finer grid brings the ends closer"
-_BY_THEORY = "theory: no closer proof or attack is known; more time does not help"
+WIDTH_REASONS = {
+    "time": "time: the limit ended the refinement; raise time_limit",
+    "numerics": "numerics: no finer grid brings the ends closer",
+    "theory": "theory: no closer proof or attack is known; more time does not help",
+    "quick": "quick: this is the first bound; ask without quick",
+}
+"""Why ends are farther apart than requested, and what would help."""
+_BY_NUMBER = "time: games were played for the widest values; ask for fewer values"
 _BY_GAME = "the game over v, v' and the replaced vectors, with such choices grouped into cells"
 _FILLER_FLIP = "Filler flip, docs/accounting.md 5"
-_BY_QUICK = "quick: this is the first bound; ask without quick"
 
 
 @dataclass(frozen=True)
@@ -304,14 +307,14 @@ def account(
     True
     """
     quick = first_bound_only(quick, tight)
-    deadline = deadline_after(time_limit)
     release = Release.of(
         sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, group=group
     )
-    proved = checks.one_of("variant", variant, VARIANTS) == "rigorous"
-    with time_limited(deadline):
-        source = Proof.of([release], adjacency) if proved else _PaperPair(release, adjacency)
-        return answers(source, epsilon, delta, width, deadline, quick)
+    question = Question.of([release], adjacency, width, time_limit, quick)
+    if checks.one_of("variant", variant, VARIANTS) == "rigorous":
+        return question.account(epsilon, delta)
+    with time_limited(question.deadline):
+        return answers(_PaperPair(release, adjacency), question, epsilon, delta)
 
 
 def first_bound_only(quick: bool, tight: bool | None) -> bool:
@@ -322,15 +325,61 @@ def first_bound_only(quick: bool, tight: bool | None) -> bool:
     return not tight
 
 
-def answers(
-    source: Proof | _PaperPair,
-    epsilon: Any,
-    delta: Any,
-    width: float | None,
-    deadline: float | None,
-    quick: bool = False,
-) -> Account:
+@dataclass(frozen=True)
+class Question:
+    """Releases from the same records, and how bounds on them are asked for: what accounts, curves,
+    exports, checks, audits and selections share.
+
+    Attributes
+    ----------
+    releases : sequence of Release
+    adjacency : str or None
+        As in `account`, as is the `width`.
+    width : float or None
+    deadline : float or None
+        Of `time.monotonic`: what has been reached by then is the answer.
+    quick : bool
+        Whether the first bound will do.
+    """
+
+    releases: Sequence[Release]
+    adjacency: str | None = None
+    width: float | None = None
+    deadline: float | None = None
+    quick: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        releases: Sequence[Release],
+        adjacency: str | None = None,
+        width: float | None = None,
+        time_limit: float | None = None,
+        quick: bool = False,
+    ) -> Question:
+        """A question that comes in now: what finding the theorems takes counts as well."""
+        return cls(releases, adjacency, width, deadline_after(time_limit), quick)
+
+    @property
+    def first(self) -> Question:
+        """The question for the first bound."""
+        return replace(self, quick=True)
+
+    @contextmanager
+    def proof(self) -> Iterator[Proof]:
+        """The theorems that apply, within the time of the question."""
+        with time_limited(self.deadline):
+            yield Proof.of(self.releases, self.adjacency)
+
+    def account(self, epsilon: ArrayLike | None, delta: ArrayLike | None) -> Account:
+        """Bound delta at `epsilon`, or epsilon at `delta`."""
+        with self.proof() as proof:
+            return answers(proof, self, epsilon, delta)
+
+
+def answers(source: Proof | _PaperPair, question: Question, epsilon: Any, delta: Any) -> Account:
     """The account of one target; of an array of them, with the ends in its shape."""
+    width = question.width
 
     def accounts_of(targets: Sequence[Target]) -> list[Account]:
         accounts = source.accounts(targets)
@@ -338,15 +387,11 @@ def answers(
             return accounts
         if width is None and source.has_schedule and source.composition.is_exact:
             accounts = list(map(source.sharpened, accounts, targets))
-        refined = []
-        for place, (answer, target) in enumerate(zip(accounts, targets, strict=True)):
-            share = _share_of(deadline, len(targets) - place)
-            refined.append(source.refined(answer, replace(target, deadline=share), width, quick))
-        return refined
+        return source.refined(accounts, targets, question)
 
     limits: dict[str, Any] = {
         "width": source.width if width is None else width,
-        "deadline": deadline,
+        "deadline": question.deadline,
     }
     name, given = ("epsilon", epsilon) if delta is None else ("delta", delta)
     if np.ndim(given) == 0 or (epsilon is None) == (delta is None):
@@ -489,35 +534,26 @@ class Proof:
         return again if again.upper - again.lower < answer.upper - answer.lower else answer
 
     def refined(
-        self, answer: Account, target: Target, width: float | None, quick: bool = False
-    ) -> Account:
-        """The account with its ends brought to within `width`, by default `SHARE`; the reason
-        where they are not. A quick one stays as it is."""
-        asked = self._asked(answer, target, width)
-        if quick:
-            reason = _BY_QUICK if asked.gap(answer.lower, answer.upper) > 1 else ""
-            if not answer.width_met:
-                reason = _BY_NUMERICS
-            return replace(answer, width_reason=reason)
-        conditions = tuple(line for line in answer.conditions if line != WIDTH_MISSED)
-        answer = replace(answer, conditions=conditions)
-        reason = _BY_NUMERICS if self.composition.is_exact else _BY_THEORY
-        if asked.gap(answer.lower, answer.upper) > 1 and answer.upper > 0:
-            if self.tightens:
-                answer, reason = self._played(answer, asked)
-            elif self.composition.is_exact or self._may_be_numerics(answer, target, asked):
-                answer = self._finer(answer, asked)
-                reason = _BY_NUMERICS
-            elif answer.width_met:
-                asked = replace(asked, deadline=None)  # more time would not help
-        is_wide = asked.gap(answer.lower, answer.upper) > 1
-        if is_wide and asked.deadline is not None and time.monotonic() >= asked.deadline:
-            reason = _BY_TIME
-        # both ends are about one number, but that is more than such ends say
-        kind = "bounds" if is_wide and answer.kind == "exact" else answer.kind
-        return replace(
-            answer, kind=kind, width_met=not is_wide, width_reason=reason if is_wide else ""
-        )
+        self, answers: Sequence[Account], targets: Sequence[Target], question: Question
+    ) -> list[Account]:
+        """The accounts with their ends brought to within the width of the question, by default
+        `SHARE`; the reason where they are not. Quick ones stay as they are."""
+        asked = [
+            self._asked(answer, target, question.width)
+            for answer, target in zip(answers, targets, strict=True)
+        ]
+        if question.quick:
+            return [_first_bound(*each) for each in zip(answers, asked, strict=True)]
+        ends = [
+            _Ends(replace(answer, conditions=_without_note(answer)), each, target.width)
+            for answer, each, target in zip(answers, asked, targets, strict=True)
+        ]
+        wide = [each for each in ends if each.is_wide and each.account.upper > 0]
+        if self.tightens:
+            self.play(wide)
+        else:
+            self._look_closer(wide)
+        return [each.answer() for each in ends]
 
     def _asked(self, answer: Account, target: Target, width: float | None) -> Target:
         """The target with the width that both ends are to have together."""
@@ -528,48 +564,68 @@ class Proof:
         share = SHARE[answer.quantity] * unit
         return replace(target, width=share if 0 < share < math.inf else target.width)
 
-    @staticmethod
-    def _may_be_numerics(answer: Account, target: Target, asked: Target) -> bool:
-        """Whether ends that are accurate to the width of the target may be as close as asked."""
-        unit = 1.0 if answer.quantity == "epsilon" else answer.upper
-        apart = answer.upper - answer.lower - 2 * target.width * unit
-        return bool(apart <= asked.width * unit)
-
-    def _finer(self, answer: Account, asked: Target) -> Account:
-        """The better ends of an account and of one on finer grids."""
+    def _look_closer(self, wide: Sequence[_Ends]) -> None:
+        """Look for better ends on finer grids, where these may help."""
         share = 1.0 if self.composition.is_exact else _EACH_END
-        if not share * asked.width < self.width:
-            return answer
-        again = self.account(replace(asked, width=share * asked.width))
-        lower, upper = max(answer.lower, again.lower), min(answer.upper, again.upper)
-        best = again if again.lower >= answer.lower else answer
-        return replace(best, lower=lower, upper=upper, conditions=answer.conditions)
+        finer = []
+        for ends in wide:
+            if not self.composition.is_exact and not ends.may_be_numerics:
+                # nor would more time help, where there was enough of it
+                ends.is_timed = not ends.account.width_met
+                continue
+            ends.reason = WIDTH_REASONS["numerics"]
+            if share * ends.asked.width < self.width:
+                finer.append(ends)
+        if not finer:
+            return
+        targets = [replace(ends.asked, width=share * ends.asked.width) for ends in finer]
+        for ends, again in zip(finer, self.accounts(targets), strict=True):
+            ends.keep(again)
 
-    def _played(self, answer: Account, asked: Target) -> tuple[Account, str]:
-        """The account with an upper end from the game of the adaptive adversary, and the reason if
-        that is not close enough."""
+    def game_values(self, targets: Sequence[Target]) -> tuple[list[GameValue], str]:
+        """What games for these targets prove at all orders, and why their ends are not closer."""
+        accounts = self.accounts(targets)
+        ends = [_Ends(*each) for each in zip(accounts, targets, strict=True)]
+        values = self.play([each for each in ends if each.is_wide])
+        return values, next((each.answer().width_reason for each in ends if each.is_wide), "")
+
+    def play(self, wide: Sequence[_Ends]) -> list[GameValue]:
+        """Lower upper ends by the game of the adaptive adversary, and return what was played: the
+        widest ends come first, and what is played for them bounds all."""
+        values: list[GameValue] = []
+        left = list(wide)
+        for plays in range(min(len(left), _MOST_PLAYS), 0, -1):
+            ends = max(left, key=lambda each: each.gap)
+            left.remove(ends)
+            # half of the time, so that a first game comes to an end
+            played = self._played(ends, _share_of(ends.asked.deadline, min(plays, 2)))
+            for other in wide:
+                other.tighten(played, self.cases[0])
+            values += played
+            left = [each for each in left if each.is_wide]
+            if not left:
+                break
+        for ends in left:
+            ends.reason = _BY_NUMBER
+        return values
+
+    def _played(self, ends: _Ends, deadline: float | None) -> list[GameValue]:
+        """What is played for these ends, which learn why they are not closer."""
         game = self.cases[0].game
         assert game is not None
-        lower, upper = float(answer.lower), float(answer.upper)
+        lower, upper = float(ends.account.lower), float(ends.account.upper)
         if not upper < math.inf:
-            return answer, _BY_NUMERICS  # nothing from which to start
+            ends.reason = WIDTH_REASONS["numerics"]  # nothing from which to start
+            return []
         reasons: list[str] = []
-        tightest = upper
+        values: list[GameValue] = []
         # a play that does not end in time proves nothing: the first bound stands
-        with time_limited(asked.deadline), suppress(OutOfTimeError):
+        with time_limited(deadline), suppress(OutOfTimeError):
             steps, spread = self.releases[0].steps, self.composition.spread
-            played = FillerGame(game.cells(), steps, spread, self.games, reasons)
-            tightest = max(played.answer(asked, lower, upper), lower)
-        by = {"numerics": _BY_NUMERICS, "theory": _BY_THEORY}
-        reason = by.get(reasons[-1] if reasons else "time", _BY_TIME)
-        if tightest == upper:
-            return answer, reason
-        return replace(
-            answer,
-            upper=tightest,
-            pair=_BY_GAME,
-            theorem=game.theorem.text,
-        ), reason
+            played = FillerGame(game.cells(), steps, spread, self.games, reasons, values)
+            played.answer(replace(ends.asked, deadline=deadline), lower, upper)
+        ends.reason = WIDTH_REASONS[reasons[-1] if reasons else "time"]
+        return values
 
     @property
     def tightens(self) -> bool:
@@ -593,20 +649,28 @@ class Proof:
             )
         if not answer.upper > 0:
             return answer
-        asked = self._asked(answer, target, width or None)
-        answer, _ = self._played(answer, asked)
-        width_met = asked.gap(answer.lower, answer.upper) <= 1
-        conditions = tuple(line for line in answer.conditions if line != WIDTH_MISSED)
+        ends = _Ends(answer, self._asked(answer, target, width or None))
+        self.play([ends])
+        note = (WIDTH_MISSED,) if ends.is_wide else ()
         return replace(
-            answer,
-            width_met=width_met,
-            conditions=conditions if width_met else (*conditions, WIDTH_MISSED),
+            ends.account, width_met=not ends.is_wide, conditions=(*_without_note(answer), *note)
         )
 
-    def _attack_stands(self) -> str:
+    @property
+    def theorem(self) -> str:
+        """What proves the upper end of the first bound."""
+        return _joined(case.theorem.text for case in self.cases)
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The conditions of an upper end."""
+        return tuple(dict.fromkeys(line for case in self.cases for line in case.conditions))
+
+    @property
+    def attack_stands(self) -> str:
         """Where the attacks of the lower end stand; where both ends are one number, its theorem."""
         if self.composition.is_exact:
-            return _joined(case.theorem.text for case in self.cases)
+            return self.theorem
         return _joined(f"Attack, docs/accounting.md {case.attack_section}" for case in self.cases)
 
     def upper(self, target: Target) -> Account:
@@ -632,7 +696,7 @@ class Proof:
         kind = "bounds" if attack else "upper"
         if self.composition.is_exact:
             kind = "exact"
-        conditions = tuple(dict.fromkeys(line for case in self.cases for line in case.conditions))
+        conditions = self.conditions
         return Account(
             min(lower, upper),
             upper,
@@ -644,11 +708,91 @@ class Proof:
             quantity=target.quantity,
             conditions=conditions if width_met else (*conditions, WIDTH_MISSED),
             width_met=width_met,
-            theorem=_joined(case.theorem.text for case in self.cases),
-            lower_theorem=self._attack_stands() if attack else "",
+            theorem=self.theorem,
+            lower_theorem=self.attack_stands if attack else "",
             asked=Asked(self.releases, (_given(target),)),
             _origin=(self, target),
         )
+
+
+class _Ends:
+    """Both ends of one answer while they are brought together, and why they are not closer.
+
+    Parameters
+    ----------
+    account : Account
+        The first bound.
+    asked : Target
+        With the width that both ends are to have together.
+    accuracy : float
+        Of each end of the first bound, as widths are measured.
+    """
+
+    def __init__(self, account: Account, asked: Target, accuracy: float = 0.0) -> None:
+        self.account, self.asked, self.accuracy = account, asked, accuracy
+        self.reason = WIDTH_REASONS["numerics" if account.kind == "exact" else "theory"]
+        self.is_timed = True
+        """Whether more time might help."""
+
+    @property
+    def gap(self) -> float:
+        return self.asked.gap(self.account.lower, self.account.upper)
+
+    @property
+    def is_wide(self) -> bool:
+        return self.gap > 1
+
+    @property
+    def may_be_numerics(self) -> bool:
+        """Whether ends that are as accurate as first bounds are may be as close as asked."""
+        account, width = self.account, self.asked.width
+        unit = 1.0 if account.quantity == "epsilon" else account.upper
+        apart = account.upper - account.lower - 2 * self.accuracy * unit
+        return bool(apart <= width * unit)
+
+    def keep(self, again: Account) -> None:
+        """Keep the better ones of these ends and of others."""
+        lower = max(self.account.lower, again.lower)
+        upper = min(self.account.upper, again.upper)
+        best = again if again.lower >= self.account.lower else self.account
+        conditions = self.account.conditions
+        self.account = replace(best, lower=lower, upper=upper, conditions=conditions)
+
+    def tighten(self, values: Sequence[GameValue], case: Case) -> None:
+        """Lower the upper end to what games prove."""
+        lower, upper = float(self.account.lower), float(self.account.upper)
+        tightest = min((value.answer(self.asked) for value in values), default=upper)
+        if max(tightest, lower) >= upper:
+            return
+        assert case.game is not None
+        self.account = replace(
+            self.account,
+            upper=max(tightest, lower),
+            pair=_BY_GAME,
+            theorem=case.game.theorem.text,
+        )
+
+    def answer(self) -> Account:
+        """The account with its reason."""
+        is_wide, deadline = self.is_wide, self.asked.deadline
+        reason = self.reason if is_wide else ""
+        if is_wide and self.is_timed and deadline is not None and time.monotonic() >= deadline:
+            reason = WIDTH_REASONS["time"]
+        # both ends are about one number, but that is more than wide ends say
+        kind = "bounds" if is_wide and self.account.kind == "exact" else self.account.kind
+        return replace(self.account, kind=kind, width_met=not is_wide, width_reason=reason)
+
+
+def _first_bound(answer: Account, asked: Target) -> Account:
+    """A quick answer, which says that it is one."""
+    reason = WIDTH_REASONS["quick"] if asked.gap(answer.lower, answer.upper) > 1 else ""
+    if not answer.width_met:
+        reason = WIDTH_REASONS["numerics"]
+    return replace(answer, width_reason=reason)
+
+
+def _without_note(answer: Account) -> tuple[str, ...]:
+    return tuple(line for line in answer.conditions if line != WIDTH_MISSED)
 
 
 def relation_of(releases: Sequence[Release], adjacency: str | None) -> Relation:
@@ -720,7 +864,7 @@ class _PaperPair:
                 quantity=target.quantity,
                 lower_pair="the same pair",
                 width_met=width_met,
-                width_reason="" if width_met else _BY_NUMERICS,
+                width_reason="" if width_met else WIDTH_REASONS["numerics"],
                 asked=Asked(self.releases, (_given(target),)),
             )
             for target, (lower, upper, width_met) in zip(targets, brackets, strict=True)

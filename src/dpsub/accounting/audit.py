@@ -7,16 +7,15 @@ likelihood ratio test accepts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from dpsub import checks
-from dpsub.accounting.account import TIGHT_SECONDS, Account, Proof
+from dpsub.accounting.account import SECONDS, Account, Proof, Question, first_bound_only
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.composition import Composition
-from dpsub.accounting.pld import deadline_after
 from dpsub.accounting.privacy_events import PairEvent, StatisticEvent
 from dpsub.accounting.release import Group, Release
 from dpsub.accounting.static import ANY_N, EpochAttack, StepAttack
@@ -91,12 +90,10 @@ class Audit:
         end is that of `account` where the best statistic of an epoch is played and a coarser one
         computed.
     account : Account
-        Proved upper bound, tight if that was asked for, and the best attack known, which may be
-        adaptive.
+        Proved upper bound and the best attack known, which may be adaptive.
     shown : MonteCarlo
     quick : float
-        The proved upper bound that takes no time: what `account` has where no tight one was asked
-        for.
+        The proved upper bound that takes no time, that of a quick audit.
     """
 
     attack: StepAttack | EpochAttack
@@ -127,7 +124,10 @@ def audit(
     seed: int = 0,
     confidence: float = 0.99,
     group: Group = 1,
-    tight: bool = False,
+    width: float | None = None,
+    time_limit: float | None = SECONDS,
+    quick: bool = False,
+    tight: bool | None = None,
 ) -> Audit:
     """Play the static attack with the sampler's own draws and bound delta from below.
 
@@ -148,8 +148,11 @@ def audit(
     seed : int
     confidence : float
         Of the intervals (Clopper and Pearson 1934), in (0, 1).
-    tight : bool
-        Compare the attack with the tight bound of `dpsub.account`, which takes up to 30 s.
+    width, time_limit, quick
+        Of the account next to which the attack stands, as in `dpsub.account`; the attack is played
+        in any case, and the first bound computed.
+    tight : bool, optional
+        Deprecated: True asks for what is the default now.
 
     Raises
     ------
@@ -169,6 +172,7 @@ def audit(
         draws = checks.integer("draws", draws, at_least=1, at_most=MOST_DRAWS)
     seed = checks.integer("seed", seed, at_least=0, at_most=None)
     confidence = checks.real("confidence", confidence, above=0, below=1)
+    quick = first_bound_only(quick, tight)
     release = Release.of(sampler, n, noise_multiplier, steps, epochs, group=group)
     if isinstance(sampler, Schedule) and (release.n or ANY_N) > _MOST_INDICES:
         raise ArgumentError(
@@ -176,11 +180,12 @@ def audit(
             f"{release.n}; audit a smaller case"
         )
     proof = Proof.of([release], adjacency)
-    account = proof.account(Target(epsilon=epsilon, width=proof.width))
-    quick = float(account.upper)
-    if tight:
-        target = Target(epsilon=epsilon, deadline=deadline_after(TIGHT_SECONDS))
-        account = proof.tightened(account, target, width=None)
+    target = Target(epsilon=epsilon, width=proof.width)
+    first_bound = proof.account(target)
+    question = Question.of([release], adjacency, width, time_limit, quick)
+    [account] = proof.refined(
+        [first_bound], [replace(target, deadline=question.deadline)], question
+    )
     attack = static_attack(proof)
     composition = proof.composition
     if isinstance(attack, StepAttack):
@@ -200,7 +205,7 @@ def audit(
     losses = play.losses(0, draws), play.losses(1, draws)
     first, second = (-losses[1], -losses[0]) if swapped else losses
     shown = _counted(first, second, epsilon, seed, confidence)
-    return Audit(attack, swapped, worth[swapped], account, shown, quick)
+    return Audit(attack, swapped, worth[swapped], account, shown, float(first_bound.upper))
 
 
 def _counted(

@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 
 from dpsub import checks
 from dpsub.accounting import answer as words
-from dpsub.accounting.account import TIGHT_SECONDS, Account, Proof
+from dpsub.accounting.account import SECONDS, Account, Proof, Question
 from dpsub.accounting.bracket import Refinement, Target
 from dpsub.accounting.ledger import Ledger
 from dpsub.accounting.own import OwnMechanism
-from dpsub.accounting.pld import deadline_after, time_limited
 from dpsub.accounting.release import Group, Release
 from dpsub.accounting.statement import Statement, statement_of
 from dpsub.errors import ArgumentError
@@ -79,7 +78,7 @@ def check(
     mechanism: str | OwnMechanism = "gaussian",
     denominator: str = "fixed",
     group: Group = 1,
-    time_limit: float | None = None,
+    time_limit: float | None = SECONDS,
     quick: bool = False,
 ) -> Check:
     """Say whether `claimed_epsilon` holds at `delta`, or `claimed_delta` at `epsilon`.
@@ -97,9 +96,8 @@ def check(
         Exactly one, epsilon in nats, >= 0, with `delta`, or a delta in [0, 1] with `epsilon`.
     n, noise_multiplier, steps, epochs, delta, epsilon, adjacency, mechanism, denominator, group
         As in `account`.
-    time_limit : float, optional
-        Seconds after which the refinement stops; undecided claims are then open; 30 by default for
-        the game.
+    time_limit : float or None
+        Seconds after which the refinement stops: undecided claims are then open. None: no limit.
     quick : bool
         Leave the game out.
 
@@ -122,8 +120,6 @@ def check(
     """
     at = {"epsilon": epsilon, "delta": delta}
     claimed = _claimed(claimed_epsilon, claimed_delta, at)
-    # what finding the theorems takes counts as well
-    deadline = deadline_after(time_limit)
     if isinstance(source, Ledger):
         given: dict[str, object] = {
             "n": n,
@@ -144,8 +140,9 @@ def check(
             source, n, noise_multiplier, steps, epochs, mechanism, denominator, group=group
         )
         releases = [release]
-    with time_limited(deadline):
-        judge = ClaimJudge(Proof.of(releases, adjacency), epsilon, delta, deadline, quick)
+    question = Question.of(releases, adjacency, time_limit=time_limit, quick=quick)
+    with question.proof() as proof:
+        judge = ClaimJudge(proof, epsilon, delta, question.deadline, quick)
         verdict = judge.judge(claimed)
         return Check(verdict, claimed, judge.account)
 
@@ -270,8 +267,7 @@ class ClaimJudge(Refinement[float]):
         # no closer than the verdict needs: the attack stands where it is
         distance = max(claimed - account.lower, _TIGHTEST * claimed)
         width = distance / (claimed if self.delta is None else 1.0)
-        limit = deadline_after(TIGHT_SECONDS) if self.deadline is None else self.deadline
-        target = Target(self.epsilon, self.delta, deadline=limit)
+        target = Target(self.epsilon, self.delta, deadline=self.deadline)
         self._keep(self.proof.tightened(account, target, width))
         self._is_tight = True
 

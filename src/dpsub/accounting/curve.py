@@ -4,7 +4,6 @@ advantage, Gaussian DP."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,10 +15,9 @@ from scipy.special import ndtri_exp
 
 from dpsub import checks
 from dpsub.accounting import answer as words
-from dpsub.accounting.account import Account, Proof, answers
+from dpsub.accounting.account import SECONDS, Account, Proof, Question, answers
 from dpsub.accounting.own import OwnMechanism
 from dpsub.accounting.pairs import FillerPair, PoissonPair
-from dpsub.accounting.pld import deadline_after, time_limited
 from dpsub.accounting.privacy_events import DominatedEvent, Event, PairEvent
 from dpsub.accounting.release import Group, Release
 from dpsub.errors import ArgumentError
@@ -166,7 +164,8 @@ def curve(
     denominator: str = "fixed",
     group: Group = 1,
     width: float | None = None,
-    time_limit: float | None = None,
+    time_limit: float | None = SECONDS,
+    quick: bool = False,
 ) -> Curve:
     """delta at many epsilons, the errors of all tests, advantage and Gaussian DP, each from both
     sides.
@@ -175,8 +174,8 @@ def curve(
     ----------
     sampler, n, noise_multiplier, steps, epochs
         As in `dpsub.account`.
-    adjacency, mechanism, denominator, group, width, time_limit
-        As in `dpsub.account`; `width` is that of delta, relative.
+    adjacency, mechanism, denominator, group, width, time_limit, quick
+        As in `dpsub.account`; `width` is that of delta, relative, by default 5 %.
     epsilon : array_like, optional
         Where delta is asked, nats, >= 0; 0 is added. By default 500 values up to where delta is
         1e-9.
@@ -203,27 +202,21 @@ def curve(
     release = Release.of(
         sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, group=group
     )
-    return curve_of([release], epsilon, adjacency, width, time_limit)
+    return curve_of(Question.of([release], adjacency, width, time_limit, quick), epsilon)
 
 
-def curve_of(
-    releases: Sequence[Release],
-    epsilon: ArrayLike | None,
-    adjacency: str | None,
-    width: float | None,
-    time_limit: float | None,
-) -> Curve:
+def curve_of(question: Question, epsilon: ArrayLike | None) -> Curve:
     """The curve of releases of several kinds together."""
-    with time_limited(deadline_after(time_limit)):
-        return _curve(Proof.of(releases, adjacency), epsilon, width)
+    with question.proof() as proof:
+        return _curve(proof, question, epsilon)
 
 
-def _curve(proof: Proof, epsilon: ArrayLike | None, width: float | None) -> Curve:
+def _curve(proof: Proof, question: Question, epsilon: ArrayLike | None) -> Curve:
     if epsilon is None:
         epsilons = _epsilons(proof)
     else:
         epsilons = np.union1d(0.0, checks.finite_array("epsilon", epsilon))
-    account = answers(proof, epsilons, None, width, None, quick=True)
+    account = answers(proof, question, epsilons, None)
     deltas = Interval(np.asarray(account.lower), np.asarray(account.upper))
     mu = _mu_of(proof)
     lower = float(_mu(epsilons, deltas.lower).lower.max())
@@ -238,7 +231,8 @@ def _curve(proof: Proof, epsilon: ArrayLike | None, width: float | None) -> Curv
 def _epsilons(proof: Proof) -> np.ndarray:
     """Epsilons from 0 to where delta is `_LAST_DELTA`, shape (e,)."""
     width = min(1e-3, proof.composition.spread)
-    ends = answers(proof, None, _LAST_DELTA, width, None, quick=True)
+    # the points do not depend on how far the ends are refined
+    ends = answers(proof, Question(proof.releases, width=width, quick=True), None, _LAST_DELTA)
     last = ends.upper if math.isfinite(ends.upper) else 2 * max(ends.lower, 1.0)
     return np.linspace(0.0, last, _POINTS) if last > 0 else np.zeros(1)
 

@@ -20,7 +20,15 @@ from dpsub.accounting.composition import Composition
 from dpsub.accounting.pld import time_limited
 from dpsub.accounting.release import Release
 from dpsub.accounting.roots import SafeRoot
-from dpsub.accounting.search import NOISE, Candidates, Goal, Level, Search
+from dpsub.accounting.search import (
+    NOISE,
+    Calibration,
+    Candidates,
+    FullSearch,
+    Goal,
+    Level,
+    Search,
+)
 from dpsub.errors import NumericalError
 
 # steps of a grid in a standard deviation of the loss: of proofs and of attacks at first, where half
@@ -83,6 +91,36 @@ def needed(release: Release, goal: Goal) -> Needed:
     if lower > upper * (1 + 1e-9):
         raise crossed(lower, upper)
     return Needed(proved.safe, necessary, min(lower, upper), upper)
+
+
+def tightened(release: Release, goal: Goal, known: Needed) -> Needed:
+    """Less noise than is known to be needed, by the game of the adaptive adversary where there is
+    one, within the time limit of the goal.
+
+    Parameters
+    ----------
+    release, goal
+        As in `needed`.
+    known : Needed
+        What it found.
+    """
+    candidates = Candidates(lambda noise: [replace(release, noise_multiplier=noise)], NOISE, goal)
+    proof = candidates.proof(known.noise_multiplier)
+    if not (proof.tightens and known.necessary):
+        return known
+    with time_limited(goal.deadline):
+        account = proof.account(goal.target)
+        first = Calibration(known.noise_multiplier, known.necessary, 0, account, goal.epsilon)
+        # epsilon of many steps falls about as 1 / noise
+        found = FullSearch(candidates, known.noise_multiplier, 1.0).tightened(first, 1.0)
+    if found.noise_multiplier == known.noise_multiplier:
+        return known
+    return Needed(
+        found.noise_multiplier,
+        max(known.necessary, found.refuted or 0.0),
+        float(found.account.lower),
+        float(found.account.upper),
+    )
 
 
 def _least_proved(grids: SingleGrids, times: int) -> tuple[SafeRoot, float]:

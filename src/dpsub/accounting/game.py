@@ -546,7 +546,7 @@ class GameValue:
         """delta at epsilon, or epsilon at delta: chords in e^x between points of the grid lie above
         V, which is convex there."""
         if target.epsilon is not None:
-            return self._delta(target.epsilon)
+            return float(self.curve(np.array([target.epsilon]))[0])
         above = np.flatnonzero(self.bounds > target.delta)
         if not above.size:
             return 0.0
@@ -558,14 +558,16 @@ class GameValue:
         width = math.expm1(self.x[place + 1] - self.x[place])
         return float(self.x[place] + math.log1p(share * width)) * (1 + 8 * _EPS)
 
-    def _delta(self, epsilon: float) -> float:
-        place = int(np.searchsorted(self.x, epsilon, side="right")) - 1
-        if place >= self.x.size - 1:
-            return float(self.bounds[-1])
-        low, high = self.bounds[place : place + 2]
-        width = math.expm1(self.x[place + 1] - self.x[place])
-        share = math.expm1(epsilon - self.x[place]) / width
-        return float(low + share * (high - low)) if high < low else float(low)
+    def curve(self, epsilons: np.ndarray) -> np.ndarray:
+        """delta at many epsilons, shape (e,); beyond the grid that at its end, as delta falls."""
+        places = np.searchsorted(self.x, epsilons, side="right") - 1
+        places = np.minimum(places, self.x.size - 2)
+        left = self.x[places]
+        low, high = self.bounds[places], self.bounds[places + 1]
+        inside = np.minimum(epsilons - left, self.x[places + 1] - left)
+        share = np.expm1(inside) / np.expm1(self.x[places + 1] - left)
+        chord = np.where(high < low, low + share * (high - low), low)
+        return np.where(epsilons < self.x[-1], chord, self.bounds[-1])
 
 
 class GamePlayed(NamedTuple):
@@ -606,6 +608,8 @@ class FillerGame:
     """The games that prove something, in the order in which they were played."""
     ended_by: list[str] = field(default_factory=list, repr=False)
     """What ended each search before its width was reached: time, numerics or theory."""
+    values: list[GameValue] = field(default_factory=list, repr=False)
+    """The values of these games at all orders."""
 
     def answer(self, target: Target, lower: float, upper: float) -> float:
         """The best upper answer, at most `upper`, until it is within the width of `lower`, or the
@@ -623,6 +627,7 @@ class FillerGame:
                         self.ended_by.append("time")
                         return best
                     value = search.played(cover, step)
+                    self.values.append(value)
                     proved = value.answer(target)
                     plds = search.plds(cover, step)
                     self.played.append(GamePlayed(target, proved, value.x.size, cover, plds))

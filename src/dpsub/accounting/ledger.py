@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.accounting import answer as words
-from dpsub.accounting.account import SECONDS, Account, Proof, answers, relation_of
+from dpsub.accounting.account import SECONDS, Account, Proof, Question, relation_of
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.curve import Curve, curve_of
 from dpsub.accounting.export import Export, export_of
@@ -170,10 +170,7 @@ class Ledger(words.ShortText):
     ) -> Account:
         """Bound delta at `epsilon`, or epsilon at `delta`, of all releases together; parameters as
         in `account`."""
-        deadline = deadline_after(time_limit)
-        with time_limited(deadline):
-            proof = Proof.of(self._releases, adjacency)
-            return answers(proof, epsilon, delta, width, deadline, quick)
+        return self._question(adjacency, width, time_limit, quick).account(epsilon, delta)
 
     def statement(
         self,
@@ -206,17 +203,35 @@ class Ledger(words.ShortText):
         epsilon: ArrayLike | None = None,
         adjacency: str | None = None,
         width: float | None = None,
-        time_limit: float | None = None,
+        time_limit: float | None = SECONDS,
+        quick: bool = False,
     ) -> Curve:
         """delta at many epsilons, and what follows, of all releases together; parameters as in
         `dpsub.curve`."""
-        return curve_of(self._releases, epsilon, adjacency, width, time_limit)
+        return curve_of(self._question(adjacency, width, time_limit, quick), epsilon)
 
-    def export(self, *, adjacency: str | None = None, step: float | None = None) -> Export:
+    def export(
+        self,
+        *,
+        adjacency: str | None = None,
+        step: float | None = None,
+        width: float | None = None,
+        time_limit: float | None = SECONDS,
+        quick: bool = False,
+    ) -> Export:
         """The composed privacy loss distributions as plain arrays, both roundings and directions:
-        to save, or for dp-accounting. `step`: of the grid, nats; by default a 48th of the deviation
-        of one loss."""
-        return export_of(self._releases, adjacency, step)
+        to save, or for dp-accounting.
+
+        Parameters
+        ----------
+        step : float, optional
+            Of the grid, nats; by default a 48th of the deviation of one loss, and finer where that
+            brings the ends closer.
+        adjacency, width, time_limit, quick
+            As in `dpsub.curve`; the width is that of the deltas 1e-2, 1e-4, 1e-6 and 1e-8. The laws
+            of the first bound are made in any case.
+        """
+        return export_of(self._question(adjacency, width, time_limit, quick), step)
 
     def select(
         self,
@@ -233,7 +248,8 @@ class Ledger(words.ShortText):
         """Bound the best of a random number of runs, each of which makes all these releases;
         parameters as in `dpsub.select`."""
         runs = NumberOfRuns(distribution, runs_mean, shape)
-        return select_of(self._releases, runs, epsilon, delta, adjacency, time_limit, quick)
+        question = self._question(adjacency, None, time_limit, quick)
+        return select_of(question, runs, epsilon, delta)
 
     def would_exceed(
         self,
@@ -413,6 +429,15 @@ class Ledger(words.ShortText):
                     f"release {place} of the ledger {path} cannot be read: {error}"
                 ) from None
         return ledger
+
+    def _question(
+        self,
+        adjacency: str | None,
+        width: float | None,
+        time_limit: float | None,
+        quick: bool,
+    ) -> Question:
+        return Question.of(self._releases, adjacency, width, time_limit, quick)
 
     def _upper(self, more: Sequence[Release], budget: Target, adjacency: str | None) -> float:
         """The proved epsilon with some releases more."""

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpsub import files
-from dpsub.accounting.account import Account, Proof, answers
+from dpsub.accounting.account import Account, Question
 from dpsub.accounting.answer import near
 from dpsub.accounting.curve import Curve
-from dpsub.accounting.pld import deadline_after
 from dpsub.accounting.release import Release
 from dpsub.accounting.search import Calibration, Goal, least_noise
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
@@ -196,9 +195,9 @@ def _one_question(account: Account) -> tuple[tuple[Release, ...], float]:
 
 def _again(releases: Sequence[Release], account: Account, given: float) -> Account:
     """The same question about other releases."""
-    proof = Proof.of(releases, str(account.adjacency))
+    question = Question.of(releases, str(account.adjacency), time_limit=_SECONDS, quick=True)
     epsilon, delta = (None, given) if account.quantity == "epsilon" else (given, None)
-    return answers(proof, epsilon, delta, None, deadline_after(_SECONDS), quick=True)
+    return question.account(epsilon, delta)
 
 
 def _ends(accounts: Sequence[Account]) -> tuple[np.ndarray, np.ndarray]:

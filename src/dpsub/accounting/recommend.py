@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from dpsub import checks
 from dpsub.accounting import answer as words
-from dpsub.accounting.fast_search import Needed, needed
+from dpsub.accounting.fast_search import Needed, needed, tightened
 from dpsub.accounting.pairs import MIN_SCALE
+from dpsub.accounting.pld import deadline_after
 from dpsub.accounting.release import Group, Release
 from dpsub.accounting.search import Goal
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
@@ -153,7 +154,8 @@ def recommend(
     delta: float,
     adjacency: str = "add_remove",
     group: Group = 1,
-    time_limit: float = 10.0,
+    time_limit: float | None = 10.0,
+    quick: bool = False,
 ) -> Recommendation:
     """Say which subsampling scheme needs the least noise for a target, by what is proved, and what
     each costs.
@@ -170,9 +172,13 @@ def recommend(
         As in `dpsub.account`, the same for all schemes.
     group : int or tuple of int
         As in `dpsub.account`: number of records that one unit of privacy holds.
-    time_limit : float
+    time_limit : float or None
         Seconds, for all schemes together; those without a proof within their share of it
-        are left out.
+        are left out. None: no limit.
+    quick : bool
+        Use first bounds alone. Otherwise less noise is sought by the game of `dpsub.account`,
+        within the time limit, for schemes that have one: some with batches of a fixed size, under
+        substitute.
 
     Raises
     ------
@@ -197,7 +203,7 @@ def recommend(
     delta = checks.real("delta", delta, above=0, below=1)
     adjacency = relation_named(adjacency)
     # the limit is for all schemes together, each of which gets half of what is left
-    deadline = time.monotonic() + checks.real("time_limit", time_limit, above=0)
+    deadline = deadline_after(time_limit)
     n = checks.integer("n", n, at_least=1)
     m = checks.integer("batch_size", batch_size, at_least=1, at_most=n, at_most_name="n")
     epochs = checks.integer("epochs", epochs, at_least=1)
@@ -210,13 +216,11 @@ def recommend(
             if not isinstance(plan, Schedule):
                 # a schedule rounds each epoch up to whole batches, fresh samples all of them once
                 steps = fresh_steps(m / n, epochs)
-            share = max(_SHARE * (deadline - time.monotonic()), 1e-3)
-            goal = Goal(epsilon, delta, adjacency, _ACCURACY, share)
+            goal = Goal(epsilon, delta, adjacency, _ACCURACY, _share_of(deadline))
             release = Release(plan, n, 1.0, steps, group=group)
             if adjacency is Relation.ZERO_OUT and _draws_again(release):
                 raise UnsupportedError(_SLOW_SEARCH)
-            noise = needed(release, goal)
-            proved[name] = _ProvedScheme(plan, steps, noise)
+            proved[name] = _ProvedScheme(plan, steps, needed(release, goal))
         except NumericalError:
             left_out[name] = _LATE
         except (ArgumentError, UnsupportedError) as error:
@@ -226,6 +230,11 @@ def recommend(
             "no scheme was proved to meet the target; poisson was left out because "
             f"{left_out['poisson']}"
         )
+    # all schemes have a proof first: games take what time is left
+    for name, (plan, steps, noise) in proved.items() if not quick else ():
+        goal = Goal(epsilon, delta, adjacency, _ACCURACY, _share_of(deadline))
+        release = Release(plan, n, 1.0, steps, group=group)
+        proved[name] = _ProvedScheme(plan, steps, tightened(release, goal, noise))
     schemes = _ranked(proved, n, m)
     least = schemes[0].noise_multiplier
     # what no attack refutes may need as little as the first, whose noise alone is known to do
@@ -238,6 +247,11 @@ def recommend(
     return Recommendation(
         tuple(schemes), even, left_out, least / m, reasons, question, str(adjacency)
     )
+
+
+def _share_of(deadline: float | None) -> float | None:
+    """Seconds for the next scheme: half of what is left."""
+    return None if deadline is None else max(_SHARE * (deadline - time.monotonic()), 1e-3)
 
 
 class _ProvedScheme(NamedTuple):

@@ -8,7 +8,7 @@ output is released. The bound takes the whole privacy curve of one run (docs/acc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,10 +16,10 @@ import numpy as np
 
 from dpsub import checks
 from dpsub.accounting import answer as words
-from dpsub.accounting.account import Account, Proof, answers, crossed
-from dpsub.accounting.export import ComposedLaw, export_of
+from dpsub.accounting.account import Account, Question, crossed
+from dpsub.accounting.export import ComposedLaw, laws_of
 from dpsub.accounting.own import OwnMechanism
-from dpsub.accounting.pld import check_time, deadline_after, time_limited
+from dpsub.accounting.pld import check_time
 from dpsub.accounting.release import Group, Release
 from dpsub.errors import ArgumentError
 from dpsub.sampling import Schedule
@@ -281,27 +281,20 @@ def select(
     release = Release.of(
         sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, group=group
     )
-    runs = NumberOfRuns(distribution, runs_mean, shape)
-    return select_of([release], runs, epsilon, delta, adjacency, time_limit, quick)
+    question = Question.of([release], adjacency, time_limit=time_limit, quick=quick)
+    return select_of(question, NumberOfRuns(distribution, runs_mean, shape), epsilon, delta)
 
 
 def select_of(
-    releases: Sequence[Release],
-    runs: NumberOfRuns,
-    epsilon: float | None,
-    delta: float | None,
-    adjacency: str | None,
-    time_limit: float | None,
-    quick: bool = False,
+    question: Question, runs: NumberOfRuns, epsilon: float | None, delta: float | None
 ) -> Selection:
     """The best of several runs, each of which makes all these releases."""
     if (epsilon is None) == (delta is None):
         got = "neither" if epsilon is None else "both"
         raise ArgumentError(f"exactly one of epsilon and delta is needed, got {got}; give one")
-    with time_limited(deadline_after(time_limit)):
-        proof = Proof.of(releases, adjacency)
-        step = proof.composition.spread * (_QUICK_STEP if quick else _STEP)
-        laws = export_of(releases, adjacency, step).laws
+    with question.proof() as proof:
+        step = proof.composition.spread * (_QUICK_STEP if question.quick else _STEP)
+        laws = laws_of(proof, step)
         uppers = [_UpperEnd(law, runs).delta for law in laws if law.side == "upper"]
         lowers = [_LowerEnd(law, runs).delta for law in laws if law.side == "lower"]
         if delta is None:
@@ -312,7 +305,7 @@ def select_of(
             level = checks.real("delta", delta, above=0, below=1)
             upper = max(_epsilons(end, level)[1] for end in uppers)
             lower = max((_epsilons(end, level)[0] for end in lowers), default=0.0)
-        together = _released_all(releases, runs, epsilon, delta, adjacency)
+        together = _released_all(question, runs, epsilon, delta)
     theorem = "Theorem 44, docs/accounting.md 4.7"
     if together < upper:
         upper, theorem = together, "Theorem 8, docs/accounting.md 4, of all runs together"
@@ -333,24 +326,22 @@ def select_of(
         theorem=theorem,
         lower_theorem="Theorem 46, docs/accounting.md 4.7" if lowers else "",
         runs=runs,
-        releases=tuple(releases),
+        releases=tuple(question.releases),
         at=float(delta if epsilon is None else epsilon),  # type: ignore[arg-type]
     )
 
 
 def _released_all(
-    releases: Sequence[Release],
-    runs: NumberOfRuns,
-    epsilon: float | None,
-    delta: float | None,
-    adjacency: str | None,
+    question: Question, runs: NumberOfRuns, epsilon: float | None, delta: float | None
 ) -> float:
     """The proved end of a release of all runs, of which the best one is a function; infinite where
     their number is random."""
     if runs.distribution != "fixed":
         return math.inf
-    together = [replace(release, steps=release.steps * int(runs.mean)) for release in releases]
-    answer = answers(Proof.of(together, adjacency), epsilon, delta, None, None, quick=True)
+    together = [
+        replace(release, steps=release.steps * int(runs.mean)) for release in question.releases
+    ]
+    answer = replace(question.first, releases=together, deadline=None).account(epsilon, delta)
     return float(answer.upper)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dpsub import checks
-from dpsub.accounting.account import Account
+from dpsub.accounting.account import Account, Question
 from dpsub.accounting.answer import described, down, near, percent, up
 from dpsub.accounting.curve import curve_of
 from dpsub.accounting.release import Release
@@ -218,7 +218,8 @@ def _trade_off(
     the time."""
     epsilons = np.linspace(0.0, max(epsilon, 1e-3), _POINTS)
     try:
-        curve = curve_of(releases, epsilons, str(account.adjacency), None, time_limit=_SECONDS)
+        question = Question.of(releases, str(account.adjacency), time_limit=_SECONDS, quick=True)
+        curve = curve_of(question, epsilons)
     except NumericalError:
         return {}
     misses = float(curve.trade_off(_FALSE_POSITIVE).lower)

@@ -23,11 +23,10 @@ from typing import Any
 import dpsub
 from dpsub.accounting.answer import Line, down, near, plural, relation_text, up
 from dpsub.accounting.audit import Audit
-from dpsub.accounting.pld import deadline_after, time_limited
 from dpsub.accounting.static import EpochAttack, StepAttack
 from dpsub.cli.answers import Answer, account_facts, account_values, promise
 from dpsub.cli.parsing import Parser, number, numbers, whole_number
-from dpsub.cli.releases import add_releases, add_tight, question_of, releases_text, steps_of
+from dpsub.cli.releases import add_releases, add_width, question_of, releases_text, steps_of
 from dpsub.cli.samplers import add_sampler, sampler_of
 
 _COMPONENTS = 6  # of a density that are shown
@@ -58,19 +57,16 @@ def add_arguments(parser: Parser) -> None:
         metavar="P",
         help="confidence level of the intervals (default: 0.99)",
     )
-    add_tight(parser, "also compute the tight upper bound of dpsub account")
-    parser.add_time_limit()
+    add_width(parser)
 
 
 def run(arguments: Namespace) -> Answer:
     started = perf_counter()
     sampler = sampler_of(arguments)
-    # One deadline for the draws, the attack and the proof.
     question = question_of(arguments) | {
-        name: getattr(arguments, name) for name in ("draws", "seed", "confidence", "tight")
+        name: getattr(arguments, name) for name in ("draws", "seed", "confidence")
     }
-    with time_limited(deadline_after(question.pop("time_limit"))):
-        audit = dpsub.audit(sampler, steps=steps_of(arguments, sampler), **question)
+    audit = dpsub.audit(sampler, steps=steps_of(arguments, sampler), **question)
     seconds = perf_counter() - started
     attack = audit.attack
     # The direction in which the attack attains more comes first: its runs are those that are

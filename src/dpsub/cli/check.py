@@ -22,6 +22,7 @@ from time import perf_counter
 from typing import Any
 
 import dpsub
+from dpsub.accounting.account import SECONDS
 from dpsub.accounting.answer import Line, account_lines, described, down, near, plural, up
 from dpsub.accounting.check import VERDICTS, Check
 from dpsub.accounting.events import UNITS, ledger_of
@@ -71,7 +72,7 @@ def add_arguments(parser: Parser) -> None:
     )
     add_deprecated_tight(parser)
     add_statement(parser)
-    parser.add_time_limit()
+    parser.add_time_limit(SECONDS)
 
 
 def run(arguments: Namespace) -> Answer:

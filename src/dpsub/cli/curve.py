@@ -29,8 +29,15 @@ from dpsub import files
 from dpsub.accounting.answer import Line, down, near, up
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer
-from dpsub.cli.parsing import Parser, add_choice, new_file, number, numbers
-from dpsub.cli.releases import add_plot, add_releases, question_of, releases_text, steps_of
+from dpsub.cli.parsing import Parser, add_choice, new_file, numbers
+from dpsub.cli.releases import (
+    add_plot,
+    add_releases,
+    add_width,
+    question_of,
+    releases_text,
+    steps_of,
+)
 from dpsub.cli.samplers import add_sampler, sampler_of
 
 if TYPE_CHECKING:
@@ -59,27 +66,17 @@ def add_arguments(parser: Parser) -> None:
         "divisor of the sum: a fixed number or the realised size of the sample (default: fixed)"
     )
     add_choice(parser, "--denominator", ("fixed", "realised"), denominators, "fixed")
-    parser.add_argument(
-        "--width",
-        type=number,
-        metavar="W",
-        help="requested distance between the ends of delta, relative",
-    )
+    add_width(parser)
     parser.add_argument(
         "--csv", type=new_file, metavar="FILE", help="write the columns epsilon, lower, upper"
     )
     add_plot(parser, "both curves")
-    parser.add_time_limit()
 
 
 def run(arguments: Namespace) -> Answer:
     started = perf_counter()
     sampler = sampler_of(arguments)
-    question = {
-        name: value
-        for name, value in question_of(arguments).items()
-        if name not in ("delta", "tight")
-    }
+    question = question_of(arguments)
     curve = dpsub.curve(sampler, steps=steps_of(arguments, sampler), **question)
     # From the same curve, not from further accounts: the trade-off function is its convex
     # conjugate.

@@ -70,6 +70,9 @@ def add_arguments(parser: Parser) -> None:
     add_group(parser)
     # Accounting alone; a comparison that takes minutes would not be made before a training.
     parser.add_time_limit(10.0)
+    parser.add_argument(
+        "--quick", action="store_true", help="the first bounds, without bringing the ends closer"
+    )
 
 
 def run(arguments: Namespace) -> Answer:
@@ -90,6 +93,7 @@ def run(arguments: Namespace) -> Answer:
         epochs=arguments.epochs,
         **target,
         time_limit=arguments.time_limit,
+        quick=arguments.quick,
     )
     seconds = perf_counter() - started
     first = recommendation.schemes[0]

@@ -114,12 +114,6 @@ class _TightAction(Action):
         )
 
 
-def add_tight(parser: Parser, text: str) -> None:
-    """Add the option for the tight bound, which takes seconds; `text` says what it does."""
-    known = "substitute; gaussian: wor, wr, must_wo, must_ow; laplace: wor"
-    parser.add_argument("--tight", action="store_true", help=f"{text}, in seconds ({known})")
-
-
 def add_denominator(parser: Parser) -> None:
     """Add the option for the denominator of the mean."""
     text = "divisor of the sum: a fixed number or the realised size of the sample (default: fixed)"
