@@ -12,6 +12,7 @@ ROOT = Path(str(workflow.current_basedir)).parent
 include: "rules/common.smk"
 
 
+from dpsub.reproduce import planned, provenance
 from dpsub.reproduce.sweep import prepared_file
 
 RESULTS, JOBS, DATA_CHOICES = config["results"], config["jobs"], config["data"]
@@ -21,6 +22,8 @@ DATA = {
     for job in JOBS.values()
     for name in job["data_sets"]
 }
+
+DATA_CODE = {name: planned.code_of_data(name) for name in DATA}
 
 
 include: "rules/data.smk"
@@ -92,4 +95,4 @@ onsuccess:
 
 
 onerror:
-    print(outcome.failures(Path(RESULTS), STARTED))
+    print(failures(Path(RESULTS), STARTED))

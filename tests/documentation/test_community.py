@@ -156,7 +156,8 @@ def test_the_catalogue_shows_how_to_use_it() -> None:
     assert set(usage["mandatory-flags"]) == {"desc", "flags"}
     deployed = usage["software-stack-deployment"]
     assert set(deployed) == {"conda", "apptainer", "apptainer+conda"}
-    # Parsing asks for dpsub before any environment exists: the description must say so.
+    # tests/workflow/test_deployment.py does both
+    assert "With `--sdm conda` Snakemake needs nothing else" in usage["mandatory-flags"]["desc"]
     assert "dpsub must be installed next to Snakemake" in usage["mandatory-flags"]["desc"]
     assert deployed["apptainer"] is (read("config.yaml")["container"] is not None)
     assert usage["report"] is ("report(" in text_of("workflow/rules/report.smk"))

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from dpsub.reproduce import records
-from tests.few import few
 from tests.workflow import runs
 from tests.workflow.conftest import Measured
 from tests.workflow.runs import RESULTS, ROOT
@@ -222,43 +221,47 @@ def test_it_is_a_module_of_another_workflow(finished: Path, tmp_path: Path) -> N
     ]
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "answer", "said"),
-    few(
-        [
-            (
-                "importlib.util",
-                "find_spec",
-                None,
-                "dpsub must be installed where snakemake is, got none; run: ",
-            ),
-            ("importlib.metadata", "version", "0.1", "as this workflow is, got 0.1; run: "),
-        ]
-    ),
-)
-def test_without_dpsub_or_with_another_one_it_says_what_to_run(
-    module: str, name: str, answer: object, said: str, tmp_path: Path
-) -> None:
+LACKING = """
+import sys
+class Finder:
+    def find_spec(name, path=None, target=None):
+        if name == "grimp":
+            raise ModuleNotFoundError("No module named 'grimp'", name="grimp")
+sys.meta_path.insert(0, Finder)
+"""
+
+
+def test_without_what_dpsub_needs_it_says_what_to_do(tmp_path: Path) -> None:
     """A start file of Python's plants the fault in the process of Snakemake."""
-    planted = f"import {module} as it\ntrue = it.{name}\n"
-    planted += (
-        f"it.{name} = lambda name, *more: {answer!r} if name == 'dpsub' else true(name, *more)\n"
-    )
-    (tmp_path / "sitecustomize.py").write_text(planted, encoding="utf-8")
-    done = subprocess.run(
+    (tmp_path / "sitecustomize.py").write_text(LACKING, encoding="utf-8")
+    done = dry_run(tmp_path)
+    assert done.returncode == 1 and "ModuleNotFoundError" not in done.stdout
+    assert (
+        "what dpsub needs must be installed where snakemake is, got no grimp; add `--sdm conda`"
+    ) in done.stdout
+    assert f"-m pip install -e '{ROOT}[papers]'" in done.stdout
+
+
+@pytest.mark.thorough
+def test_the_package_is_of_the_revision_of_the_rules(tmp_path: Path) -> None:
+    (tmp_path / "dpsub").mkdir()
+    (tmp_path / "dpsub/__init__.py").write_text("raise SystemExit('another one')\n")
+    done = dry_run(tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
+def dry_run(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Ask Snakemake for its plan; modules in the folder stand before all others."""
+    return subprocess.run(
         runs.command("-n"),
-        cwd=tmp_path,
-        env=runs.environment() | {"PYTHONPATH": str(tmp_path)},
+        cwd=folder,
+        env=runs.environment() | {"PYTHONPATH": str(folder)},
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         timeout=runs.PATIENCE,
         check=False,
     )
-    assert done.returncode == 1 and said in done.stdout
-    assert (
-        f"-m pip install -e '{ROOT}[papers]'"
-    ) in done.stdout and "ModuleNotFoundError" not in done.stdout
 
 
 def made_by(folder: Path, *words: str) -> subprocess.Popen[str]:

@@ -3,8 +3,8 @@
 
 rule build_table:
     input:
-        records=lambda wildcards: shown(PLAN.records(*product_of(wildcards).artefact.experiments)),
-        published=lambda wildcards: printed_numbers(product_of(wildcards).artefact),
+        records=lambda wildcards: records_of(ARTEFACTS[wildcards.artefact]["experiments"]),
+        published=lambda wildcards: ARTEFACTS[wildcards.artefact]["printed"],
     output:
         csv=listed(pattern("table", False, "csv"), "Tables"),
         md=pattern("table", False, "md"),
@@ -21,12 +21,10 @@ rule build_table:
         runtime=lambda wildcards, attempt: doubled(30, attempt),
     params:
         artefacts=lambda wildcards: [wildcards.artefact],
-        caption=lambda wildcards: product_of(wildcards).artefact.caption,
-        settings=lambda wildcards: PLAN.settings_of(product_of(wildcards).artefact),
-        digests=lambda wildcards: {
-            name: PLAN.config_digest(name) for name in product_of(wildcards).artefact.experiments
-        },
-        code=lambda wildcards: code_of(product_of(wildcards).artefact),
+        caption=lambda wildcards: ARTEFACTS[wildcards.artefact]["caption"],
+        settings=lambda wildcards: ARTEFACTS[wildcards.artefact]["settings"],
+        digests=lambda wildcards: digests_of(ARTEFACTS[wildcards.artefact]["experiments"]),
+        code=lambda wildcards: ARTEFACTS[wildcards.artefact]["code"],
     script:
         "../scripts/build_artefacts.py"
 

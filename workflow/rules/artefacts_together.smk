@@ -5,43 +5,42 @@ At smoke size a job takes longer to start than a table takes to build.
 
 
 def together():
-    """Return the products of each paper by (paper, "tables" or "figures")."""
+    """Return the names of the artefacts of each paper by (paper, "tables" or "figures")."""
     groups = {}
-    for product in PLAN.products:
-        made = product.artefact
-        key = made.paper, "figures" if made.kind == "figure" else "tables"
-        groups.setdefault(key, []).append(product)
+    for name, made in ARTEFACTS.items():
+        key = made["paper"], "figures" if made["figure"] else "tables"
+        groups.setdefault(key, []).append(name)
     return groups
 
 
-def files_of(products):
+def files_of(names):
     """Return the files of artefacts but their comparisons; the report shows one of each artefact."""
     files = []
-    for product in products:
-        made = product.artefact
-        shown_as = "png" if made.kind == "figure" else "csv"
-        for role, path in product.files.items():
+    for name in names:
+        made = ARTEFACTS[name]
+        shown_as = "png" if made["figure"] else "csv"
+        for role, path in made["files"].items():
             if role == shown_as:
-                labels = {"artefact": made.identifier, "format": role}
-                files.append(report(str(path), category=category_of(made), labels=labels))
+                labels = {"artefact": name, "format": role}
+                files.append(report(path, category=category_of(made), labels=labels))
             elif role != "comparison":
-                files.append(str(path))
+                files.append(path)
     return files
 
 
-for (paper, kind), products in together().items():
-    made = [product.artefact for product in products]
-    read = sorted({name for artefact in made for name in artefact.experiments})
+for (paper, kind), identifiers in together().items():
+    made = [ARTEFACTS[name] for name in identifiers]
+    read = sorted({name for artefact in made for name in artefact["experiments"]})
 
     rule:
         name:
             f"build_{kind}_of_{paper}"
         input:
-            records=shown(PLAN.records(*read)),
-            published=sorted({path for artefact in made for path in printed_numbers(artefact)}),
+            records=records_of(read),
+            published=sorted({path for artefact in made for path in artefact["printed"]}),
         output:
-            files=files_of(products),
-            comparison=shown(product.files["comparison"] for product in products),
+            files=files_of(identifiers),
+            comparison=[artefact["files"]["comparison"] for artefact in made],
         log:
             f"{RESULTS}/logs/build_{kind}/{paper}.log",
         conda:
@@ -50,13 +49,13 @@ for (paper, kind), products in together().items():
             mem_mb=lambda wildcards, attempt: doubled(2000, attempt),
             runtime=lambda wildcards, attempt: doubled(30, attempt),
         params:
-            artefacts=[artefact.identifier for artefact in made],
+            artefacts=identifiers,
             settings={
                 name: setting
                 for artefact in made
-                for name, setting in PLAN.settings_of(artefact).items()
+                for name, setting in artefact["settings"].items()
             },
-            digests={name: PLAN.config_digest(name) for name in read},
-            code=code_of(*made),
+            digests=digests_of(read),
+            code=[artefact["code"] for artefact in made],
         script:
             "../scripts/build_artefacts.py"

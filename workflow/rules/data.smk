@@ -1,7 +1,5 @@
 """Find or download, check and prepare raw files, or make a labelled stand-in."""
 
-from dpsub.data.dataset import REGISTRY as DATA_SETS
-
 for data_set, file in DATA.items():
 
     rule:
@@ -21,6 +19,6 @@ for data_set, file in DATA.items():
             sources=str(ROOT / "data/SOURCES.csv"),
             choices=DATA_CHOICES,
             given=os.environ.get("DPSUB_DATA", ""),
-            code=provenance.digest("dpsub.data.fetch", DATA_SETS.get(data_set).__module__),
+            code=DATA_CODE[data_set],
         script:
             "../scripts/prepare_data.py"

@@ -3,10 +3,10 @@
 
 rule run_experiment:
     input:
-        data=lambda wildcards: [DATA[name] for name in PLAN.data_sets(wildcards.experiment)],
-        records=lambda wildcards: shown(
-            PLAN.records(*EXPERIMENTS.get(wildcards.experiment).needs_records)
-        ),
+        data=lambda wildcards: [
+            DATA[name] for name in EXPERIMENTS[wildcards.experiment]["data_sets"]
+        ],
+        records=lambda wildcards: records_of(EXPERIMENTS[wildcards.experiment]["needs_records"]),
     output:
         f"{RESULTS}/records/{{experiment}}/{{part}}.parquet",
     log:
@@ -24,14 +24,12 @@ rule run_experiment:
         mem_mb=lambda wildcards, attempt: doubled(2000, attempt),
         runtime=lambda wildcards, attempt: doubled(30, attempt),
     params:
-        seed=PLAN.config["seed"],
-        variants=lambda wildcards: PLAN.variants(wildcards.experiment),
-        settings=lambda wildcards: configuration.of_experiment(PLAN.config, wildcards.experiment),
-        replicates=lambda wildcards: [part_of(wildcards).first, part_of(wildcards).stop],
-        data_sets=lambda wildcards: list(PLAN.data_sets(wildcards.experiment)),
-        code=lambda wildcards: provenance.digest(
-            EXPERIMENTS.get(wildcards.experiment).__module__, "dpsub.reproduce.records"
-        ),
+        seed=CONFIG["seed"],
+        variants=lambda wildcards: EXPERIMENTS[wildcards.experiment]["variants"],
+        settings=lambda wildcards: EXPERIMENTS[wildcards.experiment]["settings"],
+        replicates=lambda wildcards: part_of(wildcards),
+        data_sets=lambda wildcards: EXPERIMENTS[wildcards.experiment]["data_sets"],
+        code=lambda wildcards: EXPERIMENTS[wildcards.experiment]["code"],
     script:
         "../scripts/run_experiment.py"
 
@@ -47,4 +45,4 @@ use rule run_experiment as time_experiment with:
         experiment=one_of(TIMED),
         part=r"\d+-of-\d+",
     # alone on the machine; at smoke size the times mean nothing
-    threads: 1 if PLAN.config["size"] == "smoke" else workflow.cores or 1
+    threads: 1 if CONFIG["size"] == "smoke" else workflow.cores or 1

@@ -1,27 +1,9 @@
 """Compare every printed number with ours, check the verdicts, and write the HTML report."""
 
-# The code that shows things; what computes them runs its own jobs again.
-SHOWN_PARTS = (
-    "__init__.py",
-    "artefacts",
-    "claims*",
-    "evidence*",
-    "figures*",
-    "tables*",
-    "numbers*",
-)
-PACKAGE = Path(provenance.__file__).parents[1]
-SHOWN_BY = [
-    path
-    for folder in ("reproduce", *(f"papers/*/{part}" for part in SHOWN_PARTS))
-    for found in PACKAGE.glob(folder)
-    for path in ([found] if found.is_file() else found.rglob("*.py"))
-]
-
 
 rule collect_comparison:
     input:
-        shown(product.files["comparison"] for product in PLAN.products),
+        [made["files"]["comparison"] for made in ARTEFACTS.values()],
     output:
         f"{RESULTS}/comparison.csv",
     log:
@@ -30,7 +12,7 @@ rule collect_comparison:
     conda:
         "../envs/dpsub.yaml"
     params:
-        code=provenance.digest("dpsub.reproduce.verdicts"),
+        code=PLAN["code"]["verdicts"],
     script:
         "../scripts/collect_comparison.py"
 
@@ -38,11 +20,7 @@ rule collect_comparison:
 rule check_verdicts:
     input:
         comparison=rules.collect_comparison.output[0],
-        expected=[
-            str(path)
-            for paper in papers().values()
-            for path in paper.folder.glob("expected_verdicts.csv")
-        ],
+        expected=PLAN["expected"],
     output:
         f"{RESULTS}/run/verdicts.txt",
     log:
@@ -51,9 +29,9 @@ rule check_verdicts:
     conda:
         "../envs/dpsub.yaml"
     params:
-        mode=PLAN.config["verdicts"],
-        published=PLAN.published,
-        code=provenance.digest("dpsub.reproduce.verdicts"),
+        mode=CONFIG["verdicts"],
+        published=PLAN["published"],
+        code=PLAN["code"]["verdicts"],
     script:
         "../scripts/check_verdicts.py"
 
@@ -68,10 +46,10 @@ rule describe_run:
     conda:
         "../envs/dpsub.yaml"
     params:
-        config=PLAN.config,
-        versions=provenance.versions(),
-        commit=lambda wildcards: provenance.commit(ROOT),
-        date=lambda wildcards: provenance.date(ROOT),
+        config=CONFIG,
+        versions=PLAN["versions"],
+        commit=PLAN["commit"],
+        date=PLAN["date"],
     script:
         "../scripts/describe_run.py"
 
@@ -82,11 +60,11 @@ rule write_report:
         environment=rules.describe_run.output.environment,
         config=rules.describe_run.output.config,
         citation=str(ROOT / "CITATION.cff"),
-        errata=shown(errata_files()),
-        prose=shown(path for paper in papers().values() for path in paper.folder.glob("found.md")),
-        cited=shown(path for paper in papers().values() for path in paper.folder.glob("cited.csv")),
-        page=sorted(shown((PACKAGE / "reproduce/report/templates").iterdir())),
-        artefacts=[path for product in PLAN.products for path in shown(product.files.values())],
+        errata=PLAN["errata"],
+        prose=PLAN["found"],
+        cited=PLAN["cited"],
+        page=PLAN["templates"],
+        artefacts=files_of_artefacts(),
         data=[str(Path(path).with_suffix(".json")) for path in DATA.values()],
     output:
         report(f"{RESULTS}/report/index.html", caption="../report/report.rst", category="Report"),
@@ -95,7 +73,7 @@ rule write_report:
                 f"{RESULTS}/report/{name}.html", caption="../report/report.rst", category="Report"
             )
             for name in (
-                *dict.fromkeys(product.artefact.paper for product in PLAN.products),
+                *dict.fromkeys(made["paper"] for made in ARTEFACTS.values()),
                 "numbers",
             )
         ],
@@ -107,16 +85,16 @@ rule write_report:
     # pages are written in parallel
     threads: 4
     params:
-        artefacts=[product.artefact.identifier for product in PLAN.products],
-        remarks=[PLAN.remark] if PLAN.remark else [],
-        published=PLAN.published,
+        artefacts=list(ARTEFACTS),
+        remarks=[PLAN["remark"]] if PLAN["remark"] else [],
+        published=PLAN["published"],
         options=(
             "--configfile RESULTS/run/config.yaml"
             if workflow.config_settings.overwrite_config
             else ""
         ),
-        seed=PLAN.config["seed"],
-        configuration=provenance.settings_digest(PLAN.config),
-        code=provenance.digest(files=SHOWN_BY),
+        seed=CONFIG["seed"],
+        configuration=PLAN["config_digest"],
+        code=PLAN["code"]["report"],
     script:
         "../scripts/write_report.py"

@@ -63,3 +63,17 @@ def label_of(prepared: Path) -> str:
         raise DataError(
             f"{prepared} must have its description next to it, in JSON; prepare the data again"
         ) from None
+
+
+def failures(results: Path, since: float) -> str:
+    """Return what jobs that have failed since a time say in their logs: the sentence, or the end of
+    a traceback."""
+    ends = []
+    for path in sorted((results / "logs").rglob("*.log")):
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        # A sentence for the user begins with "error: "; a traceback is a fault of the program.
+        failed = any(line.startswith(("error: ", "Traceback")) for line in lines)
+        # logs of earlier runs stay in the folder
+        if failed and path.stat().st_mtime >= since:
+            ends += [*lines[-3:], f"(log: {path})"]
+    return "\n".join(ends)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from pathlib import Path
 
 from dpsub.reproduce import verdicts
 from dpsub.reproduce.job import label_of
@@ -55,17 +54,3 @@ def _verdicts(plan: Plan) -> list[str]:
         listed = ", ".join(f"{count} {verdict}" for verdict, count in counts)
         lines.append(f"{paper}, {len(rows)} printed numbers: {listed}")
     return lines
-
-
-def failures(results: Path, since: float) -> str:
-    """Return what jobs that have failed since a time say in their logs: the sentence, or the end of
-    a traceback."""
-    ends = []
-    for path in sorted((results / "logs").rglob("*.log")):
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        # A sentence for the user begins with "error: "; a traceback is a fault of the program.
-        failed = any(line.startswith(("error: ", "Traceback")) for line in lines)
-        # logs of earlier runs stay in the folder
-        if failed and path.stat().st_mtime >= since:
-            ends += [*lines[-3:], f"(log: {path})"]
-    return "\n".join(ends)
