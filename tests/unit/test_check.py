@@ -132,7 +132,7 @@ def test_the_standard_accountant_without_replacement_is_refuted() -> None:
     event = dp.SampledWithoutReplacementDpEvent(1000, 16, dp.GaussianDpEvent(1.0))
     accountant = dp.rdp.RdpAccountant(neighboring_relation=dp.NeighboringRelation.REPLACE_ONE)
     claimed = accountant.compose(dp.SelfComposedDpEvent(event, 128)).get_epsilon(1e-6)
-    found = dpsub.check(dpsub.Wor(16), 1000, **QUESTION, claimed_epsilon=claimed)
+    found = dpsub.check(dpsub.Wor(16), 1000, **QUESTION, time_limit=None, claimed_epsilon=claimed)
     assert found.verdict == "refuted" and claimed < 2.65 < 10.9 < found.account.lower
     assert "(C, -C, ..., -C)" in found.account.lower_pair
     # by the game
