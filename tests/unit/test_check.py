@@ -136,7 +136,8 @@ def test_the_standard_accountant_without_replacement_is_refuted() -> None:
     assert found.verdict == "refuted" and claimed < 2.65 < 10.9 < found.account.lower
     assert "(C, -C, ..., -C)" in found.account.lower_pair
     # by the game
-    assert dpsub.check(dpsub.Wor(16), 1000, **QUESTION, claimed_epsilon=11.0).verdict == "proved"
+    asked = QUESTION | {"claimed_epsilon": 11.0}
+    assert dpsub.check(dpsub.Wor(16), 1000, **asked, time_limit=None).verdict == "proved"
 
 
 def test_claims_of_delta_and_of_kinds_without_attack() -> None:
