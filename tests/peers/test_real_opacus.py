@@ -64,11 +64,13 @@ print("trained")
 """
 
 
+GIVEN = os.environ.get("DPSUB_OPACUS_PYTHON", "")
+"""A Python with Opacus, where somebody has one."""
+
+
 @pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A Python with Opacus: the one that DPSUB_OPACUS_PYTHON names, or a new environment."""
-    if given := os.environ.get("DPSUB_OPACUS_PYTHON"):
-        return given
+def new_python(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A Python of a new environment, into which Opacus is installed."""
     place = tmp_path_factory.mktemp("opacus")
     venv.create(place, with_pip=True)
     program = str(place / "bin/python")
@@ -84,8 +86,18 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> str:
     return program
 
 
+@pytest.mark.thorough
+@pytest.mark.skipif(not GIVEN, reason="DPSUB_OPACUS_PYTHON names no Python with Opacus")
+def test_a_training_with_opacus_is_accounted() -> None:
+    train(GIVEN)
+
+
 @pytest.mark.slow
-def test_a_training_with_opacus_is_accounted(python: str) -> None:
+def test_a_training_in_a_new_environment_is_accounted(new_python: str) -> None:
+    train(new_python)
+
+
+def train(python: str) -> None:
     done = subprocess.run(
         [python, "-c", TRAINING],
         env=os.environ | {"PYTHONPATH": str(SOURCE)},

@@ -165,3 +165,62 @@ def test_answers_and_statements_name_the_unit() -> None:
     mixed = dpsub.account(POISSON, group=(3, 1), **ASKED)
     assert "3 records of one unit added and 1 removed" in str(mixed)
     assert "lacks up to 1 others" in mixed.statement().fields["privacy_unit_description"]
+
+
+G, N, M, STEPS_OF_EPOCH = 2, 20, 4, 5
+TABLE = {
+    # sampler, relation, group -> kind, theorem
+    (dpsub.Poisson(0.2), "add_remove", G): ("exact", "35"),
+    (dpsub.Poisson(0.2), "substitute", G): ("exact", "35"),
+    (dpsub.Poisson(0.2), "zero_out", G): ("exact", "35"),
+    (dpsub.Poisson(0.2), "add_remove", (2, 1)): ("exact", "35"),
+    (dpsub.Wor(M), "substitute", G): ("bounds", "36"),
+    (dpsub.Wor(M), "add_remove", G): ("exact", "37"),
+    (dpsub.Wor(M), "zero_out", G): ("bounds", "38"),
+    (dpsub.Wr(M), "substitute", G): ("bounds", "36"),
+    (dpsub.Wr(M), "add_remove", G): ("exact", "37"),
+    (dpsub.MustOW(8, M), "substitute", G): ("bounds", "36"),
+    (dpsub.MustOW(8, M), "add_remove", G): ("bounds", "37"),
+    (dpsub.MustWW(8, M), "substitute", G): ("bounds", "36"),
+    (dpsub.RandomAllocation(5), "add_remove", G): ("upper", "39"),
+    (dpsub.RandomAllocation(5), "substitute", G): ("bounds", "39"),
+    (dpsub.RandomAllocation(5), "zero_out", G): ("bounds", "39"),
+    (dpsub.Shuffle(M), "substitute", G): ("bounds", "39"),
+    (dpsub.Shuffle(M), "zero_out", G): ("bounds", "39"),
+    (dpsub.CyclicPoisson(0.2, 5), "add_remove", G): ("exact", "35"),
+    (dpsub.Deterministic(M), "substitute", G): ("exact", "35"),
+}
+"""What is asked of groups: samples, fixed sizes, chains, allocation, schedules."""
+
+
+@pytest.mark.parametrize("line", TABLE, ids=str)
+def test_each_line_of_the_table_has_its_kind_and_its_theorem(line: tuple) -> None:
+    sampler, adjacency, group = line
+    kind, theorem = TABLE[line]
+    release = Release(sampler, N, 2.0, STEPS_OF_EPOCH, group=group)
+    proof = Proof.of([release], adjacency)
+    assert [case.theorem.number for case in proof.cases] == [theorem]
+    found = dpsub.account(
+        sampler,
+        N,
+        noise_multiplier=2.0,
+        steps=STEPS_OF_EPOCH,
+        epsilon=1.0,
+        adjacency=adjacency,
+        group=group,
+        quick=True,
+    )
+    assert found.kind == kind and 0 <= found.lower <= found.upper < 1
+    assert found.theorem.startswith(f"Theorem {theorem}, docs/accounting.md 4.8")
+
+
+def test_shuffled_epochs_of_groups_are_refused_where_sizes_change() -> None:
+    with pytest.raises(UnsupportedError, match="add_remove"):
+        dpsub.account(
+            dpsub.Shuffle(M),
+            N,
+            steps=5,
+            adjacency="add_remove",
+            group=G,
+            **{key: ASKED[key] for key in ("noise_multiplier", "delta")},
+        )

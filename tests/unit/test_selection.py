@@ -4,6 +4,7 @@ number of runs, and the bound of Papernot and Steinke."""
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Iterator
 
@@ -15,6 +16,8 @@ import dpsub
 from dpsub.accounting import selection
 from dpsub.accounting.export import ComposedLaw
 from dpsub.accounting.selection import NumberOfRuns
+from dpsub.cli import main
+from dpsub.errors import UnsupportedError
 from tests.few import few
 
 LAWS = {
@@ -243,3 +246,25 @@ def test_a_ledger_is_one_run() -> None:
 def test_a_question_out_of_range_is_refused(question: dict[str, object], words: str) -> None:
     with pytest.raises(dpsub.ArgumentError, match=words):
         dpsub.select(dpsub.Poisson(0.1), noise_multiplier=1.0, delta=1e-5, **question)
+
+
+def test_a_statement_names_the_selection_and_the_guarantee_of_the_best_run() -> None:
+    run = {"noise_multiplier": 2.0, "steps": 3, "delta": 1e-5}
+    found = dpsub.select(dpsub.Poisson(0.1), runs_mean=12, quick=True, **run)
+    stated = found.statement(clip=0.5)
+    assert "the best of a geometric number of runs" in stated.sentence
+    assert stated.fields["epsilon"] >= found.upper > 0
+    assert "mean 12" in stated.fields["selection"]
+    # what is known of one run is not known of the best one
+    assert not {"mu", "trade_off", "certificate_sha256"} & set(stated.fields)
+    for about_one_run in (found.plot, found.certificate):
+        with pytest.raises(UnsupportedError, match="about one run"):
+            about_one_run()
+
+
+def test_the_command_line_states_a_selection(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "select poisson --rate .1 --noise-multiplier 2 --steps 3 --delta 1e-5 --runs-mean 3"
+    assert main([*line.split(), "--quick", "--statement", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["runs"]["mean"] == 3 and "mean 3" in found["selection"]
+    assert "the best of a geometric number of runs" in found["statement"]

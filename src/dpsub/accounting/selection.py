@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -21,9 +23,12 @@ from dpsub.accounting.export import ComposedLaw, laws_of
 from dpsub.accounting.own import OwnMechanism
 from dpsub.accounting.pld import check_time
 from dpsub.accounting.release import Group, Release
-from dpsub.errors import ArgumentError
+from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling import Schedule
 from dpsub.sampling.base import Sampler
+
+if TYPE_CHECKING:
+    from dpsub.accounting.statement import Statement
 
 DISTRIBUTIONS = ("geometric", "logarithmic", "negative_binomial", "poisson", "fixed")
 """Laws of the number of runs."""
@@ -215,6 +220,27 @@ class Selection(Account):
     releases: tuple[Release, ...] = ()
     at: float = math.nan
 
+    def certificate(self) -> NoReturn:
+        """Refuse: the verifier knows the laws of one run, not Theorems 44 and 46."""
+        raise UnsupportedError(
+            "certificates are about one run, and this answer is about the best of several; "
+            "ask dpsub.account about a run"
+        )
+
+    def statement(self, clip: float | str = "C") -> Statement:
+        """As that of an account, with the number of runs; its trade-off and mu are not known."""
+        # what is made of answers stands above this module
+        from dpsub.accounting.statement import statement_of
+
+        return statement_of(self, clip, selected=str(self.runs))
+
+    def plot(self, path: str | Path | None = None) -> NoReturn:
+        """Refuse: the picture of an account is about one run."""
+        raise UnsupportedError(
+            "a picture is about one run, and this answer is about the best of several; ask "
+            "dpsub.account about a run"
+        )
+
     def text(self) -> words.Text:
         """Both ends in a few lines."""
         given = "delta" if self.quantity == "epsilon" else "epsilon"
@@ -311,6 +337,7 @@ def select_of(
         upper, theorem = together, "Theorem 8, docs/accounting.md 4, of all runs together"
     if lower > upper * (1 + 1e-9) + 1e-12:
         raise crossed(lower, upper)
+    at = float(delta if epsilon is None else epsilon)  # type: ignore[arg-type]
     conditions = [line for case in proof.cases for line in case.conditions]
     attack = "; ".join(dict.fromkeys(case.attained for case in proof.cases))
     return Selection(
@@ -327,7 +354,8 @@ def select_of(
         lower_theorem="Theorem 46, docs/accounting.md 4.7" if lowers else "",
         runs=runs,
         releases=tuple(question.releases),
-        at=float(delta if epsilon is None else epsilon),  # type: ignore[arg-type]
+        at=at,
+        asked=words.Asked(tuple(question.releases), (at,)),
     )
 
 

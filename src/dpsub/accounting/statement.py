@@ -74,7 +74,9 @@ class Statement:
         return f"<p>{html.escape(self.sentence)}</p><table>{rows}</table>"
 
 
-def statement_of(account: Account, clip: float | str = "C", verdict: str = "") -> Statement:
+def statement_of(
+    account: Account, clip: float | str = "C", verdict: str = "", selected: str = ""
+) -> Statement:
     """The statement of one proved answer.
 
     Parameters
@@ -84,6 +86,8 @@ def statement_of(account: Account, clip: float | str = "C", verdict: str = "") -
         The norm to which each vector was clipped.
     verdict : str
         Of a claim, in words.
+    selected : str
+        The number of runs of which the best one is released, in words; the releases are one run's.
 
     Raises
     ------
@@ -130,18 +134,20 @@ def statement_of(account: Account, clip: float | str = "C", verdict: str = "") -
         "lower_theorem": account.lower_theorem,
         "width_reason": account.width_reason,
         "sampler": _joined(described(release.sampler, release.n) for release in releases),
+        "selection": f"the best of {selected} is released" if selected else "",
         "steps": _single([release.steps for release in releases]),
         "noise_multiplier": _single([release.noise_multiplier for release in releases]),
         "clipping_norm": norm,
         "composition": "adaptive, by privacy loss distributions and attacks on all steps together",
         "conditions": "; ".join(account.conditions),
-        **_trade_off(account, releases, epsilon),
+        # the curve of one run is not that of the best of several
+        **({} if selected else _trade_off(account, releases, epsilon)),
         "made_by": f"dpsub {version('dpsub')}",
     }
     if (digest := certificate_digest(account)) is not None:
         fields["certificate_sha256"] = digest
     guarantee = f"({fields['epsilon']:g}, {fields['delta']:g})"
-    sentence = _sentence(account, guarantee, clip, norm)
+    sentence = _sentence(account, guarantee, clip, norm, selected)
     if verdict:
         sentence = f"{sentence} {verdict}"
     return Statement(sentence, {name: value for name, value in fields.items() if value != ""})
@@ -161,7 +167,7 @@ def certificate_digest(account: Account) -> str | None:
         return None
 
 
-def _sentence(account: Account, guarantee: str, clip: float | str, norm: str) -> str:
+def _sentence(account: Account, guarantee: str, clip: float | str, norm: str, selected: str) -> str:
     assert account.asked is not None
     releases = account.asked.releases
     change = _CHANGES[account.adjacency].format(unit=_unit(releases))
@@ -172,6 +178,8 @@ def _sentence(account: Account, guarantee: str, clip: float | str, norm: str) ->
             f" ({_mechanism(release, clip, norm)})"
             for release in releases
         )
+    if selected:
+        released = f"the best of {selected}, where each run makes {released},"
     attack = "No attack is known."
     if account.lower > 0:
         attack = (

@@ -19,7 +19,14 @@ from dpsub.accounting.selection import DISTRIBUTIONS
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, number, numbers
-from dpsub.cli.releases import add_denominator, add_releases, question_of, steps_of
+from dpsub.cli.releases import (
+    add_denominator,
+    add_releases,
+    add_statement,
+    question_of,
+    stated,
+    steps_of,
+)
 from dpsub.cli.samplers import add_sampler, sampler_of
 
 
@@ -40,6 +47,7 @@ def add_arguments(parser: Parser) -> None:
         "--shape", type=number, metavar="ETA", help="of negative_binomial, above -1"
     )
     add_denominator(parser)
+    add_statement(parser)
     parser.add_argument(
         "--quick", action="store_true", help="a coarser grid, whose ends are farther apart"
     )
@@ -68,4 +76,4 @@ def run(arguments: Namespace) -> Answer:
     text = account.text()
     values = {"runs": law, **answers.account_values(account, seconds)}
     explained = answers.account_lines(account, at_value, seconds)
-    return Answer(values, text.title, text.lines, explained)
+    return stated(Answer(values, text.title, text.lines, explained), account, arguments)
