@@ -22,10 +22,18 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 settings.register_profile("dpsub", deadline=None, derandomize=True, database=None, max_examples=60)
 settings.load_profile("dpsub")
 
+# answers of tests do not depend on the machine, and most are about the first bound: tests of what
+# comes after it ask with quick=False
 dpsub.calibrate.__kwdefaults__ |= {"quick": True}
-for _asked in (dpsub.account, dpsub.Ledger.account):
-    # answers of tests do not depend on the machine, and most are about the first bound: tests of
-    # what comes after it ask with quick=False
+dpsub.check.__kwdefaults__ |= {"time_limit": None}
+for _asked in (
+    dpsub.account,
+    dpsub.audit,
+    dpsub.curve,
+    dpsub.Ledger.account,
+    dpsub.Ledger.curve,
+    dpsub.Ledger.export,
+):
     _asked.__kwdefaults__ |= {"time_limit": None, "quick": True}
 _parser_of = cli.parser_of
 

@@ -145,10 +145,10 @@ def test_a_law_is_evaluated_from_the_largest_loss_on(
 def test_an_exact_export_reaches_its_width() -> None:
     ledger = dpsub.Ledger()
     ledger.record(dpsub.Poisson(0.1), noise_multiplier=1.0, steps=2)
-    found = ledger.export(width=1e-3, time_limit=None)
+    found = ledger.export(width=1e-3, time_limit=None, quick=False)
     first = ledger.export(width=1e-3, quick=True)
     assert found.relative_width <= max(1e-3, first.relative_width / 2)
-    asked_for = ledger.export(width=1e-6, step=0.01, time_limit=None)
+    asked_for = ledger.export(width=1e-6, step=0.01, time_limit=None, quick=False)
     assert asked_for.step == 0.01 and asked_for.width_reason.startswith("numerics")
 
 
