@@ -1,11 +1,12 @@
 """Shuffled epochs: an upper bound that does not reveal the record's step (docs/accounting.md,
-Lemmas 48 and 52, Theorem 49).
+Lemmas 48, 52 and 60, Theorems 49 and 61).
 
 A uniform order of T records, one a step, is one in which the differing record stands at step J and
 the record that was there at step 1, J uniform. Were it not for step 1, the epoch would be a random
 allocation of one vector to 1 of T - 1 steps. What step 1 tells of J changes the weights of the
 steps. Where none is above 1/k, the allocation is to 1 of k steps or better; the mean excess above
-1/k (`leak`) is charged.
+1/k (`leak`) is charged. The two data sets are compared by way of an epoch in which another record
+stands in for the differing one, or directly, whichever gives less.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from functools import cache, cached_property, lru_cache
 import numpy as np
 
 from dpsub.accounting.allocation import AllocationEvent, by_reference
+from dpsub.accounting.differences import Differences
 from dpsub.accounting.pld import MAX_LOSS, Profile, check_time
 from dpsub.accounting.proofs import gaussian_profile
 
@@ -24,7 +26,8 @@ _FLOORS = (1e-4, 1e-5, 3e-6, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12)
 """Charges of one epoch at order 1 for which numbers of steps k are looked for; any k is valid."""
 _COUNTS = 80  # numbers of steps that are tried
 _NODES = 700  # orders at which the allocations are computed
-_REACH = 8.0  # deviations of the loss of a revealed step that they go to
+_REACH = 8.0  # deviations of the loss of a revealed step, or of a mean, that they go to
+_DIRECT_NODES = 28  # orders at which the data sets are compared directly
 _FEWEST = 4  # steps of an allocation from which on it is worth its time
 _ROUNDING = 1 + 1e-9
 
@@ -60,8 +63,8 @@ def leak(ratio: float, s: float) -> float:
 
 
 class HiddenStep:
-    """One epoch of T steps that hold a record each: Theorem 49, for a >= 1 and both orders of the
-    data sets, or the bound of the revealed step where that is smaller.
+    """One epoch of T steps that hold a record each: Theorems 49 and 61, for a >= 1 and both orders
+    of the data sets, or the bound of the revealed step where that is smaller.
 
     Parameters
     ----------
@@ -114,6 +117,11 @@ class HiddenStep:
             for k, charge in self.choices:
                 check_time()
                 best = np.minimum(best, self.allocated(k)(nodes) + (1 + np.exp(nodes)) * charge)
+            sparse = self._direct_orders(last)
+            if sparse.size > 1:
+                inside = nodes <= sparse[-1]
+                by_chords = _chords(nodes[inside], sparse, self.compared(sparse))
+                best[inside] = np.minimum(best[inside], by_chords)
             return best * _ROUNDING
 
         def revealed(x: np.ndarray) -> np.ndarray:
@@ -121,15 +129,46 @@ class HiddenStep:
 
         def smallest(log_order: np.ndarray) -> np.ndarray:
             x = np.asarray(log_order, dtype=float)
-            value = at_nodes()
-            # H_a is convex in a: chords of upper bounds are upper bounds
-            left = np.clip(np.searchsorted(nodes, x, side="right") - 1, 0, nodes.size - 2)
-            share = np.expm1(x - nodes[left]) / np.expm1(nodes[left + 1] - nodes[left])
-            share = np.clip(share, 0.0, 1.0)
-            chord = (value[left] * (1 - share) + value[left + 1] * share) * _ROUNDING
+            chord = _chords(x, nodes, at_nodes())
             return np.minimum(np.where(x <= last, chord, 1.0), revealed(x))
 
         return smallest
+
+    def _direct_orders(self, last: float) -> np.ndarray:
+        """Log orders, up to some deviations of a mean of k differences, k the fewest steps."""
+        if not self.choices:
+            return np.zeros(0)
+        fewest = min(k for k, _ in self.choices)
+        deviation = math.sqrt(math.expm1((self.distance / self.s) ** 2) / fewest)
+        orders = np.linspace(0.0, min(last, _REACH * deviation), _DIRECT_NODES)
+        covered = [all(law.is_covered for law in self._differences(math.exp(x))) for x in orders]
+        return orders[covered]
+
+    def _differences(self, order: float) -> tuple[Differences, ...]:
+        """Laws of Lemma 60, of both orders of the data sets where they are not alike."""
+        short, long = self.distance / self.s, 2 / self.s
+        if self.distance > 1:
+            return (Differences(order, long, long, long),)
+        # the record is up to 2 from another one in the one data set, and up to 1 in the other
+        return Differences(order, short, long, short), Differences(order, short, short, long)
+
+    def compared(self, log_orders: np.ndarray) -> np.ndarray:
+        """Theorem 61 at these log orders, with the best of some numbers of steps."""
+        return np.array([self._compared(math.exp(x)) for x in log_orders.tolist()])
+
+    def _compared(self, order: float) -> float:
+        laws, best = self._differences(order), 1.0
+        # the smallest charges first; they grow with k
+        for k, charge in sorted(self.choices):
+            check_time()
+            if (1 + order) * charge >= best:
+                break
+            value = max(law.mean_above_zero(k) for law in laws) + (1 + order) * charge
+            if value > best:
+                # from here on the charge outweighs what the mean falls
+                break
+            best = value
+        return best
 
     def allocated(self, k: int) -> Profile:
         """By way of an epoch in which another record stands in for the differing one, if that were
@@ -141,6 +180,16 @@ class HiddenStep:
         emptied = AllocationEvent(k, self.s)
         forward, backward = by_reference(replaced, emptied), by_reference(emptied, replaced)
         return lambda log_order: np.maximum(forward(log_order), backward(log_order))
+
+
+def _chords(x: np.ndarray, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Upper bounds of H_a at x = ln a: H_a is convex in a, so that chords of upper bounds are upper
+    bounds."""
+    left = np.clip(np.searchsorted(nodes, x, side="right") - 1, 0, nodes.size - 2)
+    share = np.expm1(x - nodes[left]) / np.expm1(nodes[left + 1] - nodes[left])
+    share = np.clip(share, 0.0, 1.0)
+    chord: np.ndarray = (values[left] * (1 - share) + values[left + 1] * share) * _ROUNDING
+    return chord
 
 
 @lru_cache(maxsize=64)  # of questions that are equal: a search asks again and again

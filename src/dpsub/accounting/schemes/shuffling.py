@@ -59,7 +59,8 @@ def shuffling(release: Release, relation: Relation) -> Case:
     if relation is Relation.ADD_REMOVE:
         raise UnsupportedError(
             "no bound is proved for shuffled batches under add_remove, where an extra "
-            "record changes the size of a batch; use substitute or zero_out"
+            "record changes the size of a batch; use substitute or zero_out (where the last, "
+            "incomplete batch is dropped, substitute bounds add_remove, too)"
         )
     steps = schedule.steps_per_epoch(n)
     is_replaced = relation is Relation.SUBSTITUTE
@@ -81,11 +82,8 @@ def shuffling(release: Release, relation: Relation) -> Case:
         profile = hidden_step(n // schedule.m, s, float(distance))
         if profile is not None:
             bound = DominatedEvent(lambda tail: (profile, None), None)
-            theorem = Theorem("49", "4.3")
-            proved += (
-                ", or the step hidden, by way of an epoch with another record in its place, "
-                "whichever is smaller"
-            )
+            theorem = Theorem("61", "4.3")
+            proved += ", or the step hidden among those of the other records, whichever is smaller"
         data_sets = "(0, -C, ..., -C), or (C, 0, ..., 0) against (0, ..., 0)"
         if is_replaced:
             data_sets = "(-C, ..., -C)"

@@ -1,0 +1,167 @@
+"""The worst law of X - a X', and means of several of them, against sums by quadrature."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from dpsub.accounting.differences import Differences
+from dpsub.accounting.hidden_step import HiddenStep
+from dpsub.streams import stream
+from tests.properties.test_epoch_games import EPSILONS, choices_of, event_of, shuffled, values
+
+LEVELS = (-3.0, -1.0, -0.4, 0.0, 0.3, 1.0, 4.0)
+"""b, of the means of (X - a X' - b)_+."""
+# a grid of 8 cells a deviation, cells of values moved to their ends
+GRID = 0.03
+COVERED = 3  # of the orders of the games
+
+
+def worst(a: float, s: float, distance: float) -> list[Differences]:
+    return list(HiddenStep(9, s, distance)._differences(a))
+
+
+def above(law: Differences, level: float) -> float:
+    """The mean of (Z - b)_+, from the masses of its grid."""
+    masses, charge = law._law
+    return float((masses.masses * np.maximum(masses.losses - level, 0)).sum()) + charge
+
+
+def by_quadrature(
+    x: np.ndarray, y: np.ndarray, a: float, s: float, levels: tuple[float, ...]
+) -> list[float]:
+    """Means of (N(x)/N(0) - a N(y)/N(0) - b)_+ under N(0), in the plane."""
+    t = np.linspace(-2 - 7 * s, 2 + 7 * s, 320)
+    p, q, base = (
+        np.multiply.outer(norm.pdf(t, u[0], s), norm.pdf(t, u[1], s)) for u in (x, y, np.zeros(2))
+    )
+    size = (t[1] - t[0]) ** 2
+    return [float(np.maximum(p - a * q - b * base, 0).sum() * size) for b in levels]
+
+
+def triples(distance: float) -> list[np.ndarray]:
+    """v, v' and g: on the line, at random, and on the circle."""
+    rng = stream(7, experiment="differences", cell={}, role="data", replicate=0)
+    found = [np.array([[v, 0.0], [0.0, 0.0], [g, 0.0]]) for v in (-1.0, 1.0) for g in (-1.0, 0, 1)]
+    for angles in rng.uniform(0, 2 * np.pi, size=(6, 3)):
+        found.append(np.stack([np.cos(angles), np.sin(angles)], axis=1))
+    for one in found[:]:
+        other = -one[0] if distance > 1 else np.zeros(2)
+        one[1] = one[1] if distance > 1 and np.any(one[1]) else other
+    return found
+
+
+@pytest.mark.parametrize(("s", "distance"), [(1.5, 2.0), (4.0, 2.0), (2.0, 1.0)])
+def test_no_three_vectors_spread_the_difference_more(s: float, distance: float) -> None:
+    for a in (1.0, 1.3, 3.0):
+        bounds = [[above(law, b) for b in LEVELS] for law in worst(a, s, distance)]
+        for v, v_other, g in triples(distance):
+            for order, bound in enumerate(bounds):
+                first, second = (v_other, v) if order else (v, v_other)
+                found = by_quadrature(first - g, second - g, a, s, LEVELS)
+                assert np.all(found <= np.array(bound) * (1 + 2e-3) + 1e-9)
+
+
+def test_two_triples_attain_it() -> None:
+    """Fillers on either side: the one attains the positive part, the other the negative one."""
+    s, a = 2.0, 1.3
+    (law,) = worst(a, s, 2.0)
+    bound = [above(law, b) for b in LEVELS]
+    two, none = np.array([2.0, 0.0]), np.zeros(2)
+    before, after = (by_quadrature(*pair, a, s, LEVELS) for pair in ((two, none), (none, two)))
+    assert np.maximum(before, after) == pytest.approx(bound, rel=GRID)
+    # a fault: one triple for both signs
+    for one in (before, after):
+        assert not np.all(np.array(bound) <= 1.2 * np.array(one))
+
+
+def test_half_the_distance_is_caught() -> None:
+    found = by_quadrature(np.array([2.0, 0.0]), np.zeros(2), 1.3, 2.0, LEVELS)
+    (law,) = worst(1.3, 4.0, 2.0)
+    assert found[-3] > above(law, LEVELS[-3]) * 1.1
+
+
+def values_of(law: Differences, points: int) -> tuple[np.ndarray, np.ndarray]:
+    """Z at equally likely places of its two normal variables, and what is left, at 0."""
+    t = norm.ppf((np.arange(points) + 0.5) / points)
+    d, f, g, a = law.apart, law.ahead, law.behind, law.order
+
+    def e(u: float) -> np.ndarray:
+        return np.exp(u * t - u * u / 2)
+
+    up, down = e(f) - a * e(f - d), a * e(g) - e(g - d)
+    z = np.concatenate([up[up > 0], -down[down > 0], [0.0]])
+    weights = np.full(z.size, 1 / points)
+    weights[-1] = 1 - (z.size - 1) / points
+    return z, weights
+
+
+@pytest.mark.parametrize("distance", [2.0, 1.0])
+@pytest.mark.parametrize("a", [1.0, 1.2])
+def test_means_of_two_and_of_four(a: float, distance: float) -> None:
+    for law in worst(a, 4.0, distance):
+        z, weights = values_of(law, 3000)
+        single = float(weights @ np.maximum(z, 0))
+        pairs = np.maximum(np.add.outer(z, z) / 2, 0)
+        double = float(weights @ pairs @ weights)
+        assert single * (1 - 2e-3) <= law.mean_above_zero(1) <= single * (1 + GRID)
+        assert double * (1 - 2e-3) <= law.mean_above_zero(2) <= double * (1 + GRID)
+        assert law.mean_above_zero(4) < law.mean_above_zero(2) < law.mean_above_zero(1)
+
+
+def test_small_probabilities_by_convolution() -> None:
+    """A hundred differences, on a finer grid, without a tilt."""
+    (law,) = worst(1.3, 4.0, 2.0)
+    z, weights = values_of(law, 400_000)
+    h = 0.02
+    places = np.floor(z / h).astype(int)
+    share = z / h - places
+    low = int(places.min())
+    single = np.bincount(places - low, weights * (1 - share), places.max() - low + 2)
+    single += np.bincount(places - low + 1, weights * share, single.size)
+    power = np.fft.rfft(single, 2**17) ** 100
+    total = np.fft.irfft(power)
+    x = h * (np.arange(total.size) + 100 * low)
+    exact = float((total * np.maximum(x, 0)).sum()) / 100
+    assert exact * (1 - 5e-3) <= law.mean_above_zero(100) <= exact * 1.04
+    assert 1e-8 < exact < 1e-6
+
+
+def bound_of(steps: int, s: float, distance: float, k: int) -> np.ndarray:
+    hidden = HiddenStep(steps, s, distance)
+    return np.array(
+        [
+            max(law.mean_above_zero(k) for law in hidden._differences(a))
+            + (1 + a) * hidden.charge(k)
+            for a in np.exp(EPSILONS[:COVERED])
+        ]
+    )
+
+
+def exceeds(n: int, m: int, s: float, relation: str, draw: int, k: int, fault: float = 1.0) -> bool:
+    """Whether an adaptive adversary attains more than Theorem 61 allows, at any order."""
+    rng = stream(7, experiment="shuffled game", cell={"n": n}, role="data", replicate=draw)
+    # T of the theorem, and the steps that there are
+    fewest, steps = n // m, -(-n // m)
+    event = event_of(None, n, s, relation, lambda who, of: shuffled(m, who, of), 0)
+    choices = choices_of(rng, n, 0, relation, 6 if steps == 3 else 10)
+    attained = values([event], [0] * steps, choices, 8 if steps == 3 else 20)
+    distance = 2.0 if relation == "substitute" else 1.0
+    return bool(np.any(attained[:, :COVERED] > bound_of(fewest, s * fault, distance, k) + 1e-12))
+
+
+GAMES = [(2, 1, 1), (3, 1, 1), (3, 1, 2), (4, 2, 1), (5, 2, 1), (6, 2, 2)]
+"""n, m and k."""
+
+
+@pytest.mark.parametrize("relation", ["substitute", "zero_out"])
+@pytest.mark.parametrize(("n", "m", "k"), GAMES)
+def test_no_adaptive_adversary_exceeds_the_means(n: int, m: int, k: int, relation: str) -> None:
+    for draw, s in enumerate((2.0, 4.0)):
+        assert not exceeds(n, m, s, relation, draw, k)
+
+
+def test_too_little_noise_is_caught() -> None:
+    """A planted fault: the bound of three times the noise."""
+    assert exceeds(3, 1, 2.0, "substitute", 0, 2, fault=4.0)
