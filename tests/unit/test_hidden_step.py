@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scipy.stats import norm
 
 import dpsub
 from dpsub.accounting.hidden_step import HiddenStep, leak
+from dpsub.accounting.pld import time_limited
 from dpsub.noise import GaussianProfile
 from dpsub.streams import stream
 from tests.few import few
@@ -148,3 +150,13 @@ def test_a_thousand_steps_amplify(s: float, most: float) -> None:
     """Nothing is gained where all is revealed; here the bound is a fraction of it."""
     found = dpsub.account(dpsub.Shuffle(1), 1000, noise_multiplier=s, epochs=1, delta=1e-5)
     assert 0 < found.lower < found.upper < most
+
+
+def test_too_little_time_leaves_the_bound_of_the_revealed_step() -> None:
+    """What is missing for lack of time is not kept for a question that has more."""
+    x = np.log([1.0, 1.1, 1.3])
+    profile = HiddenStep(1000, 4.0, 2.0).profile()
+    with time_limited(time.monotonic() + 1e-3):
+        hurried = profile(x)
+    assert hurried == pytest.approx(GaussianProfile(0.5).delta(x), rel=1e-2)
+    assert np.all(profile(x) < hurried * 0.9)

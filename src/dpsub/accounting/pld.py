@@ -57,6 +57,12 @@ def deadline_after(time_limit: float | None) -> float | None:
     return _earlier(_DEADLINE.get(), time.monotonic() + seconds)
 
 
+def halfway() -> float | None:
+    """Halfway between now and the deadline that is set; None where none is."""
+    deadline = _DEADLINE.get()
+    return None if deadline is None else (time.monotonic() + deadline) / 2
+
+
 def _earlier(first: float | None, second: float | None) -> float | None:
     deadlines = [deadline for deadline in (first, second) if deadline is not None]
     return min(deadlines, default=None)
