@@ -418,6 +418,50 @@ def theorem_18(case: Case) -> arb:
     return held_against(case, mixed(room[0], full[0]), backward)
 
 
+def theorem_71(case: Case) -> arb:
+    """Cut samples, where B - 1 and more of the others are not told apart: of the others' sums N(0)
+    stands for B - 1 of them, N(g) for B, and N(v) for the record next to B - 1."""
+    release, unit = case.release, ONE / case.release.s
+    case.need(
+        release.name == "truncated_poisson" and not release.laplace,
+        "truncated Poisson and Gaussian noise",
+    )
+    rate, most = (
+        probability(release.sampler["rate"], "rate"),
+        whole(release.sampler["max_batch"], "max_batch"),
+    )
+    case.need(most < case.slots, "samples that can be cut")
+    room = poisson_bounds(rate, case.adjacency, release.s, is_laplace=False)
+    phi, kept, law = cut_sample(case.slots - 1, rate, most, case.negligible)
+    w, q, stays = law[most - 1], ball(rate), phi - kept
+
+    def record(v: arb, g: arb) -> list[tuple[arb, arb]]:
+        return [(w * (ONE - q), ZERO), (stays, g), (w * q + kept, v)]
+
+    apart, close = record(unit, -unit), record(-unit, -unit)
+    zeroed = [(w + kept, ZERO), (stays, -unit)]
+    if case.adjacency == "substitute":
+        forward, backward = pair(apart, record(-unit, -unit)), None
+    elif case.adjacency == "zero_out":
+        forward, backward = pair(apart, zeroed), pair(zeroed, close)
+    else:
+        forward = pair(apart, [(w, ZERO), (phi, -unit)])
+        opposite = pair([(w, ZERO), (phi, unit)], record(-unit, unit))
+        same = pair([(w, ZERO), (phi, -unit)], close)
+
+        def backward(order: Order, enough: arb) -> arb:
+            # N(g) counts for the data set without the record up to this order
+            is_against = phi - order.a * stays <= 0
+            return (same if is_against else opposite)(order, enough)
+
+    rest = ONE - phi - w
+
+    def mixed(one: Bound, other: Bound) -> Bound:
+        return lambda order, enough: rest * one(order, enough) + other(order, enough)
+
+    return held_against(case, mixed(room[0], forward), backward and mixed(room[1], backward))
+
+
 # --- Schedules ------------------------------------------------------------------------------------
 
 
@@ -478,5 +522,6 @@ THEOREMS: dict[str, Theorem] = {
     "16": Theorem("3.9", theorem_16, substitution_only),
     "17": Theorem("4.2", theorem_17, substitution_only, "3.7"),
     "18": Theorem("3.10", theorem_18, substitution_only),
+    "71": Theorem("3.10", theorem_71, substitution_only),
     "19": Theorem("4.3", theorem_19, lambda adjacency: True),
 }

@@ -41,16 +41,16 @@ from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
 # relative, charged for positive and negative terms of a profile (tails to 40 deviations)
-_TERM_ERROR = 4e-12
+TERM_ERROR = 4e-12
 # what rounding may do to the equation of a threshold, over the size of its terms
-_ROOT_ERROR = 1e-12
+ROOT_ERROR = 1e-12
 _NEWTON_STEPS = 40
 # least f over d, and least h: larger ones are less private
 _LEAST, _FLATTEST = 1e-3, 1e-5
 # largest h for which charges are spread
-_STEEPEST = 8.0
+STEEPEST = 8.0
 # log of the largest charge: smaller ones are less private
-_MOST_CHARGED = 690.0
+MOST_CHARGED = 690.0
 
 
 def best_half_line(*points: tuple[np.ndarray, float]) -> np.ndarray:
@@ -63,7 +63,7 @@ def best_half_line(*points: tuple[np.ndarray, float]) -> np.ndarray:
     """
     farthest = max(distance for _, distance in points)
     terms = [
-        (np.minimum(log_weight, _MOST_CHARGED), max(distance, _LEAST * farthest))
+        (np.minimum(log_weight, MOST_CHARGED), max(distance, _LEAST * farthest))
         for log_weight, distance in points
     ]
     # each term alone gives a place that is too far to the right
@@ -80,15 +80,15 @@ def best_half_line(*points: tuple[np.ndarray, float]) -> np.ndarray:
             for exponent, (_, d) in zip(exponents, terms, strict=True)
         )
         size = 1 + farthest * (np.abs(t) + farthest)
-        if np.all(np.abs(residual) <= _ROOT_ERROR * size):
+        if np.all(np.abs(residual) <= ROOT_ERROR * size):
             break
         t = t - residual / slope
     # a residual r moves the value by at most (e^r - 1) Phi(t + r / slope)
-    hidden = np.minimum(np.abs(residual) + 4 * _ROOT_ERROR * size, 1.0)
+    hidden = np.minimum(np.abs(residual) + 4 * ROOT_ERROR * size, 1.0)
     gain = ndtr(t)
     losses = sum(np.exp(log_weight) * ndtr(t - d) for log_weight, d in terms)
     at_most = ndtr(t + hidden / slope)
-    value = gain - losses + _TERM_ERROR * (gain + losses) + np.expm1(hidden) * at_most
+    value = gain - losses + TERM_ERROR * (gain + losses) + np.expm1(hidden) * at_most
     return np.asarray(np.clip(np.where(hidden < 1, value, at_most), 0.0, 1.0))
 
 
@@ -260,7 +260,7 @@ class CellProfile:
     def _by_height(self, log_order: np.ndarray, log_charge: np.ndarray) -> np.ndarray:
         """The bound of one copy by foot and height in place of the radius (Lemma 13)."""
         height = self.height / self.noise_multiplier
-        if height > _STEEPEST:
+        if height > STEEPEST:
             return np.ones(log_order.shape)
         reach = max(8.5, math.sqrt(-2 * math.log(self.tail)))
         log_points, weights = spread_charges(height, reach)
@@ -289,7 +289,7 @@ class CellProfile:
 
             def tilted(place: float, log_weight: np.ndarray | float = 0.0) -> np.ndarray:
                 exponent = log_weight + place * c - place * place / 2
-                return np.asarray(np.exp(np.minimum(exponent, _MOST_CHARGED)))
+                return np.asarray(np.exp(np.minimum(exponent, MOST_CHARGED)))
 
             paid_for = []
             for count, radius in zip(likely, radii, strict=True):
@@ -328,6 +328,11 @@ class GameCells(Protocol):
 
     @property
     def extremes(self) -> Sequence[Any]: ...
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether the choices hold the mirror image of each, so that both orders of the data sets
+        have one value."""
 
     def profiles(self, cell: Any, tail: float) -> tuple[Profile, Profile]:
         """Upper bounds of H_a in both directions over the cell."""
@@ -370,6 +375,7 @@ class GaussianCells:
 
     copies: Copies
     noise_multiplier: float
+    mirrored: ClassVar[bool] = True
     whole: ClassVar[GaussianCell] = GaussianCell(0.0, math.pi / 2, -math.pi / 2, math.pi / 2)
     extremes: ClassVar[Sequence[GaussianCell]] = [
         GaussianCell(math.pi / 2, math.pi / 2, g, g) for g in (-math.pi / 2, math.pi / 2)
@@ -411,7 +417,8 @@ class Game:
     """k steps, each with one of several dominating pairs, chosen from the past: upper bounds of
     delta(epsilon) for epsilon in [0, `end`].
 
-    PLDs are of one step, side "upper", without offsets; their set holds the mirror image of each.
+    PLDs are of one step, side "upper", without offsets; their set holds the mirror image of each,
+    or `swapped` are those of the other order of the data sets, cell by cell.
     Losses of mass at most `lost` may count as infinite. Kept is A(x) = e^(tilt x - r kappa) V_r(x),
     V_r(x) + r infinity a bound of the value of r steps at order e^x, on the grid from 0 to `end`;
     kappa is the largest log mean of e^(tilt loss), so that no kernel has a sum above 1. With
@@ -425,6 +432,7 @@ class Game:
     end: float
     lost: float = 0.0
     block: int = 1
+    swapped: Sequence[PrivacyLossDistribution] = ()
 
     def played(self) -> GameValue:
         """The value of all steps, and how often each pair was chosen where it matters;
@@ -440,11 +448,14 @@ class Game:
         kernels = [np.bincount(places % n, masses, minlength=n) for places, masses in laws]
         spectra = np.stack([fft.rfft(kernel) for kernel in kernels])
         spectra, kappa = spectra**self.block, kappa * self.block
+        # values of each order of the data sets: one, or that of `plds` and that of `swapped`
+        orders = len(laws) // len(self.plds)
+        spectra = spectra.reshape(orders, len(self.plds), -1)
         x, inside = np.arange(size) * step, slice(left, left + size)
         beyond = x[-1] + np.arange(1, right + 1) * step
         # V_0 = 0 at orders above 1; below, V(1/a) = 1 - 1/a + V(a)/a, as for the truth that V
-        # bounds ("Orders below 1")
-        value, chosen = np.zeros(size), np.zeros(len(laws), dtype=int)
+        # bounds, the data sets in the other order ("Orders below 1")
+        value, chosen = np.zeros((orders, size)), np.zeros(len(self.plds), dtype=int)
         near = x[left:0:-1]
         mirrored = np.exp(-(1 + 2 * tilt) * near)
         identity = -np.expm1(-near) * np.exp(-tilt * near)
@@ -456,24 +467,30 @@ class Game:
         round_off = 16 * _EPS * math.log2(n)
         # what forming the padded values rounds, relative to themselves
         grown = 1 + 4 * _EPS * (8 + (2 + 2 * tilt) * float(beyond[-1]) + abs(k * kappa))
-        padded = np.zeros(n)
+        padded = np.zeros((orders, n))
         started = time.monotonic()
         for r in range(k):
             check_time()
-            padded[:left] = identity * math.exp(-r * kappa) + mirrored * value[left:0:-1]
-            padded[inside] = value
+            others = value[::-1, left:0:-1]
+            padded[:, :left] = identity * math.exp(-r * kappa) + mirrored * others
+            padded[:, inside] = value
             bounds = np.minimum(largest, np.exp(np.minimum(tilt * beyond - r * kappa, 700.0)))
-            padded[left + size : left + size + right] = np.minimum(value[-1] * growth, bounds)
-            moved = fft.irfft(spectra * fft.rfft(padded), n=n)[:, inside]
-            value = moved.max(axis=0)
+            past = slice(left + size, left + size + right)
+            padded[:, past] = np.minimum(value[:, -1:] * growth, bounds)
+            moved = fft.irfft(spectra * fft.rfft(padded)[:, None], n=n)[:, :, inside]
+            value = moved.max(axis=1)
             if r % max(1, k // _LOOKS) == 0:
-                best = moved[:, value > _MATTERS * value.max()].argmax(axis=0)
-                chosen += np.bincount(best, minlength=len(laws))
+                for cells, best in zip(moved, value, strict=True):
+                    choice = cells[:, best > _MATTERS * value.max()].argmax(axis=0)
+                    chosen += np.bincount(choice, minlength=chosen.size)
             np.maximum(value, 0.0, out=value)
             value *= grown
-            value += round_off * math.sqrt(np.einsum("i,i->", padded, padded))
+            norms = np.sqrt(np.einsum("ij,ij->i", padded, padded))
+            value += round_off * norms[:, None]
         shares, seconds = chosen / chosen.sum(), time.monotonic() - started
-        return GameValue(x, value, tilt, k * kappa, self.steps * infinity, shares, seconds)
+        # the larger one of two convex functions is convex
+        larger = value.max(axis=0)
+        return GameValue(x, larger, tilt, k * kappa, self.steps * infinity, shares, seconds)
 
     def _kernels(
         self, most: int
@@ -481,9 +498,9 @@ class Game:
         """Places and tilted masses of each pair; how far they reach up and down, at most `most`;
         the largest infinite mass, and kappa. Losses above the reach count as infinite, those below
         it as its end ("Ends of kernels")."""
-        step = self.plds[0].step
+        step, plds = self.plds[0].step, (*self.plds, *self.swapped)
         left = right = 1
-        for pld in self.plds:
+        for pld in plds:
             order = np.argsort(pld.indices)
             places, masses = pld.indices[order], pld.masses[order]
             above = np.append(np.cumsum(masses[::-1])[::-1][1:], 0.0)
@@ -494,7 +511,7 @@ class Game:
             right = max(right, -int(places[lowest]))
         left, right = min(self.block * left, most), min(self.block * right, most)
         kept, infinity, kappa, largest = [], 0.0, -math.inf, 0.0
-        for pld in self.plds:
+        for pld in plds:
             inside = pld.indices <= left
             infinity = max(infinity, pld.infinity + float(pld.masses[~inside].sum()))
             places = np.maximum(pld.indices[inside], -right)
@@ -722,20 +739,27 @@ class _CoverSearch:
 
     def played(self, cells: Sequence[Any], step: float, block: int = 1) -> GameValue:
         plds = self.plds(cells, step)
-        return Game(plds, self.game.steps, self.tilt, self.end, self.lost, block).played()
+        swapped = () if self.game.cells.mirrored else self.plds(cells, step, swapped=True)
+        game = Game(plds, self.game.steps, self.tilt, self.end, self.lost, block, swapped)
+        return game.played()
 
-    def plds(self, cells: Sequence[Any], step: float) -> list[PrivacyLossDistribution]:
+    def plds(
+        self, cells: Sequence[Any], step: float, *, swapped: bool = False
+    ) -> list[PrivacyLossDistribution]:
         """A dominating law of each cell."""
-        return [self._pld(cell, step) for cell in cells]
+        return [self._pld(cell, step, swapped=swapped) for cell in cells]
 
-    def _pld(self, cell: Any, step: float) -> PrivacyLossDistribution:
+    def _pld(self, cell: Any, step: float, *, swapped: bool = False) -> PrivacyLossDistribution:
         """On the orders that suit the whole: with the same ones for all, larger profiles have
         larger bounds."""
         if step not in self._orders:
             check_step(step)
             whole, _ = self._profiles(self.game.cells.whole)
             self._orders[step] = order_grid(whole, step, self.target.tail)
-        return two_sided_pld(*self._profiles(cell), step, self._orders[step])
+        first, second = self._profiles(cell)
+        if swapped:
+            first, second = second, first
+        return two_sided_pld(first, second, step, self._orders[step])
 
     def _profiles(self, cell: Any) -> tuple[Profile, Profile]:
         if cell not in self._known:

@@ -43,6 +43,7 @@ class LaplaceCells:
     rate: float
     noise_multiplier: float
     missed: float | None = None
+    mirrored: ClassVar[bool] = True
     whole: ClassVar[LaplaceCell] = LaplaceCell("any")
     extremes: ClassVar[Sequence[LaplaceCell]] = [
         LaplaceCell("replaced", at, at) for at in (0.0, 2.0)

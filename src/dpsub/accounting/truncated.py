@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.special import betainc, betaincc, ndtr
 
 from dpsub import checks
 from dpsub.accounting.cell_masses import MassBounds, mixture_masses
-from dpsub.accounting.game import replaced_profile
+from dpsub.accounting.game import best_half_line, replaced_profile
 from dpsub.accounting.pld import Profile, RememberedProfile
 from dpsub.accounting.proofs import gaussian_profile, log_lift
 from dpsub.accounting.statistic import Statistic
@@ -28,6 +28,7 @@ _EPS = float(np.finfo(float).eps)
 _SMALLEST = float(np.finfo(float).tiny)
 _DEEP = 1e-270  # incomplete beta functions below about 1e-280 lose their digits
 _LEAST_RATE = 1e-300  # which bounds what smaller rates tell
+_SELDOM_CUT = 1e-12  # probabilities below which Theorem 71 is not used
 _WIDEST = 1000  # sums that are told apart
 _PROBABILITY_ERROR = 1e-10
 """Relative error allowed for a binomial tail, by the regularised incomplete beta function."""
@@ -143,6 +144,116 @@ def proved_profiles(
     room = (_included(q, one), _removed(q, one))
     first, second = (_weighted(weights, parts) for parts in zip(room, full, strict=True))
     return first, second
+
+
+def merged_profiles(
+    sample: CutSample, relation: Relation, s: float
+) -> tuple[Profile, Profile | None]:
+    """As `proved_profiles`, by Theorem 71, where it is not revealed whether B - 1 or more of the
+    other records are drawn: the smaller one of both theorems at each order."""
+    forward, backward = proved_profiles(sample, relation, s)
+    last = float(np.exp(log_binomial(sample.most - 1, sample.n - 1, sample.rate)))
+    if min(last, sample.full, sample.displacing, sample.rate) < _SELDOM_CUT:
+        return forward, backward  # of what hardly happens probabilities lose their digits
+    merged = _Merged(sample, last, s)
+    room = max(sample.room - last, 0.0) + 2 * _PROBABILITY_ERROR
+    q, one, weights = sample.rate, 1 / s, (room, 1.0)
+    if relation is Relation.SUBSTITUTE:
+        replaced = replaced_profile(q, one, 2 * one), merged.replaced
+        return _least(forward, _weighted(weights, replaced)), None
+    assert backward is not None
+    zeroed = relation is Relation.ZERO_OUT
+    added = _included(q, one), partial(merged.included, zeroed=zeroed)
+    missing = _removed(q, one), merged.zeroed if zeroed else merged.removed
+    return (
+        _least(forward, _weighted(weights, added)),
+        _least(backward, _weighted(weights, missing)),
+    )
+
+
+def _least(one: Profile, other: Profile) -> RememberedProfile:
+    return RememberedProfile(lambda x: np.minimum(one(x), other(x)))
+
+
+@dataclass(frozen=True)
+class _Merged:
+    """What B - 1 or more drawn others contribute to H_a, a >= 1: N(0) stands for the sum of B - 1
+    of them, N(g) for that of B, N(v) for B - 1 of them and the record (Theorem 71)."""
+
+    sample: CutSample
+    last: float
+    noise_multiplier: float
+
+    @property
+    def _drawn(self) -> float:
+        """Weight of N(v), rounded up."""
+        weight = self.last * self.sample.rate + self.sample.displacing
+        return weight * (1 + 3 * _PROBABILITY_ERROR)
+
+    @property
+    def _full(self) -> float:
+        return self.sample.full * (1 - 3 * _PROBABILITY_ERROR)
+
+    @property
+    def _stays(self) -> float:
+        return max(self.sample.full - self.sample.displacing, 0.0) * (1 - 3 * _PROBABILITY_ERROR)
+
+    @property
+    def _room(self) -> float:
+        return self.last * (1 - 3 * _PROBABILITY_ERROR)
+
+    def _best(self, positive: np.ndarray | float, *points: tuple[np.ndarray, float]) -> np.ndarray:
+        """sup over events of `positive` N(x) - sum of w N(y), y at most this far from x (over
+        C)."""
+        # a weight of 0 is raised to next to nothing, which what is charged for terms covers
+        logs = [
+            (
+                np.log(np.maximum(weight, _LEAST_RATE)) - np.log(positive),
+                far / self.noise_multiplier,
+            )
+            for weight, far in points
+        ]
+        return np.asarray(positive * best_half_line(*logs))
+
+    def included(self, x: np.ndarray, *, zeroed: bool) -> np.ndarray:
+        """The record is in the first data set, and missing from the second one, or at 0."""
+        more, q = np.expm1(x), self.sample.rate
+        moved = self.sample.displacing * (1 - 3 * _PROBABILITY_ERROR)
+        near = self._room * (more + q)
+        far = more * self._full + moved
+        if zeroed:
+            near, far = near + np.exp(x) * moved, more * self._stays
+        return self._best(self._drawn, (near, 1.0), (far, 2.0))
+
+    def replaced(self, x: np.ndarray) -> np.ndarray:
+        more = np.expm1(x)
+        near = self._room * (1 - self.sample.rate) * more
+        opposite = np.exp(x) * self._drawn * (1 - 6 * _PROBABILITY_ERROR)
+        return self._best(self._drawn, (near, 1.0), (more * self._stays + opposite, 2.0))
+
+    def zeroed(self, x: np.ndarray) -> np.ndarray:
+        """The record is at 0 in the first data set."""
+        more, up = np.expm1(x), 1 + 3 * _PROBABILITY_ERROR
+        weight = (self.last * self.sample.rate * np.exp(x) + self.sample.displacing) * up
+        weight = weight - more * self._room
+        positive = np.maximum(weight, _LEAST_RATE)
+        other = np.exp(x) * self._drawn * (1 - 6 * _PROBABILITY_ERROR) + more * self._stays
+        return np.where(weight > 0, self._best(positive, (other, 1.0)), 0.0)
+
+    def removed(self, x: np.ndarray) -> np.ndarray:
+        """The record is missing from the first data set."""
+        more, order, up = np.expm1(x), np.exp(x), 1 + 3 * _PROBABILITY_ERROR
+        near = order * self.last * self.sample.rate * up - more * self._room
+        far = order * self.sample.displacing * up - more * self._full
+        drawn = order * self._drawn * (1 - 6 * _PROBABILITY_ERROR)
+        least = np.maximum(near, _LEAST_RATE)
+        # g apart from v where it counts for the first data set, else next to it
+        one_sided = self._best(least, (np.maximum(-far, 0.0) + drawn, 1.0))
+        both = near + far - drawn + self._best(drawn, (near, 1.0), (far, 2.0))
+        rounding = 64 * _EPS * (np.abs(near) + np.abs(far) + drawn)
+        value = np.where(far > 0, np.maximum(both, 0.0) + rounding, one_sided)
+        # the first weight is the larger one but for rounding: then nothing is claimed
+        return np.where(near > 0, value, np.where(far > 0, 1.0, 0.0))
 
 
 def _weighted(weights: tuple[float, float], parts: tuple[Profile, Profile]) -> RememberedProfile:

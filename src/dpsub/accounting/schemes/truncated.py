@@ -26,7 +26,7 @@ from dpsub.accounting.schemes.case import (
 )
 from dpsub.accounting.schemes.conditions import conditions_of
 from dpsub.accounting.static import ANY_N, Neighbours, StepAttack
-from dpsub.accounting.truncated import CutSample, FilledSample, proved_profiles
+from dpsub.accounting.truncated import CutSample, FilledSample, merged_profiles
 from dpsub.relations import Relation
 from dpsub.sampling.schedules import TruncatedPoisson
 
@@ -51,6 +51,7 @@ def truncated_poisson(release: Release, relation: Relation) -> Case:
     among_zeros = AttackChoice(Neighbours(1.0, OTHER[relation], 0.0))
     choices: tuple[AttackChoice, ...] = (among_zeros,)
     event: Event
+    theorem = Theorem("18", "3.10")
     if sampler.max_batch >= records:
         # no sample is ever cut: Poisson sampling
         event = PairEvent(_pair(sampler.rate, relation, s))
@@ -62,16 +63,17 @@ def truncated_poisson(release: Release, relation: Relation) -> Case:
         if len(event.attacks) > 1:
             choices = among_zeros, AttackChoice(Neighbours(1.0, OTHER[relation], -1.0))
         proved = (
-            "with it revealed whether the other records fill the sample: the pair of "
-            "an added record and the pair of one that takes another's place"
+            "with it revealed how many others are drawn, up to B - 2: the pair of an added "
+            "record, and from B - 1 on one of both sizes together"
         )
+        theorem = Theorem("71", "3.10")
         attained = f"a record C against {_other_record(relation)} among zero records, or among "
         attained += "records -C"
         if not is_replaced:
             sensitivity += ", and by up to 2 C where it takes another's place"
     return Case(
         event=event,
-        theorem=Theorem("18", "3.10"),
+        theorem=theorem,
         proved=proved,
         attained=attained,
         sensitivity=sensitivity,
@@ -87,7 +89,7 @@ def truncated_poisson(release: Release, relation: Relation) -> Case:
 def _cut_event(sample: CutSample, relation: Relation, s: float) -> EnclosedEvent:
     """Proved by whether the others fill the sample; attained among records 0, and, where samples
     are cut often enough, among records -C."""
-    profiles = cache(lambda tail: proved_profiles(sample, relation, s))
+    profiles = cache(lambda tail: merged_profiles(sample, relation, s))
     attacks: list[Event] = [PairEvent(_pair(sample.included_at_least, relation, s))]
     if sample.n <= MOST_SLOTS and sample.full > _SELDOM:
         other = OTHER[relation]

@@ -30,6 +30,7 @@ from dpsub.accounting.schemes.chains import (
 )
 from dpsub.accounting.schemes.conditions import conditions_of
 from dpsub.accounting.static import Neighbours, StepAttack
+from dpsub.accounting.zeroed_game import ZeroedCells
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling.base import Chain
@@ -105,6 +106,9 @@ def _zeroed(release: Release, chain: Chain) -> Case:
         shift=2.0,
         static=lambda: _zeroed_played(chain, s),
         filler_flip=pair,
+        game=TightGame(lambda: ZeroedCells(rate, s, missed), Theorem("70", "4.1"))
+        if pair
+        else None,
     )
     if pair:
         return case
