@@ -1,5 +1,5 @@
-"""Bounds of the members of a cell for Gaussian noise: Lemmas 12, 13 and 21, Theorems 15 and 22 of
-docs/accounting.md.
+"""Bounds of the members of a cell for Gaussian noise: Lemmas 12, 13 and 21, Theorems 15, 22 and 65
+of docs/accounting.md.
 
 Lengths are over the noise scale s.
 """
@@ -200,6 +200,8 @@ class Draws:
     mass of smaller ones.
 
     Lemma 13 serves the first occurrence (`raised`) for WOR, by Theorem 15, and else where q = 1.
+    For Theorem 65 `branches` holds, for each number of slots that hold the record, the probability
+    of it and l draws, given q, and the law of w.
     """
 
     q: arb
@@ -208,6 +210,7 @@ class Draws:
     weights: list[tuple[arb, arb]]
     light: arb
     raised: bool
+    branches: tuple[tuple[list[arb], list[tuple[arb, arb]]], ...] = ()
 
     @staticmethod
     def once(q: arb) -> "Draws":
@@ -218,6 +221,35 @@ class Draws:
     def base(self) -> arb:
         """p_0 + e."""
         return self.p[0] + (ONE - self.q) / self.q
+
+    def law_of(self, hits: int, negligible: arb) -> tuple[list[tuple[arb, arb]], arb]:
+        """The law of u, or of w given that the record is drawn so often."""
+        if not self.branches:
+            return self.weights, self.light
+        masses: dict[float, tuple[arb, arb]] = {}
+        for chances, law in self.branches:
+            if hits >= len(chances) or chances[hits].is_zero():
+                continue
+            for w, mass in law:
+                least, so_far = masses.get(float(w.mid()), (w, ZERO))
+                # of two that differ by rounding the smaller one
+                added = so_far + mass * chances[hits] / self.p[hits]
+                masses[float(w.mid())] = smaller(least, w), added
+        return binned([masses[place] for place in sorted(masses)], negligible)
+
+    def paid(self, u: arb, charges: list[tuple[int, arb]]) -> list[arb]:
+        """The charges (hits, tau), lowered until the branches can pay them, u = a - 1."""
+        taus = [tau for _, tau in charges]
+        if not self.branches:
+            return taus
+        owed = ZERO
+        for chances, _ in self.branches:
+            asked = sum((chances[hits] * tau for hits, tau in charges if hits < len(chances)), ZERO)
+            owed += positive_part(asked - u * chances[0])
+        shared = u * (ONE - self.q) / self.q
+        if owed <= shared:
+            return taus
+        return [(tau * shared / owed).lower() for tau in taus]
 
 
 class CornerBound:
@@ -230,6 +262,9 @@ class CornerBound:
             for hits, p in enumerate(draws.p)
             if hits and not p.is_zero()
         ]
+        self.hits = [hits for hits, p in enumerate(draws.p) if hits and not p.is_zero()]
+        negligible = larger(draws.rest, draws.light) + arb(10) ** -25
+        self.laws = [draws.law_of(hits, negligible) for hits in self.hits]
         self.known: dict[tuple, arb] = {}
         self.failed = False
 
@@ -244,7 +279,9 @@ class CornerBound:
 
     def _sought(self, order: Order, enough: arb) -> arb:
         budget = order.u * self.draws.base
-        best = self._charged(order, self._charges(order, self.terms, budget), enough)
+        charges = self._charges(order, self.terms, budget)
+        charges = self.draws.paid(order.u, list(zip(self.hits, charges, strict=True)))
+        best = self._charged(order, charges, enough)
         hopeless = not self.draws.raised or len(self.terms) == 1 or not budget > 0 or self.failed
         if best <= enough or hopeless:
             return best
@@ -286,8 +323,10 @@ class CornerBound:
         draws = self.draws
         later = sum(
             (
-                p * self._mean(line, order, charge)
-                for (p, line), charge in zip(self.terms[1:], charges[1:], strict=True)
+                p * self._mean(line, order, charge, law)
+                for (p, line), charge, law in zip(
+                    self.terms[1:], charges[1:], self.laws[1:], strict=True
+                )
             ),
             draws.rest,
         )
@@ -297,13 +336,16 @@ class CornerBound:
                 order, charges[0], ((enough / draws.q - later) / p).lower()
             )
         else:
-            first = self._mean(line, order, charges[0])
+            first = self._mean(line, order, charges[0], self.laws[0])
         return draws.q * (later + p * first)
 
-    def _mean(self, line: Line, order: Order, charge: arb) -> arb:
+    def _mean(
+        self, line: Line, order: Order, charge: arb, law: tuple[list[tuple[arb, arb]], arb]
+    ) -> arb:
         """E S(a, u charge; ...)."""
-        log_a, place, total = float(order.log.mid()), 0.0, self.draws.light
-        for u, mass in self.draws.weights:
+        weights, light = law
+        log_a, place, total = float(order.log.mid()), 0.0, light
+        for u, mass in weights:
             value, place = line.at(order.a, log_a, u * charge, place)
             total += mass * value
         return total
@@ -357,27 +399,42 @@ class CornerBound:
 def base_weights(
     b: int, m: int, q: arb, p_0: arb, negligible: arb
 ) -> tuple[list[tuple[arb, arb]], arb]:
-    """The law of u = (p_0 + e w)/(p_0 + e), w = b (1 - 1/b)^m / n_0 of Lemma 20, and the mass of
-    what is smaller.
+    """The law of u = (p_0 + e w)/(p_0 + e), w of Lemma 20, and the mass of what is smaller."""
+    e = (ONE - q) / q
+    law = [((p_0 + e * w) / (p_0 + e), mass) for w, mass in base_law(b, m, 1)]
+    return binned(law, negligible)
 
-    n_0 is the number of b slots that m draws, to b - 1 of them, leave empty. Neighbouring values
-    are moved to the ends of bins with their mean kept, and to the last one from beyond: falling
-    convex functions have no smaller means.
+
+def base_law(b: int, m: int, held: int) -> list[tuple[arb, arb]]:
+    """Increasing values, and masses, of w = (1 - j/b)^m C(b, j)/C(n_0, j) of Theorem 65, j = held.
+
+    n_0 is the number of b slots that m draws, to b - j of them, leave empty.
     """
+    others = b - held
+    if others == 0:
+        return [(ONE, ONE)]
     filled = [ONE]
     for _ in range(m):
-        following = [ZERO] * min(len(filled) + 1, b)
+        following = [ZERO] * min(len(filled) + 1, others + 1)
         for k, mass in enumerate(filled):
-            following[k] += mass * k / (b - 1)
+            following[k] += mass * k / others
             if k + 1 < len(following):
-                following[k + 1] += mass * (b - 1 - k) / (b - 1)
+                following[k + 1] += mass * (others - k) / others
         filled = following
-    e = (ONE - q) / q
-    whole = b * (ONE - ONE / b) ** m
-    # u rises with the number k of filled slots.
-    law = [
-        ((p_0 + e * whole / (b - k)) / (p_0 + e), mass) for k, mass in enumerate(filled) if mass > 0
+    missed = (ONE - ONE * held / b) ** m
+    return [
+        (missed * math.comb(b, held) / math.comb(b - k, held), mass)
+        for k, mass in enumerate(filled)
+        if mass > 0
     ]
+
+
+def binned(law: list[tuple[arb, arb]], negligible: arb) -> tuple[list[tuple[arb, arb]], arb]:
+    """Few values of an increasing law, and the mass of what is smaller.
+
+    Neighbouring values are moved to the ends of bins with their mean kept, and to the last one from
+    beyond: falling convex functions have no smaller means.
+    """
     first, light = 0, ZERO
     while light + law[first][1] < negligible:
         light += law[first][1]

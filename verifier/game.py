@@ -16,7 +16,7 @@ from functools import reduce
 from itertools import pairwise
 
 from balls import ONE, ZERO, NotCovered, Refuted, larger, positive_part, smaller
-from corners import Corner, CornerBound, Draws, Precision, base_weights
+from corners import Corner, CornerBound, Draws, Precision, base_law, base_weights
 from flint import arb, ctx, fmpz_poly
 from law import Law, read_law
 from multiplicity import ball, stage_counts
@@ -27,7 +27,7 @@ from profiles import Bound, Order, laplace
 QUARTER_TURN = math.pi / 2  # as certificates write it; pi/2 itself is a little more
 MOST_WORK = 1_500_000_000  # terms of all products of the recursion: some ten minutes
 MOST_POINTS = 100_000
-SECTIONS = {"15": "4.1", "22": "4.4", "30": "4.1"}
+SECTIONS = {"15": "4.1", "22": "4.4", "30": "4.1", "65": "4.4"}
 
 
 # --- Cells (Lemma 14) -----------------------------------------------------------------------------
@@ -259,9 +259,12 @@ def bounds_of(
 
 
 def draws_of(case: Case) -> Draws:
-    """The sampler of a release, as theorems 15, 22 and 30 see it."""
+    """The sampler of a release, as theorems 15, 22, 30 and 65 see it."""
     stages, slots, cut = case.stages, case.slots, case.negligible
     kinds = [stage.kind for stage in stages]
+    if case.part["theorem"] == "65":
+        case.need(kinds == ["with", "with"] and slots >= 2, "MUST.WW of two records or more")
+        return draws_of_draws(case)
     if case.part["theorem"] != "22":
         case.need(kinds == ["without"], "samples without replacement")
         case.need(stages[0].size < slots, "a sample smaller than the data set")
@@ -279,6 +282,26 @@ def draws_of(case: Case) -> Draws:
     counts = stage_counts(stages[1], b, 1, cut)
     weights, light = base_weights(b, m, q, counts.probabilities[0], cut)
     return Draws(q, counts.probabilities, counts.rest, weights, light, raised=False)
+
+
+def draws_of_draws(case: Case) -> Draws:
+    """Of two stages with replacement: a branch for each number of slots that hold the record."""
+    first, second = case.stages
+    held = stage_counts(first, case.slots, 1, case.negligible)
+    q = held.eta
+    rest = held.rest / q
+    branches = []
+    for j, chance in held.positive():
+        counts = stage_counts(second, first.size, j, case.negligible)
+        chances = [chance / q * p for p in counts.probabilities]
+        branches.append((chances, base_law(first.size, second.size, j)))
+        rest += chance / q * counts.rest
+    longest = max(len(chances) for chances, _ in branches)
+    p = [
+        sum((chances[hits] for chances, _ in branches if hits < len(chances)), ZERO)
+        for hits in range(longest)
+    ]
+    return Draws(q, p, rest, [], ZERO, raised=False, branches=tuple(branches))
 
 
 def chord(left: tuple[arb, arb], right: tuple[arb, arb], loss: arb) -> arb:
@@ -393,7 +416,7 @@ def at_epsilon(play: Play, W: list[int], epsilon: arb) -> arb:
 
 
 def prove_game(question, game: dict) -> str:
-    """Theorem 15, 22 or 30, for the question's only release."""
+    """Theorem 15, 22, 30 or 65, for the question's only release."""
     theorem = game["theorem"]
     if theorem not in SECTIONS:
         raise NotCovered(f"theorem {theorem}")

@@ -47,6 +47,18 @@ MORE = {
         for steps in (100, 1000)
         for options in ("--quick", "", "--quick --mechanism laplace", "--mechanism laplace")
     ],
+    "C19": [
+        f"{ASKED} must_ww {sizes} --noise-multiplier 4 --delta 1e-5 {options}"
+        for sizes, options in (
+            ("--n 1000 --b 100 --m 50 --steps 1", ""),
+            ("--n 1000 --b 100 --m 50 --steps 1", "--quick"),
+            ("--n 10000 --b 500 --m 200 --steps 1000", "--quick"),
+        )
+    ]
+    + [
+        f"{ASKED} must_ow --b 118 {BATCHES} --steps 1000 {options}"
+        for options in ("--time-limit 60", "--quick")
+    ],
     "C14": [
         f"{ASKED} {question} --noise-multiplier {s} --delta {delta} --adjacency zero_out"
         for t, s, epochs, delta in ALLOCATIONS
@@ -64,7 +76,7 @@ NUMBER = re.compile(r"(?<![\w.^/])(\d*\.\d{3,}|\d+\.\d{2,})(e-?\d+)?(?![\w^])")
 MARKS = {
     # a quarter of a minute, and some seconds
     **dict.fromkeys(("C1", "C2"), pytest.mark.thorough),
-    **dict.fromkeys(("C9", "C10", "C11", "C12", "C14", "C16"), pytest.mark.slow),
+    **dict.fromkeys(("C9", "C10", "C11", "C12", "C14", "C16", "C19", "C20"), pytest.mark.slow),
 }
 
 

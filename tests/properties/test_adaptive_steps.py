@@ -42,6 +42,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {  # kinds of stages: with-o-ut or w-ith 
     "wor, game": ("o",),
     "wr, game": ("w",),
     "must_ow, game": ("o", "w"),
+    "must_ww, game": ("w", "w"),
     "wor, added": ("o",),
     "wr, added": ("w",),
     "must_ow, added": ("o", "w"),
@@ -236,7 +237,7 @@ def over(family: str, draw: int, count: int) -> tuple[float, str]:
 @pytest.mark.parametrize("draw", few(range(2)))
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_upper_end_is_below_an_adversary(family: str, draw: int) -> None:
-    excess, drawn = over(family, draw, 15)  # 660 cases
+    excess, drawn = over(family, draw, 15)  # 720 cases
     assert excess <= 1e-9, replay(SEED, f"exceeded by a share of {excess:.3g}: {drawn}")
 
 
@@ -244,7 +245,7 @@ def test_no_upper_end_is_below_an_adversary(family: str, draw: int) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_ten_thousand_cases(family: str) -> None:
     for draw in range(100, 110):
-        excess, drawn = over(family, draw, 46)  # 10 120 cases
+        excess, drawn = over(family, draw, 46)  # 11 040 cases
         assert excess <= 1e-9, replay(SEED, f"exceeded by a share of {excess:.3g}: {drawn}")
 
 
@@ -271,6 +272,7 @@ class TestPlantedFaults:
             ("wor, game", 1.06),
             ("wr, game", 1.15),
             ("must_ow, game", 1.25),
+            ("must_ww, game", 1.25),
             ("wor, added", 1.03),
             ("wr", 1.1),
             ("wr, added", 1.03),

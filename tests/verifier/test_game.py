@@ -374,6 +374,23 @@ def test_samples_with_replacement(sampler, n, noise_multiplier, steps, delta, tm
     assert "Theorem 22" in lines[0]
 
 
+@pytest.mark.thorough
+def test_two_stages_with_replacement(tmp_path):
+    asked = {"noise_multiplier": 2, "steps": 10, "delta": 1e-3, "width": 0.03}
+    answer = dpsub.account(dpsub.MustWW(20, 5), 200, quick=False, time_limit=None, **asked)
+    data = answer.certificate()
+    data["claim"]["lower"] = None
+    lines, code = proved_again(data, tmp_path)
+    assert code == VERIFIED, lines
+    assert "Theorem 65" in lines[0]
+    # planted faults: a theorem about another sampler, a claim that is too strong
+    data["upper"]["game"]["theorem"] = "22"
+    assert proved_again(data, tmp_path)[1] == REFUTED
+    data["upper"]["game"]["theorem"] = "65"
+    data["claim"]["upper"] *= 0.999
+    assert proved_again(data, tmp_path)[1] == REFUTED
+
+
 @pytest.mark.slow
 def test_a_thousand_steps(tmp_path):
     answer = dpsub.account(

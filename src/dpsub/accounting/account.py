@@ -644,9 +644,9 @@ class Proof:
         if not self.tightens:
             raise UnsupportedError(
                 "tight bounds exist only under substitute: without replacement, and "
-                "with Gaussian noise also with replacement, alone or after a first "
-                "stage without replacement of 2 records or more; and under zero_out without "
-                "replacement, with Gaussian noise; ask for the quick bound"
+                "with Gaussian noise also with replacement, alone or after one other stage; "
+                "and under zero_out without replacement, with Gaussian noise; ask for the "
+                "quick bound"
             )
         if not answer.upper > 0:
             return answer

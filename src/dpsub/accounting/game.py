@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -143,14 +143,23 @@ def spread_charges(height: float, reach: float) -> tuple[np.ndarray, np.ndarray]
     return log_points, weights
 
 
+class Branch(NamedTuple):
+    """One number of slots of the first sample that hold the record: the probability of it and l
+    draws, l = 0, 1, ..., and the law of the base's weight on the points of all branches."""
+
+    counts: tuple[float, ...]
+    weights: tuple[float, ...]
+
+
 @dataclass(frozen=True)
 class Copies:
     """How often a sample holds the record.
 
     It passes the stage before the last with probability `passed`, q, `missed` being 1 - q
-    (`complement`), and is then drawn l times with probability counts[l]. Where it does not pass,
-    the base has a random weight: `points` and `weights` of a law under which no falling convex
-    function has a smaller mean.
+    (`complement`), and is then drawn l times with probability counts[l]; `rest` is left out of
+    these. Where it does not pass, the base has a random weight: `points` and `weights` of a law
+    under which no falling convex function has a smaller mean; with several `branches`, each has its
+    own (Theorem 65).
     """
 
     counts: tuple[float, ...]
@@ -158,11 +167,49 @@ class Copies:
     points: tuple[float, ...] = (1.0,)
     weights: tuple[float, ...] = (1.0,)
     missed: float | None = None
+    branches: tuple[Branch, ...] = ()
+    rest: float = 0.0
 
     @property
     def odds(self) -> float:
         """(1 - q) / q, q = `passed`."""
         return complement(self.passed, self.missed) / self.passed
+
+    @property
+    def log_bases(self) -> np.ndarray:
+        """ln u at the points: what of its charge a base of this weight pays."""
+        points = np.array(self.points)
+        if self.branches:
+            return np.log(points)
+        return np.log((self.counts[0] + self.odds * points) / (self.counts[0] + self.odds))
+
+    def weights_of(self, count: int) -> np.ndarray:
+        """The law of the base's weight, given that the record is drawn so often."""
+        if not self.branches:
+            return np.array(self.weights)
+        chances = np.array([branch.counts[count] for branch in self.branches])
+        laws = np.array([branch.weights for branch in self.branches])
+        mixed = np.einsum("j,jk->k", chances, laws)
+        return mixed / self.counts[count] * (1 + 8 * _EPS * chances.size)
+
+    def paid(
+        self, log_order: np.ndarray, likely: Sequence[int], log_charges: Sequence[np.ndarray]
+    ) -> list[np.ndarray]:
+        """The charges, lowered until the branches can pay them: each has its own base, where the
+        record passed and was not drawn, and they share that of a record that did not pass."""
+        if not self.branches:
+            return list(log_charges)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_unit = np.log(np.expm1(log_order))
+            charges = np.exp([np.where(log_order > 0, x - log_unit, 0.0) for x in log_charges])
+        owed = np.zeros(log_order.shape)
+        for branch in self.branches:
+            chances = np.array([branch.counts[count] for count in likely])
+            asked = np.einsum("l,ln->n", chances, charges)
+            owed += np.maximum(asked - branch.counts[0] * (1 - 2 * _LAW_ERROR), 0.0)
+        with np.errstate(divide="ignore"):
+            share = np.log(np.minimum(self.odds / owed, 1.0) * (1 - 4 * _LAW_ERROR))
+        return [x + share for x in log_charges]
 
     @classmethod
     def of_draws(
@@ -174,40 +221,93 @@ class Copies:
         missed: float | None = None,
     ) -> Copies:
         """Of a stage that draws with replacement from the slots of a sample that holds the record
-        with probability `passed`: the base weighs b (1 - 1/b)^m over the number of slots that are
-        not drawn (Lemma 20)."""
-        others = slots - 1
-        filled = np.arange(min(draws, others) + 1)
-        # how many of the other slots are drawn: a recurrence of positive terms
-        law = np.zeros(filled.size)
-        law[0] = 1.0
-        for _ in range(draws):
-            check_time()
-            again = law * (filled / others)
-            fresh = np.append(0.0, law[:-1]) * ((others + 1 - filled) / others)
-            law = again + fresh
-        # 8 eps (m + 8) covers its rounding (section 7, "The base's weight"): functions that fall
-        # are larger where the weight is rounded down, and means where the law is rounded up
-        error = 8 * _EPS * (draws + 8)
-        expected_empty = np.exp(math.log(slots) + draws * math.log1p(-1 / slots))
-        weight = expected_empty / (slots - filled[1:]) * (1 - error)
-        law = law[1:] * (1 + error)
-        # few ends of bins, about the mean: moving mass to them with the mean kept raises means of
-        # convex functions
-        spread = math.sqrt(np.einsum("i,i", law, (weight - 1) ** 2))
-        inner = 1 + spread * np.array(_BETWEEN)
-        inner = inner[(inner > weight[0]) & (inner < weight[-1])]
-        ends = np.unique(np.concatenate([weight[[0, -1]], inner]))
-        if ends.size == 1:
-            return cls(tuple(counts), passed, tuple(ends.tolist()), (1.0 + error,), missed)
-        right = np.clip(np.searchsorted(ends, weight), 1, ends.size - 1)
-        share = (weight - ends[right - 1]) / (ends[right] - ends[right - 1])
-        to_right = np.bincount(right, law * share, ends.size)
-        to_left = np.bincount(right - 1, law * (1 - share), ends.size)
-        moved = to_right + to_left
-        return cls(tuple(counts), passed, tuple(ends.tolist()), tuple(moved.tolist()), missed)
+        with probability `passed` in one of them (Lemma 20)."""
+        weight, law = _base_weight(slots, draws, 1)
+        ends = _ends_of_bins(weight, law)
+        moved = tuple(_moved(weight, law, ends).tolist())
+        return cls(tuple(counts), passed, tuple(ends.tolist()), moved, missed)
+
+    @classmethod
+    def of_draws_of_draws(
+        cls, held: np.ndarray, counts_of: Callable[[int], np.ndarray], slots: int, draws: int
+    ) -> Copies:
+        """Of a stage that draws with replacement from the slots of such a sample, j of which hold
+        the record with probability held[j]; counts_of(j) is the law of the number of draws of
+        them."""
+        passed = min(1.0, float(held[1:].sum()) * (1 + _LAW_ERROR))
+        shares = held / passed * (1 + 2 * _LAW_ERROR)
+        listed = [j for j in range(1, held.size) if shares[j] > _RAREST]
+        laws = [_base_weight(slots, draws, j) for j in listed]
+        ends = np.append(_ends_of_bins(*laws[0]), min(weight[0] for weight, _ in laws))
+        ends = np.unique(ends)
+        branches = []
+        for j, base in zip(listed, laws, strict=True):
+            counts = np.zeros(draws + 1)
+            law = counts_of(j)
+            counts[: law.size] = shares[j] * law
+            moved = _moved(*base, ends)
+            branches.append(Branch(tuple(counts.tolist()), tuple(moved.tolist())))
+        counts = np.sum([branch.counts for branch in branches], axis=0)
+        rest = math.fsum(share for j, share in enumerate(shares) if j and j not in listed)
+        missed, points = float(held[0]), tuple(ends.tolist())
+        return cls(
+            tuple(counts.tolist()), passed, points, (), missed, tuple(branches), rest + _RAREST
+        )
 
 
+def _base_weight(slots: int, draws: int, held: int) -> tuple[np.ndarray, np.ndarray]:
+    """Values, increasing, and masses of (1 - j/b)^m C(b, j) / C(n_0, j), n_0 the number of b
+    `slots` that m `draws` from b - j of them leave empty (Lemmas 20 and 65), j = `held`; 1 where
+    the record holds all slots. Rounded to the side where falling functions are larger."""
+    others = slots - held
+    if not others:
+        return np.ones(1), np.ones(1)
+    filled = np.arange(min(draws, others) + 1)
+    # how many of the other slots are drawn: a recurrence of positive terms
+    law = np.zeros(filled.size)
+    law[0] = 1.0
+    for _ in range(draws):
+        check_time()
+        again = law * (filled / others)
+        fresh = np.append(0.0, law[:-1]) * ((others + 1 - filled) / others)
+        law = again + fresh
+    # covers its rounding (section 7, "The base's weight"): functions that fall are larger where the
+    # weight is rounded down, and means where the law is rounded up
+    log_missed = math.log1p(-held / slots)
+    error = 8 * _EPS * (draws * max(1.0, -log_missed) + 8 * held)
+    expected = np.exp(math.log(slots) + draws * log_missed)
+    weight = expected / (slots - filled[1:])
+    for i in range(1, held):
+        weight = weight * ((slots - i) / (slots - i - filled[1:]))
+    return weight * (1 - error), law[1:] * (1 + error)
+
+
+def _ends_of_bins(weight: np.ndarray, law: np.ndarray) -> np.ndarray:
+    """Few of them, about the mean."""
+    spread = math.sqrt(np.einsum("i,i", law, (weight - 1) ** 2))
+    inner = 1 + spread * np.array(_BETWEEN)
+    inner = inner[(inner > weight[0]) & (inner < weight[-1])]
+    return np.unique(np.concatenate([weight[[0, -1]], inner]))
+
+
+def _moved(weight: np.ndarray, law: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Masses at the ends of bins, moved there with the mean kept, which raises means of convex
+    functions; from beyond the last one to it, which raises those of falling ones."""
+    if ends.size == 1:
+        return np.array([math.fsum(law)])
+    weight = np.minimum(weight, ends[-1])
+    right = np.clip(np.searchsorted(ends, weight), 1, ends.size - 1)
+    share = (weight - ends[right - 1]) / (ends[right] - ends[right - 1])
+    to_right = np.bincount(right, law * share, ends.size)
+    to_left = np.bincount(right - 1, law * (1 - share), ends.size)
+    return np.asarray(to_right + to_left)
+
+
+# of the probability that the record passes the first stage: rarer numbers of its slots are charged
+# as a sure loss
+_RAREST = 1e-20
+# relative error allowed for probabilities of counts
+_LAW_ERROR = 1e-11
 # standard deviations of the base's weight, from its mean, where bins end
 _BETWEEN = (-4.0, -1.3, 1.3, 4.0, 9.0)
 
@@ -235,19 +335,19 @@ class CellProfile:
         counts, passed = self.copies.counts, self.copies.passed
         likely = [count for count in range(1, len(counts)) if counts[count] > self.tail] or [1]
         # counts that are left out are charged as a whole (section 7, "Trimming")
-        lost = math.fsum(counts[count] for count in range(1, len(counts)) if count not in likely)
+        left_out = [counts[count] for count in range(1, len(counts)) if count not in likely]
+        lost = math.fsum([*left_out, self.copies.rest])
         radii = self._radii(likely)
         odds = self.copies.odds
-        base = np.array(self.copies.points)
-        log_base = np.log((counts[0] + odds * base) / (counts[0] + odds))
+        log_base = self.copies.log_bases
         total = np.full(log_order.shape, lost)
-        charges = self._charges(log_order, likely, radii)
+        charges = self.copies.paid(log_order, likely, self._charges(log_order, likely, radii))
         for count, radius, charge in zip(likely, radii, charges, strict=True):
             other = (log_order[:, None], count * self.apart / self.noise_multiplier)
             revealed = (charge[:, None] + log_base, radius)
             by_weight = best_half_line(other, revealed)
             # neither this nor the sums below wait for threads, as a dot product would
-            bound = np.einsum("ij,j->i", by_weight, np.array(self.copies.weights))
+            bound = np.einsum("ij,j->i", by_weight, self.copies.weights_of(count))
             if count == 1 and odds == 0:
                 bound = np.minimum(bound, self._by_height(log_order, charge))
             total += counts[count] * bound
@@ -282,7 +382,7 @@ class CellProfile:
         with np.errstate(divide="ignore"):
             budget = np.log(np.expm1(log_order)) + math.log(counts[0] + self.copies.odds)
         if len(likely) == 1:
-            return [budget - math.log(counts[1])]
+            return [budget - math.log(counts[likely[0]])]
 
         def paid(c: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
             """p_l tau_l where c is the best, at orders e^x."""

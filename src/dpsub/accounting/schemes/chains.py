@@ -102,7 +102,7 @@ def _replaced(release: Release, chain: Chain) -> Case:
         shift=2.0 * most_copies(chain),
         static=lambda: played_at_fillers(chain, Relation.SUBSTITUTE, s),
         filler_flip=filler,
-        game=game_of(chain, s, Theorem("22", "4.4")),
+        game=game_of(chain, s, Theorem("65" if chain.kinds == ("wr", "wr") else "22", "4.4")),
         papers_pair=lambda: MixturePair(law, s),
         amplification=_amplification(chain),
     )
@@ -239,18 +239,30 @@ def played_at_fillers(chain: Chain, relation: Relation, s: float, group: int = 1
 
 def copies_of(chain: Chain) -> Callable[[], Copies] | None:
     """What the game needs to know of a chain, made when it is called; None where section 4.4 is not
-    about the chain: it is about one stage, or one with replacement after one without."""
+    about the chain: it is about one stage, or one with replacement after another stage."""
     *before, last = chain.stages
+    kinds = [stage.kind for stage in before]
+    if kinds == ["wr"] and last.kind == "wr":
+        return _draws_of_draws(chain)
     slots = before[0].size if before else chain.n
     counts = tuple(last.count_law(slots, 1).tolist())
-    starts_without = [stage.kind for stage in before] in ([], ["wor"])
     # a record that is always drawn leaves no base
-    if not starts_without or last.kind == "poisson" or counts[0] <= 0:
+    if kinds not in ([], ["wor"]) or last.kind == "poisson" or counts[0] <= 0:
         return None
     if not before:
         return lambda: Copies(counts)
     missed, passed = before[0].count_law(chain.n, 1).tolist()
     return lambda: Copies.of_draws(counts, passed, slots, last.size, missed)
+
+
+def _draws_of_draws(chain: Chain) -> Callable[[], Copies] | None:
+    first, last = chain.stages
+    held = first.count_law(chain.n, 1)
+    if chain.n < 2 or held[0] <= 0:
+        return None
+    return lambda: Copies.of_draws_of_draws(
+        held, lambda j: last.count_law(first.size, j), first.size, last.size
+    )
 
 
 def game_of(chain: Chain, s: float, theorem: Theorem) -> TightGame | None:
