@@ -25,6 +25,7 @@ settings.load_profile("dpsub")
 # answers of tests do not depend on the machine, and most are about the first bound: tests of what
 # comes after it ask with quick=False
 dpsub.calibrate.__kwdefaults__ |= {"quick": True}
+dpsub.recommend.__kwdefaults__ |= {"quick": True}
 dpsub.check.__kwdefaults__ |= {"time_limit": None}
 for _asked in (
     dpsub.account,
