@@ -58,8 +58,14 @@ CONTENTS = {
     "Use it": ["tutorial", "training-plan", "how-to/index"],
     "Results": ["found/index", "verdicts", "deviations"],
     "Theory": ["guarantees", "certificates", "accounting", "recycling", "importance", "statistics"],
-    "Run and extend it": ["cluster", "scaling", "data", "adding"],
-    "Reference": ["reference", "api/command-line", "All modules <api/dpsub>", "notation"],
+    "Run and extend it": ["cluster", "scaling", "data", "adding", "comparison"],
+    "Reference": [
+        "reference",
+        "comparison",
+        "api/command-line",
+        "All modules <api/dpsub>",
+        "notation",
+    ],
 }
 HOW_TO = [
     "account",

@@ -136,6 +136,18 @@ def test_groups_for_work_on_the_package_are_not_published() -> None:
     assert set(extras["plot"]) <= set(extras["papers"])
 
 
+def test_the_comparison_names_the_versions_that_are_looked_at() -> None:
+    lines = [line for line in text_of("docs/comparison.md").splitlines() if line.startswith("|")]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert len(rows) > 10 and {len(row) for row in rows} == {9} and all(map(all, rows))
+    versions = dict(zip(rows[0], rows[2], strict=True))
+    assert versions["dpsub"] == PROJECT["project"]["version"]
+    pins = dict(re.findall(r"^(\S+)==(\S+)$", text_of("requirements.lock"), flags=re.MULTILINE))
+    pinned = set(versions) & set(pins)
+    assert pinned == {"autodp", "dp-accounting", "prv-accountant"}
+    assert all(versions[name] == pins[name] for name in pinned)
+
+
 # ------------------------------------------------------------------- the catalogue of workflows
 # Rules of snakemake/snakemake-workflow-catalog: its README and scripts/generate-catalog.py.
 
