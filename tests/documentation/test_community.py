@@ -148,6 +148,27 @@ def test_the_comparison_names_the_versions_that_are_looked_at() -> None:
     assert all(versions[name] == pins[name] for name in pinned)
 
 
+def test_supported_versions_are_those_of_the_project() -> None:
+    text = text_of("docs/releasing.md")
+    named = re.findall(
+        r"^\| (Python|NumPy|SciPy) ([\d.]+) \|.*\| (.+) \|$", text, flags=re.MULTILINE
+    )
+    pythons = {version for name, version, here in named if name == "Python"}
+    jobs = JOBS["dependencies"]["strategy"]["matrix"]["include"]
+    run = {*JOBS["tests"]["strategy"]["matrix"]["python"], *(job["python"] for job in jobs)}
+    assert pythons == run
+    for package in ("NumPy", "SciPy"):
+        (oldest,) = (
+            version
+            for name, version, here in named
+            if name == package and here.startswith("the oldest that is supported")
+        )
+        (wanted,) = (
+            item for item in PROJECT["project"]["dependencies"] if item.startswith(package.lower())
+        )
+        assert wanted.partition(">=")[2].startswith(oldest)
+
+
 # ------------------------------------------------------------------- the catalogue of workflows
 # Rules of snakemake/snakemake-workflow-catalog: its README and scripts/generate-catalog.py.
 
