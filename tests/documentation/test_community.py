@@ -169,6 +169,38 @@ def test_supported_versions_are_those_of_the_project() -> None:
         assert wanted.partition(">=")[2].startswith(oldest)
 
 
+# ------------------------------------------------------------------------------------- the paper
+
+
+def test_the_paper_has_the_form_of_the_journal() -> None:
+    _, head, body = text_of("paper/paper.md").split("---\n", 2)
+    facts = yaml.safe_load(head)
+    assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} == set(facts)
+    assert facts["title"] == CITATION["title"]
+    sections = re.findall(r"^# (.+)$", body, flags=re.MULTILINE)
+    assert {"Summary", "Statement of need", "State of the field"} < set(sections)
+    assert sections[-1] == "References" and 250 < len(body.split()) < 1000
+    entries = re.findall(r"^@\w+\{(\w+),$", text_of("paper/paper.bib"), flags=re.MULTILINE)
+    assert sorted(entries) == sorted(set(re.findall(r"@(\w+)", body)))
+    (picture,) = re.findall(r"^!\[[^]]+\]\((.+)\)$", body, flags=re.MULTILINE)
+    assert (ROOT / "paper" / picture).exists()
+
+
+def test_the_paper_types_no_result() -> None:
+    body = text_of("paper/paper.md").split("---\n", 2)[2]
+    assert re.findall(r"\d+", re.sub(r"\[@[^]]*\]", "", body)) == []
+
+
+def test_each_item_of_the_review_is_linked_or_open() -> None:
+    rows = re.findall(r"^\| (?!item)([a-z].*?) \| (.*) \|$", text_of("paper/checklist.md"), re.M)
+    assert len(rows) == 18
+    assert all("](" in where for _, where in rows)
+    assert [item for item, where in rows if "**open**" in where] == [
+        "repository",
+        "contribution and authorship",
+    ]
+
+
 # ------------------------------------------------------------------- the catalogue of workflows
 # Rules of snakemake/snakemake-workflow-catalog: its README and scripts/generate-catalog.py.
 

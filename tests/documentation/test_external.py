@@ -11,8 +11,16 @@ from tests.documentation.console import ROOT
 
 pytestmark = pytest.mark.slow
 
-SOURCES = ("*.md", "config/*.md", "docs/*.md", "docs/*/*.md", "CITATION.cff", "data/SOURCES.csv")
-ADDRESS = re.compile(r"https?://[^\s)>\]\"',;`]+")
+SOURCES = (
+    "*.md",
+    "config/*.md",
+    "docs/*.md",
+    "docs/*/*.md",
+    "paper/*",
+    "CITATION.cff",
+    "data/SOURCES.csv",
+)
+ADDRESS = re.compile(r"https?://[^\s)>\]\"',;`}]+")
 
 
 def addresses() -> list[str]:

@@ -37,6 +37,7 @@ FOLDERS = (
     "benchmarks",
     "profiles",
     "verifier",
+    "paper",
 )
 OF_RESULTS = {
     "comparison.csv",
