@@ -3,6 +3,7 @@ is cut."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -31,6 +32,13 @@ def test_everything_asked_for_is_made(finished: Path) -> None:
     ):
         assert (finished / RESULTS / name).stat().st_size > 0
     assert not list((finished / RESULTS).rglob("*.tmp"))
+
+
+def test_what_the_crate_lists_is_there(finished: Path) -> None:
+    described = json.loads((finished / RESULTS / "ro-crate-metadata.json").read_text("utf-8"))
+    files = [entity["name"] for entity in described["@graph"] if entity["@type"] == "File"]
+    assert {"comparison.csv", "tables/must/table5.csv", "report/index.html"} <= set(files)
+    assert [name for name in files if not (finished / RESULTS / name).is_file()] == []
 
 
 def test_it_ends_with_what_was_made_and_where_to_look(measured: Measured) -> None:

@@ -40,6 +40,7 @@ rule describe_run:
     output:
         config=f"{RESULTS}/run/config.yaml",
         environment=f"{RESULTS}/run/environment.json",
+        crate=f"{RESULTS}/ro-crate-metadata.json",
     log:
         f"{RESULTS}/logs/describe_run.log",
     localrule: True
@@ -50,6 +51,10 @@ rule describe_run:
         versions=PLAN["versions"],
         commit=PLAN["commit"],
         date=PLAN["date"],
+        files=[
+            *(str(path).removeprefix(f"{RESULTS}/") for path in files_of_artefacts()),
+            *("comparison.csv", "report/index.html", "run/config.yaml", "run/environment.json"),
+        ],
     script:
         "../scripts/describe_run.py"
 
