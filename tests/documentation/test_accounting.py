@@ -74,8 +74,8 @@ ELSEWHERE = {".51662"}
 """Found by quadrature, in tests/unit/test_attacks.py."""
 NUMBER = re.compile(r"(?<![\w.^/])(\d*\.\d{3,}|\d+\.\d{2,})(e-?\d+)?(?![\w^])")
 MARKS = {
-    # a quarter of a minute, and some seconds
-    **dict.fromkeys(("C1", "C2"), pytest.mark.thorough),
+    # some seconds to half a minute
+    **dict.fromkeys(("C1", "C2", "C17", "C18"), pytest.mark.thorough),
     **dict.fromkeys(("C9", "C10", "C11", "C12", "C14", "C16", "C19", "C20"), pytest.mark.slow),
 }
 
