@@ -143,7 +143,6 @@ UNITS = {
     "mixed": (dpsub.Poisson(0.25), None, "add_remove", {"35": "9"}),
     "wor": (dpsub.Wor(2), 9, "substitute", {"36": "2"}),
     "wr": (dpsub.Wr(2), 9, "add_remove", {"37": "36"}),
-    "zero_out": (dpsub.Wor(2), 9, "zero_out", {"38": "16"}),
 }
 
 
