@@ -311,7 +311,7 @@ def audit(question: Question, rng: np.random.Generator) -> Words:
     ]
     return [
         *words,
-        *sometimes(rng, "--tight"),
+        *sometimes(rng, "--quick"),
         *sometimes(rng, "--confidence", "0.9"),
         *sometimes(rng, "--seed", "3"),
     ]
@@ -382,7 +382,9 @@ def line(case: int) -> tuple[Words, float | None]:
         if option not in ("-h", "--help")
     ]
     limited = "--time-limit" in known
-    unlimited = [option for option in known if option not in ("--time-limit", "--strict", "--plot")]
+    # of an option that goes a line beside the answer says so
+    left_out = ("--time-limit", "--strict", "--plot", "--tight")
+    unlimited = [option for option in known if option not in left_out]
     for _ in range(int(rng.choice([0, 0, 0, 1, 2]))):
         words = spoilt(words, unlimited, rng)
     limit = float(rng.choice([0.05, 0.5, 1.0])) if limited else None

@@ -89,6 +89,9 @@ KINDS = {
     "group, wor, add_remove": Question(
         dpsub.Wor(3), 30, asked(2, 1e-3, steps=2, group=2, adjacency="add_remove")
     ),
+    "group, wor, zero_out": Question(
+        dpsub.Wor(3), 30, asked(1, 1e-3, steps=1, group=2, adjacency="zero_out")
+    ),
     "group, wr": Question(dpsub.Wr(3), 30, asked(2, 1e-3, steps=2, group=2)),
     "group, wr, add_remove": Question(
         dpsub.Wr(3), 30, asked(2, 1e-3, steps=2, group=2, adjacency="add_remove")
@@ -140,6 +143,7 @@ MARKS = {
             "group, poisson, substitute",
             "group, cyclic",
             "group, wor",
+            "group, wor, zero_out",
             "group, wr, add_remove",
             "group, must_ow",
             "group, must_ow, add_remove",

@@ -80,7 +80,7 @@ def other_relation(data):
     data["question"]["adjacency"] = "substitute" if relation != "substitute" else "add_remove"
 
 
-OTHER = {"1": "17", "9": "2", "18": "1", "35": "1", "37": "35"}
+OTHER = {"1": "17", "9": "2", "18": "1", "71": "18", "35": "1", "37": "35"}
 
 
 def other_theorem(data):
@@ -143,6 +143,7 @@ UNITS = {
     "mixed": (dpsub.Poisson(0.25), None, "add_remove", {"35": "9"}),
     "wor": (dpsub.Wor(2), 9, "substitute", {"36": "2"}),
     "wr": (dpsub.Wr(2), 9, "add_remove", {"37": "36"}),
+    "zero_out": (dpsub.Wor(2), 9, "zero_out", {"38": "16"}),
 }
 
 

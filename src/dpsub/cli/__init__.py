@@ -102,6 +102,11 @@ def _run(command: str, words: list[str]) -> int:
         own_files.load(file)
     # Parsing is outside the time limit, which it defines.
     arguments = parser_of(command).parse_args(words[1:])
+    if getattr(arguments, "tight", False):
+        print(
+            f"dpsub {command}: --tight is the default now and goes in the next release; drop it",
+            file=sys.stderr,
+        )
     with (
         warnings.catch_warnings(),
         _progress(command),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import sys
-from argparse import SUPPRESS, Action, ArgumentParser, ArgumentTypeError, Namespace
+from argparse import SUPPRESS, ArgumentTypeError, Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -103,15 +102,7 @@ def add_width(parser: Parser) -> None:
 
 def add_deprecated_tight(parser: Parser) -> None:
     """Accept --tight for one more release: it asks for what is the default."""
-    parser.add_argument("--tight", action=_TightAction, nargs=0, help=SUPPRESS)
-
-
-class _TightAction(Action):
-    def __call__(self, parser: ArgumentParser, *_: object) -> None:
-        print(
-            f"{parser.prog}: --tight is the default now and goes in the next release; drop it",
-            file=sys.stderr,
-        )
+    parser.add_argument("--tight", action="store_true", help=SUPPRESS)
 
 
 def add_denominator(parser: Parser) -> None:
