@@ -202,9 +202,7 @@ def _law(pld: PrivacyLossDistribution) -> dict[str, Any]:
     }
 
 
-def _proved_parts(
-    proof: Proof, composition: Composition, grid: Evaluation
-) -> list[dict[str, Any]]:
+def _proved_parts(proof: Proof, composition: Composition, grid: Evaluation) -> list[dict[str, Any]]:
     """The laws of one direction, each with its theorem."""
     parts = []
     for place, (event, times) in enumerate(composition.entries):
