@@ -421,3 +421,41 @@ def test_events_come_from_files_and_modules(
     ):
         assert main(["check", *words.split(), *claim]) == 2
         assert sentence in json.loads(capsys.readouterr().out)["error"], words
+
+
+def test_a_width_brings_the_ends_together_after_the_verdict() -> None:
+    asked = {**QUESTION, "claimed_epsilon": 1.0}
+    sampler = dpsub.Poisson(0.05)
+    decided = dpsub.check(sampler, **asked)
+    narrow = dpsub.check(sampler, **asked, width=1e-4)
+    assert decided.verdict == narrow.verdict == "refuted"
+    assert narrow.account.upper - narrow.account.lower <= 1e-4
+    assert decided.account.upper - decided.account.lower > 1e-4
+    # as close as the verdict takes is what was asked for
+    assert decided.width_met and narrow.width_met and not decided.width_reason
+    assert narrow.relative_width == narrow.account.relative_width > 0
+    with pytest.raises(ArgumentError, match="width must be above 0"):
+        dpsub.check(sampler, **asked, width=0.0)
+
+
+def test_an_open_claim_says_why_and_each_end_names_its_theorem() -> None:
+    asked: dict[str, Any] = {"noise_multiplier": 4.0, "steps": 20, "delta": 1e-5}
+    first = dpsub.account(dpsub.Wor(20), 1000, **asked)
+    claim = {**asked, "claimed_epsilon": (first.lower + first.upper) / 2}
+    quick = dpsub.check(dpsub.Wor(20), 1000, **claim, quick=True)
+    assert quick.verdict == "open" and not quick.width_met
+    assert quick.width_reason.startswith("quick")
+    assert quick.theorem == "Theorem 2, docs/accounting.md 3.3"
+    full = dpsub.check(dpsub.Wor(20), 1000, **claim)
+    assert full.verdict == "proved" and (full.width_met, full.width_reason) == (True, "")
+    assert full.theorem == "Theorem 15, docs/accounting.md 4.1"
+    assert full.lower_theorem == "Filler flip, docs/accounting.md 5"
+    late = dpsub.check(dpsub.Wor(20), 1000, **claim, time_limit=1e-6)
+    assert late.verdict == "open" and late.width_reason.startswith("time")
+
+
+def test_a_missed_width_is_explained() -> None:
+    asked: dict[str, Any] = {"noise_multiplier": 2.0, "epochs": 3, "delta": 1e-5}
+    apart = dpsub.check(dpsub.Shuffle(10), 100, **asked, claimed_epsilon=1e3, width=0.01)
+    assert apart.verdict == "proved" and not apart.width_met
+    assert apart.width_reason.startswith("theory")

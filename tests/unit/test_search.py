@@ -37,7 +37,7 @@ from dpsub.accounting.search import (
 )
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.noise import GaussianProfile
-from dpsub.sampling import MustOW, MustWW, Poisson, Sampler, Wor, Wr
+from dpsub.sampling import MustOW, MustWW, Poisson, Sampler, Shuffle, Wor, Wr
 from dpsub.sampling.base import Chain, WithReplacement
 from tests.few import few
 
@@ -584,3 +584,15 @@ def test_one_transform_serves_many_targets(side: str, monkeypatch: pytest.Monkey
     # loose
     monkeypatch.setattr(TiltedSum, "sharp", lambda self, x, share: np.ones(x.shape, dtype=bool))
     assert composed.deltas(epsilons, 1e-5) != pytest.approx(at_epsilon, rel=1e-2, abs=0)
+
+
+def test_a_calibration_says_what_keeps_its_noise_from_what_is_refuted() -> None:
+    asked: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5, "accuracy": 0.05}
+    exact = dpsub.calibrate(Poisson(0.1), steps=5, **asked)
+    assert exact.width_met and not exact.width_reason and exact.relative_width <= 0.05
+    assert exact.theorem == exact.account.theorem == "Theorem 1, docs/accounting.md 3.2"
+    quick = dpsub.calibrate(Wor(20), 1000, steps=5, **asked)
+    assert quick.width_reason.startswith("quick") and quick.lower_theorem
+    assert quick.width_met
+    shuffled = dpsub.calibrate(Shuffle(10), 100, epochs=2, **asked, quick=False)
+    assert shuffled.width_reason.startswith("theory") and not shuffled.width_met

@@ -23,7 +23,7 @@ from dpsub.accounting.bracket import Target
 from dpsub.accounting.composition import Composition
 from dpsub.accounting.game import FillerGame, GamePlayed, GameValue
 from dpsub.accounting.own import OwnMechanism
-from dpsub.accounting.pld import OutOfTimeError, deadline_after, time_limited
+from dpsub.accounting.pld import OutOfTimeError, deadline_after, is_late, time_limited
 from dpsub.accounting.privacy_events import PairEvent
 from dpsub.accounting.release import Group, Release
 from dpsub.accounting.schemes import case_of, default_relation
@@ -654,7 +654,10 @@ class Proof:
         self.play([ends])
         note = (WIDTH_MISSED,) if ends.is_wide else ()
         return replace(
-            ends.account, width_met=not ends.is_wide, conditions=(*_without_note(answer), *note)
+            ends.account,
+            width_met=not ends.is_wide,
+            width_reason=ends.reason if ends.is_wide else "",
+            conditions=(*_without_note(answer), *note),
         )
 
     @property
@@ -775,9 +778,9 @@ class _Ends:
 
     def answer(self) -> Account:
         """The account with its reason."""
-        is_wide, deadline = self.is_wide, self.asked.deadline
+        is_wide = self.is_wide
         reason = self.reason if is_wide else ""
-        if is_wide and self.is_timed and deadline is not None and time.monotonic() >= deadline:
+        if is_wide and self.is_timed and is_late(self.asked.deadline):
             reason = WIDTH_REASONS["time"]
         # both ends are about one number, but that is more than wide ends say
         kind = "bounds" if is_wide and self.account.kind == "exact" else self.account.kind

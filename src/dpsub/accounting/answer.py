@@ -63,6 +63,8 @@ class Account(Protocol):
     @property
     def width_reason(self) -> str: ...
     @property
+    def relative_width(self) -> Any: ...
+    @property
     def asked(self) -> Asked | None: ...
     @property
     def theorem(self) -> str: ...
@@ -129,6 +131,40 @@ class ShortText:
 
     def _repr_html_(self) -> str:
         return self.text().html()
+
+
+class _HasAccount(Protocol):
+    @property
+    def account(self) -> Account: ...
+
+
+class OnAccount:
+    """An answer that rests on an account, `account`, and says the same of its ends."""
+
+    @property
+    def theorem(self: _HasAccount) -> str:
+        """What proves the upper end, with the section of docs/accounting.md."""
+        return self.account.theorem
+
+    @property
+    def lower_theorem(self: _HasAccount) -> str:
+        """Where the attack behind the lower end stands, with the section of docs/accounting.md."""
+        return self.account.lower_theorem
+
+    @property
+    def relative_width(self: _HasAccount) -> Any:
+        """(upper - lower) / upper of both ends."""
+        return self.account.relative_width
+
+    @property
+    def width_met(self: _HasAccount) -> bool:
+        """Whether the ends are as close as requested."""
+        return self.account.width_met
+
+    @property
+    def width_reason(self: _HasAccount) -> str:
+        """Why they are not (time, numerics or theory) and what would help; empty if they are."""
+        return self.account.width_reason
 
 
 def up(value: float) -> str:

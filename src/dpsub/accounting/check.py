@@ -8,15 +8,23 @@ or refuted is final: each end holds on any grid (docs/accounting.md, section 7).
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 
 from dpsub import checks
 from dpsub.accounting import answer as words
-from dpsub.accounting.account import SECONDS, Account, Proof, Question
+from dpsub.accounting.account import (
+    SECONDS,
+    WIDTH_MISSED,
+    WIDTH_REASONS,
+    Account,
+    Proof,
+    Question,
+    answers,
+)
 from dpsub.accounting.bracket import Refinement, Target
 from dpsub.accounting.ledger import Ledger
 from dpsub.accounting.own import OwnMechanism
+from dpsub.accounting.pld import is_late
 from dpsub.accounting.release import Group, Release
 from dpsub.accounting.statement import Statement, statement_of
 from dpsub.errors import ArgumentError
@@ -34,7 +42,7 @@ _TIGHTEST = 1e-3
 
 
 @dataclass(frozen=True)
-class Check(words.ShortText):
+class Check(words.ShortText, words.OnAccount):
     """A claim, its verdict, and the bounds behind it.
 
     Attributes
@@ -44,8 +52,12 @@ class Check(words.ShortText):
     claimed : float
         The epsilon, in nats, or the delta of the claim.
     account : Account
-        Both ends, refined no further than the verdict took; `lower_pair` names the data sets that
-        attain the lower one.
+        Both ends, by default refined no further than the verdict took; `lower_pair` names the data
+        sets that attain the lower one. Where the claim is open, or the ends are wider than
+        requested, `width_reason` says why.
+
+    `theorem`, `lower_theorem`, `relative_width`, `width_met` and `width_reason` are those of the
+    account.
     """
 
     verdict: str
@@ -78,6 +90,7 @@ def check(
     mechanism: str | OwnMechanism = "gaussian",
     denominator: str = "fixed",
     group: Group = 1,
+    width: float | None = None,
     time_limit: float | None = SECONDS,
     quick: bool = False,
 ) -> Check:
@@ -96,6 +109,9 @@ def check(
         Exactly one, epsilon in nats, >= 0, with `delta`, or a delta in [0, 1] with `epsilon`.
     n, noise_multiplier, steps, epochs, delta, epsilon, adjacency, mechanism, denominator, group
         As in `account`.
+    width : float, optional
+        How far apart the ends may be, as in `account`; by default they come no closer than the
+        verdict takes.
     time_limit : float or None
         Seconds after which the refinement stops: undecided claims are then open. None: no limit.
     quick : bool
@@ -140,11 +156,16 @@ def check(
             source, n, noise_multiplier, steps, epochs, mechanism, denominator, group=group
         )
         releases = [release]
-    question = Question.of(releases, adjacency, time_limit=time_limit, quick=quick)
+    if width is not None:
+        width = checks.real("width", width, above=0)
+    question = Question.of(releases, adjacency, width, time_limit, quick)
     with question.proof() as proof:
         judge = ClaimJudge(proof, epsilon, delta, question.deadline, quick)
         verdict = judge.judge(claimed)
-        return Check(verdict, claimed, judge.account)
+        if width is not None:
+            judge.narrow(question)
+            verdict = judge.verdict
+        return Check(verdict, claimed, judge.explained())
 
 
 def _claimed(
@@ -204,6 +225,7 @@ class ClaimJudge(Refinement[float]):
         self._claimed = math.nan
         self._width = math.inf  # of the ends so far
         self._is_tight = False
+        self._asked: Target | None = None  # with the width that was asked for
 
     @property
     def account(self) -> Account:
@@ -224,8 +246,44 @@ class ClaimJudge(Refinement[float]):
         may_play = not self.quick and not self._is_over and self.proof.tightens
         if self._is_open and claimed > 0 and may_play:
             self._tighten()
+        return self.verdict
+
+    @property
+    def verdict(self) -> str:
+        """On the last claim, by the ends so far: one of `VERDICTS`."""
         account = self.account
-        return verdict_of(claimed, account.lower, account.upper)
+        return verdict_of(self._claimed, account.lower, account.upper)
+
+    def narrow(self, question: Question) -> None:
+        """Bring the ends to the width of a question about the same releases."""
+        assert question.width is not None
+        self._asked = Target(self.epsilon, self.delta, question.width)
+        if self._asked.gap(self.account.lower, self.account.upper) > 1:
+            self._keep(answers(self.proof, question, self.epsilon, self.delta))
+
+    def explained(self) -> Account:
+        """The ends so far, with the reason why they are not closer: none is needed where the claim
+        is decided, and no width was asked for."""
+        account, reason = self.account, ""
+        if self._asked is not None:
+            is_wide = self._asked.gap(account.lower, account.upper) > 1
+        else:
+            is_wide = self._is_open
+        if is_wide:
+            reason = account.width_reason or WIDTH_REASONS[self._cause]
+        conditions = [line for line in account.conditions if is_wide or line != WIDTH_MISSED]
+        return replace(
+            account, width_met=not is_wide, width_reason=reason, conditions=tuple(conditions)
+        )
+
+    @property
+    def _cause(self) -> str:
+        """Why the ends are not closer: a key of `WIDTH_REASONS`."""
+        if is_late(self.deadline):
+            return "time"
+        if self.quick and self.proof.tightens:
+            return "quick"
+        return "numerics" if self.account.kind == "exact" else "theory"
 
     @property
     def _unit(self) -> float:
@@ -234,16 +292,12 @@ class ClaimJudge(Refinement[float]):
 
     @property
     def _is_open(self) -> bool:
-        account = self._account
-        if account is None:
-            return False
-        return verdict_of(self._claimed, account.lower, account.upper) == "open"
+        return self._account is not None and self.verdict == "open"
 
     @property
     def _is_over(self) -> bool:
         """Whether no better ends are sought: the tight one is there, or the time is up."""
-        late = self.deadline is not None and time.monotonic() >= self.deadline
-        return self._is_tight or late
+        return self._is_tight or is_late(self.deadline)
 
     def evaluate(self, width: float) -> None:
         target = Target(self.epsilon, self.delta, width, self.deadline)
@@ -273,8 +327,15 @@ class ClaimJudge(Refinement[float]):
 
     def _keep(self, account: Account) -> None:
         """Keep the better ones of old and new ends: all of them hold."""
-        if self._account is not None:
-            lower = max(account.lower, self._account.lower)
-            upper = min(account.upper, self._account.upper)
-            account = replace(account, lower=lower, upper=upper)
+        before = self._account
+        # each end stays with what proves or attains it
+        if before is not None and before.upper < account.upper:
+            account = replace(account, upper=before.upper, pair=before.pair, theorem=before.theorem)
+        if before is not None and before.lower > account.lower:
+            account = replace(
+                account,
+                lower=before.lower,
+                lower_pair=before.lower_pair,
+                lower_theorem=before.lower_theorem,
+            )
         self._account = account

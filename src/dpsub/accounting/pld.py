@@ -63,6 +63,11 @@ def halfway() -> float | None:
     return None if deadline is None else (time.monotonic() + deadline) / 2
 
 
+def is_late(deadline: float | None) -> bool:
+    """Whether a deadline, of `time.monotonic`, has passed."""
+    return deadline is not None and time.monotonic() >= deadline
+
+
 def _earlier(first: float | None, second: float | None) -> float | None:
     deadlines = [deadline for deadline in (first, second) if deadline is not None]
     return min(deadlines, default=None)

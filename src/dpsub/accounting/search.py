@@ -22,11 +22,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dpsub import checks
 from dpsub.accounting import answer as words
-from dpsub.accounting.account import SECONDS, WIDTH_MISSED, Account, Proof, first_bound_only
+from dpsub.accounting.account import (
+    SECONDS,
+    WIDTH_MISSED,
+    WIDTH_REASONS,
+    Account,
+    Proof,
+    first_bound_only,
+)
 from dpsub.accounting.bracket import Refinement, Target
 from dpsub.accounting.composition import Composition
 from dpsub.accounting.pairs import MIN_SCALE
-from dpsub.accounting.pld import OutOfTimeError, check_time, deadline_after, time_limited
+from dpsub.accounting.pld import (
+    OutOfTimeError,
+    check_time,
+    deadline_after,
+    is_late,
+    time_limited,
+)
 from dpsub.accounting.release import Group, Release
 from dpsub.accounting.roots import Axis, SafeRoot, safe_root
 from dpsub.errors import NumericalError, UnsupportedError
@@ -55,7 +68,6 @@ _RISING_STEEPNESS = 1 / 1.2
 _MOST_DOUBLINGS = 6
 # how far above what an attack refutes tight noise is tried first, and is near enough
 _NEAREST, _NEAR = 0.01, 0.03
-_SEARCH_ENDED = "time or numerics: the search ended early; raise time_limit"
 TIGHT_MISSED = (
     "wider than requested: the time limit or a numerical limit stopped the search "
     "before the proved noise came close to what an attack refutes; this noise is proved"
@@ -65,7 +77,7 @@ refuted."""
 
 
 @dataclass(frozen=True)
-class Calibration(words.ShortText):
+class Calibration(words.ShortText, words.OnAccount):
     """A safe noise multiplier, and the noise that an attack refutes.
 
     Attributes
@@ -77,10 +89,14 @@ class Calibration(words.ShortText):
     evaluations : int
         Number of upper bounds computed to full accuracy.
     account : Account
-        At this noise and the target delta. If its `width_met` is False, more time might prove a
-        smaller noise multiplier.
+        At this noise and the target delta. Its `width_met` says whether the noise is as close as
+        requested to one that is not proved and, where an attack is known to fall short of the
+        proof, within 3 % of one that is refuted; if not, `width_reason` says why.
     target : float
         The epsilon of the target.
+
+    `theorem`, `lower_theorem`, `relative_width`, `width_met` and `width_reason` are those of the
+    account.
     """
 
     noise_multiplier: float
@@ -88,6 +104,11 @@ class Calibration(words.ShortText):
     evaluations: int
     account: Account
     target: float = math.nan
+
+    @property
+    def is_close(self) -> bool:
+        """Whether an attack refutes noise that is at most 3 % less."""
+        return self.refuted is not None and self.noise_multiplier <= self.refuted * (1 + _NEAR)
 
     def text(self) -> words.Text:
         """The answer in a few words, as `print` shows it."""
@@ -106,7 +127,7 @@ class Calibration(words.ShortText):
 
 
 @dataclass(frozen=True)
-class Largest:
+class Largest(words.OnAccount):
     """The largest number of steps or sample size that was proved, and the values that are not.
 
     Attributes
@@ -214,12 +235,24 @@ def least_noise(
         refuted = search.refuted(proved)
         account = search.account(proved)
         calibration = Calibration(proved.safe, refuted, proved.evaluations, account, goal.epsilon)
-        if quick or not candidates.proof(proved.safe).tightens:
-            return calibration
+        tightens = candidates.proof(proved.safe).tightens
+        if quick or not tightens:
+            return _explained(calibration, may_tighten=tightens)
     # a noise is proved: less is sought for as long as an account takes
     limit = SECONDS if goal.deadline is None else None
     with time_limited(goal.deadline), time_limited(deadline_after(limit)):
         return search.tightened(calibration, proved.steepness)
+
+
+def _explained(found: Calibration, *, may_tighten: bool) -> Calibration:
+    """A calibration by first bounds, with the reason why its noise is not closer to one that is
+    refuted."""
+    account = found.account
+    if account.width_reason or account.kind == "exact" or found.is_close:
+        return found
+    # where there is no game, no other question helps
+    reason = WIDTH_REASONS["quick" if may_tighten else "theory"]
+    return replace(found, account=replace(account, width_met=may_tighten, width_reason=reason))
 
 
 def largest_steps(
@@ -522,10 +555,18 @@ class FullSearch(Search):
             # search
             upper = min(both.upper, account.upper)
             account = replace(both, lower=min(both.lower, account.upper), upper=upper)
-        if proved.closed or not account.width_met:
+        if not account.width_met:
+            cause = "time" if is_late(self.goal.deadline) else "numerics"
+            return replace(account, width_reason=WIDTH_REASONS[cause])
+        if proved.closed:
             return account
         # the time ended the search: the ends are sharp, but a better number might be proved
-        return replace(account, width_met=False, conditions=(*account.conditions, WIDTH_MISSED))
+        return replace(
+            account,
+            width_met=False,
+            width_reason=WIDTH_REASONS["time"],
+            conditions=(*account.conditions, WIDTH_MISSED),
+        )
 
     def refuted(self, proved: SafeRoot) -> float | None:
         """The number nearest to the safe one that was tried and at which an attack exceeds the
@@ -585,7 +626,7 @@ class FullSearch(Search):
         epsilon = self.goal.epsilon
         target = replace(self.goal.target, deadline=deadline_after(None))
         best, refuted, share = quick, quick.refuted, _NEAREST
-        aim = refuted
+        aim, reason = refuted, WIDTH_REASONS["theory"]
         try:
             while (noise := aim * (1 + share)) < quick.noise_multiplier:
                 check_time()
@@ -602,17 +643,18 @@ class FullSearch(Search):
                 if account.upper <= epsilon:
                     best = replace(best, noise_multiplier=noise, account=account)
                     break
+                reason = account.width_reason or reason
                 share *= 2
         except OutOfTimeError:
-            pass
-        is_close = best.noise_multiplier <= refuted * (1 + _NEAR)
+            reason = WIDTH_REASONS["time"]
+        best = replace(best, refuted=refuted)
         conditions = [line for line in best.account.conditions if line != WIDTH_MISSED]
-        if not is_close:
+        if not best.is_close:
             conditions.append(TIGHT_MISSED)
         account = replace(
             best.account,
-            width_met=is_close,
+            width_met=best.is_close,
             conditions=tuple(conditions),
-            width_reason="" if is_close else _SEARCH_ENDED,
+            width_reason="" if best.is_close else reason,
         )
-        return replace(best, refuted=refuted, account=account)
+        return replace(best, account=account)

@@ -22,7 +22,6 @@ from time import perf_counter
 from typing import Any
 
 import dpsub
-from dpsub.accounting.account import SECONDS
 from dpsub.accounting.answer import Line, account_lines, described, down, near, plural, up
 from dpsub.accounting.check import VERDICTS, Check
 from dpsub.accounting.events import UNITS, ledger_of
@@ -31,9 +30,9 @@ from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, number
 from dpsub.cli.releases import (
     add_denominator,
-    add_deprecated_tight,
     add_releases,
     add_statement,
+    add_width,
     question_of,
     releases_text,
     stated,
@@ -67,12 +66,8 @@ def add_arguments(parser: Parser) -> None:
     # For scripts: a claim that is open must not pass, and is told from a refuted one.
     status = "exit with status 0 if the claim is proved, 1 if refuted, 2 if open"
     parser.add_argument("--strict", action="store_true", help=status)
-    parser.add_argument(
-        "--quick", action="store_true", help="decide by the first bound, without the game"
-    )
-    add_deprecated_tight(parser)
+    add_width(parser, default="as close as the verdict takes")
     add_statement(parser)
-    parser.add_time_limit(SECONDS)
 
 
 def run(arguments: Namespace) -> Answer:
@@ -151,7 +146,7 @@ def _of_event(arguments: Namespace, claim: dict[str, Any]) -> tuple[Check, str]:
     arguments.remarks.append(UNITS)
     question = {
         name: getattr(arguments, name)
-        for name in ("delta", "epsilon", "adjacency", "time_limit", "quick")
+        for name in ("delta", "epsilon", "adjacency", "width", "time_limit", "quick")
     }
     parts = [
         f"{plural(release.steps, 'release')} from {described(release.sampler, release.n)}, "

@@ -82,7 +82,7 @@ def add_mechanism(parser: Parser, names: Sequence[str]) -> None:
     add_choice(parser, "--mechanism", names, "noise distribution (default: gaussian)", "gaussian")
 
 
-def add_width(parser: Parser) -> None:
+def add_width(parser: Parser, default: str = "half a percent of epsilon, 5 %% of delta") -> None:
     """Add the options for how close the ends are brought, and in which time."""
     parser.add_argument(
         "--width",
@@ -90,7 +90,7 @@ def add_width(parser: Parser) -> None:
         metavar="W",
         help=(
             "requested distance between the ends: absolute for epsilon, relative for delta "
-            "(default: half a percent of epsilon, 5 %% of delta)"
+            f"(default: {default})"
         ),
     )
     parser.add_argument(
