@@ -67,6 +67,12 @@ _WHOLE_FILES = (
 """Their files share what is expensive to make; another worker would make it again."""
 
 
+_PAGES = (
+    "tests/unit/test_cited.py",
+    "tests/unit/test_deviations.py",
+    "tests/unit/test_found.py",
+    "tests/unit/test_report.py",
+)
 _RUNS = ("tests/browser/", "tests/cluster/", "tests/workflow/")
 _IN_RUNS = {"must", "balle", "brdp", "fair", "importance"}
 """Papers whose tables and experiments are named in tests of runs."""
@@ -125,4 +131,7 @@ class FilesAndTests(LoadScopeScheduling):
             return "workflow"
         if nodeid.startswith("tests/papers/"):
             return nodeid.rpartition("/")[0]
+        if nodeid.startswith(_PAGES):
+            # what pages compute is remembered in a process
+            return "pages"
         return nodeid.partition("::")[0] if nodeid.startswith(_WHOLE_FILES) else nodeid

@@ -185,7 +185,8 @@ def test_a_damaged_record_stops_a_run_in_a_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "said"), few([("file/results", "Not a directory"), ("disk", "Read-only file system")])
+    ("place", "said"),
+    few([("file/results", "Not a directory"), ("disk", "Read-only file system")], most=0),
 )
 def test_a_results_folder_that_cannot_be_written_is_named(
     place: str, said: str, small_disk: Path, tmp_path: Path

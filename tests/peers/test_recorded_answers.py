@@ -22,7 +22,10 @@ def recorded() -> pd.DataFrame:
 @pytest.mark.filterwarnings("ignore")  # of the accountants themselves
 @pytest.mark.parametrize(
     "grid",
-    [settings.GRID[::13], pytest.param(settings.GRID, marks=pytest.mark.slow)],
+    [
+        pytest.param(settings.GRID[::13], marks=pytest.mark.thorough),
+        pytest.param(settings.GRID, marks=pytest.mark.slow),
+    ],
     ids=["some", "all"],
 )
 def test_accountants_answer_what_is_recorded(grid: tuple) -> None:

@@ -398,7 +398,7 @@ class Property:
     two.
 
     `cases`: how many `make test-all` and `make test-slow` try; those of the former are the first of
-    the latter, and their first quarter is what `make test` tries.
+    the latter, and their first eighth is what `make test` tries.
     """
 
     holds: Callable[..., None]
@@ -578,14 +578,14 @@ def hold(name: str, cases: range) -> None:
 
 @pytest.mark.parametrize("name", PROPERTIES)
 def test_answers_agree_with_each_other(name: str) -> None:
-    hold(name, range(PROPERTIES[name].cases[0] // 4))
+    hold(name, range(PROPERTIES[name].cases[0] // 8))
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", PROPERTIES)
 def test_more_answers_agree_with_each_other(name: str) -> None:
     cases = PROPERTIES[name].cases[0]
-    hold(name, range(cases // 4, cases))
+    hold(name, range(cases // 8, cases))
 
 
 @pytest.mark.slow

@@ -121,6 +121,7 @@ def test_the_import_loads_nothing_and_is_fast() -> None:
     assert best < 0.05
 
 
+@pytest.mark.thorough
 def test_answers_do_not_depend_on_the_number_of_threads() -> None:
     asked = "dpsub.MustOW(118, 200), 10_000, noise_multiplier=4, steps=1000, epsilon=1"
     # without a clock, which might stop them at different grids

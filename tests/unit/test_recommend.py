@@ -44,7 +44,7 @@ def settings(count: int) -> list[tuple[str, str, int, int, int, float, float]]:
 
 @pytest.mark.parametrize(
     "setting",
-    few([(each,) for each in settings(12)], most=4),
+    few([(each,) for each in settings(12)], most=2),
     ids=lambda setting: " ".join(map(str, setting[:5])),
 )
 def test_the_account_proves_the_noise_and_refutes_the_necessary_one(setting: tuple) -> None:
@@ -189,6 +189,7 @@ def test_a_question_that_makes_no_sense_is_refused(wrong: dict[str, object]) -> 
         recommend(1000, **asked)
 
 
+@pytest.mark.thorough
 def test_steps_are_counted_as_an_account_counts_them(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -507,6 +507,7 @@ def test_a_bound_that_exceeds_the_target_by_one_rounding_is_not_met() -> None:
     assert found.safe >= 3
 
 
+@pytest.mark.thorough
 def test_a_calibration_out_of_time_returns_what_was_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {"epsilon": 1.0, "delta": 1e-6, "steps": 50}
     with pytest.raises(NumericalError, match="raise the time limit"):

@@ -116,7 +116,6 @@ def go_on_to_the_end(
 @pytest.mark.parametrize(
     "count",
     [
-        1,
         # one of each kind
         pytest.param(4, marks=pytest.mark.thorough),
         pytest.param(60, marks=pytest.mark.slow),

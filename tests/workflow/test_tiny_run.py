@@ -239,6 +239,7 @@ sys.meta_path.insert(0, Finder)
 """
 
 
+@pytest.mark.thorough
 def test_without_what_dpsub_needs_it_says_what_to_do(tmp_path: Path) -> None:
     """A start file of Python's plants the fault in the process of Snakemake."""
     (tmp_path / "sitecustomize.py").write_text(LACKING, encoding="utf-8")

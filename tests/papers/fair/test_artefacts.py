@@ -291,16 +291,17 @@ def test_unpaired_seeds_and_two_sizes_are_refused(rigorous: pd.DataFrame) -> Non
 def test_the_words_follow_from_the_numbers(
     made: LookUp, records: Frames, tables: Callable[..., LookUp]
 ) -> None:
-    assert said(made, "Which sampler").startswith(
+    words = takeaways("fair", made.tables)
+    assert words["Which sampler"].startswith(
         "Use any of Poisson, WOR and MUST.OO, a tie: in all 8 comparisons"
     )
-    matters = said(made, "How much it matters")
+    matters = words["How much it matters"]
     assert "| MUST.OW | 8 | 8 | 0 | 0 |" in matters
     shown = re.search(r"\| WOR \| 8 \| (\d) \| (\d) \| (\d) \|", matters)
     assert shown and int(shown[2]) >= 6, "what chance gives"
-    assert "Do not calibrate noise by that pair." in said(made, "The papers' pair")
-    assert "| noise by the papers' pair | 24 | 24 |" in said(made, "Rankings")
-    assert "| MUST.OW | 1.56 to 2.10 | 3.30 to 3.30 | left out |" in said(made, "Adjacency")
+    assert "Do not calibrate noise by that pair." in words["The papers' pair"]
+    assert "| noise by the papers' pair | 24 | 24 |" in words["Rankings"]
+    assert "| MUST.OW | 1.56 to 2.10 | 3.30 to 3.30 | left out |" in words["Adjacency"]
     compared = records["fair_comparison"]
     turned = tables(fair_comparison=planted(compared, {"poisson": 0.3, "wor": 0.3, "must_oo": 0.3}))
     assert said(turned, "Which sampler").startswith("Use MUST.OW: in all 8 comparisons")
