@@ -62,13 +62,22 @@ LONG = {
     "tournament_targets",
 }
 """Whose records take seconds."""
+LONGEST = {"tournament_noise", "tournament_targets"}
 
 
 def long_ones_apart(names: Iterable[str]) -> list[Any]:
     """Return the names for `pytest.mark.parametrize`, those of long experiments marked
-    `thorough`."""
+    `thorough`, and of those of minutes `slow`."""
     return [
-        pytest.param(name, marks=pytest.mark.thorough if name in LONG else ()) for name in names
+        pytest.param(
+            name,
+            marks=pytest.mark.slow
+            if name in LONGEST
+            else pytest.mark.thorough
+            if name in LONG
+            else (),
+        )
+        for name in names
     ]
 
 
@@ -76,9 +85,10 @@ MAKES_RECORDS = long_ones_apart(NAMES)
 
 
 def few_short_ones(names: Iterable[str]) -> list[Any]:
-    """Return the names for `pytest.mark.parametrize`, all but three short ones marked
-    `thorough`."""
-    return few(sorted(names, key=lambda name: name in LONG), most=3)
+    """Return the names for `pytest.mark.parametrize`: three short ones, those marked `thorough`,
+    and the long ones."""
+    short = [name for name in names if name not in LONG]
+    return few(sorted(names, key=LONG.__contains__), most=3, more=len(short) - 3)
 
 
 @pytest.fixture(scope="session")

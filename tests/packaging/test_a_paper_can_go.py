@@ -12,6 +12,7 @@ import pytest
 
 from dpsub.reproduce import experiments
 from dpsub.reproduce.papers import papers
+from tests.few import few
 from tests.packaging.scratch import copied, ran
 
 KEYS = list(papers())
@@ -35,8 +36,7 @@ def without(top: Path, key: str) -> Path:
     return top
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", few(KEYS, most=0, more=1))
 def test_without_a_paper_the_rest_is_planned(tmp_path: Path, key: str) -> None:
     top = without(tmp_path, key)
     members = experiments.REGISTRY.members().items()
@@ -57,13 +57,7 @@ def test_without_a_paper_the_rest_is_planned(tmp_path: Path, key: str) -> None:
     assert chapters == [paper.key for paper in left if paper.errata.exists()]
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        pytest.param(KEYS[0], marks=pytest.mark.thorough),
-        *(pytest.param(key, marks=pytest.mark.slow) for key in KEYS[1:]),
-    ],
-)
+@pytest.mark.parametrize("key", few(KEYS, most=0, more=1))
 def test_without_a_paper_the_other_tests_are_collected(tmp_path: Path, key: str) -> None:
     top = without(tmp_path, key)
     # asserts that nobody evaluates need not be rewritten, which takes half of the time

@@ -330,7 +330,7 @@ def test_cut_samples_are_bounded_below_dp_accounting(q: float, most: int, s: flo
 
 
 @pytest.mark.parametrize(
-    ("group", "printed"), few([(1, 1.82824), (2, 3.97909), (4, 8.89919)], most=0)
+    ("group", "printed"), few([(1, 1.82824), (2, 3.97909), (4, 8.89919)], most=0, more=1)
 )
 def test_groups_under_poisson_sampling(group: int, printed: float) -> None:
     counts = np.arange(group + 1)

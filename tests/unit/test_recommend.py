@@ -44,7 +44,7 @@ def settings(count: int) -> list[tuple[str, str, int, int, int, float, float]]:
 
 @pytest.mark.parametrize(
     "setting",
-    few([(each,) for each in settings(12)], most=2),
+    few([(each,) for each in settings(12)], most=2, more=4),
     ids=lambda setting: " ".join(map(str, setting[:5])),
 )
 def test_the_account_proves_the_noise_and_refutes_the_necessary_one(setting: tuple) -> None:

@@ -401,7 +401,7 @@ def test_noise_that_no_double_holds_is_infinite(table: FrameTable) -> None:
     assert found and all(one.noise == math.inf for one in found)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_sampler_of_a_design_draws_what_was_advised(table: FrameTable) -> None:
     for one in advisor.advise(table, rate="1/10", epsilon=0.5)[0]:
         drawn = [

@@ -150,7 +150,10 @@ MARKS = {
         ),
         pytest.mark.thorough,
     ),
-    **dict.fromkeys(LONG, pytest.mark.slow),
+    **dict.fromkeys(
+        (*LONG, "shuffle, all steps", "allocation of several", "allocation, zero_out"),
+        pytest.mark.slow,
+    ),
 }
 
 
@@ -171,7 +174,7 @@ SAMPLERS = [(setting, delta) for setting in samplers.SETTINGS for delta in game.
 FEW = [
     pytest.param(setting, 1e-5, marks=pytest.mark.thorough if setting[3] > 10 else ())
     for setting in game.SETTINGS
-    if setting[0] <= 1000
+    if setting[0] <= 1000 and setting[3] <= 100
 ]
 """What is proved again within seconds; all of them are `slow`."""
 
