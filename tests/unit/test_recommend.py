@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -115,6 +116,52 @@ def test_a_missing_proof_is_said() -> None:
 def found() -> Recommendation:
     target = {"epsilon": 2.0, "delta": 1e-5, "adjacency": "zero_out"}
     return recommend(1000, batch_size=100, epochs=2, **target, time_limit=600)
+
+
+def test_each_scheme_names_its_theorems(found: Recommendation) -> None:
+    assert all("docs/accounting.md" in each.theorem for each in found.schemes)
+    attacks = {
+        "poisson": "Theorem 1, docs/accounting.md 3.9",
+        "wor": "Attack, docs/accounting.md 5",
+    }
+    for each in (answer for answer in found.schemes if answer.name in attacks):
+        asked = {"steps": each.steps, "delta": 1e-5, "adjacency": "zero_out"}
+        noise = each.noise_multiplier
+        account = dpsub.account(each.sampler, 1000, noise_multiplier=noise, **asked)
+        assert each.theorem == account.theorem
+        assert each.lower_theorem == attacks[each.name]
+    assert f"theorem           {found.schemes[0].theorem}" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "group", "words"),
+    [
+        ("zero_out", 1, "comparable with Opacus' epsilon"),
+        ("add_remove", 1, "as in Opacus; at fixed sizes compare with zero_out"),
+        ("substitute", 1, "compare Opacus with add_remove, at fixed sizes with zero_out"),
+        ("substitute", 3, "(up to 3 records of one unit replaced)"),
+    ],
+)
+def test_the_relation_that_compares_with_opacus_is_named(
+    adjacency: str, group: int, words: str, found: Recommendation
+) -> None:
+    asked = replace(found, adjacency=adjacency, group=group)
+    assert asked.relation_text().endswith(words)
+    assert len(str(asked).splitlines()) <= 6
+
+
+def test_noise_that_a_game_proves_names_the_game(monkeypatch: pytest.MonkeyPatch) -> None:
+    def less(release: Release, goal: Goal, known: Needed) -> Needed:
+        return known._replace(noise_multiplier=known.noise_multiplier - (release.sampler == wor))
+
+    wor = dpsub.Wor(10)
+    monkeypatch.setattr(source, "needed", lambda *_, **__: source.Needed(2.0, 1.0, 0.5, 1.0))
+    monkeypatch.setattr(source, "tightened", less)
+    target = {"epsilon": 1.0, "delta": 1e-3, "adjacency": "substitute"}
+    found = recommend(1000, batch_size=10, epochs=1, **target, time_limit=None, quick=False)
+    theorems = {each.name: each.theorem for each in found.schemes}
+    assert theorems["wor"] == "Theorem 15, docs/accounting.md 4.1"
+    assert theorems["must_ow"] == "Theorem 6, docs/accounting.md 3.5"
 
 
 def test_every_scheme_is_answered_or_left_out_with_a_reason(found: Recommendation) -> None:

@@ -320,10 +320,10 @@ def kind_text(account: Account) -> str:
 def relation_text(account: Account) -> str:
     """The relation, and the one that compares with what Opacus prints where it is another."""
     releases = () if account.asked is None else account.asked.releases
-    text = _relation_of(account.adjacency, releases)
+    group = _group_of(releases)
+    text = relation_of_group(account.adjacency, group)
     # what Opacus prints is about one record
-    of_one = all(release.group == 1 for release in releases)
-    if account.asked is None or account.kind == "paper" or not of_one:
+    if account.asked is None or account.kind == "paper" or group != 1:
         return text
     comparable = account.asked.comparable
     if account.adjacency is not comparable:
@@ -333,8 +333,12 @@ def relation_text(account: Account) -> str:
     return f"{text}, comparable with Opacus' epsilon"
 
 
-def _relation_of(relation: Relation, releases: Sequence[Release]) -> str:
-    group = max((release.group for release in releases), key=str, default=1)
+def _group_of(releases: Sequence[Release]) -> Group:
+    return max((release.group for release in releases), key=str, default=1)
+
+
+def relation_of_group(relation: Relation, group: Group) -> str:
+    """The relation, and what changes under it."""
     if isinstance(group, int):
         unit = "one record" if group == 1 else f"up to {group} records of one unit"
         return _RELATIONS[relation].format(unit)
@@ -350,11 +354,18 @@ def group_text(group: Group) -> str:
     return f", groups of {group[0]} records added and {group[1]} removed"
 
 
-def theorem_text(account: Account) -> str:
+class _Grounded(Protocol):
+    """What names its theorems."""
+
+    @property
+    def theorem(self) -> str: ...
+    @property
+    def lower_theorem(self) -> str: ...
+
+
+def theorem_text(found: _Grounded) -> str:
     """What proves the upper end, and where the attack stands if that is elsewhere."""
-    places = [account.theorem]
-    if account.lower_theorem != account.theorem and account.lower_pair:
-        places.append(account.lower_theorem)
+    places = dict.fromkeys([found.theorem, found.lower_theorem])
     return "; ".join(filter(None, places))
 
 
@@ -446,5 +457,5 @@ def ledger_text(
         called = "" if name is None else f"{name}: "
         lines.append((f"entry {place + 1}", f"{called}{release_text(releases[place])}"))
     if adjacency is not None:
-        lines.append(("relation", _relation_of(adjacency, releases)))
+        lines.append(("relation", relation_of_group(adjacency, _group_of(releases))))
     return Text(title, lines)

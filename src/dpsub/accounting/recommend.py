@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from dpsub import checks
 from dpsub.accounting import answer as words
+from dpsub.accounting.account import Proof
 from dpsub.accounting.fast_search import Needed, needed, tightened
 from dpsub.accounting.pairs import MIN_SCALE
 from dpsub.accounting.pld import deadline_after
@@ -78,6 +79,9 @@ class SchemeNoise:
         probability 99.9 %.
     every_epoch : bool
         Whether each record is in one batch of each epoch.
+    theorem, lower_theorem : str
+        What proves the noise, and where the attack that refutes less stands, with the section of
+        docs/accounting.md.
     """
 
     name: str
@@ -90,6 +94,8 @@ class SchemeNoise:
     largest_batch: int
     likely_batch: int
     every_epoch: bool
+    theorem: str = ""
+    lower_theorem: str = ""
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,8 @@ class Recommendation(words.ShortText):
         The target and the training, in words.
     adjacency : str
         The relation.
+    group : int or tuple of int
+        Number of records that one unit of privacy holds.
     """
 
     schemes: tuple[SchemeNoise, ...]
@@ -123,6 +131,7 @@ class Recommendation(words.ShortText):
     reasons: tuple[str, ...]
     question: str = ""
     adjacency: str = ""
+    group: Group = 1
 
     def text(self) -> words.Text:
         """The answer in a few words, as `print` shows it."""
@@ -131,18 +140,31 @@ class Recommendation(words.ShortText):
         noise = words.noise_text(first.noise_multiplier, first.refuted or None)
         ratios = [f"{other.name} {other.ratio:.3f}" for other in others[:_SHOWN]]
         more = ", ..." if len(others) > _SHOWN else ""
-        mean = f"{words.near(self.noise_on_mean)} C (noise multiplier / batch size)"
+        mean = f"{words.near(self.noise_on_mean)} C on the mean of a batch"
         lines: list[words.Line] = [
-            ("noise multiplier", noise),
-            ("noise on the mean", mean),
+            ("noise multiplier", f"{noise}; {mean}"),
             ("times this noise", ", ".join(ratios) + more),
-            ("relation", self.adjacency),
+            ("relation", self.relation_text()),
+            ("theorem", words.theorem_text(first)),
         ]
         notes = [f"may need as little: {', '.join(self.even)}"] if self.even else []
         if late := [name for name, reason in self.left_out.items() if reason == _LATE]:
             notes.append(f"out of time: {', '.join(late)}")
         lines.append(("note", "; ".join(notes)))
         return words.Text(title, [line for line in lines if line[1]])
+
+    def relation_text(self) -> str:
+        """The relation of all schemes, and under which ones their epsilons compare with what Opacus
+        prints."""
+        relation = relation_named(self.adjacency)
+        text = words.relation_of_group(relation, self.group)
+        if self.group != 1:
+            return text  # what Opacus prints is about one record
+        if relation is Relation.ZERO_OUT:
+            return f"{text}, comparable with Opacus' epsilon"
+        if relation is Relation.ADD_REMOVE:
+            return f"{text}, as in Opacus; at fixed sizes compare with zero_out"
+        return f"{text}; compare Opacus with add_remove, at fixed sizes with zero_out"
 
 
 def recommend(
@@ -220,7 +242,9 @@ def recommend(
             release = Release(plan, n, 1.0, steps, group=group)
             if adjacency is Relation.ZERO_OUT and _draws_again(release):
                 raise UnsupportedError(_SLOW_SEARCH)
-            proved[name] = _ProvedScheme(plan, steps, needed(release, goal))
+            noise = needed(release, goal)
+            release = replace(release, noise_multiplier=noise.noise_multiplier)
+            proved[name] = _ProvedScheme(release, noise, Proof.of([release], adjacency))
         except NumericalError:
             left_out[name] = _LATE
         except (ArgumentError, UnsupportedError) as error:
@@ -231,11 +255,12 @@ def recommend(
             f"{left_out['poisson']}"
         )
     # all schemes have a proof first: games take what time is left
-    for name, (plan, steps, noise) in proved.items() if not quick else ():
+    for name, first in proved.items() if not quick else ():
         goal = Goal(epsilon, delta, adjacency, _ACCURACY, _share_of(deadline))
-        release = Release(plan, n, 1.0, steps, group=group)
-        proved[name] = _ProvedScheme(plan, steps, tightened(release, goal, noise))
-    schemes = _ranked(proved, n, m)
+        less = tightened(first.release, goal, first.noise)
+        by_game = less.noise_multiplier < first.noise.noise_multiplier
+        proved[name] = first._replace(noise=less, by_game=by_game)
+    schemes = _ranked(proved, m)
     least = schemes[0].noise_multiplier
     # what no attack refutes may need as little as the first, whose noise alone is known to do
     even = tuple(other.name for other in schemes[1:] if other.refuted < least)
@@ -243,9 +268,10 @@ def recommend(
     question = (
         f"epsilon {words.near(epsilon)} at delta {words.near(delta)}, "
         f"{words.plural(epochs, 'epoch')} of batches of {m:,} out of {n:,} records"
+        f"{words.group_text(group)}"
     )
     return Recommendation(
-        tuple(schemes), even, left_out, least / m, reasons, question, str(adjacency)
+        tuple(schemes), even, left_out, least / m, reasons, question, str(adjacency), group
     )
 
 
@@ -257,12 +283,25 @@ def _share_of(deadline: float | None) -> float | None:
 class _ProvedScheme(NamedTuple):
     """A scheme for which noise is proved, and how much."""
 
-    plan: Plan
-    steps: int
+    release: Release
     noise: Needed
+    proof: Proof
+    by_game: bool = False
+    """Whether the game of the adaptive adversary proved it."""
+
+    @property
+    def theorem(self) -> str:
+        """What proves the noise."""
+        game = self.proof.cases[0].game if self.by_game else None
+        return self.proof.theorem if game is None else game.theorem.text
+
+    @property
+    def lower_theorem(self) -> str:
+        """Where the attack that refutes less noise stands."""
+        return self.proof.attack_stands if self.noise.necessary else ""
 
 
-def _ranked(proved: dict[str, _ProvedScheme], n: int, m: int) -> list[SchemeNoise]:
+def _ranked(proved: dict[str, _ProvedScheme], m: int) -> list[SchemeNoise]:
     """The schemes by their noise, and what each costs."""
     # what the search cannot tell apart stays in the order of its use
     close = min(answer.noise.noise_multiplier for answer in proved.values()) * (1 + _ACCURACY)
@@ -270,7 +309,9 @@ def _ranked(proved: dict[str, _ProvedScheme], n: int, m: int) -> list[SchemeNois
     least = proved[names[0]].noise.noise_multiplier
     schemes = []
     for name in names:
-        plan, steps, noise = proved[name]
+        release, noise = proved[name].release, proved[name].noise
+        plan, n, steps = release.sampler, release.n, release.steps
+        assert n is not None
         largest_batch, likely_batch = _batches(plan, n, m, steps)
         answer = SchemeNoise(
             name=name,
@@ -283,6 +324,8 @@ def _ranked(proved: dict[str, _ProvedScheme], n: int, m: int) -> list[SchemeNois
             largest_batch=largest_batch,
             likely_batch=likely_batch,
             every_epoch=_every_epoch(plan, n),
+            theorem=proved[name].theorem,
+            lower_theorem=proved[name].lower_theorem,
         )
         schemes.append(answer)
     return schemes

@@ -10,9 +10,9 @@ attack refutes this noise), noise_on_mean (its noise multiplier divided by the b
 comparable between batch sizes), schemes (a list, the least noise first, with name, sampler,
 noise_multiplier, refuted (0 if no attack is known), ratio (to the noise of the first), steps,
 gradients (expected number in the training run), largest_batch, likely_batch (with probability 99.9
-% no batch of the run is larger), every_epoch (whether each record is in one batch of each epoch)),
-left_out (reasons, by name), reasons, adjacency, target_epsilon, target_delta, seconds, steps (of
-the first).
+% no batch of the run is larger), every_epoch (whether each record is in one batch of each epoch),
+theorem and lower_theorem (of the proof and of the attack)), left_out (reasons, by name), reasons,
+adjacency, target_epsilon, target_delta, seconds, steps (of the first).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from argparse import Namespace
 from time import perf_counter
 
 import dpsub
-from dpsub.accounting.answer import Line, down, near, up
+from dpsub.accounting.answer import Line, down, near, theorem_text, up
 from dpsub.cli.answers import Answer, aligned, grouped
 from dpsub.cli.parsing import Parser, add_choice, numbers, whole_number, whole_numbers
 from dpsub.cli.releases import ADJACENCIES, add_group
@@ -136,6 +136,11 @@ def run(arguments: Namespace) -> Answer:
         names = ", ".join(name for name, own in recommendation.left_out.items() if own == reason)
         explained.append(("left out", f"{names}: {reason}"))
     explained.append(("because", list(recommendation.reasons)))
+    # likewise schemes with the same theorems
+    grounds = {scheme.name: theorem_text(scheme) for scheme in recommendation.schemes}
+    for text in dict.fromkeys(grounds.values()):
+        names = ", ".join(name for name, own in grounds.items() if own == text)
+        explained.append(("theorem", f"{names}: {text}"))
     mean = (
         # The noise of a training step is on the mean: a larger batch dilutes it.
         f"{near(recommendation.noise_on_mean)} C with {first.name}: noise multiplier / "
@@ -143,7 +148,7 @@ def run(arguments: Namespace) -> Answer:
     )
     explained += [
         ("noise on the mean", mean),
-        ("adjacency", arguments.adjacency),
+        ("relation", recommendation.relation_text()),
         ("seconds", f"{seconds:.2f}"),
     ]
     return Answer(values, *recommendation.text(), explained)
