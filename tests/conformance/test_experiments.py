@@ -48,6 +48,11 @@ SMALLER: dict[str, dict[str, Any]] = {
 NAMES = REGISTRY.names()
 LONG = {
     "adult_logistic",
+    "balle_enumeration",
+    "brdp_sampling",
+    "bun_bounds",
+    "importance_clustering",
+    "tournament_training",
     "brdp_composition",
     "brdp_map",
     "brdp_times",

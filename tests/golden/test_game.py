@@ -208,6 +208,7 @@ def test_the_file_of_other_samplers_is_what_its_generator_writes(setting: Settin
     assert [pytest.approx(row, abs=2e-6) for row in rows_of(setting)] == samplers.rows(setting)
 
 
+@pytest.mark.thorough
 def test_the_file_of_games_is_what_its_generator_writes() -> None:
     setting = (10, 5, 2.0, 5)
     found = [row for row in ROWS if (row["n"], row["steps"]) == (10, 5)]

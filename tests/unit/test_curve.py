@@ -54,7 +54,7 @@ def test_the_gaussian_mechanism_in_closed_form() -> None:
     assert inside(coarse.trade_off(RATES), norm.cdf(norm.isf(RATES) - 1), 0.2)
 
 
-@pytest.mark.parametrize(("q", "s", "k"), few([(0.01, 1.0, 300), (0.3, 2.0, 5)]))
+@pytest.mark.parametrize(("q", "s", "k"), few([(0.3, 2.0, 5), (0.01, 1.0, 300)]))
 def test_against_dp_accounting(q: float, s: float, k: int) -> None:
     curve = dpsub.curve(dpsub.Poisson(q), noise_multiplier=s, steps=k)
     for pessimistic in (True, False):

@@ -393,6 +393,7 @@ class TestAnswers:
         assert (answer.kind, answer.width_met, answer.lower) == ("bounds", True, quick.lower)
         assert answer.upper - answer.lower <= 0.01 < (quick.upper - answer.upper) / 2
 
+    @pytest.mark.thorough
     def test_with_replacement_from_a_sample_without(self) -> None:
         quick = dpsub.account(MustOW(500, 200), 10000, noise_multiplier=4.0, steps=100, delta=1e-5)
         answer = dpsub.account(

@@ -62,6 +62,7 @@ def test_one_added_and_one_removed_are_one_replaced() -> None:
     assert max(mixed.lower, replaced.lower) <= min(mixed.upper, replaced.upper)
 
 
+@pytest.mark.thorough
 def test_larger_groups_cost_more_and_less_than_in_proportion_to_their_epsilon() -> None:
     for sampler in (POISSON, dpsub.Wor(10), dpsub.MustOW(30, 10)):
         accounts = [dpsub.account(sampler, 100, group=g, **ASKED) for g in (1, 2, 4)]

@@ -515,6 +515,7 @@ def test_laws_of_counts_are_as_accurate_as_the_allowances_assume() -> None:
     Release(MustOW(10**7, 1000), 10**9, 1.0).chain()
 
 
+@pytest.mark.thorough
 def test_a_chain_that_would_take_minutes_is_refused_at_once() -> None:
     asked = {"noise_multiplier": 3.0, "steps": 100, "epsilon": 1.0}
     for depth in (3, 4):

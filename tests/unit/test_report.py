@@ -525,6 +525,7 @@ def test_provenance_stands_at_the_foot(pages: dict[str, str], made: Made, tmp_pa
     assert "Times: 20 s in 2 jobs" in timed and "adult_logistic" in timed
 
 
+@pytest.mark.thorough
 def test_same_input_same_bytes(made: Made, pages: dict[str, str]) -> None:
     assert made.write(remarks=["A run of reduced size."]) == pages
 

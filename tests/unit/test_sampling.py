@@ -240,6 +240,7 @@ class TestExtremes:
         assert samples.indices.min() >= 0 and samples.indices.max() < n
         assert samples.sizes.tolist() == samples.distinct.tolist()
 
+    @pytest.mark.thorough
     def test_large_laws_leave_out_what_is_negligible_and_nothing_else(self) -> None:
         """In seconds, and the same as by all terms."""
         found = MustWW(3000, 2000).multiplicity_law(40).log_pmf

@@ -229,6 +229,7 @@ def test_calibrated_noise_is_proved_and_close(
 class TestTightCalibration:
     asked: ClassVar[dict[str, Any]] = {"steps": 100, "epsilon": 1.0, "delta": 1e-5}
 
+    @pytest.mark.thorough
     def test_noise_is_proved_near_what_an_attack_refutes(self) -> None:
         quick, tight = (
             dpsub.calibrate(Wor(200), S7, **self.asked, quick=quick, time_limit=3600)

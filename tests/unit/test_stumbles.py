@@ -72,6 +72,7 @@ def test_the_way_out_is_one_sentence(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.thorough
 def test_the_number_of_records_may_come_first(capsys: pytest.CaptureFixture[str]) -> None:
     found = _answer(capsys, "recommend 12 --m 4,6 --epochs 1 --epsilon 2 --delta 1e-3 --quick")
     assert "4 out of 12 records" in found and "6 out of 12 records" in found

@@ -169,7 +169,8 @@ def test_seldom_cut_samples_are_nearly_poisson() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "rate", "most", "s"), [(10**9, 1e-3, 10**6, 0.5), (10**6, 0.5, 1, 0.1), (5, 0.5, 2, 1e9)]
+    ("n", "rate", "most", "s"),
+    few([(10**9, 1e-3, 10**6, 0.5), (5, 0.5, 2, 1e9), (10**6, 0.5, 1, 0.1)], most=2),
 )
 def test_extreme_sizes_and_noise(n: int, rate: float, most: int, s: float) -> None:
     for relation in Relation:

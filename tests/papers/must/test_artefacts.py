@@ -249,6 +249,7 @@ class TestFigures:
         )
 
     @pytest.mark.parametrize("name", ["figure5", "figureS1"])
+    @pytest.mark.thorough
     def test_a_surface_needs_two_sizes_of_each_stage_but_no_certain_number(self, name: str) -> None:
         prime = {
             "design_surface": records_of("design_surface", {}, m_max=33, b_min=16, b_max=53, step=1)
