@@ -107,6 +107,12 @@ def test_a_statement_claims_no_less_than_is_proved(found: dpsub.Account) -> None
     )
     assert "<table>" in statement._repr_html_()
     assert json.loads(json.dumps(fields)) == fields
+    assert fields["sampler"] == "Poisson(rate = 0.1)" and fields["steps"] == 20
+    assert fields["input_metric"] == "add_remove" and fields["noise_multiplier"] == 2.0
+    assert fields["privacy_unit"] == "record-level" and fields["theorem"] == found.theorem
+    assert fields["made_by"] == f"dpsub {dpsub.__version__}"
+    assert "false negatives at least" in fields["trade_off"] and float(fields["mu"]) > 0
+    assert len(fields["certificate_sha256"]) == 64
 
 
 def test_the_digest_is_that_of_the_file_of_the_certificate(

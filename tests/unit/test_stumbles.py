@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -123,6 +124,103 @@ def test_files_go_into_folders_that_exist(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"make .*absent first"):
         dpsub.Ledger().save(tmp_path / "absent" / "ledger.json")
     assert not list(tmp_path.iterdir())
+
+
+COMMANDS = {
+    "account": f"{POISSON} {NOISE}",
+    "several deltas": f"{POISSON},1e-6 {NOISE}",
+    "check": f"check poisson --rate 0.1 --steps 2 {NOISE} --delta 1e-5 --claimed-epsilon 0.1",
+    "calibrate": "calibrate poisson --rate 0.1 --steps 2 --epsilon 1 --delta 1e-3",
+    "size": f"calibrate poisson --solve size --steps 2 {NOISE} --epsilon 1 --delta 1e-3",
+    "curve": f"curve poisson --rate 0.1 --steps 2 {NOISE}",
+    "audit": f"audit poisson --n 10 --rate 0.1 --steps 2 {NOISE} --epsilon 0.1 --draws 1000",
+    "select": f"select poisson --rate 0.1 --steps 2 {NOISE} --delta 1e-3 --runs-mean 3",
+    "ledger": "ledger l.json --delta 1e-5",
+}
+"""A short question of each command that answers from the accountant."""
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the file of a ledger, in the folder in which the test runs."""
+    monkeypatch.chdir(tmp_path)
+    entered = dpsub.Ledger().add(dpsub.Poisson(0.1), noise_multiplier=2.0, steps=2)
+    entered.save(tmp_path / "l.json")
+    return tmp_path / "l.json"
+
+
+@pytest.mark.usefixtures("ledger")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_answers_are_short_and_name_their_theorem(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = f"{COMMANDS[command]} --time-limit none"
+    short = _answer(capsys, line).strip()
+    assert len(short.splitlines()) <= 6
+    assert "Theorem 1, docs/accounting.md" in short or command == "select"
+    relation = "relation +add_remove .one record added or removed., as in Opacus"
+    assert re.search(relation, short)
+    explained = _answer(capsys, f"{line} --explain")
+    assert len(explained) > len(short) and "conditions" in explained and "sensitivity" in explained
+    told = json.loads(_answer(capsys, f"{line} --json"))
+    for single in told if isinstance(told, list) else [told.get("account", told)]:
+        assert "docs/accounting.md" in single["theorem"]
+        assert "docs/accounting.md" in single["lower_theorem"]
+        assert {"width", "width_reason", "conditions", "kind"} <= set(single)
+
+
+@pytest.mark.usefixtures("ledger")
+@pytest.mark.parametrize("command", ["account", "check", "calibrate", "curve", "audit", "ledger"])
+def test_tight_is_accepted_with_a_sentence(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([*COMMANDS[command].split(), "--tight", "--time-limit", "none"]) == 0
+    assert "--tight is the default now and goes in the next release" in capsys.readouterr().err
+
+
+def test_a_refused_entry_says_what_it_would_cost_and_what_is_left(
+    ledger: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = f"record l.json poisson --rate 0.1 --steps 50 {NOISE} --epsilon 1 --delta 1e-5"
+    before = ledger.read_bytes()
+    assert cli.main(line.split()) == 3
+    told = capsys.readouterr().out
+    budget = {"noise_multiplier": 2.0, "epsilon": 1.0, "delta": 1e-5}
+    left = dpsub.Ledger.load(ledger).steps_left(dpsub.Poisson(0.1), **budget)
+    assert 0 < left < 50 and f"{left} such releases" in told and told.startswith("NOT entered")
+    assert re.search(r"with these +epsilon 1\.\d+ is proved", told)
+    assert ledger.read_bytes() == before
+    asked = ["--left", f"poisson --rate 0.1 {NOISE}", "--epsilon", "1", "--delta", "1e-5"]
+    assert cli.main(["ledger", "l.json", *asked]) == 0
+    assert capsys.readouterr().out.startswith(f"{left} steps left within epsilon 1")
+
+
+@pytest.mark.usefixtures("ledger")
+def test_what_an_entry_changes_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    line = f"record l.json poisson --rate 0.1 {NOISE} --steps"
+    assert "note" not in _answer(capsys, f"{line} 3")
+    again = _answer(capsys, f"{line} 2")
+    assert "entry 1 has the same releases, and both count" in again
+    changed = _answer(capsys, f"record l.json wor --n 100 --m 5 --steps 2 {NOISE}")
+    assert "the total is under substitute; until now it was under add_remove" in " ".join(
+        changed.split()
+    )
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "words"),
+    [
+        ("substitute", "compare Opacus' epsilon with that under zero_out"),
+        ("zero_out", "comparable with Opacus' epsilon"),
+    ],
+)
+def test_the_relation_of_a_shuffle_that_compares_with_opacus(
+    adjacency: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = f"account shuffle --n 20 --m 5 --epochs 1 {NOISE} --delta 1e-5 --quick"
+    assert words in _answer(capsys, f"{line} --adjacency {adjacency}")
+    if adjacency == "substitute":
+        assert words in _answer(capsys, line)
 
 
 def test_the_readme_installs_before_it_asks() -> None:

@@ -99,7 +99,7 @@ def run(arguments: Namespace) -> Answer:
     lines: list[Line] = [
         ("attack computed", short["attack computed"]),
         ("attack, real draws", short["attack, real draws"][0]),
-        ("proved upper bound", short["proved upper bound"]),
+        ("proved upper bound", f"{short['proved upper bound']} ({audit.account.theorem})"),
         ("verdict", short["verdict"]),
         ("relation", relation_text(audit.account)),
     ]

@@ -77,6 +77,13 @@ def run(arguments: Namespace) -> Answer:
         before = ledger.adjacency
         ledger.record(sampler, n, **question, sample=arguments.sample, name=arguments.name)
         ledger.save(arguments.file)
+        *earlier, entered = ledger
+        if arguments.name is None and entered in earlier:
+            # a second run of the same command may be meant, or not
+            arguments.remarks.append(
+                f"entry {earlier.index(entered) + 1} has the same releases, and both count; --name "
+                "refuses a command that runs twice"
+            )
         if before not in (None, ledger.adjacency):
             arguments.remarks.append(
                 f"with this entry the total is under {ledger.adjacency}; until now it was under "
