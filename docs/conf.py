@@ -58,7 +58,7 @@ CONTENTS = {
     "Use it": ["tutorial", "training-plan", "how-to/index"],
     "Results": ["found/index", "verdicts", "deviations"],
     "Theory": ["guarantees", "certificates", "accounting", "recycling", "importance", "statistics"],
-    "Run and extend it": ["cluster", "scaling", "data", "adding", "comparison", "releasing"],
+    "Run and extend it": ["cluster", "scaling", "data", "adding", "releasing"],
     "Reference": [
         "reference",
         "comparison",
