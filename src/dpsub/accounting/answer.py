@@ -405,7 +405,7 @@ def calibration_text(noise_multiplier: float, refuted: float | None, account: Ac
     return Text(account_title(account), [*lines, *account_lines(account)])
 
 
-class Measures(NamedTuple):
+class CurveSummary(NamedTuple):
     """What is said of a privacy curve next to its deltas: pairs of ends."""
 
     advantage: tuple[float, float]
@@ -414,7 +414,7 @@ class Measures(NamedTuple):
     false_negative: tuple[float, float]
 
 
-def curve_lines(account: Account, epsilons: Sequence[float], measures: Measures) -> list[Line]:
+def curve_lines(account: Account, epsilons: Sequence[float], measures: CurveSummary) -> list[Line]:
     """delta at the first, the last and the middle epsilon, and what follows for tests."""
     # 0 is the advantage, which has a line of its own
     inner = list(epsilons[1:]) or list(epsilons)

@@ -92,7 +92,7 @@ class Curve(words.ShortText):
         """A few of its numbers in words."""
         misses = self.trade_off(_FALSE_POSITIVE)
         ends = (float(misses.lower), float(misses.upper))
-        measures = words.Measures(self.advantage, self.mu, _FALSE_POSITIVE, ends)
+        measures = words.CurveSummary(self.advantage, self.mu, _FALSE_POSITIVE, ends)
         return words.curve_lines(self.account, self.epsilon.tolist(), measures)
 
     def trade_off(self, false_positive: ArrayLike) -> Interval:

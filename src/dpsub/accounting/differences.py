@@ -27,7 +27,7 @@ _OFF = 1e-12
 """Relative error allowed for the value of X - a X' at an edge, a few roundings of both terms."""
 
 
-class Part(NamedTuple):
+class PositivePart(NamedTuple):
     """(c e_f - c' e_(f - d))_+ for N(0, 1), e_u(t) = exp(u t - u^2/2), f = d or 2 d, on a grid."""
 
     masses: np.ndarray  # moved to the ends of cells, without those of 0
@@ -80,7 +80,7 @@ class Differences:
         # beyond 600 no order is covered
         return self.order * math.exp(min(f * (_FARTHEST + f / 2), 600.0))
 
-    def _part(self, factor: float, other: float, f: float) -> Part:
+    def _part(self, factor: float, other: float, f: float) -> PositivePart:
         """Of (factor e_f - other e_(f - d))_+."""
         d, h = self.apart, self.step
         double = f > 1.5 * d
@@ -110,7 +110,7 @@ class Differences:
         # what is beyond the last point is moved down to it, and its excess charged
         masses[-1] += p[-1] + p_error[-1]
         beyond = max(float(excess[-1]), 0.0) + float(error[-1])
-        return Part(masses[1:], float(masses[0]), float(p.sum()), beyond)
+        return PositivePart(masses[1:], float(masses[0]), float(p.sum()), beyond)
 
     @cached_property
     def _law(self) -> tuple[PrivacyLossDistribution, float]:

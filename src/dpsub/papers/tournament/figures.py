@@ -175,14 +175,14 @@ def _limits(values: pd.DataFrame) -> tuple[float, float]:
 
 def _noise_layers(part: pd.DataFrame, along: str, limits: tuple[float, float]) -> list[Any]:
     """Return the curves and bands of a panel, each curve with its names at its end."""
-    ends = [End("Poisson", "black", part[along].max(), 1.0)]
+    ends = [CurveName("Poisson", "black", part[along].max(), 1.0)]
     styles = {}
     for names in coinciding(part, along):
         first = STYLES[names[0]]
         styles[names[0]] = {**first, "linestyle": "-", "markersize": 3}
         last = where(part, sampler=names[0]).sort_values(along).iloc[-1]
         text = ",\n".join(sampler_label(name) for name in names)
-        ends.append(End(text, first["color"], last[along], last["ratio"]))
+        ends.append(CurveName(text, first["color"], last[along], last["ratio"]))
     bands = {name: {**STYLES[name], "linewidth": 0, "marker": ""} for name in drawn(part)}
     layers = [
         curves(part, along, "ratio", styles=bands, band=("lower", "upper"), label="_"),
@@ -218,7 +218,7 @@ def _left_out(part: pd.DataFrame, names: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True)
-class End:
+class CurveName:
     """The name of a curve at its end."""
 
     text: str
@@ -231,7 +231,7 @@ class End:
         return self.text.count("\n") + 1
 
 
-def name_ends(axes: Axes, ends: Sequence[End], limits: tuple[float, float]) -> None:
+def name_ends(axes: Axes, ends: Sequence[CurveName], limits: tuple[float, float]) -> None:
     """Write the name of each curve right of its end, on a logarithmic axis with these limits."""
     low, high = map(math.log, limits)
     ordered = sorted(ends, key=lambda end: end.y)
