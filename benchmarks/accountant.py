@@ -39,6 +39,7 @@ def accountant(board: Board, *, quick: bool = False) -> None:
     one_sided_mixture(board, quick=quick)
     proved(board)
     allocation(board, quick=quick)
+    subsets(board)
     cut(board)
     tight(board)
     many(board)
@@ -196,6 +197,37 @@ def allocation(board: Board, *, quick: bool) -> None:
             continue
         theirs, (low, high) = board.timed(lambda t=t, a=asked: peers.interval_allocation(t, **a), 1)
         board.line(what, ours, f"PLD_accounting [{low:.5g}, {high:.5g}]", theirs, at_most=0.1)
+
+
+def subsets(board: Board) -> None:
+    """Random allocation, k of t, with little noise: seconds and relative widths, beside a Monte
+    Carlo interval of the same run."""
+    for t, k, scale, delta, drawn, closest in (
+        (391, 5, 0.8, 1.25e-5, 40_000, 5e-3),
+        (391, 5, 0.52, 1.25e-5, 40_000, 5e-3),
+        (10_000, 205, 1.4, 1e-5, 0, 5e-3),
+        (10_000, 205, 0.8, 1e-5, 0, 6e-3),
+    ):
+        asked = {"noise_multiplier": scale, "delta": delta, "time_limit": board.sized(None, 1.0)}
+        plan = sampling.RandomAllocation(t, k)
+        ours, found = board.timed(lambda plan=plan, asked=asked: dpsub.account(plan, **asked), 1)
+        what = f"random allocation, {k} of {t}, s = {scale:g}"
+        board.width(what, found.lower, found.upper, at_most=closest, relative=True)
+        board.verdict(what, f"{ours:.2f} s", ours, 10.0)
+        if not drawn:
+            continue
+        n_drawn = board.sized(drawn, 200)
+        theirs, (low, high) = board.timed(
+            lambda t=t, k=k, scale=scale, delta=delta, n_drawn=n_drawn: peers.drawn_allocation(
+                t, k, scale, delta, n_drawn
+            ),
+            1,
+        )
+        # narrower than chance
+        share = (found.upper - found.lower) / (high - low) if high > low else float("nan")
+        drawn_ends = f"Monte Carlo's [{low:.4g}, {high:.4g}] in {theirs:.1f} s"
+        words = f"{share:.2f} of the width of {drawn_ends}"
+        board.verdict(what, words, share, 1.0)
 
 
 def cut(board: Board) -> None:

@@ -9,6 +9,7 @@ are stored in `evaluations`, from which certificates are made.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -26,7 +27,13 @@ from dpsub.accounting.bracket import (
     Target,
 )
 from dpsub.accounting.compose import ComposedLoss, check_step
-from dpsub.accounting.pld import OutOfTimeError, PrivacyLossDistribution, check_time, time_limited
+from dpsub.accounting.pld import (
+    OutOfTimeError,
+    PrivacyLossDistribution,
+    check_time,
+    halfway,
+    time_limited,
+)
 from dpsub.accounting.privacy_events import Event
 from dpsub.errors import ArgumentError, NumericalError
 
@@ -118,6 +125,21 @@ class Composition:
                 entries.append((event.attack_choices[min(i, last)], times))
             choices.append(Composition(entries))
         return choices
+
+    @cached_property
+    def _proofs(self) -> list[Composition]:
+        """What each of several proofs of the events gives; events with fewer repeat their last
+        one."""
+        n_choices = max(len(event.upper_choices) for event, _ in self.entries)
+        return [
+            Composition(
+                [
+                    (event.upper_choices[min(i, len(event.upper_choices) - 1)], times)
+                    for event, times in self.entries
+                ]
+            )
+            for i in range(n_choices)
+        ]
 
     @property
     def _chooses_data_sets(self) -> bool:
@@ -212,6 +234,9 @@ class Composition:
     def forget(self) -> None:
         """Drop composed PLDs, which are large; evaluated bounds are kept."""
         self._built.clear()
+        if len(self._proofs) > 1:
+            for proof in self._proofs:
+                proof.forget()
         if self._chooses_data_sets:
             for choice in self.attack_choices:
                 choice.forget()
@@ -222,11 +247,24 @@ class Composition:
         def bound(grid: LossGrid, swapped: bool, targets: Sequence[Target]) -> np.ndarray:
             composed = composed_loss(*grid, swapped)
             answers = np.zeros(len(targets)) if composed is None else answers_of(composed, targets)
+            if side == "upper":
+                answers = self._smallest(answers, grid, swapped, targets)
             for target, answer in zip(targets, answers.tolist(), strict=True):
                 self.evaluations.append(Evaluation(side, *grid, swapped, target, answer))
             return answers
 
         return bound
+
+    def _smallest(
+        self, answers: np.ndarray, grid: LossGrid, swapped: bool, targets: Sequence[Target]
+    ) -> np.ndarray:
+        """The smallest answers of all proofs; one that has no time, or no grid, is left out."""
+        for proof in self._proofs[1:]:
+            # the first proof is left enough of the time for its further directions and grids
+            with suppress(NumericalError), time_limited(halfway()):
+                others = answers_of(proof.upper(*grid, swapped), targets)
+                answers = np.minimum(answers, others)
+        return answers
 
     def rough(self, target: Target, side: str, step: float) -> float:
         """Bound of one side from a single grid, coarser than `step` only if that is too fine."""
@@ -295,6 +333,8 @@ class Composition:
 
     def bounds(self, targets: Sequence[Target]) -> list[End]:
         """The upper end for each target."""
+        if len(self._proofs) > 1:
+            return self._smallest_bounds(targets)
         of_delta = targets[0].delta is None
         tail = min(target.tail for target in targets)
         rough = np.array([target.ceiling for target in targets])
@@ -318,6 +358,23 @@ class Composition:
                     if not ends[i].width_met:
                         ends[i] = self._with_its_own_tail(target, ends[i], LossGrid(step, tail))
             return ends
+
+    def _smallest_bounds(self, targets: Sequence[Target]) -> list[End]:
+        """The smallest upper end that any proof gives, each refined on grids of its own."""
+        with time_limited(targets[0].deadline):
+            first, *others = self._proofs
+            # the first proof costs little; what it leaves of the time is for the others
+            with time_limited(halfway()):
+                ends = first.bounds(targets)
+            self.evaluations.extend(first.evaluations)
+            for proof in others:
+                with suppress(NumericalError):
+                    closer = proof.bounds(targets)
+                    ends = [
+                        min(pair, key=lambda end: end.value)
+                        for pair in zip(closer, ends, strict=True)
+                    ]
+        return ends
 
     def _refined_bounds(self, targets: Sequence[Target], grid: LossGrid) -> list[End]:
         bound = self._single_grid_bound("upper")

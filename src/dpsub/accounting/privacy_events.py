@@ -105,6 +105,12 @@ class Event(ABC):
         return (self,)
 
     @property
+    def upper_choices(self) -> tuple[Event, ...]:
+        """What each of several proofs gives, of which the smaller answer counts; of one proof, the
+        event itself."""
+        return (self,)
+
+    @property
     def largest_loss(self) -> float:
         """Largest loss in either direction; infinite where losses are not bounded."""
         return math.inf

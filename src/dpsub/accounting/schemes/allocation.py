@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from dpsub.accounting.allocation import AllocationEvent, SelectionEvent, replaced_event
+from dpsub.accounting.allocation import AllocationEvent, replaced_event
 from dpsub.accounting.pairs import MIN_SCALE, PoissonPair, WorPair
 from dpsub.accounting.privacy_events import Event, PairEvent
 from dpsub.accounting.release import Release
@@ -22,6 +22,7 @@ from dpsub.accounting.schemes.case import (
 )
 from dpsub.accounting.schemes.conditions import conditions_of
 from dpsub.accounting.static import ANY_N, EpochAttack, Neighbours
+from dpsub.accounting.subsets import SubsetEvent
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling.schedules import RandomAllocation
@@ -55,6 +56,8 @@ def random_allocation(release: Release, relation: Relation) -> Case:
         attained=attained,
         sensitivity=_sensitivity(k, relation),
         conditions=conditions_of(release, relation, (_PLAN,)),
+        # what Theorem 27 gives alone
+        named=event.blocks if isinstance(event, SubsetEvent) else None,
         choices=_choices(event, k, relation),
         # of Gaussians in k steps at the record's distance each
         shift=math.sqrt(k) * (2.0 if is_replaced else 1.0),
@@ -91,16 +94,17 @@ def _added(t: int, k: int, s: float) -> tuple[Event, str, str]:
         # Theorem 25: the likelihood ratio of an epoch is a mean over its steps
         pair = "mean of N(e_j, s^2 I) over the t steps against N(0, s^2 I), both directions"
         return AllocationEvent(t, s), pair, pair
-    # Theorem 27: the blocks revealed, k allocations to one of t / k steps
+    # Theorem 27: the blocks revealed, k allocations to one of t / k steps; or Theorem 72
     proved = (
         "one step in each of k random blocks of t / k steps, with the blocks revealed, "
-        "both directions"
+        "or several steps in larger ones, by the moments of the likelihood ratio given a sum "
+        "(Theorem 72), whichever is smaller, both directions"
     )
     attained = (
         "a record +C in k of t steps among zero records, both directions, using a sum "
         "of functions of the steps"
     )
-    return SelectionEvent(t, k, s), proved, attained
+    return SubsetEvent(t, k, s), proved, attained
 
 
 def _replaced(t: int, k: int, s: float) -> tuple[Event, str, str]:
