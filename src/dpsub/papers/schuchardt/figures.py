@@ -1,0 +1,64 @@
+"""Groups under composition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from dpsub.reproduce.artefact import Artefact, Records
+from dpsub.reproduce.figures import Panel, draw_panels, line
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from dpsub.reproduce.figures.panels import Layer
+
+LOOKS: dict[str, dict[str, Any]] = {
+    "the group's own pair": {"color": "#117733"},
+    "group privacy property, from one record": {"color": "#0072B2", "linestyle": "--"},
+    "the same from the group's pair (released code)": {"color": "#B00020", "linestyle": ":"},
+}
+SOURCES = ("stated", "specific_upper"), ("stated", "posthoc_upper"), ("as_done", "posthoc_upper")
+CURVES = [
+    (*source, {**look, "label": label, "marker": ""})
+    for source, (label, look) in zip(SOURCES, LOOKS.items(), strict=True)
+]
+LEAST = 1e-20  # smallest delta that is drawn
+
+
+class ComposedFigure(Artefact):
+    """delta of a group by the number of steps, a panel a noise and rate."""
+
+    title = "Figures 6, 18 and 19. A group after many steps"
+    name, kind, experiments = "figure_composed", "figure", ("schuchardt_composed",)
+    caption = (
+        "δ at ε = 2 of a group of 16 records in Poisson samples against the number of steps, for "
+        "four pairs of noise σ and rate r: by the group's own dominating pair, by the group "
+        "privacy property applied to δ of one record, and by the same property applied to δ of "
+        "the group, as the released code does. Each curve is a proved upper bound; an attack on "
+        "the first attains at least 95 % of it. δ is drawn up to 1."
+    )
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = self.needed(records, "schuchardt_composed")
+        panels = []
+        for (noise, rate), part in frame.groupby(["noise", "rate"]):
+            layers: list[Layer] = []
+            for variant, column, look in CURVES:
+                known = part[(part["variant"] == variant) & part[column].notna()]
+                layers.append(
+                    line(known["steps"].to_list(), known[column].clip(upper=1).to_list(), **look)
+                )
+            panels.append(Panel(f"σ = {noise:g}, r = {rate:g}", layers))
+        figure = draw_panels(
+            panels,
+            columns=2,
+            xscale="log",
+            yscale="log",
+            ylim=(LEAST, 2),
+            xlabel="steps",
+            ylabel="δ at ε = 2",
+            labels=self.labels(records),
+        )
+        return figure, frame.drop(columns=["data", "replicate"])
