@@ -12,9 +12,8 @@ GroupSize = Annotated[
     int, Field(ge=1, le=16, description="Number of records of the group, a power of 2.")
 ]
 Groups = Annotated[kinds.Listed[GroupSize], Field(description="Sizes of groups.")]
-Noises = Annotated[
-    kinds.Listed[kinds.NoiseMultiplier], Field(description="Scales of the noise at sensitivity 1.")
-]
+Noises = Annotated[kinds.Listed[kinds.NoiseMultiplier], Field(description="Scales of noise.")]
+Rate = Annotated[kinds.Share, Field(description="Rate of Poisson sampling.")]
 Truth = Annotated[
     float, Field(gt=0.5, lt=1, description="Probability of a true answer of randomised response.")
 ]
@@ -29,7 +28,7 @@ class Budget(kinds.Group):
     """Gaussian noise on Poisson samples, and what a group may lose: Figure 6."""
 
     noise_multiplier: kinds.NoiseMultiplier = 5.0
-    rate: kinds.Share = 1e-3
+    rate: Rate = 1e-3
     group: GroupSize = 16
     epsilon: kinds.Epsilon = 2.0
     delta: kinds.Delta = 1e-6
@@ -40,7 +39,7 @@ class Training(Budget):
     """The training of Figure 24: 8 epochs of 55,000 records in batches of 64."""
 
     noise_multiplier: kinds.NoiseMultiplier = 0.6
-    rate: kinds.Share = 64 / 55_000
+    rate: Rate = 64 / 55_000
     group: GroupSize = 2
     epsilon: kinds.Epsilon = 8.0
     delta: kinds.Delta = 1e-5
