@@ -77,7 +77,7 @@ MARKS = {
     # some seconds to half a minute
     **dict.fromkeys(("C1", "C2", "C18"), pytest.mark.thorough),
     **dict.fromkeys(
-        ("C9", "C10", "C11", "C12", "C14", "C16", "C17", "C19", "C20"), pytest.mark.slow
+        ("C9", "C10", "C11", "C12", "C14", "C16", "C17", "C19", "C20", "C21"), pytest.mark.slow
     ),
 }
 

@@ -1,0 +1,117 @@
+"""Theorem 62 (docs/accounting.md, 4.3) by brute force: one record more where the records behind the
+last whole batch are dropped.
+
+Who is in which of two batches is enumerated; an output is seen in cells of the line. An adversary
+picks numbers of all records in {-1, 1}, for the second step from what was seen of the first. Both
+sides of the theorem are games of this kind, whose values are computed without the library.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+import dpsub
+
+NOISE = 0.8
+EDGES = np.array([-np.inf, -2.0, -1.0, -0.3, 0.3, 1.0, 2.0, np.inf])
+Plan = tuple[tuple[int, ...], tuple[int, ...]]
+CASES = [(1, 2), (1, 3), (2, 4)]
+
+
+def plans(present: Sequence[int], m: int) -> list[Plan]:
+    """Two batches of m of the records, every choice as likely as any other; the rest is dropped."""
+    found = []
+    for first in itertools.combinations(present, m):
+        rest = [i for i in present if i not in first]
+        found += [(first, second) for second in itertools.combinations(rest, m)]
+    return found
+
+
+def masses(numbers: Sequence[int], members: Sequence[tuple[int, ...]]) -> np.ndarray:
+    """Chances of the cells of one output, for each batch: shape (batches, cells)."""
+    sums = np.array([sum(numbers[i] for i in batch) for batch in members], dtype=float)
+    return np.diff(ndtr((EDGES[None, :] - sums[:, None]) / NOISE), axis=1)
+
+
+def value(first: list[Plan], second: list[Plan], records: int, order: float) -> float:
+    """The largest H_a of two adaptive steps, the first data set drawing its batches from `first`,
+    all alike, the other one from `second`."""
+    choices = list(itertools.product((-1, 1), repeat=records))
+    sides = [
+        {
+            numbers: [masses(numbers, [plan[step] for plan in drawn]) for step in (0, 1)]
+            for numbers in choices
+        }
+        for drawn in (first, second)
+    ]
+    best = 0.0
+    for start in choices:
+        total = 0.0
+        # the best second step after each cell of the first
+        for cell in range(EDGES.size - 1):
+            reached = [side[start][0][:, cell] / side[start][0].shape[0] for side in sides]
+            ends = []
+            for then in choices:
+                p, q = (chance @ side[then][1] for chance, side in zip(reached, sides, strict=True))
+                ends.append(float(np.maximum(p - order * q, 0.0).sum()))
+            total += max(ends)
+        best = max(best, total)
+    return best
+
+
+def replaced(m: int, order: float) -> float:
+    """The value under `substitute`: record 0 of 2 m records is replaced by a further one."""
+    others = list(range(1, 2 * m))
+    return value(plans([0, *others], m), plans([2 * m, *others], m), 2 * m + 1, order)
+
+
+def one_more(m: int, n: int, order: float) -> float:
+    """The value under `add_remove`: record n is there or not, larger order of the two."""
+    with_it, without = plans(range(n + 1), m), plans(range(n), m)
+    return max(
+        value(with_it, without, n + 1, order),
+        value(without, with_it, n + 1, order),
+    )
+
+
+def share(m: int, n: int) -> float:
+    return 2 * m / (n + 1)
+
+
+@pytest.mark.parametrize(("m", "n"), CASES)
+def test_one_record_more_is_a_share_of_one_replaced(m: int, n: int) -> None:
+    for order in (1.0, 1.3, 2.5):
+        attained = one_more(m, n, order)
+        assert 0 < attained <= share(m, n) * replaced(m, order) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("m", "n"), CASES)
+def test_the_library_bounds_one_record_more(m: int, n: int) -> None:
+    for epsilon in (0.0, 0.5, 1.0):
+        proved = dpsub.account(
+            dpsub.Shuffle(m), 2 * m, noise_multiplier=NOISE, epochs=1, epsilon=epsilon, quick=True
+        )
+        assert one_more(m, n, math.exp(epsilon)) <= share(m, n) * proved.upper
+
+
+@pytest.mark.parametrize(("m", "n"), CASES)
+def test_a_smaller_share_is_noticed(m: int, n: int) -> None:
+    # the fault: a further record that may be dropped
+    assert one_more(m, n, 1.0) > 2 * m / (n + 2) * replaced(m, 1.0)
+
+
+def test_a_batch_that_is_kept_is_noticed() -> None:
+    """The fault: the last, incomplete batch is released, so that its sum tells of one record
+    more."""
+    m, n, order = 1, 2, 1.3
+    with_it = plans(range(n + 1), m)
+    # the second step of the larger data set holds what is left over as well
+    kept = [(first, tuple(i for i in range(n + 1) if i not in first)) for first, _ in with_it]
+    attained = value(kept, plans(range(n), m), n + 1, order)
+    assert attained > share(m, n) * replaced(m, order)
