@@ -21,7 +21,7 @@ import dpsub
 NOISE = 0.8
 EDGES = np.array([-np.inf, -2.0, -1.0, -0.3, 0.3, 1.0, 2.0, np.inf])
 Plan = tuple[tuple[int, ...], tuple[int, ...]]
-CASES = [(1, 2), (1, 3), (2, 4)]
+CASES = [(1, 2), (1, 3), pytest.param(2, 4, marks=pytest.mark.thorough)]
 
 
 def plans(present: Sequence[int], m: int) -> list[Plan]:
