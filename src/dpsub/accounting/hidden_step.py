@@ -172,22 +172,33 @@ class HiddenStep:
         return Differences(order, short, long, short), Differences(order, short, short, long)
 
     def compared(self, log_orders: np.ndarray) -> np.ndarray:
-        """Theorem 61 at these log orders, with the best of some numbers of steps."""
-        return np.array([self._compared(math.exp(x)) for x in log_orders.tolist()])
+        """Theorem 61 at these log orders, increasing, with the best of some numbers of steps."""
+        values = []
+        # any number of steps is valid. The best one falls with the order, as a mean of fewer
+        # differences is seldom above 0, too, and charged less
+        choices = sorted(self.choices)
+        for x in log_orders.tolist():
+            value, choices = self._compared(math.exp(x), choices)
+            values.append(value)
+        return np.array(values)
 
-    def _compared(self, order: float) -> float:
-        laws, best = self._differences(order), 1.0
-        # the smallest charges first; they grow with k
-        for k, charge in sorted(self.choices):
+    def _compared(
+        self, order: float, choices: list[tuple[int, float]]
+    ) -> tuple[float, list[tuple[int, float]]]:
+        """The bound at one order, and the choices that are left for larger ones."""
+        # the first law decides which choice it is, and is the larger one
+        law, *others = self._differences(order)
+
+        def bound(law: Differences, choice: tuple[int, float]) -> float:
             check_time()
-            if (1 + order) * charge >= best:
-                break
-            value = max(law.mean_above_zero(k) for law in laws) + (1 + order) * charge
-            if value > best:
-                # from here on the charge outweighs what the mean falls
-                break
-            best = value
-        return best
+            k, charge = choice
+            return law.mean_above_zero(k) + (1 + order) * charge
+
+        value = bound(law, choices[-1])
+        while len(choices) > 1 and (less := bound(law, choices[-2])) < value:
+            value, choices = less, choices[:-1]
+        value = max([value, *(bound(other, choices[-1]) for other in others)])
+        return min(value, 1.0), choices
 
     def allocated(self, k: int) -> Profile:
         """By way of an epoch in which another record stands in for the differing one, if that were
