@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -160,3 +161,11 @@ def test_too_little_time_leaves_the_bound_of_the_revealed_step() -> None:
         hurried = profile(x)
     assert hurried == pytest.approx(GaussianProfile(0.5).delta(x), rel=1e-2)
     assert np.all(profile(x) < hurried * 0.9)
+
+
+def test_a_shuffle_costs_no_more_than_a_fixed_order() -> None:
+    # with this noise hiding the step gains nothing, and a profile's grid is coarser than a pair's
+    asked: dict[str, Any] = {"noise_multiplier": 1.4, "delta": 1e-5, "adjacency": "zero_out"}
+    shuffled = dpsub.account(dpsub.Shuffle(60), 60_000, **asked)
+    assert shuffled.theorem.startswith("Theorem 61")
+    assert shuffled.upper <= dpsub.account(dpsub.Deterministic(60), 60_000, **asked).upper

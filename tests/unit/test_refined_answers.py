@@ -164,3 +164,8 @@ def test_a_recommendation_takes_less_noise_where_a_game_proves_it() -> None:
     poisson = dpsub.Release(dpsub.Poisson(0.2), 50, 1.0, 5)
     exact = needed(poisson, goal)
     assert tightened(poisson, goal, exact) == exact
+
+
+def test_a_quick_answer_that_ran_out_of_time_says_so() -> None:
+    late = dpsub.account(dpsub.Wor(20), 1000, **WOR, quick=True, time_limit=1e-6)
+    assert not late.width_met and late.width_reason.startswith("time")

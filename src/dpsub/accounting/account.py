@@ -791,7 +791,7 @@ def _first_bound(answer: Account, asked: Target) -> Account:
     """A quick answer, which says that it is one."""
     reason = WIDTH_REASONS["quick"] if asked.gap(answer.lower, answer.upper) > 1 else ""
     if not answer.width_met:
-        reason = WIDTH_REASONS["numerics"]
+        reason = WIDTH_REASONS["time" if is_late(asked.deadline) else "numerics"]
     return replace(answer, width_reason=reason)
 
 

@@ -271,10 +271,12 @@ class StatisticEvent(Event):
 
 @dataclass(frozen=True)
 class EnclosedEvent(Event):
-    """A step that one event bounds, and others attain, each by data sets of its own."""
+    """A step that one event bounds, perhaps another one as well, and others attain, each by data
+    sets of its own."""
 
     proved: Event
     attacks: tuple[Event, ...]
+    also_proved: Event | None = None
 
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         return self.proved.upper(step, tail, swapped)
@@ -293,6 +295,10 @@ class EnclosedEvent(Event):
     @property
     def attack_choices(self) -> tuple[Event, ...]:
         return self.attacks
+
+    @property
+    def upper_choices(self) -> tuple[Event, ...]:
+        return (self,) if self.also_proved is None else (self.proved, self.also_proved)
 
     def spread(self) -> float:
         return self.proved.spread()

@@ -69,6 +69,7 @@ def shuffling(release: Release, relation: Relation) -> Case:
     distance = 2 if is_replaced else 1
     moved = "2 C" if is_replaced else "C"
     bound: Event = revealed
+    also_bound: Event | None = None
     theorem = Theorem("19", "4.3")
     if steps == 1:
         events: tuple[Event, ...] = (revealed,)
@@ -81,7 +82,8 @@ def shuffling(release: Release, relation: Relation) -> Case:
         # in an epoch whose last step is smaller a record may have one step fewer to be in
         profile = hidden_step(n // schedule.m, s, float(distance))
         if profile is not None:
-            bound = DominatedEvent(lambda tail: (profile, None), None)
+            # the grid of a profile is coarser than that of a pair
+            bound, also_bound = DominatedEvent(lambda tail: (profile, None), None), revealed
             theorem = Theorem("61", "4.3")
             proved += ", or the step hidden among those of the other records, whichever is smaller"
         data_sets = "(0, -C, ..., -C), or (C, 0, ..., 0) against (0, ..., 0)"
@@ -92,7 +94,7 @@ def shuffling(release: Release, relation: Relation) -> Case:
             "an epoch or all steps"
         )
     return Case(
-        event=bound if steps == 1 else EnclosedEvent(bound, events),
+        event=bound if steps == 1 else EnclosedEvent(bound, events, also_bound),
         theorem=theorem,
         proved=proved,
         attained=attained,
