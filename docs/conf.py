@@ -123,11 +123,12 @@ def aliases_by_name(*event: Any) -> tuple[str | None, str | None]:
 def with_contents(app: Any, page: str, source: list[str]) -> None:
     """Append the contents of the site, and the entries of its index, to the pages that have
     some."""
-    found = Path(app.srcdir, "found").glob("*.md")
+    folder = Path(app.srcdir, "found")
+    found = (page.relative_to(folder).with_suffix("") for page in folder.rglob("*.md"))
     parts = {
         "index": CONTENTS,
         "how-to/index": {"": [*HOW_TO, "*"]},
-        "found/index": {"": sorted(one.stem for one in found if one.stem != "index")},
+        "found/index": {"": sorted(str(one) for one in found if one.name != "index")},
     }
     if page in ("guarantees", "verdicts", "how-to/coming-from"):
         source[0] = with_entries(source[0])

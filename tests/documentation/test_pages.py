@@ -159,8 +159,13 @@ def headings(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", [*PAGES, *TEMPLATES], ids=name_of)
 def test_relative_links_lead_somewhere(page: Path) -> None:
-    """The found.md of a paper is a page of docs/found, its home.md a part of the home page."""
-    written = {"found.md": DOCS / "found/page.md", "home.md": DOCS / "index.md"}
+    """The found.md of a paper is a page of docs/found, its part.md one in a folder below that, its
+    home.md a part of the home page."""
+    written = {
+        "found.md": DOCS / "found/page.md",
+        "part.md": DOCS / "found/paper/page.md",
+        "home.md": DOCS / "index.md",
+    }
     place = written.get(page.name, page)
     text = re.sub(r"\{\{.*?\}\}", "", page.read_text(encoding="utf-8"))
     own = (

@@ -46,6 +46,17 @@ def test_every_number_is_that_of_the_run_that_is_kept(script: ModuleType, paper:
     assert not re.search(r"\bnan\b|\{\{|‡", top + end)
 
 
+@EVERY
+def test_pages_below_it_are_those_of_the_run_that_is_kept(script: ModuleType, paper: Paper) -> None:
+    made = script.parts(paper, VERDICTS)
+    found = {page.stem: page.read_text("utf-8") for page in (PAGES / paper.key).glob("*.md")}
+    assert found == made, "run workflow/scripts/renew_pages.py"
+    for text in found.values():
+        assert not re.search(r"\bnan\b|\{\{|‡", text)
+        for link in re.findall(r"\]\(([^)#:]+\.md)", text):
+            assert (PAGES / paper.key / link).exists(), link
+
+
 ANY = "\0"
 UNKEPT = [paper for paper in TOLD if not (paper.folder / "cited.csv").exists()]
 

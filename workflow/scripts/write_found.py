@@ -23,11 +23,11 @@ from dpsub.reproduce import published
 from dpsub.reproduce.labels import escape_markdown, in_symbols
 from dpsub.reproduce.papers import Paper, papers
 from dpsub.reproduce.report import errata, judgement
-from dpsub.reproduce.report.cells import CellTables
+from dpsub.reproduce.report.cells import CellTables, LookUp
 from dpsub.reproduce.report.cited import kept_of, made_of
 from dpsub.reproduce.report.judgement import Judgement
 from dpsub.reproduce.report.numbers import of_printed
-from dpsub.reproduce.report.prose import TEMPLATE, Prose
+from dpsub.reproduce.report.prose import TEMPLATE, Prose, function_of
 from dpsub.reproduce.verdicts import FAILING, NOT_COMPARED, UNJUDGED
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,6 +38,8 @@ SCALES, COLOURS = (2 / 3, 0.58, 0.5, 0.42, 0.35), (128, 64)
 so many bytes."""
 BYTES = 60_000
 WEIGHTY = "Errors that change conclusions"
+PART = "part.md"
+"""In the folder of a paper that has pages below its own: their template."""
 
 
 def renew(verdicts: pd.DataFrame, results: Path | None = None) -> None:
@@ -53,11 +55,16 @@ def renew(verdicts: pd.DataFrame, results: Path | None = None) -> None:
                     FOUND / "pictures" / f"{key}-{name}.png",
                 )
         replace_file(FOUND / f"{key}.md", (top + MADE + tail(paper, verdicts)).encode())
+        for name, page in parts(paper, verdicts).items():
+            (FOUND / key).mkdir(exist_ok=True)
+            replace_file(FOUND / key / f"{name}.md", page.encode())
         listed.append(f"- [{paper.title}]({key}.md). {summary(top)}\n")
     index = FOUND / "index.md"
     top = index.read_text(encoding="utf-8").partition(MADE)[0]
     for gone in {page.stem for page in FOUND.glob("*.md")} - {*with_page(), "index"}:
         (FOUND / f"{gone}.md").unlink()
+        for page in FOUND.glob(f"{gone}/*.md"):
+            page.unlink()
     replace_file(index, f"{top}{MADE}\n{''.join(listed)}".encode())
 
 
@@ -81,6 +88,21 @@ def body(paper: Paper, verdicts: pd.DataFrame) -> str:
         return (FOUND / f"{paper.key}.md").read_text(encoding="utf-8").partition(MADE)[0]
     template = (paper.folder / TEMPLATE).read_text(encoding="utf-8")
     return f"# {paper.title}\n\n" + tidy(prose(paper, verdicts, kept).filled(template))
+
+
+def parts(paper: Paper, verdicts: pd.DataFrame) -> dict[str, str]:
+    """Return the pages that a paper has below its own, by name: its part.md for each of what
+    `parts` of its numbers.py returns."""
+    template, kept = paper.folder / PART, kept_of(paper)
+    if kept is None or not template.exists():
+        return {}
+    told = prose(paper, verdicts, kept)
+    pages = {}
+    for part in function_of(paper, "numbers", "parts")(LookUp(kept)):
+        told.more = {**told.more, "part": part}
+        text = tidy(told.filled(template.read_text(encoding="utf-8")))
+        pages[part.name] = f"# {part.title}\n\n{text.rstrip()}\n"
+    return pages
 
 
 def tidy(page: str) -> str:

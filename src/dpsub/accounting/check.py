@@ -209,6 +209,8 @@ class ClaimJudge(Refinement[float]):
         Of `time.monotonic`; claims undecided by then are open.
     quick : bool
         Leave the game of the adaptive adversary out.
+    finest : float
+        Least width of the ends, as a share of the claim; claims that need a smaller one are open.
     """
 
     def __init__(
@@ -218,8 +220,9 @@ class ClaimJudge(Refinement[float]):
         delta: float | None,
         deadline: float | None = None,
         quick: bool = False,
+        finest: float = _FINEST,
     ) -> None:
-        self.proof, self.quick = proof, quick
+        self.proof, self.quick, self.finest = proof, quick, finest
         self.epsilon, self.delta, self.deadline = epsilon, delta, deadline
         self._account: Account | None = None
         self._claimed = math.nan
@@ -313,7 +316,7 @@ class ClaimJudge(Refinement[float]):
         # to within that, so that a claim farther inside remains open on every grid
         margin = width * (account.upper if self.delta is None else 1.0)
         near = self._claimed - account.lower <= margin or account.upper - self._claimed <= margin
-        return width * _FINER if near and width > _FINEST * self._unit else None
+        return width * _FINER if near and width > self.finest * self._unit else None
 
     def _tighten(self) -> None:
         """Ask for the tight upper end, as close to the lower one as the claim is."""

@@ -138,7 +138,7 @@ def test_the_page_lists_every_refuted_answer() -> None:
         for row in re.findall(r"^\| [\w,]+ (?:samples?|sums?) .*\|$", said[heading], re.MULTILINE)
     ]
     expected = verdicts.read_expected(PAPERS)
-    judged = expected.query("paper == 'practice' and variant == 'rigorous'")
+    judged = expected.query("artefact == 'accountants' and variant == 'rigorous'")
     assert len(listed) == (judged["verdict"] == "refuted").sum() > 0
 
 

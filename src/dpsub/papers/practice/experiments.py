@@ -4,10 +4,11 @@ their answers."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from pydantic import Field
 
 import dpsub
@@ -18,12 +19,13 @@ from dpsub.accounting.composition import Composition
 from dpsub.accounting.schemes import case_of
 from dpsub.accounting.schemes.groups import by_composition
 from dpsub.accounting.schemes.poisson import poisson as poisson_scheme
+from dpsub.papers.practice.packages import says
 from dpsub.papers.practice.settings import (
-    ACCOUNTANTS,
     GRID,
     GROUPS,
     LOWER,
     NOISES,
+    QUESTIONS,
     SHUFFLED,
     UNITS,
     AccountingQuestion,
@@ -41,6 +43,8 @@ from dpsub.reproduce.settings import (
     SampleSize,
     Several,
 )
+from dpsub.sampling import Schedule
+from dpsub.sampling.base import Sampler
 
 
 class PracticeAnswers(Grid):
@@ -74,34 +78,35 @@ class PracticeAnswers(Grid):
 
     def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
         answers = published.load("practice", "accountants")
-        keys = list(AccountingQuestion.model_fields)
         for setting in settings.grid:
-            fields = setting.model_dump()
-            # Settings that do not apply are 0 here and empty in the recorded answers.
-            key = [published.key_text(value) if value != 0 else "" for value in fields.values()]
-            recorded = answers[(answers[keys] == key).all(axis=1)]
-            ends = ends_of(setting)
-            claims = [
-                (name, float(printed))
-                for name, printed in recorded[["accountant", "printed"]].to_numpy()
-            ]
-            # One account is refined until all claims about it are decided; its ends are read after
-            # that, so that all rows of a setting show the same ones.
-            for _, claimed in claims:
-                ends.judge(claimed)
-            account = ends.account
-            for accountant, claimed in claims:
-                holds = judged(
-                    claimed, account.lower, account.upper, below=ACCOUNTANTS[accountant] != LOWER
-                )
-                yield {
-                    **fields,
-                    "accountant": accountant,
-                    "claimed": claimed,
-                    "epsilon_lower": account.lower,
-                    "epsilon_upper": account.upper,
-                    "holds": holds,
-                }
+            recorded, ends = recorded_for(setting, answers), ends_of(setting)
+            for answer in judged_answers(recorded, ends):
+                yield {**setting.model_dump(), **answer}
+
+
+class PracticePackages(Grid):
+    """As `PracticeAnswers`, for the answers of all packages at their versions.
+
+    Ends are refined to about 1e-5 of a claim and no game is played, so that they cost little:
+    a claim closer to the truth may stay open.
+    """
+
+    name = "practice_packages"
+    columns: ClassVar[dict[str, str]] = {**PracticeAnswers.columns, "version": "str"}
+    variants = ("rigorous",)
+
+    class Settings(ExperimentSettings):
+        grid: Several[AccountingQuestion] = Field(
+            QUESTIONS, description="Releases; judged if an answer is recorded."
+        )
+
+    def rows(self, settings: Settings, run: Run) -> Iterator[dict[str, Any]]:
+        answers = published.load("practice", "packages")
+        for setting in settings.grid:
+            recorded = recorded_for(setting, answers)
+            ends = ends_of(setting, quick=True, finest=1e-5)
+            for answer in judged_answers(recorded, ends, "version"):
+                yield {**setting.model_dump(), **answer}
 
 
 class PracticeShuffling(Grid):
@@ -225,13 +230,58 @@ def bounds_of_group(unit: Units, group: int, delta: float) -> dict[str, float]:
     }
 
 
-def ends_of(setting: AccountingQuestion) -> ClaimJudge:
+def recorded_for(setting: AccountingQuestion, answers: pd.DataFrame) -> pd.DataFrame:
+    """Return the recorded answers to one question."""
+    fields = setting.model_dump()
+    # Settings that do not apply are 0 here and empty in the recorded answers.
+    key = [published.key_text(value) if value != 0 else "" for value in fields.values()]
+    return answers[(answers[list(fields)] == key).all(axis=1)]
+
+
+def judged_answers(
+    recorded: pd.DataFrame, ends: ClaimJudge, *also: str
+) -> Iterator[dict[str, Any]]:
+    """Yield the answers to one question, the fields `also`, their verdicts and both ends."""
+    if recorded.empty:
+        return
+    # One account is refined until all claims about it are decided; its ends are read after that, so
+    # that all rows of a setting show the same ones.
+    claims = recorded["printed"].astype(float)
+    for claimed in claims:
+        ends.judge(claimed)
+    account = ends.account
+    for answer, claimed in zip(recorded.to_dict("records"), claims, strict=True):
+        below = says()[answer["accountant"]] != LOWER
+        yield {
+            **{name: answer[name] for name in ("accountant", *also)},
+            "claimed": claimed,
+            "epsilon_lower": account.lower,
+            "epsilon_upper": account.upper,
+            "holds": judged(claimed, account.lower, account.upper, below=below),
+        }
+
+
+def ends_of(setting: AccountingQuestion, **limits: Any) -> ClaimJudge:
     """Return the epsilon of a setting, to be refined from both sides as far as claims take it."""
-    sampler = dpsub.Wor(setting.m) if setting.sampler == "wor" else dpsub.Poisson(setting.rate)
     release = dpsub.Release(
-        sampler, setting.n or None, setting.noise_multiplier, setting.steps, setting.mechanism
+        sampler_of(setting),
+        setting.n or None,
+        setting.noise_multiplier,
+        setting.steps,
+        setting.mechanism,
     )
-    return ClaimJudge(Proof.of([release], setting.adjacency), None, setting.delta)
+    return ClaimJudge(Proof.of([release], setting.adjacency), None, setting.delta, **limits)
+
+
+def sampler_of(setting: AccountingQuestion) -> Sampler | Schedule:
+    """Return the sampler of a setting, or the schedule of its one epoch."""
+    samplers: dict[str, Callable[[], Sampler | Schedule]] = {
+        "poisson": lambda: dpsub.Poisson(setting.rate),
+        "wor": lambda: dpsub.Wor(setting.m),
+        "truncated_poisson": lambda: dpsub.TruncatedPoisson(setting.rate, setting.m),
+        "random_allocation": lambda: dpsub.RandomAllocation(setting.steps),
+    }
+    return samplers[setting.sampler]()
 
 
 def judged(claimed: float, lower: float, upper: float, *, below: bool = True) -> float:

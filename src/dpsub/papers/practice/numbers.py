@@ -4,11 +4,13 @@ placeholders `numbers` and `derived` ask for."""
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from dpsub.papers.practice.settings import ACCOUNTANTS, UPPER
+from dpsub.papers.practice.packages import Accountant, Package, asked, packages
+from dpsub.papers.practice.settings import ACCOUNTANTS, UPPER, AccountingQuestion
 from dpsub.reproduce.claims import MissingRecordsError
 from dpsub.reproduce.report.cells import LookUp
 
@@ -20,14 +22,19 @@ BATCHES = ["adjacency", "m", "epochs", "noise_multiplier"]
 def answers(cells: LookUp, accountant: str = "*") -> pd.DataFrame:
     """Return the judged answers of one accountant or of all, with the numbers `claimed`, `attained`
     and `proved`."""
+    return _answers(cells, "accountants", accountant=accountant)
+
+
+def _answers(cells: LookUp, table: str, **keys_of_answers: str) -> pd.DataFrame:
     any_setting = dict.fromkeys(SETTING, "*")
     holds, lower, upper = [], [], []
-    # Poisson samples are recorded by rate, samples of fixed size by n and m.
-    for sizes in ({"rate": "*"}, {"n": "*", "m": "*"}):
-        question = {**any_setting, **sizes}
-        holds.append(cells.rows("accountants", "holds", accountant=accountant, **question))
-        lower.append(cells.rows("accountants", "epsilon_lower", **question))
-        upper.append(cells.rows("accountants", "epsilon_upper", **question))
+    # Poisson samples are recorded by rate, samples of fixed size by n and m, cut samples by all
+    # three and random allocation by none.
+    for given in ((), ("rate",), ("n", "m"), ("rate", "n", "m")):
+        question = {**any_setting, **dict.fromkeys(given, "*")}
+        holds.append(cells.rows(table, "holds", **keys_of_answers, **question))
+        lower.append(cells.rows(table, "epsilon_lower", **question))
+        upper.append(cells.rows(table, "epsilon_upper", **question))
     judged = pd.concat(holds)
     if judged.empty or "rigorous" not in judged:
         raise MissingRecordsError("this run judges no accountant")
@@ -38,7 +45,7 @@ def answers(cells: LookUp, accountant: str = "*") -> pd.DataFrame:
     # Rows without a printed answer: the accountant has no method there.
     judged = judged[judged["claimed"].notna()]
     if judged.empty:
-        raise MissingRecordsError(f"this run has no answer of {accountant}")
+        raise MissingRecordsError(f"this run has no answer in {table}")
     return judged
 
 
@@ -56,20 +63,144 @@ def accountants(cells: LookUp) -> list[dict[str, Any]]:
     found = []
     for name, meant_as in ACCOUNTANTS.items():
         own = judged[judged["accountant"] == name]
-        if own.empty:
-            continue
-        counts = own["verdict"].value_counts()
-        found.append(
-            {
-                "name": name,
-                "meant_as": meant_as,
-                "answers": len(own),
-                **{verdict: counts.get(verdict, 0) for verdict in ("proved", "refuted", "open")},
-                "least": own["ratio"].min(),
-                "most": own["ratio"].max(),
-            }
-        )
+        if not own.empty:
+            found.append({"name": name, "meant_as": meant_as, **_counted_verdicts(own)})
     return found
+
+
+def _counted_verdicts(own: pd.DataFrame) -> dict[str, Any]:
+    counts = own["verdict"].value_counts()
+    return {
+        "answers": len(own),
+        **{verdict: counts.get(verdict, 0) for verdict in ("proved", "refuted", "open")},
+        "least": own["ratio"].min(),
+        "most": own["ratio"].max(),
+    }
+
+
+@dataclass(frozen=True)
+class Refuted:
+    """Refuted answers of one accountant that have one reason; the first is the furthest from the
+    attack."""
+
+    accountant: str
+    erratum: str
+    reason: str
+    answers: list[dict[Hashable, Any]]
+    code: str
+    """Asks the accountant for the first answer."""
+    command: str
+    """Asks for our bounds on it, with a certificate."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is said of one package: its counts by accountant and version, and refuted answers."""
+
+    name: str
+    package: Package
+    rows: list[dict[str, Any]]
+    refuted: list[Refuted]
+
+    @property
+    def title(self) -> str:
+        return f"{self.package.title}: what its answers are worth"
+
+    @property
+    def path(self) -> str:
+        """Where it says how it is asked."""
+        return f"src/dpsub/papers/practice/packages/{self.name}.py"
+
+
+def parts(cells: LookUp) -> list[Part]:
+    """Return what is said of each package, on a page of its own."""
+    judged = _answers(cells, "packages", accountant="*", version="*")
+    judged = judged.assign(ratio=judged["claimed"] / judged["attained"])
+    return [_part(name, package, judged) for name, package in packages().items()]
+
+
+def questions(cells: LookUp) -> int:
+    """Return how many questions the packages were asked."""
+    judged = _answers(cells, "packages", accountant="*", version="*")
+    return len(judged[[*SETTING, *SIZES]].drop_duplicates())
+
+
+def refuted_packages(cells: LookUp) -> list[str]:
+    """Return the accountants of which an answer of some version is refuted."""
+    judged = _answers(cells, "packages", accountant="*", version="*")
+    return list(judged[judged["verdict"] == "refuted"]["accountant"].unique())
+
+
+def understated(cells: LookUp, accountant: str) -> dict[str, float]:
+    """Return how many answers of an accountant are refuted, and the least and the largest ratio of
+    what an attack attains to them."""
+    judged = _answers(cells, "packages", accountant=accountant, version="*")
+    refuted = judged[judged["verdict"] == "refuted"]
+    factor = refuted["attained"] / refuted["claimed"]
+    return {"answers": len(refuted), "least": factor.min(), "most": factor.max()}
+
+
+def _part(name: str, package: Package, judged: pd.DataFrame) -> Part:
+    rows, refuted = [], []
+    for accountant in package.accountants:
+        own = judged[judged["accountant"] == accountant.name]
+        for version in package.versions:
+            of_version = own[own["version"] == f"v{version}"]
+            if not of_version.empty:
+                named = {"name": accountant.name, "version": version, "meant_as": accountant.answer}
+                rows.append({**named, **_counted_verdicts(of_version)})
+        # Answers of the version that is named first stand for the others, whose counts are above.
+        newest = own[(own["version"] == f"v{package.versions[0]}") & (own["verdict"] == "refuted")]
+        for erratum, group in newest.groupby("erratum"):
+            refuted.append(_refuted(package, accountant, str(erratum), group))
+    return Part(name, package, rows, refuted)
+
+
+def _refuted(
+    package: Package, accountant: Accountant, erratum: str, group: pd.DataFrame
+) -> Refuted:
+    # The worst first, in whichever direction the answer is wrong.
+    gap = (group["ratio"] - 1).abs().sort_values(ascending=False)
+    group = group.loc[gap.index]
+    group = group.assign(release=[release_in_words(row) for row in group.to_dict("records")])
+    answers = group.to_dict("records")
+    question = question_of(answers[0])
+    way = accountant.way(question)
+    assert way is not None
+    reason = package.reasons[erratum]
+    imports, _, rest = asked(way.code, question).rpartition("import ")
+    last, _, rest = rest.partition("\n")
+    # as the formatter wants it
+    code = f"{imports}import {last}\n\n{rest}"
+    return Refuted(accountant.name, erratum, reason, answers, code, command_of(question))
+
+
+def question_of(row: Mapping[Hashable, Any]) -> AccountingQuestion:
+    """Return the question of a row of recorded answers."""
+    words = {name: row[name] for name in ("mechanism", "sampler", "adjacency")}
+    whole = {name: int(row.get(name) or 0) for name in ("n", "m", "steps")}
+    real = {name: float(row.get(name) or 0) for name in ("rate", "noise_multiplier", "delta")}
+    return AccountingQuestion.model_validate({**words, **whole, **real})
+
+
+def command_of(question: AccountingQuestion) -> str:
+    """Return the command line that asks for our bounds, with a certificate."""
+    options = {
+        "n": question.n,
+        "max-batch" if question.sampler == "truncated_poisson" else "m": question.m,
+        "rate": question.rate,
+        "t": question.steps if question.sampler == "random_allocation" else 0,
+        "noise-multiplier": question.noise_multiplier,
+        "steps": question.steps,
+        "delta": question.delta,
+    }
+    words = [f"--{name} {value!r}" for name, value in options.items() if value]
+    if question.mechanism != "gaussian":
+        words.append(f"--mechanism {question.mechanism}")
+    # close enough to tell every refuted answer from the truth, and quick to verify
+    fine = "--quick --width 0.0005 --time-limit 60"
+    words.append(f"--adjacency {question.adjacency} {fine} --certificate c.json")
+    return f"dpsub account {question.sampler} {' '.join(words)}"
 
 
 def refuted_answers(cells: LookUp, accountant: str) -> list[dict[Hashable, Any]]:
@@ -88,13 +219,17 @@ def refuted_answers(cells: LookUp, accountant: str) -> list[dict[Hashable, Any]]
 def release_in_words(setting: Mapping[Hashable, Any]) -> str:
     """Return the releases of a setting in words, such as "128 samples of 16 of 1,000 records"."""
     steps = int(setting["steps"])
-    if setting["sampler"] == "wor":
+    if setting["sampler"] == "random_allocation":
+        words = f"one of {steps:,} steps for each record"
+    elif setting["sampler"] == "wor":
         drawn = f"of {int(setting['m']):,} of {int(setting['n']):,} records without replacement"
         words = f"{_counted(steps, 'sample')} {drawn}"
     elif setting["rate"] == "1":
         words = f"{_counted(steps, 'sum')} of all records"
     else:
         words = f"{_counted(steps, 'Poisson sample')} at rate {setting['rate']}"
+        if setting["sampler"] == "truncated_poisson":
+            words += f", cut at {setting['m']} records"
     return words + (", Laplace noise" if setting["mechanism"] == "laplace" else "")
 
 

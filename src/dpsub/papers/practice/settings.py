@@ -24,6 +24,8 @@ KEYS = (
     "accountant",
 )
 """Columns that name an answer of an accountant."""
+PACKAGE_KEYS = (*KEYS, "version")
+"""Of an answer that is recorded for one of several versions of a package."""
 ACCOUNTANTS = {
     "dp-accounting RDP": UPPER,
     "dp-accounting RDP, noise over 2 C": UPPER,
@@ -43,18 +45,19 @@ C of a record."""
 class AccountingQuestion(kinds.Closed):
     """Releases of one kind, and the delta at which epsilon is asked for."""
 
-    sampler: Literal["poisson", "wor"] = Field(
-        description="Poisson sampling (at rate 1: no sampling), or samples of fixed size."
+    sampler: Literal["poisson", "wor", "truncated_poisson", "random_allocation"] = Field(
+        description="Poisson sampling (at rate 1: no sampling), samples of fixed size, Poisson "
+        "samples cut at a largest size, or one of all steps for each record."
     )
     mechanism: Literal["gaussian", "laplace"] = Field("gaussian", description="Noise.")
-    adjacency: Literal["add_remove", "substitute"] = Field(
+    adjacency: Literal["add_remove", "substitute", "zero_out"] = Field(
         "add_remove", description="Adjacency relation."
     )
     rate: float = Field(
-        0, ge=0, le=1, description="Rate of Poisson sampling; 0 for samples of fixed size."
+        0, ge=0, le=1, description="Rate of Poisson sampling, cut or not; 0 for other samplers."
     )
-    n: int = Field(0, ge=0, description="Number of records; 0 for Poisson sampling.")
-    m: int = Field(0, ge=0, description="Size of samples; 0 for Poisson sampling.")
+    n: int = Field(0, ge=0, description="Number of records; 0 where it does not matter.")
+    m: int = Field(0, ge=0, description="Size of samples, or the largest one; 0 for others.")
     noise_multiplier: kinds.NoiseMultiplier
     steps: kinds.Releases
     delta: kinds.Delta
@@ -62,12 +65,18 @@ class AccountingQuestion(kinds.Closed):
     def check(self) -> None:
         # 0 stands for "does not apply", so that all settings have the same fields and the recorded
         # answers one key.
-        if (self.sampler == "poisson") != (self.rate > 0) or (self.sampler == "wor") != (
-            0 < self.m <= self.n
-        ):
+        given = (self.rate > 0, 0 < self.m <= self.n, self.n == self.m == 0)
+        needed = {
+            "poisson": (True, False, True),
+            "wor": (False, True, False),
+            "truncated_poisson": (True, True, False),
+            "random_allocation": (False, False, True),
+        }
+        if given != needed[self.sampler]:
             raise ArgumentError(
-                "poisson needs a rate above 0 and wor 0 < m <= n, and neither the other's, "
-                f"got sampler = {self.sampler}, rate = {self.rate:g}, n = {self.n}, m = {self.m}"
+                "poisson needs a rate above 0 and wor 0 < m <= n, truncated_poisson both and "
+                f"random_allocation neither, got sampler = {self.sampler}, "
+                f"rate = {self.rate:g}, n = {self.n}, m = {self.m}"
             )
 
 
@@ -176,6 +185,90 @@ GRID = (
     ),
 )
 """The grid of the study."""
+
+
+def cut(n: int, rate: float, m: int, noise: float, steps: int, delta: float) -> AccountingQuestion:
+    """Return Poisson samples cut at m records, a record added or removed."""
+    return AccountingQuestion(
+        sampler="truncated_poisson",
+        rate=rate,
+        n=n,
+        m=m,
+        noise_multiplier=noise,
+        steps=steps,
+        delta=delta,
+    )
+
+
+def allocated(noise: float, steps: int, delta: float) -> AccountingQuestion:
+    """Return one epoch in which each record is in one step, a record added or removed."""
+    return AccountingQuestion(
+        sampler="random_allocation", noise_multiplier=noise, steps=steps, delta=delta
+    )
+
+
+def under(adjacency: str, question: AccountingQuestion) -> AccountingQuestion:
+    """Return the same releases under another relation."""
+    return AccountingQuestion(**{**question.model_dump(), "adjacency": adjacency})
+
+
+QUESTIONS = (
+    # Opacus' issue 643, where its accountants disagree.
+    poisson(0.2, 3.0, 50, 1 / 48_000),
+    *(
+        poisson(*point)
+        for point in (
+            (0.001, 0.8, 1000, 1e-5),
+            (0.01, 0.8, 100, 1e-5),
+            (0.01, 1.0, 1000, 1e-5),
+            (0.01, 2.0, 1000, 1e-5),
+            (0.1, 1.0, 100, 1e-5),
+            (0.1, 2.0, 1000, 1e-5),
+            (0.01, 0.6, 100, 1e-6),
+            (0.01, 4.0, 10_000, 1e-6),
+            (0.5, 4.0, 10, 1e-5),
+            (0.5, 1.0, 1, 1e-5),
+            (0.004, 1.0, 5000, 1e-8),
+            (0.05, 3.0, 300, 1e-10),
+        )
+    ),
+    *(
+        under(adjacency, poisson(*point))
+        for adjacency in ("zero_out", "substitute")
+        for point in ((0.01, 1.0, 1000, 1e-5), (0.1, 2.0, 1000, 1e-5))
+    ),
+    *(
+        wor(*point)
+        for point in (
+            (1000, 16, 1.0, 128, 1e-6),
+            (1000, 16, 4.0, 128, 1e-6),
+            (10_000, 200, 4.0, 1000, 1e-5),
+            (60_000, 256, 1.0, 2344, 1e-5),
+            (500, 50, 3.0, 40, 1e-4),
+            (100, 50, 5.0, 20, 1e-4),
+        )
+    ),
+    *(under(adjacency, wor(1000, 16, 1.0, 128, 1e-6)) for adjacency in ("zero_out", "add_remove")),
+    poisson(1, 5.0, 1, 1e-5),
+    poisson(1, 10.0, 100, 1e-5),
+    replaced(5.0, 1, 1e-5),
+    replaced(10.0, 100, 1e-5),
+    *(
+        laplace(*point)
+        for point in (
+            (1.0, 2.0, 1, 1e-5),
+            (1.0, 5.0, 10, 1e-5),
+            (1.0, 20.0, 100, 1e-5),
+            (0.1, 20.0, 100, 1e-5),
+        )
+    ),
+    cut(999, 0.05, 70, 1.0, 100, 1e-5),
+    cut(999, 0.05, 90, 1.0, 100, 1e-5),
+    allocated(1.0, 100, 1e-5),
+    allocated(4.0, 10, 1e-5),
+    allocated(0.8, 1000, 1e-6),
+)
+"""What all packages are asked."""
 
 
 class Epochs(kinds.Closed):

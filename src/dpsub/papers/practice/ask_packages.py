@@ -1,0 +1,146 @@
+"""Ask packages about the questions of the study, and record their answers by version.
+
+    python -m dpsub.papers.practice.ask_packages --environments FOLDER [PACKAGE ...]
+
+PACKAGE is the name of a file in `packages`; by default all are asked. Each version is installed by
+pip into an environment of its own below FOLDER, which is kept for the next time. Recorded answers
+of other packages stay. What a package has no method for, refuses, or answers by no finite number is
+left out, and said on the standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Iterator
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from pathlib import Path
+
+from dpsub.files import replace_file
+from dpsub.papers.practice.packages import Package, asked, packages
+from dpsub.papers.practice.settings import LOWER, PACKAGE_KEYS, QUESTIONS
+from dpsub.reproduce.job import in_one_sentence
+from dpsub.reproduce.published import FIELDS, key_text
+
+PUBLISHED = Path(__file__).parent / "published/packages.csv"
+# Far finer than an accountant's own accuracy, so that rounding decides no verdict.
+DIGITS = 7
+# Runs in the environment of a package, which need not have anything else.
+ANSWER = """
+import contextlib, json, sys, warnings
+warnings.simplefilter("ignore")
+answers = []
+for code in json.load(sys.stdin):
+    try:
+        names = {}
+        with contextlib.redirect_stdout(sys.stderr):
+            exec(code, names)
+        answers.append([float(names["epsilon"]), ""])
+    except Exception as error:
+        answers.append([None, f"{type(error).__name__}: {error}"])
+json.dump(answers, sys.stdout)
+"""
+
+
+def environment(package: Package, version: str, folder: Path) -> Path:
+    """Return the Python of an environment with this version, which is made if need be."""
+    home = folder / f"{package.distribution}-{version}"
+    python = home / "bin/python"
+    if not home.exists():
+        subprocess.run([package.python, "-m", "venv", home], check=True)
+        wanted = [f"{package.distribution}=={version}", *package.requires]
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *wanted], check=True)
+    return python
+
+
+def answered(python: Path | str, codes: list[str]) -> list[tuple[float | None, str]]:
+    """Return the epsilon of each code, or None and why, as one run of an interpreter gives them."""
+    done = subprocess.run(
+        [python, "-c", ANSWER], input=json.dumps(codes), capture_output=True, text=True, check=True
+    )
+    return [(epsilon, why) for epsilon, why in json.loads(done.stdout)]
+
+
+def rounded(answer: float, says: str) -> str:
+    """Return an answer with seven digits, rounded so that it claims no more than it did."""
+    rounding = ROUND_FLOOR if says == LOWER else ROUND_CEILING
+    return str(float(Context(prec=DIGITS, rounding=rounding).create_decimal(Decimal(answer))))
+
+
+def rows(package: Package, version: str, python: Path | str) -> Iterator[dict[str, str]]:
+    """Yield the answers of one version of a package, as they are recorded."""
+    put = [
+        (question, accountant, way)
+        for question in QUESTIONS
+        for accountant in package.accountants
+        if (way := accountant.way(question))
+    ]
+    codes = [asked(way.code, question) for question, _, way in put]
+    found = answered(python, codes)
+    for (question, accountant, way), (epsilon, why) in zip(put, found, strict=True):
+        # An accountant that gives up has claimed nothing that could be judged.
+        if epsilon is None or not math.isfinite(epsilon):
+            print(f"{accountant.name} {version}, {question}: {why or epsilon}", file=sys.stderr)
+            continue
+        settings = question.model_dump().items()
+        yield {
+            **dict.fromkeys((*PACKAGE_KEYS, *FIELDS), ""),
+            **{name: key_text(value) for name, value in settings if value != 0},
+            "accountant": accountant.name,
+            # not a number, of which 2 and 2.0 would be one key
+            "version": f"v{version}",
+            "column": "holds",
+            "printed": rounded(epsilon, accountant.answer),
+            "kind": "privacy",
+            "status": "as_printed",
+            "erratum": way.erratum,
+            "note": accountant.answer,
+        }
+
+
+def recorded() -> list[dict[str, str]]:
+    """Return the answers that are recorded."""
+    if not PUBLISHED.exists():
+        return []
+    with PUBLISHED.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="PACKAGE", choices=[[], *packages()])
+    parser.add_argument("--environments", type=Path, required=True, metavar="FOLDER")
+    arguments = parser.parse_args()
+    names = arguments.names or list(packages())
+    renewed = {one.name for name in names for one in packages()[name].accountants}
+    answers = [row for row in recorded() if row["accountant"] not in renewed]
+    for name in names:
+        package = packages()[name]
+        for version in package.versions:
+            python = environment(package, version, arguments.environments)
+            answers.extend(rows(package, version, python))
+    order = {
+        accountant.name: place
+        for place, accountant in enumerate(
+            accountant for package in packages().values() for accountant in package.accountants
+        )
+    }
+    answers.sort(key=lambda row: order.get(row["accountant"], len(order)))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, (*PACKAGE_KEYS, *FIELDS), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(answers)
+    replace_file(PUBLISHED, text.getvalue().encode())
+    print(f"{len(answers)} answers in {PUBLISHED}")
+
+
+if __name__ == "__main__":
+    with in_one_sentence():
+        main()
