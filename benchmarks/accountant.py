@@ -44,6 +44,7 @@ def accountant(board: Board, *, quick: bool = False) -> None:
     tight(board)
     many(board)
     calibration(board)
+    plans(board)
     growth(board)
     start(board)
 
@@ -340,6 +341,52 @@ def calibration(board: Board) -> None:
             once,
             at_most=10,
         )
+
+
+def plans(board: Board) -> None:
+    """What is asked before a training: its shuffled epochs, noise for them, and all schemes; beside
+    dp-accounting's noise for Poisson samples of the same sizes. Curves at much noise, beside those
+    at little."""
+    n, m, epochs, accuracy = board.sized((60_000, 600, 10, 1e-3), (100, 10, 1, 0.2))
+    target = {"epsilon": 2.0, "delta": 1e-5}
+    theirs, noise = board.timed(lambda: peers.poisson_noise(m / n, n // m * epochs, **target), 1)
+    peer = f"dp-accounting, noise of Poisson {noise:.4f}"
+    asked = {"delta": 1e-5, "epochs": epochs, "adjacency": "zero_out"}
+    for scale in (2.0, 4.0):
+        ours, found = board.timed(
+            lambda scale=scale: dpsub.account(
+                sampling.Shuffle(m), n, noise_multiplier=scale, time_limit=None, **asked
+            )
+        )
+        what = f"shuffle, s = {scale:g} [{found.lower:.6g}, {found.upper:.6g}]"
+        board.line(what, ours, peer, theirs, at_most=0.5)
+    ours, proved = board.timed(
+        lambda: dpsub.calibrate(
+            sampling.Shuffle(m), n, **target, epochs=epochs, adjacency="zero_out", accuracy=accuracy
+        )
+    )
+    what = f"calibrate shuffle, zero_out: s = {proved.noise_multiplier:.5f}"
+    board.line(what, ours, peer, theirs, at_most=2.0)
+    ours, answer = board.timed(
+        lambda: dpsub.recommend(
+            n, batch_size=m, epochs=epochs, **target, time_limit=None, quick=True
+        )
+    )
+    what = f"recommend, {len(answer.schemes)} schemes of {n} records"
+    board.line(what, ours, peer, theirs, at_most=3.0)
+    for name, sampler, size in (
+        ("poisson", sampling.Poisson(0.01), None),
+        ("wor", sampling.Wor(m), n),
+    ):
+        loud, quiet = (
+            board.timed(
+                lambda s=sampler, size=size, noise=noise: dpsub.curve(
+                    s, size, noise_multiplier=noise, steps=board.sized(STEPS, 10), quick=True
+                )
+            )[0]
+            for noise in (1e9, 4.0)
+        )
+        board.line(f"curve {name}, s = 1e9", loud, "the same, s = 4", quiet, at_most=5.0)
 
 
 def growth(board: Board) -> None:

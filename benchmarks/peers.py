@@ -12,7 +12,13 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
-from dp_accounting.pld import pld_pmf
+from dp_accounting import (
+    GaussianDpEvent,
+    PoissonSampledDpEvent,
+    SelfComposedDpEvent,
+    calibrate_dp_mechanism,
+)
+from dp_accounting.pld import PLDAccountant, pld_pmf
 from dp_accounting.pld import privacy_loss_distribution as pld
 from prv_accountant import PRVAccountant
 from prv_accountant.privacy_random_variables import (
@@ -38,6 +44,18 @@ def gaussian_upper(
         sampling_prob=q,
         neighboring_relation=_relation(replace),
     )
+
+
+def poisson_noise(q: float, k: int, *, epsilon: float, delta: float) -> float:
+    """dp-accounting's noise multiplier for k Poisson samples at rate q."""
+    noise = calibrate_dp_mechanism(
+        PLDAccountant,
+        lambda s: SelfComposedDpEvent(PoissonSampledDpEvent(q, GaussianDpEvent(s)), k),
+        epsilon,
+        delta,
+        tol=1e-3,
+    )
+    return float(noise)
 
 
 def gaussian_lower(
