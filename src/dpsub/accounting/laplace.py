@@ -15,12 +15,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsub import checks
-from dpsub.accounting.cell_masses import CellMasses, laplace_densities, laplace_masses
+from dpsub.accounting.cell_masses import (
+    CellMasses,
+    MassBounds,
+    laplace_densities,
+    laplace_masses,
+)
 from dpsub.accounting.lower_law import collapsed_losses, lower_law
 from dpsub.accounting.pairs import complement, log_complement
 from dpsub.accounting.pld import PrivacyLossDistribution, Profile
 from dpsub.accounting.privacy_events import DominatedEvent, Event
 from dpsub.accounting.proofs import PROFILE_ERROR
+from dpsub.accounting.statistic import Statistic
 
 _EPS = float(np.finfo(float).eps)
 
@@ -79,6 +85,21 @@ def replaced_once(rate: float, ratio: float, missed: float | None = None) -> Pro
         x, below = _below(log_order, top, ratio)
         inner = np.expm1(x) * rest + np.exp(x) * q * w
         return below * (q * (q + w * rest) / (q + np.sqrt(q * w * inner)))
+
+    return profile
+
+
+def zeroed_once(rate: float, ratio: float, missed: float | None = None) -> Profile:
+    """(1 - q) Lap(0) + q Lap(2 theta) against (1 - q) Lap(0) + q Lap(theta), as without
+    replacement where a record is put to 0: q - sqrt(q w E), E = a q + (a - 1) (1 - q) w."""
+    q, w, rest = rate, math.exp(-ratio), complement(rate, missed)
+    # 0 from the order on at which E = q / w; both factors without differences
+    top = ratio + math.log(q + rest * w**2) - math.log(q + rest * w)
+
+    def profile(log_order: np.ndarray) -> np.ndarray:
+        x, below = _below(log_order, top, ratio)
+        inner = np.exp(x) * q + np.expm1(x) * rest * w
+        return below * (q * (q + rest * w**2) / (q + np.sqrt(q * w * inner)))
 
     return profile
 
@@ -226,6 +247,34 @@ class LaplacePair:
         rising = falling[::-1]
         inner = np.concatenate([-falling, rising]) if self.mirrored else np.append(0.0, rising)
         return np.concatenate([[-np.inf], inner, [np.inf]])
+
+
+@dataclass(frozen=True)
+class ShiftedOutput(Statistic):
+    """(1 - q) Lap(0) + q Lap(x) against (1 - q) Lap(0) + q Lap(y), x and y over the noise scale: an
+    output where a record takes another one's place in both data sets. The loss need not be
+    monotone."""
+
+    rate: float
+    x: float
+    y: float
+    missed: float | None = None
+
+    def range(self, tail: float) -> tuple[float, float]:
+        # beyond the outermost centres the loss is constant
+        return min(0.0, self.x, self.y), max(0.0, self.x, self.y)
+
+    def masses(self, edges: np.ndarray) -> tuple[MassBounds, MassBounds]:
+        return self._mixture(edges, self.x), self._mixture(edges, self.y)
+
+    def _mixture(self, edges: np.ndarray, centre: float) -> MassBounds:
+        rest, farthest = complement(self.rate, self.missed), abs(self.x) + abs(self.y)
+        base, drawn = laplace_masses(edges, 0.0), laplace_masses(edges, centre)
+        masses = rest * base + self.rate * drawn
+        # as in `LaplacePair.masses`
+        moved = 2 * _EPS * farthest * laplace_densities(edges, self.rate, centre)
+        error = 16 * _EPS * (1 + farthest) * masses + moved
+        return np.maximum(masses - error, 0.0), masses + error
 
 
 @dataclass(frozen=True)

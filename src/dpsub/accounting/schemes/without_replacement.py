@@ -7,11 +7,24 @@ from dataclasses import replace
 from functools import cache
 
 from dpsub.accounting.game import replaced_profile
-from dpsub.accounting.laplace import LaplaceEvent, LaplacePair, included_once, removed_once
+from dpsub.accounting.laplace import (
+    LaplaceEvent,
+    LaplacePair,
+    ShiftedOutput,
+    included_once,
+    removed_once,
+    zeroed_once,
+)
 from dpsub.accounting.laplace_game import LaplaceCells
 from dpsub.accounting.pairs import FillerPair, PoissonPair, WorPair, ZeroedPair
 from dpsub.accounting.pld import RememberedProfile
-from dpsub.accounting.privacy_events import DominatedEvent, PairEvent
+from dpsub.accounting.privacy_events import (
+    DominatedEvent,
+    EnclosedEvent,
+    Event,
+    PairEvent,
+    StatisticEvent,
+)
 from dpsub.accounting.proofs import ChainProfile, law_of
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.case import (
@@ -31,7 +44,6 @@ from dpsub.accounting.schemes.chains import (
 from dpsub.accounting.schemes.conditions import conditions_of
 from dpsub.accounting.static import Neighbours, StepAttack
 from dpsub.accounting.zeroed_game import ZeroedCells
-from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling.base import Chain
 
@@ -138,12 +150,10 @@ def _zeroed_played(chain: Chain, s: float) -> StepAttack:
 
 
 def _laplace(release: Release, relation: Relation, chain: Chain) -> Case:
-    """Scalar Laplace noise: Theorems 2 and 9 hold with its profile (section 3.7)."""
+    """Scalar Laplace noise: Theorems 2 and 9 hold with its profile (section 3.7), Theorem 16 with
+    that of Theorem 73."""
     if relation is Relation.ZERO_OUT:
-        raise UnsupportedError(
-            "no bound is proved for Laplace noise on samples without replacement under "
-            "zero_out; use substitute"
-        )
+        return _laplace_zeroed(release, chain)
     if relation is Relation.ADD_REMOVE:
         return _laplace_added(release, chain)
     return _laplace_replaced(release, chain)
@@ -167,6 +177,58 @@ def _laplace_replaced(release: Release, chain: Chain) -> Case:
         shift=2.0,
         filler_flip=pair,
         game=TightGame(lambda: LaplaceCells(rate, s, missed), Theorem("30", "4.1")),
+    )
+
+
+def _laplace_zeroed(release: Release, chain: Chain) -> Case:
+    """As Theorem 16, with the closed forms of Laplace noise: each direction has its own profile,
+    and one step attains both."""
+    s = release.noise_multiplier
+    missed, rate = chain.stages[0].count_law(chain.n, 1).tolist()
+    theta = 1 / s
+    case = Case(
+        event=_laplace_zeroed_event(rate, theta, missed),
+        theorem=Theorem("73", "3.9"),
+        proved=(
+            "the larger of two pairs of Laplace noise at each order: shifts 2 C against C, with "
+            "the record; C against 0, without it; scalar query"
+        ),
+        attained=(
+            "data sets (C, -C, ..., -C) against (0, -C, ..., -C), or (C, C, ..., C) against "
+            "(0, C, ..., C), both directions"
+        ),
+        sensitivity=(
+            "setting the record to 0 moves the sum by C; the record takes another's "
+            "place, which moves the sum by up to 2 C"
+        ),
+        conditions=conditions_of(release, Relation.ZERO_OUT, depends_on_n=True),
+        choices=(AttackChoice(_PUT_TO_0), AttackChoice(Neighbours(1.0, 0.0, 1.0))),
+        shift=2.0,
+    )
+    if missed:
+        return case
+    # every record is in every sample: nobody's place is taken
+    return replace(
+        case,
+        proved="Lap(1, s) against Lap(0, s), scalar query",
+        attained="a record C against 0",
+        sensitivity="setting the record to 0 moves the sum by C",
+        choices=(AttackChoice(_PUT_TO_0),),
+    )
+
+
+def _laplace_zeroed_event(rate: float, theta: float, missed: float) -> Event:
+    if not missed:
+        forward, backward = included_once(1.0, theta), removed_once(1.0, theta)
+        return LaplaceEvent(LaplacePair(1.0, theta), forward, backward, attained=True)
+    with_record = zeroed_once(rate, theta, missed)
+    without = included_once(rate, theta, missed)
+    return EnclosedEvent(
+        DominatedEvent(lambda tail: (with_record, without), None),
+        (
+            StatisticEvent(ShiftedOutput(rate, 2 * theta, theta, missed)),
+            StatisticEvent(ShiftedOutput(rate, 0.0, -theta, missed)),
+        ),
     )
 
 
