@@ -45,6 +45,9 @@ _TIGHTEST = 1e-3
 class Check(words.ShortText, words.OnAccount):
     """A claim, its verdict, and the bounds behind it.
 
+    `theorem`, `lower_theorem`, `relative_width`, `width_met` and `width_reason` are those of the
+    account.
+
     Attributes
     ----------
     verdict : {"proved", "refuted", "open"}
@@ -55,9 +58,6 @@ class Check(words.ShortText, words.OnAccount):
         Both ends, by default refined no further than the verdict took; `lower_pair` names the data
         sets that attain the lower one. Where the claim is open, or the ends are wider than
         requested, `width_reason` says why.
-
-    `theorem`, `lower_theorem`, `relative_width`, `width_met` and `width_reason` are those of the
-    account.
     """
 
     verdict: str

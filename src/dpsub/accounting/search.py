@@ -80,6 +80,9 @@ refuted."""
 class Calibration(words.ShortText, words.OnAccount):
     """A safe noise multiplier, and the noise that an attack refutes.
 
+    `theorem`, `lower_theorem`, `relative_width`, `width_met` and `width_reason` are those of the
+    account.
+
     Attributes
     ----------
     noise_multiplier : float
@@ -94,9 +97,6 @@ class Calibration(words.ShortText, words.OnAccount):
         proof, within 3 % of one that is refuted; if not, `width_reason` says why.
     target : float
         The epsilon of the target.
-
-    `theorem`, `lower_theorem`, `relative_width`, `width_met` and `width_reason` are those of the
-    account.
     """
 
     noise_multiplier: float

@@ -105,11 +105,12 @@ class GivenSumEvent(Event):
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         return PrivacyLossDistribution(step, np.zeros(1), np.zeros(1), "upper", infinity=1.0)
 
-    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
         first, second = (0, 1) if swapped else (1, 0)
         laws = self._laws
         # the law that comes first from below, the other one from above
-        return exchange_law(laws.at_least[first], laws.at_most[second], step, 0.0)
+        lower = exchange_law(laws.at_least[first], laws.at_most[second], step, 0.0)
+        return lower if lower.masses.any() else None
 
     @property
     def _laws(self) -> MomentsGivenSum:
