@@ -136,8 +136,10 @@ def _most_refuted(grids: SingleGrids, proved: SafeRoot) -> tuple[float, float]:
 
     And what that attack attains at the noise that is proved.
     """
-    goal, choices = grids.candidates.goal, grids.candidates.composition(proved.safe).attack_choices
-    accuracy = goal.accuracy if len(choices) == 1 else max(goal.accuracy, _SEVERAL)
+    goal, composition = grids.candidates.goal, grids.candidates.composition(proved.safe)
+    choices = composition.attack_choices
+    fine = len(choices) == 1 or any(event.close_choices for event, _ in composition.entries)
+    accuracy = goal.accuracy if fine else max(goal.accuracy, _SEVERAL)
     # an attack cannot refute what is proved: it is sought from the next number below
     nearest = proved.safe if proved.unsafe is None else proved.unsafe
     start = nearest * (1 - goal.accuracy)
@@ -145,8 +147,8 @@ def _most_refuted(grids: SingleGrids, proved: SafeRoot) -> tuple[float, float]:
     overtaking = goal.epsilon * (1 + accuracy * proved.steepness)
     refuted, lower = 0.0, 0.0
     with suppress(NumericalError):  # what is not found in the time
-        for choice, composition in enumerate(choices):
-            if not composition.attacked:
+        for choice, attacked in enumerate(choices):
+            if not attacked.attacked:
                 continue
             # of the other choices only those that refute more noise are sought
             if refuted and grids.bound(refuted, _FIRST_ATTACK_STEPS, choice) <= overtaking:

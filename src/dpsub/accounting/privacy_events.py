@@ -105,6 +105,11 @@ class Event(ABC):
         return (self,)
 
     @property
+    def close_choices(self) -> bool:
+        """Whether the choices attain so nearly the same that a search has to tell them apart."""
+        return False
+
+    @property
     def upper_choices(self) -> tuple[Event, ...]:
         """What each of several proofs gives, of which the smaller answer counts; of one proof, the
         event itself."""

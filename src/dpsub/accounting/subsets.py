@@ -88,6 +88,10 @@ class SubsetEvent(Event):
         weights = _weights(self.t, self.k, _WEIGHTS[1:])
         return self.blocks, *(SumEvent(*question, c, 1.0, 0.0) for c in weights)
 
+    @property
+    def close_choices(self) -> bool:
+        return True
+
     def spread(self) -> float:
         return self.blocks.spread()
 
