@@ -71,6 +71,7 @@ def test_ways_are_short_and_explained(package: Package) -> None:
                 assert way.erratum in package.reasons and f"### {way.erratum}. " in errata
 
 
+@pytest.mark.thorough
 @EVERY
 def test_installed_packages_answer_what_is_recorded(package: Package) -> None:
     try:
@@ -145,6 +146,17 @@ def test_pages_tell_every_refuted_answer_of_the_first_version() -> None:
         )
         assert counted == sum(len(found.answers) for found in page.refuted)
     assert sum(row["answers"] for page in pages for row in page.rows) == len(RECORDED)
+
+
+def test_the_first_paragraph_names_what_is_refuted() -> None:
+    kept = cited.kept_of(papers()["practice"])
+    assert kept is not None
+    refuted = {found.accountant for page in parts(LookUp(kept)) for found in page.refuted}
+    assert len(packages()) == 12
+    bounds = {name for name in refuted if says()[name] == UPPER}
+    assert bounds == {"dp-accounting RDP", "JAX Privacy PLD", "gdpnum"}
+    estimates = {"Opacus GDP", "Fourier Accountant", "prv-accountant estimate"}
+    assert refuted == bounds | estimates
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=kind_of)
