@@ -160,7 +160,7 @@ def test_a_cell_that_changes_changes_the_pages(paper: Paper, tmp_path: Path) -> 
     )
     head, _, rows = (paper.folder / cited.KEPT).read_text(encoding="utf-8").partition("\n")
     nudged = re.sub(
-        r"(?<=,)(\d\.\d{6,}(?:e-?\d+)?)(?=,)", lambda found: repr(1.02 * float(found[1])), rows
+        r"(?<=,)(\d\.\d{6,})(?=,)", lambda found: repr(1.02 * float(found[1])), rows
     )
     (tmp_path / cited.KEPT).write_text(f"{head}\n{nudged}", encoding="utf-8")
     changed = cited.kept_of(SimpleNamespace(folder=tmp_path))  # type: ignore[arg-type]
@@ -181,7 +181,7 @@ GIVEN = {
     "importance": {"0.25"},  # (1/2)^2
     "must": {"4.2", "1e-4", "1e-5"},  # section; delta
     # answers of other accountants; delta
-    "practice": {"15.96", "1.69", "1.555", "2.8996", "2.9097", "1e-6"},
+    "practice": {"4.1", "15.96", "1.69", "1.555", "2.8996", "2.9097", "1e-6"},
 }
 """Numbers in evidence, corrections and effects that are neither ours nor printed as such."""
 
