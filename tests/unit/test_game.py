@@ -454,3 +454,15 @@ def test_very_large_epsilons_are_never_above_the_quick_ones(
         quick = dpsub.account(sampler, n, **asked, **question)
         tight = dpsub.account(sampler, n, **asked, **question, quick=False)
         assert quick.lower * (1 - 1e-9) <= tight.upper <= quick.upper * (1 + 1e-9)
+
+
+def test_little_time_is_for_a_game_on_the_grid_of_the_search(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: dict[str, Any] = {"noise_multiplier": 4.0, "steps": 100, "delta": 1e-5}
+    quick = dpsub.account(dpsub.MustOW(50, 20), 1000, **asked)
+    # time for the next game alone, on any grid, would be too long
+    monkeypatch.setattr(game._CoverSearch, "left", 1e-9)
+    found = dpsub.account(dpsub.MustOW(50, 20), 1000, **asked, quick=False)
+    assert quick.lower <= found.upper < quick.upper
+    assert found.theorem.startswith("Theorem 22") and found.width_reason.startswith("time")

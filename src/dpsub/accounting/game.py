@@ -707,6 +707,8 @@ _BLOCKS = 100
 # shares of the choices from which on a cell is cut
 _CUT, _CUT_TWICE = 0.02, 0.1
 _MOST_ROUNDS = 25
+# how many more rounds of the length of the last one the next one and a play on its grid may take
+_ROUNDS_LEFT = 4
 # rounds that leave nearly all of the distance from the extreme triples end the search
 _SLOW_ROUNDS, _SLOW = 3, 0.1
 # log of the probability, under the tilt, of an order that wanders off the grid
@@ -739,16 +741,15 @@ class FillerGame:
             try:
                 search = _CoverSearch.of(self, target, lower, upper)
                 while target.gap(lower, best) > 1 and step >= self.spread * _FINEST:
-                    cover, seconds = search.cover(cover, step, share)
+                    is_first = step == self.spread * _COARSE
+                    cover, seconds = search.cover(cover, step, share, may_be_all=is_first)
                     if seconds > search.left:
                         self.ended_by.append("time")
+                        # the grid of the search costs little, and proves most of the gain
+                        if is_first:
+                            best = min(best, self._proved(search, cover, self.spread * _COVERING))
                         return best
-                    value = search.played(cover, step)
-                    self.values.append(value)
-                    proved = value.answer(target)
-                    plds = search.plds(cover, step)
-                    self.played.append(GamePlayed(target, proved, value.x.size, cover, plds))
-                    best = min(best, proved)
+                    best = min(best, self._proved(search, cover, step))
                     step, share = step / 2, share / 2
             except OutOfTimeError:
                 self.ended_by.append("time")
@@ -759,6 +760,15 @@ class FillerGame:
         if target.gap(lower, best) > 1:
             self.ended_by.append("theory")
         return best
+
+    def _proved(self, search: _CoverSearch, cover: Sequence[Any], step: float) -> float:
+        """The answer of a game, which is kept."""
+        value = search.played(cover, step)
+        self.values.append(value)
+        proved = value.answer(search.target)
+        plds = search.plds(cover, step)
+        self.played.append(GamePlayed(search.target, proved, value.x.size, cover, plds))
+        return proved
 
 
 @dataclass(frozen=True, eq=False)
@@ -797,10 +807,16 @@ class _CoverSearch:
         """Seconds to the deadline."""
         return math.inf if self.target.deadline is None else self.target.deadline - time.monotonic()
 
-    def cover(self, cells: Sequence[Any], step: float, share: float) -> tuple[Sequence[Any], float]:
+    def cover(
+        self, cells: Sequence[Any], step: float, share: float, *, may_be_all: bool
+    ) -> tuple[Sequence[Any], float]:
         """Cut cells until the answer, with one choice for each block of steps, is that of the two
         extreme triples up to this share of the width, or until what comes next, a play on the grid
-        of this step, needs most of the time left; and the seconds that it needs, roughly."""
+        of this step, needs most of the time left; and the seconds that it needs, roughly.
+
+        Where it needs more than that, and this `may_be_all`, cells are cut for a play on the grid
+        of the search.
+        """
         coarse, block = self.game.spread * _COVERING, max(1, self.game.steps // _BLOCKS)
         aim = self.played(self.game.cells.extremes, coarse, block).answer(self.target)
         answers: list[float] = []
@@ -823,6 +839,8 @@ class _CoverSearch:
                 late = 2 * ahead > self.left
                 gained = answers[-1 - _SLOW_ROUNDS] - answers[-1]
                 slow = gained < _SLOW * (answers[-1] - aim)
+            if may_be_all and ahead > self.left:
+                late = _ROUNDS_LEFT * (time.monotonic() - started) > self.left
             if close or slow or late:
                 break
             chosen = zip(cells, value.chosen.tolist(), strict=True)
