@@ -90,10 +90,10 @@ MAKES_RECORDS = long_ones_apart(NAMES)
 
 
 def few_short_ones(names: Iterable[str]) -> list[Any]:
-    """Return the names for `pytest.mark.parametrize`: three short ones, those marked `thorough`,
-    and the long ones."""
+    """Return the names for `pytest.mark.parametrize`: three short ones, a third of
+    the others marked `thorough`, and the rest."""
     short = [name for name in names if name not in LONG]
-    return few(sorted(names, key=LONG.__contains__), most=3, more=len(short) - 3)
+    return few(sorted(names, key=LONG.__contains__), most=3, more=len(short) // 3)
 
 
 @pytest.fixture(scope="session")

@@ -47,7 +47,7 @@ def test_the_page_shows_samplers_and_a_scheme() -> None:
     assert samplers | {"sampling/halves.py", "accounting/schemes/halves.py"} == set(FILES)
 
 
-@pytest.mark.parametrize("name", few(SIZES, most=0))
+@pytest.mark.parametrize("name", few(SIZES, most=0, more=1))
 def test_the_command_line_answers(scratch: Path, name: str) -> None:
     law = answer(scratch, f"law {name} {SIZES[name]}")
     assert 0 < float(str(law["eta"])) < 0.1 + 1e-9

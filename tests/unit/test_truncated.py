@@ -230,7 +230,7 @@ def test_probabilities_that_underflow_are_rounded_up(n: int, rate: float, most: 
 
 @pytest.mark.parametrize("relation", few(list(Relation)))
 @pytest.mark.parametrize(
-    ("n", "rate", "most"), few([*RARE_CUTS, (10, 1e-310, 2), (5, 1e-200, 1)], most=2)
+    ("n", "rate", "most"), few([*RARE_CUTS, (10, 1e-310, 2), (5, 1e-200, 1)], most=2, more=2)
 )
 def test_cuts_that_never_happen(n: int, rate: float, most: int, relation: Relation) -> None:
     """The probability of a cut is below every double, or next to it: Poisson sampling to all

@@ -158,7 +158,16 @@ MARKS = {
         pytest.mark.thorough,
     ),
     **dict.fromkeys(
-        (*LONG, "shuffle, all steps", "allocation of several", "allocation, zero_out"),
+        (
+            *LONG,
+            "shuffle, all steps",
+            "allocation of several",
+            "allocation, zero_out",
+            "allocation",
+            "wor, everyone",
+            "poisson, little noise",
+            "tight, laplace",
+        ),
         pytest.mark.slow,
     ),
 }
