@@ -397,8 +397,8 @@ class Property:
     """What `holds`, which raises AssertionError if it does not, of a question that `suits`, or of
     two.
 
-    `cases`: twice as many as `make test-all` tries, and how many `make test-slow` tries; those of the former are the first of
-    the latter, and their first eighth is what `make test` tries.
+    `cases`: twice as many as `make test-all` tries, and how many `make test-slow` tries; those of
+    the former are the first of the latter, and the first eighth is what `make test` tries.
     """
 
     holds: Callable[..., None]
