@@ -159,7 +159,9 @@ def test_a_cell_that_changes_changes_the_pages(paper: Paper, tmp_path: Path) -> 
         read_expected(ROOT / "src/dpsub/papers"),
     )
     head, _, rows = (paper.folder / cited.KEPT).read_text(encoding="utf-8").partition("\n")
-    nudged = re.sub(r"(?<=,)(\d\.\d{6,})(?=,)", lambda found: repr(1.02 * float(found[1])), rows)
+    nudged = re.sub(
+        r"(?<=,)(\d\.\d{6,}|\d{4,}\.\d+)(?=,)", lambda found: repr(1.02 * float(found[1])), rows
+    )
     (tmp_path / cited.KEPT).write_text(f"{head}\n{nudged}", encoding="utf-8")
     changed = cited.kept_of(SimpleNamespace(folder=tmp_path))  # type: ignore[arg-type]
     kept = cited.kept_of(paper)
