@@ -55,7 +55,10 @@ def renew(verdicts: pd.DataFrame, results: Path | None = None) -> None:
                     FOUND / "pictures" / f"{key}-{name}.png",
                 )
         replace_file(FOUND / f"{key}.md", (top + MADE + tail(paper, verdicts)).encode())
-        for name, page in parts(paper, verdicts).items():
+        below = parts(paper, verdicts)
+        for gone in {page.stem for page in FOUND.glob(f"{key}/*.md")} - {*below}:
+            (FOUND / key / f"{gone}.md").unlink()
+        for name, page in below.items():
             (FOUND / key).mkdir(exist_ok=True)
             replace_file(FOUND / key / f"{name}.md", page.encode())
         listed.append(f"- [{paper.title}]({key}.md). {summary(top)}\n")

@@ -33,7 +33,7 @@ from dpsub.accounting.pld import (
     check_time,
     symmetric_pld,
 )
-from dpsub.accounting.privacy_events import Event, order_grid
+from dpsub.accounting.privacy_events import AttackEvent, Event, order_grid
 from dpsub.errors import UnsupportedError
 from dpsub.noise import GaussianProfile
 
@@ -473,6 +473,15 @@ def _moments(values: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
     return mean, math.sqrt(float(np.average((values - mean) ** 2, weights=weights)))
 
 
+def loss_deviation(p: np.ndarray, q: np.ndarray) -> float:
+    """Standard deviation of ln(p/q) under the masses p, where both are above 0."""
+    seen = (p > 0) & (q > 0)
+    if not seen.any():
+        return 1.0
+    _, deviation = _moments(np.log(p[seen]) - np.log(q[seen]), p[seen])
+    return max(deviation, 1e-9)
+
+
 def _sums(
     h: float, integers: np.ndarray, terms: list[tuple[tuple[np.ndarray, np.ndarray], int]]
 ) -> tuple[ComposedLoss, ComposedLoss]:
@@ -505,9 +514,9 @@ def _masses(total: TiltedSum, places: np.ndarray, sign: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class SumEvent(Event):
+class SumEvent(AttackEvent):
     """Lower end of one epoch of k of t, k < t, by a sum of functions of the steps with the weight
-    c; the record moves its steps by x or by y. It has no upper end."""
+    c; the record moves its steps by x or by y."""
 
     t: int
     k: int
@@ -515,9 +524,6 @@ class SumEvent(Event):
     c: float
     x: float
     y: float
-
-    def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        return PrivacyLossDistribution(step, np.zeros(1), np.zeros(1), "upper", infinity=1.0)
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         # the law that comes first from below, the other one from above
@@ -535,9 +541,7 @@ class SumEvent(Event):
 
     def spread(self) -> float:
         (p, _), (q, _) = self._laws
-        seen = (p > 0) & (q > 0)
-        _, deviation = _moments(np.log(p[seen]) - np.log(q[seen]), p[seen])
-        return max(deviation, 1e-9)
+        return loss_deviation(p, q)
 
 
 @dataclass(frozen=True)

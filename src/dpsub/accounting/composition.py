@@ -247,29 +247,18 @@ class Composition:
         def bound(grid: LossGrid, swapped: bool, targets: Sequence[Target]) -> np.ndarray:
             composed = composed_loss(*grid, swapped)
             answers = np.zeros(len(targets)) if composed is None else answers_of(composed, targets)
-            if side == "upper":
-                answers = self._smallest(answers, grid, swapped, targets)
             for target, answer in zip(targets, answers.tolist(), strict=True):
                 self.evaluations.append(Evaluation(side, *grid, swapped, target, answer))
             return answers
 
         return bound
 
-    def _smallest(
-        self, answers: np.ndarray, grid: LossGrid, swapped: bool, targets: Sequence[Target]
-    ) -> np.ndarray:
-        """The smallest answers of all proofs; one that has no time, or no grid, is left out."""
-        for proof in self._proofs[1:]:
-            # the first proof is left enough of the time for its further directions and grids
-            with suppress(NumericalError), time_limited(halfway()):
-                others = answers_of(proof.upper(*grid, swapped), targets)
-                answers = np.minimum(answers, others)
-        return answers
-
     def rough(self, target: Target, side: str, step: float) -> float:
         """Bound of one side from a single grid, coarser than `step` only if that is too fine."""
         if side == "lower" and self._chooses_data_sets:
             return max(choice.rough(target, side, step) for choice in self.attack_choices)
+        if side == "upper" and len(self._proofs) > 1:
+            return min(proof.rough(target, side, step) for proof in self._proofs)
         bound = self._single_grid_bound(side)
         directions = self.proved_directions if side == "upper" else self.directions
         with time_limited(target.deadline):

@@ -252,15 +252,19 @@ class DominatedEvent(Event):
         return float(np.sqrt(variance)) or reach
 
 
-@dataclass(frozen=True)
-class StatisticEvent(Event):
-    """What an attack attains by one number of the output; nothing is bounded from above."""
-
-    statistic: Statistic
+class AttackEvent(Event):
+    """A step of which an attack is known and nothing is proved."""
 
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        # nothing is proved: all losses may be infinite
+        # all losses may be infinite
         return PrivacyLossDistribution(step, np.zeros(1), np.zeros(1), "upper", infinity=1.0)
+
+
+@dataclass(frozen=True)
+class StatisticEvent(AttackEvent):
+    """What an attack attains by one number of the output."""
+
+    statistic: Statistic
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         return self.statistic.lower_pld(step, tail=tail, swapped=swapped)

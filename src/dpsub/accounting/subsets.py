@@ -16,7 +16,12 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from dpsub.accounting.allocation import AllocationEvent, SelectionEvent, SumEvent
+from dpsub.accounting.allocation import (
+    AllocationEvent,
+    SelectionEvent,
+    SumEvent,
+    loss_deviation,
+)
 from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.lower_law import exchange_law
 from dpsub.accounting.pld import (
@@ -27,7 +32,7 @@ from dpsub.accounting.pld import (
     check_time,
     two_sided_pld,
 )
-from dpsub.accounting.privacy_events import Event, order_grid
+from dpsub.accounting.privacy_events import AttackEvent, Event, order_grid
 from dpsub.accounting.subset_moments import MomentsGivenSum, PolynomialBounds, moments_given_sum
 from dpsub.errors import NumericalError
 
@@ -97,17 +102,14 @@ class SubsetEvent(Event):
 
 
 @dataclass(frozen=True)
-class GivenSumEvent(Event):
+class GivenSumEvent(AttackEvent):
     """Lower end of one epoch of k of t by the sum of functions of the steps with the weight c: of
-    its moments those of order 1 and 0 are its laws under P and Q. It has no upper end."""
+    its moments those of order 1 and 0 are its laws under P and Q."""
 
     t: int
     k: int
     deviation: float
     c: float
-
-    def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        return PrivacyLossDistribution(step, np.zeros(1), np.zeros(1), "upper", infinity=1.0)
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
         first, second = (0, 1) if swapped else (1, 0)
@@ -132,14 +134,7 @@ class GivenSumEvent(Event):
 
     def spread(self) -> float:
         laws = self._laws
-        p, q = laws.at_least[1], laws.at_least[0]
-        seen = (p > 0) & (q > 0)
-        if not seen.any():
-            return 1.0
-        loss, weights = np.log(p[seen] / q[seen]), p[seen] / p[seen].sum()
-        mean = float(np.einsum("i,i", weights, loss))
-        variance = float(np.einsum("i,i", weights, (loss - mean) ** 2))
-        return max(math.sqrt(variance), 1e-9)
+        return loss_deviation(laws.at_least[1], laws.at_least[0])
 
 
 def _weights(t: int, k: int, places: tuple[int, ...]) -> list[float]:

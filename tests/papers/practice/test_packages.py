@@ -13,10 +13,11 @@ import pandas as pd
 import pytest
 
 from dpsub.cli import parser_of
-from dpsub.papers.practice.ask_packages import answered, rounded
+from dpsub.papers.practice.ask_packages import answered
 from dpsub.papers.practice.experiments import PracticePackages
 from dpsub.papers.practice.numbers import command_of, parts
 from dpsub.papers.practice.packages import Package, asked, kind_of, packages, says
+from dpsub.papers.practice.recording import rounded
 from dpsub.papers.practice.settings import LOWER, PACKAGE_KEYS, QUESTIONS, UPPER
 from dpsub.reproduce import published, verdicts
 from dpsub.reproduce.papers import papers

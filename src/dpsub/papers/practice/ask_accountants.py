@@ -11,24 +11,18 @@ answers by no finite number, is left out.
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 
-from dpsub.files import replace_file
-from dpsub.papers.practice.settings import ACCOUNTANTS, GRID, KEYS, LOWER, AccountingQuestion
+from dpsub.papers.practice import recording
+from dpsub.papers.practice.settings import ACCOUNTANTS, GRID, KEYS, AccountingQuestion
 from dpsub.reproduce.job import in_one_sentence
-from dpsub.reproduce.published import FIELDS, key_text
 
 PUBLISHED = Path(__file__).parent / "published/accountants.csv"
-# Far finer than an accountant's own accuracy, so that rounding decides no verdict.
-DIGITS = 7
 ERRATA = {
     ("dp-accounting RDP", "substitute", "gaussian"): "P1",
     ("prv-accountant estimate", "add_remove", "laplace"): "P2",
@@ -150,18 +144,9 @@ def _autodp_laplace(noise: float, steps: int, delta: float) -> float:
     return float(composed.get_approxDP(delta))
 
 
-def rounded(answer: float, accountant: str) -> str:
-    """Return an answer as it is recorded."""
-    # In the accountant's favour: an answer that is refuted is not refuted by its seventh digit.
-    rounding = ROUND_FLOOR if ACCOUNTANTS[accountant] == LOWER else ROUND_CEILING
-    return str(float(Context(prec=DIGITS, rounding=rounding).create_decimal(Decimal(answer))))
-
-
 def rows(grid: Sequence[AccountingQuestion] = GRID) -> Iterator[dict[str, str]]:
     """Yield the rows that are recorded, one an answer."""
     for setting in grid:
-        settings = setting.model_dump().items()
-        keys = {name: key_text(value) for name, value in settings if value != 0}
         for accountant, ask in questions(setting):
             answer = ask()
             # An accountant that gives up has claimed nothing that could be judged.
@@ -171,32 +156,24 @@ def rows(grid: Sequence[AccountingQuestion] = GRID) -> Iterator[dict[str, str]]:
             # An answer belongs to a version: later ones may differ.
             note = f"{package} {version(package)}, {ACCOUNTANTS[accountant]}"
             erratum = ERRATA.get((accountant, setting.adjacency, setting.mechanism), "")
-            yield {
-                **dict.fromkeys((*KEYS, *FIELDS), ""),
-                **keys,
-                "accountant": accountant,
-                "column": "holds",
-                "printed": rounded(answer, accountant),
-                "kind": "privacy",
-                "status": "as_printed",
-                "erratum": erratum,
-                "note": note,
-            }
+            yield recording.row(
+                KEYS,
+                setting,
+                recording.rounded(answer, ACCOUNTANTS[accountant]),
+                accountant=accountant,
+                erratum=erratum,
+                note=note,
+            )
 
 
 def main() -> None:
     argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     ).parse_args()
-    text = io.StringIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         answers = list(rows())
-    writer = csv.DictWriter(text, (*KEYS, *FIELDS), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(answers)
-    replace_file(PUBLISHED, text.getvalue().encode())
-    print(f"{len(answers)} answers in {PUBLISHED}")
+    recording.write(PUBLISHED, KEYS, answers)
 
 
 if __name__ == "__main__":

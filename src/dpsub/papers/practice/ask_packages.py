@@ -12,24 +12,19 @@ from __future__ import annotations
 
 import argparse
 import csv
-import io
 import json
 import math
 import subprocess
 import sys
 from collections.abc import Iterator
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from pathlib import Path
 
-from dpsub.files import replace_file
+from dpsub.papers.practice import recording
 from dpsub.papers.practice.packages import Package, asked, packages
-from dpsub.papers.practice.settings import LOWER, PACKAGE_KEYS, QUESTIONS
+from dpsub.papers.practice.settings import PACKAGE_KEYS, QUESTIONS
 from dpsub.reproduce.job import in_one_sentence
-from dpsub.reproduce.published import FIELDS, key_text
 
 PUBLISHED = Path(__file__).parent / "published/packages.csv"
-# Far finer than an accountant's own accuracy, so that rounding decides no verdict.
-DIGITS = 7
 # Runs in the environment of a package, which need not have anything else.
 ANSWER = """
 import contextlib, json, sys, warnings
@@ -66,12 +61,6 @@ def answered(python: Path | str, codes: list[str]) -> list[tuple[float | None, s
     return [(epsilon, why) for epsilon, why in json.loads(done.stdout)]
 
 
-def rounded(answer: float, says: str) -> str:
-    """Return an answer with seven digits, rounded so that it claims no more than it did."""
-    rounding = ROUND_FLOOR if says == LOWER else ROUND_CEILING
-    return str(float(Context(prec=DIGITS, rounding=rounding).create_decimal(Decimal(answer))))
-
-
 def rows(package: Package, version: str, python: Path | str) -> Iterator[dict[str, str]]:
     """Yield the answers of one version of a package, as they are recorded."""
     put = [
@@ -87,20 +76,16 @@ def rows(package: Package, version: str, python: Path | str) -> Iterator[dict[st
         if epsilon is None or not math.isfinite(epsilon):
             print(f"{accountant.name} {version}, {question}: {why or epsilon}", file=sys.stderr)
             continue
-        settings = question.model_dump().items()
-        yield {
-            **dict.fromkeys((*PACKAGE_KEYS, *FIELDS), ""),
-            **{name: key_text(value) for name, value in settings if value != 0},
-            "accountant": accountant.name,
+        yield recording.row(
+            PACKAGE_KEYS,
+            question,
+            recording.rounded(epsilon, accountant.answer),
+            accountant=accountant.name,
             # not a number, of which 2 and 2.0 would be one key
-            "version": f"v{version}",
-            "column": "holds",
-            "printed": rounded(epsilon, accountant.answer),
-            "kind": "privacy",
-            "status": "as_printed",
-            "erratum": way.erratum,
-            "note": accountant.answer,
-        }
+            version=f"v{version}",
+            erratum=way.erratum,
+            note=accountant.answer,
+        )
 
 
 def recorded() -> list[dict[str, str]]:
@@ -133,12 +118,7 @@ def main() -> None:
         )
     }
     answers.sort(key=lambda row: order.get(row["accountant"], len(order)))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, (*PACKAGE_KEYS, *FIELDS), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(answers)
-    replace_file(PUBLISHED, text.getvalue().encode())
-    print(f"{len(answers)} answers in {PUBLISHED}")
+    recording.write(PUBLISHED, PACKAGE_KEYS, answers)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from itertools import product
@@ -67,8 +68,9 @@ class Rows(Grid):
         for values in self.values(settings, run.variant):
             yield dict(zip(names, values, strict=True))
 
+    @abstractmethod
     def values(self, settings: Any, variant: str) -> Iterator[tuple[Any, ...]]:
-        raise NotImplementedError
+        """Yield the values of one record after the other."""
 
 
 class OneStep(Rows):
