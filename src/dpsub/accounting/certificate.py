@@ -92,7 +92,7 @@ def _upper(
     trivial."""
     if not account.upper < target.ceiling:
         return None, None
-    composition = _by_named_theorems(proof, target)
+    composition = _as_certified(proof, target)
     grids = _evaluated(composition.evaluations, "upper", target)
     directions = composition.proved_directions
     by_direction = {
@@ -120,24 +120,23 @@ def _upper(
     return sides, claim
 
 
-def _by_named_theorems(proof: Proof, target: Target) -> Composition:
-    """The composition from which the upper end is certified: each event as the theorem that is
-    named bounds it alone, on the grids of the answer.
+def _as_certified(proof: Proof, target: Target) -> Composition:
+    """The composition from which the upper end is certified, on the grids of the answer.
 
-    Where an event has the least of several bounds, the verifier proves the named one again. The
-    end that is claimed may then be larger than the answer's.
+    Where an event has the least of several bounds, the verifier proves one of them again. The end
+    that is claimed may then be larger than the answer's.
     """
-    if all(case.named is None for case in proof.cases):
+    if all(case.certified is None for case in proof.cases):
         return proof.composition
     entries = [
-        (case.named or event, times)
+        (case.certified.event if case.certified else event, times)
         for case, (event, times) in zip(proof.cases, proof.composition.entries, strict=True)
     ]
-    named = Composition(entries)
+    certified = Composition(entries)
     for grid in _evaluated(proof.composition.evaluations, "upper", target):
-        (answer,) = answers_of(named.upper(grid.step, grid.tail, grid.swapped), [target])
-        named.evaluations.append(grid._replace(answer=float(answer)))
-    return named
+        (answer,) = answers_of(certified.upper(grid.step, grid.tail, grid.swapped), [target])
+        certified.evaluations.append(grid._replace(answer=float(answer)))
+    return certified
 
 
 def _lower(
@@ -206,7 +205,8 @@ def _proved_parts(proof: Proof, composition: Composition, grid: Evaluation) -> l
     """The laws of one direction, each with its theorem."""
     parts = []
     for place, (event, times) in enumerate(composition.entries):
-        theorem, section = proof.cases[place].theorem
+        case = proof.cases[place]
+        theorem, section = case.certified.theorem if case.certified else case.theorem
         blocks = _blocks(event)
         laws = event.uppers(grid.step, grid.tail, grid.swapped)
         for number, (pld, repeats) in enumerate(laws):

@@ -77,13 +77,18 @@ class SubsetEvent(Event):
         return False
 
     @cached_property
+    def in_larger_blocks(self) -> LargerBlocks:
+        """What Theorem 72 gives alone."""
+        return LargerBlocks(self.t, self.k, self.deviation)
+
+    @cached_property
     def upper_choices(self) -> tuple[Event, ...]:
-        larger = LargerBlocks(self.t, self.k, self.deviation)
+        larger = self.in_larger_blocks
         return (self.blocks, larger) if larger.applies else (self.blocks,)
 
     @cached_property
     def attack_choices(self) -> tuple[Event, ...]:
-        larger = LargerBlocks(self.t, self.k, self.deviation)
+        larger = self.in_larger_blocks
         question = self.t, self.k, self.deviation
         # of one block the laws of the sums are known from the proof
         if larger.applies and len(larger.parts) == 1:

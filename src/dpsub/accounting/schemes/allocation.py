@@ -15,6 +15,7 @@ from dpsub.accounting.schemes.case import (
     OTHER,
     AttackChoice,
     Case,
+    Certified,
     Theorem,
     covers,
     needs_fixed_denominator,
@@ -31,6 +32,8 @@ _PLAN = (
     "each record's k steps are drawn uniformly, independently of the other records, "
     "again in every epoch, and kept secret"
 )
+
+_REVEALED_BLOCKS = Theorem("27", "4.6")
 
 
 @covers(RandomAllocation)
@@ -51,13 +54,15 @@ def random_allocation(release: Release, relation: Relation) -> Case:
     event, proved, attained = (_replaced if is_replaced else _added)(t, k, s)
     return Case(
         event=event,
-        theorem=_theorem(k, relation),
+        theorem=_theorem(event, k, relation),
         proved=proved,
         attained=attained,
         sensitivity=_sensitivity(k, relation),
         conditions=conditions_of(release, relation, (_PLAN,)),
-        # what Theorem 27 gives alone
-        named=event.blocks if isinstance(event, SubsetEvent) else None,
+        # the verifier knows the proof by revealed blocks
+        certified=(
+            Certified(event.blocks, _REVEALED_BLOCKS) if isinstance(event, SubsetEvent) else None
+        ),
         choices=_choices(event, k, relation),
         # of Gaussians in k steps at the record's distance each
         shift=math.sqrt(k) * (2.0 if is_replaced else 1.0),
@@ -66,10 +71,12 @@ def random_allocation(release: Release, relation: Relation) -> Case:
     )
 
 
-def _theorem(k: int, relation: Relation) -> Theorem:
+def _theorem(event: Event, k: int, relation: Relation) -> Theorem:
     if relation is Relation.SUBSTITUTE:
         return Theorem("substitution", "4.6")
-    return Theorem("25" if k == 1 else "27", "4.6")
+    if isinstance(event, SubsetEvent) and event.in_larger_blocks.applies:
+        return Theorem("72", "4.6")
+    return Theorem("25", "4.6") if k == 1 else _REVEALED_BLOCKS
 
 
 def _sensitivity(k: int, relation: Relation) -> str:

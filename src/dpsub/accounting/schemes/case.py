@@ -54,6 +54,13 @@ class TightGame(NamedTuple):
     theorem: Theorem
 
 
+class Certified(NamedTuple):
+    """One of several upper bounds, alone, and its theorem: what the verifier proves again."""
+
+    event: Event
+    theorem: Theorem
+
+
 class Amplification(NamedTuple):
     """The amplification theorem of one release from a sample (`must`, Theorem 5).
 
@@ -98,8 +105,8 @@ class Case:
         The pair that the papers compose, under the relation for which they state it.
     amplification : Amplification, optional
         None for samples that are no chain of stages.
-    named : Event, optional
-        What the theorem that is named gives alone, where the event has the least of several bounds.
+    certified : Certified, optional
+        What a certificate proves, where the event has the least of several bounds.
     attack_section : str
         Section of docs/accounting.md with the attacks of the lower end.
     """
@@ -117,7 +124,7 @@ class Case:
     game: TightGame | None = None
     papers_pair: Callable[[], GaussianPair] | None = None
     amplification: Amplification | None = None
-    named: Event | None = None
+    certified: Certified | None = None
     attack_section: str = "5"
 
     def choice(self, place: int) -> AttackChoice:

@@ -38,6 +38,7 @@ from dpsub.accounting.schemes.case import (
     OTHER,
     AttackChoice,
     Case,
+    Certified,
     Scheme,
     Theorem,
     covers_groups,
@@ -285,15 +286,16 @@ def _replaced(release: Release, chain: Chain, group: int) -> Case:
     filler = None if ends_poisson else FillerPair(law, s / 2)
     attack = filler or MixturePair(law, s)
     event: Event = DominatedEvent(profiles, attack)
-    named: Event | None = DominatedEvent(direct, None)
+    theorem = Theorem("36", "4.8")
+    certified: Certified | None = Certified(DominatedEvent(direct, None), theorem)
     if np.isfinite(law.log_pmf).sum() == 1:
         # every record is in every sample: a Gaussian mechanism
-        event, named = PairEvent(attack), None
+        event, certified = PairEvent(attack), None
     moved = _moved(Relation.SUBSTITUTE, group)
     among = "zero records" if ends_poisson else "records -C"
     return Case(
         event=event,
-        theorem=Theorem("36", "4.8"),
+        theorem=theorem,
         proved=f"group lemma at the law of the number of {group} records that are drawn",
         attained=f"{group} records +C against as many -C, among {among}, both directions",
         sensitivity=f"{moved}, l of them drawn, moves the sum by up to 2 l C",
@@ -302,7 +304,7 @@ def _replaced(release: Release, chain: Chain, group: int) -> Case:
         shift=2.0 * group * most_copies(chain),
         static=lambda: played_at_fillers(chain, Relation.SUBSTITUTE, s, group),
         filler_flip=None if isinstance(event, PairEvent) else filler,
-        named=named,
+        certified=certified,
     )
 
 
@@ -346,7 +348,7 @@ def _added(release: Release, chain: Chain, group: int) -> Case:
         "group lemma at the last stage, with the earlier stages revealed; for data sets with and "
         f"without {group} records",
     )
-    return replace(case, named=DominatedEvent(direct, None))
+    return replace(case, certified=Certified(DominatedEvent(direct, None), case.theorem))
 
 
 def _added_case(release: Release, chain: Chain, group: int, event: Event, proved: str) -> Case:
@@ -386,14 +388,15 @@ def _zeroed(release: Release, chain: Chain, group: int) -> Case:
         return _least(*forward), _least(*backward)
 
     event: Event = DominatedEvent(profiles, attack)
-    named: Event | None = DominatedEvent(direct, None)
+    theorem = Theorem("38", "4.8")
+    certified: Certified | None = Certified(DominatedEvent(direct, None), theorem)
     if np.isfinite(law.log_pmf).sum() == 1:
-        event, named = PairEvent(attack), None
+        event, certified = PairEvent(attack), None
     neighbours = Neighbours(1.0, 0.0, 0.0)
     moved = _moved(Relation.ZERO_OUT, group)
     return Case(
         event=event,
-        theorem=Theorem("38", "4.8"),
+        theorem=theorem,
         proved=(
             "for each number l of records that are drawn the larger of two pairs: shifts 2 l C "
             "against l C, with the records; l C against 0, without them"
@@ -404,7 +407,7 @@ def _zeroed(release: Release, chain: Chain, group: int) -> Case:
         choices=(AttackChoice(neighbours),),
         shift=2.0 * group,
         static=lambda: StepAttack(neighbours, (chain.n, chain.n), attack, s, group=(group, group)),
-        named=named,
+        certified=certified,
     )
 
 
