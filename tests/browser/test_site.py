@@ -31,7 +31,7 @@ READ_MOST = (
     "tutorial.html",
     "how-to/account.html",
     "verdicts.html",
-    "reference.html",
+    pytest.param("reference.html", marks=pytest.mark.slow),  # half a minute
     "search.html?q=opacus",
 )
 STRAY = re.compile(r"`|\*\*|\]\(|:(?:func|class|py|ref|doc):")

@@ -38,6 +38,7 @@ def test_jobs_on_both_nodes_one_of_them_cancelled_give_the_bytes_of_a_local_run(
     assert jobs.contents(tmp_path) == jobs.contents(local)
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_and_keeps_what_was_finished(local: Path, tmp_path: Path) -> None:
     """The job that outlives its Snakemake goes on, too; it and its second edition write the same
     file."""
@@ -111,6 +112,7 @@ def late_records(run: Path) -> Iterator[list[str]]:
             jobs.slurm("nsenter", node, "--mount", "umount", "--lazy", str(shown))
 
 
+@pytest.mark.slow
 def test_a_file_system_that_shows_files_late_loses_no_result(local: Path, tmp_path: Path) -> None:
     config = jobs.config(tmp_path / "own.yaml")
     wanted = jobs.record("linear_regression_trace", "1-of-1")

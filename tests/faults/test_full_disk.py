@@ -91,7 +91,7 @@ def test_a_record(small_disk: Path, tmp_path: Path) -> None:
     assert len(records.read(path)[0]) == 50_000
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_whole_run(small_disk: Path, tmp_path: Path) -> None:
     resize(small_disk, "16m")
     results = small_disk / "results"

@@ -138,7 +138,7 @@ def test_stopped_at_random_moments(count: int, measured: Measured, tmp_path: Pat
     assert len(done) >= (count + 1) // 2
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_job_that_outlives_a_killed_run_does_no_harm(measured: Measured, tmp_path: Path) -> None:
     """It is stopped while it computes, the run is killed and started again, and then the old job
     goes on to its end."""

@@ -72,7 +72,7 @@ def test_one_core_and_other_parts_give_the_same_bytes(finished: Path, tmp_path: 
     assert runs.compared(tmp_path / "run") == runs.compared(finished)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_another_seed_gives_other_bytes(finished: Path, tmp_path: Path) -> None:
     other = runs.config(tmp_path / "seed.yaml", seed=1, artefacts=["table5"])
     status, output = runs.run(tmp_path / "run", "table5", configs=(runs.TINY, other))
@@ -96,7 +96,7 @@ def test_a_second_run_does_nothing(finished: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in (finished / RESULTS).rglob("*")} == before
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_two_results_folders_may_be_made_at_once(finished: Path, tmp_path: Path) -> None:
     other = runs.config(
         tmp_path / "other.yaml", results_dir="results with spaces", artefacts=["table5"]
@@ -113,7 +113,7 @@ def test_two_results_folders_may_be_made_at_once(finished: Path, tmp_path: Path)
         assert runs.compared(tmp_path, results)[name] == runs.compared(finished)[name]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_one_job_for_all_tables_of_a_paper_gives_the_same_bytes(
     finished: Path, tmp_path: Path
 ) -> None:

@@ -241,7 +241,7 @@ def test_failing_claims_would_hold_of_other_numbers(records: Frames) -> None:
     assert not set(judged.loc[judged["verdict"].isin(("fails", "refuted")), "row"]) & FAILING
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_artefacts_are_built_and_the_report_speaks_of_them(records: Frames, tmp_path: Path) -> None:
     cells = {}
     for name in ARTEFACTS:

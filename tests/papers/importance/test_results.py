@@ -182,7 +182,7 @@ ARTEFACTS = [name for name in REGISTRY.names() if name.startswith("importance/")
 
 @pytest.mark.parametrize(
     "name",
-    few(dict.fromkeys(("importance/gain", "importance/figure4", *ARTEFACTS)), most=1, more=4),
+    few(dict.fromkeys(("importance/gain", "importance/figure4", *ARTEFACTS)), most=1, more=2),
 )
 def test_artefacts_are_built_twice_alike(records: Frames, name: str, tmp_path: Path) -> None:
     artefact = REGISTRY.get(name)()
