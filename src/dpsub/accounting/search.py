@@ -575,27 +575,36 @@ class FullSearch(Search):
         if proved.unsafe is None or not composition.attacked:
             return None
         step = composition.spread / _ATTACK_STEPS
-
-        def attack(x: float) -> float:
-            return self._rough(x, "lower", step)
-
         if composition.is_exact:
-            return self._refuted_beyond(proved.unsafe, attack)
+            return self._refuted_beyond(proved.unsafe, lambda x: self._rough(x, "lower", step))
         # an attack that falls short of the proof is searched for by itself. All less noise is
         # refuted with the one it refutes, as adding noise is processing (F2)
         away = self.goal.accuracy if axis.rising else -self.goal.accuracy
-        try:
-            root = safe_root(
-                attack,
-                self.goal.epsilon,
-                replace(axis, name="an attack"),
-                start=proved.unsafe * (1 + away),
-                steepness=proved.steepness,
-                accuracy=self.goal.accuracy,
-            )
-        except NumericalError:  # not in the time
-            return None
-        return root.unsafe
+        start, refuted = proved.unsafe * (1 + away), None
+        for choice in range(len(composition.attack_choices)):
+
+            def attack(x: float, choice: int = choice) -> float:
+                choices = self.candidates.composition(x).attack_choices
+                # less noise may leave fewer choices of data sets: any of them is an attack
+                attacked = choices[min(choice, len(choices) - 1)]
+                return attacked.rough(self.goal.target, "lower", step)
+
+            try:
+                # of the other choices only those that refute more are searched for
+                if refuted is not None and attack(refuted) <= self.goal.epsilon:
+                    continue
+                root = safe_root(
+                    attack,
+                    self.goal.epsilon,
+                    replace(axis, name="an attack"),
+                    start=start if refuted is None else refuted,
+                    steepness=proved.steepness,
+                    accuracy=self.goal.accuracy,
+                )
+            except NumericalError:  # not in the time
+                continue
+            refuted = root.unsafe if root.unsafe is not None else refuted
+        return refuted
 
     def _refuted_beyond(self, unsafe: float, attack: Callable[[float], float]) -> float | None:
         """Where an attack exceeds the target if both ends are about one number.
