@@ -61,12 +61,13 @@ def needed(name: str, known: dict[str, importlib.metadata.Distribution]) -> None
 
 @pytest.fixture(scope="module")
 def snakemake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python with Snakemake and what it requires, and no more."""
+    """A Python with Snakemake and Pygments, for its report, what they require, and no more."""
     place = tmp_path_factory.mktemp("snakemake")
     venv.create(place, symlinks=True)
     (site,) = place.glob("lib/python3*/site-packages")
     known: dict[str, importlib.metadata.Distribution] = {}
-    needed("snakemake", known)
+    for name in ("snakemake", "pygments"):
+        needed(name, known)
     for distribution in known.values():
         for file in distribution.files or ():
             top = file.parts[0]
@@ -142,6 +143,20 @@ def test_a_table_is_made_where_snakemake_has_no_dpsub(
     done = called(snakemake, world, deployed, *RUN, "--sdm", "conda")
     assert done.returncode == 0, done.stdout[-4000:]
     assert len(pd.read_csv(deployed / RESULTS / "tables/must/table5.csv"))
+
+
+@pytest.mark.slow
+def test_a_whole_run_ends_in_the_report_and_in_that_of_snakemake(
+    snakemake: Path, world: dict[str, str], deployed: Path
+) -> None:
+    everything = (*RUN[:2], *RUN[3:], "--sdm", "conda")
+    done = called(snakemake, world, deployed, *everything)
+    assert done.returncode == 0, done.stdout[-4000:]
+    page = (deployed / RESULTS / "report/index.html").read_text(encoding="utf-8")
+    assert "must" in page and "Traceback" not in page
+    done = called(snakemake, world, deployed, *everything, "--report", "report.html")
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert "tables/must/table5.csv" in (deployed / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_wrong_configuration_is_told_in_one_sentence(
