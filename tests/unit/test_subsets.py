@@ -14,10 +14,11 @@ from scipy.integrate import simpson
 
 import dpsub
 from dpsub.accounting import subset_moments, subsets
+from dpsub.accounting.allocation import SumEvent
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.composition import Composition
 from dpsub.accounting.subset_moments import MomentsGivenSum, PolynomialBounds, moments_given_sum
-from dpsub.accounting.subsets import LargerBlocks, SubsetEvent
+from dpsub.accounting.subsets import GivenSumEvent, LargerBlocks, SubsetEvent
 from dpsub.errors import NumericalError
 from dpsub.streams import stream
 
@@ -233,3 +234,13 @@ def test_outputs_that_are_drawn_lie_between_the_ends() -> None:
     assert found.upper < 1.02 * found.lower
     assert found.lower - 4 * deviation < gains.mean() < found.upper + 4 * deviation
     assert deviation < 0.02 * gains.mean()
+
+
+def test_laws_from_the_moments_are_of_one_block_alone() -> None:
+    """How 100 steps of each of four draws overlap takes hours to count; of 20 equal blocks, which
+    are of one kind, the attack looks at the sum."""
+    assert len(LargerBlocks(1000, 100, 2.0).parts) == 1
+    _, *sums = SubsetEvent(1000, 100, 2.0).attack_choices
+    assert sums and all(isinstance(event, SumEvent) for event in sums)
+    _, *laws = SubsetEvent(1000, 5, 2.0).attack_choices
+    assert laws and all(isinstance(event, GivenSumEvent) for event in laws)

@@ -91,7 +91,7 @@ class SubsetEvent(Event):
         larger = self.in_larger_blocks
         question = self.t, self.k, self.deviation
         # of one block the laws of the sums are known from the proof
-        if larger.applies and len(larger.parts) == 1:
+        if larger.applies and larger.is_one_block:
             weights = _weights(self.t, self.k, _WEIGHTS)
             return self.blocks, *(GivenSumEvent(*question, c) for c in weights)
         # the first weight is that of the blocks' own attack
@@ -161,7 +161,7 @@ class LargerBlocks(Event):
     def parts(self) -> list[tuple[int, int, int]]:
         """Steps of a block, how many of them are the record's, and how many such blocks there
         are."""
-        if self.k <= max(_IN_A_BLOCK):
+        if self.is_one_block:
             return [(self.t, self.k, 1)]
         # of two kinds at most where that is possible: each is a profile of its own
         of_each = next((g for g in _IN_A_BLOCK if self.k % g == 0), max(_IN_A_BLOCK))
@@ -174,6 +174,10 @@ class LargerBlocks(Event):
             (aside, rest, 1 if rest else 0),
         ]
         return [part for part in parts if part[2]]
+
+    @property
+    def is_one_block(self) -> bool:
+        return self.k <= max(_IN_A_BLOCK)
 
     @property
     def applies(self) -> bool:
