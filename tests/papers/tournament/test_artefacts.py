@@ -195,7 +195,7 @@ def test_parts_add_up_and_an_unknown_attack_is_no_part(records: Frames, made: Lo
     assert wor["of_the_scheme"] == pytest.approx(100 * math.log(0.99)) and wor["difference"] > 0
     text = said(made, "Unavoidable noise")
     assert "For WOR, random allocation and k of t no attack shows any." in text
-    assert "| fixed order | no bound | 1.80 to 1.90 | 1.80 to 1.90 |" in text
+    assert "| fixed order | left out | 1.80 to 1.90 | 1.80 to 1.90 |" in text
 
 
 def test_schemes_are_compared_in_the_settings_that_they_share(
@@ -378,7 +378,7 @@ def test_a_panel_says_which_schemes_have_no_proof_and_no_bound(records: Frames) 
     assert "left out: shuffle, fixed order" in texts(figure.axes[0])
     assert "left out: WR, MUST.OW, MUST.WW, three stages" in texts(figure.axes[2])
     panel = drawn("figure_parts", records).axes[1]
-    assert texts(panel).count("no bound") == 5  # without a proof, or without an attack
+    assert texts(panel).count("left out") == 5  # without a proof, or without an attack
 
 
 def test_a_panel_of_losses_names_its_data_and_missing_targets(records: Frames) -> None:

@@ -329,7 +329,7 @@ def _stacked(axes: Axes, part: pd.DataFrame, names: list[str]) -> None:
     axes.axvline(1, color="black", linewidth=0.7, label="Poisson")
     for row in sorted(set(range(len(names))) - set(rows)):
         axes.annotate(
-            "no bound",
+            "left out",
             (1, row),
             xytext=(3, 0),
             textcoords="offset points",
