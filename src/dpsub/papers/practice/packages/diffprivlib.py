@@ -13,7 +13,7 @@ epsilon = accountant.total()[0]"""
 PACKAGE = Package(
     title="diffprivlib",
     distribution="diffprivlib",
-    versions=("0.6.6",),
+    versions=("0.6.6", "0.6.5"),
     requires=("scikit-learn==1.6.1",),
     promise=(
         "Composes pure and approximate guarantees by the theorem for homogeneous mechanisms. It is "

@@ -36,7 +36,7 @@ def poisson(noise: str) -> str:
 PACKAGE = Package(
     title="dp-accounting",
     distribution="dp-accounting",
-    versions=("0.6.0", "0.4.4"),
+    versions=("0.6.0", "0.5.1", "0.4.4"),
     promise=(
         "Composes events under a relation that the caller names. A noise multiplier is documented "
         "as the noise over the norm bound of one record. The PLD accountant is pessimistic: its ε "

@@ -12,7 +12,7 @@ epsilon = ask(target_delta={{delta}}, **question)"""
 PACKAGE = Package(
     title="Fourier Accountant",
     distribution="fourier-accountant",
-    versions=("0.12.11",),
+    versions=("0.12.11", "0.12.0"),
     promise=(
         "Approximates ε of Poisson samples with Gaussian noise, a record removed or added, or "
         "substituted. It states no bound on its error: both the grid and its limits (20 by "

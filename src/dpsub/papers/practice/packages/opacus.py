@@ -13,7 +13,7 @@ KINDS = ("poisson gaussian add_remove", "all gaussian add_remove")
 PACKAGE = Package(
     title="Opacus",
     distribution="opacus",
-    versions=("1.6.0",),
+    versions=("1.6.0", "1.5.4"),
     promise=(
         "Trains PyTorch models with DP-SGD. Its `rdp` accountant bounds ε by Rényi divergences, "
         "and `prv`, the default, composes privacy loss distributions and returns the upper end. "

@@ -25,7 +25,7 @@ def sampled(mechanism: str) -> Way:
 PACKAGE = Package(
     title="PLD_accounting",
     distribution="pld-accounting",
-    versions=("2.0",),
+    versions=("2.0", "0.5.0"),
     promise=(
         "Bounds ε of random allocation from both sides, a record added or removed, and samples any "
         "privacy loss distribution of dp-accounting, rounded up."

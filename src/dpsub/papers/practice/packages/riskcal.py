@@ -12,7 +12,7 @@ epsilon = accountant.get_epsilon(delta={delta})"""
 PACKAGE = Package(
     title="riskcal",
     distribution="riskcal",
-    versions=("1.5.1",),
+    versions=("1.5.1", "1.4.1", "1.3.0"),
     promise=(
         "Computes trade-off curves and calibrates noise to the risk of attacks. Its accountant has "
         "the interface of Opacus and composes dp-accounting's upper privacy loss distributions. It "
