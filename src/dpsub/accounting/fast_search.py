@@ -184,12 +184,9 @@ class SingleGrids:
         return composition.rough(self.candidates.goal.target, side, step)
 
     def composition(self, noise: float, choice: int | None) -> Composition:
-        composition = self.candidates.composition(noise)
         if choice is None:
-            return composition
-        # less noise may leave fewer choices of data sets: any of them is an attack
-        choices = composition.attack_choices
-        return choices[min(choice, len(choices) - 1)]
+            return self.candidates.composition(noise)
+        return self.candidates.attack(noise, choice)
 
 
 class SingleGridSearch(Search):

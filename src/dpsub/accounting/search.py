@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -429,6 +430,12 @@ class Candidates:
     def composition(self, x: float) -> Composition:
         return self.proof(x).composition
 
+    def attack(self, x: float, choice: int) -> Composition:
+        """What one choice of data sets attains."""
+        # less noise may leave fewer choices: any of them is an attack
+        choices = self.composition(x).attack_choices
+        return choices[min(choice, len(choices) - 1)]
+
     def start_by_variance(self, times: int) -> tuple[float, float]:
         """Noise at which so many losses have the variance that meets the goal, and the steepness
         there.
@@ -582,29 +589,27 @@ class FullSearch(Search):
         away = self.goal.accuracy if axis.rising else -self.goal.accuracy
         start, refuted = proved.unsafe * (1 + away), None
         for choice in range(len(composition.attack_choices)):
-
-            def attack(x: float, choice: int = choice) -> float:
-                choices = self.candidates.composition(x).attack_choices
-                # less noise may leave fewer choices of data sets: any of them is an attack
-                attacked = choices[min(choice, len(choices) - 1)]
-                return attacked.rough(self.goal.target, "lower", step)
-
-            try:
+            with suppress(NumericalError):  # not in the time
                 # of the other choices only those that refute more are searched for
-                if refuted is not None and attack(refuted) <= self.goal.epsilon:
-                    continue
-                root = safe_root(
-                    attack,
-                    self.goal.epsilon,
-                    replace(axis, name="an attack"),
-                    start=start if refuted is None else refuted,
-                    steepness=proved.steepness,
-                    accuracy=self.goal.accuracy,
-                )
-            except NumericalError:  # not in the time
-                continue
-            refuted = root.unsafe if root.unsafe is not None else refuted
+                if refuted is None or self._attained(refuted, choice, step) > self.goal.epsilon:
+                    found = self._refuted_by(choice, step, refuted or start, proved.steepness)
+                    refuted = found or refuted
         return refuted
+
+    def _attained(self, x: float, choice: int, step: float) -> float:
+        return self.candidates.attack(x, choice).rough(self.goal.target, "lower", step)
+
+    def _refuted_by(self, choice: int, step: float, start: float, steepness: float) -> float | None:
+        """The number nearest to the safe one at which one choice exceeds the target."""
+        root = safe_root(
+            lambda x: self._attained(x, choice, step),
+            self.goal.epsilon,
+            replace(self.candidates.axis, name="an attack"),
+            start=start,
+            steepness=steepness,
+            accuracy=self.goal.accuracy,
+        )
+        return root.unsafe
 
     def _refuted_beyond(self, unsafe: float, attack: Callable[[float], float]) -> float | None:
         """Where an attack exceeds the target if both ends are about one number.
