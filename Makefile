@@ -30,7 +30,7 @@ reproduce: environment  ## every table and figure at published size, into result
 reproduce-%: environment  ## one paper at full size, by its full.yaml: reproduce-importance, into results-importance/
 	$(call alone,$(BIN)/snakemake --configfile src/dpsub/papers/$*/full.yaml)
 
-tournament: environment  ## samplers and schedules compared at equal proved privacy (about 25 minutes), into results-tournament/
+tournament: environment  ## samplers and schedules compared at equal proved privacy (about 40 minutes), into results-tournament/
 	$(call alone,$(BIN)/snakemake --configfile workflow/config/tournament.yaml)
 
 smoke: environment  ## every step at the smallest sizes, into results-smoke/
