@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import multiprocessing
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib import resources
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -53,6 +55,10 @@ def write_report(folder: Path, run: FinishedRun, *, processes: int = 1) -> None:
         "papers": shown,
         "run": run,
         "lines": run.lines,
+        "by_artefact": [
+            (place, list(printed))
+            for place, printed in itertools.groupby(run.lines, key=attrgetter("place"))
+        ],
         "totals": numbers.counts(run.lines),
         "links": {
             line.anchor: links.get(line.anchor) or links.get(line.place) or "" for line in run.lines
@@ -182,7 +188,7 @@ def _facets(lines: Sequence[Line]) -> dict[str, dict[str, int]]:
     return {
         "verdict": {name: verdicts[name] for name in dict.fromkeys([*numbers.MEANINGS, *verdicts])},
         "paper": Counter(line.paper for line in lines),
-        "kind": Counter(line.kind for line in lines),
+        "check": Counter(line.check for line in lines),
         "variant": {name: variants[name] for name in VARIANTS},
         "data": Counter(line.data for line in lines),
         "artefact": Counter(line.place for line in lines),
