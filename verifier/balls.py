@@ -42,7 +42,9 @@ def larger(x: arb, y: arb) -> arb:
 
 def smaller(x: arb, y: arb) -> arb:
     """Of two upper bounds, the one whose upper end is smaller; what is no number bounds nothing."""
-    return x if y.is_nan() or x.upper() <= y.upper() else y
+    if y.is_nan():
+        return x
+    return x if x.upper() <= y.upper() else y
 
 
 def normal_tail(t: arb) -> arb:
