@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
 
-from balls import ONE, ZERO, Refuted, positive_part
+from balls import ONE, ZERO, Refuted, larger, positive_part
 from flint import arb, arb_poly
 
 
@@ -74,9 +74,7 @@ def shortfall_above(law: Law, profile, negligible: arb) -> arb:
         order = loss.exp()
         F = S - order * T
         H = profile(loss, order, F.lower() + negligible)
-        missing_here = positive_part(H - F).upper()
-        if missing_here > missing:
-            missing = missing_here
+        missing = larger(missing, positive_part(H - F))
         S, T = S_here, T_here
     return missing
 
@@ -89,9 +87,7 @@ def shortfall_below(law: Law, event_of) -> arb:
     """
     missing = arb(law.infinity)
     for _, S, T in law.suffixes:
-        missing_here = positive_part(S - event_of(T, S)).upper()
-        if missing_here > missing:
-            missing = missing_here
+        missing = larger(missing, positive_part(S - event_of(T, S)))
     return missing
 
 

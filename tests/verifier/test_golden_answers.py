@@ -50,7 +50,9 @@ KINDS = {
         dpsub.Wor(20), 1000, asked(2, steps=50, mechanism="laplace", adjacency="add_remove")
     ),
     "wor, add_remove": Question(dpsub.Wor(50), 1000, asked(2, steps=50, adjacency="add_remove")),
-    "wor, zero_out": Question(dpsub.Wor(50), 1000, asked(2, steps=50, adjacency="zero_out")),
+    "wor, zero_out": Question(
+        dpsub.Wor(50), 1000, asked(2, steps=50, adjacency="zero_out", quick=True)
+    ),
     "wor, everyone": Question(
         dpsub.Wor(4), 4, {"noise_multiplier": 20, "steps": 100, "epsilon": 1}
     ),
@@ -104,6 +106,9 @@ KINDS = {
     "tight, laplace": Question(
         dpsub.Wor(50), 1000, asked(4, 1e-3, steps=20, mechanism="laplace", quick=False)
     ),
+    "tight, zero_out": Question(
+        dpsub.Wor(3), 10, asked(4, 1e-2, steps=6, adjacency="zero_out", quick=False, width=0.01)
+    ),
 }
 
 
@@ -123,6 +128,9 @@ LONG = {
     ),
     "shuffle, 100 steps": Question(dpsub.Shuffle(100), 10_000, asked(1, epochs=2)),
     "tight, four steps": Question(dpsub.Wor(5), 50, asked(2, 1e-3, steps=4, quick=False)),
+    "tight, zero_out, 100 steps": Question(
+        dpsub.Wor(200), 10_000, asked(4, steps=100, adjacency="zero_out", quick=False)
+    ),
 }
 """What takes some ten seconds or more each."""
 MARKS = {

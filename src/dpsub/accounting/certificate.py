@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 """Version of the JSON that is written; docs/certificates.md describes it."""
-_UNVERIFIED = {"47", "70", "73"}  # theorems that the verifier does not know
+_UNVERIFIED = {"47", "73"}  # theorems that the verifier does not know
 _COMPOSED_CURVE = "39"
 _OF_GROUPS = (
     "a certificate of a group needs Theorem 35, 36, 37 or 38 and an attack on all records of the "
@@ -104,9 +104,6 @@ def _upper(
         for played in proof.games
         if _same(played.target, target) and played.answer <= account.upper
     ]
-    adversary = proof.cases[0].game
-    if adversary is not None and adversary.theorem.number in _UNVERIFIED:
-        games = []  # what is certified is the first bound
     if games and account.upper < proved:
         return _game(proof, games[0]), _rounded(account.upper, ROUND_CEILING)
     # an end that was lowered to the largest loss is claimed as the laws give it
@@ -323,6 +320,12 @@ def _game(proof: Proof, played: GamePlayed) -> dict[str, Any]:
     adversary = proof.cases[0].game
     assert adversary is not None
     theorem, section = adversary.theorem
+    cells: list[dict[str, Any]] = [
+        {"cell": list(cell), "law": _law(pld)}
+        for cell, pld in zip(played.cells, played.plds, strict=True)
+    ]
+    for entry, pld in zip(cells, played.swapped, strict=False):
+        entry["backward"] = _law(pld)
     return {
         "game": {
             "release": 0,
@@ -330,9 +333,6 @@ def _game(proof: Proof, played: GamePlayed) -> dict[str, Any]:
             "theorem": theorem,
             "section": section,
             "points": played.points,
-            "cells": [
-                {"cell": list(cell), "law": _law(pld)}
-                for cell, pld in zip(played.cells, played.plds, strict=True)
-            ],
+            "cells": cells,
         }
     }
