@@ -123,7 +123,9 @@ class Value(NamedTuple):
     def shows_order(self) -> bool:
         """Whether the text begins with the number to sort by, as a browser reads it."""
         begins = _NUMBER.match(self.text)
-        return bool(begins) and math.isclose(float(begins[0]), float(self.order), rel_tol=0.05)
+        return begins is not None and math.isclose(
+            float(begins[0]), float(self.order), rel_tol=0.05
+        )
 
 
 @dataclass(frozen=True)

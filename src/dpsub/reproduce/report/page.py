@@ -66,7 +66,6 @@ def write_report(folder: Path, run: FinishedRun, *, processes: int = 1) -> None:
         "erratum_links": {
             erratum.name: f"{erratum.paper}.html#{erratum.name}" for erratum in run.listed
         },
-        "places": [place for paper in shown for place in paper["places"]],
         "facets": _facets(run.lines),
         "names": {paper["key"]: _name(paper["title"]) for paper in shown},
         "labels": {artefact.identifier: _label(artefact) for artefact in run.artefacts},
@@ -166,7 +165,7 @@ def _rendered(name: str, given: Mapping[str, Any]) -> bytes:
         name=name,
         paper=given.get("paper"),
         papers=given["papers"],
-        places=given["places"],
+        places=_searched(name, given),
         facts={"papers": given["names"], **given["run"].made_by},
         # a digest and no random number: the same run gives the same bytes
         nonce=hashlib.sha256(body.encode()).hexdigest()[:32],
@@ -178,6 +177,14 @@ def _rendered(name: str, given: Mapping[str, Any]) -> bytes:
         ],
     )
     return _END_TAGS.sub("", page).encode()
+
+
+def _searched(name: str, given: Mapping[str, Any]) -> list[list[str]]:
+    """Return what the search of a page finds: on the summary all places, on the page of a paper its
+    own, which keeps the other pages small."""
+    if name == "index":
+        return [place for paper in given["papers"] for place in paper["places"]]
+    return given["paper"]["places"] if name == "paper" else []
 
 
 def _facets(lines: Sequence[Line]) -> dict[str, dict[str, int]]:

@@ -20,6 +20,11 @@ function properties(row) {
   };
 }
 
+for (const body of list?.tBodies ?? []) {
+  const [first, ...others] = [...body.rows].map((row) => row.cells[0]);
+  for (const cell of others) cell.prepend(first.firstChild.textContent);
+}
+
 // read before the rows are sorted, which takes them out of the parts of their artefacts
 const known = new Map(rows.map((row) => [row, properties(row)]));
 
