@@ -113,8 +113,7 @@ class Cumulants:
                 theta = float(np.exp(log_theta))
                 return (self(tilt + sign * theta) - base - log_tail) / theta
 
-            # any exponent is valid, and near the best one the end hardly changes
-            return minimum(end, *exponents, 0.15)[1]
+            return minimum(end, *exponents, 0.02)[1]
 
         # no sum lies beyond its support, whatever Chernoff's bound allows
         smallest, largest = self.support
