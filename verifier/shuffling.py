@@ -23,7 +23,10 @@ CELLS = 32  # of each of the two numbers over which the supremum in Lemma 52 is 
 MOST_LOSS = 100.0  # ln a
 MOST_PLACES = 2**17  # of the grid of one order
 MOST_VALUES = 2_000_000  # of all grids of a part: more than a minute
-UNSEEN = arb(2) ** -34  # what cutting a tail may add to a mean, as a share of what is charged
+# What cutting a tail may add to a mean. To the right: as a share of what is charged, or of the
+# masses that are negligible next to delta. To the left it is added to the mean of the sum alone,
+# of which the positive part has as small a share as it is rare.
+UNSEEN, UNSEEN_OF_NEGLIGIBLE, UNSEEN_ON_THE_LEFT = arb(2) ** -34, arb(2) ** 25, arb(2) ** -44
 
 
 # --- What one step tells of a place (Lemma 52) ----------------------------------------------------
@@ -123,7 +126,7 @@ class Sum:
         top = sum(masses[len(masses) - end :], ZERO)
         masses = masses[: len(masses) - end]
         masses[-1] += top
-        first = min(tail_from(iter(masses), unseen), len(masses) - 1)
+        first = min(tail_from(iter(masses), UNSEEN_ON_THE_LEFT), len(masses) - 1)
         masses[first] += sum(masses[:first], ZERO)
         if len(masses) > MOST_PLACES:
             raise NotCovered("sums of differences on so many places")
@@ -151,8 +154,8 @@ def tail_from(masses: Iterable[arb], unseen: arb) -> int:
 
 @dataclass(frozen=True)
 class Window:
-    """Z on the grid of one unit between two of its places, so far out that no more than `unseen` of
-    its mean is beyond either of them.
+    """Z on the grid of one unit between two of its places, so far out that what is beyond them is
+    not seen.
 
     Its law has W(b) = E (Z - b)_+ at the places of the grid, linear between them: what is convex is
     below its chords, so each mass is moved to both neighbours with its mean kept. The masses are
@@ -166,7 +169,7 @@ class Window:
 
     @classmethod
     def of(cls, law: Difference, unit: arb, unseen: arb) -> "Window":
-        first = -place_below(lambda i: law.below(i * unit), unseen)
+        first = -place_below(lambda i: law.below(i * unit), UNSEEN_ON_THE_LEFT)
         return cls(law, unit, first, place_below(lambda i: law.above(i * unit), unseen))
 
     def on_grid(self) -> Sum:
@@ -250,7 +253,7 @@ def bounds_by_theorem_61(case: Case, T: int) -> list[tuple[arb, arb]]:
     for each in chosen:
         a = ONE + each.u
         charge = (1 + a) * charges[each.k]
-        unseen = larger(UNSEEN * charge, case.negligible)
+        unseen = larger(UNSEEN * charge, UNSEEN_OF_NEGLIGIBLE * case.negligible)
         laws = differences(case.release, case.adjacency, a)
         windows = [Window.of(law, each.unit, unseen) for law in laws]
         work.append((a, each.k, charge, unseen, windows))

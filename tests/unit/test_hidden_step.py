@@ -156,7 +156,7 @@ def test_a_thousand_steps_amplify(s: float, most: float) -> None:
 def test_too_little_time_leaves_the_bound_of_the_revealed_step() -> None:
     """What is missing for lack of time is not kept for a question that has more."""
     x = np.log([1.0, 1.1, 1.3])
-    profile = HiddenStep(1000, 4.0, 2.0).profile()
+    profile = HiddenStep(1000, 4.0, 2.0).profile
     with time_limited(time.monotonic() + 1e-3):
         hurried = profile(x)
     assert hurried == pytest.approx(GaussianProfile(0.5).delta(x), rel=1e-2)

@@ -257,8 +257,8 @@ def _proved_parts(certified: _Certified, grid: Evaluation) -> list[dict[str, Any
             }
             if blocks:
                 part |= _upper_sums(event, blocks[number], grid)
-            if isinstance(event, EnclosedEvent) and isinstance(event.proved, HiddenStepEvent):
-                part["orders"] = _orders(event.proved)
+            if isinstance(event, HiddenStepEvent):
+                part["orders"] = _orders(event)
             parts.append(part)
     return parts
 

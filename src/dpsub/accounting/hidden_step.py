@@ -76,12 +76,14 @@ def leak(ratio: float, s: float) -> float:
 
 
 class DirectBound(NamedTuple):
-    """Theorem 61 at one order: the number of steps k, and the unit of the grid of Z."""
+    """Theorem 61 at one order: the number of steps k, the unit of the grid of Z, and the bound with
+    and without what is charged for floating point."""
 
     log_order: float
     steps: int
     unit: float
     value: float
+    uncharged: float
 
 
 class HiddenStep:
@@ -137,6 +139,7 @@ class HiddenStep:
         bound: np.ndarray = np.minimum(gaussian_profile(log_order, apart), 1.0)
         return bound
 
+    @cached_property
     def profile(self) -> Profile:
         """Upper bounds at ln a >= 0, increasing."""
         last = self._last_order
@@ -194,10 +197,8 @@ class HiddenStep:
     @cached_property
     def certified(self) -> list[DirectBound]:
         """Theorem 61 at the orders of the profile and at some beyond them, up to where the revealed
-        step bounds more.
-
-        Theorem 49 is seldom smaller at any order: the verifier proves the profile by these bounds.
-        """
+        step bounds more; without what is charged for floating point, which the verifier has none
+        of."""
         near = self._direct_orders(self._last_order)
         if near.size < 2:
             return []
@@ -207,9 +208,21 @@ class HiddenStep:
             if not all(law.is_covered for law in self._differences(math.exp(x))):
                 break
             bounds += self._compared_at(np.array([x]))
-            if bounds[-1].value >= self.revealed(np.array([x]))[0]:
+            if bounds[-1].uncharged >= self.revealed(np.array([x]))[0]:
                 break
         return bounds
+
+    def certified_profile(self, log_order: np.ndarray) -> np.ndarray:
+        """The profile, or what Theorems 61 and 19 give alone where Theorem 49 is smaller."""
+        x = np.asarray(log_order, dtype=float)
+        alone = self.revealed(x)
+        if self.certified:
+            nodes = np.array([bound.log_order for bound in self.certified])
+            values = np.array([bound.uncharged for bound in self.certified])
+            inside = x <= nodes[-1]
+            alone[inside] = np.minimum(alone[inside], _chords(x[inside], nodes, values))
+        bound: np.ndarray = np.maximum(alone, self.profile(x))
+        return bound
 
     def compared(self, log_orders: np.ndarray) -> np.ndarray:
         """Theorem 61 at these log orders, increasing."""
@@ -223,8 +236,9 @@ class HiddenStep:
         choices = sorted(self.choices)
         for x in log_orders.tolist():
             value, choices = self._compared(math.exp(x), choices)
-            unit = max(law.step for law in self._differences(math.exp(x)))
-            bounds.append(DirectBound(x, choices[-1][0], unit, value))
+            laws = self._differences(math.exp(x))
+            unit, charge = max(law.step for law in laws), max(law.charge for law in laws)
+            bounds.append(DirectBound(x, choices[-1][0], unit, value, max(value - charge, 0.0)))
         return bounds
 
     def _compared(
@@ -269,17 +283,17 @@ def _chords(x: np.ndarray, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class HiddenStepEvent(DominatedEvent):
-    """An epoch with the profile of `hidden`, which nothing is known to attain."""
+    """An epoch as a certificate proves it, by what `hidden` has of Theorem 61."""
 
     hidden: HiddenStep = field(kw_only=True)
 
+    @classmethod
+    def of(cls, hidden: HiddenStep) -> HiddenStepEvent:
+        return cls(lambda tail: (hidden.certified_profile, None), None, hidden=hidden)
+
 
 @lru_cache(maxsize=64)  # of questions that are equal: a search asks again and again
-def hidden_step(steps: int, s: float, distance: float) -> HiddenStepEvent | None:
+def hidden_step(steps: int, s: float, distance: float) -> HiddenStep | None:
     """One epoch; None where Theorem 49 gives nothing."""
     hidden = HiddenStep(steps, s, distance)
-    if not hidden.choices:
-        return None
-    profile = hidden.profile()
-    # the grid of a profile is coarser than that of a pair
-    return HiddenStepEvent(lambda tail: (profile, None), None, hidden=hidden)
+    return hidden if hidden.choices else None

@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from dpsub.accounting.allocation import AllocationEvent, SumEvent
-from dpsub.accounting.hidden_step import hidden_step
+from dpsub.accounting.hidden_step import HiddenStepEvent, hidden_step
 from dpsub.accounting.pairs import PoissonPair, WorPair
 from dpsub.accounting.privacy_events import (
+    DominatedEvent,
     EnclosedEvent,
     Event,
     PairEvent,
@@ -70,6 +71,7 @@ def shuffling(release: Release, relation: Relation) -> Case:
     moved = "2 C" if is_replaced else "C"
     bound: Event = revealed
     also_bound: Event | None = None
+    certified: Certified | None = None
     also_certified: Certified | None = None
     theorem = Theorem("19", "4.3")
     if steps == 1:
@@ -83,9 +85,11 @@ def shuffling(release: Release, relation: Relation) -> Case:
         # in an epoch whose last step is smaller a record may have one step fewer to be in
         hidden = hidden_step(n // schedule.m, s, float(distance))
         if hidden is not None:
-            bound, also_bound = hidden, revealed
-            also_certified = Certified(revealed, theorem)
-            theorem = Theorem("61", "4.3")
+            profile, theorem = hidden.profile, Theorem("61", "4.3")
+            # the grid of a profile is coarser than that of a pair
+            bound, also_bound = DominatedEvent(lambda tail: (profile, None), None), revealed
+            certified = Certified(HiddenStepEvent.of(hidden), theorem)
+            also_certified = Certified(revealed, Theorem("19", "4.3"))
             proved += ", or the step hidden among those of the other records, whichever is smaller"
         data_sets = "(0, -C, ..., -C), or (C, 0, ..., 0) against (0, ..., 0)"
         if is_replaced:
@@ -104,6 +108,7 @@ def shuffling(release: Release, relation: Relation) -> Case:
         choices=choices,
         shift=float(distance),
         static=lambda: _played(schedule, n, relation, s),
+        certified=certified,
         also_certified=also_certified,
         attack_section="4.3",
     )
