@@ -1,5 +1,5 @@
-"""Shuffled epochs whose step is hidden: Theorem 61 of docs/accounting.md, with Lemmas 52 and 60, next
-to Theorem 19.
+"""Shuffled epochs whose step is hidden: Theorem 61 of docs/accounting.md, with Lemmas 52 and 60,
+next to Theorem 19.
 
 A part names some orders a and, for each, a number of steps k and the unit of a grid. Any choice is
 valid: Theorem 61 bounds H_a there by a number that is computed here. Chords join these bounds, what
@@ -22,7 +22,7 @@ from profiles import Order, gaussian
 CELLS = 32  # of each of the two numbers over which the supremum in Lemma 52 is taken
 MOST_LOSS = 100.0  # ln a
 MOST_PLACES = 2**17  # of the grid of one order
-MOST_VALUES = 2_000_000  # of all grids of a part: more than a minute
+MOST_VALUES = 1_000_000  # of all grids of a part: some two minutes
 # What cutting a tail may add to a mean. To the right: as a share of what is charged, or of the
 # masses that are negligible next to delta. To the left it is added to the mean of the sum alone,
 # of which the positive part has as small a share as it is rare.
@@ -119,17 +119,16 @@ class Sum:
     def plus(self, other: "Sum", unseen: arb) -> "Sum":
         """The sum of both, independent, its tails cut where they hold no more than `unseen`."""
         masses = (self.masses * other.masses).coeffs()
+        if len(masses) > 2 * MOST_PLACES:
+            raise NotCovered("theorem 61 with sums on so many places")
         excess = self.excess + other.excess
-        end = tail_from(reversed(masses), unseen)
-        for place in range(len(masses) - 1, len(masses) - 1 - end, -1):
-            excess += masses[place] * (place - (len(masses) - 1 - end))
-        top = sum(masses[len(masses) - end :], ZERO)
-        masses = masses[: len(masses) - end]
-        masses[-1] += top
-        first = min(tail_from(iter(masses), UNSEEN_ON_THE_LEFT), len(masses) - 1)
+        last = len(masses) - 1 - tail_length(reversed(masses), unseen)
+        for place in range(last + 1, len(masses)):
+            excess += (place - last) * masses[place]
+            masses[last] += masses[place]
+        del masses[last + 1 :]
+        first = tail_length(masses, UNSEEN_ON_THE_LEFT)
         masses[first] += sum(masses[:first], ZERO)
-        if len(masses) > MOST_PLACES:
-            raise NotCovered("sums of differences on so many places")
         return Sum(self.start + other.start + first, arb_poly(masses[first:]), excess)
 
     def mean_above_zero(self) -> arb:
@@ -140,9 +139,9 @@ class Sum:
         )
 
 
-def tail_from(masses: Iterable[arb], unseen: arb) -> int:
-    """How many masses from an end on can be moved to the next place, so that values move by
-    `unseen` on average."""
+def tail_length(masses: Iterable[arb], unseen: arb) -> int:
+    """How many masses, from the end where they begin, can be moved to the next one such that values
+    move by at most `unseen` places on average."""
     moved, passed = ZERO, ZERO
     for count, mass in enumerate(masses):
         passed += mass
@@ -187,7 +186,7 @@ class Window:
 def place_below(value: Callable[[int], arb], unseen: arb) -> int:
     """The first place, from 1 on, where a value that falls is small enough."""
     if not value(MOST_PLACES) <= unseen:
-        raise NotCovered("a grid of differences with so many places")
+        raise NotCovered("theorem 61 on a grid of so many places")
     low, high = 0, 1
     while not value(high) <= unseen:
         low, high = high, 2 * high
