@@ -22,7 +22,7 @@ from profiles import Order, gaussian
 CELLS = 32  # of each of the two numbers over which the supremum in Lemma 52 is taken
 MOST_LOSS = 100.0  # ln a
 MOST_PLACES = 2**17  # of the grid of one order
-MOST_VALUES = 1_000_000  # of all grids of a part: some two minutes
+MOST_VALUES = 1_000_000  # of all grids of a part: a minute or two
 # What cutting a tail may add to a mean. To the right: as a share of what is charged, or of the
 # masses that are negligible next to delta. To the left it is added to the mean of the sum alone,
 # of which the positive part has as small a share as it is rare.
@@ -272,13 +272,13 @@ class Minorant:
     """The greatest convex function that is nowhere above points (a, bound of H_a), a >= 1, their
     mirror images (1/a, 1 - 1/a + H_a/a) and (0, 1), where H is the same for both orders.
 
-    Orders are exact, those of mirror images a little too large, which is safe as H falls.
+    Orders are made exact by rounding them up, which is safe as H falls.
     """
 
     def __init__(self, points: list[tuple[arb, arb]]) -> None:
         every = [(ZERO, ONE)]
         for a, value in points:
-            every.append((a.mid(), value.upper()))
+            every.append((a.upper(), value.upper()))
             every.append(((1 / a).upper(), (1 - 1 / a + value / a).upper()))
         self.hull: list[tuple[arb, arb]] = []
         for point in sorted(every):
