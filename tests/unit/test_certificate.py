@@ -46,6 +46,11 @@ QUESTIONS: dict[str, tuple[Any, int | None, dict[str, Any]]] = {
     "truncated": (dpsub.TruncatedPoisson(0.05, 40), 1000, FEW),
     "cyclic": (dpsub.CyclicPoisson(0.05, 10), 1000, EPOCHS),
     "shuffle": (dpsub.Shuffle(100), 1000, {**EPOCHS, "adjacency": "zero_out"}),
+    "shuffle, hidden step": (
+        dpsub.Shuffle(1),
+        20,
+        {"noise_multiplier": 30.0, "epochs": 2, "delta": 1e-3, "time_limit": None},
+    ),
     "allocation": (dpsub.RandomAllocation(20), None, EPOCHS),
     "allocation, substitute": (
         dpsub.RandomAllocation(20),

@@ -71,6 +71,15 @@ KINDS = {
     ),
     "shuffle": Question(dpsub.Shuffle(100), 400, asked(0.4, adjacency="zero_out")),
     "shuffle, all steps": Question(dpsub.Shuffle(100), 1000, asked(2, epochs=2)),
+    "shuffle, hidden step": Question(
+        dpsub.Shuffle(2), 40, asked(30, 1e-3, epochs=2, quick=True, time_limit=None)
+    ),
+    "shuffle, hidden step, zero_out": Question(
+        dpsub.Shuffle(1),
+        20,
+        asked(30, 1e-3, epochs=1, adjacency="zero_out", quick=True, time_limit=None),
+        OPEN,
+    ),
     "allocation": Question(dpsub.RandomAllocation(10), None, asked(1, epochs=3)),
     "allocation, zero_out": Question(
         dpsub.RandomAllocation(7), None, asked(1, epochs=2, adjacency="zero_out")
@@ -127,6 +136,9 @@ LONG = {
         dpsub.RandomAllocation(100), None, asked(1, epochs=2, adjacency="substitute")
     ),
     "shuffle, 100 steps": Question(dpsub.Shuffle(100), 10_000, asked(1, epochs=2)),
+    "shuffle, hidden among 1000 steps": Question(
+        dpsub.Shuffle(60), 60_000, asked(4, epochs=10, quick=True, time_limit=None)
+    ),
     "tight, four steps": Question(dpsub.Wor(5), 50, asked(2, 1e-3, steps=4, quick=False)),
     "tight, zero_out, 100 steps": Question(
         dpsub.Wor(200), 10_000, asked(4, steps=100, adjacency="zero_out", quick=False)
@@ -143,6 +155,8 @@ MARKS = {
             "wor, zero_out",
             "wor, everyone",
             "shuffle, all steps",
+            "shuffle, hidden step",
+            "shuffle, hidden step, zero_out",
             "allocation",
             "allocation, zero_out",
             "allocation of several",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,9 +25,11 @@ from dpsub.accounting.attacks import Played
 from dpsub.accounting.bracket import Evaluation, Target
 from dpsub.accounting.composition import Composition, answers_of
 from dpsub.accounting.game import GamePlayed
+from dpsub.accounting.hidden_step import HiddenStepEvent
 from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.accounting.privacy_events import EnclosedEvent, Event
 from dpsub.accounting.release import as_plain
+from dpsub.accounting.schemes.case import Certified, Theorem
 from dpsub.accounting.static import Neighbours
 from dpsub.errors import UnsupportedError
 
@@ -92,13 +94,8 @@ def _upper(
     trivial."""
     if not account.upper < target.ceiling:
         return None, None
-    composition = _as_certified(proof, target)
-    grids = _evaluated(composition.evaluations, "upper", target)
-    directions = composition.proved_directions
-    by_direction = {
-        swapped: [grid for grid in grids if grid.swapped == swapped] for swapped in directions
-    }
-    proved = max(min(grid.answer for grid in tried) for tried in by_direction.values())
+    certified = min(_as_certified(proof, target), key=lambda each: each.proved)
+    proved = certified.proved
     games = [
         played
         for played in proof.games
@@ -109,31 +106,73 @@ def _upper(
     # an end that was lowered to the largest loss is claimed as the laws give it
     claim = _rounded(max(account.upper, proved), ROUND_CEILING)
     sides: dict[str, Any] = {"forward": None, "backward": None}
-    for swapped, tried in by_direction.items():
+    for swapped, tried in certified.by_direction.items():
         # the coarsest grid that proves the claim: its laws are the shortest
         enough = [grid for grid in tried if grid.answer <= claim]
         grid = max(enough, key=_coarseness)
-        sides[_direction(swapped)] = _proved_parts(proof, composition, grid)
+        sides[_direction(swapped)] = _proved_parts(certified, grid)
     return sides, claim
 
 
-def _as_certified(proof: Proof, target: Target) -> Composition:
-    """The composition from which the upper end is certified, on the grids of the answer.
+class _Certified(NamedTuple):
+    """A composition whose upper laws are written down, their theorems, and its bounds of one
+    target."""
+
+    composition: Composition
+    theorems: list[Theorem]
+    grids: list[Evaluation]
+
+    @property
+    def by_direction(self) -> dict[bool, list[Evaluation]]:
+        return {
+            swapped: [grid for grid in self.grids if grid.swapped == swapped]
+            for swapped in self.composition.proved_directions
+        }
+
+    @property
+    def proved(self) -> float:
+        """The smallest upper end, the larger one of both directions."""
+        if not self.grids:
+            return np.inf
+        return max(min(grid.answer for grid in tried) for tried in self.by_direction.values())
+
+
+def _as_certified(proof: Proof, target: Target) -> list[_Certified]:
+    """Compositions from which the upper end may be certified, on the grids of the answer.
 
     Where an event has the least of several bounds, the verifier proves one of them again. The end
     that is claimed may then be larger than the answer's.
     """
+    chosen = [case.certified or Certified(case.event, case.theorem) for case in proof.cases]
+    grids = _evaluated(proof.composition.evaluations, "upper", target)
     if all(case.certified is None for case in proof.cases):
-        return proof.composition
+        found = [_Certified(proof.composition, [each.theorem for each in chosen], grids)]
+    else:
+        found = [_recomposed(proof, chosen, grids, target)]
+    if any(case.also_certified is not None for case in proof.cases):
+        others = [
+            case.also_certified or first for case, first in zip(proof.cases, chosen, strict=True)
+        ]
+        grids = _evaluated(proof.composition.proofs[-1].evaluations, "upper", target)
+        found.append(_recomposed(proof, others, grids, target))
+    return found
+
+
+def _recomposed(
+    proof: Proof, chosen: list[Certified], grids: list[Evaluation], target: Target
+) -> _Certified:
+    """What the events that are certified give on the grids that others were looked at on."""
     entries = [
-        (case.certified.event if case.certified else event, times)
-        for case, (event, times) in zip(proof.cases, proof.composition.entries, strict=True)
+        (each.event, times)
+        for each, (_, times) in zip(chosen, proof.composition.entries, strict=True)
     ]
-    certified = Composition(entries)
-    for grid in _evaluated(proof.composition.evaluations, "upper", target):
-        (answer,) = answers_of(certified.upper(grid.step, grid.tail, grid.swapped), [target])
-        certified.evaluations.append(grid._replace(answer=float(answer)))
-    return certified
+    composition = Composition(entries)
+    for grid in grids:
+        composed = composition.upper(grid.step, grid.tail, grid.swapped)
+        (answer,) = answers_of(composed, [target])
+        composition.evaluations.append(grid._replace(answer=float(answer)))
+    theorems = [each.theorem for each in chosen]
+    return _Certified(composition, theorems, composition.evaluations)
 
 
 def _lower(
@@ -198,12 +237,11 @@ def _law(pld: PrivacyLossDistribution) -> dict[str, Any]:
     }
 
 
-def _proved_parts(proof: Proof, composition: Composition, grid: Evaluation) -> list[dict[str, Any]]:
+def _proved_parts(certified: _Certified, grid: Evaluation) -> list[dict[str, Any]]:
     """The laws of one direction, each with its theorem."""
     parts = []
-    for place, (event, times) in enumerate(composition.entries):
-        case = proof.cases[place]
-        theorem, section = case.certified.theorem if case.certified else case.theorem
+    for place, (event, times) in enumerate(certified.composition.entries):
+        theorem, section = certified.theorems[place]
         blocks = _blocks(event)
         laws = event.uppers(grid.step, grid.tail, grid.swapped)
         for number, (pld, repeats) in enumerate(laws):
@@ -216,8 +254,18 @@ def _proved_parts(proof: Proof, composition: Composition, grid: Evaluation) -> l
             }
             if blocks:
                 part |= _upper_sums(event, blocks[number], grid)
+            if isinstance(event, HiddenStepEvent):
+                part["orders"] = _orders(event)
             parts.append(part)
     return parts
+
+
+def _orders(event: HiddenStepEvent) -> list[dict[str, Any]]:
+    """Where Theorem 61 is to be computed, with which numbers of steps and on which grids."""
+    return [
+        {"loss": bound.log_order, "steps": bound.steps, "unit": bound.unit}
+        for bound in event.hidden.certified
+    ]
 
 
 def _blocks(event: Event) -> Sequence[AllocationEvent]:

@@ -107,6 +107,8 @@ class Case:
         None for samples that are no chain of stages.
     certified : Certified, optional
         What a certificate proves, where the event has the least of several bounds.
+    also_certified : Certified, optional
+        What it may prove instead, where the event is also bounded by another one.
     attack_section : str
         Section of docs/accounting.md with the attacks of the lower end.
     """
@@ -125,6 +127,7 @@ class Case:
     papers_pair: Callable[[], GaussianPair] | None = None
     amplification: Amplification | None = None
     certified: Certified | None = None
+    also_certified: Certified | None = None
     attack_section: str = "5"
 
     def choice(self, place: int) -> AttackChoice:
