@@ -9,6 +9,7 @@ import cells
 import events
 import groups
 import theorems
+import zeroed
 from balls import NotCovered, Refuted, set_precision
 from flint import arb
 from game import prove_game
@@ -17,7 +18,7 @@ from policy import filler_flip
 from theorems import Case, Release, read_release
 
 # What can be proved again: add a theorem or a statistic here.
-THEOREMS = theorems.THEOREMS | allocation.THEOREMS | groups.THEOREMS
+THEOREMS = theorems.THEOREMS | allocation.THEOREMS | groups.THEOREMS | zeroed.THEOREMS
 STATISTICS = {
     "sum": events.statistic_sum,
     "largest step": cells.largest_step,

@@ -170,4 +170,4 @@ def statistic_sum(case: Case) -> arb:
     ]
     reach = max(-law.indices[0], law.indices[-1]) + 1
     unions = Frontier(*mixtures, law.step, reach, float(case.negligible.mid()))
-    return shortfall_below(law, lambda T, S: unions.attained(T))
+    return shortfall_below(law, unions.event)

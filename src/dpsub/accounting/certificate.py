@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 """Version of the JSON that is written; docs/certificates.md describes it."""
-_UNVERIFIED = {"47", "70", "73"}  # theorems that the verifier does not know
+_UNVERIFIED = {"70"}  # theorems that the verifier does not know
 _COMPOSED_CURVE = "39"
 _OF_GROUPS = (
     "a certificate of a group needs Theorem 35, 36, 37 or 38 and an attack on all records of the "
