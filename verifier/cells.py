@@ -202,7 +202,7 @@ class Frontier:
     laws."""
 
     def __init__(self, first, second, step: float, reach: int, tail: float):
-        self._laws, self._step = (first, second), step
+        self._laws, self._step, self._negligible = (first, second), step, arb(tail)
         edges = crossings(first, second, step, reach, tail)
         ends = pairwise([-math.inf, *edges, math.inf])
         both = zip(ends, masses(first, edges), masses(second, edges), strict=True)
@@ -219,7 +219,9 @@ class Frontier:
         """What an event of mass at most `charge` under the second law has under the first, from
         below: of whole cells, and where that is not enough with those at the border cut."""
         value = self.attained(charge)
-        return value if value >= enough else arb.max(value, self.cut(charge))
+        if value + self._negligible >= enough:
+            return value
+        return arb.max(value, self.cut(charge))
 
     def attained(self, charge: arb) -> arb:
         """As `event`: one of the events, and of the next larger one's last cell a random share."""

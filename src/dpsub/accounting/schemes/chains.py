@@ -179,8 +179,8 @@ def _zeroed(release: Release, chain: Chain) -> Case:
             RememberedProfile(ZeroedProfile(chain, s, tail, removed=True)),
         )
 
-    # the second pair is that of a record at C among others at 0; where all are at C it is the same in
-    # the other order
+    # the second pair is that of a record at C among others at 0; others at C have it, too, in the
+    # other order
     attacks = StatisticEvent(played), PairEvent(FillerPair(played.law, s))
     origin, n_records = -float(chain.stages[-1].size), (chain.n, chain.n)
     return Case(
