@@ -143,16 +143,19 @@ class Threshold:
         """What each l is charged of the budget, times p_l, by Newton's method between brackets; any
         shares are valid."""
         low, high = -inf, inf
+        kept = [0.0] * len(self.rows)
         for _ in range(100):
             shares, slope = self._shares(at)
             total = sum(shares)
+            kept = shares if total > 0 else kept
             excess = log(total) if total > 0 else -inf
-            if abs(excess) < 1e-9:
-                break
             low, high = (low, self.t) if excess > 0 else (self.t, high)
-            step = -excess * total / slope if total > 0 and slope > 0 else 1.0 + abs(self.t)
+            # where the first charges set in, they may be far more than the budget at once
+            if abs(excess) < 1e-9 or high - low < 1e-13 * abs(self.t):
+                break
+            step = -excess * total / slope if total > 0 else 1.0 + abs(self.t)
             self.t = self._between(self.t + step, low, high)
-        return shares
+        return kept
 
     def _shares(self, at: Levels) -> tuple[list[float], float]:
         shares, slope = [], 0.0

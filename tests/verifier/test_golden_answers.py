@@ -51,6 +51,33 @@ KINDS = {
     ),
     "wor, add_remove": Question(dpsub.Wor(50), 1000, asked(2, steps=50, adjacency="add_remove")),
     "wor, zero_out": Question(dpsub.Wor(50), 1000, asked(2, steps=50, adjacency="zero_out")),
+    "laplace, wor, zero_out": Question(
+        dpsub.Wor(2), 5, asked(1, 1e-3, steps=3, mechanism="laplace", adjacency="zero_out")
+    ),
+    "laplace, wor, zero_out, fillers like the record": Question(
+        dpsub.Wor(4), 5, asked(5, 0.3, steps=30, mechanism="laplace", adjacency="zero_out")
+    ),
+    "laplace, wor, zero_out, everyone": Question(
+        dpsub.Wor(4), 4, asked(2, 1e-3, steps=3, mechanism="laplace", adjacency="zero_out")
+    ),
+    "wr, zero_out": Question(dpsub.Wr(2), 4, asked(1, 1e-3, steps=2, adjacency="zero_out")),
+    "wr, zero_out, fillers at 0": Question(
+        dpsub.Wr(2), 2, asked(1, 0.3, steps=3, adjacency="zero_out")
+    ),
+    "must_ow, zero_out": Question(
+        dpsub.MustOW(2, 2), 4, asked(1, 1e-3, steps=3, adjacency="zero_out")
+    ),
+    "must_wo, zero_out": Question(
+        dpsub.MustWO(3, 2), 6, asked(2, 1e-3, steps=3, adjacency="zero_out")
+    ),
+    "must_ww, zero_out": Question(
+        dpsub.MustWW(3, 3), 6, asked(2, 1e-3, steps=3, adjacency="zero_out")
+    ),
+    "three stages, zero_out": Question(
+        dpsub.Multistage.of_text("wr:4, wr:3, wr:2"),
+        6,
+        asked(2, 1e-3, steps=2, adjacency="zero_out"),
+    ),
     "wor, everyone": Question(
         dpsub.Wor(4), 4, {"noise_multiplier": 20, "steps": 100, "epsilon": 1}
     ),
@@ -108,6 +135,20 @@ KINDS = {
 
 
 LONG = {
+    "laplace, wor, zero_out, 1000 steps": Question(
+        dpsub.Wor(200),
+        10_000,
+        asked(4, steps=1000, mechanism="laplace", adjacency="zero_out"),
+    ),
+    "wr, zero_out, 57000 points": Question(
+        dpsub.Wr(5), 100, asked(2, steps=5, adjacency="zero_out")
+    ),
+    "must_ow, zero_out, 1000 steps": Question(
+        dpsub.MustOW(500, 200), 10_000, asked(4, steps=1000, adjacency="zero_out")
+    ),
+    "must_ww, zero_out, 100 steps": Question(
+        dpsub.MustWW(500, 200), 10_000, asked(4, steps=100, adjacency="zero_out")
+    ),
     "poisson, less noise": Question(dpsub.Poisson(0.01), None, asked(0.4, 1e-8, steps=20)),
     "poisson, tiny delta": Question(dpsub.Poisson(0.01), None, asked(1, 1e-30, steps=100)),
     "must_ow": Question(dpsub.MustOW(500, 200), 10_000, asked(4, steps=1000)),
@@ -154,6 +195,12 @@ MARKS = {
             "truncated, substitute",
             "shuffle",
             "must_ww",
+            "must_ww, zero_out",
+            "must_wo, zero_out",
+            "must_ow, zero_out",
+            "three stages, zero_out",
+            "wr, zero_out",
+            "laplace, wor, zero_out, fillers like the record",
         ),
         pytest.mark.thorough,
     ),
