@@ -10,6 +10,7 @@ import events
 import groups
 import shuffling
 import theorems
+import zeroed
 from balls import NotCovered, Refuted, set_precision
 from flint import arb
 from game import prove_game
@@ -18,7 +19,13 @@ from policy import filler_flip
 from theorems import Case, Release, read_release
 
 # What can be proved again: add a theorem or a statistic here.
-THEOREMS = theorems.THEOREMS | allocation.THEOREMS | groups.THEOREMS | shuffling.THEOREMS
+THEOREMS = (
+    theorems.THEOREMS
+    | allocation.THEOREMS
+    | groups.THEOREMS
+    | shuffling.THEOREMS
+    | zeroed.THEOREMS
+)
 STATISTICS = {
     "sum": events.statistic_sum,
     "largest step": cells.largest_step,
