@@ -131,16 +131,23 @@ class PrivacyLossDistribution:
         """Losses without the offset, shape (n,)."""
         return self.indices * self.step
 
-    @property
+    @cached_property
     def support(self) -> tuple[int, int]:
         """Smallest and largest index."""
         return int(self.indices.min()), int(self.indices.max())
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """Smallest and largest loss, without the offset."""
+        low, high = self.support
+        return low * self.step, high * self.step
 
     def log_mgf(self, tilt: float) -> float:
         """log sum of mass e^{tilt loss} over finite losses, without the offset."""
         check_time()
         exponents = tilt * self.losses
-        largest = float(exponents.max())
+        smallest_loss, largest_loss = self._ends
+        largest = tilt * (largest_loss if tilt > 0 else smallest_loss)
         total = float(np.einsum("i,i", self.masses, np.exp(exponents - largest)))
         if total > 1e-280:
             return largest + float(np.log(total))

@@ -132,12 +132,14 @@ def _mills_slope(u: np.ndarray) -> np.ndarray:
     far = u > 9.0
     if not far.any():
         return 1 - u * _mills(u)
-    square = 1 / np.where(far, u, np.inf) ** 2
-    series = np.ones_like(u)
+    slope, near = np.empty_like(u), u[~far]
+    slope[~far] = 1 - near * _mills(near)
+    square = 1 / u[far] ** 2
+    series = np.ones_like(square)
     for k in range(24, 0, -1):
         series = 1 - (2 * k + 1) * square * series
-    near = np.where(far, 0.0, u)
-    return np.where(far, square * series, 1 - near * _mills(near))
+    slope[far] = square * series
+    return slope
 
 
 @dataclass(frozen=True)
