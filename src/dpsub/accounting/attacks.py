@@ -114,11 +114,9 @@ class FillerFlip:
             size = fft.next_fast_len(left + window + right, real=True)
             # what is accepted is rounded down, what it is charged for up
             spectra = [
-                np.stack(
-                    [
-                        fillers.accepted.spectrum(size, reference, -1),
-                        fillers.charged.spectrum(size, reference, 1),
-                    ]
+                (
+                    fillers.accepted.spectrum(size, reference, -1),
+                    fillers.charged.spectrum(size, reference, 1),
                 )
                 for fillers in block
             ]
@@ -140,7 +138,7 @@ class FillerFlip:
                 # giving up at once is worth 0
                 accept, charge = np.zeros(window), np.zeros(window)
                 for fillers, spectrum in zip(block, spectra, strict=True):
-                    moved = fft.irfft(transformed * spectrum, n=size)
+                    moved = fft.irfft(transformed * np.stack(spectrum), n=size)
                     moved = moved[:, left : left + window]
                     # round-off goes by the norm of what is moved, misplaced mass by its largest
                     # entry: both are taken off the gain and added to the cost
