@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from dpsub.recycling.kernels import EPS, Kernel
 
 _SMALLEST = 5e-324  # the smallest positive double
-_PIECE = 8192  # orders that are worked on together
+_PIECE = 2048  # orders that are worked on together
 
 
 class HockeyStickPieces(NamedTuple):
