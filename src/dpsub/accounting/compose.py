@@ -495,12 +495,11 @@ class ComposedLoss:
 def _tilted_masses(pld: PrivacyLossDistribution, tilt: float, kappa: float) -> np.ndarray:
     """m(x) e^{tilt x - kappa}, rounded to the side of the PLD."""
     sign = 1 if pld.side == "upper" else -1
-    with np.errstate(divide="ignore"):
-        log_masses = np.log(pld.masses)
+    log_masses, log_factors = pld.log_masses, tilt * pld.losses
     # in logarithms, as a tiny mass may meet a factor that is too large for a double ("Underflow")
-    exponents = tilt * pld.losses - kappa + log_masses
+    exponents = log_factors - kappa + log_masses
     # an exponent is off by eps of its terms, and its exponential with it
-    sizes = 2 + np.abs(tilt * pld.losses) + 2 * abs(kappa)
+    sizes = 2 + np.abs(log_factors) + 2 * abs(kappa)
     sizes += np.where(pld.masses > 0, np.abs(exponents) + np.abs(log_masses), 0.0)
     masses = np.exp(exponents) * (1 + sign * 4 * _EPS * sizes)
     check_time()
