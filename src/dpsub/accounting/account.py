@@ -63,7 +63,7 @@ TIGHT_GOES = (
     "bound that was the default"
 )
 WIDTH_REASONS = {
-    "time": "time: the limit ended the refinement; raise time_limit",
+    "time": "time: the time limit ended the refinement; raise time_limit",
     "numerics": "numerics: no finer grid brings the ends closer",
     "theory": "theory: no closer proof or attack is known; more time does not help",
     "quick": "quick: this is the first bound; ask without quick",

@@ -148,7 +148,7 @@ class Export(words.ShortText):
             ("theorem", "; ".join(filter(None, dict.fromkeys([self.theorem, self.lower_theorem])))),
         ]
         if self.width_reason:
-            lines.append(("note", f"wider than requested; {self.width_reason}"))
+            lines.append(("note", words.wider_text(self.width_reason)))
         return words.Text(f"privacy loss of {self.question}", lines)
 
     def save(self, path: str | Path) -> None:
