@@ -46,7 +46,7 @@ _SHOWN_RELEASES = 2  # of a ledger, in its title
 
 
 class Account(Protocol):
-    """What is said of an account."""
+    """The parts of an account that its text shows."""
 
     @property
     def lower(self) -> Any: ...
@@ -422,7 +422,7 @@ def calibration_text(noise_multiplier: float, refuted: float | None, account: Ac
 
 
 class CurveSummary(NamedTuple):
-    """What is said of a privacy curve next to its deltas: pairs of ends."""
+    """The text of a privacy curve next to its deltas: pairs of ends."""
 
     advantage: tuple[float, float]
     mu: tuple[float, float]
@@ -461,7 +461,7 @@ def curve_title(account: Account) -> str:
 def ledger_text(
     releases: Sequence[Release], names: Sequence[str | None], adjacency: Relation | None
 ) -> Text:
-    """What was entered into a ledger: all, or its first and last entries."""
+    """The entries of a ledger: all, or the first and the last ones."""
     steps = sum(release.steps for release in releases)
     count = len(releases)
     entries = "entry" if count == 1 else "entries"

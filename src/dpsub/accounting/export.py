@@ -190,7 +190,7 @@ class Export(words.ShortText):
 
 
 def _on_multiples(law: ComposedLaw, step: float) -> tuple[int, np.ndarray]:
-    """First index and masses at multiples of the step: what is between two goes to both, its masses
+    """First index and masses at multiples of the step: a loss between two goes to both, its masses
     under P and Q kept, which is a processing of the dominating pair backwards and raises every
     delta."""
     place = np.floor(law.losses / step).astype(np.int64)

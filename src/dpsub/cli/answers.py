@@ -29,8 +29,8 @@ _MEANING = {
     "upper": "Upper bound. The upper end is proved. No attack gives a lower end, which is trivial.",
     "lower": "Lower bound. A known attack achieves the lower end; no smaller {quantity} can be "
     "claimed. Nothing is proved, so the upper end is trivial.",
-    "paper": "The papers' computation. Both ends bracket the value of the papers' pair of "
-    "densities.",
+    "paper": "The papers' computation: the value of the papers' pair of densities lies between "
+    "the two ends.",
 }
 
 

@@ -154,7 +154,7 @@ class NoiseRatios(TournamentFigure):
 def _noise_panel(
     part: pd.DataFrame, names: Sequence[str], limits: tuple[float, float]
 ) -> Panel | None:
-    """Return the panel of one relation over targets or sizes, of which it may have none."""
+    """Return the panel of one relation over targets or sizes; it may have none."""
     if part.empty:
         return None
     adjacency, along = (str(part[name].iloc[0]) for name in ("adjacency", "along"))
@@ -315,8 +315,8 @@ def drawn(rows: pd.DataFrame) -> list[str]:
 
 
 def _stacked(axes: Axes, part: pd.DataFrame, names: list[str]) -> None:
-    """Draw a row for each scheme: from Poisson's noise to what an attack shows, and on to what is
-    proved."""
+    """Draw a row for each scheme: from Poisson's noise to the noise that an attack refutes, and on
+    to the proved one."""
     rows = [names.index(name) for name in part["sampler"]]
     # From means of logarithms in percent to ratios.
     refuted, proved = (np.exp(part[name] / 100) for name in ("of_the_scheme", "difference"))

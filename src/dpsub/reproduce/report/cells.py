@@ -99,7 +99,7 @@ class LookUp:
     tables: CellTables
     """Cells of the run."""
     kept: CellTables = field(default_factory=dict)
-    """Where to look next; what is found here is marked, as it is of another run."""
+    """Where to look next; a number from here is marked, as it is of another run."""
     seen: dict[str, set[int]] = field(default_factory=dict)
     """Rows of each table of the run that were looked up."""
     errata: set[str] = field(default_factory=set)
