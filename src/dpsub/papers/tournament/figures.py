@@ -99,6 +99,12 @@ def setting(frame: pd.DataFrame, *names: str) -> str:
     return ", ".join([*words, f"{passes} epoch{'s' * (passes != '1')}"] if passes else words)
 
 
+LEFT_OUT = (
+    "Left out: no bound is proved under this relation, or its search takes too long for a grid of "
+    "this size."
+)
+
+
 class TournamentFigure(Artefact):
     """A figure of the tournament, without values in the comparison with printed numbers."""
 
@@ -118,7 +124,7 @@ class NoiseRatios(TournamentFigure):
         "lower bound (noise refuted by an attack over noise proved for Poisson) to an upper bound "
         "(noise proved over noise refuted for Poisson). Curves within 2 % of each other are drawn "
         "as one and carry all their names; their bands are drawn separately, and the wide one is "
-        "that of shuffled batches."
+        f"that of shuffled batches. {LEFT_OUT}"
     )
     experiments = (NOISE,)
 
@@ -280,7 +286,7 @@ class PartsFigure(TournamentFigure):
         "Proved noise multiplier over Poisson's, geometric mean over settings, on a logarithmic "
         "axis. Dark: extra noise that an attack shows to be necessary; no better proof can remove "
         "it. Light: open to a better attack or a better proof. Mark: the proved ratio. Rows of "
-        "panels: Poisson's proved noise multiplier below 1, and 1 or more."
+        f"panels: Poisson's proved noise multiplier below 1, and 1 or more. {LEFT_OUT}"
     )
     experiments = (NOISE,)
 
