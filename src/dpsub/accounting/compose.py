@@ -388,7 +388,7 @@ class ComposedLoss:
 
     def _searched(self, start: float, target: float, rounds: int = _BISECTIONS) -> float:
         """epsilon by bisection of delta, each at its own tilt: Chernoff's bound looks at the
-        largest sums alone if a target is about as probable as they are. What is returned is an
+        largest sums alone if a target is about as probable as they are. The answer is an
         epsilon whose delta was evaluated, or `start`, where that is better."""
         upper = self.side == "upper"
         low, high = 0.0, max(0.0, self.cumulants.support[1] * self.step + self._offset)
@@ -690,7 +690,7 @@ class TiltedSum:
         """The smallest epsilon >= 0 where an upper bound is at most delta; the largest where a
         lower one exceeds it; shape of `delta`, (d,).
 
-        What is returned was evaluated: that bounds fall with epsilon is used to find the point, not
+        The answer was evaluated: that bounds fall with epsilon is used to find the point, not
         to certify it.
         """
         upper = self.side == "upper"

@@ -36,8 +36,7 @@ MIN_SCALE = 0.05
 accuracy."""
 
 MAX_SCALE = 1e9
-"""Largest noise multiplier of a release: what is charged for rounding then outweighs the losses by
-far."""
+"""Largest noise multiplier of a release: there, charges for rounding exceed the losses by far."""
 
 # terms below exp(-60) of the largest are left out: 1e6 of them are below 1e-20 of the sum
 _NEGLIGIBLE = 60.0

@@ -30,7 +30,7 @@ _DEADLINE: ContextVar[float | None] = ContextVar("deadline", default=None)
 
 
 class OutOfTimeError(NumericalError):
-    """The time limit passed within a piece of work; what was reached before it is valid."""
+    """The time limit passed within a piece of work; earlier bounds are valid."""
 
 
 @contextmanager
