@@ -211,6 +211,18 @@ def test_releases_that_are_not_asked_are_named(package: Package) -> None:
     assert told == package.not_asked
 
 
+def test_the_accountants_that_are_compared_are_judged_at_the_same_version() -> None:
+    page = (PAPERS.parents[2] / "docs/comparison.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^\| feature \| dpsub \S+ \| (.+) \|$", page, re.MULTILINE)
+    heads = line.split(" | ")
+    judged = [f"{one.title} {one.versions[0]}" for one in packages().values()]
+    assert {head.lower() for head in heads} < {
+        one.replace("JAX P", "jax_p").lower() for one in judged
+    }
+    (more,) = re.findall(r" answers of all of them and of (\w+) more", page)
+    assert ["four", "five", "six"].index(more) + 4 == len(judged) - len(heads)
+
+
 def test_the_first_paragraph_names_what_is_refuted() -> None:
     kept = cited.kept_of(papers()["practice"])
     assert kept is not None
