@@ -116,7 +116,8 @@ def test_archives_and_citation_agree() -> None:
     assert [one["name"] for one in archive["creators"]] == [
         one["name"] for one in CITATION["authors"]
     ]
-    preprints = {one["notes"] for one in CITATION["references"] if "notes" in one}
+    preprints = {one["notes"] for one in CITATION["references"]}
+    assert len(preprints) == len(re.findall(r"^\| `\w+` \|", text_of("README.md"), re.MULTILINE))
     assert {one["identifier"] for one in archive["related_identifiers"]} == preprints
 
 
