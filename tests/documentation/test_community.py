@@ -116,7 +116,8 @@ def test_archives_and_citation_agree() -> None:
     assert [one["name"] for one in archive["creators"]] == [
         one["name"] for one in CITATION["authors"]
     ]
-    preprints = {one["notes"] for one in CITATION["references"] if "notes" in one}
+    preprints = {one["notes"] for one in CITATION["references"]}
+    assert len(preprints) == len(re.findall(r"^\| `\w+` \|", text_of("README.md"), re.MULTILINE))
     assert {one["identifier"] for one in archive["related_identifiers"]} == preprints
 
 
@@ -140,7 +141,7 @@ def test_the_comparison_names_the_versions_that_are_looked_at() -> None:
     lines = [line for line in text_of("docs/comparison.md").splitlines() if line.startswith("|")]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     assert len(rows) > 10 and {len(row) for row in rows} == {9} and all(map(all, rows))
-    versions = dict(zip(rows[0], rows[2], strict=True))
+    versions = dict(head.rsplit(" ", 1) for head in rows[0][1:])
     assert versions["dpsub"] == PROJECT["project"]["version"]
     pins = dict(re.findall(r"^(\S+)==(\S+)$", text_of("requirements.lock"), flags=re.MULTILINE))
     pinned = set(versions) & set(pins)
@@ -178,8 +179,13 @@ def test_the_paper_has_the_form_of_the_journal() -> None:
     assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} == set(facts)
     assert facts["title"] == CITATION["title"]
     sections = re.findall(r"^# (.+)$", body, flags=re.MULTILINE)
-    assert {"Summary", "Statement of need", "State of the field"} < set(sections)
-    assert sections[-1] == "References" and 250 < len(body.split()) < 1000
+    required = ["Summary", "Statement of need", "State of the field", "Software design"]
+    required += ["Research impact statement", "AI usage disclosure", "Acknowledgements"]
+    assert [name for name in sections if name in required] == required
+    assert sections[-1] == "References"
+    table = [line for line in body.splitlines() if line.startswith("|")]
+    words = len(body.split()) - len("\n".join(table).split())
+    assert 750 <= words <= 1750, "as the journal counts, without the table"
     entries = re.findall(r"^@\w+\{(\w+),$", text_of("paper/paper.bib"), flags=re.MULTILINE)
     assert sorted(entries) == sorted(set(re.findall(r"@(\w+)", body)))
     (picture,) = re.findall(r"^!\[[^]]+\]\((.+)\)$", body, flags=re.MULTILINE)
@@ -191,13 +197,54 @@ def test_the_paper_types_no_result() -> None:
     assert re.findall(r"\d+", re.sub(r"\[@[^]]*\]", "", body)) == []
 
 
+def test_the_paper_counts_the_papers_of_the_readme() -> None:
+    rows = re.findall(r"^\| `\w+` \|", text_of("README.md"), flags=re.MULTILINE)
+    body = text_of("paper/paper.md")
+    words = re.findall(r"claims\s+of\s+(\w+)\s+papers", body)
+    assert words == [["five", "six", "seven", "eight"][len(rows) - 5]] * 2
+    (cited,) = re.findall(r"^- Papers as folders of the workflow \[(.+?)\]", body, re.MULTILINE)
+    assert len(cited.split(";")) == len(rows)
+
+
+def test_the_table_of_the_paper_is_that_of_the_comparison_in_short() -> None:
+    def table(page: str) -> dict[tuple[str, str], str]:
+        lines = [line for line in text_of(page).splitlines() if line.startswith("|")]
+        head, _, *rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in lines]
+        names = [name.split()[0] for name in head[1:]]
+        return {
+            (row[0], name): cell for row in rows for name, cell in zip(names, row[1:], strict=True)
+        }
+
+    special = {
+        "from any PLD": "upper",
+        "event without accountant": "-",
+        "Monte Carlo, experimental": "estimate",
+        "upper, (ε, δ) of one step": "one step",
+    }
+
+    def short(cell: str) -> str:
+        if cell in special:
+            return special[cell]
+        return "both" if cell.startswith("both ends") else "upper" if "upper" in cell else cell
+
+    long, brief = table("docs/comparison.md"), table("paper/paper.md")
+    assert len(brief) == 9 * 8
+    assert brief == {place: short(long[place]) for place in brief}
+
+
 def test_each_item_of_the_review_is_linked_or_open() -> None:
     rows = re.findall(r"^\| (?!item)([a-z].*?) \| (.*) \|$", text_of("paper/checklist.md"), re.M)
-    assert len(rows) == 18
+    assert len(rows) == 27
     assert all("](" in where for _, where in rows)
     assert [item for item, where in rows if "**open**" in where] == [
         "repository",
         "contribution and authorship",
+        "scope and significance",
+        "development timeline",
+        "open development",
+        "collaborative effort",
+        "paper: AI usage disclosure",
+        "paper: acknowledgements",
     ]
 
 

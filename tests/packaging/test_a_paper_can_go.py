@@ -13,7 +13,7 @@ import pytest
 from dpsub.reproduce import experiments
 from dpsub.reproduce.papers import papers
 from tests.few import few
-from tests.packaging.scratch import copied, ran
+from tests.packaging.scratch import ROOT, copied, ran
 
 KEYS = list(papers())
 PLAN = """
@@ -34,6 +34,16 @@ def without(top: Path, key: str) -> Path:
     """Return a copy of the project in which the folder of one paper is missing."""
     shutil.rmtree(copied(top) / "src/dpsub/papers" / key)
     return top
+
+
+def test_a_small_paper_takes_few_lines() -> None:
+    page = (ROOT / "docs/adding.md").read_text(encoding="utf-8")
+    (limit,) = map(int, re.findall(r"at most (\d+) lines of Python", page))
+    small = re.findall(r"^`(\w+)` and `(\w+)` take .*lines of Python", page, flags=re.MULTILINE)
+    assert small == [("birrell", "schuchardt")] and limit == 900
+    for key in small[0]:
+        files = (ROOT / "src/dpsub/papers" / key).rglob("*.py")
+        assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files) <= limit
 
 
 @pytest.mark.parametrize("key", few(KEYS, most=0, more=1))

@@ -7,10 +7,14 @@ import datetime
 from typing import Any
 
 import pytest
+import yaml
 
-from dpsub.reproduce.crate import crate
+from dpsub.reproduce.crate import AUTHORS, crate
+from tests.documentation.console import ROOT
 
 ENVIRONMENT = {"date": "2026-11-26", "versions": {"dpsub": "0.2.0"}, "commit": "abc"}
+FILES = ["tables/must/table 5.csv", "comparison.csv", "run/config.yaml"]
+ADULT = {"dataset": "adult", "label": "real", "rows": 45222, "sha256": "0ff"}
 
 
 def references(value: Any) -> set[str]:
@@ -24,7 +28,7 @@ def references(value: Any) -> set[str]:
 
 @pytest.mark.parametrize("date", ["2026-11-26", ""])
 def test_a_crate_is_valid(date: str) -> None:
-    made = crate(["tables/must/table 5.csv", "comparison.csv"], ENVIRONMENT | {"date": date})
+    made = crate(FILES, ENVIRONMENT | {"date": date}, [ADULT])
     entities = {entity["@id"]: entity for entity in made["@graph"]}
     assert len(entities) == len(made["@graph"]) and all(one["@type"] for one in entities.values())
     outside = {one for one in references(made["@graph"]) if one not in entities}
@@ -35,5 +39,29 @@ def test_a_crate_is_valid(date: str) -> None:
     assert datetime.date.fromisoformat(root["datePublished"])
     assert [part["@id"] for part in root["hasPart"]] == [
         "comparison.csv",
+        "run/config.yaml",
         "tables/must/table%205.csv",
     ]
+
+
+def test_the_run_names_the_workflow_its_inputs_and_its_results() -> None:
+    made = crate(FILES, ENVIRONMENT, [ADULT])
+    entities = {entity["@id"]: entity for entity in made["@graph"]}
+    run = entities["#run"]
+    workflow = entities[run["instrument"]["@id"]]
+    assert {"SoftwareSourceCode", "ComputationalWorkflow"} == set(workflow["@type"])
+    assert workflow["version"] == "abc"
+    assert entities[workflow["programmingLanguage"]["@id"]]["name"] == "Snakemake"
+    path = workflow["name"].removesuffix(" of dpsub")
+    assert run["instrument"]["@id"] == f"#{path}" and (ROOT / path).is_file()
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert (
+        [entities[workflow["author"]["@id"]]["name"]]
+        == [one["name"] for one in citation["authors"]]
+        == [AUTHORS]
+    )
+    config, adult = (entities[one["@id"]] for one in run["object"])
+    assert config["name"] == "run/config.yaml" and adult["name"] == "Data set adult, real"
+    assert adult["identifier"] == "sha256:0ff"
+    results = [one["@id"] for one in run["result"]]
+    assert results == ["comparison.csv", "tables/must/table%205.csv"]

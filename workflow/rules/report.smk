@@ -37,6 +37,8 @@ rule check_verdicts:
 
 
 rule describe_run:
+    input:
+        [str(Path(path).with_suffix(".json")) for path in DATA.values()],
     output:
         config=f"{RESULTS}/run/config.yaml",
         environment=f"{RESULTS}/run/environment.json",

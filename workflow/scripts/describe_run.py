@@ -29,7 +29,8 @@ with logged(snakemake.log[0]):
         Path(snakemake.output.environment),
         f"{json.dumps(environment, indent=1, ensure_ascii=False)}\n".encode(),
     )
-    described = crate(snakemake.params.files, environment)
+    data = [json.loads(Path(path).read_text(encoding="utf-8")) for path in snakemake.input]
+    described = crate(snakemake.params.files, environment, data)
     replace_file(
         Path(snakemake.output.crate),
         f"{json.dumps(described, indent=1, ensure_ascii=False)}\n".encode(),

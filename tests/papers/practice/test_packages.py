@@ -15,7 +15,7 @@ import pytest
 from dpsub.cli import parser_of
 from dpsub.papers.practice.ask_packages import answered
 from dpsub.papers.practice.experiments import PracticePackages
-from dpsub.papers.practice.numbers import command_of, parts
+from dpsub.papers.practice.numbers import command_of, parts, question_of
 from dpsub.papers.practice.packages import Package, asked, kind_of, packages, says
 from dpsub.papers.practice.recording import rounded
 from dpsub.papers.practice.settings import LOWER, PACKAGE_KEYS, QUESTIONS, UPPER
@@ -25,6 +25,7 @@ from dpsub.reproduce.report import cited
 from dpsub.reproduce.report.cells import LookUp
 
 PAPERS = Path(__file__).resolve().parents[3] / "src/dpsub/papers"
+PAGES = PAPERS.parents[2] / "docs/found/practice"
 RECORDED = published.load("practice", "packages")
 LAST_PLACE = 2e-6
 """Of seven digits, relative: numerical libraries of other versions round otherwise."""
@@ -147,6 +148,79 @@ def test_pages_tell_every_refuted_answer_of_the_first_version() -> None:
         )
         assert counted == sum(len(found.answers) for found in page.refuted)
     assert sum(row["answers"] for page in pages for row in page.rows) == len(RECORDED)
+
+
+def test_pages_tell_every_refuted_answer_of_an_older_version() -> None:
+    kept = cited.kept_of(papers()["practice"])
+    assert kept is not None
+    told = set()
+    for page in parts(LookUp(kept)):
+        text = (PAGES / f"{page.name}.md").read_text(encoding="utf-8")
+        _, _, section = text.partition("\n## Older versions\n")
+        assert bool(section) is bool(page.older)
+        for row in page.older:
+            question = question_of(row)
+            later = recorded(question, row["accountant"], row["since"])["printed"].item()
+            assert row["claimed"] < row["attained"] <= row["mended"] == float(later)
+            cells = [row["of"], row["accountant"], row["release"], f"{row['claimed']:.5g}"]
+            (line,) = [line for line in section.splitlines() if f"| {row['release']} |" in line]
+            assert {*cells, row["since"], f"{row['mended']:.5g}"} < set(
+                line.strip("| ").split(" | ")
+            )
+            assert page.package.reasons[row["erratum"]] in section
+            told.add((row["accountant"], row["of"], question))
+        for name in {row["name"] for row in page.rows}:
+            first, *older = [row for row in page.rows if row["name"] == name]
+            for row in older:
+                # what is refuted in the first version is told there
+                mended = sum(one[:2] == (name, row["version"]) for one in told)
+                assert row["refuted"] == first["refuted"] + mended
+    # 0.5.1 takes the sensitivity under replacement as 2 C
+    replaced = [one for one in QUESTIONS if kind_of(one) == "all gaussian substitute"]
+    assert told == {("dp-accounting PLD", "0.4.4", one) for one in replaced}
+
+
+def test_pages_show_how_an_answer_is_reproduced() -> None:
+    kept = cited.kept_of(papers()["practice"])
+    assert kept is not None
+    for page in parts(LookUp(kept)):
+        text = (PAGES / f"{page.name}.md").read_text(encoding="utf-8")
+        assert (page.example is None) is bool(page.refuted)
+        for found in filter(None, [page.example, *page.refuted]):
+            code, command = re.findall(r"^```\w+\n(.+?)^```$", text, FLAGS)[:2]
+            assert len(code.splitlines()) <= 8 and command.startswith("dpsub account ")
+            assert f"{found.code}\nprint(epsilon)\n" in text and found.command in text
+        if page.example:
+            row = page.example.answer
+            newest = recorded(
+                question_of(row), page.package.accountants[0].name, page.package.versions[0]
+            )
+            assert float(newest["printed"].item()) == row["claimed"]
+            assert f" answers ε = {row['claimed']:.5g} at " in text
+
+
+@EVERY
+def test_releases_that_are_not_asked_are_named(package: Package) -> None:
+    assert not set(package.not_asked) & set(package.versions)
+    text = next(
+        (PAGES / f"{name}.md").read_text(encoding="utf-8")
+        for name, one in packages().items()
+        if one is package
+    )
+    told = dict(re.findall(r"^([\w.]+) is not asked: (.+)\.$", text, re.MULTILINE))
+    assert told == package.not_asked
+
+
+def test_the_accountants_that_are_compared_are_judged_at_the_same_version() -> None:
+    page = (PAPERS.parents[2] / "docs/comparison.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^\| feature \| dpsub \S+ \| (.+) \|$", page, re.MULTILINE)
+    heads = line.split(" | ")
+    judged = [f"{one.title} {one.versions[0]}" for one in packages().values()]
+    assert {head.lower() for head in heads} < {
+        one.replace("JAX P", "jax_p").lower() for one in judged
+    }
+    (more,) = re.findall(r" answers of all of them and of (\w+) more", page)
+    assert ["four", "five", "six"].index(more) + 4 == len(judged) - len(heads)
 
 
 def test_the_first_paragraph_names_what_is_refuted() -> None:

@@ -94,6 +94,15 @@ class Refuted:
 
 
 @dataclass(frozen=True)
+class Example:
+    """One answer that is not refuted, and how it and our bounds on it are reproduced."""
+
+    answer: dict[Hashable, Any]
+    code: str
+    command: str
+
+
+@dataclass(frozen=True)
 class Part:
     """The results of one package: its counts by accountant and version, and refuted answers."""
 
@@ -101,6 +110,10 @@ class Part:
     package: Package
     rows: list[dict[str, Any]]
     refuted: list[Refuted]
+    older: list[dict[Hashable, Any]]
+    """Refuted answers of older versions where the newest version's answer is not refuted."""
+    example: Example | None
+    """An answer of the newest version, if none is refuted."""
 
     @property
     def title(self) -> str:
@@ -141,7 +154,7 @@ def understated(cells: LookUp, accountant: str) -> dict[str, float]:
 
 
 def _part(name: str, package: Package, judged: pd.DataFrame) -> Part:
-    rows, refuted = [], []
+    rows, refuted, older = [], [], []
     for accountant in package.accountants:
         own = judged[judged["accountant"] == accountant.name]
         for version in package.versions:
@@ -153,7 +166,35 @@ def _part(name: str, package: Package, judged: pd.DataFrame) -> Part:
         newest = own[(own["version"] == f"v{package.versions[0]}") & (own["verdict"] == "refuted")]
         for erratum, group in newest.groupby("erratum"):
             refuted.append(_refuted(package, accountant, str(erratum), group))
-    return Part(name, package, rows, refuted)
+        older += _older(package, own)
+    example = None if refuted else _example(package, judged)
+    return Part(name, package, rows, refuted, older, example)
+
+
+def _older(package: Package, own: pd.DataFrame) -> list[dict[Hashable, Any]]:
+    """Return the refuted answers of older versions of an accountant that a later one mends, with
+    that version and its answer."""
+    keys = [name for name in (*SETTING, *SIZES) if name in own]
+    found = []
+    for _, answers in own.groupby(keys, dropna=False, sort=False):
+        later = None
+        for version in package.versions:
+            for row in answers[answers["version"] == f"v{version}"].to_dict("records"):
+                if row["verdict"] != "refuted":
+                    later = {"since": version, "mended": row["claimed"]}
+                elif later:
+                    release = release_in_words(row)
+                    found.append({**row, **later, "of": version, "release": release})
+    return found
+
+
+def _example(package: Package, judged: pd.DataFrame) -> Example:
+    accountant = package.accountants[0]
+    newest = judged["version"] == f"v{package.versions[0]}"
+    answer = judged[newest & (judged["accountant"] == accountant.name)].to_dict("records")[0]
+    question = question_of(answer)
+    answer["release"] = release_in_words(answer)
+    return Example(answer, code_of(accountant, question), command_of(question))
 
 
 def _refuted(
@@ -165,14 +206,17 @@ def _refuted(
     group = group.assign(release=[release_in_words(row) for row in group.to_dict("records")])
     answers = group.to_dict("records")
     question = question_of(answers[0])
+    reason, code = package.reasons[erratum], code_of(accountant, question)
+    return Refuted(accountant.name, erratum, reason, answers, code, command_of(question))
+
+
+def code_of(accountant: Accountant, question: AccountingQuestion) -> str:
+    """Return the Python that asks an accountant, as the formatter wants it."""
     way = accountant.way(question)
     assert way is not None
-    reason = package.reasons[erratum]
     imports, _, rest = asked(way.code, question).rpartition("import ")
     last, _, rest = rest.partition("\n")
-    # as the formatter wants it
-    code = f"{imports}import {last}\n\n{rest}"
-    return Refuted(accountant.name, erratum, reason, answers, code, command_of(question))
+    return f"{imports}import {last}\n\n{rest}"
 
 
 def question_of(row: Mapping[Hashable, Any]) -> AccountingQuestion:

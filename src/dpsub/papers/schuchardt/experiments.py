@@ -134,22 +134,19 @@ class OneStepEpsilon(Rows):
         delta: kinds.Delta = 1e-5
 
     def values(self, settings: Settings, variant: str) -> Iterator[tuple[Any, ...]]:
-        group = settings.group
-        for noise, rate in product(settings.noises, settings.rates):
+        for known in product(settings.noises, settings.rates):
+            curves = (partial(curve, *known, settings.group) for curve in (removed, converted))
+            yield *known, *(bounds.epsilon_at(curve, settings.delta) for curve in curves)
 
-            def removed(epsilon: float, of: int, noise: float = noise, rate: float = rate) -> float:
-                pair = bounds.poisson(of, rate), bounds.NOTHING
-                return bounds.delta(epsilon, "gaussian", noise, *pair)
 
-            tight = bounds.epsilon_at(partial(removed, of=group), settings.delta)
-            yield (
-                noise,
-                rate,
-                tight,
-                bounds.epsilon_at(
-                    lambda e: removed(e / group, 1) * bounds.group_factor(e, group), settings.delta
-                ),
-            )
+def removed(noise: float, rate: float, group: int, epsilon: float) -> float:
+    """Return the paper's delta of one step with Gaussian noise, a group removed."""
+    return bounds.delta(epsilon, "gaussian", noise, bounds.poisson(group, rate), bounds.NOTHING)
+
+
+def converted(noise: float, rate: float, group: int, epsilon: float) -> float:
+    """Return what the group privacy property makes of the delta of one record."""
+    return removed(noise, rate, 1, epsilon / group) * bounds.group_factor(epsilon, group)
 
 
 class Composed(Rows):

@@ -58,6 +58,8 @@ class Package:
     python: str = "python3"
     requires: tuple[str, ...] = ()
     """Further requirements, in the form that pip takes."""
+    not_asked: Mapping[str, str] = field(default_factory=dict)
+    """Release that was tried and is not asked -> why."""
 
 
 def kind_of(question: AccountingQuestion) -> str:

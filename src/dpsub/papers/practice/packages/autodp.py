@@ -39,6 +39,7 @@ PACKAGE = Package(
     title="autodp",
     distribution="autodp",
     versions=("0.2.3.1",),
+    not_asked={"0.2": "its Rényi accountant needs an older SciPy"},
     promise=(
         "Composes Rényi divergences of many mechanisms, and Gaussian noise without sampling "
         "exactly. It takes the noise over the sensitivity, and a rate also for samples of fixed "

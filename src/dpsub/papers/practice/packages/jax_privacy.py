@@ -33,6 +33,7 @@ PACKAGE = Package(
     title="JAX Privacy",
     distribution="jax-privacy",
     versions=("2.0.0",),
+    not_asked={"1.0.0": "it pins jaxlib 0.6.2"},
     promise=(
         "Trains JAX models with DP-SGD and correlated noise. Its documentation states a guarantee "
         "for Poisson samples under add/remove and zero-out, and for batches of fixed size under "

@@ -29,6 +29,7 @@ PACKAGE = Package(
     title="prv-accountant",
     distribution="prv-accountant",
     versions=("0.2.0",),
+    not_asked={"0.1.1.post1": "its interface is another one, for Gaussian noise alone"},
     requires=("setuptools<81",),
     promise=(
         "Returns a lower bound, an estimate and an upper bound on ε, a record added or removed, "
