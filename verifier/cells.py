@@ -171,16 +171,18 @@ def masses(law, edges: list[float]) -> list[arb]:
     return [right - left for left, right in pairwise(below)]
 
 
-class Frontier:
+class Events:
     """Events, from none to all, of the cells with the largest losses, and what they have under both
-    laws."""
+    laws.
 
-    def __init__(self, first, second, step: float, reach: int, tail: float):
-        edges = crossings(first, second, step, reach, tail)
-        cells = list(zip(masses(first, edges), masses(second, edges), strict=True))
-        cells.sort(key=_loss, reverse=True)
+    `unseen` bounds what the second law has in cells that are not listed, or more than is said in
+    those that are: it counts as if it were in every event.
+    """
+
+    def __init__(self, cells: list[tuple[arb, arb]], unseen: arb | int = 0):
+        cells = sorted(cells, key=_loss, reverse=True)
         self._accept = list(accumulate((p for p, _ in cells), initial=arb(0)))
-        charges = accumulate((q for _, q in cells), initial=arb(0))
+        charges = accumulate((q for _, q in cells), initial=arb(unseen))
         self._charge = list(accumulate((charge.upper() for charge in charges), arb.max))
 
     def attained(self, charge: arb) -> arb:
@@ -200,9 +202,22 @@ class Frontier:
         return (accept + share * (self._accept[i] - accept)).lower()
 
 
+class Frontier(Events):
+    """Events of cells between the places where the loss of one number passes a grid."""
+
+    def __init__(self, first, second, step: float, reach: int, tail: float):
+        edges = crossings(first, second, step, reach, tail)
+        super().__init__(list(zip(masses(first, edges), masses(second, edges), strict=True)))
+
+
 def _loss(cell: tuple[arb, arb]) -> float:
-    p, q = (max(float(mass.mid()), 1e-300) for mass in cell)
-    return math.log(p) - math.log(q)
+    """Roughly: it only orders the cells."""
+    p, q = (_log(mass.mid()) for mass in cell)
+    return p - q
+
+
+def _log(mass: arb) -> float:
+    return float(mass.log().mid()) if mass > 0 else -1e6
 
 
 def largest_step(case: Case) -> arb:

@@ -8,6 +8,7 @@ import allocation
 import cells
 import events
 import groups
+import step_sums
 import theorems
 from balls import NotCovered, Refuted, set_precision
 from flint import arb
@@ -22,6 +23,7 @@ STATISTICS = {
     "sum": events.statistic_sum,
     "largest step": cells.largest_step,
     "all steps": allocation.all_steps,
+    "step functions": step_sums.step_functions,
 }
 
 VERSION = 1

@@ -20,6 +20,7 @@ from dpsub.accounting.allocation import (
     MeanLaw,
     ReplacedEvent,
     SelectionEvent,
+    SumEvent,
 )
 from dpsub.accounting.attacks import Played
 from dpsub.accounting.bracket import Evaluation, Target
@@ -29,6 +30,7 @@ from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.accounting.privacy_events import EnclosedEvent, Event
 from dpsub.accounting.release import as_plain
 from dpsub.accounting.static import Neighbours
+from dpsub.accounting.subsets import GivenSumEvent
 from dpsub.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -293,6 +295,10 @@ def _attained_parts(
         # the law of an epoch is proved again from the laws of sums that it is made of
         if isinstance(event, AllocationEvent):
             part["sums"] = _sums(event, step, grid.tail, upper=False, swapped=grid.swapped)
+        # of a sum over the steps it is enough to know what each of them adds
+        summed = event.sums if isinstance(event, SelectionEvent) else event
+        if isinstance(summed, SumEvent | GivenSumEvent):
+            part["edges"] = summed.edges.tolist()
         parts.append(part)
     return parts
 

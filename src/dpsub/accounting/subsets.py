@@ -131,7 +131,13 @@ class GivenSumEvent(AttackEvent):
             if isinstance(error, OutOfTimeError):
                 raise
             # a sum of which nothing is known
-            return MomentsGivenSum(np.zeros((5, 1)), np.ones((5, 1)), 1.0)
+            nothing = np.zeros((5, 1)), np.ones((5, 1)), 1.0
+            return MomentsGivenSum(*nothing, edges=np.zeros(0), first=0, together=1)
+
+    @property
+    def edges(self) -> np.ndarray:
+        """Of the number that a step adds, in deviations of its output."""
+        return self._laws.edges
 
     @property
     def symmetric(self) -> bool:
