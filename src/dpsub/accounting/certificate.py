@@ -29,8 +29,9 @@ from dpsub.accounting.game import GamePlayed
 from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.accounting.privacy_events import EnclosedEvent, Event
 from dpsub.accounting.release import as_plain
+from dpsub.accounting.schemes.case import Theorem
 from dpsub.accounting.static import Neighbours
-from dpsub.accounting.subsets import GivenSumEvent
+from dpsub.accounting.subsets import Block, GivenSumEvent, LargerBlocks
 from dpsub.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _upper(
     trivial."""
     if not account.upper < target.ceiling:
         return None, None
-    composition = _as_certified(proof, target)
+    composition, theorems = _as_certified(proof, target)
     grids = _evaluated(composition.evaluations, "upper", target)
     directions = composition.proved_directions
     by_direction = {
@@ -114,22 +115,29 @@ def _upper(
     # an end that was lowered to the largest loss is claimed as the laws give it
     claim = _rounded(max(account.upper, proved), ROUND_CEILING)
     sides: dict[str, Any] = {"forward": None, "backward": None}
+    blocks: dict[Block, dict[str, Any]] = {}
     for swapped, tried in by_direction.items():
         # the coarsest grid that proves the claim: its laws are the shortest
         enough = [grid for grid in tried if grid.answer <= claim]
         grid = max(enough, key=_coarseness)
-        sides[_direction(swapped)] = _proved_parts(proof, composition, grid)
+        sides[_direction(swapped)] = _proved_parts(composition, theorems, grid, blocks)
+    if blocks:
+        sides["blocks"] = list(blocks.values())
     return sides, claim
 
 
-def _as_certified(proof: Proof, target: Target) -> Composition:
-    """The composition from which the upper end is certified, on the grids of the answer.
+def _as_certified(proof: Proof, target: Target) -> tuple[Composition, list[Theorem]]:
+    """The composition from which the upper end is certified, on the grids of the answer, and the
+    theorem of each of its events.
 
     Where an event has the least of several bounds, the verifier proves one of them again. The end
     that is claimed may then be larger than the answer's.
     """
+    if any(case.proofs for case in proof.cases):
+        return _best_proof(proof, target)
+    theorems = [case.certified.theorem if case.certified else case.theorem for case in proof.cases]
     if all(case.certified is None for case in proof.cases):
-        return proof.composition
+        return proof.composition, theorems
     entries = [
         (case.certified.event if case.certified else event, times)
         for case, (event, times) in zip(proof.cases, proof.composition.entries, strict=True)
@@ -138,7 +146,28 @@ def _as_certified(proof: Proof, target: Target) -> Composition:
     for grid in _evaluated(proof.composition.evaluations, "upper", target):
         (answer,) = answers_of(certified.upper(grid.step, grid.tail, grid.swapped), [target])
         certified.evaluations.append(grid._replace(answer=float(answer)))
-    return certified
+    return certified, theorems
+
+
+def _best_proof(proof: Proof, target: Target) -> tuple[Composition, list[Theorem]]:
+    """Of several proofs of the same events the one that gives the answer."""
+
+    def end(choice: Composition) -> float:
+        grids = _evaluated(choice.evaluations, "upper", target)
+        answers = [
+            [grid.answer for grid in grids if grid.swapped == swapped]
+            for swapped in choice.proved_directions
+        ]
+        # a proof for which there was no time has no answer
+        return max(min(each, default=np.inf) for each in answers)
+
+    proofs = proof.composition.proofs
+    place = min(range(len(proofs)), key=lambda i: end(proofs[i]))
+    theorems = [
+        case.proofs[min(place, len(case.proofs) - 1)] if case.proofs else case.theorem
+        for case in proof.cases
+    ]
+    return proofs[place], theorems
 
 
 def _lower(
@@ -203,13 +232,18 @@ def _law(pld: PrivacyLossDistribution) -> dict[str, Any]:
     }
 
 
-def _proved_parts(proof: Proof, composition: Composition, grid: Evaluation) -> list[dict[str, Any]]:
-    """The laws of one direction, each with its theorem."""
+def _proved_parts(
+    composition: Composition,
+    theorems: Sequence[Theorem],
+    grid: Evaluation,
+    shared: dict[Block, dict[str, Any]],
+) -> list[dict[str, Any]]:
+    """The laws of one direction, each with its theorem; what laws of both directions refer to goes
+    to `shared`."""
     parts = []
-    for place, (event, times) in enumerate(composition.entries):
-        case = proof.cases[place]
-        theorem, section = case.certified.theorem if case.certified else case.theorem
-        blocks = _blocks(event)
+    for place, ((event, times), (theorem, section)) in enumerate(
+        zip(composition.entries, theorems, strict=True)
+    ):
         laws = event.uppers(grid.step, grid.tail, grid.swapped)
         for number, (pld, repeats) in enumerate(laws):
             part = {
@@ -219,19 +253,62 @@ def _proved_parts(proof: Proof, composition: Composition, grid: Evaluation) -> l
                 "section": section,
                 "law": _law(pld),
             }
-            if blocks:
-                part |= _upper_sums(event, blocks[number], grid)
+            block = _blocks(event)[number] if _blocks(event) else None
+            if isinstance(block, Block):
+                shared.setdefault(block, _several(block))
+                part["block"] = list(shared).index(block)
+            elif block is not None:
+                part |= _upper_sums(event, block, grid)
             parts.append(part)
     return parts
 
 
-def _blocks(event: Event) -> Sequence[AllocationEvent]:
-    """The allocations to one step that an event is made of."""
+def _blocks(event: Event) -> Sequence[AllocationEvent | Block]:
+    """The allocations, to one step or to several, that an event is made of."""
     if isinstance(event, ReplacedEvent):
         return _blocks(event.removed)
     if isinstance(event, SelectionEvent):
         return [block for block, _ in event.blocks]
+    if isinstance(event, LargerBlocks):
+        return [
+            AllocationEvent(size, event.deviation) if own == 1 else event.block(size, own)
+            for size, own, _ in event.parts
+        ]
     return [event] if isinstance(event, AllocationEvent) else []
+
+
+def _several(block: Block) -> dict[str, Any]:
+    """What proves the bounds of an allocation to several steps: sums over the steps, with the
+    orders at which they are used, and the laws of the blocks of Theorem 27."""
+    sums = [
+        {
+            "edges": moments.edges.tolist(),
+            "first": moments.first,
+            "together": moments.together,
+            "count": moments.at_most.shape[1],
+        }
+        for moments in block.moments
+    ]
+    return {
+        "steps": block.t,
+        "own": block.k,
+        "sums": sums,
+        "orders": {_direction(side): block.orders[side].tolist() for side in (False, True)},
+        "revealed": {_direction(side): _revealed(block, side) for side in (False, True)},
+    }
+
+
+def _revealed(block: Block, swapped: bool) -> list[dict[str, Any]]:
+    step, tail = block.revealed_grid
+    laws = block.revealed.uppers(step, tail, swapped)
+    return [
+        {
+            "times": times,
+            "law": _law(pld),
+            "sums": _sums(event, step, tail, upper=True, swapped=swapped),
+        }
+        for (event, _), (pld, times) in zip(block.revealed.blocks, laws, strict=True)
+    ]
 
 
 def _upper_sums(event: Event, block: AllocationEvent, grid: Evaluation) -> dict[str, Any]:

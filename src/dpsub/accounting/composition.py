@@ -127,7 +127,7 @@ class Composition:
         return choices
 
     @cached_property
-    def _proofs(self) -> list[Composition]:
+    def proofs(self) -> list[Composition]:
         """What each of several proofs of the events gives; events with fewer repeat their last
         one."""
         n_choices = max(len(event.upper_choices) for event, _ in self.entries)
@@ -234,8 +234,8 @@ class Composition:
     def forget(self) -> None:
         """Drop composed PLDs, which are large; evaluated bounds are kept."""
         self._built.clear()
-        if len(self._proofs) > 1:
-            for proof in self._proofs:
+        if len(self.proofs) > 1:
+            for proof in self.proofs:
                 proof.forget()
         if self._chooses_data_sets:
             for choice in self.attack_choices:
@@ -257,8 +257,8 @@ class Composition:
         """Bound of one side from a single grid, coarser than `step` only if that is too fine."""
         if side == "lower" and self._chooses_data_sets:
             return max(choice.rough(target, side, step) for choice in self.attack_choices)
-        if side == "upper" and len(self._proofs) > 1:
-            return min(proof.rough(target, side, step) for proof in self._proofs)
+        if side == "upper" and len(self.proofs) > 1:
+            return min(proof.rough(target, side, step) for proof in self.proofs)
         bound = self._single_grid_bound(side)
         directions = self.proved_directions if side == "upper" else self.directions
         with time_limited(target.deadline):
@@ -322,7 +322,7 @@ class Composition:
 
     def bounds(self, targets: Sequence[Target]) -> list[End]:
         """The upper end for each target."""
-        if len(self._proofs) > 1:
+        if len(self.proofs) > 1:
             return self._smallest_bounds(targets)
         of_delta = targets[0].delta is None
         tail = min(target.tail for target in targets)
@@ -351,7 +351,7 @@ class Composition:
     def _smallest_bounds(self, targets: Sequence[Target]) -> list[End]:
         """The smallest upper end that any proof gives, each refined on grids of its own."""
         with time_limited(targets[0].deadline):
-            first, *others = self._proofs
+            first, *others = self.proofs
             # the first proof costs little; what it leaves of the time is for the others
             with time_limited(halfway()):
                 ends = first.bounds(targets)

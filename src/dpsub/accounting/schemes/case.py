@@ -107,6 +107,8 @@ class Case:
         None for samples that are no chain of stages.
     certified : Certified, optional
         What a certificate proves, where the event has the least of several bounds.
+    proofs : tuple of Theorem
+        The theorems of `event.upper_choices`, where a certificate may be of any of them.
     attack_section : str
         Section of docs/accounting.md with the attacks of the lower end.
     """
@@ -125,6 +127,7 @@ class Case:
     papers_pair: Callable[[], GaussianPair] | None = None
     amplification: Amplification | None = None
     certified: Certified | None = None
+    proofs: tuple[Theorem, ...] = ()
     attack_section: str = "5"
 
     def choice(self, place: int) -> AttackChoice:
