@@ -31,8 +31,8 @@ from profiles import Bound, Order
 ORDERS = range(5)  # of the moments
 MORE_BITS = 160  # than those of balls: of products that are far below the largest
 CELL_BITS = 64  # of what is added over the cells
-MOST_VALUES = 2**17  # of T, and the most ways to overlap: more take longer than some minutes
-MOST_PRODUCTS = 2**25
+MOST_VALUES = 2**17  # of T
+MOST_PRODUCTS = 2**24  # values of T, of all sums, times ways to overlap: about two minutes
 QUARTIC = Fraction(27, 256)  # 27 v^4 / (256 d^3) >= (v - d)_+
 QUADRATIC, FOURTH, WHOLE, AT_ZERO = range(4)  # the polynomials among which each cell has one
 
@@ -328,7 +328,7 @@ class Block:
             ways = len(overlaps(self.steps, self.own, ORDERS[-1]))
             work = sum(each.first + each.together * each.count for each in sums) * ways
             if work > MOST_PRODUCTS:
-                raise NotCovered("moments given sums of so many values, which would take minutes")
+                raise NotCovered("moments given sums of so many values, more than two minutes")
             s = self.case.release.s
             self._given = [
                 GivenSum(moments_of(self.steps, self.own, s, each), self.case.negligible / 8)

@@ -162,6 +162,9 @@ def _best_proof(proof: Proof, target: Target) -> tuple[Composition, list[Theorem
         return max(min(each, default=np.inf) for each in answers)
 
     proofs = proof.composition.proofs
+    if len(proofs) == 1:
+        # of one proof the composition itself has looked at the grids
+        proofs = [Composition(proofs[0].entries, proof.composition.evaluations)]
     place = min(range(len(proofs)), key=lambda i: end(proofs[i]))
     theorems = [
         case.proofs[min(place, len(case.proofs) - 1)] if case.proofs else case.theorem
