@@ -14,7 +14,7 @@ from balls import ZERO, Refuted, set_precision
 from certificate import NOT_COVERED, REFUTED, VERIFIED, covered, question_of
 from flint import arb, fmpz, fmpz_poly
 from law import missing_by_chords
-from moments import AT_ZERO, GivenSum, Scaled, Sum, moments_of, overlaps
+from moments import AT_ZERO, FOURTH, QUADRATIC, WHOLE, GivenSum, Scaled, Sum, moments_of, overlaps
 from scipy.stats import norm
 from step_sums import law_of_sum, read_edges, step_masses
 from theorems import Shared
@@ -162,6 +162,36 @@ def test_polynomials_bound_the_divergence():
             for kind in range(AT_ZERO + 1):
                 other = given.bound(arb(a), forward, [kind] * len(kinds))
                 assert bound * (1 - 1e-12) <= float(other)
+
+
+def test_polynomials_lie_above_what_they_bound(monkeypatch):
+    """One value of the sum, at which the ratio has any law on a few points."""
+    generator = np.random.default_rng(72)
+
+    def beaten():
+        low = False
+        for _ in range(100):
+            points = np.exp(generator.normal(0.0, generator.choice([0.05, 0.5, 2.0]), 3))
+            chances = generator.dirichlet([0.3] * 3)
+            rows = [(arb(x), arb(c)) for x, c in zip(points, chances, strict=True)]
+            moments = [[sum(c * x**n for x, c in rows)] for n in range(5)]
+            given = GivenSum(moments, ZERO)
+            given.outside = [ZERO, ZERO]
+            for a in (1.0, 1.1, 3.0, 20.0):
+                exact = {
+                    True: chances @ np.maximum(points - a, 0.0),
+                    False: chances @ np.maximum(1 - a * points, 0.0),
+                }
+                for forward, value in exact.items():
+                    for kind in (QUADRATIC, FOURTH, WHOLE, AT_ZERO):
+                        bound = given.bound(arb(a), forward, [kind])
+                        low |= float(bound.upper()) < value * (1 - 1e-9) - 1e-12
+        return low
+
+    assert not beaten()
+    # the fault: a fourth power that crosses the line
+    monkeypatch.setattr("moments.QUARTIC", Fraction(7, 10) * Fraction(27, 256))
+    assert beaten()
 
 
 def test_the_least_of_two_bounds_is_taken_to_its_chords():

@@ -11,7 +11,7 @@ section 7, "Moments given a sum").
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import product
 
@@ -80,9 +80,9 @@ class MomentsGivenSum:
     at_least: np.ndarray
     at_most: np.ndarray
     outside: float
-    edges: np.ndarray
-    first: int
-    together: int
+    edges: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    first: int = 0
+    together: int = 1
 
 
 @dataclass(frozen=True)

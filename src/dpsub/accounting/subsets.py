@@ -131,8 +131,7 @@ class GivenSumEvent(AttackEvent):
             if isinstance(error, OutOfTimeError):
                 raise
             # a sum of which nothing is known
-            nothing = np.zeros((5, 1)), np.ones((5, 1)), 1.0
-            return MomentsGivenSum(*nothing, edges=np.zeros(0), first=0, together=1)
+            return MomentsGivenSum(np.zeros((5, 1)), np.ones((5, 1)), 1.0)
 
     @property
     def edges(self) -> np.ndarray:
@@ -299,7 +298,7 @@ def _by_chords(bound: Callable[[float], float], nodes: np.ndarray) -> Profile:
     values = np.minimum.accumulate([bound(x) for x in nodes.tolist()])
 
     def chords(log_order: np.ndarray) -> np.ndarray:
-        left = np.clip(np.searchsorted(nodes, log_order, side="right") - 1, 0, _NODES - 2)
+        left = np.clip(np.searchsorted(nodes, log_order, side="right") - 1, 0, nodes.size - 2)
         share = np.expm1(log_order - nodes[left]) / np.expm1(nodes[left + 1] - nodes[left])
         share = np.clip(share, 0.0, 1.0)
         chord = (values[left] * (1 - share) + values[left + 1] * share) * _ROUNDING
