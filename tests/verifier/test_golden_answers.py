@@ -124,6 +124,9 @@ LONG = {
     "allocation of 5 in 391 steps": Question(
         dpsub.RandomAllocation(391, 5), None, asked(0.8, 1.25e-5, time_limit=None)
     ),
+    "allocation of several, little noise": Question(
+        dpsub.RandomAllocation(24, 2), None, asked(0.35, time_limit=None)
+    ),
     "allocation of 10 in 100 steps": Question(
         dpsub.RandomAllocation(100, 10), None, asked(1, 1e-6, time_limit=None)
     ),
