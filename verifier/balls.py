@@ -33,12 +33,17 @@ def positive_part(x: arb) -> arb:
 
 
 def larger(x: arb, y: arb) -> arb:
-    """A number that is at least x and y: an upper end of both."""
-    return x.upper() if x.upper() >= y.upper() else y.upper()
+    """A number that is at least x and y: an upper end of both; infinity where one is no number."""
+    one, other = x.upper(), y.upper()
+    if one.is_nan() or other.is_nan():
+        return arb("+inf")
+    return one if one >= other else other
 
 
 def smaller(x: arb, y: arb) -> arb:
-    """Of two upper bounds, the one whose upper end is smaller."""
+    """Of two upper bounds, the one whose upper end is smaller; what is no number bounds nothing."""
+    if y.is_nan():
+        return x
     return x if x.upper() <= y.upper() else y
 
 

@@ -13,13 +13,14 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 
 from attacks import neighbours
-from balls import NotCovered
+from balls import NotCovered, positive_part
 from flint import arb
 from law import shortfall_below
 from multiplicity import ball
 from theorems import Case
 
 NODES = 4000
+HALVINGS = 40
 
 
 def normal_below(z: arb) -> arb:
@@ -73,10 +74,16 @@ class Mixture:
         return sum(self.weights, arb(0))
 
     def range(self, tail: float) -> tuple[float, float]:
-        """An interval outside of which the mass is about `tail` of all."""
-        deviations = -math.log(tail) if self.laplace else math.sqrt(-2 * math.log(tail))
-        reach = deviations * self.scale
+        """An interval outside of which the mass is about `tail` of all. Losses of Laplace noise are
+        constant beyond the outermost centres."""
+        reach = 0.0 if self.laplace else math.sqrt(-2 * math.log(tail)) * self.scale
         return float(min(self.centres)) - reach, float(max(self.centres)) + reach
+
+    @property
+    def turns(self) -> list[float]:
+        """Where the loss may turn. Between neighbouring centres Laplace densities are of the form
+        A e^-t + D e^t, the ratio of two of which is monotone."""
+        return [float(c) for c in self.centres] if self.laplace else []
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,7 @@ class Largest:
     scale: float
 
     mass = arb(1)
+    turns = ()
 
     def log_density(self, t: float) -> float:
         """In floating point, less a constant: it only aims."""
@@ -127,17 +135,19 @@ def log_normal_below(z: float) -> float:
 
 
 def crossings(first, second, step: float, reach: int, tail: float) -> list[float]:
-    """Where the loss passes half-way points (i + 1/2) step, |i| <= reach: the edges of the
-    cells."""
+    """The edges of the cells: where the loss passes half-way points (i + 1/2) step, |i| <= reach,
+    and where it may turn."""
 
     def loss(t: float) -> float:
         return (first.log_density(t) - second.log_density(t)) / step
 
     ranges = [law.range(tail) for law in (first, second)]
     low, high = min(r[0] for r in ranges), max(r[1] for r in ranges)
-    nodes = [low + (high - low) * i / NODES for i in range(NODES + 1)]
+    even = [low + (high - low) * i / NODES for i in range(NODES + 1)]
+    turns = {*first.turns, *second.turns}
+    nodes = sorted({*even, *turns})
     losses = [loss(t) for t in nodes]
-    edges = set()
+    edges = set(turns)
     for left, right in pairwise(zip(nodes, losses, strict=True)):
         ends = sorted((left[1], right[1]))
         lowest, highest = (min(max(math.ceil(end - 0.5), -reach), reach) for end in ends)
@@ -171,53 +181,135 @@ def masses(law, edges: list[float]) -> list[arb]:
     return [right - left for left, right in pairwise(below)]
 
 
+def rough_loss(p: arb, q: arb) -> float:
+    """Of a cell with these masses, in nats and floating point: it orders cells."""
+    return _rough_log(p.mid()) - _rough_log(q.mid())
+
+
+def _rough_log(mass: arb) -> float:
+    return float(mass.log().mid()) if mass > 0 else -1e6
+
+
+def by_loss(cells: list[tuple[arb, arb]]) -> list[tuple[arb, arb]]:
+    """Those with the largest losses first."""
+    return sorted(cells, key=lambda cell: rough_loss(*cell), reverse=True)
+
+
 class Events:
-    """Events, from none to all, of the cells with the largest losses, and what they have under both
-    laws.
+    """Events, from none to all, of the first ones of some cells, whose losses fall, and what they
+    have under both laws.
 
     `unseen` bounds what the second law has in cells that are not listed, or more than is said in
     those that are: it counts as if it were in every event.
     """
 
-    def __init__(self, cells: list[tuple[arb, arb]], unseen: arb | int = 0):
-        cells = sorted(cells, key=_loss, reverse=True)
+    def __init__(self, cells: list[tuple[arb, arb]], unseen: arb):
         self._accept = list(accumulate((p for p, _ in cells), initial=arb(0)))
-        charges = accumulate((q for _, q in cells), initial=arb(unseen))
+        charges = accumulate((q for _, q in cells), initial=unseen)
         self._charge = list(accumulate((charge.upper() for charge in charges), arb.max))
 
     def attained(self, charge: arb) -> arb:
         """What an event of mass at most `charge` under the second law has under the first, from
-        below.
-
-        It is one of the events, and of the next larger one's last cell a random share.
-        """
+        below: one of the events, and of the next larger one's last cell a random share."""
         charge = charge.lower()
         i = bisect_right(self._charge, charge)
         if i == 0:
             return arb(0)
-        used, accept = self._charge[i - 1], self._accept[i - 1]
+        inside = self._accept[i - 1], self._charge[i - 1]
         if i == len(self._charge):
-            return accept.lower()
-        share = ((charge - used) / (self._charge[i] - used)).lower()
-        return (accept + share * (self._accept[i] - accept)).lower()
+            return inside[0].lower()
+        return shared(charge, inside, (self._accept[i], self._charge[i]))
+
+
+def shared(charge: arb, inside: tuple[arb, arb], outside: tuple[arb, arb]) -> arb:
+    """What a random one of two events, each given by its two masses, has: the share of the larger
+    one is what the charge allows."""
+    accept, used = inside
+    share = ((charge - used) / (outside[1] - used)).lower()
+    return (accept + share * (outside[0] - accept)).lower()
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A cell of one number: its ends, its masses under both laws, and its loss in steps."""
+
+    left: float
+    right: float
+    p: arb
+    q: arb
+    loss: float
 
 
 class Frontier(Events):
     """Events of cells between the places where the loss of one number passes a grid."""
 
     def __init__(self, first, second, step: float, reach: int, tail: float):
+        self._laws, self._step, self._negligible = (first, second), step, arb(tail)
         edges = crossings(first, second, step, reach, tail)
-        super().__init__(list(zip(masses(first, edges), masses(second, edges), strict=True)))
+        ends = pairwise([-math.inf, *edges, math.inf])
+        both = zip(ends, masses(first, edges), masses(second, edges), strict=True)
+        cells = [Piece(*interval, p, q, rough_loss(p, q) / step) for interval, p, q in both]
+        self._cells = sorted(cells, key=lambda cell: cell.loss, reverse=True)
+        # what the second law has left out may be in any event
+        left_out = positive_part(arb(1) - second.mass).upper()
+        super().__init__([(cell.p, cell.q) for cell in self._cells], left_out)
 
+    def event(self, charge: arb, enough: arb) -> arb:
+        """What an event of mass at most `charge` under the second law has under the first, from
+        below: of whole cells, and where that is not enough with those at the border cut."""
+        value = self.attained(charge)
+        if value + self._negligible >= enough:
+            return value
+        return arb.max(value, self.cut(charge))
 
-def _loss(cell: tuple[arb, arb]) -> float:
-    """Roughly: it only orders the cells."""
-    p, q = (_log(mass.mid()) for mass in cell)
-    return p - q
+    def cut(self, charge: arb) -> arb:
+        """As `event`: all of the cells that round to a larger loss than those at the border, and of
+        these what lies above one loss."""
+        charge = charge.lower()
+        i = bisect_right(self._charge, charge)
+        if not 0 < i < len(self._charge):
+            return self.attained(charge)
+        level = round(self._cells[i - 1].loss)
+        border = [place for place, cell in enumerate(self._cells) if round(cell.loss) == level]
+        before = self._accept[border[0]], self._charge[border[0]]
+        cells = [self._cells[place] for place in border]
 
+        def above(loss: float) -> tuple[arb, arb]:
+            parts = [self._above(cell, loss) for cell in cells]
+            accept, used = (sum((part[law] for part in parts), before[law]) for law in (0, 1))
+            return accept, used.upper()
 
-def _log(mass: arb) -> float:
-    return float(mass.log().mid()) if mass > 0 else -1e6
+        low, high = level - 0.5, level + 0.5
+        inside, outside = before, above(low)
+        if not outside[1] > charge:
+            return outside[0].lower()
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            event = above(middle)
+            if event[1] <= charge:
+                high, inside = middle, event
+            else:
+                low, outside = middle, event
+        return shared(charge, inside, outside)
+
+    def _above(self, cell: Piece, loss: float) -> tuple[arb, arb]:
+        """The masses of what has a larger loss, which is monotone in a cell with two ends."""
+        nothing = arb(0), arb(0)
+        if math.isinf(cell.left) or math.isinf(cell.right):
+            return (cell.p, cell.q) if cell.loss > loss else nothing
+        ends = [(t, self._loss(t)) for t in (cell.left, cell.right)]
+        if min(height for _, height in ends) >= loss:
+            return cell.p, cell.q
+        if max(height for _, height in ends) <= loss:
+            return nothing
+        place = _crossing(self._loss, *ends, loss)
+        left, right = (cell.left, place) if ends[0][1] > loss else (place, cell.right)
+        first, second = (law.below(right) - law.below(left) for law in self._laws)
+        return first, second
+
+    def _loss(self, t: float) -> float:
+        first, second = self._laws
+        return (first.log_density(t) - second.log_density(t)) / self._step
 
 
 def largest_step(case: Case) -> arb:
@@ -235,4 +327,4 @@ def largest_step(case: Case) -> arb:
     law = case.law
     reach = max(-law.indices[0], law.indices[-1]) + 1
     events = Frontier(*laws, law.step, reach, float(case.negligible.mid()))
-    return shortfall_below(law, lambda T, S: events.attained(T))
+    return shortfall_below(law, events.event)

@@ -9,8 +9,10 @@ import cells
 import events
 import groups
 import moments
+import shuffling
 import step_sums
 import theorems
+import zeroed
 from balls import NotCovered, Refuted, set_precision
 from flint import arb
 from game import prove_game
@@ -19,7 +21,14 @@ from policy import filler_flip
 from theorems import Case, Release, Shared, read_release
 
 # What can be proved again: add a theorem or a statistic here.
-THEOREMS = theorems.THEOREMS | allocation.THEOREMS | moments.THEOREMS | groups.THEOREMS
+THEOREMS = (
+    theorems.THEOREMS
+    | allocation.THEOREMS
+    | moments.THEOREMS
+    | groups.THEOREMS
+    | shuffling.THEOREMS
+    | zeroed.THEOREMS
+)
 STATISTICS = {
     "sum": events.statistic_sum,
     "largest step": cells.largest_step,

@@ -1,5 +1,5 @@
-"""Bounds of the members of a cell for Gaussian noise: Lemmas 12, 13 and 21, Theorems 15, 22 and 65
-of docs/accounting.md.
+"""Bounds of the members of a cell for Gaussian noise: Lemmas 12, 13 and 21, Theorems 15, 22, 65 and
+70 of docs/accounting.md.
 
 Lengths are over the noise scale s.
 """
@@ -27,6 +27,7 @@ BINS = (32, 64, 128, 256, 512)
 WEIGHTS = 24  # values of the weight of the base that are told apart
 SHARES = 24  # steps of the search for the charge of l = 1
 FAR = 60.0  # deviations beyond which nothing counts
+FLATTEST = arb(2) ** -20  # a height below which bins of Z are hardly told apart
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Line:
         if c > float(beyond):
             c = float(beyond)
         one = (f * c - f * f * HALF).exp()
-        two = a * ((f - d) * c - (f - d) ** 2 * HALF).exp()
+        two = a * ((f - d) * c - (f - d) * (f - d) * HALF).exp()  # ** fails about 0
         if c == float(beyond) and one <= two + tau:
             # The half-line begins further right, and N(f) has no more there than this.
             return normal_tail(c - f), c
@@ -106,12 +107,88 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Middle:
+    """The larger one of I(a, tau; r) of Theorem 70 at the two `ends` r >= 0 of a range, d > 0.
+
+    I is the supremum over events of N(0) - a N(-d) - tau N(r).
+    """
+
+    d: arb
+    ends: tuple[arb, arb]
+
+    def at(self, a: arb, log_a: float, tau: arb, start: float) -> tuple[arb, float]:
+        """A bound for both; `start` is that of other bounds, and not used."""
+        one, other = (self._interval(a, log_a, tau, r) for r in self.ends)
+        return larger(one, other), start
+
+    def _interval(self, a: arb, log_a: float, tau: arb, r: arb) -> arb:
+        """The ratio g of the negative densities and the first one is convex, so that the best event
+        is an interval, {g < 1}, about the place where g is least.
+        """
+        if not r > 0:
+            # Not told apart from 0: by Lemma 12 (ii), for all places that are so near.
+            return Line(positive_part(r).upper(), self.d).at(a, log_a, tau, 0.0)[0]
+        d = self.d
+
+        def ratio(t: arb) -> arb:
+            return a * (-d * t - d * d * HALF).exp() + tau * (r * t - r * r * HALF).exp()
+
+        # There the two terms of the slope cancel.
+        least = ((a * d / (tau * r)).log() + (r * r - d * d) * HALF) / (d + r)
+        deepest = positive_part(ONE - ratio(least))
+        if deepest.is_zero():
+            return ZERO
+        left, right = self._ends(log_a, tau, r, float(least.mid()))
+        at_left, at_right = ratio(left), ratio(right)
+        # Left of `left`, where g falls, it is no smaller than there; so it is right of `right`. If
+        # the least g lies elsewhere, that bounds it.
+        beyond = positive_part(ONE - at_left) if left <= least else deepest
+        above = positive_part(ONE - at_right) if right >= least else deepest
+        # Between them it is at most the larger one of both values: what it exceeds 1 by is no loss.
+        within = positive_part(larger(at_left, at_right) - ONE)
+
+        def mass(centre: arb) -> arb:
+            return normal_tail(left - centre) - normal_tail(right - centre)
+
+        value = mass(ZERO) * (ONE + within) - a * mass(-d) - tau * mass(r)
+        outside = beyond * normal_tail(-left) + above * normal_tail(right)
+        return positive_part(value + outside)
+
+    def _ends(self, log_a: float, tau: arb, r: arb, least: float) -> tuple[arb, arb]:
+        """Where g = 1, a hair too far out, in floating point.
+
+        Newton's method for ln g, which is convex, begins where one term of g alone is 1, and stays
+        outside.
+        """
+        d, r = float(self.d.mid()), float(r.mid())
+        log_tau = float(tau.log().mid())
+        ends = []
+        for t, side in (
+            ((log_a - d * d / 2) / d, -1.0),
+            ((r * r / 2 - log_tau) / r, 1.0),
+        ):
+            for _ in range(60):
+                first, second = log_a - d * t - d * d / 2, log_tau + r * t - r * r / 2
+                top = max(first, second)
+                share, other = math.exp(first - top), math.exp(second - top)
+                height = top + math.log(share + other)
+                slope = (r * other - d * share) / (share + other)
+                if height <= 1e-15 or slope * side <= 0:
+                    break
+                t -= height / slope
+            t = max(t, least) if side > 0 else min(t, least)
+            t += side * 2.0**-44 * (1 + abs(t))
+            ends.append(min(max(t, -FAR), FAR))
+        return arb(ends[0]), arb(ends[1])
+
+
+@dataclass(frozen=True)
 class Heights:
     """W = exp(h Z - h^2/2) on few values: bins of Z are moved to their ends, mass and mean of W
     kept.
 
     That raises the mean of a convex function. What is right of the last value is moved to it, as
-    Psi falls; what is left of the first one is moved to 0.
+    Psi and I fall; what is left of the first one is moved to 0.
     """
 
     values: list[arb]
@@ -148,16 +225,19 @@ class Precision:
 
 
 class Corner:
-    """The largest d, f, h and |x| of a cell, and what they bound."""
+    """The largest lengths of a cell, and what they bound: |x| and d are those of `straight`, f and
+    d, or what takes their place in Theorem 70, of `raised`, which is at the height h."""
 
-    def __init__(self, d: arb, f: arb, h: arb, length: arb, precision: Precision) -> None:
-        self.d, self.h, self.length, self.precision = d, h, length, precision
-        self.straight, self.raised = Line(length, d), Line(f, d)
+    def __init__(self, straight: Line, raised: Line | Middle, h: arb, precision: Precision) -> None:
+        self.straight, self.raised, self.precision = straight, raised, precision
+        self.d, self.length = straight.d, straight.f
+        # The mean over W does not fall with h.
+        self.h = larger(h, FLATTEST)
         self.heights: dict[int, Heights] = {}
         self.bins = BINS[0]
 
     def supremum(self, order: Order, tau: arb, enough: arb) -> arb:
-        """min(Psi(a, tau; |x|, d), E Psi(a, W tau; f, d)), no sharper than `enough`."""
+        """min(Psi(a, tau; |x|, d), the mean of `raised` at W tau), no sharper than `enough`."""
         if order.u.is_zero():
             # tau = 0: the two laws alone count.
             return ONE - 2 * normal_tail(self.d * HALF)
@@ -180,8 +260,8 @@ class Corner:
         return best
 
     def _mean(self, a: arb, log_a: float, tau: arb, bins: int) -> arb:
-        """E Psi(a, W tau; f, d). Where little mass is, the value for a smaller W stands in: Psi
-        falls."""
+        """E Psi(a, W tau; f, d), or E max I(a, W tau; r). Where little mass is, the value for a
+        smaller W stands in: they fall with tau."""
         if bins not in self.heights:
             self.heights[bins] = Heights.of(self.h, bins, self.precision.reach)
         heights = self.heights[bins]

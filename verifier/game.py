@@ -1,9 +1,10 @@
 """Upper bounds by the value of a game (sections 4.1 and 4.4 of docs/accounting.md), under
-substitution.
+substitution and under zero_out.
 
 At every step, given the order that is left, the worst of all vectors v, v', g is taken. Cells cover
 these choices, a law bounds the members of each cell at all orders, and recursion (3) takes at each
-order the worst cell.
+order the worst cell. Under substitution the two data sets may change places, so that one value
+serves both orders of them; under zero_out, where v' = 0, each order has its own value.
 
 Shown are the cover, in exact arithmetic; the domination, in balls; the recursion, in integers in
 units of 2^-bits that are rounded up; and the claim.
@@ -16,7 +17,7 @@ from functools import reduce
 from itertools import pairwise
 
 from balls import ONE, ZERO, NotCovered, Refuted, larger, positive_part, smaller
-from corners import Corner, CornerBound, Draws, Precision, base_law, base_weights
+from corners import Corner, CornerBound, Draws, Line, Middle, Precision, base_law, base_weights
 from flint import arb, ctx, fmpz_poly
 from law import Law, read_law
 from multiplicity import ball, stage_counts
@@ -24,10 +25,12 @@ from theorems import Case
 
 from profiles import Bound, Order, laplace
 
-QUARTER_TURN = math.pi / 2  # as certificates write it; pi/2 itself is a little more
+# As certificates write them; pi/2 and pi themselves are a little more.
+QUARTER_TURN, HALF_TURN = math.pi / 2, math.pi
 MOST_WORK = 1_500_000_000  # terms of all products of the recursion: some ten minutes
 MOST_POINTS = 100_000
-SECTIONS = {"15": "4.1", "22": "4.4", "30": "4.1", "65": "4.4"}
+SECTIONS = {"15": "4.1", "22": "4.4", "30": "4.1", "65": "4.4", "70": "4.1"}
+ZERO_OUT, LAPLACE = "70", "30"  # theorems about another relation, and about other noise
 
 
 # --- Cells (Lemma 14) -----------------------------------------------------------------------------
@@ -66,11 +69,14 @@ class Cell:
         f = positive_part(C_1.sin() - lowest.sin())
         h = C_0.cos() + flattest.cos()
         length = 2 * (positive_part(C_0 + lowest) / 2).cos()
-        return Corner(d / s, f.upper() / s, h / s, length.upper() / s, precision)
+        straight, raised = Line(length.upper() / s, d / s), Line(f.upper() / s, d / s)
+        return Corner(straight, raised, h / s, precision)
 
 
 def angle(number: float) -> arb:
-    """The double next to pi/2 stands for pi/2, so that cells reach it."""
+    """The doubles next to pi/2 and pi stand for them, so that cells reach them."""
+    if number == HALF_TURN:
+        return arb.pi()
     return math.copysign(1, number) * arb.pi() / 2 if abs(number) == QUARTER_TURN else arb(number)
 
 
@@ -90,6 +96,53 @@ def check_cover(cells: list[Cell]) -> None:
                 f"game: no cell holds C between {left!r} and {right!r} with psi just "
                 f"above {reached!r}"
             )
+
+
+# --- Angles, under zero_out (Theorem 70) ----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Angles:
+    """Unit vectors v and g at an angle A, low <= A <= high; v' is 0."""
+
+    low: float
+    high: float
+
+    @staticmethod
+    def read(numbers: list[float], where: str) -> "Angles":
+        low, high = (float(number) for number in numbers)
+        if not 0 <= low <= high <= HALF_TURN:
+            raise Refuted(f"{where}: [{low!r}, {high!r}] are no angles from 0 to pi")
+        return Angles(low, high)
+
+    def corners(self, s: arb, precision: Precision) -> tuple[Corner, Corner]:
+        """What bounds F_c and B_c."""
+        A_0, A_1, unit = angle(self.low), angle(self.high), 1 / s
+        reaches_right_angle = self.low <= QUARTER_TURN <= self.high
+        height = (ONE if reaches_right_angle else larger(A_0.sin(), A_1.sin())) / s
+        length, foot = 2 * (A_1 / 2).sin(), positive_part(ONE - A_1.cos())
+        with_record = Line(length.upper() / s, unit), Line(foot.upper() / s, unit)
+        return (
+            Corner(*with_record, height, precision),
+            Corner(Line(unit, unit), self._without_record(A_0, A_1, s), height, precision),
+        )
+
+    def _without_record(self, A_0: arb, A_1: arb, s: arb) -> Line | Middle:
+        """Up to a right angle the origin is b = cos A before y, beyond it y lies between."""
+        if self.low >= QUARTER_TURN:
+            return Middle(1 / s, (-A_0.cos() / s, -A_1.cos() / s))
+        foot = A_0.cos() if self.high <= QUARTER_TURN else larger(A_0.cos(), -A_1.cos())
+        return Line(foot.upper() / s, 1 / s)
+
+
+def check_angles(cells: list[Angles]) -> None:
+    """Every angle from 0 to pi is in some cell."""
+    reached = 0.0
+    for cell in sorted(cells, key=lambda each: each.low):
+        if cell.low <= reached:
+            reached = max(reached, cell.high)
+    if reached < HALF_TURN:
+        raise Refuted(f"game: no cell holds angles just above {reached!r}")
 
 
 # --- Three places, where noise is Laplace (Lemmas 28 and 29) --------------------------------------
@@ -245,6 +298,31 @@ def shortfall(law: Law, forward: Bound, backward: Bound, negligible: arb) -> arb
     return missing
 
 
+def covered(
+    theorem: str, entries: list[dict], draws: Draws, s: arb, negligible: arb
+) -> list[tuple[Bound, Bound]]:
+    """F_c and B_c of every cell, once the cells are shown to cover all choices."""
+    kind = {ZERO_OUT: Angles, LAPLACE: Interval}.get(theorem, Cell)
+    cells = [kind.read(entry["cell"], f"game, cell {place}") for place, entry in enumerate(entries)]
+    if theorem == LAPLACE:
+        check_intervals(cells)
+        return [cell.bounds(draws.q, s) for cell in cells]
+    if theorem == ZERO_OUT:
+        check_angles(cells)
+        return bounds_of_angles(cells, draws, s, negligible)
+    check_cover(cells)
+    return bounds_of(cells, draws, s, negligible)
+
+
+def bounds_of_angles(
+    cells: list[Angles], draws: Draws, s: arb, negligible: arb
+) -> list[tuple[Bound, Bound]]:
+    """F_c and B_c of Theorem 70."""
+    precision = Precision.of(negligible)
+    both = [cell.corners(s, precision) for cell in cells]
+    return [(CornerBound(one, draws, s), CornerBound(other, draws, s)) for one, other in both]
+
+
 def bounds_of(
     cells: list[Cell], draws: Draws, s: arb, negligible: arb
 ) -> list[tuple[Bound, Bound]]:
@@ -259,7 +337,7 @@ def bounds_of(
 
 
 def draws_of(case: Case) -> Draws:
-    """The sampler of a release, as theorems 15, 22, 30 and 65 see it."""
+    """The sampler of a release, as theorems 15, 22, 30, 65 and 70 see it."""
     stages, slots, cut = case.stages, case.slots, case.negligible
     kinds = [stage.kind for stage in stages]
     if case.part["theorem"] == "65":
@@ -315,8 +393,8 @@ def chord(left: tuple[arb, arb], right: tuple[arb, arb], loss: arb) -> arb:
 
 @dataclass(frozen=True)
 class Play:
-    """W_r at the losses i step, i = 0, ..., points - 1, as integers in units of 2^-bits that are
-    rounded up."""
+    """W_r of each order of the data sets at the losses i step, i = 0, ..., points - 1, as integers
+    in units of 2^-bits that are rounded up."""
 
     step: arb
     points: int
@@ -329,26 +407,34 @@ class Play:
     def up(self, number: arb) -> int:
         return max(int((number * self.one).ceil().upper().ceil().unique_fmpz()), 0)
 
-    def value(self, laws: list[Law], infinite: arb, steps: int) -> list[int]:
-        """W_steps, where `infinite` is the most mass at infinity of any cell, and W_r(0) is
-        replaced by V_r(0) = 1."""
-        low = min(law.indices[0] for law in laws)
-        high = max(law.indices[-1] for law in laws)
+    def value(self, orders: list[list[Law]], infinite: arb, steps: int) -> list[list[int]]:
+        """W_steps of each order, given the laws of its cells: of one that serves both, or of two.
+
+        `infinite` is the most mass at infinity of any cell, and W_r(0) is replaced by V_r(0) = 1.
+        """
+        every = [law for laws in orders for law in laws]
+        low = min(law.indices[0] for law in every)
+        high = max(law.indices[-1] for law in every)
         # Of both, what reaches a point from a point: orders from -high to points - 1 - low.
         first, last = min(-high, 0), max(self.points - 1 - low, self.points - 1)
-        kernels = [self._kernel(law, low) for law in laws]
+        kernels = [[self._kernel(law, low) for law in laws] for laws in orders]
         shrink = [self._down((-i * self.step).exp()) for i in range(1, -first + 1)]
-        extra = self.up(infinite)
+        extra = self.up(smaller(infinite, ONE))
         start = -low - first
-        W = [0] * self.points
+        values = [[0] * self.points for _ in orders]
         for _ in range(steps):
-            after = fmpz_poly(
-                [*self._below_one(W, shrink), *W, *[W[-1]] * (last + 1 - self.points)]
-            )
-            plays = [self._inside(kernel, after, start) for kernel in kernels]
-            most = plays[0] if len(plays) == 1 else map(max, *plays)
-            W = [min((int(value) >> self.bits) + 1 + extra, self.one) for value in most]
-        return W
+            others = values[::-1]
+            moved = []
+            for mine, W, other in zip(kernels, values, others, strict=True):
+                beyond = [W[-1]] * (last + 1 - self.points)
+                after = fmpz_poly([*self._below_one(other, shrink), *W, *beyond])
+                plays = [self._inside(kernel, after, start) for kernel in mine]
+                most = plays[0] if len(plays) == 1 else map(max, *plays)
+                moved.append(
+                    [min((int(value) >> self.bits) + 1 + extra, self.one) for value in most]
+                )
+            values = moved
+        return values
 
     def _kernel(self, law: Law, low: int) -> fmpz_poly:
         masses = [0] * (law.indices[-1] - low + 1)
@@ -356,11 +442,11 @@ class Play:
             masses[index - low] += self.up(arb(mass))
         return fmpz_poly(masses)
 
-    def _below_one(self, W: list[int], shrink: list[int]) -> list[int]:
-        """W(1/a) = 1 - (1 - W(a))/a, from the last of `shrink` on."""
+    def _below_one(self, other: list[int], shrink: list[int]) -> list[int]:
+        """W(1/a) = 1 - (1 - W'(a))/a, W' that of the other order, from the last of `shrink` on."""
         last = self.points - 1
         values = [
-            self.one - ((shrunk * (self.one - W[min(i, last)])) >> self.bits)
+            self.one - ((shrunk * (self.one - other[min(i, last)])) >> self.bits)
             for i, shrunk in enumerate(shrink, start=1)
         ]
         return values[::-1]
@@ -378,14 +464,23 @@ class Play:
 # --- The certificate ------------------------------------------------------------------------------
 
 
-def read_laws(data: list[dict]) -> list[Law]:
-    """The laws of the cells, all on one grid of losses through 0."""
+def read_laws(data: list[dict], names: tuple[str, ...]) -> list[list[Law]]:
+    """The laws of the cells for each order of the data sets, all on one grid of losses through
+    0."""
     if not data:
         raise Refuted("game: no cells")
-    laws = [read_law(entry["law"], f"game, cell {place}") for place, entry in enumerate(data)]
-    if len({law.step for law in laws}) != 1 or any(law.offset != 0 for law in laws):
+    for place, entry in enumerate(data):
+        for name in names:
+            if name not in entry:
+                raise Refuted(f"game, cell {place}: this order of the data sets needs {name!r}")
+    orders = [
+        [read_law(entry[name], f"game, cell {place}") for place, entry in enumerate(data)]
+        for name in names
+    ]
+    every = [law for laws in orders for law in laws]
+    if len({law.step for law in every}) != 1 or any(law.offset != 0 for law in every):
         raise Refuted("game: the laws of all cells need one grid step, and the offset 0")
-    return laws
+    return orders
 
 
 def check_work(theorem: str, laws: list[Law], points: int, steps: int) -> None:
@@ -416,12 +511,13 @@ def at_epsilon(play: Play, W: list[int], epsilon: arb) -> arb:
 
 
 def prove_game(question, game: dict) -> str:
-    """Theorem 15, 22, 30 or 65, for the question's only release."""
+    """Theorem 15, 22, 30, 65 or 70, for the question's only release."""
     theorem = game["theorem"]
     if theorem not in SECTIONS:
         raise NotCovered(f"theorem {theorem}")
-    if question.adjacency != "substitute" or len(question.releases) != 1 or game["release"] != 0:
-        raise Refuted(f"theorem {theorem} needs substitute, and one release alone")
+    relation = "zero_out" if theorem == ZERO_OUT else "substitute"
+    if question.adjacency != relation or len(question.releases) != 1 or game["release"] != 0:
+        raise Refuted(f"theorem {theorem} needs {relation}, and one release alone")
     release = question.releases[0]
     if release.group != 1:
         raise Refuted(f"theorem {theorem} is about one record, not about a group")
@@ -432,24 +528,23 @@ def prove_game(question, game: dict) -> str:
         raise Refuted(
             f"game: points must be a whole number from 1 to {MOST_POINTS}, got {points!r}"
         )
-    laws = read_laws(game["cells"])
+    # Of theorem 70 the laws of V, with v in D, and those of V', with v in D'.
+    orders = read_laws(game["cells"], ("law", "backward") if theorem == ZERO_OUT else ("law",))
+    laws = [law for order in orders for law in order]
     check_work(theorem, laws, points, steps)
     # Shortfalls that are not seen in the nine digits of the claim.
     negligible = question.delta * arb(10) ** -13 / steps
     case = Case(release, question.adjacency, "forward", game, laws[0], negligible)
-    case.need(release.laplace == (theorem == "30"), "Gaussian noise, and theorem 30 Laplace noise")
-    draws = draws_of(case)
-    kind = Interval if release.laplace else Cell
-    cells = [
-        kind.read(entry["cell"], f"game, cell {place}") for place, entry in enumerate(game["cells"])
+    case.need(
+        release.laplace == (theorem == LAPLACE), "Gaussian noise, and theorem 30 Laplace noise"
+    )
+    bounds = covered(theorem, game["cells"], draws_of(case), release.s, negligible)
+    swapped = [both[::-1] for both in bounds]
+    missing = [
+        shortfall(law, *both, negligible)
+        for order, sides in zip(orders, (bounds, swapped), strict=False)
+        for law, both in zip(order, sides, strict=True)
     ]
-    if release.laplace:
-        check_intervals(cells)
-        bounds = [cell.bounds(draws.q, release.s) for cell in cells]
-    else:
-        check_cover(cells)
-        bounds = bounds_of(cells, draws, release.s, negligible)
-    missing = [shortfall(law, *both, negligible) for law, both in zip(laws, bounds, strict=True)]
     worst = max(missing, key=float)
     infinite = max(
         (xi + law.infinity for xi, law in zip(missing, laws, strict=True)),
@@ -458,8 +553,8 @@ def prove_game(question, game: dict) -> str:
     bits = fine_enough(question.delta, steps * len(laws[0].masses))
     ctx.prec = max(ctx.prec, bits + 32)
     play = Play(arb(laws[0].step), points, bits)
-    W = play.value(laws, infinite, steps)
-    delta = at_epsilon(play, W, question.epsilon)
+    values = play.value(orders, infinite, steps)
+    delta = reduce(larger, [at_epsilon(play, W, question.epsilon) for W in values])
     if not delta <= question.delta:
         raise Refuted(
             f"game: at epsilon {float(question.epsilon):.10g} its value is "
@@ -467,6 +562,6 @@ def prove_game(question, game: dict) -> str:
         )
     shown = f"{float(worst):.10g}" if worst > 0 else "0"
     return (
-        f"Theorem {theorem}, docs/accounting.md {SECTIONS[theorem]}; {len(cells)} cells, "
+        f"Theorem {theorem}, docs/accounting.md {SECTIONS[theorem]}; {len(bounds)} cells, "
         f"{steps} steps of {points} points; shortfall {shown}"
     )

@@ -3,10 +3,10 @@ composed."""
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from math import isfinite
 
-from balls import ONE, ZERO, Refuted, positive_part
+from balls import ONE, ZERO, Refuted, larger, positive_part, smaller
 from flint import arb, arb_poly
 
 
@@ -75,10 +75,10 @@ def shortfall_above(law: Law, profile, negligible: arb) -> arb:
         order = loss.exp()
         F = S - order * T
         H = profile(loss, order, F.lower() + negligible)
-        rows.append((order, F, positive_part(H - F).upper()))
+        rows.append((order, F, larger(ZERO, positive_part(H - F))))
         S, T = S_here, T_here
     rows.append((ZERO, law.total(), positive_part(ONE - law.total()).upper()))
-    return max(missing_by_chords(rows[::-1], negligible))
+    return reduce(larger, missing_by_chords(rows[::-1], negligible))
 
 
 def missing_by_chords(rows: list[tuple[arb, arb, arb]], negligible: arb) -> list[arb]:
@@ -96,8 +96,7 @@ def missing_by_chords(rows: list[tuple[arb, arb, arb]], negligible: arb) -> list
             (left, low, more), (right, high, also) = rows[fine[after - 1]], rows[fine[after]]
             share = (a - left) / (right - left)
             chord = (ONE - share) * (low + more) + share * (high + also)
-            by_chord = positive_part(chord - F).upper()
-            missing = by_chord if by_chord < missing else missing
+            missing = smaller(missing, positive_part(chord - F)).upper()
         lacking.append(missing)
     return lacking
 
@@ -110,9 +109,7 @@ def shortfall_below(law: Law, event_of) -> arb:
     """
     missing = arb(law.infinity)
     for _, S, T in law.suffixes:
-        missing_here = positive_part(S - event_of(T, S)).upper()
-        if missing_here > missing:
-            missing = missing_here
+        missing = larger(missing, positive_part(S - event_of(T, S)))
     return missing
 
 

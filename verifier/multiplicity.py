@@ -18,6 +18,9 @@ class Stage:
     rate: Fraction | None = None
 
 
+KINDS = {"wor": "without", "wr": "with"}  # as samplers of several stages name them
+
+
 def ball(x: Fraction | int) -> arb:
     return arb(fmpq(x.numerator, x.denominator))
 
@@ -58,7 +61,8 @@ def stages_of(sampler: dict) -> list[Stage] | None:
             chain = [("with", sampler["b"]), ("with", sampler["m"])]
         case "multistage":
             chain = [
-                (stage["kind"], stage.get("size", stage.get("rate"))) for stage in sampler["chain"]
+                (KINDS.get(stage["kind"], stage["kind"]), stage.get("size", stage.get("rate")))
+                for stage in sampler["chain"]
             ]
         case _:
             return None

@@ -14,7 +14,7 @@ from math import isfinite
 from allocation import allocated
 from attacks import neighbours
 from balls import ONE, ZERO, NotCovered, Refuted, normal_tail
-from cells import Events
+from cells import Events, by_loss
 from flint import arb, arb_poly
 from law import Law, shortfall_below
 from multiplicity import ball
@@ -134,7 +134,7 @@ def step_functions(case: Case) -> arb:
     charged = dict(enumerate(second.masses.coeffs(), start=second.start))
     seen = enumerate(first.masses.coeffs(), start=first.start)
     cells = [(mass, charged.get(value, ZERO)) for value, mass in seen]
-    events = Events(cells, second.lost)
+    events = Events(by_loss(cells), second.lost)
     return shortfall_below(case.law, lambda T, S: events.attained(T))
 
 

@@ -403,6 +403,27 @@ def theorem_16(case: Case) -> arb:
     return held_against(case, *zero_out_pairs(q, s))
 
 
+def laplace_zero_out(q: arb, d: arb) -> tuple[Bound, Bound]:
+    """Theorem 73, d = 1/s: q times the largest 1 - e^-t/2 - (a w + tau w^2) e^t/2, tau = (1 - q)
+    (a - 1)/q; and the pair of Poisson sampling."""
+    w = (-d).exp()
+
+    def forward(order: Order, enough: arb) -> arb:
+        E = order.a * q + order.u * (ONE - q) * w
+        return positive_part(q - (q * w * E).sqrt())
+
+    return forward, laplace_origin(q, d)[0]
+
+
+def theorem_73(case: Case) -> arb:
+    """Where every record is drawn, q = 1, both are those of Lap(1) against Lap(0)."""
+    stages = case.stages
+    case.need(case.adjacency == "zero_out" and case.release.laplace, "zero_out and Laplace noise")
+    case.need(len(stages) == 1 and stages[0].kind == "without", "samples without replacement")
+    q = stage_counts(stages[0], case.slots, 1, case.negligible).probabilities[1]
+    return held_against(case, *laplace_zero_out(q, ONE / case.release.s))
+
+
 def theorem_18(case: Case) -> arb:
     release, s = case.release, case.release.s
     case.need(
@@ -535,6 +556,7 @@ THEOREMS: dict[str, Theorem] = {
     "10": Theorem("3.8", theorem_10, substitution_only),
     "16": Theorem("3.9", theorem_16, substitution_only),
     "17": Theorem("4.2", theorem_17, substitution_only, "3.7"),
+    "73": Theorem("3.9", theorem_73, substitution_only),
     "18": Theorem("3.10", theorem_18, substitution_only),
     "71": Theorem("3.10", theorem_71, substitution_only),
     "19": Theorem("4.3", theorem_19, lambda adjacency: True),

@@ -138,8 +138,23 @@ def test_search_finds_the_heading_first(view: View) -> None:
     view.page.locator("#search").fill("below 1/n")
     names = view.page.locator("#found a").all_inner_texts()
     assert any("Zhao and Liu 2023, Statements and numbers of the text" in name for name in names)
+    view.open("index")
     view.page.locator("#search").fill("zzz")
     expect(view.page.locator("#found")).to_be_hidden()
+
+
+def test_the_summary_searches_all_pages(view: View) -> None:
+    view.open("numbers")
+    view.ask("table 9")
+    expect(view.page.locator("#search")).to_be_focused()
+    assert "index.html" in view.page.url
+    answers = view.page.locator("#found a").all_inner_texts()
+    assert answers[0].startswith("Table 9. ")
+    assert not any("Search all pages" in answer for answer in answers)
+    # a page of a paper finds its own places, and offers the rest
+    view.open("must")
+    view.page.locator("#search").fill("zzz")
+    assert view.page.locator("#found a").all_inner_texts() == ["Search all pages for “zzz”"]
 
 
 def test_which_claims_fail_and_why(view: View, made: Made) -> None:

@@ -37,12 +37,17 @@ QUESTIONS: dict[str, tuple[Any, int | None, dict[str, Any]]] = {
     "wor": (dpsub.Wor(200), 10_000, MANY),
     "wor, one step": (dpsub.Wor(2), 4, {"noise_multiplier": 1.0, "steps": 1, "epsilon": 1.0}),
     "wor, add_remove": (dpsub.Wor(200), 10_000, {**MANY, "adjacency": "add_remove"}),
-    "wor, zero_out": (dpsub.Wor(200), 10_000, {**FEW, "adjacency": "zero_out"}),
+    "wor, zero_out": (dpsub.Wor(200), 10_000, {**FEW, "adjacency": "zero_out", "quick": True}),
     "wr": (dpsub.Wr(20), 1000, FEW),
     "must_ow": (dpsub.MustOW(50, 20), 1000, FEW),
     "truncated": (dpsub.TruncatedPoisson(0.05, 40), 1000, FEW),
     "cyclic": (dpsub.CyclicPoisson(0.05, 10), 1000, EPOCHS),
     "shuffle": (dpsub.Shuffle(100), 1000, {**EPOCHS, "adjacency": "zero_out"}),
+    "shuffle, hidden step": (
+        dpsub.Shuffle(1),
+        20,
+        {"noise_multiplier": 30.0, "epochs": 2, "delta": 1e-3, "time_limit": None},
+    ),
     "allocation": (dpsub.RandomAllocation(20), None, EPOCHS),
     "allocation, substitute": (
         dpsub.RandomAllocation(20),
@@ -132,6 +137,20 @@ def test_tight_answers_hold_the_cells_of_their_game() -> None:
     game = answer.certificate()["upper"]["game"]
     assert (game["theorem"], game["steps"]) == ("15", 4)
     assert all(len(one["cell"]) == 4 and one["law"]["offset"] == 0 for one in game["cells"])
+
+
+def test_cells_of_two_values_hold_a_law_of_each_order() -> None:
+    asked: dict[str, Any] = {"noise_multiplier": 4, "steps": 6, "delta": 1e-2, "width": 0.01}
+    more: dict[str, Any] = {"adjacency": "zero_out", "quick": False, "time_limit": None}
+    answer = dpsub.account(dpsub.Wor(3), 10, **asked, **more)
+    found = answer.certificate()
+    game = found["upper"]["game"]
+    assert (game["theorem"], game["section"], game["steps"]) == ("70", "4.1", 6)
+    assert answer.upper <= found["claim"]["upper"] <= answer.upper * (1 + 1e-8)
+    for entry in game["cells"]:
+        assert len(entry["cell"]) == 2 and entry["law"]["step"] == entry["backward"]["step"]
+        # P has the record: its losses reach further up than down
+        assert max(entry["law"]["indices"]) == -min(entry["backward"]["indices"])
 
 
 def test_ends_that_say_nothing_claim_nothing() -> None:

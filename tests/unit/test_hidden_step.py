@@ -156,7 +156,7 @@ def test_a_thousand_steps_amplify(s: float, most: float) -> None:
 def test_too_little_time_leaves_the_bound_of_the_revealed_step() -> None:
     """What is missing for lack of time is not kept for a question that has more."""
     x = np.log([1.0, 1.1, 1.3])
-    profile = HiddenStep(1000, 4.0, 2.0).profile()
+    profile = HiddenStep(1000, 4.0, 2.0).profile
     with time_limited(time.monotonic() + 1e-3):
         hurried = profile(x)
     assert hurried == pytest.approx(GaussianProfile(0.5).delta(x), rel=1e-2)
@@ -169,3 +169,15 @@ def test_a_shuffle_costs_no_more_than_a_fixed_order() -> None:
     shuffled = dpsub.account(dpsub.Shuffle(60), 60_000, **asked)
     assert shuffled.theorem.startswith("Theorem 61")
     assert shuffled.upper <= dpsub.account(dpsub.Deterministic(60), 60_000, **asked).upper
+
+
+def test_what_is_certified_is_the_profile_or_more() -> None:
+    """More only where Theorem 49 is smaller than Theorems 61 and 19, which the verifier knows."""
+    x = np.linspace(0.0, 0.5, 26)
+    hidden = HiddenStep(20, 30.0, 2.0)
+    profile = hidden.profile(x)
+    assert hidden.certified and hidden.certified_profile(x) == pytest.approx(profile, rel=1e-6)
+    hidden.certified = [bound._replace(uncharged=3 * bound.value) for bound in hidden.certified]
+    assert np.all(hidden.certified_profile(x[1:5]) > profile[1:5] * 1.5)
+    hidden.certified = []
+    assert np.array_equal(hidden.certified_profile(x), hidden.revealed(x))

@@ -12,7 +12,6 @@ import pytest
 
 import dpsub
 from dpsub.accounting.laplace import included_once, zeroed_once
-from dpsub.errors import UnsupportedError
 from dpsub.streams import stream
 
 T = np.linspace(-40.0, 40.0, 80_001)
@@ -124,17 +123,3 @@ def test_all_records_in_each_sample_are_one_laplace_step() -> None:
     found = dpsub.account(dpsub.Wor(4), 4, noise_multiplier=2.0, steps=1, delta=1e-6, **asked)
     # beyond the largest loss, 1 / s, nothing is left
     assert found.kind == "exact" and found.upper == pytest.approx(0.5, rel=1e-3)
-
-
-def test_a_certificate_is_refused() -> None:
-    found = dpsub.account(
-        dpsub.Wor(2),
-        5,
-        noise_multiplier=1.0,
-        steps=1,
-        epsilon=0.5,
-        mechanism="laplace",
-        adjacency="zero_out",
-    )
-    with pytest.raises(UnsupportedError, match="Theorem 73"):
-        found.certificate()

@@ -5,13 +5,25 @@ import itertools
 import math
 from functools import cache
 
+import mpmath
 import numpy as np
 import pytest
 from balls import Refuted, set_precision
 from certificate import NOT_COVERED, REFUTED, VERIFIED
-from corners import WEIGHTS, Draws, base_weights
+from corners import WEIGHTS, Draws, Middle, base_weights
 from flint import arb
-from game import Cell, Interval, bounds_of, check_cover, check_intervals
+from game import (
+    Angles,
+    Cell,
+    Interval,
+    Play,
+    bounds_of,
+    bounds_of_angles,
+    check_angles,
+    check_cover,
+    check_intervals,
+)
+from law import Law
 from scipy.stats import norm
 
 import dpsub
@@ -67,6 +79,79 @@ def test_a_cell_bounds_its_members(C, psi, a):
         assert truth * (1 - 1e-4) <= bound <= truth * (1 + 1e-3) + 1e-9
     wide = bounds(Cell((C - 0.1, C + 0.1), (psi - 0.1, psi + 0.1)))
     assert wide[0] >= forward and wide[1] >= backward
+
+
+def bounds_at(cell, q, s, a, enough=(0.0, 0.0)):
+    """F_c and B_c of Theorem 70, no sharper than `enough`."""
+    sides = bounds_of_angles([cell], Draws.once(arb(q)), arb(s), arb(1e-15))[0]
+    return [
+        float(side(Order(arb(a) - 1), arb(least * (1 + 1e-3))).upper())
+        for side, least in zip(sides, enough, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("A", [0.4, 1.5, 2.0, 2.9])
+@pytest.mark.parametrize("a", few([1.05, 1.0, 1.4]))
+def test_a_cell_of_angles_bounds_its_members(A, a):
+    q, s = 0.3, 0.9
+    g = math.cos(A), math.sin(A)
+    x, y = (1 - g[0], -g[1]), (-g[0], -g[1])
+    truth = divergence(x, y, q, s, a), divergence(y, x, q, s, a)
+    for bound, exact in zip(bounds_at(Angles(A, A), q, s, a, truth), truth, strict=True):
+        assert exact * (1 - 1e-4) <= bound <= exact * (1 + 2e-3) + 1e-9
+    # one that reaches to either side of the right angle, and one that does not
+    for wide in (Angles(max(A - 0.6, 0), min(A + 0.6, math.pi)), Angles(A - 0.05, A + 0.05)):
+        wider = bounds_at(wide, q, s, a)
+        assert all(bound >= exact * (1 - 1e-4) for bound, exact in zip(wider, truth, strict=True))
+
+
+def test_a_cell_that_is_nearly_a_line_has_bounds():
+    """Where bins of Z are not told apart, a larger height stands in."""
+    for cell in (Angles(0.0, 1e-300), Angles(math.nextafter(math.pi, 0), math.pi)):
+        flat = bounds_at(cell, 0.3, 1e3, 1.0001)
+        wide = bounds_at(
+            Angles(max(cell.low - 0.1, 0), min(cell.high + 0.1, math.pi)), 0.3, 1e3, 1.0001
+        )
+        assert all(0 <= bound <= wider for bound, wider in zip(flat, wide, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("a", "tau", "d", "r"),
+    [
+        (1.0, 0.3, 0.5, 0.2),
+        (1.3, 0.05, 0.5, 0.5),
+        (1.02, 1e-6, 0.25, 1e-3),
+        (4.0, 0.01, 2.0, 1.4),
+        (3000.0, 1e-3, 1.0, 0.7),
+        (1.2, 2.0, 0.7, 0.3),  # no event gains
+        (1.0, 0.9, 0.5, 0.4),
+    ],
+)
+def test_the_best_interval_is_that_of_the_densities(a, tau, d, r):
+    """I by quadrature between the roots of 1 - g, with 40 digits."""
+
+    def gain(t):
+        ratio = a * mpmath.exp(-d * t - d * d / 2) + tau * mpmath.exp(r * t - r * r / 2)
+        return (1 - ratio) * mpmath.npdf(t)
+
+    with mpmath.workdps(40):
+        a, tau, d, r = (mpmath.mpf(number) for number in (a, tau, d, r))
+        least = (mpmath.log(a * d / (tau * r)) + (r * r - d * d) / 2) / (d + r)
+        truth = mpmath.mpf(0)
+        if gain(least) > 0:
+            ends = (
+                mpmath.findroot(gain_sign, (least, far), solver="anderson")
+                for gain_sign, far in (
+                    (lambda t: gain(t) / mpmath.npdf(t), (mpmath.log(a) - d * d / 2) / d),
+                    (lambda t: gain(t) / mpmath.npdf(t), (r * r / 2 - mpmath.log(tau)) / r),
+                )
+            )
+            left, right = ends
+            pieces = mpmath.linspace(left, min(right, left + 40), 40)
+            truth = mpmath.quad(gain, pieces)
+    d, r = arb(float(d)), arb(float(r))
+    bound, _ = Middle(d, (r, r)).at(arb(float(a)), float(mpmath.log(a)), arb(float(tau)), 0.0)
+    assert float(truth) * (1 - 1e-12) <= float(bound.upper()) <= float(truth) * (1 + 1e-11)
 
 
 def laplace_divergence(x, y, q, s, a):
@@ -128,6 +213,21 @@ def test_covers_leave_no_gap():
         check_intervals(families[:2])
 
 
+def test_angles_leave_no_gap():
+    check_angles([Angles(0.0, math.pi)])
+    check_angles([Angles(1.0, math.pi), Angles(0.0, 1.0)])
+    for gap in (
+        [Angles(0.0, math.nextafter(math.pi, 0))],
+        [Angles(math.nextafter(0, 1), math.pi)],
+        [Angles(0.0, 1.0), Angles(math.nextafter(1.0, 2), math.pi)],
+    ):
+        with pytest.raises(Refuted, match="no cell holds angles"):
+            check_angles(gap)
+    for numbers in ([-0.1, 1.0], [1.0, 0.9], [0.0, math.nextafter(math.pi, 4)]):
+        with pytest.raises(Refuted, match="no angles"):
+            Angles.read(numbers, "cell")
+
+
 def test_weights_of_the_base():
     """The law of u for b = 5, m = 4, from all draws, and moved to fewer values: falling convex
     functions have no smaller means.
@@ -181,6 +281,63 @@ def test_charges_keep_to_their_budget():
         assert spent <= budget and spent > 0.999 * budget
 
 
+# --- Recursion ------------------------------------------------------------------------------------
+
+
+STEP = 0.125
+
+
+def with_losses(low, middle, high, mass):
+    """Q-masses at losses of so many steps, that of the highest given, for which both P, which has
+    e^loss times as much, and Q have a total of 1."""
+    ratios = [math.exp(x * STEP) for x in (low, middle, high)]
+    sums = np.array([1 - mass, 1 - mass * ratios[2]])
+    first, second = np.linalg.solve([[1, 1], ratios[:2]], sums)
+    return {low: float(first), middle: float(second), high: mass}
+
+
+CELLS = (with_losses(-2, 1, 3, 0.05), with_losses(-4, 1, 2, 0.3))
+
+
+def laws_of(masses, swapped):
+    """P-masses by loss, or, for the other order of the data sets, Q-masses."""
+    if swapped:
+        return {-x: mass for x, mass in masses.items()}
+    return {x: mass * math.exp(x * STEP) for x, mass in masses.items()}
+
+
+def best_play(a, steps, swapped):
+    """The value of the adaptive game on CELLS, at all orders, by recursion over all losses."""
+    if steps == 0:
+        return max(1 - a, 0.0)
+    laws = [laws_of(masses, swapped) for masses in CELLS]
+    return max(
+        sum(m * best_play(a * math.exp(-x * STEP), steps - 1, swapped) for x, m in law.items())
+        for law in laws
+    )
+
+
+def test_both_orders_have_values_of_their_own():
+    orders = []
+    for swapped in (False, True):
+        rows = [sorted(laws_of(masses, swapped).items()) for masses in CELLS]
+        orders.append(
+            [Law(STEP, 0.0, [x for x, _ in row], [m for _, m in row], 0.0) for row in rows]
+        )
+    play, steps = Play(arb(STEP), 15, 80), 3
+    found = play.value(orders, arb(0), steps)
+    truth = [
+        [best_play(math.exp(i * STEP), steps, swapped) for i in range(play.points)]
+        for swapped in (False, True)
+    ]
+    for W, exact in zip(found, truth, strict=True):
+        assert [value / play.one for value in W] == pytest.approx(exact, rel=1e-12, abs=1e-15)
+    # planted fault: that orders below 1 are those of the other data sets is forgotten
+    alone = [play.value([laws], arb(0), steps)[0][0] / play.one for laws in orders]
+    assert alone[0] != pytest.approx(truth[0][0], rel=1e-3)
+    assert alone[1] != pytest.approx(truth[1][0], rel=1e-3)
+
+
 # --- Certificates ---------------------------------------------------------------------------------
 
 
@@ -191,21 +348,40 @@ GAMES = {
         1000,
         {"noise_multiplier": 4, "steps": 20, "delta": 1e-3, "mechanism": "laplace"},
     ),
+    "zero_out": (
+        dpsub.Wor(3),
+        10,
+        {
+            "noise_multiplier": 4,
+            "steps": 6,
+            "delta": 1e-2,
+            "adjacency": "zero_out",
+            "width": 0.01,
+            "time_limit": None,
+        },
+    ),
 }
 
 
 @cache
 def made(name):
     sampler, n, asked = GAMES[name]
-    found = dpsub.account(sampler, n, adjacency="substitute", quick=False, **asked).certificate()
+    relation = {"adjacency": "substitute"}
+    found = dpsub.account(sampler, n, quick=False, **(relation | asked)).certificate()
     found["claim"]["lower"] = None
     return found
 
 
-@pytest.fixture(params=["laplace", pytest.param("gaussian", marks=pytest.mark.slow)])
+@pytest.fixture(
+    params=[
+        "laplace",
+        pytest.param("zero_out", marks=pytest.mark.thorough),
+        pytest.param("gaussian", marks=pytest.mark.slow),
+    ]
+)
 def certificate(request):
-    """Of a game that is quick to play again, and among the slow tests of one with cells of the
-    plane."""
+    """Of a game that is quick to play again, of one with a value for each order of the data sets,
+    and among the slow tests of one with cells of the plane."""
     return copy.deepcopy(made(request.param))
 
 
@@ -240,7 +416,8 @@ def steps_everywhere(data):
 
 
 def other_relation(data):
-    data["question"]["adjacency"] = "zero_out"
+    is_substitute = data["question"]["adjacency"] == "substitute"
+    data["question"]["adjacency"] = "zero_out" if is_substitute else "substitute"
 
 
 def claimed(data):
@@ -282,6 +459,84 @@ MUTATIONS = (
     other_noise,
     swapped_laws,
 )
+
+
+def no_backward(data):
+    for entry in data["upper"]["game"]["cells"]:
+        del entry["backward"]
+
+
+def orders_exchanged(data):
+    for entry in data["upper"]["game"]["cells"]:
+        entry["law"], entry["backward"] = entry["backward"], entry["law"]
+
+
+def forward_twice(data):
+    for entry in data["upper"]["game"]["cells"]:
+        entry["backward"] = entry["law"]
+
+
+def less_backward_mass(data):
+    """At the loss that matters most."""
+    for entry in data["upper"]["game"]["cells"]:
+        law = entry["backward"]
+        costs = [mass * index for mass, index in zip(law["masses"], law["indices"], strict=True)]
+        law["masses"][costs.index(max(costs))] *= 0.99
+
+
+def another_grid_backward(data):
+    data["upper"]["game"]["cells"][-1]["backward"]["step"] *= 1.001
+
+
+def gap_of_angles(data):
+    cell = max((entry["cell"] for entry in data["upper"]["game"]["cells"]), key=max)
+    cell[1] = math.nextafter(cell[1], 0)
+
+
+def moved_angles(data):
+    """A law in the place of one of fillers that are far less harmful."""
+    cells = data["upper"]["game"]["cells"]
+    cells.sort(key=lambda entry: entry["cell"])
+    cells[0]["cell"], cells[1]["cell"] = cells[1]["cell"], cells[0]["cell"]
+
+
+def theorem_of_substitution(data):
+    data["upper"]["game"]["theorem"] = "15"
+
+
+def theorem_of_one_step(data):
+    data["upper"]["game"]["theorem"] = "22"
+
+
+def everyone(data):
+    data["question"]["releases"][0]["sampler"]["m"] = data["question"]["releases"][0]["n"]
+
+
+def group(data):
+    data["question"]["releases"][0]["group"] = 2
+
+
+OF_BOTH_ORDERS = (
+    no_backward,
+    orders_exchanged,
+    forward_twice,
+    less_backward_mass,
+    another_grid_backward,
+    gap_of_angles,
+    moved_angles,
+    theorem_of_substitution,
+    theorem_of_one_step,
+    everyone,
+    group,
+)
+
+
+@pytest.mark.parametrize("mutate", OF_BOTH_ORDERS)
+def test_one_wrong_entry_of_both_orders_is_refuted(mutate, tmp_path):
+    data = copy.deepcopy(made("zero_out"))
+    mutate(data)
+    lines, code = proved_again(data, tmp_path)
+    assert code == REFUTED, lines
 
 
 @pytest.mark.parametrize("name", few(reversed(GAMES)))
@@ -405,3 +660,15 @@ def test_a_thousand_steps(tmp_path):
     lines, code = proved_again(answer.certificate(), tmp_path)
     assert code == VERIFIED, lines
     assert "Theorem 15" in lines[0]
+
+
+@pytest.mark.slow
+def test_a_thousand_steps_under_zero_out(tmp_path):
+    asked = {"noise_multiplier": 4, "steps": 1000, "delta": 1e-5, "adjacency": "zero_out"}
+    answer = dpsub.account(dpsub.Wor(200), 10_000, quick=False, time_limit=None, **asked)
+    data = answer.certificate()
+    # the game's own end, to nine digits
+    assert data["claim"]["upper"] == pytest.approx(answer.upper, rel=1e-8)
+    lines, code = proved_again(data, tmp_path)
+    assert code == VERIFIED, lines
+    assert "Theorem 70" in lines[0]

@@ -7,7 +7,7 @@ from math import exp, inf, log
 
 import numpy as np
 import pytest
-from balls import ONE, ZERO, Refuted, set_precision
+from balls import ONE, ZERO, Refuted, larger, set_precision, smaller
 from events import Curve, Noise
 from flint import arb
 from law import Law, charge, composed_profile, read_law, shortfall_above, shortfall_below
@@ -52,6 +52,20 @@ def test_domination_is_looked_at_where_it_is_tightest():
             return own(loss, order, enough) + excess
 
         assert float(shortfall_above(SMALL, raised, ZERO)) == pytest.approx(1 / 1024, rel=1e-9)
+
+
+def test_a_bound_that_is_no_number_counts_as_none():
+    """0/0 in a ball, at one kink: the kinks after it do not undo that."""
+    nothing = ZERO / ZERO
+    assert nothing.is_nan()
+
+    def broken(loss, order, enough):
+        return nothing if loss > 0.5 else ZERO
+
+    assert not shortfall_above(SMALL, broken, ZERO).is_finite()
+    for one, other in ((nothing, ONE), (ONE, nothing)):
+        assert not larger(one, other).is_finite()
+        assert smaller(one, other) == 1
 
 
 def test_mass_that_is_missing_at_order_zero_counts():

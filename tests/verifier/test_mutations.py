@@ -18,6 +18,14 @@ QUESTIONS = {
     "wr": "wr --n 4 --m 2 --noise-multiplier 1 --steps 2 --epsilon 1 --adjacency add_remove",
     "laplace": "wor --n 4 --m 2 --noise-multiplier 2 --steps 3 --mechanism laplace --epsilon .5 "
     "--adjacency add_remove",
+    "laplace, zero_out": "wor --n 4 --m 2 --noise-multiplier 2 --steps 3 --mechanism laplace "
+    "--epsilon .5 --adjacency zero_out",
+    "wr, zero_out": "wr --n 4 --m 2 --noise-multiplier 1 --steps 2 --epsilon 1 --adjacency "
+    "zero_out",
+    "must_ow, zero_out": "must_ow --n 4 --b 2 --m 2 --noise-multiplier 1 --steps 2 --epsilon 1 "
+    "--adjacency zero_out",
+    "must_ww, zero_out": "must_ww --n 4 --b 2 --m 2 --noise-multiplier 1 --steps 2 --epsilon 1 "
+    "--adjacency zero_out",
     "group": "poisson --rate 0.25 --noise-multiplier 1 --steps 2 --epsilon 1 --group 2",
     "group, wr": "wr --n 4 --m 2 --noise-multiplier 1 --steps 2 --epsilon 1 --adjacency add_remove "
     "--group 2",
@@ -77,10 +85,12 @@ def more_steps(data):
 
 def other_relation(data):
     relation = data["question"]["adjacency"]
-    data["question"]["adjacency"] = "substitute" if relation != "substitute" else "add_remove"
+    # an attack that puts a record to 0 is one under substitute
+    other = {"add_remove": "substitute", "substitute": "add_remove", "zero_out": "add_remove"}
+    data["question"]["adjacency"] = other[relation]
 
 
-OTHER = {"1": "17", "9": "2", "18": "1", "71": "18", "35": "1", "37": "35"}
+OTHER = {"1": "17", "9": "2", "73": "16", "47": "16", "18": "1", "71": "18", "35": "1", "37": "35"}
 
 
 def other_theorem(data):
@@ -136,6 +146,53 @@ def test_one_wrong_entry_is_refuted(certificate, end, mutate, tmp_path):
     lines, status = proved_again(data, tmp_path)
     assert status == 1, lines
     assert lines[-1].startswith("refuted: ")
+
+
+PUT_TO_0 = {"delta": 0.3, "adjacency": "zero_out", "quick": True}
+OTHER_FILLERS = {
+    "wr": (dpsub.Wr(2), 2, {"noise_multiplier": 1.0, "steps": 1}, 0),
+    "laplace": (
+        dpsub.Wor(4),
+        5,
+        {"noise_multiplier": 5.0, "steps": 30, "mechanism": "laplace"},
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", few(OTHER_FILLERS))
+def test_other_fillers_of_a_record_put_to_0_are_refuted(name, tmp_path):
+    sampler, n, asked, fillers = OTHER_FILLERS[name]
+    found = dpsub.account(sampler, n, **asked, **PUT_TO_0).certificate()
+    assert found["lower"]["parts"][0]["data"] == {"record": 1, "other": 0, "filler": fillers}
+    assert proved_again(found, tmp_path)[1] == 0
+    for filler in {-1, 0, 1} - {fillers}:
+        data = copy.deepcopy(found)
+        data["lower"]["parts"][0]["data"]["filler"] = filler
+        lines, status = proved_again(data, tmp_path)
+        assert status == 1 and lines[-1].startswith("refuted: lower end"), lines
+
+
+@pytest.mark.parametrize(
+    ("named", "sampler"),
+    [
+        ("47", {"name": "poisson", "rate": 0.5}),
+        ("47", {"name": "truncated_poisson", "rate": 0.5, "max_batch": 2}),
+        ("73", {"name": "wr", "m": 2}),
+    ],
+)
+def test_theorems_of_a_record_put_to_0_need_their_samples(named, sampler, tmp_path):
+    noise = {"47": {}, "73": {"mechanism": "laplace"}}[named]
+    asked = {"noise_multiplier": 1.0, "steps": 1, **noise, **PUT_TO_0}
+    chain = dpsub.Wr(2) if named == "47" else dpsub.Wor(2)
+    found = dpsub.account(chain, 4, **asked).certificate()
+    assert found["upper"]["forward"][0]["theorem"] == named
+    found["claim"]["lower"] = None
+    for change in ({"sampler": sampler}, {"mechanism": "laplace" if named == "47" else "gaussian"}):
+        data = copy.deepcopy(found)
+        data["question"]["releases"][0] = data["question"]["releases"][0] | change
+        lines, status = proved_again(data, tmp_path)
+        assert status == 1 and lines[-1].startswith("refuted: upper end"), lines
 
 
 UNITS = {

@@ -13,13 +13,17 @@ from theorems import (
     against_origin,
     laplace_mirror,
     laplace_origin,
+    laplace_zero_out,
     pair,
     reflected,
     revealed,
     shifted,
     zero_out_pairs,
 )
+from zeroed import with_record, zeroed_bounds
 
+from dpsub.accounting.zeroed import ZeroedProfile
+from dpsub.sampling.base import Chain, WithoutReplacement, WithReplacement
 from profiles import Groups, Order, gaussian, laplace
 from tests.few import few
 
@@ -83,6 +87,94 @@ def test_laplace(loss):
             divergence(P, mirrored, loss, stats.laplace.pdf),
         )
     close(laplace(order(loss), arb(d)), divergence([(1, d)], [(1, 0)], loss, stats.laplace.pdf))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_record_put_to_zero_under_laplace_noise(loss):
+    d = 0.8
+    for q in (0.05, 0.6, 1.0):
+        near, far = [(1 - q, 0), (q, d)], [(1 - q, 0), (q, 2 * d)]
+        forward, backward = laplace_zero_out(arb(q), arb(d))
+        close(forward(order(loss), ZERO), divergence(far, near, loss, stats.laplace.pdf))
+        close(backward(order(loss), ZERO), divergence(near, [(1, 0)], loss, stats.laplace.pdf))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_best_half_line_of_one_number_of_draws(loss):
+    c = np.linspace(-10, 25, 700_001)
+    for others, distance in ((0.0, 0.5), (0.3, 0.5), (4.0, 1.5)):
+        values = stats.norm.sf(c - 2 * distance) - np.exp(loss) * stats.norm.sf(c - distance)
+        truth = (values - others * stats.norm.sf(c)).max()
+        found = with_record(order(loss), arb(others), arb(distance))
+        close(found, max(truth, 0.0))
+
+
+def bounds_of_47(stages, n, s):
+    return zeroed_bounds(stages, n, arb(s), NEGLIGIBLE)[:2]
+
+
+@pytest.mark.parametrize("loss", (0.0, 0.01, 0.3))
+def test_several_draws_of_one_stage_are_attained(loss):
+    """As far as all charges are above 0 the bound is what fillers at -1 attain, and never less."""
+    n, m, s = 6, 3, 1.5
+    p = stats.binom.pmf(range(m + 1), m, 1 / n)
+    near, far = ([(w, k * hits / s) for hits, w in enumerate(p)] for k in (1, 2))
+    forward, backward = bounds_of_47([Stage("with", m)], n, s)
+    for bound, pairs in ((forward, (far, near)), (backward, (near, [(1, 0)]))):
+        truth = divergence(*pairs, loss)
+        assert truth - 1e-9 <= float(bound(order(loss), ZERO).upper())
+    # without charges to share there is one supremum for each number of draws
+    sharp = float(backward(order(loss), ZERO).mid())
+    alone = sum(p[hits] * divergence([(1, hits / s)], [(1, 0)], loss) for hits in range(1, m + 1))
+    if loss == 0.3:
+        assert sharp < alone * (1 - 1e-3)
+        assert sharp == pytest.approx(divergence(near, [(1, 0)], loss), rel=1e-5)
+    if loss == 0:
+        assert sharp == pytest.approx(alone, rel=1e-6)
+
+
+WRITTEN = {"with": WithReplacement, "without": WithoutReplacement}
+CHAINS = [
+    ("wr", [Stage("with", 4)], 5),
+    ("must_ow", [Stage("without", 3), Stage("with", 4)], 6),
+    ("must_ww", [Stage("with", 3), Stage("with", 2)], 6),
+    ("three stages", [Stage("with", 4), Stage("with", 3), Stage("with", 2)], 5),
+]
+
+
+@pytest.mark.parametrize(("stages", "n"), few([row[1:] for row in CHAINS], most=3))
+def test_no_data_sets_lie_above_theorem_47(stages, n):
+    """Whatever the place of the fillers; and the bound of the other program, whose charges are its
+    own."""
+    s = 1.25
+    forward, backward = bounds_of_47(stages, n, s)
+    counts = [float(p) for p in chain_counts(stages, n, 1, NEGLIGIBLE).probabilities]
+    for loss in (0.0, 0.4):
+        values = [float(bound(order(loss), ZERO).upper()) for bound in (forward, backward)]
+        for filler in (-1.0, 0.7, 1.0):
+            laws = [
+                [(w, hits * (record - filler) / s) for hits, w in enumerate(counts)]
+                for record in (1.0, 0.0)
+            ]
+            for value, pairs in zip(values, (laws, laws[::-1]), strict=True):
+                assert divergence(*pairs, loss) <= value + 1e-8
+        chain = Chain(n, tuple(WRITTEN[stage.kind](stage.size) for stage in stages))
+        for removed, value in enumerate(values):
+            other = ZeroedProfile(chain, s, removed=bool(removed))(np.array([loss]))[0]
+            assert other * (1 - 2e-3) - 1e-12 <= value <= other * (1 + 1e-9)
+
+
+def test_charges_of_theorem_47_use_up_their_budget():
+    s, stages = 1.5, [Stage("with", 3), Stage("with", 4)]
+    bound = zeroed_bounds(stages, 5, arb(s), NEGLIGIBLE)[0]
+    for loss in (1e-9, 0.3, 2.0, 30.0):
+        at = order(loss)
+        for way, threshold in zip(bound.found, bound.thresholds, strict=True):
+            charges = bound._charges(at, way, threshold)
+            paid = sum((p * tau for (_, p), tau in zip(way.rows, charges, strict=True)), ZERO)
+            budget = at.u / way.reached * way.counts.probabilities[0]
+            assert all(tau >= 0 for tau in charges)
+            assert abs(paid - budget) <= budget * arb(2) ** -60
 
 
 def group_supremum(p, s, loss):
@@ -165,6 +257,9 @@ def test_merged_stages():
         {"kind": "without", "size": 2},
     ]
     assert stages_of({"name": "multistage", "chain": chain}) == [Stage("with", 2)]
+    as_the_samplers = [{"kind": "wor", "size": 5}, {"kind": "wr", "size": 3}]
+    merged = stages_of({"name": "multistage", "chain": as_the_samplers})
+    assert merged == [Stage("without", 5), Stage("with", 3)]
     assert stages_of({"name": "must_oo", "b": 5, "m": 3}) == [Stage("without", 3)]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from dpsub.accounting.attacks import Played
 from dpsub.accounting.bracket import Evaluation, Target
 from dpsub.accounting.composition import Composition, answers_of
 from dpsub.accounting.game import GamePlayed
+from dpsub.accounting.hidden_step import HiddenStepEvent
 from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.accounting.privacy_events import EnclosedEvent, Event
 from dpsub.accounting.release import as_plain
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 """Version of the JSON that is written; docs/certificates.md describes it."""
-_UNVERIFIED = {"47", "70", "73"}  # theorems that the verifier does not know
 _COMPOSED_CURVE = "39"
 _OF_GROUPS = (
     "a certificate of a group needs Theorem 35, 36, 37 or 38 and an attack on all records of the "
@@ -52,12 +52,6 @@ def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, 
     """The certificate of one answer, ready for JSON; parameters are the answer and what it was
     computed from."""
     _check_groups(proof)
-    unverified = sorted({case.theorem.number for case in proof.cases} & _UNVERIFIED)
-    if unverified:
-        raise UnsupportedError(
-            f"the verifier does not cover Theorem {unverified[0]}, so that a certificate could not "
-            "be checked; ask under substitute"
-        )
     given = {"delta": target.delta} if target.epsilon is None else {"epsilon": target.epsilon}
     lower, lower_claim = _lower(account, proof, target)
     upper, upper_claim = _upper(account, proof, target)
@@ -95,82 +89,81 @@ def _upper(
     trivial."""
     if not account.upper < target.ceiling:
         return None, None
-    composition, theorems = _as_certified(proof, target)
-    grids = _evaluated(composition.evaluations, "upper", target)
-    directions = composition.proved_directions
-    by_direction = {
-        swapped: [grid for grid in grids if grid.swapped == swapped] for swapped in directions
-    }
-    proved = max(min(grid.answer for grid in tried) for tried in by_direction.values())
+    certified = _certified(proof, target)
     games = [
         played
         for played in proof.games
         if _same(played.target, target) and played.answer <= account.upper
     ]
-    adversary = proof.cases[0].game
-    if adversary is not None and adversary.theorem.number in _UNVERIFIED:
-        games = []  # what is certified is the first bound
-    if games and account.upper < proved:
+    if games and account.upper < certified.end:
         return _game(proof, games[0]), _rounded(account.upper, ROUND_CEILING)
     # an end that was lowered to the largest loss is claimed as the laws give it
-    claim = _rounded(max(account.upper, proved), ROUND_CEILING)
+    claim = _rounded(max(account.upper, certified.end), ROUND_CEILING)
     sides: dict[str, Any] = {"forward": None, "backward": None}
     blocks: dict[Block, dict[str, Any]] = {}
-    for swapped, tried in by_direction.items():
+    for swapped, tried in certified.by_direction.items():
         # the coarsest grid that proves the claim: its laws are the shortest
         enough = [grid for grid in tried if grid.answer <= claim]
         grid = max(enough, key=_coarseness)
-        sides[_direction(swapped)] = _proved_parts(composition, theorems, grid, blocks)
+        sides[_direction(swapped)] = _proved_parts(certified, grid, blocks)
     if blocks:
         sides["blocks"] = list(blocks.values())
     return sides, claim
 
 
-def _as_certified(proof: Proof, target: Target) -> tuple[Composition, list[Theorem]]:
-    """The composition from which the upper end is certified, on the grids of the answer, and the
-    theorem of each of its events.
+class _Certified(NamedTuple):
+    """A composition whose upper laws a certificate holds, the theorem of each of its events, and
+    what it gives for one target."""
 
-    Where an event has the least of several bounds, the verifier proves one of them again. The end
-    that is claimed may then be larger than the answer's.
+    composition: Composition
+    theorems: list[Theorem]
+    grids: list[Evaluation]
+
+    @property
+    def by_direction(self) -> dict[bool, list[Evaluation]]:
+        return {
+            swapped: [grid for grid in self.grids if grid.swapped == swapped]
+            for swapped in self.composition.proved_directions
+        }
+
+    @property
+    def end(self) -> float:
+        """The upper end that is proved: of both directions the larger one."""
+        # a proof for which there was no time has no grids
+        return max(
+            min((grid.answer for grid in tried), default=np.inf)
+            for tried in self.by_direction.values()
+        )
+
+
+def _certified(proof: Proof, target: Target) -> _Certified:
+    """Of the proofs of the answer, each as far as the verifier knows it, that of the smallest
+    end."""
+    places = range(len(proof.composition.proofs))
+    return min((_as_certified(proof, place, target) for place in places), key=lambda one: one.end)
+
+
+def _as_certified(proof: Proof, place: int, target: Target) -> _Certified:
+    """One of the proofs of the answer, on the grids on which it was looked at.
+
+    What the verifier knows of it may give a larger end than the answer's.
     """
-    if any(case.proofs for case in proof.cases):
-        return _best_proof(proof, target)
-    theorems = [case.certified.theorem if case.certified else case.theorem for case in proof.cases]
-    if all(case.certified is None for case in proof.cases):
-        return proof.composition, theorems
-    entries = [
-        (case.certified.event if case.certified else event, times)
-        for case, (event, times) in zip(proof.cases, proof.composition.entries, strict=True)
-    ]
-    certified = Composition(entries)
-    for grid in _evaluated(proof.composition.evaluations, "upper", target):
-        (answer,) = answers_of(certified.upper(grid.step, grid.tail, grid.swapped), [target])
-        certified.evaluations.append(grid._replace(answer=float(answer)))
-    return certified, theorems
+    answered = proof.composition.proofs[place]
+    grids = _evaluated(answered.evaluations, "upper", target)
+    chosen = [case.certifiable(place) for case in proof.cases]
+    theorems = [each.theorem for each in chosen]
+    pairs = list(zip(chosen, answered.entries, strict=True))
+    if all(each.event is event for each, (event, _) in pairs):
+        return _Certified(answered, theorems, grids)
+    known = Composition([(each.event, times) for each, (_, times) in pairs])
+    return _Certified(known, theorems, [_looked_at(known, grid, target) for grid in grids])
 
 
-def _best_proof(proof: Proof, target: Target) -> tuple[Composition, list[Theorem]]:
-    """Of several proofs of the same events the one that gives the answer."""
-
-    def end(choice: Composition) -> float:
-        grids = _evaluated(choice.evaluations, "upper", target)
-        answers = [
-            [grid.answer for grid in grids if grid.swapped == swapped]
-            for swapped in choice.proved_directions
-        ]
-        # a proof for which there was no time has no answer
-        return max(min(each, default=np.inf) for each in answers)
-
-    proofs = proof.composition.proofs
-    if len(proofs) == 1:
-        # of one proof the composition itself has looked at the grids
-        proofs = [Composition(proofs[0].entries, proof.composition.evaluations)]
-    place = min(range(len(proofs)), key=lambda i: end(proofs[i]))
-    theorems = [
-        case.proofs[min(place, len(case.proofs) - 1)] if case.proofs else case.theorem
-        for case in proof.cases
-    ]
-    return proofs[place], theorems
+def _looked_at(composition: Composition, grid: Evaluation, target: Target) -> Evaluation:
+    """The same grid, with what this composition gives on it."""
+    composed = composition.upper(grid.step, grid.tail, grid.swapped)
+    (answer,) = answers_of(composed, [target])
+    return grid._replace(answer=float(answer))
 
 
 def _lower(
@@ -236,17 +229,14 @@ def _law(pld: PrivacyLossDistribution) -> dict[str, Any]:
 
 
 def _proved_parts(
-    composition: Composition,
-    theorems: Sequence[Theorem],
-    grid: Evaluation,
-    shared: dict[Block, dict[str, Any]],
+    certified: _Certified, grid: Evaluation, shared: dict[Block, dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """The laws of one direction, each with its theorem; what laws of both directions refer to goes
     to `shared`."""
     parts = []
-    for place, ((event, times), (theorem, section)) in enumerate(
-        zip(composition.entries, theorems, strict=True)
-    ):
+    entries = zip(certified.composition.entries, certified.theorems, strict=True)
+    for place, ((event, times), (theorem, section)) in enumerate(entries):
+        blocks = _blocks(event)
         laws = event.uppers(grid.step, grid.tail, grid.swapped)
         for number, (pld, repeats) in enumerate(laws):
             part = {
@@ -256,14 +246,35 @@ def _proved_parts(
                 "section": section,
                 "law": _law(pld),
             }
-            block = _blocks(event)[number] if _blocks(event) else None
-            if isinstance(block, Block):
-                shared.setdefault(block, _several(block))
-                part["block"] = list(shared).index(block)
-            elif block is not None:
-                part |= _upper_sums(event, block, grid)
+            if blocks:
+                part |= _of_block(event, blocks[number], grid, shared)
+            if isinstance(event, HiddenStepEvent):
+                part["orders"] = _orders(event)
             parts.append(part)
     return parts
+
+
+def _orders(event: HiddenStepEvent) -> list[dict[str, Any]]:
+    """Where Theorem 61 is to be computed, with which numbers of steps and on which grids."""
+    return [
+        {"loss": bound.log_order, "steps": bound.steps, "unit": bound.unit}
+        for bound in event.hidden.certified
+    ]
+
+
+def _of_block(
+    event: Event,
+    block: AllocationEvent | Block,
+    grid: Evaluation,
+    shared: dict[Block, dict[str, Any]],
+) -> dict[str, Any]:
+    """What proves the law of a block: sums of its own, or the place in `shared` of what is there
+    for both directions."""
+    if isinstance(block, AllocationEvent):
+        return _upper_sums(event, block, grid)
+    if block not in shared:
+        shared[block] = _several(block)
+    return {"block": list(shared).index(block)}
 
 
 def _blocks(event: Event) -> Sequence[AllocationEvent | Block]:
@@ -409,6 +420,12 @@ def _game(proof: Proof, played: GamePlayed) -> dict[str, Any]:
     adversary = proof.cases[0].game
     assert adversary is not None
     theorem, section = adversary.theorem
+    cells: list[dict[str, Any]] = [
+        {"cell": list(cell), "law": _law(pld)}
+        for cell, pld in zip(played.cells, played.plds, strict=True)
+    ]
+    for entry, pld in zip(cells, played.swapped, strict=False):
+        entry["backward"] = _law(pld)
     return {
         "game": {
             "release": 0,
@@ -416,9 +433,6 @@ def _game(proof: Proof, played: GamePlayed) -> dict[str, Any]:
             "theorem": theorem,
             "section": section,
             "points": played.points,
-            "cells": [
-                {"cell": list(cell), "law": _law(pld)}
-                for cell, pld in zip(played.cells, played.plds, strict=True)
-            ],
+            "cells": cells,
         }
     }

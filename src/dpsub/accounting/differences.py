@@ -124,6 +124,11 @@ class Differences:
         # negative values that are moved up need no charge
         return law, ahead.beyond + _OFF * (1 + 2 * a)
 
+    @property
+    def charge(self) -> float:
+        """What is charged to the mean for floating point and for values beyond the grid."""
+        return self._law[1]
+
     def mean_above_zero(self, count: int) -> float:
         """Upper bound of the mean of the positive part of the mean of `count` independent ones."""
         law, charge = self._law

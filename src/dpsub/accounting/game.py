@@ -689,13 +689,15 @@ class GameValue:
 
 class GamePlayed(NamedTuple):
     """What a game was asked and what it proves, with all that another program needs to play it
-    again: the points of its grid of losses, from 0 on, its cells, and a dominating law of each."""
+    again: the points of its grid of losses, from 0 on, its cells, a dominating law of each, and,
+    where the other order of the data sets has a value of its own, one of each for that."""
 
     target: Target
     answer: float
     points: int
     cells: Sequence[Any]
     plds: Sequence[PrivacyLossDistribution]
+    swapped: Sequence[PrivacyLossDistribution]
 
 
 # steps of the grid, in standard deviations of one loss
@@ -766,8 +768,8 @@ class FillerGame:
         value = search.played(cover, step)
         self.values.append(value)
         proved = value.answer(search.target)
-        plds = search.plds(cover, step)
-        self.played.append(GamePlayed(search.target, proved, value.x.size, cover, plds))
+        laws = search.plds(cover, step), search.swapped(cover, step)
+        self.played.append(GamePlayed(search.target, proved, value.x.size, cover, *laws))
         return proved
 
 
@@ -856,16 +858,18 @@ class _CoverSearch:
         return [part for half in halves for part in self.game.cells.halves(half)]
 
     def played(self, cells: Sequence[Any], step: float, block: int = 1) -> GameValue:
-        plds = self.plds(cells, step)
-        swapped = () if self.game.cells.mirrored else self.plds(cells, step, swapped=True)
+        plds, swapped = self.plds(cells, step), self.swapped(cells, step)
         game = Game(plds, self.game.steps, self.tilt, self.end, self.lost, block, swapped)
         return game.played()
 
-    def plds(
-        self, cells: Sequence[Any], step: float, *, swapped: bool = False
-    ) -> list[PrivacyLossDistribution]:
+    def plds(self, cells: Sequence[Any], step: float) -> list[PrivacyLossDistribution]:
         """A dominating law of each cell."""
-        return [self._pld(cell, step, swapped=swapped) for cell in cells]
+        return [self._pld(cell, step) for cell in cells]
+
+    def swapped(self, cells: Sequence[Any], step: float) -> list[PrivacyLossDistribution]:
+        """Those of the other order of the data sets, where it has a value of its own."""
+        mirrored = self.game.cells.mirrored
+        return [] if mirrored else [self._pld(cell, step, swapped=True) for cell in cells]
 
     def _pld(self, cell: Any, step: float, *, swapped: bool = False) -> PrivacyLossDistribution:
         """On the orders that suit the whole: with the same ones for all, larger profiles have

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,6 +30,7 @@ from dpsub.accounting.pld import (
     halfway,
     time_limited,
 )
+from dpsub.accounting.privacy_events import DominatedEvent
 from dpsub.accounting.proofs import gaussian_profile
 
 _CELLS = 32  # of each of the two numbers over which the supremum in Lemma 52 is taken
@@ -37,6 +40,7 @@ _COUNTS = 80  # numbers of steps that are tried
 _NODES = 700  # orders at which the allocations are computed
 _REACH = 8.0  # deviations of the loss of a revealed step, or of a mean, that they go to
 _DIRECT_NODES = 28  # orders at which the data sets are compared directly
+_FAR_NODES = 12  # the same beyond those, for a certificate
 _FEWEST = 4  # steps of an allocation from which on it is worth its time
 _ROUNDING = 1 + 1e-9
 
@@ -69,6 +73,17 @@ def leak(ratio: float, s: float) -> float:
     # the line through G at the first edge whose slope is the largest G / d^2 beyond it
     slope = np.max(value[:, 1:] / distance[:, :-1] ** 2, axis=1)
     return min(by_pairs, float(np.max(value[:, 0] + spread * slope)) * _ROUNDING)
+
+
+class DirectBound(NamedTuple):
+    """Theorem 61 at one order: the number of steps k, the unit of the grid of Z, and the bound with
+    and without what is charged for floating point."""
+
+    log_order: float
+    steps: int
+    unit: float
+    value: float
+    uncharged: float
 
 
 class HiddenStep:
@@ -112,11 +127,22 @@ class HiddenStep:
                 found[counts[place]] = charges[place]
         return tuple(found.items())
 
+    @property
+    def _last_order(self) -> float:
+        """ln a beyond which the revealed step alone bounds."""
+        apart = self.distance / self.s
+        return min(apart * (apart / 2 + _REACH), MAX_LOSS)
+
+    def revealed(self, log_order: np.ndarray) -> np.ndarray:
+        """Theorem 19."""
+        apart = np.full(1, self.distance / self.s)
+        bound: np.ndarray = np.minimum(gaussian_profile(log_order, apart), 1.0)
+        return bound
+
+    @cached_property
     def profile(self) -> Profile:
         """Upper bounds at ln a >= 0, increasing."""
-        apart = self.distance / self.s
-        # beyond the last node the revealed step alone bounds
-        last = min(apart * (apart / 2 + _REACH), MAX_LOSS)
+        last = self._last_order
         nodes = np.append(0.0, np.geomspace(1e-4 * last, last, _NODES))
 
         # what a question with little time got by the bound of the revealed step alone is not for
@@ -128,7 +154,7 @@ class HiddenStep:
             kept = found.get(None, found.get(deadline))
             if kept is not None:
                 return kept
-            best, finished = revealed(nodes), False
+            best, finished = self.revealed(nodes), False
             # the laws take some seconds: the rest of the answer gets at least half of the time
             with suppress(OutOfTimeError), time_limited(halfway()):
                 for k, charge in self.choices:
@@ -143,13 +169,10 @@ class HiddenStep:
             found[None if finished else deadline] = best * _ROUNDING
             return best * _ROUNDING
 
-        def revealed(x: np.ndarray) -> np.ndarray:
-            return np.minimum(gaussian_profile(x, np.full(1, apart)), 1.0)
-
         def smallest(log_order: np.ndarray) -> np.ndarray:
             x = np.asarray(log_order, dtype=float)
             chord = _chords(x, nodes, at_nodes())
-            return np.minimum(np.where(x <= last, chord, 1.0), revealed(x))
+            return np.minimum(np.where(x <= last, chord, 1.0), self.revealed(x))
 
         return smallest
 
@@ -171,16 +194,52 @@ class HiddenStep:
         # the record is up to 2 from another one in the one data set, and up to 1 in the other
         return Differences(order, short, long, short), Differences(order, short, short, long)
 
+    @cached_property
+    def certified(self) -> list[DirectBound]:
+        """Theorem 61 at the orders of the profile and at some beyond them, up to where the revealed
+        step bounds more; without what is charged for floating point, which the verifier has none
+        of."""
+        near = self._direct_orders(self._last_order)
+        if near.size < 2:
+            return []
+        bounds = self._compared_at(near)
+        for x in np.geomspace(near[-1], self._last_order, _FAR_NODES + 1)[1:]:
+            # laws of larger orders are wider
+            if not all(law.is_covered for law in self._differences(math.exp(x))):
+                break
+            bounds += self._compared_at(np.array([x]))
+            if bounds[-1].uncharged >= self.revealed(np.array([x]))[0]:
+                break
+        return bounds
+
+    def certified_profile(self, log_order: np.ndarray) -> np.ndarray:
+        """The profile, or what Theorems 61 and 19 give alone where Theorem 49 is smaller."""
+        x = np.asarray(log_order, dtype=float)
+        alone = self.revealed(x)
+        if self.certified:
+            nodes = np.array([bound.log_order for bound in self.certified])
+            values = np.array([bound.uncharged for bound in self.certified])
+            inside = x <= nodes[-1]
+            alone[inside] = np.minimum(alone[inside], _chords(x[inside], nodes, values))
+        bound: np.ndarray = np.maximum(alone, self.profile(x))
+        return bound
+
     def compared(self, log_orders: np.ndarray) -> np.ndarray:
-        """Theorem 61 at these log orders, increasing, with the best of some numbers of steps."""
-        values = []
+        """Theorem 61 at these log orders, increasing."""
+        return np.array([bound.value for bound in self._compared_at(log_orders)])
+
+    def _compared_at(self, log_orders: np.ndarray) -> list[DirectBound]:
+        """The same with the best of some numbers of steps."""
+        bounds = []
         # any number of steps is valid. The best one falls with the order, as a mean of fewer
         # differences is seldom above 0, too, and charged less
         choices = sorted(self.choices)
         for x in log_orders.tolist():
             value, choices = self._compared(math.exp(x), choices)
-            values.append(value)
-        return np.array(values)
+            laws = self._differences(math.exp(x))
+            unit, charge = max(law.step for law in laws), max(law.charge for law in laws)
+            bounds.append(DirectBound(x, choices[-1][0], unit, value, max(value - charge, 0.0)))
+        return bounds
 
     def _compared(
         self, order: float, choices: list[tuple[int, float]]
@@ -222,8 +281,19 @@ def _chords(x: np.ndarray, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:
     return chord
 
 
+@dataclass(frozen=True)
+class HiddenStepEvent(DominatedEvent):
+    """An epoch as a certificate proves it, by what `hidden` has of Theorem 61."""
+
+    hidden: HiddenStep = field(kw_only=True)
+
+    @classmethod
+    def of(cls, hidden: HiddenStep) -> HiddenStepEvent:
+        return cls(lambda tail: (hidden.certified_profile, None), None, hidden=hidden)
+
+
 @lru_cache(maxsize=64)  # of questions that are equal: a search asks again and again
-def hidden_step(steps: int, s: float, distance: float) -> Profile | None:
-    """Profile of one epoch; None where Theorem 49 gives nothing."""
+def hidden_step(steps: int, s: float, distance: float) -> HiddenStep | None:
+    """One epoch; None where Theorem 49 gives nothing."""
     hidden = HiddenStep(steps, s, distance)
-    return hidden.profile() if hidden.choices else None
+    return hidden if hidden.choices else None

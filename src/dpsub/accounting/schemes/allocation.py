@@ -15,6 +15,7 @@ from dpsub.accounting.schemes.case import (
     OTHER,
     AttackChoice,
     Case,
+    Certified,
     Theorem,
     covers,
     needs_fixed_denominator,
@@ -33,8 +34,6 @@ _PLAN = (
 )
 
 _REVEALED_BLOCKS, _LARGER_BLOCKS = Theorem("27", "4.6"), Theorem("72", "4.6")
-_PROOFS = _REVEALED_BLOCKS, _LARGER_BLOCKS
-"""Of the choices of a `SubsetEvent`, in their order."""
 
 
 @covers(RandomAllocation)
@@ -60,7 +59,7 @@ def random_allocation(release: Release, relation: Relation) -> Case:
         attained=attained,
         sensitivity=_sensitivity(k, relation),
         conditions=conditions_of(release, relation, (_PLAN,)),
-        proofs=_PROOFS if isinstance(event, SubsetEvent) else (),
+        certified=_certified(event),
         choices=_choices(event, k, relation),
         # of Gaussians in k steps at the record's distance each
         shift=math.sqrt(k) * (2.0 if is_replaced else 1.0),
@@ -75,6 +74,14 @@ def _theorem(event: Event, k: int, relation: Relation) -> Theorem:
     if isinstance(event, SubsetEvent) and event.in_larger_blocks.applies:
         return _LARGER_BLOCKS
     return Theorem("25", "4.6") if k == 1 else _REVEALED_BLOCKS
+
+
+def _certified(event: Event) -> tuple[Certified, ...]:
+    """Of k of t steps each proof with its own theorem, the second one as far as it applies."""
+    if not isinstance(event, SubsetEvent):
+        return ()
+    theorems = _REVEALED_BLOCKS, _LARGER_BLOCKS
+    return tuple(map(Certified, event.upper_choices, theorems))
 
 
 def _sensitivity(k: int, relation: Relation) -> str:

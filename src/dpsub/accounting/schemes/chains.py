@@ -53,7 +53,7 @@ _AMONG_ZEROS = {
     Relation.ADD_REMOVE: Neighbours(1.0, None, 0.0),
 }
 """Where the size of the sample is random: it would blur what fillers at -C add up to."""
-_PUT_TO_0 = Neighbours(1.0, 0.0, -1.0)
+_PUT_TO_0, _PUT_TO_0_AMONG_ZEROS = Neighbours(1.0, 0.0, -1.0), Neighbours(1.0, 0.0, 0.0)
 _TRIMMED = 1e-15  # counts that are left out of the densities of an attack
 
 
@@ -179,7 +179,8 @@ def _zeroed(release: Release, chain: Chain) -> Case:
             RememberedProfile(ZeroedProfile(chain, s, tail, removed=True)),
         )
 
-    # a record at -C, like the fillers, moves the sum only where it is put to 0
+    # the second pair is that of a record at C among others at 0; others at C have it, too, in the
+    # other order
     attacks = StatisticEvent(played), PairEvent(FillerPair(played.law, s))
     origin, n_records = -float(chain.stages[-1].size), (chain.n, chain.n)
     return Case(
@@ -190,15 +191,15 @@ def _zeroed(release: Release, chain: Chain) -> Case:
             "revealed"
         ),
         attained=(
-            "data sets (C, -C, ..., -C) against (0, -C, ..., -C), or (C, ..., C) against (0, C, "
-            "..., C), both directions"
+            "data sets (C, -C, ..., -C) against (0, -C, ..., -C), or (C, 0, ..., 0) against (0, "
+            "..., 0), both directions"
         ),
         sensitivity=(
             "setting one occurrence to 0 moves the sum by C; an occurrence takes another record's "
             "place, which moves the sum by up to 2 C"
         ),
         conditions=conditions_of(release, Relation.ZERO_OUT, depends_on_n=True),
-        choices=(AttackChoice(_PUT_TO_0), AttackChoice(Neighbours(1.0, 0.0, 1.0))),
+        choices=(AttackChoice(_PUT_TO_0), AttackChoice(_PUT_TO_0_AMONG_ZEROS)),
         shift=2.0 * most_copies(chain),
         static=lambda: StepAttack(_PUT_TO_0, n_records, played, s, origin),
         attack_section="3.9",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpsub.accounting.allocation import AllocationEvent, SumEvent
-from dpsub.accounting.hidden_step import hidden_step
+from dpsub.accounting.hidden_step import HiddenStepEvent, hidden_step
 from dpsub.accounting.pairs import PoissonPair, WorPair
 from dpsub.accounting.privacy_events import (
     DominatedEvent,
@@ -24,6 +24,7 @@ from dpsub.accounting.schemes.case import (
     OTHER,
     AttackChoice,
     Case,
+    Certified,
     Theorem,
     covers,
     needed_records,
@@ -37,6 +38,7 @@ from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling.schedules import Shuffle
 
+_REVEALED, _HIDDEN = Theorem("19", "4.3"), Theorem("61", "4.3")
 _PLAN = "the order of the records is drawn uniformly, again in every epoch, and kept secret"
 _LEAST_OF_ALL_STEPS = 0.5
 """Noise multiplier below which the largest step of an epoch tells all that its steps tell of a
@@ -70,7 +72,8 @@ def shuffling(release: Release, relation: Relation) -> Case:
     moved = "2 C" if is_replaced else "C"
     bound: Event = revealed
     also_bound: Event | None = None
-    theorem = Theorem("19", "4.3")
+    certified: tuple[Certified, ...] = ()
+    theorem = _REVEALED
     if steps == 1:
         events: tuple[Event, ...] = (revealed,)
         choices: tuple[AttackChoice, ...] = (AttackChoice(Neighbours(1.0, OTHER[relation], 0.0)),)
@@ -80,11 +83,15 @@ def shuffling(release: Release, relation: Relation) -> Case:
         events, choices = _attacks(steps, relation, s)
         proved = f"the record's step of an epoch revealed: N({distance}, s^2) against N(0, s^2)"
         # in an epoch whose last step is smaller a record may have one step fewer to be in
-        profile = hidden_step(n // schedule.m, s, float(distance))
-        if profile is not None:
+        hidden = hidden_step(n // schedule.m, s, float(distance))
+        if hidden is not None:
+            profile, theorem = hidden.profile, _HIDDEN
             # the grid of a profile is coarser than that of a pair
             bound, also_bound = DominatedEvent(lambda tail: (profile, None), None), revealed
-            theorem = Theorem("61", "4.3")
+            certified = (
+                Certified(HiddenStepEvent.of(hidden), _HIDDEN),
+                Certified(revealed, _REVEALED),
+            )
             proved += ", or the step hidden among those of the other records, whichever is smaller"
         data_sets = "(0, -C, ..., -C), or (C, 0, ..., 0) against (0, ..., 0)"
         if is_replaced:
@@ -103,6 +110,7 @@ def shuffling(release: Release, relation: Relation) -> Case:
         choices=choices,
         shift=float(distance),
         static=lambda: _played(schedule, n, relation, s),
+        certified=certified,
         attack_section="4.3",
     )
 

@@ -4,6 +4,7 @@ filtered by, and its address in the page: #must/table8/sampler=wor/accuracy."""
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -90,6 +91,9 @@ CHECKS = {
 """What is done with a printed number of each kind: its name, and the question that is asked."""
 
 
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]\d+)?(?= |$)")
+
+
 def address(paper: str, artefact: str, row: str, column: str) -> str:
     """Return the address of one cell, without the sign #; safe as an attribute and as a link
     whatever the names are.
@@ -114,6 +118,14 @@ class Value(NamedTuple):
     text: str
     order: str
     kind: str
+
+    @property
+    def shows_order(self) -> bool:
+        """Whether the text begins with the number to sort by, as a browser reads it."""
+        begins = _NUMBER.match(self.text)
+        return begins is not None and math.isclose(
+            float(begins[0]), float(self.order), rel_tol=0.05
+        )
 
 
 @dataclass(frozen=True)
@@ -282,7 +294,7 @@ def _line(
 def _order_of(printed: str) -> str:
     """Return a printed number as one to sort by, "" for a text."""
     number = pd.to_numeric(printed, errors="coerce")
-    return "" if math.isnan(number) else repr(float(number))
+    return "" if math.isnan(number) else f"{number:.9g}"
 
 
 def _real_or_simulated(label: str) -> str:
@@ -328,7 +340,7 @@ def _value(
     if stand_in(row["note"]):
         return Value("", "", "")
     # Sorted by the full number; what is shown is rounded.
-    order = "" if math.isnan(row["value"]) else repr(row["value"])
+    order = "" if math.isnan(row["value"]) else f"{row['value']:.9g}"
     if row["kind"] in STATEMENTS:
         return Value(YES_OR_NO.get(row["value"], ""), order, "")
     kind = artefact.number_kind(row["column"], row["variant"]) if artefact else ""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import multiprocessing
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib import resources
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -53,6 +55,10 @@ def write_report(folder: Path, run: FinishedRun, *, processes: int = 1) -> None:
         "papers": shown,
         "run": run,
         "lines": run.lines,
+        "by_artefact": [
+            (place, list(printed))
+            for place, printed in itertools.groupby(run.lines, key=attrgetter("place"))
+        ],
         "totals": numbers.counts(run.lines),
         "links": {
             line.anchor: links.get(line.anchor) or links.get(line.place) or "" for line in run.lines
@@ -60,7 +66,6 @@ def write_report(folder: Path, run: FinishedRun, *, processes: int = 1) -> None:
         "erratum_links": {
             erratum.name: f"{erratum.paper}.html#{erratum.name}" for erratum in run.listed
         },
-        "places": [place for paper in shown for place in paper["places"]],
         "facets": _facets(run.lines),
         "names": {paper["key"]: _name(paper["title"]) for paper in shown},
         "labels": {artefact.identifier: _label(artefact) for artefact in run.artefacts},
@@ -160,7 +165,7 @@ def _rendered(name: str, given: Mapping[str, Any]) -> bytes:
         name=name,
         paper=given.get("paper"),
         papers=given["papers"],
-        places=given["places"],
+        places=_searched(name, given),
         facts={"papers": given["names"], **given["run"].made_by},
         # a digest and no random number: the same run gives the same bytes
         nonce=hashlib.sha256(body.encode()).hexdigest()[:32],
@@ -174,6 +179,14 @@ def _rendered(name: str, given: Mapping[str, Any]) -> bytes:
     return _END_TAGS.sub("", page).encode()
 
 
+def _searched(name: str, given: Mapping[str, Any]) -> list[list[str]]:
+    """Return what the search of a page finds: on the summary all places, on the page of a paper its
+    own, which keeps the other pages small."""
+    if name == "index":
+        return [place for paper in given["papers"] for place in paper["places"]]
+    return given["paper"]["places"] if name == "paper" else []
+
+
 def _facets(lines: Sequence[Line]) -> dict[str, dict[str, int]]:
     """Return by what the list of numbers can be filtered: property -> value -> how many lines have
     it."""
@@ -182,7 +195,7 @@ def _facets(lines: Sequence[Line]) -> dict[str, dict[str, int]]:
     return {
         "verdict": {name: verdicts[name] for name in dict.fromkeys([*numbers.MEANINGS, *verdicts])},
         "paper": Counter(line.paper for line in lines),
-        "kind": Counter(line.kind for line in lines),
+        "check": Counter(line.check for line in lines),
         "variant": {name: variants[name] for name in VARIANTS},
         "data": Counter(line.data for line in lines),
         "artefact": Counter(line.place for line in lines),

@@ -31,7 +31,7 @@ OPEN_LINES = 60
 """A longer table is closed until it is asked for."""
 DRAWN_LINES = 100
 """The numbers behind a figure are shown if they are no more."""
-COLOURS = 128
+COLOURS = 64
 """Of a picture: more are not seen, and take more room."""
 GROUPS = {"Table": "Tables", "Figure": "Figures", "claims": "Statements", "": "Further results"}
 """How a title begins, or the kind of an artefact -> the part of the page in which it stands."""

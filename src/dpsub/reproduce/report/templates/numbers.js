@@ -1,7 +1,32 @@
 const form = document.getElementById("filters");
 const list = document.getElementById("list");
-const rows = [...list?.tBodies[0].rows ?? []];
+const rows = [...list?.tBodies ?? []].flatMap((body) => [...body.rows]);
+const columns = [...list?.tHead.rows[0].cells ?? []].map((head) => head.dataset.source ?? head.textContent);
 const texts = [];
+
+// What a row can be filtered by, as lists: most of it stands in its cells.
+function properties(row) {
+  const cell = (name) => row.cells[columns.indexOf(name)];
+  const { artefact } = row.parentElement.dataset;
+  const [verdict, check] = cell("verdict").children;
+  return {
+    artefact: [artefact],
+    paper: [artefact.split("/")[0]],
+    verdict: [verdict.textContent.replaceAll(" ", "_"), ..."shown" in row.dataset ? ["shown"] : []],
+    check: [check.textContent],
+    variant: columns.filter((name) => cell(name).textContent !== ""),
+    data: [row.dataset.data ?? "simulated"],
+    erratum: cell("erratum").textContent.split(" "),
+  };
+}
+
+for (const body of list?.tBodies ?? []) {
+  const [first, ...others] = [...body.rows].map((row) => row.cells[0]);
+  for (const cell of others) cell.prepend(first.firstChild.textContent);
+}
+
+// read before the rows are sorted, which takes them out of the parts of their artefacts
+const known = new Map(rows.map((row) => [row, properties(row)]));
 
 // A row is shown if it has one of the chosen values of every property of which any is chosen, and all words asked for.
 function narrow() {
@@ -15,9 +40,8 @@ function narrow() {
   }
   let count = 0;
   rows.forEach((row, position) => {
-    const has = { data: "simulated", erratum: "", paper: row.dataset.artefact.split("/")[0], ...row.dataset };
-    const of = (name) => has[name].split(" ");
-    row.hidden = !wanted.every(([name, values]) => of(name).some((value) => values.includes(value))) ||
+    const has = known.get(row);
+    row.hidden = !wanted.every(([name, values]) => has[name].some((value) => values.includes(value))) ||
       !asked.every((word) => word === "" || texts[position].includes(word));
     count += !row.hidden;
   });
@@ -47,9 +71,11 @@ function sort(head, column) {
   const up = head.getAttribute("aria-sort") !== "ascending";
   for (const one of head.parentElement.cells) one.removeAttribute("aria-sort");
   head.setAttribute("aria-sort", up ? "ascending" : "descending");
-  const key = (row) => row.cells[column].dataset.order ?? row.cells[column].textContent;
-  const order = (one, other) => one - other || (Number.isNaN(one - other) ? one.localeCompare(other, "en", { numeric: true }) : 0);
-  const empty = (text) => Number(text.trim() === "");
+  const isNumber = "source" in head.dataset;
+  const shown = (text) => isNumber && text !== "" && !Number.isNaN(parseFloat(text)) ? parseFloat(text) : text;
+  const key = (row) => row.cells[column].dataset.order ?? shown(row.cells[column].textContent);
+  const order = (one, other) => one - other || (Number.isNaN(one - other) ? `${one}`.localeCompare(other, "en", { numeric: true }) : 0);
+  const empty = (text) => Number(text === "");
   list.tBodies[0].append(...rows.toSorted((one, other) => (
     empty(key(one)) - empty(key(other)) || (up ? 1 : -1) * order(key(one), key(other)))));
 }

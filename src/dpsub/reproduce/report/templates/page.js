@@ -15,9 +15,11 @@ system.addEventListener("change", (event) => paint(event.matches ? "dark" : "lig
 theme.addEventListener("click", () => paint(root.dataset.theme === "dark" ? "light" : "dark"));
 
 // Search: what has the most of the asked words in its heading, then in its text, comes first, before that what is asked
-// for by its number ("Table 8"); the last word may be a beginning.
+// for by its number ("Table 8"); the last word may be a beginning. The summary knows the places of all pages, any other
+// page its own, and leads to the summary for the rest.
 const symbols = { "ε": "epsilon", "δ": "delta", "η": "eta", "σ": "sigma" };
 const split = (text) => text.toLowerCase().replace(/[εδησ]/g, (sign) => symbols[sign]).match(/[\p{L}\p{N}]+/gu) ?? [];
+const elsewhere = document.querySelector("nav [aria-current]").getAttribute("href") !== "index.html";
 const places = JSON.parse(document.getElementById("places").textContent).map(([title, link, paper, text]) => (
   { title, link, paper, heading: split(title), text: new Set(split(`${paper} ${text}`)) }));
 
@@ -41,19 +43,24 @@ function where(place) {
   return [run.papers[place.paper], kind].filter(Boolean).join(", ");
 }
 
+function answer(address, title, about) {
+  const item = document.createElement("li");
+  const link = item.appendChild(document.createElement("a"));
+  link.href = address;
+  link.textContent = title;
+  link.append(Object.assign(document.createElement("span"), { className: "quiet", textContent: ` ${about}` }));
+  return item;
+}
+
 function lookUp() {
   const asked = split(search.value);
   const best = places.map((place) => [worth(place, asked), place]).filter(([sum]) => sum > 0)
     .sort((one, other) => other[0] - one[0]).slice(0, 12);
-  found.replaceChildren(...best.map(([, place]) => {
-    const item = document.createElement("li");
-    const link = item.appendChild(document.createElement("a"));
-    link.href = place.link;
-    link.textContent = place.title;
-    link.append(Object.assign(document.createElement("span"), { className: "quiet", textContent: ` ${where(place)}` }));
-    return item;
-  }));
-  found.hidden = best.length === 0;
+  found.replaceChildren(...best.map(([, place]) => answer(place.link, place.title, where(place))));
+  if (elsewhere && asked.length > 0) {
+    found.append(answer(`index.html#find=${encodeURIComponent(search.value)}`, `Search all pages for “${search.value}”`, ""));
+  }
+  found.hidden = found.children.length === 0;
   document.getElementById("count").textContent = asked.length === 0 ? "" : `${best.length} places found`;
 }
 
@@ -75,6 +82,16 @@ addEventListener("keydown", (event) => {
   }
 });
 document.getElementById("tools").hidden = false;
+
+function ask() {
+  if (!location.hash.startsWith("#find=")) return;
+  search.value = decodeURIComponent(location.hash.slice(6));
+  search.focus();
+  lookUp();
+}
+
+addEventListener("hashchange", ask);
+ask();
 
 function show(element) {
   for (const old of document.querySelectorAll(".found")) old.classList.remove("found");

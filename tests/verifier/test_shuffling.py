@@ -1,0 +1,314 @@
+"""Theorem 61: each number of the verifier against an independent computation, and certificates with
+one wrong entry."""
+
+import copy
+import json
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+import shuffling
+from balls import ONE, ZERO, NotCovered, Refuted, set_precision
+from flint import arb
+from scipy import stats
+from shuffling import Difference, Minorant, Window, leak, mean_above_zero, read_orders
+
+import dpsub
+from profiles import Order, gaussian
+from tests.few import few
+from tests.unit.test_hidden_step import FILLERS, ORDERS, orders_of_three, sets_of_vectors, told
+from tests.verifier.proving import proved_again
+
+KINDS = [(1, 1), (2, 1), (1, 2)]
+"""f and g of Lemma 60, in units of d: `substitute`, and both orders under `zero_out`."""
+
+
+@pytest.fixture(autouse=True)
+def precision():
+    set_precision(1e-5)
+
+
+def values_of(a, d, f, g, t):
+    """The positive and the negative part of Z at the places t of a normal variable."""
+
+    def e(u):
+        return np.exp(u * t - u * u / 2)
+
+    up, down = e(f * d) - a * e((f - 1) * d), a * e(g * d) - e((g - 1) * d)
+    return np.maximum(up, 0), np.maximum(down, 0)
+
+
+@pytest.mark.parametrize(("f", "g"), KINDS)
+def test_the_worst_difference(f, g):
+    a, d = 1.2, 0.7
+    t = np.linspace(-12, 14, 400_001)
+    density = stats.norm.pdf(t)
+    up, down = values_of(a, d, f, g, t)
+    law = Difference(arb(a), arb(d), f, g)
+    for b in (0.0, 0.3, 2.0):
+        by_quadrature = [np.trapezoid(density * np.maximum(part - b, 0), t) for part in (up, down)]
+        assert float(law.above(arb(b))) == pytest.approx(by_quadrature[0], rel=1e-7)
+        assert float(law.below(arb(b))) == pytest.approx(by_quadrature[1], rel=1e-7)
+    # the mean of Z is 1 - a
+    assert float(law.above(ZERO) - law.below(ZERO)) == pytest.approx(1 - a, abs=1e-20)
+
+
+def brute(a, d, f, g, k):
+    """E ((Z_1 + ... + Z_k)/k)_+, k = 1 or 2, by the trapezoidal rule."""
+    t = np.linspace(-8, 10, 500)
+    density = stats.norm.pdf(t) * (t[1] - t[0])
+    up, down = values_of(a, d, f, g, t)
+    z = np.concatenate([up[up > 0], -down[down > 0], [0.0]])
+    weights = np.concatenate([density[up > 0], density[down > 0], [0.0]])
+    weights[-1] = 1 - weights.sum()
+    if k == 1:
+        return float(weights @ np.maximum(z, 0))
+    return float(weights @ np.maximum(np.add.outer(z, z) / 2, 0) @ weights)
+
+
+@pytest.mark.parametrize(("f", "g"), KINDS)
+def test_means_of_one_and_of_two(f, g):
+    a, d, unseen = 1.1, 0.3, arb(10) ** -10
+    window = Window.of(Difference(arb(a), arb(d), f, g), arb(0.04), unseen)
+    one, two = (float(mean_above_zero(window, k, unseen)) for k in (1, 2))
+    assert one == pytest.approx(float(window.law.above(ZERO)), rel=1e-7)
+    for value, k in ((one, 1), (two, 2)):
+        exact = brute(a, d, f, g, k)
+        assert exact * (1 - 2e-3) <= value <= exact * (1 + 1e-2)
+
+
+def test_the_law_on_the_grid_has_mass_one_and_larger_means():
+    law = Difference(arb(1.3), arb(0.5), 1, 1)
+    window = Window.of(law, arb(0.25), arb(10) ** -12)
+    placed = window.on_grid()
+    masses = list(placed.masses)
+    assert all(mass > -(arb(2) ** -100) for mass in masses)
+    assert float(sum(masses, ZERO)) == pytest.approx(1, abs=1e-25)
+    x = 0.25 * np.arange(placed.start, placed.start + len(masses))
+    weights = np.array([float(mass) for mass in masses])
+    for b in np.linspace(0, 5, 41):
+        above = float(weights @ np.maximum(x - b, 0)) + 0.25 * float(placed.excess)
+        assert above >= float(law.above(arb(b))) * (1 - 1e-9)
+        # the chord is not far above
+        assert above <= float(law.above(arb(b))) + 0.05
+
+
+def test_cut_tails_raise_the_mean_by_no_more_than_they_may(monkeypatch):
+    law = Difference(arb(1.05), arb(0.5), 1, 1)
+    fine = mean_above_zero(Window.of(law, arb(0.1), arb(10) ** -20), 37, arb(10) ** -20)
+    monkeypatch.setattr(shuffling, "UNSEEN_ON_THE_LEFT", arb(10) ** -7)
+    rough = mean_above_zero(Window.of(law, arb(0.1), arb(10) ** -7), 37, arb(10) ** -7)
+    assert fine < rough < fine + arb(10) ** -5
+
+
+@pytest.mark.parametrize("s", few([2.0, 0.8, 4.0]))
+def test_what_one_step_tells(s):
+    for ratio in (1.0, 1.2, 2.0, 5.0):
+        bound = float(leak(arb(ratio), arb(s)))
+        assert bound <= float(gaussian(Order(arb(ratio) - 1), 2 / arb(s))) * (1 + 1e-12)
+        for vectors in sets_of_vectors():
+            assert told(vectors, s, ratio) <= bound + 1e-7
+
+
+def test_a_leak_of_half_the_distance_is_caught():
+    most = max(told(vectors, 2.0, 2.0) for vectors in sets_of_vectors())
+    assert most > float(leak(arb(2), arb(4)))
+
+
+@pytest.mark.parametrize("adjacency", ["substitute", "zero_out"])
+def test_three_steps_of_one_record_each(adjacency):
+    """No fillers, fixed or chosen from the past, exceed what is proved for k = 1 and 2."""
+    s = 4.0
+    other = -1.0 if adjacency == "substitute" else 0.0
+    tau = gaussian(Order(ZERO), 2 * arb(2).sqrt() / s)
+    release = type("Release", (), {"s": arb(s)})
+    bounds = []
+    for a, k in product(ORDERS[:2], (1, 2)):
+        charge = (1 + arb(a)) * leak(arb(2) / k, arb(s)) * tau
+        windows = [
+            Window.of(law, arb(0.08), arb(10) ** -9)
+            for law in shuffling.differences(release, adjacency, arb(a))
+        ]
+        means = [mean_above_zero(window, k, arb(10) ** -9) for window in windows]
+        bounds.append((a, max(float(mean + charge) for mean in means)))
+    for fillers in product(FILLERS, repeat=2):
+        d, d_other = (orders_of_three(v, fillers, s, flips=True) for v in (1.0, other))
+        for a, bound in bounds:
+            gaps = (d - a * d_other, d_other - a * d)
+            assert max(float(np.maximum(gap, 0).sum()) for gap in gaps) <= bound * 1.002 + 1e-6
+
+
+def test_chords_are_between_the_profile_and_the_points():
+    d = arb(0.5)
+    orders = [Order(arb(u)) for u in (0.0, 0.05, 0.2, 0.5, 2.0)]
+    loose = [1.0, 1.3, 1.0, 1.6, 1.0]  # the second and the fourth are above a chord
+    points = [
+        (each.a, gaussian(each, d) * factor) for each, factor in zip(orders, loose, strict=True)
+    ]
+    hull = Minorant(points)
+    for a, value in points:
+        assert hull(a) <= value * (1 + arb(2) ** -80)
+    for u in np.linspace(0, 3, 61):
+        assert hull(ONE + arb(u)) >= gaussian(Order(arb(u)), d) * (1 - arb(2) ** -80)
+    assert hull(arb(1.05)) < gaussian(orders[1], d) * 1.2
+    # at order 1 the chord to the mirror image may be lower than the bound there
+    at_one = Minorant([(ONE, arb(1)), (arb(1.01), gaussian(Order(arb(0.01)), d))])
+    assert gaussian(Order(ZERO), d) <= at_one(ONE) < 0.21
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"loss": 0.1, "unit": 0.1, "steps": 9},
+        {"loss": 0.1, "unit": 0.1, "steps": 0},
+        {"loss": 0.1, "unit": 0.1, "steps": 1.5},
+        {"loss": -0.1, "unit": 0.1, "steps": 4},
+        {"loss": math.inf, "unit": 0.1, "steps": 4},
+        {"loss": 0.1, "unit": 0.0, "steps": 4},
+        {"loss": 0.1, "unit": math.nan, "steps": 4},
+        {"loss": "0.1", "unit": 0.1, "steps": 4},
+    ],
+    ids=str,
+)
+def test_choices_that_are_none_are_refuted(row):
+    read_orders([{"loss": 0.1, "unit": 0.1, "steps": 8}], 9)
+    with pytest.raises(Refuted):
+        read_orders([row], 9)
+
+
+def test_a_grid_that_is_too_fine_is_not_covered():
+    with pytest.raises(NotCovered):
+        Window.of(Difference(arb(1.3), arb(2), 1, 1), arb(1e-6), arb(10) ** -12)
+
+
+QUESTIONS = {
+    "substitute": (dpsub.Shuffle(2), 17, 40.0, 2, "substitute"),
+    "zero_out": (dpsub.Shuffle(1), 12, 40.0, 1, "zero_out"),
+}
+
+
+@pytest.fixture(scope="module", params=few(QUESTIONS))
+def certificate(request):
+    sampler, n, s, epochs, adjacency = QUESTIONS[request.param]
+    asked = {"epochs": epochs, "delta": 1e-3, "adjacency": adjacency, "time_limit": None}
+    answer = dpsub.account(sampler, n, noise_multiplier=s, quick=True, **asked)
+    found = json.loads(json.dumps(answer.certificate(), allow_nan=False))
+    assert found["upper"]["forward"][0]["theorem"] == "61"
+    assert found["claim"]["upper"] == pytest.approx(answer.upper, rel=1e-8)
+    found["claim"]["lower"], found["lower"] = None, None
+    return found
+
+
+def only_part(data):
+    (part,) = data["upper"]["forward"]
+    return part
+
+
+def only_release(data):
+    (release,) = data["question"]["releases"]
+    return release
+
+
+def test_the_certificate_itself_is_verified(certificate, tmp_path):
+    lines, status = proved_again(certificate, tmp_path)
+    assert (lines[-1], status) == ("verified", 0)
+    assert "Theorem 61" in lines[0]
+
+
+def less_noise(data):
+    only_release(data)["noise_multiplier"] *= 0.98
+
+
+def fewer_steps(data):
+    """Records in steps of twice the size, as many epochs."""
+    release = only_release(data)
+    m, n, steps = release["sampler"]["m"], release["n"], release["steps"]
+    release["sampler"]["m"] = 2 * m
+    release["steps"] = steps // -(-n // m) * -(-n // (2 * m))
+
+
+def another_relation(data):
+    now = data["question"]["adjacency"]
+    data["question"]["adjacency"] = "zero_out" if now == "add_remove" else "add_remove"
+
+
+def less_mass(data):
+    law = only_part(data)["law"]
+    heaviest = max(
+        (i for i, index in enumerate(law["indices"]) if index > 0), key=lambda i: law["masses"][i]
+    )
+    law["masses"][heaviest] *= 0.9
+
+
+def all_revealed(data):
+    only_part(data)["orders"] = []
+
+
+def another_theorem(data):
+    only_part(data)["theorem"] = "19"
+
+
+def too_many_steps(data):
+    only_part(data)["orders"][0]["steps"] = 1000
+
+
+def another_sampler(data):
+    release = only_release(data)
+    release["sampler"] = {"name": "deterministic", "m": release["sampler"]["m"]}
+
+
+def a_smaller_claim(data):
+    data["claim"]["upper"] *= 1 - 1e-6
+
+
+@pytest.mark.parametrize(
+    "mutate",
+    few(
+        (
+            less_noise,
+            fewer_steps,
+            less_mass,
+            another_relation,
+            all_revealed,
+            another_theorem,
+            too_many_steps,
+            another_sampler,
+            a_smaller_claim,
+        ),
+        most=9,
+    ),
+)
+def test_one_wrong_entry_is_refuted(certificate, mutate, tmp_path):
+    data = copy.deepcopy(certificate)
+    mutate(data)
+    lines, status = proved_again(data, tmp_path)
+    assert status == 1 and lines[-1].startswith("refuted: upper end"), lines
+
+
+def test_what_would_take_minutes_is_not_covered(certificate, tmp_path, monkeypatch):
+    monkeypatch.setattr(shuffling, "MOST_VALUES", 1000)
+    lines, status = proved_again(certificate, tmp_path)
+    assert status == 3 and "theorem 61 on grids" in lines[-1], lines
+
+
+@pytest.mark.thorough
+def test_a_step_that_might_as_well_be_revealed_is_proved_so(tmp_path):
+    """With little noise Theorem 19 alone gives the end, on a finer grid."""
+    answer = dpsub.account(
+        dpsub.Shuffle(60),
+        60_000,
+        noise_multiplier=1.4,
+        epochs=1,
+        delta=1e-5,
+        adjacency="zero_out",
+        quick=True,
+        time_limit=None,
+    )
+    found = answer.certificate()
+    assert answer.theorem.startswith("Theorem 61")
+    assert found["upper"]["forward"][0]["theorem"] == "19"
+    assert found["claim"]["upper"] == pytest.approx(answer.upper, rel=1e-8)
+    found["claim"]["lower"], found["lower"] = None, None
+    lines, status = proved_again(found, tmp_path)
+    assert (lines[-1], status) == ("verified", 0)

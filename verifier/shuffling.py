@@ -1,0 +1,327 @@
+"""Shuffled epochs whose step is hidden: Theorem 61 of docs/accounting.md, with Lemmas 52 and 60,
+next to Theorem 19.
+
+A part names some orders a and, for each, a number of steps k and the unit of a grid. Any choice is
+valid: Theorem 61 bounds H_a there by a number that is computed here. Chords join these bounds, what
+Theorem 19 gives at the kinks of the law, and the mirror images of both: H is convex.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
+
+from balls import ONE, ZERO, NotCovered, Refuted, larger, normal_tail, smaller
+from flint import arb, arb_poly
+from multiplicity import whole
+from theorems import Case, Release, Theorem, held_against
+
+from profiles import Order, gaussian
+
+CELLS = 32  # of each of the two numbers over which the supremum in Lemma 52 is taken
+MOST_LOSS = 100.0  # ln a
+MOST_PLACES = 2**17  # of the grid of one order
+MOST_VALUES = 1_000_000  # of all grids of a part: a minute or two
+# What cutting a tail may add to a mean. To the right: as a share of what is charged, or of the
+# masses that are negligible next to delta. To the left it is added to the mean of the sum alone,
+# of which the positive part has as small a share as it is rare.
+UNSEEN, UNSEEN_OF_NEGLIGIBLE, UNSEEN_ON_THE_LEFT = arb(2) ** -34, arb(2) ** 25, arb(2) ** -44
+
+
+# --- What one step tells of a place (Lemma 52) ----------------------------------------------------
+
+
+def leak(ratio: arb, s: arb) -> arb:
+    """h(c), c >= 1: the supremum over R is taken on cells.
+
+    What falls with R is taken at the left end of a cell and what grows with R at the right one: R
+    of at least `left` makes E X^2 at most 1 - left^2, and c' at least that of `left`.
+    """
+    by_pairs, most = gaussian(Order(ratio - 1), 2 / s), ZERO
+    for cell in range(CELLS):
+        left, right = arb(cell) / CELLS, arb(cell + 1) / CELLS
+        square = ONE - left * left
+        order = Order(ratio * (-square / (2 * s * s)).exp() - 1)
+        most = larger(most, largest_mean(order, (1 + right) / s, square / (s * s)))
+    return smaller(by_pairs, most)
+
+
+def largest_mean(order: Order, farthest: arb, square: arb) -> arb:
+    """sup E G(c', X) over X in [0, farthest] with E X^2 <= square, by lines A + B X^2 >= G.
+
+    G grows with X: up to a place A is its value there, and B the largest G / X^2 beyond it, on
+    cells with G at their right end and X at their left one. The best place counts.
+    """
+    unit = farthest / CELLS
+    values = [ZERO, *(gaussian(order, edge * unit) for edge in range(1, CELLS + 1))]
+    best, steepest = values[CELLS], ZERO
+    for edge in range(CELLS - 1, 0, -1):
+        steepest = larger(steepest, values[edge + 1] / (edge * unit) ** 2)
+        best = smaller(best, values[edge] + steepest * square)
+    return best
+
+
+# --- The worst difference (Lemma 60) --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The law of Z at the order a, lengths over s."""
+
+    a: arb
+    d: arb
+    f: int  # 1 or 2, times d
+    g: int
+
+    def above(self, b: arb) -> arb:
+        """E (Z - b)_+, b >= 0."""
+        return self._part(ONE, self.a, self.f, b)
+
+    def below(self, c: arb) -> arb:
+        """E (-Z - c)_+, c >= 0."""
+        return self._part(self.a, ONE, self.g, c)
+
+    def _part(self, one: arb, other: arb, far: int, b: arb) -> arb:
+        """E (one e_f - other e_(f - d) - b)_+, f = far d; the value is positive right of some t."""
+        d, f = self.d, far * self.d
+        if far == 1:  # e_0 = 1
+            level = (other + b) / one
+        else:  # e_2d = e_d^2 exp(-d^2): a quadratic equation for e_d
+            shrunk = one * self._shrink
+            level = (other + (other * other + 4 * shrunk * b).sqrt()) / (2 * shrunk)
+        t = level.log() / d + d / 2
+        if far == 1:
+            return one * normal_tail(t - f) - (other + b) * normal_tail(t)
+        return one * normal_tail(t - f) - other * normal_tail(t - f + d) - b * normal_tail(t)
+
+    @cached_property
+    def _shrink(self) -> arb:
+        return (-self.d * self.d).exp()
+
+
+# --- Means of independent differences -------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A sum on the grid: masses at (start + i) units, of total 1, and the mean `excess` of what was
+    cut off above the last place, in units.
+
+    A value above the last place is moved down to it and its excess charged, as (x + y)_+ <= x_+ +
+    y_+. A value below the first place is moved up to it.
+    """
+
+    start: int
+    masses: arb_poly
+    excess: arb
+
+    def plus(self, other: "Sum", unseen: arb) -> "Sum":
+        """The sum of both, independent, its tails cut where they hold no more than `unseen`."""
+        masses = (self.masses * other.masses).coeffs()
+        if len(masses) > 2 * MOST_PLACES:
+            raise NotCovered("theorem 61 with sums on so many places")
+        excess = self.excess + other.excess
+        last = len(masses) - 1 - tail_length(reversed(masses), unseen)
+        for place in range(last + 1, len(masses)):
+            excess += (place - last) * masses[place]
+            masses[last] += masses[place]
+        del masses[last + 1 :]
+        first = tail_length(masses, UNSEEN_ON_THE_LEFT)
+        masses[first] += sum(masses[:first], ZERO)
+        return Sum(self.start + other.start + first, arb_poly(masses[first:]), excess)
+
+    def mean_above_zero(self) -> arb:
+        """At least the mean of the positive part, in units."""
+        return self.excess + sum(
+            (mass * (self.start + i) for i, mass in enumerate(self.masses) if self.start + i > 0),
+            ZERO,
+        )
+
+
+def tail_length(masses: Iterable[arb], unseen: arb) -> int:
+    """How many masses, from the end where they begin, can be moved to the next one such that values
+    move by at most `unseen` places on average."""
+    moved, passed = ZERO, ZERO
+    for count, mass in enumerate(masses):
+        passed += mass
+        moved += passed
+        if not moved <= unseen:
+            return count
+    return 0
+
+
+@dataclass(frozen=True)
+class Window:
+    """Z on the grid of one unit between two of its places, so far out that what is beyond them is
+    not seen.
+
+    Its law has W(b) = E (Z - b)_+ at the places of the grid, linear between them: what is convex is
+    below its chords, so each mass is moved to both neighbours with its mean kept. The masses are
+    second differences of W.
+    """
+
+    law: Difference
+    unit: arb
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, law: Difference, unit: arb, unseen: arb) -> "Window":
+        first = -place_below(lambda i: law.below(i * unit), UNSEEN_ON_THE_LEFT)
+        return cls(law, unit, first, place_below(lambda i: law.above(i * unit), unseen))
+
+    def on_grid(self) -> Sum:
+        # W(-c) = 1 - a + c + E (-Z - c)_+, as the mean of Z is 1 - a
+        W = [
+            ONE - self.law.a - i * self.unit + self.law.below(-i * self.unit)
+            for i in range(self.first, 0)
+        ]
+        W += [self.law.above(i * self.unit) for i in range(self.last + 1)]
+        falls = [ONE, *((W[i] - W[i + 1]) / self.unit for i in range(len(W) - 1)), ZERO]
+        masses = [falls[i] - falls[i + 1] for i in range(len(W))]
+        return Sum(self.first, arb_poly(masses), W[-1] / self.unit)
+
+
+def place_below(value: Callable[[int], arb], unseen: arb) -> int:
+    """The first place, from 1 on, where a value that falls is small enough."""
+    if not value(MOST_PLACES) <= unseen:
+        raise NotCovered("theorem 61 on a grid of so many places")
+    low, high = 0, 1
+    while not value(high) <= unseen:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if value(middle) <= unseen else (middle, high)
+    return high
+
+
+def mean_above_zero(window: Window, k: int, unseen: arb) -> arb:
+    """At least E ((Z_1 + ... + Z_k)/k)_+; `unseen` is what cutting may add, about."""
+    square, result, count = window.on_grid(), None, k
+    cut = unseen / window.unit
+    while True:
+        if count % 2:
+            result = square if result is None else result.plus(square, cut)
+        count //= 2
+        if count == 0:
+            return result.mean_above_zero() * window.unit / k
+        square = square.plus(square, cut)
+
+
+# --- The bound of an epoch ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """An order a = 1 + u of a part, the number of steps k and the unit of the grid for it."""
+
+    u: arb
+    k: int
+    unit: arb
+
+
+def read_orders(rows: list[dict], T: int) -> list[Chosen]:
+    chosen = []
+    for row in rows:
+        loss, unit, k = row["loss"], row["unit"], whole(row["steps"], "steps")
+        if not all(isinstance(x, float) and isfinite(x) for x in (loss, unit)):
+            raise Refuted("theorem 61: an order and the unit of its grid must be finite numbers")
+        if not (0 <= loss <= MOST_LOSS and unit > 0):
+            raise Refuted(f"theorem 61: no order e^{loss!r} with a grid of {unit!r}")
+        if k > T - 1:
+            raise Refuted(f"theorem 61 needs k <= T - 1, got k = {k} of T = {T}")
+        chosen.append(Chosen(arb(loss).expm1().mid(), k, arb(unit)))
+    return chosen
+
+
+def differences(release: Release, adjacency: str, a: arb) -> list[Difference]:
+    """The laws of Lemma 60, of either order of the data sets where they differ."""
+    if adjacency == "substitute":
+        return [Difference(a, 2 / release.s, 1, 1)]
+    return [Difference(a, 1 / release.s, 2, 1), Difference(a, 1 / release.s, 1, 2)]
+
+
+def bounds_by_theorem_61(case: Case, T: int) -> list[tuple[arb, arb]]:
+    """(a, bound of H_a) at the orders of a part."""
+    s = case.release.s
+    tau = gaussian(Order(ZERO), 2 * arb(2).sqrt() / s)
+    chosen = read_orders(case.part["orders"], T)
+    charges = {k: leak(arb(T - 1) / k, s) * tau for k in {each.k for each in chosen}}
+    work = []
+    for each in chosen:
+        a = ONE + each.u
+        charge = (1 + a) * charges[each.k]
+        unseen = larger(UNSEEN * charge, UNSEEN_OF_NEGLIGIBLE * case.negligible)
+        laws = differences(case.release, case.adjacency, a)
+        windows = [Window.of(law, each.unit, unseen) for law in laws]
+        work.append((a, each.k, charge, unseen, windows))
+    values = sum(window.last - window.first for *_, windows in work for window in windows)
+    if values > MOST_VALUES:
+        raise NotCovered(f"theorem 61 on grids of {values} places, which would take minutes")
+    bounds = []
+    for a, k, charge, unseen, windows in work:
+        mean = ZERO
+        for window in windows:
+            mean = larger(mean, mean_above_zero(window, k, unseen))
+        bounds.append((a, mean + charge))
+    return bounds
+
+
+class Minorant:
+    """The greatest convex function that is nowhere above points (a, bound of H_a), a >= 1, their
+    mirror images (1/a, 1 - 1/a + H_a/a) and (0, 1), where H is the same for both orders.
+
+    Orders are made exact by rounding them up, which is safe as H falls.
+    """
+
+    def __init__(self, points: list[tuple[arb, arb]]) -> None:
+        every = [(ZERO, ONE)]
+        for a, value in points:
+            every.append((a.upper(), value.upper()))
+            every.append(((1 / a).upper(), (1 - 1 / a + value / a).upper()))
+        self.hull: list[tuple[arb, arb]] = []
+        for point in sorted(every):
+            if self.hull and self.hull[-1][0] == point[0]:
+                continue  # the lower one of the same order came first
+            while len(self.hull) > 1 and not is_below(self.hull[-1], self.hull[-2], point):
+                self.hull.pop()
+            self.hull.append(point)
+        self._orders = [a for a, _ in self.hull]
+
+    def __call__(self, a: arb) -> arb:
+        at = a.lower()
+        right = bisect_right(self._orders, at)
+        if right == len(self.hull):
+            return self.hull[-1][1]
+        (low, first), (high, second) = self.hull[right - 1], self.hull[right]
+        return first + (second - first) * (at - low) / (high - low)
+
+
+def is_below(point: tuple[arb, arb], left: tuple[arb, arb], right: tuple[arb, arb]) -> bool:
+    """Whether a point is below the chord of two others."""
+    rise, width = right[1] - left[1], right[0] - left[0]
+    return (point[1] - left[1]) * width < rise * (point[0] - left[0])
+
+
+def theorem_61(case: Case) -> arb:
+    release = case.release
+    case.need(
+        release.name == "shuffle" and not release.laplace, "shuffled epochs and Gaussian noise"
+    )
+    case.need(case.adjacency != "add_remove", "substitute or zero_out")
+    # by Lemma 48 a record is in one of T steps or of T + 1, which tell less
+    T = whole(release.n, "n") // whole(release.sampler["m"], "m")
+    distance = (2 if case.adjacency == "substitute" else 1) / release.s
+    kinks = [loss.expm1().mid() for loss in case.law.losses() if loss > 0]
+    revealed = [(ONE + u, gaussian(Order(u), distance)) for u in [ZERO, *kinks]]
+    hidden = Minorant([*revealed, *bounds_by_theorem_61(case, T)])
+
+    def bound(order: Order, enough: arb) -> arb:
+        by_chords = hidden(order.a)
+        return by_chords if by_chords <= enough else smaller(by_chords, gaussian(order, distance))
+
+    return held_against(case, bound)
+
+
+THEOREMS = {"61": Theorem("4.3", theorem_61, lambda adjacency: True)}
