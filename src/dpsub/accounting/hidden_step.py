@@ -133,6 +133,13 @@ class HiddenStep:
         apart = self.distance / self.s
         return min(apart * (apart / 2 + _REACH), MAX_LOSS)
 
+    @property
+    def deviation(self) -> float:
+        """About that of the loss, which from the profile would take as long as an answer: that of a
+        mean of as many differences as may hide the record."""
+        most = max(k for k, _ in self.choices)
+        return math.sqrt(math.expm1((self.distance / self.s) ** 2) / most)
+
     def revealed(self, log_order: np.ndarray) -> np.ndarray:
         """Theorem 19."""
         apart = np.full(1, self.distance / self.s)
@@ -157,14 +164,14 @@ class HiddenStep:
             best, finished = self.revealed(nodes), False
             # the laws take some seconds: the rest of the answer gets at least half of the time
             with suppress(OutOfTimeError), time_limited(halfway()):
-                for k, charge in self.choices:
-                    check_time()
-                    best = np.minimum(best, self.allocated(k)(nodes) + (1 + np.exp(nodes)) * charge)
-                sparse = self._direct_orders(last)
-                if sparse.size > 1:
-                    inside = nodes <= sparse[-1]
-                    by_chords = _chords(nodes[inside], sparse, self.compared(sparse))
+                near = self._direct_orders(last)
+                if near.size > 1:
+                    inside = nodes <= near[-1]
+                    by_chords = _chords(nodes[inside], near, self.compared(near))
                     best[inside] = np.minimum(best[inside], by_chords)
+                # where Theorem 61 covers all these orders, Theorem 49 is larger
+                if near.size < _DIRECT_NODES:
+                    best = np.minimum(best, self._by_reference(nodes))
                 finished = True
             found[None if finished else deadline] = best * _ROUNDING
             return best * _ROUNDING
@@ -259,6 +266,15 @@ class HiddenStep:
         value = max([value, *(bound(other, choices[-1]) for other in others)])
         return min(value, 1.0), choices
 
+    def _by_reference(self, log_order: np.ndarray) -> np.ndarray:
+        """Theorem 49 with the best of some numbers of steps."""
+        bounds = []
+        for k, charge in self.choices:
+            check_time()
+            bounds.append(self.allocated(k)(log_order) + (1 + np.exp(log_order)) * charge)
+        best: np.ndarray = np.min(bounds, axis=0)
+        return best
+
     def allocated(self, k: int) -> Profile:
         """By way of an epoch in which another record stands in for the differing one, if that were
         in 1 of k steps, with nothing known of which."""
@@ -283,13 +299,22 @@ def _chords(x: np.ndarray, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class HiddenStepEvent(DominatedEvent):
-    """An epoch as a certificate proves it, by what `hidden` has of Theorem 61."""
+    """An epoch whose steps hide the record."""
 
     hidden: HiddenStep = field(kw_only=True)
 
     @classmethod
     def of(cls, hidden: HiddenStep) -> HiddenStepEvent:
+        """By Theorems 49 and 61."""
+        return cls(lambda tail: (hidden.profile, None), None, hidden=hidden)
+
+    @classmethod
+    def certified(cls, hidden: HiddenStep) -> HiddenStepEvent:
+        """As a certificate proves it, by what `hidden` has of Theorem 61."""
         return cls(lambda tail: (hidden.certified_profile, None), None, hidden=hidden)
+
+    def spread(self) -> float:
+        return self.hidden.deviation
 
 
 @lru_cache(maxsize=64)  # of questions that are equal: a search asks again and again

@@ -13,7 +13,6 @@ from dpsub.accounting.allocation import AllocationEvent, SumEvent
 from dpsub.accounting.hidden_step import HiddenStepEvent, hidden_step
 from dpsub.accounting.pairs import PoissonPair, WorPair
 from dpsub.accounting.privacy_events import (
-    DominatedEvent,
     EnclosedEvent,
     Event,
     PairEvent,
@@ -85,11 +84,11 @@ def shuffling(release: Release, relation: Relation) -> Case:
         # in an epoch whose last step is smaller a record may have one step fewer to be in
         hidden = hidden_step(n // schedule.m, s, float(distance))
         if hidden is not None:
-            profile, theorem = hidden.profile, _HIDDEN
+            theorem = _HIDDEN
             # the grid of a profile is coarser than that of a pair
-            bound, also_bound = DominatedEvent(lambda tail: (profile, None), None), revealed
+            bound, also_bound = HiddenStepEvent.of(hidden), revealed
             certified = (
-                Certified(HiddenStepEvent.of(hidden), _HIDDEN),
+                Certified(HiddenStepEvent.certified(hidden), _HIDDEN),
                 Certified(revealed, _REVEALED),
             )
             proved += ", or the step hidden among those of the other records, whichever is smaller"
