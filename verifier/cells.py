@@ -6,7 +6,7 @@ point; their masses, which decide, are balls.
 """
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,6 +21,7 @@ from theorems import Case
 
 NODES = 4000
 HALVINGS = 40
+FAR = 1e9  # shortfalls, as multiples of a negligible mass, that no claim of nine digits allows
 
 
 def normal_below(z: arb) -> arb:
@@ -244,12 +245,14 @@ class Frontier(Events):
     """Events of cells between the places where the loss of one number passes a grid."""
 
     def __init__(self, first, second, step: float, reach: int, tail: float):
-        self._laws, self._step, self._negligible = (first, second), step, arb(tail)
+        self._laws, self._step = (first, second), step
+        self._negligible, self._far = arb(tail), FAR * arb(tail)
         edges = crossings(first, second, step, reach, tail)
         ends = pairwise([-math.inf, *edges, math.inf])
         both = zip(ends, masses(first, edges), masses(second, edges), strict=True)
         cells = [Piece(*interval, p, q, rough_loss(p, q) / step) for interval, p, q in both]
         self._cells = sorted(cells, key=lambda cell: cell.loss, reverse=True)
+        self._fallen = [-round(cell.loss) for cell in self._cells]
         # what the second law has left out may be in any event
         left_out = positive_part(arb(1) - second.mass).upper()
         super().__init__([(cell.p, cell.q) for cell in self._cells], left_out)
@@ -260,30 +263,32 @@ class Frontier(Events):
         value = self.attained(charge)
         if value + self._negligible >= enough:
             return value
-        return arb.max(value, self.cut(charge))
+        return arb.max(value, self.cut(charge, enough))
 
-    def cut(self, charge: arb) -> arb:
+    def cut(self, charge: arb, enough: arb) -> arb:
         """As `event`: all of the cells that round to a larger loss than those at the border, and of
         these what lies above one loss."""
         charge = charge.lower()
         i = bisect_right(self._charge, charge)
         if not 0 < i < len(self._charge):
             return self.attained(charge)
-        level = round(self._cells[i - 1].loss)
-        border = [place for place, cell in enumerate(self._cells) if round(cell.loss) == level]
-        before = self._accept[border[0]], self._charge[border[0]]
-        cells = [self._cells[place] for place in border]
+        fallen = self._fallen[i - 1]
+        first, last = bisect_left(self._fallen, fallen), bisect_right(self._fallen, fallen)
+        before, cells = (self._accept[first], self._charge[first]), self._cells[first:last]
 
         def above(loss: float) -> tuple[arb, arb]:
             parts = [self._above(cell, loss) for cell in cells]
             accept, used = (sum((part[law] for part in parts), before[law]) for law in (0, 1))
             return accept, used.upper()
 
-        low, high = level - 0.5, level + 0.5
+        low, high = -fallen - 0.5, -fallen + 0.5
         inside, outside = before, above(low)
         if not outside[1] > charge:
             return outside[0].lower()
         for _ in range(HALVINGS):
+            # what is found lies between both: it is enough, or far from it, whatever it is
+            if inside[0] + self._negligible >= enough or outside[0] + self._far < enough:
+                break
             middle = (low + high) / 2
             event = above(middle)
             if event[1] <= charge:
