@@ -160,6 +160,15 @@ def test_ends_that_say_nothing_claim_nothing() -> None:
     assert certificate["claim"]["upper"] is None and certificate["upper"] is None
 
 
+def test_an_end_that_was_found_without_a_grid_has_no_certificate() -> None:
+    """The largest loss of Laplace noise bounds all answers, however little time there is."""
+    little: dict[str, Any] = {**FEW, "mechanism": "laplace", "time_limit": 1e-9}
+    answer = dpsub.account(dpsub.Poisson(0.01), **little)
+    assert answer.upper < math.inf
+    with pytest.raises(dpsub.UnsupportedError, match="proof behind this upper end was not kept"):
+        answer.certificate()
+
+
 def test_answers_without_a_certificate_say_so() -> None:
     several = dpsub.account(dpsub.Poisson(0.01), noise_multiplier=1, steps=20, delta=[1e-5, 1e-6])
     with pytest.raises(

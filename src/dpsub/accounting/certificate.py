@@ -45,6 +45,7 @@ _OF_GROUPS = (
     "a certificate of a group needs Theorem 35, 36, 37 or 38 and an attack on all records of the "
     "unit"
 )
+_NOT_KEPT = "the {} behind this {} end was not kept; ask again without a time limit"
 _DIGITS = 9  # of claimed ends: what is rounded away is far more than two programs can differ by
 
 
@@ -97,6 +98,8 @@ def _upper(
     ]
     if games and account.upper < certified.end:
         return _game(proof, games[0]), _rounded(account.upper, ROUND_CEILING)
+    if not certified.end < np.inf:
+        raise UnsupportedError(_NOT_KEPT.format("proof", "upper"))
     # an end that was lowered to the largest loss is claimed as the laws give it
     claim = _rounded(max(account.upper, certified.end), ROUND_CEILING)
     sides: dict[str, Any] = {"forward": None, "backward": None}
@@ -184,9 +187,7 @@ def _lower(
             grid = max(reaching, key=_coarseness)
             parts = _attained_parts(proof, composition, grid, place)
             return {"direction": _direction(grid.swapped), "parts": parts}, claim
-    raise UnsupportedError(
-        "the attack behind this lower end was not kept; ask again without a time limit"
-    )
+    raise UnsupportedError(_NOT_KEPT.format("attack", "lower"))
 
 
 def _evaluated(evaluations: Iterable[Evaluation], side: str, target: Target) -> list[Evaluation]:
