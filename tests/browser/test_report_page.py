@@ -278,6 +278,20 @@ def test_table_8_is_seen_whole(browser: Browser, made: Made) -> None:
     expect(article.locator("table").first).to_contain_text("δ")
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_every_table_is_seen_whole_on_a_desktop(browser: Browser, made: Made, name: str) -> None:
+    page = window(browser, made).open(name)
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= DESKTOP["width"]
+    tables = page.locator(".scroll")
+    assert tables.count()
+    cut = tables.evaluate_all(
+        "all => all.filter(one => one.scrollWidth > one.clientWidth)"
+        ".map(one => one.getAttribute('aria-label'))"
+    )
+    assert cut == []
+
+
 def test_numbers_that_are_drawn_are_seen_whole(browser: Browser, made: Made) -> None:
     page = window(browser, made).open("must")
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")

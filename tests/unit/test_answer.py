@@ -3,6 +3,7 @@ safe side."""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import math
@@ -12,11 +13,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dpsub
 from dpsub.accounting import plot
-from dpsub.accounting.answer import Text, interval, percent
+from dpsub.accounting.account import WIDTH_REASONS
+from dpsub.accounting.answer import Text, account_warnings, interval, kind_shown, percent
 from dpsub.cli import main
 
 QUESTION: dict[str, Any] = {"noise_multiplier": 2.0, "steps": 20}
@@ -55,6 +58,32 @@ def test_a_recommendation_is_shown_in_a_few_lines() -> None:
     found = dpsub.recommend(1000, batch_size=250, epochs=1, **target)
     assert len(str(found).splitlines()) <= 6
     assert str(found).startswith(f"{found.schemes[0].name}: the least noise for epsilon 1 at delta")
+
+
+@pytest.mark.parametrize(
+    ("lower", "words"),
+    [
+        (0.1, "bounds: the upper end is proved, an attack"),
+        (0.0, "upper: the upper end is proved, no"),
+    ],
+)
+def test_no_attack_is_said_to_attain_nothing(
+    found: dpsub.Account, lower: float, words: str
+) -> None:
+    """As where the time ended before the attack was computed."""
+    ended = dataclasses.replace(found, kind="bounds", lower=lower)
+    assert words in str(ended)
+    assert kind_shown(ended) == words.partition(":")[0]
+    assert kind_shown(dataclasses.replace(ended, lower=np.array([0.0, lower]))) == kind_shown(ended)
+
+
+def test_a_note_says_why_the_ends_are_apart_without_a_key(found: dpsub.Account) -> None:
+    reason = f"{WIDTH_REASONS['time']}; {WIDTH_REASONS['theory']}"
+    apart = dataclasses.replace(found, width_met=False, width_reason=reason)
+    assert account_warnings(apart) == [
+        "wider than requested: the time limit ended the refinement; raise time_limit; no closer "
+        "proof or attack is known; more time does not help"
+    ]
 
 
 def test_a_copy_shows_what_the_answer_shows(found: dpsub.Account) -> None:

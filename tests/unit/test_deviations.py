@@ -16,6 +16,7 @@ from dpsub.errors import DataError
 from dpsub.reproduce import artefacts, published, verdicts
 from dpsub.reproduce.papers import errata_files, papers
 from dpsub.reproduce.report import errata
+from dpsub.reproduce.report.judgement import expected
 from tests.gone import needs_all_papers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,6 +53,14 @@ def test_links_of_the_papers_lead_to_pages() -> None:
     for path in FILES:
         for page in re.findall(r"\]\(([^#)]+\.md)\)", path.read_text(encoding="utf-8")):
             assert (path.parent / page).exists(), f"{path}: {page}"
+
+
+@pytest.mark.parametrize("paper", sorted(papers()))
+def test_what_fails_has_an_erratum(paper: str) -> None:
+    cells = expected(paper, VERDICTS)
+    failing = cells[cells["verdict"].isin(verdicts.FAILING)]
+    without = failing[failing["erratum"] == ""]
+    assert without[["artefact", "row", "column"]].to_numpy().tolist() == []
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)

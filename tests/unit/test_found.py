@@ -11,7 +11,9 @@ from unittest.mock import Mock
 
 import pytest
 
+from dpsub.reproduce.artefacts import REGISTRY
 from dpsub.reproduce.papers import Paper, papers
+from dpsub.reproduce.report import judgement
 from dpsub.reproduce.verdicts import read_expected
 from tests.few import few
 from tests.gone import needs_all_papers
@@ -55,6 +57,15 @@ def test_pages_below_it_are_those_of_the_run_that_is_kept(script: ModuleType, pa
         assert not re.search(r"\bnan\b|\{\{|‡", text)
         for link in re.findall(r"\]\(([^)#:]+\.md)", text):
             assert (PAGES / paper.key / link).exists(), link
+
+
+@EVERY
+def test_what_has_no_verdict_has_a_finding_above_it(script: ModuleType, paper: Paper) -> None:
+    """And no caption, which the report shows below."""
+    for name, found in script.judged(paper, VERDICTS).items():
+        assert found.text not in ("", judgement.NO_FINDING), f"{paper.key}/{name} needs words"
+        caption = REGISTRY.get(f"{paper.key}/{name}").caption
+        assert not caption.startswith(found.text.rstrip(".")), f"{paper.key}/{name}: caption"
 
 
 ANY = "\0"

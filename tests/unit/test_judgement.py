@@ -83,8 +83,8 @@ def verdicts(*numbers: str, statements: tuple[str, ...] = ()) -> pd.DataFrame:
             (),
             (),
             "plain",
-            "**Table 8: nothing is printed to compare with.** Accuracy and privacy of two "
-            "samplers.",
+            "**Table 8: not judged.** This run is too small for the finding of the full one, or "
+            "lacks its data.",
         ),
     ],
 )
@@ -98,6 +98,14 @@ def test_the_words_and_the_colour_follow_from_the_verdicts(
 def test_a_paper_gives_its_own_words_but_neither_answer_nor_colour() -> None:
     found = judge(Eighth(), verdicts("differs"), "It is fine.")
     assert (found.colour, found.sentence) == ("bad", "**Table 8: no.** It is fine.")
+
+
+def test_an_artefact_of_this_project_has_a_result() -> None:
+    class Own(Eighth):
+        title = "Accuracy of two samplers"
+
+    found = judge(Own(), verdicts(), "One is better.")
+    assert (found.colour, found.sentence) == ("plain", "**Result.** One is better.")
 
 
 def test_a_list_is_judged_by_how_many_fail() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
@@ -24,7 +25,9 @@ from dpsub.reproduce.artefact import (
     printed_rows,
     values_frame,
 )
+from dpsub.reproduce.labels import display
 from dpsub.reproduce.layout import Layout
+from dpsub.reproduce.papers import papers
 from tests.unit.rows import with_rows
 
 # whose tables and experiments are the material of all tests here
@@ -310,3 +313,21 @@ def test_a_setting_is_compared_with_the_configured_one(
         all_values(Configured(), {}, {"study": {"n": n}})
     # a run without the experiment has nothing to compare
     assert len(all_values(Configured(), {}, {})) == 1
+
+
+@pytest.mark.parametrize("paper", sorted(papers()))
+def test_no_number_in_a_key_is_shown_with_more_than_seven_digits(paper: str) -> None:
+    for name in published.artefacts(paper):
+        cells = published.load(paper, name)
+        for key in published.key_names(cells):
+            for value in cells[key].unique():
+                shown = display(key, value, plain=True)
+                for number in re.findall(r"\d+\.\d+", shown):
+                    assert len(number.replace(".", "").lstrip("0")) <= 7, f"{name}: {shown}"
+
+
+def test_a_quotient_in_a_key_is_shortened_where_it_is_shown() -> None:
+    assert display("delta", "2.0833333333333333e-05", plain=True) == "δ = 2.0833 × 10⁻⁵"
+    assert display("rate", "0.0011636363636363637", plain=True) == "γ = 0.0011636"
+    assert display("rate", "0.001", plain=True) == "γ = 0.001"
+    assert display("n", "14234567", plain=True) == "n = 14234567"

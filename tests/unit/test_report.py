@@ -37,6 +37,7 @@ from dpsub.reproduce.report.citation import bibtex
 from dpsub.reproduce.report.numbers import CHECKS, address, cell_verdicts
 from dpsub.reproduce.verdicts import AGREEING, COLUMNS, FAILING, VARIANTS
 from tests import report_run
+from tests.documentation.test_words import MOST, NUMBER, PLACE
 from tests.papers.cells import cells
 from tests.report_run import HOSTILE, Made
 
@@ -288,6 +289,24 @@ def test_a_judgement_stands_above_every_artefact(text: str, made: Made) -> None:
             "plain",
         )
         assert colour == worst, artefact.identifier
+
+
+def crowded(page: str) -> list[str]:
+    """The items of lists with more numbers than a reader can take in; a table in an item, and what
+    is closed until it is asked for, have their own form. Errata have theirs in every entry."""
+    items = re.findall(r"<li\b[^>]*>(.*?)(?=</li>|<li\b)", page, re.DOTALL)
+    prose = [
+        re.sub(r"<table.*?</table>|<details.*?</details>|<[^>]+>", "", one, flags=re.DOTALL)
+        for one in items
+        if not re.match(r"\s*(<p>)?<strong>(Claim|Evidence|Corrected|Rigorous|Effect)\b", one)
+    ]
+    return [one for one in prose if len(NUMBER.findall(PLACE.sub("", one))) > MOST]
+
+
+def test_no_item_of_a_list_holds_more_than_three_numbers(pages: dict[str, str]) -> None:
+    assert {name: crowded(page) for name, page in pages.items() if crowded(page)} == {}
+    assert crowded("<ul><li>0.1, 0.2, 0.3 <table>0.4</table></li></ul>") == []
+    assert len(crowded("<ul><li>0.1, 0.2, 0.3 and 0.4</li></ul>")) == 1
 
 
 def test_bounds_that_an_attack_exceeds_are_red(text: str, made: Made) -> None:

@@ -246,7 +246,8 @@ def test_without_what_dpsub_needs_it_says_what_to_do(tmp_path: Path) -> None:
     done = dry_run(tmp_path)
     assert done.returncode == 1 and "ModuleNotFoundError" not in done.stdout
     assert (
-        "what dpsub needs must be installed where snakemake is, got no grimp; add `--sdm conda`"
+        "the packages that dpsub needs must be installed where snakemake is, got no grimp; add "
+        "`--sdm conda`"
     ) in done.stdout
     assert f"-m pip install -e '{ROOT}[papers]'" in done.stdout
 

@@ -44,7 +44,7 @@ def plan_from_job(kept, lacking):
     deployment = workflow.deployment_settings
     if not deployment.deployment_method:
         raise WorkflowError(
-            f"what dpsub needs must be installed where snakemake is, got no {lacking}; "
+            f"the packages that dpsub needs must be installed where snakemake is, got no {lacking}; "
             f"add `--sdm conda`, which makes an environment, or run: {INSTALL}"
         )
     if not kept.exists():

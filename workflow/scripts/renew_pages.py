@@ -52,8 +52,8 @@ def main() -> None:
 
 
 def renew_cited(results: Path, verdicts: pd.DataFrame) -> None:
-    """Keep the cells of a run that pages cite; what is written from these alone must be what the
-    run gives."""
+    """Keep the cells of a run that pages cite; pages written from these alone must equal those of
+    the run."""
     if remark := Plan(configuration.load([results / "run/config.yaml"])).remark:
         raise DataError(
             f"pages are written from a run at published settings, got {results}: {remark}"

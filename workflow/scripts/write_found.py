@@ -84,7 +84,7 @@ def summary(page: str) -> str:
 def body(paper: Paper, verdicts: pd.DataFrame) -> str:
     """Return what the found.md of a paper says, filled in with the cells that are kept of a run.
 
-    A paper of which no cells are kept, as no full run of it was at hand, keeps its page.
+    A paper without kept cells, as no full run of it was at hand, keeps its page.
     """
     kept = kept_of(paper)
     if kept is None:

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from dpsub.accounting.statement import Statement
 
 KINDS = ("exact", "bounds", "upper", "lower", "paper")
-"""exact: both ends bracket the one number that the worst data sets attain, within the requested
-width.  bounds: the upper end is proved, the lower one attained by explicit data sets, perhaps
-adaptively, so that no guarantee below it can hold.  upper, lower: one of these ends, the other
-being trivial.  paper: brackets what the papers' pair gives, and is not a guarantee."""
+"""exact: the worst data sets attain the value; the two ends differ by numerical error alone, within
+the requested width.  bounds: the upper end is proved, and explicit data sets, perhaps adaptive,
+attain the lower one, so that no guarantee below it can hold.  upper, lower: one of these ends; the
+other one is trivial.  paper: bounds on the value of the papers' pair, which is not a guarantee."""
 VARIANTS = ("rigorous", "paper")
 WIDTH_MISSED = (
     "wider than requested: numerical limits stopped the refinement early; both ends are valid"
@@ -63,7 +63,7 @@ TIGHT_GOES = (
     "bound that was the default"
 )
 WIDTH_REASONS = {
-    "time": "time: the limit ended the refinement; raise time_limit",
+    "time": "time: the time limit ended the refinement; raise time_limit",
     "numerics": "numerics: no finer grid brings the ends closer",
     "theory": "theory: no closer proof or attack is known; more time does not help",
     "quick": "quick: this is the first bound; ask without quick",
@@ -259,22 +259,22 @@ def account(
         The sum and its noise are divided by a number fixed in advance, or by the realised size of
         the sample.
     group : int or tuple of int
-        Number of records that one unit of privacy holds, at most: they are added, removed,
-        replaced or put to 0 together. Under add_remove also (g_plus, g_minus): as many are added
+        Number of records that one unit of privacy holds, at most. All of them are added, removed,
+        replaced or zeroed out at once. Under add_remove also (g_plus, g_minus): as many are added
         and removed.
     variant : {"rigorous", "paper"}
         Proof and attack; or the papers' pair (unit shift per occurrence, one direction), which is
         not a guarantee.
     width : float, optional
         How far apart the ends may be, absolute for epsilon, relative for delta; by default half a
-        percent of epsilon, 5 % of delta, and 1e-3 if that is less and both ends bracket one
-        number. Where theory leaves them farther apart, `width_reason` says so.
+        percent of epsilon, 5 % of delta, and 1e-3 if that is less and the answer is exact up to
+        numerical error. If theory leaves the ends farther apart, `width_reason` says so.
     time_limit : float or None
         Seconds after which the refinement stops: the ends reached by then are valid. None: no
         limit.
     quick : bool
         Return the first bound: `width` is then the accuracy of each end, by default 1e-3 for
-        schedules and where both ends bracket one number, else 5e-3.
+        schedules and for answers that are exact up to numerical error, else 5e-3.
     tight : bool, optional
         Deprecated: True asks for what is the default now.
 
@@ -482,7 +482,7 @@ class Proof:
 
     @property
     def width(self) -> float:
-        """Default accuracy: finer where both ends bracket one number, and on schedules."""
+        """Default accuracy: finer for exact answers and on schedules."""
         return 1e-3 if self.has_schedule or self.composition.is_exact else 5e-3
 
     def accounts(self, targets: Sequence[Target]) -> list[Account]:
@@ -610,7 +610,7 @@ class Proof:
         return values
 
     def _played(self, ends: _Ends, deadline: float | None) -> list[GameValue]:
-        """What is played for these ends, which learn why they are not closer."""
+        """The games played for these ends, which learn why they are not closer."""
         game = self.cases[0].game
         assert game is not None
         lower, upper = float(ends.account.lower), float(ends.account.upper)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import html
 import math
+import re
 import textwrap
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
@@ -30,6 +31,7 @@ _COLUMNS = 116
 _KINDS = {
     "exact": "exact up to this width",
     "bounds": "bounds: the upper end is proved, an attack attains the lower one",
+    "upper": "upper: the upper end is proved, no attack gives a lower one",
     "lower": "lower: an attack attains the lower end, and nothing is proved",
     "paper": "paper: the value of the papers' pair",
 }
@@ -44,7 +46,7 @@ _SHOWN_RELEASES = 2  # of a ledger, in its title
 
 
 class Account(Protocol):
-    """What is said of an account."""
+    """The parts of an account that its text shows."""
 
     @property
     def lower(self) -> Any: ...
@@ -312,9 +314,13 @@ def interval(lower: float, upper: float) -> str:
 
 def kind_text(account: Account) -> str:
     """The kind of an account, and what it means."""
-    if account.kind in _KINDS:
-        return _KINDS[account.kind]
-    return "upper: the upper end is proved, no attack is known"
+    return _KINDS[kind_shown(account)]
+
+
+def kind_shown(account: Account) -> str:
+    """The kind of an account; "upper" where the time ended before an attack attained anything."""
+    lowers = [account.lower] if isinstance(account.lower, float) else account.lower.ravel().tolist()
+    return "upper" if account.kind == "bounds" and max(lowers) <= 0 else account.kind
 
 
 def relation_text(account: Account) -> str:
@@ -378,9 +384,19 @@ def account_warnings(account: Account) -> list[str]:
     if not math.isfinite(worst) or (account.quantity == "delta" and worst >= 1):
         notes.append("an empty guarantee: every mechanism satisfies it")
     if not account.width_met:
-        reason = account.width_reason or "the refinement stopped early; both ends are valid"
-        notes.append(f"wider than requested; {reason}")
+        notes.append(wider_text(account.width_reason))
     return notes
+
+
+def wider_text(reason: str) -> str:
+    """That ends are farther apart than requested, and why."""
+    why = reason_text(reason) or "the refinement stopped early; both ends are valid"
+    return f"wider than requested: {why}"
+
+
+def reason_text(reason: str) -> str:
+    """A `width_reason` without the words before its colons, which programs read."""
+    return re.sub(r"(^|; )[a-z]+: ", r"\1", reason)
 
 
 def check_text(verdict: str, claimed: float, account: Account) -> Text:
@@ -406,7 +422,7 @@ def calibration_text(noise_multiplier: float, refuted: float | None, account: Ac
 
 
 class CurveSummary(NamedTuple):
-    """What is said of a privacy curve next to its deltas: pairs of ends."""
+    """The text of a privacy curve next to its deltas: pairs of ends."""
 
     advantage: tuple[float, float]
     mu: tuple[float, float]
@@ -445,7 +461,7 @@ def curve_title(account: Account) -> str:
 def ledger_text(
     releases: Sequence[Release], names: Sequence[str | None], adjacency: Relation | None
 ) -> Text:
-    """What was entered into a ledger: all, or its first and last entries."""
+    """The entries of a ledger: all, or the first and the last ones."""
     steps = sum(release.steps for release in releases)
     count = len(releases)
     entries = "entry" if count == 1 else "entries"

@@ -388,7 +388,7 @@ class ComposedLoss:
 
     def _searched(self, start: float, target: float, rounds: int = _BISECTIONS) -> float:
         """epsilon by bisection of delta, each at its own tilt: Chernoff's bound looks at the
-        largest sums alone if a target is about as probable as they are. What is returned is an
+        largest sums alone if a target is about as probable as they are. The answer is an
         epsilon whose delta was evaluated, or `start`, where that is better."""
         upper = self.side == "upper"
         low, high = 0.0, max(0.0, self.cumulants.support[1] * self.step + self._offset)
@@ -495,12 +495,11 @@ class ComposedLoss:
 def _tilted_masses(pld: PrivacyLossDistribution, tilt: float, kappa: float) -> np.ndarray:
     """m(x) e^{tilt x - kappa}, rounded to the side of the PLD."""
     sign = 1 if pld.side == "upper" else -1
-    with np.errstate(divide="ignore"):
-        log_masses = np.log(pld.masses)
+    log_masses, log_factors = pld.log_masses, tilt * pld.losses
     # in logarithms, as a tiny mass may meet a factor that is too large for a double ("Underflow")
-    exponents = tilt * pld.losses - kappa + log_masses
+    exponents = log_factors - kappa + log_masses
     # an exponent is off by eps of its terms, and its exponential with it
-    sizes = 2 + np.abs(tilt * pld.losses) + 2 * abs(kappa)
+    sizes = 2 + np.abs(log_factors) + 2 * abs(kappa)
     sizes += np.where(pld.masses > 0, np.abs(exponents) + np.abs(log_masses), 0.0)
     masses = np.exp(exponents) * (1 + sign * 4 * _EPS * sizes)
     check_time()
@@ -691,7 +690,7 @@ class TiltedSum:
         """The smallest epsilon >= 0 where an upper bound is at most delta; the largest where a
         lower one exceeds it; shape of `delta`, (d,).
 
-        What is returned was evaluated: that bounds fall with epsilon is used to find the point, not
+        The answer was evaluated: that bounds fall with epsilon is used to find the point, not
         to certify it.
         """
         upper = self.side == "upper"

@@ -1,7 +1,7 @@
 """Compositions of privacy events, with upper and lower bounds.
 
 A `Composition` turns the privacy loss distributions (PLDs) of its events into bounds: on one grid
-(`lower`, `upper`), or on as many as are needed (`answers`). If both ends bracket one number they
+(`lower`, `upper`), or on as many as are needed (`answers`). If the answer is exact they
 are refined together (`brackets`), else separately (`bounds`, `attacks`). All computed bounds
 are stored in `evaluations`, from which certificates are made.
 """
@@ -79,7 +79,7 @@ class Composition:
 
     @property
     def is_exact(self) -> bool:
-        """Whether both ends bracket one number.
+        """Whether both ends are equal up to numerical error.
 
         They do for exact events, and for a single step whose attack attains its profile.
         """

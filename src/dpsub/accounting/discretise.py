@@ -348,8 +348,8 @@ def _lift(
 
 
 def loss_indices(direction: DirectedPair, step: float, tail: float) -> np.ndarray:
-    """Indices of the points that cells end at, any of which are valid: all in the bulk, ever
-    sparser in the tails."""
+    """Indices of the points that cells end at: all in the bulk, ever sparser in the tails. Any
+    choice is valid."""
     below, above = np.clip(direction.range(tail), -MAX_LOSS, MAX_LOSS)
     fine_below, fine_above = np.clip(direction.range(_BULK_TAIL), below, above)
     low, high = int(np.floor(fine_below / step)), int(np.ceil(fine_above / step)) + 1

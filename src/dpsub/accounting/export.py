@@ -148,7 +148,7 @@ class Export(words.ShortText):
             ("theorem", "; ".join(filter(None, dict.fromkeys([self.theorem, self.lower_theorem])))),
         ]
         if self.width_reason:
-            lines.append(("note", f"wider than requested; {self.width_reason}"))
+            lines.append(("note", words.wider_text(self.width_reason)))
         return words.Text(f"privacy loss of {self.question}", lines)
 
     def save(self, path: str | Path) -> None:
@@ -190,7 +190,7 @@ class Export(words.ShortText):
 
 
 def _on_multiples(law: ComposedLaw, step: float) -> tuple[int, np.ndarray]:
-    """First index and masses at multiples of the step: what is between two goes to both, its masses
+    """First index and masses at multiples of the step: a loss between two goes to both, its masses
     under P and Q kept, which is a processing of the dominating pair backwards and raises every
     delta."""
     place = np.floor(law.losses / step).astype(np.int64)

@@ -63,9 +63,9 @@ class Needed(NamedTuple):
 def needed(release: Release, goal: Goal) -> Needed:
     """Find noise that is proved for a goal, and the most that an attack refutes.
 
-    As `dpsub.calibrate`, several times as fast: each end is that of one grid, on any of which it
-    holds; grids are made finer only where they add more than `goal.accuracy`; and of several
-    attacks only those that overtake the best are sought.
+    As `dpsub.calibrate`, several times as fast: each end is that of one grid, and holds on any;
+    grids are made finer only where they add more than `goal.accuracy`; and only those attacks are
+    sought that overtake the best one.
 
     Parameters
     ----------

@@ -231,7 +231,7 @@ class Copies:
     def of_draws_of_draws(
         cls, held: np.ndarray, counts_of: Callable[[int], np.ndarray], slots: int, draws: int
     ) -> Copies:
-        """Of a stage that draws with replacement from the slots of such a sample, j of which hold
+        """Of a stage that draws with replacement from the slots of such a sample; j of them hold
         the record with probability held[j]; counts_of(j) is the law of the number of draws of
         them."""
         passed = min(1.0, float(held[1:].sum()) * (1 + _LAW_ERROR))

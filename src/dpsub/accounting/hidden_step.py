@@ -277,7 +277,7 @@ class HiddenStep:
 
     def allocated(self, k: int) -> Profile:
         """By way of an epoch in which another record stands in for the differing one, if that were
-        in 1 of k steps, with nothing known of which."""
+        in 1 of k steps, and the step is unknown."""
         replaced = AllocationEvent(k, self.s / 2)
         if self.distance > 1:
             return by_reference(replaced, replaced)

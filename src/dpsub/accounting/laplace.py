@@ -91,7 +91,7 @@ def replaced_once(rate: float, ratio: float, missed: float | None = None) -> Pro
 
 def zeroed_once(rate: float, ratio: float, missed: float | None = None) -> Profile:
     """(1 - q) Lap(0) + q Lap(2 theta) against (1 - q) Lap(0) + q Lap(theta), as without
-    replacement where a record is put to 0: q - sqrt(q w E), E = a q + (a - 1) (1 - q) w."""
+    replacement under zero-out: q - sqrt(q w E), E = a q + (a - 1) (1 - q) w."""
     q, w, rest = rate, math.exp(-ratio), complement(rate, missed)
     # 0 from the order on at which E = q / w; both factors without differences
     top = ratio + math.log(q + rest * w**2) - math.log(q + rest * w)

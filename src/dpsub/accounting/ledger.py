@@ -155,7 +155,7 @@ class Ledger(words.ShortText):
         return relation_of(self._releases, None) if self._releases else None
 
     def text(self) -> words.Text:
-        """What was entered, in a few words; `account` says what it costs."""
+        """The entries in a few words; `account` says what they cost."""
         return words.ledger_text(self._releases, self.names, self.adjacency)
 
     def account(
@@ -245,7 +245,7 @@ class Ledger(words.ShortText):
         time_limit: float | None = None,
         quick: bool = False,
     ) -> Selection:
-        """Bound the best of a random number of runs, each of which makes all these releases;
+        """Bound the best of a random number of runs. Each run makes all these releases;
         parameters as in `dpsub.select`."""
         runs = NumberOfRuns(distribution, runs_mean, shape)
         question = self._question(adjacency, None, time_limit, quick)
@@ -472,7 +472,7 @@ class Ledger(words.ShortText):
 
 
 def _budget(epsilon: float, delta: float, time_limit: float | None) -> Target:
-    """Epsilon at this delta, sharp enough to be held against the one of a budget."""
+    """Epsilon at this delta, sharp enough to be compared with the one of a budget."""
     width = max(checks.real("epsilon", epsilon, at_least=0) * _ACCURACY, 1e-9)
     return Target(delta=delta, width=width, deadline=deadline_after(time_limit))
 

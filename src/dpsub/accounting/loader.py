@@ -33,7 +33,7 @@ class LoaderRun:
     adjacency : str
         The relation of the guarantee.
     notes : tuple of str
-        What was decided, in sentences.
+        The decisions made, in sentences.
     one_sided : bool
         Whether only the upper end is about this run.
     """

@@ -36,16 +36,18 @@ MIN_SCALE = 0.05
 accuracy."""
 
 MAX_SCALE = 1e9
-"""Largest noise multiplier of a release: what is charged for rounding then outweighs the losses by
-far."""
+"""Largest noise multiplier of a release: there, charges for rounding exceed the losses by far."""
 
 # terms below exp(-60) of the largest are left out: 1e6 of them are below 1e-20 of the sum
 _NEGLIGIBLE = 60.0
 # total weight of components that need no cell masses; whoever bounds from above charges it
 _NEGLIGIBLE_MASS = 1e-25
 _BLOCK = 4096
+_TERMS = 33_000  # so many are in the cache at once, with a copy
 _NODES = 4096
 _NEWTON_STEPS = 8
+# deviations from which on a tail is 0 in double precision
+_TAIL_IS_ZERO = 39.0
 # up to so many pairs of a point and a component a loop over components costs more than it computes
 _FEW = 20_000
 
@@ -86,16 +88,20 @@ def log_tilted_sum(
         seen_at_high = at_high >= at_high.max() - _NEGLIGIBLE
         first = int(np.argmax(seen_at_low))
         last = counts.size - int(np.argmax(seen_at_high[::-1]))
-        kept = counts[first:last]
-        # the largest of many short columns is found faster than that of short rows
-        terms = np.multiply.outer(kept, points)
-        terms += log_weights[first:last, None]
-        largest = terms.max(axis=0)
-        terms -= largest
-        terms = np.exp(terms, out=terms).T.copy()
-        total = terms.sum(axis=1)
-        log_sum[block] = largest + np.log(total)
-        mean[block] = np.einsum("ij,j", terms, kept) / total
+        kept, kept_weights = counts[first:last], log_weights[first:last, None]
+        # a few points at a time, whose terms stay in the cache
+        few = max(16, _TERMS // kept.size)
+        for first_point in range(start, start + points.size, few):
+            part = slice(first_point, min(first_point + few, start + points.size))
+            # the largest of many short columns is found faster than that of short rows
+            terms = np.multiply.outer(kept, tilt[part])
+            terms += kept_weights
+            largest = terms.max(axis=0)
+            terms -= largest
+            terms = np.exp(terms, out=terms).T.copy()
+            total = terms.sum(axis=1)
+            log_sum[part] = largest + np.log(total)
+            mean[part] = np.einsum("ij,j", terms, kept) / total
     return log_sum, mean
 
 
@@ -234,16 +240,24 @@ class GaussianPair(ABC):
         perturbed by a few roundings of min(cdf, sf). `cell_masses.mixture_masses` gives bounds of
         errors as well.
         """
-        masses = np.zeros(len(edges) - 1)
+        masses, reach = np.zeros(len(edges) - 1), _TAIL_IS_ZERO * self.deviation
         for count, weight in zip(*self.bulk[:2], strict=True):
-            z = (edges - count) / self.deviation
+            # the component has mass between the outermost edges whose tails are 0, and only there
+            ends = (count - reach, count + reach)
+            first, last = np.searchsorted(edges, ends).tolist()
+            near = slice(max(first - 1, 0), last + 1)
+            z = edges[near] - count
+            z /= self.deviation
             # left of the centre masses are differences of lower tails, right of it of upper ones
-            tail = ndtr(-np.abs(z))
-            step = np.diff(np.where(z <= 0, tail, -tail))
-            centre = int(np.searchsorted(z, 0.0, side="right")) - 1
-            if 0 <= centre < step.size:
-                step[centre] += 1.0
-            masses += weight * step
+            right = int(np.searchsorted(z, 0.0, side="right"))
+            np.negative(z[right:], out=z[right:])
+            tail = ndtr(z, out=z)
+            np.negative(tail[right:], out=tail[right:])
+            step = np.diff(tail)
+            if 0 < right < tail.size:
+                step[right - 1] += 1.0
+            step *= weight
+            masses[near.start : near.start + step.size] += step
         return masses
 
 

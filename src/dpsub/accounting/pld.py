@@ -30,7 +30,7 @@ _DEADLINE: ContextVar[float | None] = ContextVar("deadline", default=None)
 
 
 class OutOfTimeError(NumericalError):
-    """The time limit passed within a piece of work; what was reached before it is valid."""
+    """The time limit passed within a piece of work; earlier bounds are valid."""
 
 
 @contextmanager
@@ -131,28 +131,40 @@ class PrivacyLossDistribution:
         """Losses without the offset, shape (n,)."""
         return self.indices * self.step
 
-    @property
+    @cached_property
+    def log_masses(self) -> np.ndarray:
+        """Logarithms of the masses, shape (n,); a tilt or moment asks for them again and again."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.masses)
+
+    @cached_property
     def support(self) -> tuple[int, int]:
         """Smallest and largest index."""
         return int(self.indices.min()), int(self.indices.max())
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """Smallest and largest loss, without the offset."""
+        low, high = self.support
+        return low * self.step, high * self.step
 
     def log_mgf(self, tilt: float) -> float:
         """log sum of mass e^{tilt loss} over finite losses, without the offset."""
         check_time()
         exponents = tilt * self.losses
-        largest = float(exponents.max())
-        total = float(np.einsum("i,i", self.masses, np.exp(exponents - largest)))
+        smallest_loss, largest_loss = self._ends
+        largest = tilt * (largest_loss if tilt > 0 else smallest_loss)
+        relative = exponents - largest
+        total = float(np.einsum("i,i", self.masses, np.exp(relative, out=relative)))
         if total > 1e-280:
             return largest + float(np.log(total))
         # where the largest loss has a tiny mass: in logarithms, which takes longer
-        with np.errstate(divide="ignore"):
-            return float(logsumexp(np.log(self.masses) + exponents))
+        return float(logsumexp(self.log_masses + exponents))
 
     def moments(self, tilt: float) -> tuple[float, float]:
         """Mean and variance of the tilted, normalised PLD, without the offset."""
         check_time()
-        with np.errstate(divide="ignore"):
-            exponents = np.log(self.masses) + tilt * self.losses
+        exponents = self.log_masses + tilt * self.losses
         weights = np.exp(exponents - exponents.max())
         weights /= weights.sum()
         mean = float(np.einsum("i,i", weights, self.losses))
@@ -176,12 +188,16 @@ class RememberedProfile:
     def __call__(self, log_order: np.ndarray) -> np.ndarray:
         """Upper bounds at the given ln a >= 0, increasing, shape (n,)."""
         # profiles take most of the time of an upper law: each order is paid for once
-        new = np.setdiff1d(log_order, self._orders)
-        if new.size:
-            place = np.searchsorted(self._orders, new)
-            self._values = np.insert(self._values, place, self._profile(new))
-            self._orders = np.insert(self._orders, place, new)
-        return self._values[np.searchsorted(self._orders, log_order)]
+        place = np.searchsorted(self._orders, log_order)
+        known = np.append(self._orders, np.inf)[place] == log_order
+        if not known.all():
+            new = log_order[~known]
+            orders = np.concatenate([self._orders, new])
+            values = np.concatenate([self._values, self._profile(new)])
+            rising = np.argsort(orders, kind="stable")
+            self._orders, self._values = orders[rising], values[rising]
+            place = np.searchsorted(self._orders, log_order)
+        return self._values[place]
 
 
 # largest distance of neighbouring orders, in nats

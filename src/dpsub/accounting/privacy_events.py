@@ -111,7 +111,7 @@ class Event(ABC):
 
     @property
     def upper_choices(self) -> tuple[Event, ...]:
-        """What each of several proofs gives, of which the smaller answer counts; of one proof, the
+        """The bounds of several proofs, whose smallest answer counts; of one proof, the
         event itself."""
         return (self,)
 
@@ -253,7 +253,7 @@ class DominatedEvent(Event):
 
 
 class AttackEvent(Event):
-    """A step of which an attack is known and nothing is proved."""
+    """A step with a known attack and no proof."""
 
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         # all losses may be infinite

@@ -10,7 +10,7 @@ Theorem 1; earlier stages: Theorem 6. Proofs: docs/accounting.md, section 3.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -79,10 +79,11 @@ _MOST_ENTRIES = 2**23
 # relative, charged for positive and negative terms of a bound (tails to 40 deviations, weights)
 _ERROR = 4e-12
 _PIECE = 1024  # orders that are worked on together
+_TOGETHER = 2**13  # numbers that are worked on together, one for each cell and count
 
 
 class _Orders(NamedTuple):
-    """Orders a, shape (n,), and for each of them and each count l, shape (n, counts): the largest
+    """Orders a, shape (n,), and for each count l and each of them, shape (counts, n): the largest
     value of f_l, G(a, 2 l / s), and where it is."""
 
     a: np.ndarray
@@ -135,16 +136,10 @@ class GroupLemma:
 
     @cached_property
     def _tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Phi(-c/s), shape (e,); Phi((2l - c)/s) and Phi((-2l - c)/s), shape (e, counts)."""
-        c = self._edges[:, None]
-        s, apart = self.noise_multiplier, 2 * self._counts[None, :]
-        return ndtr(-self._edges / s), ndtr((apart - c) / s), ndtr((-apart - c) / s)
-
-    @cached_property
-    def _curvatures(self) -> dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """sup |u| phi(u) on each cell of each width, for u = c/s, (2l - c)/s and (2l + c)/s; filled
-        by `_bend`."""
-        return {}
+        """Phi(-c/s), shape (e,); Phi((2l - c)/s) and Phi((-2l - c)/s), shape (counts, e)."""
+        c = self._edges
+        s, apart = self.noise_multiplier, 2 * self._counts[:, None]
+        return ndtr(-c / s), ndtr((apart - c) / s), ndtr((-apart - c) / s)
 
     def __call__(self, log_order: np.ndarray) -> np.ndarray:
         """Upper bounds of h_p at orders a = e^{log_order} >= 1, shape (n,), which must increase."""
@@ -163,11 +158,11 @@ class GroupLemma:
         return np.minimum(np.concatenate(pieces), 1.0)
 
     def _suprema(self, x: np.ndarray) -> np.ndarray:
-        counts = self._counts[None, :]
+        counts = self._counts[:, None]
         at = _Orders(
             a=np.exp(x),
-            largest=gaussian_profile(x[:, None], 2 * counts / self.noise_multiplier),
-            optimum=self.noise_multiplier**2 * x[:, None] / (2 * counts),
+            largest=gaussian_profile(x, 2 * counts / self.noise_multiplier),
+            optimum=self.noise_multiplier**2 * x / (2 * counts),
         )
         best, result = np.zeros(x.size), np.zeros(x.size)
         order, left = self._kept(at, best, result)
@@ -225,59 +220,87 @@ class GroupLemma:
 
     def _bend(self, at: _Orders, order: np.ndarray, low: np.ndarray, width: int) -> np.ndarray:
         """sup |g''| (c1 - c0)^2 / 8 on cells; infinite on cells without end."""
-        a, optimum = at.a, at.optimum
-        if width not in self._curvatures:
-            s, apart = self.noise_multiplier, 2 * self._counts[None, :]
-            c = np.clip(self._edges[::width], -1e6 * s, 1e6 * s)
-            bounds = [
-                _largest_slope(u)
-                for u in (c / s, (apart - c[:, None]) / s, (apart + c[:, None]) / s)
-            ]
-            self._curvatures[width] = bounds[0], bounds[1], bounds[2]
-        centre, plus, minus = self._curvatures[width]
-        counts, orders, cell = self._counts, a[order], low // width
-        c_low, c_high = self._edges[low], self._edges[low + width]
-        at_centre, falling = centre[cell], orders * centre[cell]
-        total = self.weights[0] * (orders - 1) * at_centre
         check_time()
-        for index, (weight, count) in enumerate(zip(self.weights[counts], counts, strict=True)):
-            z = optimum[order, index]
-            early = np.where(z < c_high - count, plus[cell, index] + falling, 0.0)
-            late = np.where(z > c_low + count, at_centre + orders * minus[cell, index], 0.0)
-            total = total + weight * np.maximum(early, late)
+        cell = low // width
+        used = np.zeros((self._edges.size - 1) // width, dtype=bool)
+        used[cell] = True
+        centre, plus, minus = self._curvatures(np.flatnonzero(used), width)
+        place = (np.cumsum(used) - 1)[cell]
+        bends = np.empty(order.size)
+        for part in self._parts(order.size):
+            at_centre, orders = centre[place[part]], at.a[order[part]]
+            falling = orders * at_centre
+            z = at.optimum.take(order[part], axis=1)
+            counts = self._counts[:, None]
+            c_low, c_high = self._edges[low[part]], self._edges[low[part] + width]
+            rising = plus.take(place[part], axis=1) + falling
+            early = np.where(z < c_high - counts, rising, 0.0)
+            late = at_centre + orders * minus.take(place[part], axis=1)
+            late = np.where(z > c_low + counts, late, 0.0)
+            bends[part] = self._added(
+                self.weights[0] * (orders - 1) * at_centre, np.maximum(early, late)
+            )
         # the chord of g on a cell lies below its larger end, g above the chord by at most this
         with np.errstate(invalid="ignore"):
-            extent = (c_high - c_low) / self.noise_multiplier
-        above_chord = total * np.minimum(extent, 1e3) ** 2 / 8 * (1 + 1e-9)
+            extent = (self._edges[low + width] - self._edges[low]) / self.noise_multiplier
+        above_chord = bends * np.minimum(extent, 1e3) ** 2 / 8 * (1 + 1e-9)
         return np.where(np.isfinite(extent), above_chord, np.inf)
+
+    def _curvatures(
+        self, cell: np.ndarray, width: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """sup |u| phi(u) on cells of a width, for u = c/s, shape (cells,), and for u = (2l - c)/s
+        and (2l + c)/s, shape (counts, cells)."""
+        s, apart = self.noise_multiplier, 2 * self._counts[:, None]
+        edges = np.clip(self._edges, -1e6 * s, 1e6 * s)
+        c0, c1 = edges[cell * width], edges[(cell + 1) * width]
+        return (
+            _largest_slope(c0 / s, c1 / s),
+            _largest_slope((apart - c0) / s, (apart - c1) / s),
+            _largest_slope((apart + c0) / s, (apart + c1) / s),
+        )
 
     def _bounds(
         self, at: _Orders, order: np.ndarray, low: np.ndarray, high: np.ndarray
     ) -> np.ndarray:
         """Bounds by the clip on cells from edge `low` to edge `high`; where these are one, values
         up to rounding."""
-        a, inner, optimum = at.a, at.largest, at.optimum
-        base, plus, minus = self._tables
-        weights, counts = self.weights[self._counts], self._counts
-        orders = a[order]
-        below = self.weights[0] * (orders - 1) * base[high]
-        positive, negative = np.zeros(order.size), below
-        c_low, c_high = self._edges[low], self._edges[high]
-        for index, (weight, count) in enumerate(zip(weights, counts, strict=True)):
+        bounds = np.empty(order.size)
+        for part in self._parts(order.size):
+            bounds[part] = self._clipped(at, order[part], low[part], high[part])
+        return bounds
+
+    def _parts(self, size: int) -> Iterator[slice]:
+        """Slices of so few cells that arrays with all counts stay in the caches."""
+        piece = max(1, _TOGETHER // self._counts.size)
+        for start in range(0, size, piece):
             check_time()
-            # f_l at its clipped optimum: gain Phi((l - z)/s), loss a Phi((-l - z)/s)
-            z = optimum[order, index]
-            early = z < c_low - count
-            late = z > c_high + count
-            late_or_inside = np.where(late, base[high], inner[order, index])
-            gain = np.where(early, plus[low, index], late_or_inside)
-            # inside, G(a, 2 l / s) holds gain and loss
-            late_loss = np.where(late, orders * minus[high, index], 0.0)
-            loss = np.where(early, orders * base[low], late_loss)
-            positive = positive + weight * gain
-            negative = negative + weight * loss
+            yield slice(start, start + piece)
+
+    def _clipped(
+        self, at: _Orders, order: np.ndarray, low: np.ndarray, high: np.ndarray
+    ) -> np.ndarray:
+        base, plus, minus = self._tables
+        counts, orders = self._counts[:, None], at.a[order]
+        # f_l at its clipped optimum: gain Phi((l - z)/s), loss a Phi((-l - z)/s)
+        z = at.optimum.take(order, axis=1)
+        early = z < self._edges[low] - counts
+        late = z > self._edges[high] + counts
+        late_or_inside = np.where(late, base[high], at.largest.take(order, axis=1))
+        gain = np.where(early, plus.take(low, axis=1), late_or_inside)
+        # inside, G(a, 2 l / s) holds gain and loss
+        late_loss = np.where(late, orders * minus.take(high, axis=1), 0.0)
+        loss = np.where(early, orders * base[low], late_loss)
+        positive = self._added(np.zeros(order.size), gain)
+        negative = self._added(self.weights[0] * (orders - 1) * base[high], loss)
         # both parts are charged apart: their difference may be far smaller than either
         return positive * (1 + _ERROR) - negative * (1 - _ERROR)
+
+    def _added(self, start: np.ndarray, terms: np.ndarray) -> np.ndarray:
+        """start + sum over counts of p_l terms_l."""
+        weighted = self.weights[self._counts][:, None] * terms
+        weighted[0] += start
+        return np.asarray(np.add.reduce(weighted))
 
 
 def _cut(
@@ -288,14 +311,13 @@ def _cut(
     return np.repeat(order, cuts.size), (left[:, None] + cuts[None, :]).ravel()
 
 
-def _largest_slope(u: np.ndarray) -> np.ndarray:
-    """Bounds of |u| phi(u) between neighbouring edges along the first axis."""
-    size = np.abs(u)
+def _largest_slope(first: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """Bounds of |u| phi(u) between two ends."""
+    sizes = np.abs(first), np.abs(last)
     # |u| is at most its larger end, phi(u) at most its value at the end nearer to 0
-    smallest = np.where(u[1:] * u[:-1] <= 0, 0.0, np.minimum(size[1:], size[:-1]))
-    largest = np.maximum(size[1:], size[:-1])
+    smallest = np.where(last * first <= 0, 0.0, np.minimum(*sizes))
     tallest = np.exp(-0.5 * np.minimum(smallest, 60.0) ** 2)
-    return np.asarray(largest * tallest / math.sqrt(2 * math.pi))
+    return np.asarray(np.maximum(*sizes) * tallest / math.sqrt(2 * math.pi))
 
 
 # rarer branches (of 2, of more stages) get a looser, cheaper bound: no supremum

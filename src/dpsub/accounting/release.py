@@ -34,8 +34,8 @@ MOST_STEPS = 10**9
 """Largest number of releases of one kind: what rounding adds to a composition grows with it."""
 
 Group = int | tuple[int, int]
-"""The records of one unit of privacy: g of them are added, removed, replaced or put to 0 together;
-or, under add_remove, (g_plus, g_minus): g_plus are added and g_minus are removed."""
+"""The records of one unit of privacy: g of them are added, removed, replaced or zeroed out at
+once; or, under add_remove, (g_plus, g_minus): g_plus are added and g_minus are removed."""
 MOST_IN_GROUP = MOST_SLOTS
 """Largest group, to which probabilities of counts are certified."""
 
@@ -275,8 +275,7 @@ def _share_of_records(sampler: Sampler, n: int | None) -> float:
 
 
 def checked_group(group: Any) -> Group:
-    """The group in the form that all else takes: a number, or two of which the first is not the
-    smaller one.
+    """The group in the form that all else takes: a number, or two, the larger one first.
 
     Data sets are compared in both orders, so that (g_plus, g_minus) and (g_minus, g_plus) are one
     question, and (g, 0) is g.
@@ -356,7 +355,7 @@ def _stage(entry: Any) -> Stage:
 
 
 def _fields(what: str, entry: Any, names: Iterable[str]) -> dict[str, Any]:
-    """The entry, which must have these names and no other: what is left out might be what
+    """The entry, which must have these names and no other: a missing one might be the one that
     counts."""
     given = set(entry) if isinstance(entry, Mapping) else {repr(entry)}
     needed = set(names)

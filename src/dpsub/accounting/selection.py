@@ -314,7 +314,7 @@ def select(
 def select_of(
     question: Question, runs: NumberOfRuns, epsilon: float | None, delta: float | None
 ) -> Selection:
-    """The best of several runs, each of which makes all these releases."""
+    """The best of several runs. Each run makes all these releases."""
     if (epsilon is None) == (delta is None):
         got = "neither" if epsilon is None else "both"
         raise ArgumentError(f"exactly one of epsilon and delta is needed, got {got}; give one")
@@ -362,8 +362,8 @@ def select_of(
 def _released_all(
     question: Question, runs: NumberOfRuns, epsilon: float | None, delta: float | None
 ) -> float:
-    """The proved end of a release of all runs, of which the best one is a function; infinite where
-    their number is random."""
+    """The proved end of a release of all runs, since the best one is a function of them; infinite
+    where their number is random."""
     if runs.distribution != "fixed":
         return math.inf
     together = [

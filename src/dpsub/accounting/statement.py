@@ -87,7 +87,7 @@ def statement_of(
     verdict : str
         Of a claim, in words.
     selected : str
-        The number of runs of which the best one is released, in words; the releases are one run's.
+        How many runs the released one is the best of, in words; the releases are one run's.
 
     Raises
     ------

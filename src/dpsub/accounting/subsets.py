@@ -1,6 +1,6 @@
 """Random allocation to k of t steps, from both sides: docs/accounting.md, section 4.6.
 
-From above in two ways, of which the smaller answer counts: k blocks with one step of the record
+From above in two ways, and the smaller answer counts: k blocks with one step of the record
 each, revealed (Theorem 27); and fewer, larger blocks with several of its steps each, whose laws are
 bounded by their moments given a sum (Theorem 72). From below by sums of functions of the steps,
 with several weights.
@@ -50,7 +50,7 @@ _ROUNDING = 1 + 1e-12
 
 @dataclass(frozen=True)
 class SubsetEvent(Event):
-    """One epoch of k of t, 1 < k < t, for a record added, removed or put to 0."""
+    """One epoch of k of t, 1 < k < t, for a record added, removed or zeroed out."""
 
     t: int
     k: int

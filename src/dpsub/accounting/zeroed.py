@@ -174,8 +174,8 @@ def _charges(
 
 
 def _chords(x: np.ndarray, few: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Bounds at the orders e^x by chords between those at a few of them, the ends included: what is
-    bounded is convex in the order."""
+    """Bounds at the orders e^x by chords between those at a few of them, the ends included: the
+    bounded function is convex in the order."""
     left = np.clip(np.searchsorted(few, x, side="right") - 1, 0, few.size - 2)
     width = np.expm1(few[left + 1] - few[left])
     share = np.clip(np.expm1(x - few[left]) / width, 0.0, 1.0)

@@ -8,7 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dpsub.accounting.answer import Line, Text, down, near, theorem_text, up
+from dpsub.accounting.answer import (
+    Line,
+    Text,
+    down,
+    kind_shown,
+    near,
+    reason_text,
+    theorem_text,
+    up,
+)
 
 if TYPE_CHECKING:
     from dpsub.accounting.account import Account
@@ -17,12 +26,11 @@ _MEANING = {
     "exact": "Exact up to numerical error.",
     "bounds": "Bounds. The upper end is proved. A known attack achieves the lower end; no smaller "
     "{quantity} can be claimed.",
-    "upper": "Upper bound. The upper end is proved. No attack is known, so the lower end is "
-    "trivial.",
+    "upper": "Upper bound. The upper end is proved. No attack gives a lower end, which is trivial.",
     "lower": "Lower bound. A known attack achieves the lower end; no smaller {quantity} can be "
     "claimed. Nothing is proved, so the upper end is trivial.",
-    "paper": "The papers' computation. Both ends bracket the value of the papers' pair of "
-    "densities.",
+    "paper": "The papers' computation: the value of the papers' pair of densities lies between "
+    "the two ends.",
 }
 
 
@@ -155,13 +163,13 @@ def account_facts(account: Account, promises: str | list[str], seconds: float) -
             *([("pair, lower", account.lower_pair)] if account.lower_pair else []),
         ]
     return [
-        ("kind", _MEANING[account.kind].format(quantity=account.quantity)),
+        ("kind", _MEANING[kind_shown(account)].format(quantity=account.quantity)),
         ("guarantee", promises),
         ("adjacency", account.adjacency),
         ("sensitivity", account.sensitivity),
         *pairs,
         *([("theorem", theorem_text(account))] if theorem_text(account) else []),
-        *([("wider", account.width_reason)] if account.width_reason else []),
+        *([("wider", reason_text(account.width_reason))] if account.width_reason else []),
         ("conditions", account.conditions or "none: this computation proves nothing"),
         ("seconds", f"{seconds:.2f}"),
     ]

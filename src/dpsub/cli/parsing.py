@@ -100,7 +100,7 @@ def whole_number(text: str) -> int:
 
 
 def whole_numbers(text: str) -> int | tuple[int, ...]:
-    """One whole number, or several separated by commas, each of which gets an answer."""
+    """One whole number, or several separated by commas; each one gets an answer."""
     values = tuple(whole_number(part) for part in text.split(","))
     return values if len(values) > 1 else values[0]
 
@@ -142,7 +142,7 @@ def new_file(text: str) -> Path:
 
 
 def numbers(text: str) -> float | tuple[float, ...]:
-    """One number, or several separated by commas, each of which gets an answer."""
+    """One number, or several separated by commas; each one gets an answer."""
     values = tuple(number(part) for part in text.split(","))
     return values if len(values) > 1 else values[0]
 

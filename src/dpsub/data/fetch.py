@@ -245,7 +245,7 @@ def bring(source: Source, folder: Path, *, limits: Limits, down: set[str]) -> No
     """Download `source` to ``<folder>/<file>``, asking its addresses in turn.
 
     Until the checksum is right the file's name does not exist; what has arrived waits in
-    ``<file>.part``. Hosts in `down` could not be reached: they are passed over, and added to.
+    ``<file>.part``. Hosts in `down` could not be reached: they are skipped, and added to.
     UnavailableError if no address gave a complete file, DataError if one did, but another file, and
     no other address gave the right one.
     """

@@ -19,7 +19,7 @@ VALUE = "value"
 
 @dataclass(frozen=True, eq=False)
 class Individuals:
-    """What was prepared."""
+    """The prepared data."""
 
     values: np.ndarray  # one number for each, shape (individuals,)
     label: str  # "real", "subset" or "synthetic"

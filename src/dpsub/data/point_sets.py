@@ -10,7 +10,7 @@ import zipfile
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -200,10 +200,13 @@ def from_ijcnn1(path: Path, rows: int) -> PointSet:
     )
 
 
+# All variants of an experiment ask for the same twins.
+@cache
 def stand_in(name: str, rows: int) -> PointSet:
     """Return a synthetic twin of at most `rows` rows; its groups are the rows of large and of small
     clusters."""
     points, large = twin(described.of(name), rows)
+    points.setflags(write=False)
     squares = squared_norms(points)
     groups = np.where(large, "large clusters", "small clusters")
     radius, mean_square = float(np.sqrt(squares.max())), float(squares.mean())

@@ -74,7 +74,13 @@ def norm_noise(
     law = checks.one_of("radius", radius, ("gamma", "exponential"))
     if scale == 0:
         return np.zeros(shape)
-    beta = moderate("scale", scale)
+    return _norm_noise(shape, moderate("scale", scale), rng, p, law)
+
+
+def _norm_noise(
+    shape: tuple[int, ...], beta: float, rng: np.random.Generator, p: float, law: str
+) -> np.ndarray:
+    """Draw as `norm_noise`, whose arguments a plan has checked once for all of its rounds."""
     if p == 2:
         u = rng.standard_normal(shape)
     elif p == math.inf:
@@ -154,8 +160,7 @@ class Lloyd:
         counts = rng.laplace(0.0, self.beta_count, self.n_clusters)
         radius = "exponential" if self.mode == "released" else "gamma"
         shape = (self.n_clusters, d)
-        sums = norm_noise(shape, self.beta_sum, rng, order=self.order, radius=radius)
-        return counts, sums
+        return counts, _norm_noise(shape, self.beta_sum, rng, self.order, radius)
 
     def update(self, sums: np.ndarray, counts: np.ndarray, centres: np.ndarray) -> np.ndarray:
         """New centres from noisy sums, shape (k, d), and noisy counts, shape (k,).
@@ -256,19 +261,14 @@ class CentreSets:
 
 
 def _argmin(scores: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """scores.argmin(axis=0), by comparisons of whole arrays."""
-    smallest = scores[0].copy()
-    # NumPy's own loop over single numbers is faster on small arrays.
-    if smallest.size < 2048:
-        return np.asarray(scores.argmin(axis=0))
-    labels, lower = np.zeros(smallest.shape, dtype), np.empty(smallest.shape, dtype)
-    for j in range(1, scores.shape[0]):
-        np.less(scores[j], smallest, out=lower)
-        np.minimum(smallest, scores[j], out=smallest)
-        # The last centre that lowers the smallest score has the largest index of those that do.
-        np.multiply(lower, dtype.type(j), out=lower)
-        np.maximum(labels, lower, out=labels)
-    has_nan = np.isnan(smallest)
+    """scores.argmin(axis=0), by operations on whole arrays; `dtype` holds k."""
+    k = scores.shape[0]
+    smallest = scores.min(axis=0)
+    # Of the centres with the smallest score the first one has the largest rank.
+    ranks = np.arange(k, 0, -1, dtype=dtype).reshape(k, 1, 1)
+    labels = k - (ranks * (scores == smallest)).max(axis=0)
+    # NaN is equal to nothing.
+    has_nan = labels == k
     if has_nan.any():
         labels[has_nan] = np.isnan(scores[:, has_nan]).argmax(axis=0)
     return labels
@@ -384,13 +384,14 @@ def run(
         raise ArgumentError(f"initial centres must have the shape {shape}, got {centres.shape}")
     _check_norms(rows, plans)
     for turn in range(plans[0].n_iterations):
-        # Plans often start from the same centres: their first clusters are computed once.
+        # Plans often start from the same centres: their first clusters are computed once, and
+        # serve all of them.
         distinct = centres[:1] if turn == 0 and (centres == centres[0]).all() else centres
-        tallies = _tally(kept or _chunks(rows, weights), distinct, rows.dtype)
-        counts, sums = (np.broadcast_to(a, (len(plans), *a.shape[1:])) for a in tallies)
+        counts, sums = _tally(kept or _chunks(rows, weights), distinct, rows.dtype)
         for c, (plan, rng) in enumerate(zip(plans, rngs, strict=True)):
+            own = min(c, len(distinct) - 1)
             on_counts, on_sums = plan.noise(rows.shape[1], rng)
-            centres[c] = plan.update(sums[c] + on_sums, counts[c] + on_counts, centres[c])
+            centres[c] = plan.update(sums[own] + on_sums, counts[own] + on_counts, centres[c])
     return centres
 
 

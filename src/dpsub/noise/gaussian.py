@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -16,6 +15,8 @@ from dpsub import checks
 from dpsub.noise.base import AdditiveNoiseProfile, Mechanism, mirrored, round_up
 
 _NODES, _WEIGHTS = leggauss(16)
+# of the same quadrature on [0, 1]
+_PLACES, _HALF_WEIGHTS = 0.5 * (1 + _NODES), 0.5 * _WEIGHTS
 _HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 CLASSICAL_BELOW = 1.0
 """The classical formula is proved for epsilon strictly below this (must, footnote 4)."""
@@ -112,16 +113,15 @@ def _mills(t: np.ndarray) -> np.ndarray:
 def _log_mills_drop(start: np.ndarray, width: np.ndarray) -> np.ndarray:
     """log(R(t) - R(t + width)) by Gauss-Legendre quadrature of -R', for width <= max(1, t)."""
     # -R' is entire and has no feature narrower than such an interval: 16 nodes reach rounding.
-    total = np.zeros_like(start)
-    # For few orders all nodes are evaluated in one call: the overhead of small calls is most of the
-    # time of a calibration.
-    slopes: Iterable[np.ndarray] = (
-        _mills_slope(start + 0.5 * (1 + node) * width) for node in _NODES
-    )
     if start.size <= 1000:
-        slopes = _mills_slope(start + 0.5 * (1 + _NODES)[:, None] * width)
-    for weight, slope in zip(_WEIGHTS, slopes, strict=True):
-        total += 0.5 * weight * slope
+        # For few orders all nodes are evaluated in one call: the overhead of small calls is most
+        # of the time of a calibration. `accumulate` adds in the order of the loop below.
+        slopes = _mills_slope(start + _PLACES[:, None] * width)
+        total = np.add.accumulate(_HALF_WEIGHTS[:, None] * slopes)[-1]
+    else:
+        total = np.zeros_like(start)
+        for weight, place in zip(_HALF_WEIGHTS, _PLACES, strict=True):
+            total += weight * _mills_slope(start + place * width)
     return np.log(width) + np.log(total)
 
 
@@ -132,12 +132,14 @@ def _mills_slope(u: np.ndarray) -> np.ndarray:
     far = u > 9.0
     if not far.any():
         return 1 - u * _mills(u)
-    square = 1 / np.where(far, u, np.inf) ** 2
-    series = np.ones_like(u)
+    slope, near = np.empty_like(u), u[~far]
+    slope[~far] = 1 - near * _mills(near)
+    square = 1 / u[far] ** 2
+    series = np.ones_like(square)
     for k in range(24, 0, -1):
         series = 1 - (2 * k + 1) * square * series
-    near = np.where(far, 0.0, u)
-    return np.where(far, square * series, 1 - near * _mills(near))
+    slope[far] = square * series
+    return slope
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from dpsub.recycling.kernels import EPS, Kernel
 
 _SMALLEST = 5e-324  # the smallest positive double
+_PIECE = 2048  # orders that are worked on together
 
 
 class HockeyStickPieces(NamedTuple):
@@ -113,44 +114,45 @@ def hockey_stick(
     epsilon : array_like
         Logarithms of the orders, any real numbers.
     """
-    order, keep = np.broadcast_arrays(
-        np.asarray(epsilon, dtype=float), np.asarray(log_keep, dtype=float)
-    )
-    zero = np.zeros(order.shape)
-    log_firsts, log_seconds, relative_errors, log_hidden = [], [], [], []
-    for piece in intervals(lower, upper, sensitivity):
-        # log g(n) and log g(n - D)
-        first_factor = zero if piece.inside else keep
-        second_factor = zero if piece.shifted_inside else keep
-        # The loss is z(n) - jump here. Equal factors cancel also where both are -inf.
-        jump = zero if piece.inside == piece.shifted_inside else second_factor - first_factor
-        end = np.minimum(kernel.threshold(order + jump, sensitivity), piece.high)
-        first, first_error = _mass_up_to(kernel, piece, end, 0.0)
-        second, second_error = _mass_up_to(kernel, piece, end, sensitivity)
-        log_firsts.append(first_factor + first)
-        log_seconds.append(order + second_factor + second)
-        hidden = _hidden_mass(kernel, piece, end, order, jump, sensitivity)
-        log_hidden.append(first_factor + hidden)
-        # The sums of logarithms are rounded in proportion to their size.
-        first_error = first_error + 4 * EPS * (1 + np.abs(first_factor))
-        second_error = second_error + 4 * EPS * (1 + np.abs(order + second_factor))
-        relative_errors.append((first_error, second_error))
+    order, keep = np.asarray(epsilon, dtype=float), np.asarray(log_keep, dtype=float)
+    if order.ndim == 1 and keep.ndim == 0 and order.size > _PIECE:
+        parts = [
+            hockey_stick(kernel, keep, lower, upper, sensitivity, order[start : start + _PIECE])
+            for start in range(0, order.size, _PIECE)
+        ]
+        return HockeyStickPieces(*map(np.concatenate, zip(*parts, strict=True)))
+    cells = _Cells.of(intervals(lower, upper, sensitivity), np.broadcast(order, keep).ndim)
+    # log g(n) and log g(n - D)
+    first_factor = np.where(cells.inside, 0.0, keep)
+    second_factor = np.where(cells.shifted_inside, 0.0, keep)
+    # The loss is z(n) - jump here. Equal factors cancel also where both are -inf.
+    with np.errstate(invalid="ignore"):
+        difference = second_factor - first_factor
+    jump = np.where(cells.inside == cells.shifted_inside, 0.0, difference)
+    end = np.minimum(kernel.threshold(order + jump, sensitivity), cells.high)
+    masses, errors = _masses_up_to(kernel, cells, end, (0.0, sensitivity))
+    (first, second), (first_error, second_error) = masses, errors
+    log_first, log_second = first_factor + first, order + second_factor + second
+    # The sums of logarithms are rounded in proportion to their size.
+    first_error += 4 * EPS * (1 + np.abs(first_factor))
+    second_error += 4 * EPS * (1 + np.abs(order + second_factor))
+    log_hidden = first_factor + _hidden_mass(kernel, cells, end, order, jump, sensitivity)
     # All terms are taken relative to the largest one, so that far tails do not underflow.
-    scale = np.max(log_firsts + log_hidden, axis=0)
+    scale = np.maximum(log_first.max(axis=0), log_hidden.max(axis=0))
     base = np.where(np.isfinite(scale), scale, 0.0)
-    value, slope = zero, zero
-    error = np.exp(np.array(log_hidden) - base).sum(axis=0)
-    terms = zip(log_firsts, log_seconds, relative_errors, strict=True)
-    for log_first, log_second, (first_error, second_error) in terms:
-        gain = np.exp(log_first - base)
-        # On {loss > epsilon} the second term is below the first but for rounding; it can only be
-        # large where e^scale is 0 anyway.
-        loss = np.exp(np.minimum(log_second - base, 300.0))
+    gains = np.exp(log_first - base)
+    # On {loss > epsilon} the second term is below the first but for rounding; it can only be
+    # large where e^scale is 0 anyway.
+    losses = np.exp(np.minimum(log_second - base, 300.0))
+    with np.errstate(invalid="ignore"):
+        gain_errors = np.where(gains > 0, gains * first_error, 0.0)
+        loss_errors = np.where(losses > 0, losses * second_error, 0.0)
+    error = np.exp(log_hidden - base).sum(axis=0)
+    value, slope = np.zeros(base.shape), losses.sum(axis=0)
+    for gain, loss, gain_error, loss_error in zip(
+        gains, losses, gain_errors, loss_errors, strict=True
+    ):
         value = value + gain - loss
-        slope = slope + loss
-        with np.errstate(invalid="ignore"):
-            gain_error = np.where(gain > 0, gain * first_error, 0.0)
-            loss_error = np.where(loss > 0, loss * second_error, 0.0)
         error = error + gain_error + loss_error
     log_c, c_error = _log_normaliser(kernel, keep, lower, upper)
     # The error of c is a relative one of the whole; 32 roundings cover the sums above.
@@ -158,15 +160,30 @@ def hockey_stick(
     return HockeyStickPieces(scale + log_c, np.maximum(value, 0.0), slope, error)
 
 
+class _Cells(NamedTuple):
+    """Intervals as columns, one entry of the first axis for each."""
+
+    low: np.ndarray
+    high: np.ndarray
+    inside: np.ndarray
+    shifted_inside: np.ndarray
+
+    @classmethod
+    def of(cls, pieces: list[LossInterval], ndim: int) -> _Cells:
+        """Columns that broadcast with orders of this number of axes."""
+        shape = (len(pieces), *[1] * ndim)
+        return cls(*(np.array(column).reshape(shape) for column in zip(*pieces, strict=True)))
+
+
 def _hidden_mass(
     kernel: Kernel,
-    piece: LossInterval,
+    cells: _Cells,
     end: np.ndarray,
     order: np.ndarray,
     jump: np.ndarray,
     sensitivity: float,
 ) -> np.ndarray:
-    """log of the divergence that rounding can hide on an interval with a nearly constant loss.
+    """log of the most that rounding the threshold can hide in each interval; mostly -inf.
 
     Where the loss is within a rounding of epsilon on a large part of the interval, that part may be
     missing from the set. It contributes at most its mass under the first law times the distance of
@@ -175,51 +192,56 @@ def _hidden_mass(
     rounding = 8 * EPS * (1 + np.abs(order) + np.abs(jump))
     with np.errstate(invalid="ignore"):
         wide_threshold = kernel.threshold(order + jump - rounding, sensitivity)
-        wide_end = np.minimum(wide_threshold, piece.high)
+        wide_end = np.minimum(wide_threshold, cells.high)
         # Rounding moves the end of the set this far only where the loss is flat.
-        missing = wide_end - np.maximum(end, piece.low)
-        flat = (wide_end > piece.low) & (missing > 1e-3 * kernel.scale)
-    log_hidden = np.full(order.shape, -np.inf)
-    if flat.any():
-        log_mass, _ = _mass_up_to(kernel, piece, wide_end[flat], 0.0)
-        log_hidden[flat] = log_mass + np.log(2 * rounding[flat])
-    return log_hidden
+        missing = wide_end - np.maximum(end, cells.low)
+        flat = (wide_end > cells.low) & (missing > 1e-3 * kernel.scale)
+    if not flat.any():
+        return np.full(end.shape, -np.inf)
+    (log_mass,), _ = _masses_up_to(kernel, cells, np.where(flat, wide_end, cells.low), (0.0,))
+    # A rounding may be infinite where nothing is flat.
+    with np.errstate(invalid="ignore"):
+        hidden = log_mass + np.log(2 * rounding)
+    return np.where(flat, hidden, -np.inf)
 
 
-def _mass_up_to(
-    kernel: Kernel, piece: LossInterval, end: np.ndarray, shift: float
+def _masses_up_to(
+    kernel: Kernel, cells: _Cells, end: np.ndarray, shifts: tuple[float, ...]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """log P(low < N + shift <= end) within the interval, and its relative error."""
-    log_mass = np.full(end.shape, -np.inf)
-    error = np.zeros(end.shape)
+    """log P(low < N + shift <= end) within each interval, and its relative error, for each
+    shift."""
+    shift = np.array(shifts).reshape(-1, *[1] * end.ndim)
+    low, high = cells.low - shift, cells.high - shift
     # Most orders take the whole interval, whose mass is computed once for all of them.
-    whole = end >= piece.high
-    if whole.any():
-        log_mass[whole], error[whole] = _whole_mass(kernel, piece.low - shift, piece.high - shift)
-    partial = (end > piece.low) & (end < piece.high)
+    log_whole, whole_error = _whole_masses(
+        kernel, tuple(low.ravel().tolist()), tuple(high.ravel().tolist())
+    )
+    whole = end >= cells.high
+    log_mass = np.where(whole, log_whole.reshape(low.shape), -np.inf)
+    error = np.where(whole, whole_error.reshape(low.shape), 0.0)
+    partial = (end > cells.low) & ~whole
     if partial.any():
-        stop = end[partial] - shift
-        log_mass[partial], error[partial] = kernel.log_mass(piece.low - shift, stop)
+        starts = np.broadcast_to(low, log_mass.shape)[:, partial]
+        log_mass[:, partial], error[:, partial] = kernel.log_mass(starts, (end - shift)[:, partial])
     return log_mass, error
 
 
 # A search for the share q or for epsilon asks for the masses of the same intervals each time.
-@lru_cache(maxsize=4096)
-def _whole_mass(kernel: Kernel, low: float, high: float) -> tuple[float, float]:
-    """log P(low < N <= high) and its relative error."""
-    log_mass, error = kernel.log_mass(low, high)
-    return float(log_mass), float(error)
+@lru_cache(maxsize=1024)
+def _whole_masses(
+    kernel: Kernel, lows: tuple[float, ...], highs: tuple[float, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """log P(low < N <= high) of each interval, and its relative error."""
+    return kernel.log_mass(np.array(lows), np.array(highs))
 
 
 def _log_normaliser(
     kernel: Kernel, log_keep: np.ndarray, lower: float, upper: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """log c and its error: 1 / c is the mass inside plus 1 - q times the mass of both tails."""
-    inside, inside_error = _whole_mass(kernel, lower, upper)
-    below, below_error = _whole_mass(kernel, -math.inf, lower)
-    above, above_error = _whole_mass(kernel, upper, math.inf)
-    logs: list[np.ndarray | float] = [inside, log_keep + below, log_keep + above]
-    errors = [inside_error, below_error, above_error]
+    lows, highs = (lower, -math.inf, upper), (upper, lower, math.inf)
+    (inside, below, above), errors = _whole_masses(kernel, lows, highs)
+    logs = [inside, log_keep + below, log_keep + above]
     total = np.logaddexp(logs[0], np.logaddexp(logs[1], logs[2]))
     # The relative error of a sum weighs the relative errors of its terms by their shares.
     error = sum(np.exp(log - total) * relative for log, relative in zip(logs, errors, strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +15,18 @@ from dpsub import checks
 from dpsub.noise import Gaussian, Laplace, Mechanism
 
 EPS = float(np.finfo(float).eps)
+
+
+class _Masses(NamedTuple):
+    """log P(low < N <= high), and what it comes from: how far the ends of the intervals are from 0,
+    the log-tails there, and which intervals are around 0."""
+
+    inner: np.ndarray
+    outer: np.ndarray
+    log_inner: np.ndarray
+    log_outer: np.ndarray
+    around_zero: np.ndarray
+    log_mass: np.ndarray
 
 
 class Kernel(Mechanism):
@@ -52,58 +65,58 @@ class Kernel(Mechanism):
     def tail_moments(self, n: float) -> tuple[float, float]:
         """E[N; N > n] and E[N^2; N > n] for n >= 0."""
 
-    def log_mass(self, low: float, high: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    def log_mass(self, low: ArrayLike, high: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """log P(low < N <= high), and a bound on the relative error of the mass.
 
         The ends may be infinite. An interval on one side of 0 is the difference of two tails; one
         around 0 is the sum of its halves, which does not cancel.
         """
-        ends = np.asarray(high, dtype=float)
-        # By symmetry an interval left of 0 has the mass of its mirror image. `inner` is how far
-        # its nearer end is from 0, where the tail is larger, and `outer` how far the other end is.
-        if low >= 0:
-            inner, outer = np.asarray(low), ends
-            around_zero = np.zeros(ends.shape, dtype=bool)
-        else:
-            inner, outer = np.abs(ends), np.asarray(-low)
-            around_zero = ends > 0
-        log_inner = self.log_tail(inner)
-        log_outer = self.log_tail(outer)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            # A mass that cancels completely is set to the largest one that rounding can hide. The
-            # error charged below then exceeds it, so that the bounds still enclose the truth.
-            share = np.maximum(-np.expm1(np.minimum(log_outer - log_inner, 0.0)), EPS)
-            log_mass = np.where(log_inner == -np.inf, -np.inf, log_inner + np.log(share))
+        masses = self._masses(low, high)
+        inner, outer, log_mass = masses.inner, masses.outer, masses.log_mass
         # The absolute errors of both tails are charged relative to the mass; where it underflows,
         # relative to 1.
         base = np.where(np.isfinite(log_mass), log_mass, 0.0)
-        inner_to_mass = np.exp(np.minimum(log_inner - base, 700.0))
-        outer_to_mass = np.exp(np.minimum(log_outer - base, 700.0))
+        inner_to_mass = np.exp(np.minimum(masses.log_inner - base, 700.0))
+        outer_to_mass = np.exp(np.minimum(masses.log_outer - base, 700.0))
         error = inner_to_mass * self.tail_rounding(inner)
         error = error + outer_to_mass * self.tail_rounding(outer)
-        if around_zero.any():
-            both_halves = np.logaddexp(self.log_half(inner), self.log_half(outer))
-            log_mass = np.where(around_zero, both_halves, log_mass)
-            error = np.where(around_zero, 16 * EPS, error)
+        error = np.where(masses.around_zero, 16 * EPS, error)
         # The rounding of the logarithm itself is a relative error of the mass.
         error = error + 4 * EPS * (1 + np.abs(log_mass))
         return log_mass, np.where(np.isfinite(log_mass), error, 0.0)
+
+    def _masses(self, low: ArrayLike, high: ArrayLike) -> _Masses:
+        starts, ends = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+        # By symmetry an interval left of 0 has the mass of its mirror image. `inner` is how far
+        # its nearer end is from 0, where the tail is larger, and `outer` how far the other end is.
+        right = starts >= 0
+        inner, outer = np.where(right, starts, np.abs(ends)), np.where(right, ends, -starts)
+        around_zero = ~right & (ends > 0)
+        log_inner, log_outer = self.log_tail(inner), self.log_tail(outer)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # A mass that cancels completely is set to the largest one that rounding can hide. The
+            # error charged for it then exceeds it, so that the bounds still enclose the truth.
+            share = np.maximum(-np.expm1(np.minimum(log_outer - log_inner, 0.0)), EPS)
+            log_mass = np.where(log_inner == -np.inf, -np.inf, log_inner + np.log(share))
+        if around_zero.any():
+            both_halves = np.logaddexp(self.log_half(inner), self.log_half(outer))
+            log_mass = np.where(around_zero, both_halves, log_mass)
+        return _Masses(inner, outer, log_inner, log_outer, around_zero, log_mass)
 
     def mass(self, low: float, high: float) -> float:
         """P(low < N <= high)."""
         if high <= low:
             return 0.0
-        log_mass, _ = self.log_mass(low, high)
-        return float(np.exp(log_mass))
+        return float(np.exp(self._masses(low, high).log_mass))
 
     def delta(self, epsilon: ArrayLike, sensitivity: float) -> np.ndarray:
         """delta(epsilon) of the kernel without recycling, at any real or infinite epsilon."""
         order = np.asarray(epsilon, dtype=float)
         # The loss exceeds epsilon on a half-line, which has these masses under the two laws.
         end = self.threshold(order, sensitivity)
-        first = np.exp(self.log_mass(-math.inf, end)[0])
+        first = np.exp(self._masses(-math.inf, end).log_mass)
         with np.errstate(invalid="ignore"):
-            second = np.exp(order + self.log_mass(-math.inf, end - sensitivity)[0])
+            second = np.exp(order + self._masses(-math.inf, end - sensitivity).log_mass)
         at_infinity = np.where(order < 0, 1.0, 0.0)
         return np.where(np.isinf(order), at_infinity, np.maximum(first - second, 0.0))[()]
 

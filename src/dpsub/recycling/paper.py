@@ -46,18 +46,18 @@ def theorem1_delta(law: Recycled, epsilon: ArrayLike) -> np.ndarray:
     """(1 - W) delta_Z(epsilon) + W delta_Z(epsilon - L): brdp, Proposition 2, (8)."""
     order = checks.finite_array("epsilon", epsilon)
     weight = crossing_mass(law.kernel, law.lower, law.upper, law.sensitivity)
-    return _mixture_delta(law.kernel, law.sensitivity, weight, order, np.asarray(law.rate))
+    unshifted_delta = law.kernel.delta(order, law.sensitivity)
+    shifted_delta = _shifted_delta(law.kernel, law.sensitivity, order, np.asarray(law.rate))
+    return np.asarray((1 - weight) * unshifted_delta + weight * shifted_delta)
 
 
-def _mixture_delta(
-    kernel: Kernel, sensitivity: float, weight: float, order: np.ndarray, rate: np.ndarray
+def _shifted_delta(
+    kernel: Kernel, sensitivity: float, order: ArrayLike, rate: np.ndarray
 ) -> np.ndarray:
-    """The right-hand side of (8) for arrays of rates."""
+    """delta_Z(epsilon - L) for arrays of rates."""
     with np.errstate(divide="ignore"):
         shifted = order + np.log1p(-rate)
-    unshifted_delta = kernel.delta(order, sensitivity)
-    shifted_delta = kernel.delta(shifted, sensitivity)
-    return np.asarray((1 - weight) * unshifted_delta + weight * shifted_delta)
+    return kernel.delta(shifted, sensitivity)
 
 
 def baseline_rate(epsilon: float, kernel_epsilon: float) -> float:
@@ -79,13 +79,14 @@ def algorithm1(
     """
     order, target = checked_budget(epsilon, delta)
     weight = crossing_mass(kernel, lower, upper, sensitivity)
+    unshifted = (1 - weight) * kernel.delta(order, sensitivity)
     low, high = 0.0, 1.0
     # (8) increases with the rate, so that a hundred rates at once bracket the same root as the
     # printed bisection, in fewer evaluations.
     while high - low > 1e-9:
         rates = np.linspace(low, high, 101)
-        kept = _mixture_delta(kernel, sensitivity, weight, np.asarray(order), rates) <= target
-        last = int(np.count_nonzero(kept)) - 1
+        deltas = unshifted + weight * _shifted_delta(kernel, sensitivity, order, rates)
+        last = int(np.count_nonzero(deltas <= target)) - 1
         if last < 0:
             return 0.0
         if last == 100:

@@ -1,5 +1,5 @@
-"""From a configuration to records, tables, figures, verdicts and the report; no paper is named
-here."""
+"""From a configuration to records, tables, figures, verdicts and the report; it names no
+paper."""
 
 import gc
 

@@ -76,7 +76,7 @@ class Artefact:
     """Its heading in the report, as the paper numbers it: "Table 8. Experiment 3: logistic
     regression on Adult"."""
     caption: ClassVar[str]
-    """One or two sentences: what is shown, units, what intervals are."""
+    """One or two sentences: contents, units, the meaning of intervals."""
     experiments: ClassVar[tuple[str, ...]] = ()
     """Experiments whose records it reads."""
     timed: ClassVar[bool] = False

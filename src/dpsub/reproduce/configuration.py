@@ -35,7 +35,7 @@ from dpsub.reproduce.settings import (
 )
 
 SEED = 20231220
-"""The root seed of which the verdicts are known."""
+"""The root seed of the known verdicts."""
 
 
 def load(paths: Iterable[Path]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ DIGITS = 4
 WHOLE = "1"
 """The form of a count."""
 FEW = "1.00e+00"
-"""The form of a number of which the paper says only that it is small."""
+"""The form of a number that the paper only calls small."""
 _EXACT = 1e-12  # what is relatively smaller than this is rounding of floating-point numbers
 _WIDE = Context(prec=100)
 _ROUNDING = {"upper": ROUND_CEILING, "lower": ROUND_FLOOR}

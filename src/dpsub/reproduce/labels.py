@@ -298,6 +298,7 @@ _SIGNS = {
     "√": r"\surd ",
 }
 _LOW = "₀₁₂"
+_MOST_DIGITS = 7  # of a number in a key
 _DOWN = str.maketrans(RAISED, "-0123456789")
 _POWER = rf"10[{RAISED}]+"
 _FORMULAS = re.compile(
@@ -383,8 +384,18 @@ def display(field: str, value: str, *, latex: bool = False, plain: bool = False)
         words = value.replace("_", " ")
         return escape(known.get(value, words if field == "claim" else in_symbols(words)))
     name = QUANTITIES.get(field, field.replace("_", " "))
-    shown = WORDS.get(value, as_printed(value))
+    shown = WORDS.get(value, as_printed(_shortened(value)))
     return escape(f"{name} {shown}" if field == "experiment" else f"{name} = {shown}")
+
+
+def _shortened(value: str) -> str:
+    """Return a number of too many digits, such as a quotient in a key, with five of them."""
+    if "." not in value or sum(map(str.isdigit, value.partition("e")[0])) <= _MOST_DIGITS:
+        return value
+    try:
+        return f"{float(value):.5g}"
+    except ValueError:
+        return value
 
 
 def _sampler(name: str) -> str:

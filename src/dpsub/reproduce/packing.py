@@ -175,8 +175,8 @@ def _packed(
 
 
 def _filled(ends: Sequence[float], room: float) -> list[int]:
-    """Return where jobs filled in turn end, `ends` being the running sums; what is too long stands
-    alone."""
+    """Return where jobs filled in turn end, `ends` being the running sums; a job that is too long
+    stands alone."""
     bounds = [0]
     while bounds[-1] < len(ends) - 1:
         # sums are rounded: a job that is full to the last digit is full, not too long

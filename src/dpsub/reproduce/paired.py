@@ -57,8 +57,8 @@ class Paired:
 
     @cached_property
     def ranks(self) -> dict[str, int]:
-        """1 + the number of samplers that are shown to be better: what is not told apart shares a
-        rank."""
+        """1 + the number of samplers that are shown to be better: samplers that are not told
+        apart share a rank."""
         better, names = self.better, self.samplers
         return {
             name: 1 + sum(better[other, name] for other in names if other != name) for name in names

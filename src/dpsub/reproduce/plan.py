@@ -130,7 +130,7 @@ class Plan:
 
     @cached_property
     def published(self) -> list[str]:
-        """Artefacts of which all records are made at published settings and with the seed of the
+        """Artefacts whose records are all made at published settings and with the seed of the
         known verdicts."""
         if self.config["seed"] != configuration.SEED:
             return []
@@ -167,8 +167,8 @@ class Plan:
 
     @cached_property
     def experiments(self) -> tuple[str, ...]:
-        """Experiments to run: those that an artefact reads, or the records of which such an
-        experiment reads."""
+        """Experiments to run: those that an artefact reads, and those whose records such
+        an experiment reads."""
         # Only what is shown is computed.
         needed = {name for product in self.products for name in product.artefact.experiments}
         for name in tuple(needed):
@@ -238,8 +238,8 @@ class Plan:
 
 @cache
 def declared() -> tuple[Artefact, ...]:
-    """Return all artefacts of all papers, in their order, each held against what the experiments
-    declare.
+    """Return all artefacts of all papers, in their order, each compared with what the
+    experiments declare.
 
     Raises
     ------

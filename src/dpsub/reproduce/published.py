@@ -92,7 +92,7 @@ def row_texts(frame: pd.DataFrame, keys: Sequence[str]) -> list[str]:
 
 
 def default_folder() -> Path:
-    """Return the folder of the papers, each of which has its printed numbers in `published`."""
+    """Return the folder of the papers; each of them has its printed numbers in `published`."""
     return Path(__file__).resolve().parents[1] / "papers"
 
 

@@ -62,7 +62,7 @@ class Origin:
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> Self:
-        """Return the origin whose `facts` these are; what is more in them is left out."""
+        """Return the origin whose `facts` these are; further facts are left out."""
         return cls(**{field.name: facts[field.name] for field in dataclasses.fields(cls)})
 
 

@@ -42,7 +42,7 @@ class Closed(BaseModel):
     """A closed group of settings, the published values as defaults.
 
     Text and truth values are no numbers; whole numbers are numbers; NaN and infinity are refused.
-    What one value says about another is said in `check`.
+    `check` compares values with each other.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
@@ -83,9 +83,9 @@ def _not_repeated(values: tuple[Any, ...]) -> tuple[Any, ...]:
 Several = Annotated[tuple[T, ...], Field(min_length=1, strict=False)]
 """A list of at least one value."""
 Listed = Annotated[Several[T], AfterValidator(_not_repeated)]
-"""A list of at least one value, none of which comes twice."""
+"""A list of at least one value, each value once."""
 AnyOf = Annotated[tuple[T, ...], Field(strict=False), AfterValidator(_not_repeated)]
-"""A list, which may be empty, of values none of which comes twice."""
+"""A list, which may be empty, with each value once."""
 
 
 class OneOrMore:
@@ -107,7 +107,7 @@ class OneOrMore:
 
 
 Varied = Annotated[Listed[T], OneOrMore()]
-"""One value, or a list of at least one, none of which comes twice."""
+"""One value, or a list of at least one, each value once."""
 
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0)]

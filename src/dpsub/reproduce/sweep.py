@@ -1,6 +1,6 @@
 """Sweeps: experiments with many cells, each computed once, in jobs of about equal length.
 
-A cell is an experiment's own settings, narrowed to one point of what they list. What is finished is
+A cell is an experiment's own settings, narrowed to one point of what they list. Finished cells are
 read from the record files, never from a plan, so that nothing is computed twice, whatever has been
 planned, killed or added since.
 """

@@ -52,9 +52,9 @@ def log_binomial(k: np.ndarray | int, n: np.ndarray | int, p: np.ndarray | float
     """Return log P(Binomial(n, p) = k), elementwise; -inf outside the support.
 
     Saddle-point form (C. Loader, "Fast and accurate computation of binomial probabilities", 2000):
-    an exact identity in the Stirling error and the deviance, so that no large terms cancel. What is
-    left is the rounding of the logarithm and of n p: relative errors of the probability stay below
-    6e-13 within 20 standard deviations for n up to 1e6, and reach 2e-11 there at n = 1e9.
+    an exact identity in the Stirling error and the deviance, so that no large terms cancel. The
+    error left is the rounding of the logarithm and of n p: relative errors of the probability stay
+    below 6e-13 within 20 standard deviations for n up to 1e6, and reach 2e-11 there at n = 1e9.
     """
     k, n, p = np.asarray(k, float), np.asarray(n, float), np.asarray(p, float)
     # what does not depend on p is computed once, before it is broadcast

@@ -21,11 +21,11 @@ from dpsub.learning import descent
 from dpsub.learning.metrics import binary_metrics
 from dpsub.learning.models import Linear, Logistic
 from dpsub.noise import Gaussian
-from dpsub.papers.must import algorithm1
+from dpsub.papers.must import algorithm1, evidence
 from dpsub.papers.must.experiments.counts import bernoulli_trials
 from dpsub.papers.must.experiments.proved import CompositionQuestion, ProvedComposition
 from dpsub.papers.must.experiments.utility import LinearRegression, design_matrix
-from dpsub.papers.must.settings import PRINTED_SCALE
+from dpsub.papers.must.settings import FIVE, PRINTED_SCALE
 from dpsub.papers.must.subsets import plan_noise, subset_statistics
 from dpsub.reproduce import published
 from dpsub.reproduce.claims import MissingRecordsError
@@ -380,3 +380,15 @@ def test_e18_the_bernoulli_loop_and_the_binomial_draw_have_one_law() -> None:
         share = np.bincount(counted, minlength=n + 1)[: n + 1] / draws
         # Dvoretzky, Kiefer, Wolfowitz, Massart: exceeded with probability below 1e-7
         assert np.abs(np.cumsum(share) - np.cumsum(law)).max() < np.sqrt(np.log(2e7) / (2 * draws))
+
+
+def test_e19_printed_cells_contradict_statements_about_them() -> None:
+    spread = {name: evidence.printed_sd_of_the_mean(name) for name in FIVE}
+    assert max(spread, key=spread.__getitem__).startswith("must")
+    # one baseline for both epsilon' and five samplers
+    above = {
+        column: evidence.printed_above_baseline("table6", column)
+        for column in ("rmse_mean", "rmse_sd")
+    }
+    assert above == {"rmse_mean": 8, "rmse_sd": 5}
+    assert evidence.printed_above_baseline("table7", "rmse") == 30  # every cell: no contradiction

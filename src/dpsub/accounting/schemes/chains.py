@@ -163,7 +163,7 @@ def _added(release: Release, chain: Chain) -> Case:
 
 
 def _zeroed(release: Release, chain: Chain) -> Case:
-    """A record put to 0: Theorem 47, each direction by its own profile."""
+    """Zero-out: Theorem 47, each direction by its own profile."""
     if chain.kinds[-1] == "poisson":
         raise UnsupportedError(
             "no bound is proved for chains that end in a Poisson stage under zero_out; use "

@@ -1,5 +1,5 @@
-"""Groups: several records of one unit of privacy that are added, removed, replaced or put to 0
-together (docs/accounting.md, section 4.8).
+"""Groups: several records of one unit of privacy that are added, removed, replaced or zeroed
+out at once (docs/accounting.md, section 4.8).
 
 What a sample tells of a group is how many of its records were drawn, so that the law of that number
 takes the place of the law of one record's copies.
@@ -443,7 +443,7 @@ def _least(*profiles: Profile) -> Profile:
 
 
 def _curve_of_one(release: Release, relation: Relation, group: int) -> list[ProfileMaker]:
-    """The bound by the curve of one record, of which there is at most one."""
+    """The bound by the curve of one record, if there is one."""
     if group > MOST_COMPOSED:
         return []
     single = without_replacement if release.chain().kinds == ("wor",) else chains

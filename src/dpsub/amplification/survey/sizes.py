@@ -140,7 +140,7 @@ def rounding_coupled(m: int, other: int, n: int, epsilon: float) -> float:
     1 records.
 
     Upper under add_remove for mechanisms that are epsilon-DP under add_remove (printed: under
-    substitute, of which it is not true, as such mechanisms may show the size; bun, Lemma B.1,
+    substitute, for which it is not true, as such mechanisms may show the size; bun, Lemma B.1,
     erratum BN7).
     """
     m, other = (checks.integer(name, size, at_least=0) for name, size in (("m", m), ("m'", other)))

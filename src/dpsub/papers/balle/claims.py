@@ -232,7 +232,7 @@ def ends_at(delta: pd.Series, end: float) -> bool:
 
 
 def same_start(frames: Frames) -> Finding:
-    """Panel a: three mechanisms calibrated to one delta at 0, ordered from there on, two of which
+    """Panel a: three mechanisms calibrated to one delta at 0, ordered from there on; two of them
     reach 0."""
     faults = []
     for start in sorted(pick(frames[CURVES], panel="a")["level"].unique()):

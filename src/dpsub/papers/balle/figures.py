@@ -33,7 +33,7 @@ PARTS = {"total_error": "-", "noise_error": (0, (4, 1.5)), "sampling_error": (0,
 
 
 class ProfilesAndBounds(Artefact):
-    """Five panels, all properties of which are checked; the paper's parameters stand in its images
+    """Five panels, whose properties are all checked; the paper's parameters stand in its images
     only."""
 
     title = "Figure 1. Privacy profiles and subsampling bounds"
@@ -165,7 +165,7 @@ def _groups(frame: pd.DataFrame, other: str) -> list[Any]:
 
 
 def _parameters(frame: pd.DataFrame) -> Any:
-    """What was chosen, in the place of a sixth panel."""
+    """The parameters chosen, in the place of a sixth panel."""
     sampled = where(frame, curve="wor").iloc[0]
     starts = ", ".join(f"{level:g}" for level in sorted(where(frame, panel="a")["level"].unique()))
     sizes = f"n = {round(sampled['m'] / sampled['eta'])}, Δ/scale = {sampled['level']:g}"

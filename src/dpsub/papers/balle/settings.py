@@ -19,7 +19,7 @@ KeepProbability = Annotated[float, Field(ge=0.5, lt=1, description="Of an unflip
 
 
 class Tiny(Group):
-    """Universes of which every sample and every neighbour is enumerated."""
+    """Universes whose samples and neighbours are all enumerated."""
 
     n: Listed[TinyN] = (2, 3, 4)
     m: Listed[TinyM] = (1, 2, 3)

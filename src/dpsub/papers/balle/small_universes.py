@@ -95,7 +95,7 @@ class BoundRow:
 
 
 class UniverseComparison(NamedTuple):
-    """A bound beside the truth at one base epsilon and its epsilon'."""
+    """A bound next to the truth at one base epsilon and its epsilon'."""
 
     epsilon: float
     epsilon_amplified: float
@@ -109,8 +109,7 @@ class UniverseComparison(NamedTuple):
 def compare(
     row: BoundRow, kernel: np.ndarray, epsilons: Sequence[float]
 ) -> list[UniverseComparison]:
-    """Return the bound of `row` beside the exact divergences for a kernel, one entry a base
-    epsilon."""
+    """Return the bound of `row` and the exact divergences for a kernel, one a base epsilon."""
     # The theorem gets the kernel's exact profile, so that a bound exceeded refutes the theorem and
     # no estimate of its input.
     profile = KernelProfile(kernel, row.space.distances)

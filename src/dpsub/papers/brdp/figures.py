@@ -646,6 +646,8 @@ class GowallaQueries(QueryFigure):
     title = "Figure 8. Queries on Gowalla: noisy answers and acceptance"
     name = "figure8"
     experiments = ("brdp_gowalla",)
+    # Section 8.2 says the same of both data sets
+    statements = ("C.fig7.",)
     caption = (
         "As Figure 7, on check-ins of Gowalla (days from a user's first to last check-in, clipped "
         "to [0, 22] or [0, 12]; count: more than 150 days). Where the full file cannot be "

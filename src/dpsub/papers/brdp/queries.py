@@ -188,7 +188,7 @@ class Count(Query):
 
     @classmethod
     def of_share(cls, n: int, share: float) -> Count:
-        """The count over n records, of which a share p_c has the property."""
+        """The count over n records; a share p_c of them has the property."""
         share = checks.real("share", share, at_least=0, at_most=1)
         return cls(n, 1.0, math.sqrt(share * (1 - share)))
 

@@ -148,3 +148,33 @@ def bound_for_clusters(cells: LookUp) -> float:
     if least < IS_BOUND:
         raise MissingRecordsError("the bound for clusters does not hold in this run")
     return most
+
+
+def right_statements(cells: LookUp) -> dict[str, int]:
+    """Return how many statements are right in every case, as printed and as corrected, and how many
+    of the corrected ones are exact in every case."""
+    right, tight = (cells.rows("tableE", what, statement="*") for what in ("right", "tight"))
+    if not {"stated", "consistent"} <= {*right}:
+        raise MissingRecordsError("this run judges no statement case by case")
+    return {
+        "of": len(right),
+        "printed": int((right["stated"] == 1).sum()),
+        "corrected": int((right["consistent"] == 1).sum()),
+        "tight": int((tight["consistent"] == 1).sum()),
+    }
+
+
+def limits_on_tests(cells: LookUp) -> dict[str, float]:
+    """Return in how many cases the stated limit on the advantage of a test is above 1, and how many
+    times the largest advantage the corrected limit is at most."""
+    limits = cells.rows("tableC", "limit", difference="*", epsilon="*")
+    if limits.empty:
+        raise MissingRecordsError("this run tells no sample sizes apart")
+    times = limits["consistent"] / limits["rigorous"]
+    if times.min() < IS_BOUND:
+        raise MissingRecordsError("the corrected limit fails in this run")
+    return {
+        "cases": len(limits),
+        "empty": int((limits["stated"] > 1).sum()),
+        "times": times.max(),
+    }

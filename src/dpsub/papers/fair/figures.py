@@ -360,8 +360,8 @@ class NoiseRelations(FairFigure):
         "data sets are sampled in the same way), zero-out with the number of records public, and "
         "substitution. Compare samplers within a panel: the relations promise different things. "
         "Each bar runs from the largest noise at which an attack exceeds the target to the noise "
-        "that is proved to meet it. No proof: we know no bound for this sampler under this "
-        "relation."
+        "that is proved to meet it. Left out: there is a bound, and its search takes too long for "
+        "a grid of this size."
     )
     experiments = ("fair_noise",)
 

@@ -127,6 +127,7 @@ class LaplaceSums(Table):
     title = "Figure 2. Sampling strategies for the Laplace sum mechanism"
     name = "figure2"
     kind = "figure"
+    statements = ("c10", "c11")
     caption = (
         "Sums of 1,000 normal points with Laplace noise. The text does not state the target of the "
         "privacy-constrained weights; the rows show three readings. Left: importance weight of "
@@ -432,12 +433,14 @@ def _scaled(axes: Axes, top: float, size: bool, title: str) -> None:
 class FirstCostsByEpsilon(_CostFigure):
     title = "Figure 3. Cost of private k-means against ε, first four data sets"
     name = "figure3"
+    statements = ("c29",)
     datasets = labels.MAIN
 
 
 class LastCostsByEpsilon(_CostFigure):
     title = "Figure 6. Cost of private k-means against ε, last four data sets"
     name = "figure6"
+    statements = ("c30", "c31", "c32", "c33", "c34")
     datasets = labels.APPENDIX
 
 
@@ -454,12 +457,14 @@ class _SizeFigure(_CostFigure):
 class FirstCostsBySize(_SizeFigure):
     title = "Figure 4. Cost of private k-means against sample size, first four data sets"
     name = "figure4"
+    statements = ("c29",)
     datasets = labels.MAIN
 
 
 class LastCostsBySize(_SizeFigure):
     title = "Figure 7. Cost of private k-means against sample size, last four data sets"
     name = "figure7"
+    statements = ("c30", "c32", "c33", "c34")
     datasets = labels.APPENDIX
 
 

@@ -61,7 +61,7 @@ class PointSets(Closed):
 
 
 class OnSets(Group):
-    """What is clustered."""
+    """The data to cluster."""
 
     sets: PointSets = Field(PointSets(), description="Data sets to be clustered.")
 

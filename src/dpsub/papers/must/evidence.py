@@ -3,9 +3,14 @@ for."""
 
 from __future__ import annotations
 
+import math
+
+import pandas as pd
+
 from dpsub import sampling
 from dpsub.amplification import base_epsilon
 from dpsub.papers.must.subsets import NoisePlan, plan_noise
+from dpsub.reproduce import published
 from dpsub.sampling.laws import MultiplicityLaw
 
 
@@ -68,3 +73,24 @@ def delta_of_experiment_1(sampler: str) -> float:
     # The range U - L = 8 of the mean; that of the variance, 64, gives the same delta', a function
     # of sensitivity / sigma.
     return plan_of_experiment_1(sampler, 8.0).delta_amplified
+
+
+def printed_sd_of_the_mean(sampler: str) -> float:
+    """Return the SD of the mean estimate that Table 5 prints, averaged over b (erratum E19)."""
+    cells = published.load("must", "table5").query("parameter == 'mean' and column == 'sd'")
+    return float(pd.to_numeric(cells.loc[cells["sampler"] == sampler, "printed"]).mean())
+
+
+def sd_of_a_mean() -> float:
+    """Return the SD of the mean of the 300 records of experiment 1, which have variance 1."""
+    return math.sqrt(1 / 300)
+
+
+def printed_above_baseline(table: str, column: str) -> int:
+    """Return how many printed errors of private runs are above the one without privacy."""
+    cells = published.load("must", table).query(f"column == '{column}'")
+    # Table 7 has a baseline for each coefficient, Table 6 one.
+    key = cells["coefficient"] if "coefficient" in cells else cells["column"]
+    numbers, private = pd.to_numeric(cells["printed"]), cells["sampler"] != "nonprivate"
+    baseline = key.map(dict(zip(key[~private], numbers[~private], strict=True)))
+    return int((numbers > baseline)[private].sum())

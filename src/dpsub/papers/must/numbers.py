@@ -205,3 +205,35 @@ def too_large_in_table_6(cells: LookUp) -> float:
         cells.number("table6", "rmse_mean", source, **cell) for source in ("printed", "stated")
     )
     return 100 * (printed / ours - 1)
+
+
+def noise_of_the_pair(cells: LookUp) -> dict[str, int]:
+    """Return in how many settings an attack exceeds the target at the noise of the paper's pair."""
+    where = dict.fromkeys(("target_epsilon", "sampler", "adjacency"), "*")
+    both = [
+        cells.rows("noise_at_equal_privacy", column, **where).reindex(columns=[*where, "rigorous"])
+        for column in ("noise_pair", "noise_refuted")
+    ]
+    pairs = both[0].merge(both[1], on=[*where], suffixes=("_pair", "_refuted")).dropna()
+    if pairs.empty:
+        raise MissingRecordsError("this run compares no noise with that of the paper's pair")
+    refuted = pairs["rigorous_refuted"] >= pairs["rigorous_pair"]
+    return {"cases": len(pairs), "refuted": int(refuted.sum())}
+
+
+def peers_below_an_attack(cells: LookUp) -> dict[str, int]:
+    """Return how many upper bounds of the Rényi accountant, given noise in units of C, lie below
+    what an attack attains, if no other upper bound does."""
+    setting = ["sampler", "adjacency", "n", "m", "noise_multiplier", "n_compositions"]
+    where = dict.fromkeys([*setting, "tool"], "*")
+    upper, lower = (cells.rows("peer_bounds", end, **where) for end in ("upper", "lower"))
+    if "rigorous" not in upper or "rigorous" not in lower:
+        raise MissingRecordsError("this run asks no other accountant")
+    attacks = lower[lower["tool"] == "dpsub"].set_index(setting)["rigorous"].rename("attained")
+    answers = upper.join(attacks, on=setting, how="inner")
+    answers = answers[answers["tool"] != "dpsub"]
+    below = answers["rigorous"] < answers["attained"]
+    in_units_of_c = answers["tool"].str.endswith("unit C")
+    if not in_units_of_c.any() or below[~in_units_of_c].any():
+        raise MissingRecordsError("this run has other answers below an attack, or none of RDP")
+    return {"answers": int(in_units_of_c.sum()), "below": int(below[in_units_of_c].sum())}

@@ -95,7 +95,7 @@ class Refuted:
 
 @dataclass(frozen=True)
 class Part:
-    """What is said of one package: its counts by accountant and version, and refuted answers."""
+    """The results of one package: its counts by accountant and version, and refuted answers."""
 
     name: str
     package: Package
@@ -126,7 +126,7 @@ def questions(cells: LookUp) -> int:
 
 
 def refuted_packages(cells: LookUp) -> list[str]:
-    """Return the accountants of which an answer of some version is refuted."""
+    """Return the accountants with a refuted answer in some version."""
     judged = _answers(cells, "packages", accountant="*", version="*")
     return list(judged[judged["verdict"] == "refuted"]["accountant"].unique())
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from dpsub.reproduce.artefact import Artefact, Records
-from dpsub.reproduce.figures import Panel, draw_panels, line
+from dpsub.reproduce.figures import Panel, draw_panels, line, remark
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,6 +25,7 @@ CURVES = [
     for source, (label, look) in zip(SOURCES, LOOKS.items(), strict=True)
 ]
 LEAST = 1e-20  # smallest delta that is drawn
+NEAR_ONE = 0.9  # a bound from here on is not told from 1 on the axis
 
 
 class ComposedFigure(Artefact):
@@ -37,7 +38,8 @@ class ComposedFigure(Artefact):
         "four pairs of noise σ and rate r: by the group's own dominating pair, by the group "
         "privacy property applied to δ of one record, and by the same property applied to δ of "
         "the group, as the released code does. Each curve is a proved upper bound; an attack on "
-        "the first attains at least 95 % of it. δ is drawn up to 1."
+        "the first attains at least 95 % of it. δ is drawn up to 1. The first two begin at the "
+        "number of steps that each panel names."
     )
 
     def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
@@ -50,6 +52,7 @@ class ComposedFigure(Artefact):
                 layers.append(
                     line(known["steps"].to_list(), known[column].clip(upper=1).to_list(), **look)
                 )
+            layers.append(remark(_said(part), "lower left"))
             panels.append(Panel(f"σ = {noise:g}, r = {rate:g}", layers))
         figure = draw_panels(
             panels,
@@ -62,3 +65,12 @@ class ComposedFigure(Artefact):
             labels=self.labels(records),
         )
         return figure, frame.drop(columns=["data", "replicate"])
+
+
+def _said(part: pd.DataFrame) -> str:
+    """Return where the curves of a panel begin, and whether they show anything but 1."""
+    bounds = [part.loc[part["variant"] == variant, column] for variant, column in SOURCES]
+    start = part.loc[part["specific_upper"].notna(), "steps"].min()
+    least = min(bound.min() for bound in bounds)
+    empty = f"all three above {NEAR_ONE:g}\n" if least > NEAR_ONE else ""
+    return f"{empty}solid and dashed: from {start:,.0f} steps on"

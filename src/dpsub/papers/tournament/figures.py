@@ -99,6 +99,12 @@ def setting(frame: pd.DataFrame, *names: str) -> str:
     return ", ".join([*words, f"{passes} epoch{'s' * (passes != '1')}"] if passes else words)
 
 
+LEFT_OUT = (
+    "Left out: no bound is proved under this relation, or its search takes too long for a grid of "
+    "this size."
+)
+
+
 class TournamentFigure(Artefact):
     """A figure of the tournament, without values in the comparison with printed numbers."""
 
@@ -118,7 +124,7 @@ class NoiseRatios(TournamentFigure):
         "lower bound (noise refuted by an attack over noise proved for Poisson) to an upper bound "
         "(noise proved over noise refuted for Poisson). Curves within 2 % of each other are drawn "
         "as one and carry all their names; their bands are drawn separately, and the wide one is "
-        "that of shuffled batches."
+        f"that of shuffled batches. {LEFT_OUT}"
     )
     experiments = (NOISE,)
 
@@ -154,7 +160,7 @@ class NoiseRatios(TournamentFigure):
 def _noise_panel(
     part: pd.DataFrame, names: Sequence[str], limits: tuple[float, float]
 ) -> Panel | None:
-    """Return the panel of one relation over targets or sizes, of which it may have none."""
+    """Return the panel of one relation over targets or sizes; it may have none."""
     if part.empty:
         return None
     adjacency, along = (str(part[name].iloc[0]) for name in ("adjacency", "along"))
@@ -280,7 +286,7 @@ class PartsFigure(TournamentFigure):
         "Proved noise multiplier over Poisson's, geometric mean over settings, on a logarithmic "
         "axis. Dark: extra noise that an attack shows to be necessary; no better proof can remove "
         "it. Light: open to a better attack or a better proof. Mark: the proved ratio. Rows of "
-        "panels: Poisson's proved noise multiplier below 1, and 1 or more."
+        f"panels: Poisson's proved noise multiplier below 1, and 1 or more. {LEFT_OUT}"
     )
     experiments = (NOISE,)
 
@@ -315,8 +321,8 @@ def drawn(rows: pd.DataFrame) -> list[str]:
 
 
 def _stacked(axes: Axes, part: pd.DataFrame, names: list[str]) -> None:
-    """Draw a row for each scheme: from Poisson's noise to what an attack shows, and on to what is
-    proved."""
+    """Draw a row for each scheme: from Poisson's noise to the noise that an attack refutes, and on
+    to the proved one."""
     rows = [names.index(name) for name in part["sampler"]]
     # From means of logarithms in percent to ratios.
     refuted, proved = (np.exp(part[name] / 100) for name in ("of_the_scheme", "difference"))

@@ -68,8 +68,8 @@ def noise(cells: LookUp) -> dict[str, Any]:
 
 def unavoidable(cells: LookUp) -> dict[str, Any]:
     """Return the relations that the run compares, and for each scheme its noise over Poisson's
-    under each of them: what an attack shows to be needed, and what is proved to be enough; also the
-    schemes that an attack shows to need more under some relation, and under none."""
+    under each of them: the ratio that is necessary by an attack, and the one that is proved to be
+    enough; also the schemes that an attack shows to need more under some relation, or none."""
     by = ["adjacency", "regime", "sampler"]
     parts = quantities(cells, "parts", "difference", "of_the_scheme", by=by)
     # Means over both sizes of noise, which the table does not tell apart.

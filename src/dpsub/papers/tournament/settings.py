@@ -1,5 +1,5 @@
-"""The grids of the tournament: which scheme, of which size, at which target, and what is proved of
-its noise."""
+"""The grids of the tournament: which scheme, which size, which target, and bounds on its
+noise."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ TIGHT = ("wor", "wr")
 """Schemes whose noise the tight bound proves under substitute, within some percent of what an
 attack refutes."""
 _UNSIZED = ("poisson", "random_allocation", "k_of_t", "cyclic_poisson", "deterministic")
-"""Schemes under which a record's steps have nothing to do with other records: who is removed might
-as well be put to 0, so that add_remove, where it is covered, has the ends of zero_out, and n and m
-count by n / m alone."""
+"""Schemes under which a record's steps have nothing to do with other records: a removed one
+might as well be zeroed out, so that add_remove, where it is covered, has the ends of zero_out, and
+n and m count by n / m alone."""
 _BY_RATIO = (*_UNSIZED, "wor", "shuffle")
 """Schemes whose ends under zero_out and substitute depend on n and m by n / m alone: by the chance
 to be in a step, or the number of steps. Under add_remove a sample of fixed size has a record more

@@ -99,7 +99,7 @@ class LookUp:
     tables: CellTables
     """Cells of the run."""
     kept: CellTables = field(default_factory=dict)
-    """Where to look next; what is found here is marked, as it is of another run."""
+    """Where to look next; a number from here is marked, as it is of another run."""
     seen: dict[str, set[int]] = field(default_factory=dict)
     """Rows of each table of the run that were looked up."""
     errata: set[str] = field(default_factory=set)
@@ -140,14 +140,16 @@ class LookUp:
         """Return the largest number of these cells."""
         return float(self._numbers(table, column, source, fields).max())
 
-    def noted(self, table: str, column: str, pattern: str, **fields: str) -> list[str]:
-        """Return what the group of a pattern matches in the notes of these cells."""
+    def noted(self, table: str, column: str, pattern: str, which: int = 0, **fields: str) -> str:
+        """Return what the group of a pattern matches in the notes of these cells, the first time or
+        the `which`-th after."""
         for tables, mark in self._places():
             notes = self._rows_of(tables, table, column, fields)["note"]
             matches = [match for note in notes for match in re.findall(pattern, str(note))]
-            if matches:
+            # a run of fewer variants has a shorter note
+            if len(matches) > which:
                 self.marks.update(mark)
-                return matches
+                return str(matches[which])
         raise MissingRecordsError(f"no note in {table} matches {pattern!r}: {column}, {fields}")
 
     def agreement(self, table: str) -> Tally:

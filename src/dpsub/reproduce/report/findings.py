@@ -21,7 +21,7 @@ class Headline:
     """Name of the table that has them: "table8"."""
     errata: tuple[str, ...] = ()
     shown: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """What is drawn next to it: label -> (as claimed, as found)."""
+    """The numbers drawn next to it: label -> (as claimed, as found)."""
     words: tuple[str, str] = ("claimed", "found")
     """What the two are called in the legend."""
     heading: str = ""

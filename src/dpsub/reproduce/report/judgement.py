@@ -14,7 +14,7 @@ from dpsub.reproduce.report.cells import in_order
 from dpsub.reproduce.report.numbers import of_printed
 from dpsub.reproduce.verdicts import AS_DONE, CELL, FAILING, NOT_COMPARED, UNJUDGED, Tally, tally
 
-NOTHING_PRINTED = "nothing is printed to compare with"
+NO_FINDING = "This run is too small for the finding of the full one, or lacks its data."
 REPORTED = UNJUDGED["timing"]
 AS_DONE_ONLY = "only by following what was done, not what the paper says"
 
@@ -49,7 +49,7 @@ def judge(artefact: Artefact, verdicts: pd.DataFrame, words: str = "") -> Judgem
         `dpsub.reproduce.report.numbers.cell_verdicts` and `expected` return them.
     words : str
         Markdown that replaces the generated sentences. The first words and the colour stay: they
-        are those of the verdicts.
+        are those of the verdicts. Without verdicts these words are the finding.
     """
     own = verdicts[verdicts["artefact"] == artefact.name]
     statements = about(artefact, verdicts)
@@ -58,10 +58,11 @@ def judge(artefact: Artefact, verdicts: pd.DataFrame, words: str = "") -> Judgem
     printed, said = tally(own["verdict"]), tally(statements["verdict"])
     if not printed.judged + said.judged:
         unjudged = _unjudged(own)
-        answer = "not judged" if unjudged else NOTHING_PRINTED
+        printed_answer = f"{number}: not judged" if number else "Not judged"
         return Judgement(
-            answer=f"{number}: {answer}" if number else answer.capitalize(),
-            text=words or unjudged or shown_by(artefact),
+            # an artefact of this project has a result where a printed one has a verdict
+            answer=printed_answer if number or unjudged else "Result",
+            text=words or unjudged or NO_FINDING,
             colour="plain",
         )
     if number:
@@ -108,12 +109,6 @@ def place(artefact: Artefact) -> tuple[object, ...]:
     # Padded, so that "Table 10" comes after "Table 9".
     title = re.sub(r"\d+", lambda found: found[0].zfill(3), artefact.title)
     return not number_of(artefact), title if number_of(artefact) else artefact.name
-
-
-def shown_by(artefact: Artefact) -> str:
-    """Return the first sentence of a caption, which says what is shown."""
-    first, _, rest = artefact.caption.partition(". ")
-    return f"{first}." if rest else first
 
 
 def _colour(*tallies: Tally) -> str:

@@ -88,7 +88,7 @@ CHECKS = {
         "a figure without printed numbers: are the named properties there?",
     ),
 }
-"""What is done with a printed number of each kind: its name, and the question that is asked."""
+"""How a printed number of each kind is checked: its name, and the question that is asked."""
 
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]\d+)?(?= |$)")
@@ -160,7 +160,7 @@ class Line:
 
     @property
     def name(self) -> str:
-        """What is printed, in words that stand alone."""
+        """The printed number, in words that stand alone."""
         if self.is_sentence:
             return self.printed.text
         return f"{self.cell}, {self.quantity}: {self.printed.text}"

@@ -20,7 +20,7 @@ from dpsub.reproduce.papers import Paper, papers
 from dpsub.reproduce.published import STATEMENTS
 from dpsub.reproduce.report import cited, errata, findings, numbers
 from dpsub.reproduce.report.cells import NOT_OF_THIS_RUN, read_cells, tables_of
-from dpsub.reproduce.report.judgement import about, judge, number_of, place, shown_by
+from dpsub.reproduce.report.judgement import about, judge, number_of, place
 from dpsub.reproduce.report.markdown import html, inline, linked, plain
 from dpsub.reproduce.report.numbers import Line, address, cell_verdicts
 from dpsub.reproduce.report.prose import Prose, Takeaway
@@ -267,16 +267,12 @@ def _judged(
     anchors = {address(artefact.paper, *cell) for cell in said.itertuples(index=False, name=None)}
     # an artefact does not link to itself
     others = {name: target for name, target in targets.items() if name != number_of(artefact)}
-    # The judgement of what has no printed number says what it shows.
-    shown = shown_by(artefact)
-    caption = artefact.caption.removeprefix(shown) if judgement.text == shown else artefact.caption
     return {
         "judgement": judgement,
         "judged": linked(inline(judgement.text), others),
         "statements": sorted(
             (line for line in lines if line.anchor in anchors), key=_failing_first
         ),
-        "caption": caption.strip(),
     }
 
 

@@ -247,7 +247,7 @@ class Placeholders:
     def noted(self, table: str, column: str, pattern: str, which: int = 0, **fields: str) -> str:
         """Return what the group of a pattern matches in the note of a cell, the first time or the
         `which`-th after."""
-        return self._marked(lambda: self.cells.noted(table, column, pattern, **fields)[which])
+        return self._marked(lambda: self.cells.noted(table, column, pattern, which, **fields))
 
     def printed(self, artefact: str, column: str, **fields: str) -> str:
         """Return a number as the paper prints it."""

@@ -131,7 +131,7 @@ class FinishedRun:
 
     @property
     def papers(self) -> list[str]:
-        """Keys of the papers, each of which has a page."""
+        """Keys of the papers; each of them has a page."""
         of_artefacts = [artefact.paper for artefact in self.artefacts]
         of_lines = [line.paper for line in self.lines]
         # A paper of which only a comparison is there has a page as well.

@@ -76,7 +76,7 @@ class BalleProfiles(IdentityChecks):
 
     Variants: `stated` takes the printed formula of randomised response at every p and reads "in
     particular" of Theorem 6 as an equality for any two pairs; `consistent` takes max(p, 1 - p), and
-    pairs of which one dominates.
+    pairs with a dominating member.
     """
 
     name = "balle_profiles"

@@ -28,7 +28,7 @@ _SAME_LAW = {"must_oo": "wor", "must_wo": "wr"}
 _TIGHT = ("wor",)
 """Samplers whose noise the tight bound proves, in a second or two."""
 _ZEROED = ("poisson", "wor")
-"""Samplers that have a bound where a record is zeroed."""
+"""Samplers whose bound under zero-out is found fast enough for a grid."""
 
 
 def cell_of(

@@ -1,4 +1,4 @@
-"""What is clustered, and in which cells: data sets, samplers, sizes, targets, and the noise of
+"""The clusterings and their cells: data sets, samplers, sizes, targets, and the noise of
 each."""
 
 from __future__ import annotations

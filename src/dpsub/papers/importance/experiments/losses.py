@@ -237,8 +237,8 @@ class ImportanceCoreset(OnPointSets):
     fitted to the sample.
 
     Both are below the supremum over all centres, which Theorem 15 bounds with a constant that it
-    does not name. Kinds: independent draws, of which the theorem speaks, and the Poisson sampler,
-    of which it does not.
+    does not name. Kinds: independent draws, which the theorem is about, and the Poisson sampler,
+    which it does not cover.
     """
 
     name = "importance_coreset"

@@ -1,4 +1,4 @@
-"""What is refuted and proved of many compositions: delta and epsilon, noise for equal privacy, and
+"""Lower and upper bounds of many compositions: delta and epsilon, noise for equal privacy, and
 the bounds of other accountants on the same questions.
 
 The others, dp-accounting and prv-accountant, are no requirement of this package: they are imported

@@ -303,7 +303,7 @@ class TournamentTraining(TournamentExperiment):
         replicates: Replicates = 12
 
     def records_a_replicate(self, settings: Any) -> int:
-        """Return the number of cells, each of which a seed trains."""
+        """Return the number of cells; a seed trains each of them."""
         return sum(len(group.cells) for group in expanded(settings))
 
     def cells(self, settings: Any) -> Iterator[Any]:
