@@ -36,7 +36,7 @@ from cells import normal_below
 from flint import arb, fmpq
 from law import Law, shortfall_above
 from multiplicity import ball, whole
-from theorems import Case, Release, Theorem, held_against
+from theorems import Case, Release, Shared, Theorem, held_against
 
 from profiles import Order, gaussian
 
@@ -403,12 +403,15 @@ def block_shortfall(case: Case) -> arb:
     return shortfall_above(case.law, bound, case.negligible)
 
 
-def blocks(release: Release, parts: list[dict]) -> None:
-    """Theorem 27: t = k f + g, g blocks of f + 1 steps and k - g of f in each epoch; for k = 1 this
-    is Theorem 25."""
-    t, k = allocated(release)
+def blocks(release: Release, parts: list[dict], shared: Shared) -> None:
+    """The blocks of Theorem 27 in each epoch; for k = 1 this is Theorem 25."""
+    are_blocks(*allocated(release), release.rounds, parts)
+
+
+def are_blocks(t: int, k: int, rounds: int, parts: list[dict]) -> None:
+    """Theorem 27: t = k f + g, g blocks of f + 1 steps and k - g of f in each round."""
     size, left = divmod(t, k)
-    expected = {size: (k - left) * release.rounds, size + 1: left * release.rounds}
+    expected = {size: (k - left) * rounds, size + 1: left * rounds}
     found = dict.fromkeys(expected, 0)
     for part in parts:
         terms = part["sums"][-1]["terms"]

@@ -6,7 +6,7 @@ point; their masses, which decide, are balls.
 """
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,6 +21,7 @@ from theorems import Case
 
 NODES = 4000
 HALVINGS = 40
+FAR = 1e9  # shortfalls, as multiples of a negligible mass, that no claim of nine digits allows
 
 
 def normal_below(z: arb) -> arb:
@@ -181,50 +182,36 @@ def masses(law, edges: list[float]) -> list[arb]:
     return [right - left for left, right in pairwise(below)]
 
 
-@dataclass(frozen=True)
-class Piece:
-    """A cell: its ends, its masses under both laws, and its loss in steps."""
-
-    left: float
-    right: float
-    p: arb
-    q: arb
-    loss: float
-
-    @staticmethod
-    def of(left: float, right: float, p: arb, q: arb, step: float) -> "Piece":
-        most, least = (max(float(mass.mid()), 1e-300) for mass in (p, q))
-        return Piece(left, right, p, q, (math.log(most) - math.log(least)) / step)
+def rough_loss(p: arb, q: arb) -> float:
+    """Of a cell with these masses, in nats and floating point: it orders cells."""
+    return _rough_log(p.mid()) - _rough_log(q.mid())
 
 
-class Frontier:
-    """Events, from none to all, of the cells with the largest losses, and what they have under both
-    laws."""
+def _rough_log(mass: arb) -> float:
+    return float(mass.log().mid()) if mass > 0 else -1e6
 
-    def __init__(self, first, second, step: float, reach: int, tail: float):
-        self._laws, self._step, self._negligible = (first, second), step, arb(tail)
-        edges = crossings(first, second, step, reach, tail)
-        ends = pairwise([-math.inf, *edges, math.inf])
-        both = zip(ends, masses(first, edges), masses(second, edges), strict=True)
-        cells = [Piece.of(*interval, p, q, step) for interval, p, q in both]
-        cells.sort(key=lambda cell: cell.loss, reverse=True)
-        self._cells = cells
-        self._accept = list(accumulate((cell.p for cell in cells), initial=arb(0)))
-        # what the second law has left out may be in any event
-        left_out = positive_part(arb(1) - second.mass).upper()
-        charges = accumulate((cell.q for cell in cells), initial=left_out)
+
+def by_loss(cells: list[tuple[arb, arb]]) -> list[tuple[arb, arb]]:
+    """Those with the largest losses first."""
+    return sorted(cells, key=lambda cell: rough_loss(*cell), reverse=True)
+
+
+class Events:
+    """Events, from none to all, of the first ones of some cells, whose losses fall, and what they
+    have under both laws.
+
+    `unseen` bounds what the second law has in cells that are not listed, or more than is said in
+    those that are: it counts as if it were in every event.
+    """
+
+    def __init__(self, cells: list[tuple[arb, arb]], unseen: arb):
+        self._accept = list(accumulate((p for p, _ in cells), initial=arb(0)))
+        charges = accumulate((q for _, q in cells), initial=unseen)
         self._charge = list(accumulate((charge.upper() for charge in charges), arb.max))
 
-    def event(self, charge: arb, enough: arb) -> arb:
-        """What an event of mass at most `charge` under the second law has under the first, from
-        below: of whole cells, and where that is not enough with those at the border cut."""
-        value = self.attained(charge)
-        if value + self._negligible >= enough:
-            return value
-        return arb.max(value, self.cut(charge))
-
     def attained(self, charge: arb) -> arb:
-        """As `event`: one of the events, and of the next larger one's last cell a random share."""
+        """What an event of mass at most `charge` under the second law has under the first, from
+        below: one of the events, and of the next larger one's last cell a random share."""
         charge = charge.lower()
         i = bisect_right(self._charge, charge)
         if i == 0:
@@ -234,28 +221,74 @@ class Frontier:
             return inside[0].lower()
         return shared(charge, inside, (self._accept[i], self._charge[i]))
 
-    def cut(self, charge: arb) -> arb:
+
+def shared(charge: arb, inside: tuple[arb, arb], outside: tuple[arb, arb]) -> arb:
+    """What a random one of two events, each given by its two masses, has: the share of the larger
+    one is what the charge allows."""
+    accept, used = inside
+    share = ((charge - used) / (outside[1] - used)).lower()
+    return (accept + share * (outside[0] - accept)).lower()
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A cell of one number: its ends, its masses under both laws, and its loss in steps."""
+
+    left: float
+    right: float
+    p: arb
+    q: arb
+    loss: float
+
+
+class Frontier(Events):
+    """Events of cells between the places where the loss of one number passes a grid."""
+
+    def __init__(self, first, second, step: float, reach: int, tail: float):
+        self._laws, self._step = (first, second), step
+        self._negligible, self._far = arb(tail), FAR * arb(tail)
+        edges = crossings(first, second, step, reach, tail)
+        ends = pairwise([-math.inf, *edges, math.inf])
+        both = zip(ends, masses(first, edges), masses(second, edges), strict=True)
+        cells = [Piece(*interval, p, q, rough_loss(p, q) / step) for interval, p, q in both]
+        self._cells = sorted(cells, key=lambda cell: cell.loss, reverse=True)
+        self._fallen = [-round(cell.loss) for cell in self._cells]
+        # what the second law has left out may be in any event
+        left_out = positive_part(arb(1) - second.mass).upper()
+        super().__init__([(cell.p, cell.q) for cell in self._cells], left_out)
+
+    def event(self, charge: arb, enough: arb) -> arb:
+        """What an event of mass at most `charge` under the second law has under the first, from
+        below: of whole cells, and where that is not enough with those at the border cut."""
+        value = self.attained(charge)
+        if value + self._negligible >= enough:
+            return value
+        return arb.max(value, self.cut(charge, enough))
+
+    def cut(self, charge: arb, enough: arb) -> arb:
         """As `event`: all of the cells that round to a larger loss than those at the border, and of
         these what lies above one loss."""
         charge = charge.lower()
         i = bisect_right(self._charge, charge)
         if not 0 < i < len(self._charge):
             return self.attained(charge)
-        level = round(self._cells[i - 1].loss)
-        border = [place for place, cell in enumerate(self._cells) if round(cell.loss) == level]
-        before = self._accept[border[0]], self._charge[border[0]]
-        cells = [self._cells[place] for place in border]
+        fallen = self._fallen[i - 1]
+        first, last = bisect_left(self._fallen, fallen), bisect_right(self._fallen, fallen)
+        before, cells = (self._accept[first], self._charge[first]), self._cells[first:last]
 
         def above(loss: float) -> tuple[arb, arb]:
             parts = [self._above(cell, loss) for cell in cells]
             accept, used = (sum((part[law] for part in parts), before[law]) for law in (0, 1))
             return accept, used.upper()
 
-        low, high = level - 0.5, level + 0.5
+        low, high = -fallen - 0.5, -fallen + 0.5
         inside, outside = before, above(low)
         if not outside[1] > charge:
             return outside[0].lower()
         for _ in range(HALVINGS):
+            # what is found lies between both: it is enough, or far from it, whatever it is
+            if inside[0] + self._negligible >= enough or outside[0] + self._far < enough:
+                break
             middle = (low + high) / 2
             event = above(middle)
             if event[1] <= charge:
@@ -282,14 +315,6 @@ class Frontier:
     def _loss(self, t: float) -> float:
         first, second = self._laws
         return (first.log_density(t) - second.log_density(t)) / self._step
-
-
-def shared(charge: arb, inside: tuple[arb, arb], outside: tuple[arb, arb]) -> arb:
-    """What a random one of two events, each given by its two masses, has: the share of the larger
-    one is what the charge allows."""
-    accept, used = inside
-    share = ((charge - used) / (outside[1] - used)).lower()
-    return (accept + share * (outside[0] - accept)).lower()
 
 
 def largest_step(case: Case) -> arb:

@@ -8,7 +8,9 @@ import allocation
 import cells
 import events
 import groups
+import moments
 import shuffling
+import step_sums
 import theorems
 import zeroed
 from balls import NotCovered, Refuted, set_precision
@@ -16,12 +18,13 @@ from flint import arb
 from game import prove_game
 from law import Law, charge, composed_profile, read_law
 from policy import filler_flip
-from theorems import Case, Release, read_release
+from theorems import Case, Release, Shared, read_release
 
 # What can be proved again: add a theorem or a statistic here.
 THEOREMS = (
     theorems.THEOREMS
     | allocation.THEOREMS
+    | moments.THEOREMS
     | groups.THEOREMS
     | shuffling.THEOREMS
     | zeroed.THEOREMS
@@ -30,6 +33,7 @@ STATISTICS = {
     "sum": events.statistic_sum,
     "largest step": cells.largest_step,
     "all steps": allocation.all_steps,
+    "step functions": step_sums.step_functions,
 }
 
 VERSION = 1
@@ -116,7 +120,8 @@ def prove_upper(data: dict, question: Question) -> str:
         raise Refuted("nothing is given that proves it")
     if "game" in upper:
         return prove_game(question, upper["game"])
-    names = [part["theorem"] for parts in upper.values() if parts for part in parts]
+    sides = [upper[direction] for direction in ("forward", "backward")]
+    names = [part["theorem"] for parts in sides if parts for part in parts]
     unknown = sorted({name for name in names if name not in THEOREMS})
     if unknown:
         raise NotCovered(f"theorem {', '.join(unknown)}")
@@ -125,12 +130,12 @@ def prove_upper(data: dict, question: Question) -> str:
     ):
         raise Refuted(f"backward: {question.adjacency} needs a bound of this order, too")
     notes = []
-    for direction in ("forward", "backward"):
-        parts = upper[direction]
+    shared = Shared(upper.get("blocks", []))
+    for direction, parts in zip(("forward", "backward"), sides, strict=True):
         if parts is None and direction == "backward":
             continue
-        covered(question, parts, direction)
-        delta, note = composed(question, parts, direction, upper=True)
+        covered(question, parts, direction, shared)
+        delta, note = composed(question, parts, direction, upper=True, shared=shared)
         if not delta <= question.delta:
             raise Refuted(
                 f"{direction}: at epsilon {shown(question.epsilon)} the composed profile is "
@@ -169,8 +174,8 @@ def prove_lower(data: dict, question: Question) -> str:
         )
         if unknown:
             raise NotCovered(f"statistic {', '.join(unknown)}")
-        covered(question, parts, direction)
-        delta, note = composed(question, parts, direction, upper=False)
+        covered(question, parts, direction, Shared())
+        delta, note = composed(question, parts, direction, upper=False, shared=Shared())
     # Above delta at the claimed epsilon, so that delta is not met at any smaller one either.
     if not (
         delta > question.delta
@@ -183,15 +188,16 @@ def prove_lower(data: dict, question: Question) -> str:
     return note
 
 
-def covered(question: Question, parts: list[dict], direction: str) -> None:
+def covered(question: Question, parts: list[dict], direction: str, shared: Shared) -> None:
     """Every release is composed exactly as often as it happens."""
     for place, release in enumerate(question.releases):
         mine = [part for part in parts if part["release"] == place]
-        rounds = next(
-            (THEOREMS[part["theorem"]].rounds for part in mine if "theorem" in part), None
-        )
+        kinds = {THEOREMS[part["theorem"]].rounds for part in mine if "theorem" in part}
+        if len(kinds) > 1:
+            raise Refuted(f"{direction}: release {place} is cut into parts by several theorems")
+        rounds = kinds.pop() if kinds else None
         if rounds is not None:
-            rounds(release, mine)
+            rounds(release, mine, shared)
         elif not all(type(part["times"]) is int and part["times"] > 0 for part in mine):
             raise Refuted(f"{direction}: times must be whole numbers above 0")
         elif sum(part["times"] for part in mine) != release.rounds:
@@ -203,7 +209,9 @@ def covered(question: Question, parts: list[dict], direction: str) -> None:
         raise Refuted(f"{direction}: a part is of no release of the question")
 
 
-def composed(question: Question, parts: list[dict], direction: str, upper: bool) -> tuple[arb, str]:
+def composed(
+    question: Question, parts: list[dict], direction: str, upper: bool, shared: Shared
+) -> tuple[arb, str]:
     """A bound of delta at the question's epsilon, and what it took: kinks and shortfall."""
     laws: list[tuple[Law, int]] = []
     shortfalls = []
@@ -211,7 +219,7 @@ def composed(question: Question, parts: list[dict], direction: str, upper: bool)
     for place, part in enumerate(parts):
         law = read_law(part["law"], f"{direction}, part {place}")
         release = question.releases[part["release"]]
-        case = Case(release, question.adjacency, direction, part, law, question.cut())
+        case = Case(release, question.adjacency, direction, part, law, question.cut(), shared)
         name = part["theorem" if upper else "statistic"]
         kind = kinds[name]
         if release.group != 1 and upper and not kind.groups:

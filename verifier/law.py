@@ -1,11 +1,12 @@
 """Discretised laws: their profile at its kinks, composition, and the profile of what is
 composed."""
 
+from bisect import bisect_right
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from math import isfinite
 
-from balls import ONE, ZERO, Refuted, larger, positive_part
+from balls import ONE, ZERO, Refuted, larger, positive_part, smaller
 from flint import arb, arb_poly
 
 
@@ -68,15 +69,36 @@ def shortfall_above(law: Law, profile, negligible: arb) -> arb:
     So a = 0 and the kinks are all orders that need a look. `profile` (loss, order, enough) bounds H
     at order e^loss from above, and need not be sharper than `enough`.
     """
-    missing = positive_part(ONE - law.total()).upper()
+    rows = []
     S, T = arb(law.infinity), ZERO
     for loss, S_here, T_here in law.suffixes:
         order = loss.exp()
         F = S - order * T
         H = profile(loss, order, F.lower() + negligible)
-        missing = larger(missing, positive_part(H - F))
+        rows.append((order, F, larger(ZERO, positive_part(H - F))))
         S, T = S_here, T_here
-    return missing
+    rows.append((ZERO, law.total(), positive_part(ONE - law.total()).upper()))
+    return reduce(larger, missing_by_chords(rows[::-1], negligible))
+
+
+def missing_by_chords(rows: list[tuple[arb, arb, arb]], negligible: arb) -> list[arb]:
+    """What F lacks at orders a, given as (a, F, H - F) by rising a: where it lacks something, H is
+    also at most the chord between the next orders on either side where it lacks nothing.
+
+    A law below the least of several bounds needs this where one of them takes over: the least is
+    not convex there, and H is.
+    """
+    fine = [i for i, (_, _, missing) in enumerate(rows) if missing <= negligible]
+    lacking = []
+    for i, (a, F, missing) in enumerate(rows):
+        after = bisect_right(fine, i)
+        if missing > negligible and 0 < after < len(fine):
+            (left, low, more), (right, high, also) = rows[fine[after - 1]], rows[fine[after]]
+            share = (a - left) / (right - left)
+            chord = (ONE - share) * (low + more) + share * (high + also)
+            missing = smaller(missing, positive_part(chord - F)).upper()
+        lacking.append(missing)
+    return lacking
 
 
 def shortfall_below(law: Law, event_of) -> arb:

@@ -6,7 +6,7 @@ shortfall of the case's law (usually `held_against` the `Bound`s of both directi
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from balls import ONE, ZERO, NotCovered, Refuted, positive_part, smaller
@@ -100,6 +100,19 @@ def read_group(data: object) -> int | tuple[int, int]:
 
 
 @dataclass(frozen=True)
+class Shared:
+    """What several parts of an end refer to by its place in a list, each read once."""
+
+    rows: list[dict] = field(default_factory=list)
+    _made: dict = field(default_factory=dict)
+
+    def made(self, key: tuple, make: Callable):
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+
+@dataclass(frozen=True)
 class Case:
     """A part of one end, and what it has to be held against."""
 
@@ -109,6 +122,7 @@ class Case:
     part: dict
     law: Law
     negligible: arb  # probabilities below it need not be counted exactly
+    shared: Shared = field(default_factory=Shared)
 
     @property
     def stages(self) -> list[Stage]:
@@ -525,7 +539,7 @@ class Theorem:
     shortfall: Callable[[Case], arb]
     symmetric: Callable[[str], bool]  # adjacency -> one bound serves both orders
     laplace_section: str = ""
-    rounds: Callable[[Release, list[dict]], None] | None = None
+    rounds: Callable[[Release, list[dict], Shared], None] | None = None
     groups: bool = False  # whether it is about several records
 
 

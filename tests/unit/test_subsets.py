@@ -201,7 +201,7 @@ def test_little_noise_is_refused() -> None:
 
 
 def test_a_chord_lies_above_its_profile() -> None:
-    by_chords = subsets._by_chords(lambda x: math.exp(-3 * x), 4.0)
+    by_chords = subsets._by_chords(lambda x: math.exp(-3 * x), np.linspace(0.0, 4.0, 400))
     x = np.linspace(0.0, 6.0, 1001)
     assert np.all(by_chords(x) >= np.exp(-3 * np.minimum(x, 4.0)) * (1 - 1e-9))
 

@@ -105,6 +105,10 @@ def test_events_of_the_largest_sum():
         value = float(events.attained(arb(second)))
         # the likelihood ratio rises: half-lines are best
         assert first - 1e-4 < value <= first + 1e-12
+        # and those of whole cells are cut as far as is asked for, if that is not out of reach
+        cut, far = (events.event(arb(second), arb(first + more)) for more in (0.0, 1e-3))
+        assert first - 1e-12 < float(cut) <= first + 1e-12
+        assert value <= float(far) <= first + 1e-12
 
 
 @pytest.fixture(scope="module")

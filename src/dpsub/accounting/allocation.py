@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -387,10 +388,14 @@ class SelectionEvent(Event):
         raise UnsupportedError("an epoch with k of t steps has several upper laws; use uppers")
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        return self.sums.lower(step, tail, swapped)
+
+    @property
+    def sums(self) -> SumEvent:
+        """What its lower end is made from."""
         # where k is 1 or t the likelihood ratio itself is a function of such a sum
         weight = (self.k - 1) / (self.t - self.k + 1)
-        sums = SumEvent(self.t, self.k, self.deviation, weight, 1.0, 0.0)
-        return sums.lower(step, tail, swapped)
+        return SumEvent(self.t, self.k, self.deviation, weight, 1.0, 0.0)
 
     @property
     def symmetric(self) -> bool:
@@ -406,10 +411,17 @@ _MOST_PLACES = 2**17
 _TILTS = (-1.0, -0.5, 0.0, 0.5, 1.0)
 
 
+class SumLaws(NamedTuple):
+    """Bounds of the masses of a sum over the steps, for two means of the record's steps; a step
+    adds how many of the `edges` its output exceeds, in deviations, and a constant."""
+
+    edges: np.ndarray
+    first: MassBounds
+    second: MassBounds
+
+
 @lru_cache(maxsize=8)
-def statistic(
-    t: int, k: int, deviation: float, c: float, x: float, y: float
-) -> tuple[MassBounds, MassBounds]:
+def statistic(t: int, k: int, deviation: float, c: float, x: float, y: float) -> SumLaws:
     """The law, where k < t of t steps have the mean x > 0 and where they have y < x, others 0, of T
     = sum over the steps of the integer nearest to (l(x, z_j) - l(y, z_j)) / h, the second term only
     if y < 0: l(x, z) is ln(1 + c r), r the likelihood ratio of one step of mean x."""
@@ -425,7 +437,7 @@ def statistic(
 
 def _laws_of_sums(
     z: np.ndarray, value: np.ndarray, t: int, k: int, shifts: tuple[float, float]
-) -> tuple[MassBounds, MassBounds]:
+) -> SumLaws:
     """For each shift masses of a sum of t values of N(0, 1), k of them shifted; values are
     tabulated at increasing z, rise with it, and are rounded to a grid."""
     (first, shifted_deviation), (second, _) = (
@@ -439,7 +451,7 @@ def _laws_of_sums(
         integers = np.arange(round(float(value[0]) / h), round(float(value[-1]) / h) + 1)
         if integers.size < 2:
             # so many steps that a grid of this size tells nothing
-            return (np.ones(1), np.ones(1)), (np.ones(1), np.ones(1))
+            return SumLaws(np.zeros(0), (np.ones(1), np.ones(1)), (np.ones(1), np.ones(1)))
         # any edges are right, as long as they are the same for all shifts: what is computed is a
         # number of the output, whose loss is a lower bound (F2)
         edges = np.interp((integers[:-1] + 0.5) * h, value, z)
@@ -457,7 +469,7 @@ def _laws_of_sums(
     every = [total for law in sums for loss in law for total in loss]
     places = np.arange(min(s.start for s in every), max(s.start + s.values.size for s in every))
     first_bounds, second_bounds = (_best_masses(down, up, places) for down, up in sums)
-    return first_bounds, second_bounds
+    return SumLaws(edges, first_bounds, second_bounds)
 
 
 def _best_masses(down: list[TiltedSum], up: list[TiltedSum], places: np.ndarray) -> MassBounds:
@@ -527,7 +539,7 @@ class SumEvent(AttackEvent):
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         # the law that comes first from below, the other one from above
-        (at_least, _), (_, at_most) = self._laws[::-1] if swapped else self._laws
+        (at_least, _), (_, at_most) = self._laws[:0:-1] if swapped else self._laws[1:]
         return exchange_law(at_least, at_most, step, 0.0)
 
     @property
@@ -536,11 +548,16 @@ class SumEvent(AttackEvent):
         return self.y == -self.x
 
     @property
-    def _laws(self) -> tuple[MassBounds, MassBounds]:
+    def _laws(self) -> SumLaws:
         return statistic(self.t, self.k, self.deviation, self.c, self.x, self.y)
 
+    @property
+    def edges(self) -> np.ndarray:
+        """Of the number that a step adds, in deviations of its output."""
+        return self._laws.edges
+
     def spread(self) -> float:
-        (p, _), (q, _) = self._laws
+        _, (p, _), (q, _) = self._laws
         return loss_deviation(p, q)
 
 

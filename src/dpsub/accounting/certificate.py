@@ -20,6 +20,7 @@ from dpsub.accounting.allocation import (
     MeanLaw,
     ReplacedEvent,
     SelectionEvent,
+    SumEvent,
 )
 from dpsub.accounting.attacks import Played
 from dpsub.accounting.bracket import Evaluation, Target
@@ -29,8 +30,9 @@ from dpsub.accounting.hidden_step import HiddenStepEvent
 from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.accounting.privacy_events import EnclosedEvent, Event
 from dpsub.accounting.release import as_plain
-from dpsub.accounting.schemes.case import Certified, Theorem
+from dpsub.accounting.schemes.case import Theorem
 from dpsub.accounting.static import Neighbours
+from dpsub.accounting.subsets import Block, GivenSumEvent, LargerBlocks
 from dpsub.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ _OF_GROUPS = (
     "a certificate of a group needs Theorem 35, 36, 37 or 38 and an attack on all records of the "
     "unit"
 )
+_NOT_KEPT = "the {} behind this {} end was not kept; ask again without a time limit"
 _DIGITS = 9  # of claimed ends: what is rounded away is far more than two programs can differ by
 
 
@@ -87,29 +90,33 @@ def _upper(
     trivial."""
     if not account.upper < target.ceiling:
         return None, None
-    certified = min(_as_certified(proof, target), key=lambda each: each.proved)
-    proved = certified.proved
+    certified = _certified(proof, target)
     games = [
         played
         for played in proof.games
         if _same(played.target, target) and played.answer <= account.upper
     ]
-    if games and account.upper < proved:
+    if games and account.upper < certified.end:
         return _game(proof, games[0]), _rounded(account.upper, ROUND_CEILING)
+    if not certified.end < np.inf:
+        raise UnsupportedError(_NOT_KEPT.format("proof", "upper"))
     # an end that was lowered to the largest loss is claimed as the laws give it
-    claim = _rounded(max(account.upper, proved), ROUND_CEILING)
+    claim = _rounded(max(account.upper, certified.end), ROUND_CEILING)
     sides: dict[str, Any] = {"forward": None, "backward": None}
+    blocks: dict[Block, dict[str, Any]] = {}
     for swapped, tried in certified.by_direction.items():
         # the coarsest grid that proves the claim: its laws are the shortest
         enough = [grid for grid in tried if grid.answer <= claim]
         grid = max(enough, key=_coarseness)
-        sides[_direction(swapped)] = _proved_parts(certified, grid)
+        sides[_direction(swapped)] = _proved_parts(certified, grid, blocks)
+    if blocks:
+        sides["blocks"] = list(blocks.values())
     return sides, claim
 
 
 class _Certified(NamedTuple):
-    """A composition whose upper laws are written down, their theorems, and its bounds of one
-    target."""
+    """A composition whose upper laws a certificate holds, the theorem of each of its events, and
+    what it gives for one target."""
 
     composition: Composition
     theorems: list[Theorem]
@@ -123,49 +130,43 @@ class _Certified(NamedTuple):
         }
 
     @property
-    def proved(self) -> float:
-        """The smallest upper end, the larger one of both directions."""
-        if not self.grids:
-            return np.inf
-        return max(min(grid.answer for grid in tried) for tried in self.by_direction.values())
+    def end(self) -> float:
+        """The upper end that is proved: of both directions the larger one."""
+        # a proof for which there was no time has no grids
+        return max(
+            min((grid.answer for grid in tried), default=np.inf)
+            for tried in self.by_direction.values()
+        )
 
 
-def _as_certified(proof: Proof, target: Target) -> list[_Certified]:
-    """Compositions from which the upper end may be certified, on the grids of the answer.
+def _certified(proof: Proof, target: Target) -> _Certified:
+    """Of the proofs of the answer, each as far as the verifier knows it, that of the smallest
+    end."""
+    places = range(len(proof.composition.proofs))
+    return min((_as_certified(proof, place, target) for place in places), key=lambda one: one.end)
 
-    Where an event has the least of several bounds, the verifier proves one of them again. The end
-    that is claimed may then be larger than the answer's.
+
+def _as_certified(proof: Proof, place: int, target: Target) -> _Certified:
+    """One of the proofs of the answer, on the grids on which it was looked at.
+
+    What the verifier knows of it may give a larger end than the answer's.
     """
-    chosen = [case.certified or Certified(case.event, case.theorem) for case in proof.cases]
-    grids = _evaluated(proof.composition.evaluations, "upper", target)
-    if all(case.certified is None for case in proof.cases):
-        found = [_Certified(proof.composition, [each.theorem for each in chosen], grids)]
-    else:
-        found = [_recomposed(proof, chosen, grids, target)]
-    if any(case.also_certified is not None for case in proof.cases):
-        others = [
-            case.also_certified or first for case, first in zip(proof.cases, chosen, strict=True)
-        ]
-        grids = _evaluated(proof.composition.proofs[-1].evaluations, "upper", target)
-        found.append(_recomposed(proof, others, grids, target))
-    return found
-
-
-def _recomposed(
-    proof: Proof, chosen: list[Certified], grids: list[Evaluation], target: Target
-) -> _Certified:
-    """What the events that are certified give on the grids that others were looked at on."""
-    entries = [
-        (each.event, times)
-        for each, (_, times) in zip(chosen, proof.composition.entries, strict=True)
-    ]
-    composition = Composition(entries)
-    for grid in grids:
-        composed = composition.upper(grid.step, grid.tail, grid.swapped)
-        (answer,) = answers_of(composed, [target])
-        composition.evaluations.append(grid._replace(answer=float(answer)))
+    answered = proof.composition.proofs[place]
+    grids = _evaluated(answered.evaluations, "upper", target)
+    chosen = [case.certifiable(place) for case in proof.cases]
     theorems = [each.theorem for each in chosen]
-    return _Certified(composition, theorems, composition.evaluations)
+    pairs = list(zip(chosen, answered.entries, strict=True))
+    if all(each.event is event for each, (event, _) in pairs):
+        return _Certified(answered, theorems, grids)
+    known = Composition([(each.event, times) for each, (_, times) in pairs])
+    return _Certified(known, theorems, [_looked_at(known, grid, target) for grid in grids])
+
+
+def _looked_at(composition: Composition, grid: Evaluation, target: Target) -> Evaluation:
+    """The same grid, with what this composition gives on it."""
+    composed = composition.upper(grid.step, grid.tail, grid.swapped)
+    (answer,) = answers_of(composed, [target])
+    return grid._replace(answer=float(answer))
 
 
 def _lower(
@@ -186,9 +187,7 @@ def _lower(
             grid = max(reaching, key=_coarseness)
             parts = _attained_parts(proof, composition, grid, place)
             return {"direction": _direction(grid.swapped), "parts": parts}, claim
-    raise UnsupportedError(
-        "the attack behind this lower end was not kept; ask again without a time limit"
-    )
+    raise UnsupportedError(_NOT_KEPT.format("attack", "lower"))
 
 
 def _evaluated(evaluations: Iterable[Evaluation], side: str, target: Target) -> list[Evaluation]:
@@ -230,11 +229,14 @@ def _law(pld: PrivacyLossDistribution) -> dict[str, Any]:
     }
 
 
-def _proved_parts(certified: _Certified, grid: Evaluation) -> list[dict[str, Any]]:
-    """The laws of one direction, each with its theorem."""
+def _proved_parts(
+    certified: _Certified, grid: Evaluation, shared: dict[Block, dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The laws of one direction, each with its theorem; what laws of both directions refer to goes
+    to `shared`."""
     parts = []
-    for place, (event, times) in enumerate(certified.composition.entries):
-        theorem, section = certified.theorems[place]
+    entries = zip(certified.composition.entries, certified.theorems, strict=True)
+    for place, ((event, times), (theorem, section)) in enumerate(entries):
         blocks = _blocks(event)
         laws = event.uppers(grid.step, grid.tail, grid.swapped)
         for number, (pld, repeats) in enumerate(laws):
@@ -246,7 +248,7 @@ def _proved_parts(certified: _Certified, grid: Evaluation) -> list[dict[str, Any
                 "law": _law(pld),
             }
             if blocks:
-                part |= _upper_sums(event, blocks[number], grid)
+                part |= _of_block(event, blocks[number], grid, shared)
             if isinstance(event, HiddenStepEvent):
                 part["orders"] = _orders(event)
             parts.append(part)
@@ -261,13 +263,67 @@ def _orders(event: HiddenStepEvent) -> list[dict[str, Any]]:
     ]
 
 
-def _blocks(event: Event) -> Sequence[AllocationEvent]:
-    """The allocations to one step that an event is made of."""
+def _of_block(
+    event: Event,
+    block: AllocationEvent | Block,
+    grid: Evaluation,
+    shared: dict[Block, dict[str, Any]],
+) -> dict[str, Any]:
+    """What proves the law of a block: sums of its own, or the place in `shared` of what is there
+    for both directions."""
+    if isinstance(block, AllocationEvent):
+        return _upper_sums(event, block, grid)
+    if block not in shared:
+        shared[block] = _several(block)
+    return {"block": list(shared).index(block)}
+
+
+def _blocks(event: Event) -> Sequence[AllocationEvent | Block]:
+    """The allocations, to one step or to several, that an event is made of."""
     if isinstance(event, ReplacedEvent):
         return _blocks(event.removed)
     if isinstance(event, SelectionEvent):
         return [block for block, _ in event.blocks]
+    if isinstance(event, LargerBlocks):
+        return [
+            AllocationEvent(size, event.deviation) if own == 1 else event.block(size, own)
+            for size, own, _ in event.parts
+        ]
     return [event] if isinstance(event, AllocationEvent) else []
+
+
+def _several(block: Block) -> dict[str, Any]:
+    """What proves the bounds of an allocation to several steps: sums over the steps, with the
+    orders at which they are used, and the laws of the blocks of Theorem 27."""
+    sums = [
+        {
+            "edges": moments.edges.tolist(),
+            "first": moments.first,
+            "together": moments.together,
+            "count": moments.at_most.shape[1],
+        }
+        for moments in block.moments
+    ]
+    return {
+        "steps": block.t,
+        "own": block.k,
+        "sums": sums,
+        "orders": {_direction(side): block.orders[side].tolist() for side in (False, True)},
+        "revealed": {_direction(side): _revealed(block, side) for side in (False, True)},
+    }
+
+
+def _revealed(block: Block, swapped: bool) -> list[dict[str, Any]]:
+    step, tail = block.revealed_grid
+    laws = block.revealed.uppers(step, tail, swapped)
+    return [
+        {
+            "times": times,
+            "law": _law(pld),
+            "sums": _sums(event, step, tail, upper=True, swapped=swapped),
+        }
+        for (event, _), (pld, times) in zip(block.revealed.blocks, laws, strict=True)
+    ]
 
 
 def _upper_sums(event: Event, block: AllocationEvent, grid: Evaluation) -> dict[str, Any]:
@@ -331,6 +387,10 @@ def _attained_parts(
         # the law of an epoch is proved again from the laws of sums that it is made of
         if isinstance(event, AllocationEvent):
             part["sums"] = _sums(event, step, grid.tail, upper=False, swapped=grid.swapped)
+        # of a sum over the steps it is enough to know what each of them adds
+        summed = event.sums if isinstance(event, SelectionEvent) else event
+        if isinstance(summed, SumEvent | GivenSumEvent):
+            part["edges"] = summed.edges.tolist()
         parts.append(part)
     return parts
 

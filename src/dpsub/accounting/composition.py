@@ -128,15 +128,18 @@ class Composition:
 
     @cached_property
     def proofs(self) -> list[Composition]:
-        """What each of several proofs of the events gives; events with fewer repeat their last
-        one."""
+        """What each of several proofs of the events gives; events with fewer repeat their last one.
+
+        One proof has the bounds that are computed here, several have bounds of their own.
+        """
         n_choices = max(len(event.upper_choices) for event, _ in self.entries)
         return [
             Composition(
                 [
                     (event.upper_choices[min(i, len(event.upper_choices) - 1)], times)
                     for event, times in self.entries
-                ]
+                ],
+                self.evaluations if n_choices == 1 else [],
             )
             for i in range(n_choices)
         ]
@@ -355,7 +358,6 @@ class Composition:
             # the first proof costs little; what it leaves of the time is for the others
             with time_limited(halfway()):
                 ends = first.bounds(targets)
-            self.evaluations.extend(first.evaluations)
             for proof in others:
                 with suppress(NumericalError):
                     closer = proof.bounds(targets)

@@ -11,7 +11,7 @@ section 7, "Moments given a sum").
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import product
 
@@ -71,11 +71,18 @@ def overlaps(t: int, k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
 class MomentsGivenSum:
     """Bounds of E_Q[L^n; T = tau] for the values tau of T, n = 0, ..., 4, each an array of shape
     (5, number of values), and of the probability that T has none of these values, under P and under
-    Q."""
+    Q.
+
+    A step adds to T how many of the `edges` its output exceeds, in deviations; T has values of
+    which `together` neighbouring ones are not told apart, from `first` on.
+    """
 
     at_least: np.ndarray
     at_most: np.ndarray
     outside: float
+    edges: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    first: int = 0
+    together: int = 1
 
 
 @dataclass(frozen=True)
@@ -278,12 +285,15 @@ def moments_given_sum(t: int, k: int, deviation: float, c: float) -> MomentsGive
     starts = np.arange(0, size, together)
     at_least, at_most = [], []
     for n in _ORDERS:
-        bounds = [total.tilted(n, tilt + 1 - n, first, size) for tilt in _TILTS]
-        lower = np.max([low for low, _ in bounds], axis=0)
-        upper = np.min([high for _, high in bounds], axis=0)
+        tilted = [total.tilted(n, tilt + 1 - n, first, size) for tilt in _TILTS]
+        lower = np.max([low for low, _ in tilted], axis=0)
+        upper = np.min([high for _, high in tilted], axis=0)
         at_least.append(np.add.reduceat(lower, starts) * (1 - 2 * together * _EPS))
         at_most.append(np.add.reduceat(upper, starts) * (1 + 2 * together * _EPS))
-    return MomentsGivenSum(np.array(at_least), np.array(at_most), _TAILS)
+    # values are counted from that of a step whose output exceeds no edge
+    first -= t * int(total.integers[0])
+    bounds = np.array(at_least), np.array(at_most)
+    return MomentsGivenSum(*bounds, _TAILS, total.edges, first, together)
 
 
 # of a fourth power (x - x_0)^4 / d^3, x_0 at the distance d from a: the least multiple above

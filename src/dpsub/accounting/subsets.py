@@ -134,6 +134,11 @@ class GivenSumEvent(AttackEvent):
             return MomentsGivenSum(np.zeros((5, 1)), np.ones((5, 1)), 1.0)
 
     @property
+    def edges(self) -> np.ndarray:
+        """Of the number that a step adds, in deviations of its output."""
+        return self._laws.edges
+
+    @property
     def symmetric(self) -> bool:
         return False
 
@@ -197,12 +202,16 @@ class LargerBlocks(Event):
     ) -> PrivacyLossDistribution:
         if of_each == 1:
             return AllocationEvent(size, self.deviation).upper(step, tail, swapped)
-        # more weights where one law decides
-        weights = _WEIGHTS if len(self.parts) == 1 else _WEIGHTS[:2]
-        forward, backward = _profiles(size, of_each, self.deviation, weights)
+        forward, backward = self.block(size, of_each).profiles
         indices = order_grid(forward, step, tail)
         first, second = (backward, forward) if swapped else (forward, backward)
         return two_sided_pld(first, second, step, indices)
+
+    def block(self, size: int, of_each: int) -> Block:
+        """The bounds of one of its parts with several steps of the record."""
+        # more weights where one law decides
+        weights = _WEIGHTS if len(self.parts) == 1 else _WEIGHTS[:2]
+        return _block(size, of_each, self.deviation, weights)
 
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         (law, times), *others = self.uppers(step, tail, swapped)
@@ -230,31 +239,44 @@ def _blocks_spread(t: int, k: int, deviation: float) -> float:
     return SelectionEvent(t, k, deviation).spread() * math.sqrt(k)
 
 
-@lru_cache(maxsize=64)
-def _profiles(
-    t: int, k: int, deviation: float, weights: tuple[int, ...]
-) -> tuple[Profile, Profile]:
-    """Upper bounds of H_a(P || Q) and H_a(Q || P) of k of t steps, a >= 1: the smallest of those of
-    Theorem 72 with several weights, and of Theorem 27."""
-    given = []
-    for c in _weights(t, k, weights):
-        with suppress(NumericalError):
-            given.append(PolynomialBounds(moments_given_sum(t, k, deviation, c)))
-        check_time()
-    blocks = SelectionEvent(t, k, deviation)
+class Block:
+    """Upper bounds of k of t steps, a >= 1: the smallest of those of Theorem 72 with several
+    weights, and of Theorem 27."""
 
-    def profile(swapped: bool) -> Profile:
-        laws = blocks.uppers(blocks.spread() / 24, 1e-20, swapped)
+    def __init__(self, t: int, k: int, deviation: float, weights: tuple[int, ...]) -> None:
+        self.t, self.k = t, k
+        self.moments: list[MomentsGivenSum] = []
+        for c in _weights(t, k, weights):
+            with suppress(NumericalError):
+                self.moments.append(moments_given_sum(t, k, deviation, c))
+            check_time()
+        self._given = [PolynomialBounds(moments) for moments in self.moments]
+        self.revealed = SelectionEvent(t, k, deviation)
+        self.orders: dict[bool, np.ndarray] = {}
+        """Log orders, in either direction, at which Theorem 72 is used."""
+        self.profiles = self._profile(False), self._profile(True)
+        """Of H_a(P || Q) and of H_a(Q || P)."""
+
+    @property
+    def revealed_grid(self) -> tuple[float, float]:
+        """Step and tail of the laws of Theorem 27."""
+        return self.revealed.spread() / 24, 1e-20
+
+    def _profile(self, swapped: bool) -> Profile:
+        laws = self.revealed.uppers(*self.revealed_grid, swapped)
         composed = ComposedLoss([pld for pld, _ in laws], [times for _, times in laws])
 
         def at(log_order: float) -> float:
-            bounds = (each.below(log_order) if swapped else each.above(log_order) for each in given)
+            bounds = (
+                each.below(log_order) if swapped else each.above(log_order) for each in self._given
+            )
             return min(bounds, default=1.0)
 
-        last = blocks.spread()
+        last = self.revealed.spread()
         while last < MAX_LOSS / 2 and composed.delta(last) > _NEGLIGIBLE:
             last *= 1.5
-        by_moments = _by_chords(at, last)
+        self.orders[swapped] = last * np.linspace(0.0, 1.0, _NODES) ** 1.5
+        by_moments = _by_chords(at, self.orders[swapped])
 
         def smallest(log_order: np.ndarray) -> np.ndarray:
             x = np.asarray(log_order, dtype=float)
@@ -264,17 +286,19 @@ def _profiles(
 
         return smallest
 
-    return profile(False), profile(True)
+
+@lru_cache(maxsize=64)
+def _block(t: int, k: int, deviation: float, weights: tuple[int, ...]) -> Block:
+    return Block(t, k, deviation, weights)
 
 
-def _by_chords(bound: Callable[[float], float], last: float) -> Profile:
+def _by_chords(bound: Callable[[float], float], nodes: np.ndarray) -> Profile:
     """A bound at some orders, and chords between them: a profile is convex, so that they lie above
     it."""
-    nodes = last * np.linspace(0.0, 1.0, _NODES) ** 1.5
     values = np.minimum.accumulate([bound(x) for x in nodes.tolist()])
 
     def chords(log_order: np.ndarray) -> np.ndarray:
-        left = np.clip(np.searchsorted(nodes, log_order, side="right") - 1, 0, _NODES - 2)
+        left = np.clip(np.searchsorted(nodes, log_order, side="right") - 1, 0, nodes.size - 2)
         share = np.expm1(log_order - nodes[left]) / np.expm1(nodes[left + 1] - nodes[left])
         share = np.clip(share, 0.0, 1.0)
         chord = (values[left] * (1 - share) + values[left + 1] * share) * _ROUNDING

@@ -33,7 +33,7 @@ _PLAN = (
     "again in every epoch, and kept secret"
 )
 
-_REVEALED_BLOCKS = Theorem("27", "4.6")
+_REVEALED_BLOCKS, _LARGER_BLOCKS = Theorem("27", "4.6"), Theorem("72", "4.6")
 
 
 @covers(RandomAllocation)
@@ -59,10 +59,7 @@ def random_allocation(release: Release, relation: Relation) -> Case:
         attained=attained,
         sensitivity=_sensitivity(k, relation),
         conditions=conditions_of(release, relation, (_PLAN,)),
-        # the verifier knows the proof by revealed blocks
-        certified=(
-            Certified(event.blocks, _REVEALED_BLOCKS) if isinstance(event, SubsetEvent) else None
-        ),
+        certified=_certified(event),
         choices=_choices(event, k, relation),
         # of Gaussians in k steps at the record's distance each
         shift=math.sqrt(k) * (2.0 if is_replaced else 1.0),
@@ -75,8 +72,16 @@ def _theorem(event: Event, k: int, relation: Relation) -> Theorem:
     if relation is Relation.SUBSTITUTE:
         return Theorem("substitution", "4.6")
     if isinstance(event, SubsetEvent) and event.in_larger_blocks.applies:
-        return Theorem("72", "4.6")
+        return _LARGER_BLOCKS
     return Theorem("25", "4.6") if k == 1 else _REVEALED_BLOCKS
+
+
+def _certified(event: Event) -> tuple[Certified, ...]:
+    """Of k of t steps each proof with its own theorem, the second one as far as it applies."""
+    if not isinstance(event, SubsetEvent):
+        return ()
+    theorems = _REVEALED_BLOCKS, _LARGER_BLOCKS
+    return tuple(map(Certified, event.upper_choices, theorems))
 
 
 def _sensitivity(k: int, relation: Relation) -> str:

@@ -55,7 +55,7 @@ class TightGame(NamedTuple):
 
 
 class Certified(NamedTuple):
-    """One of several upper bounds, alone, and its theorem: what the verifier proves again."""
+    """An upper bound and its theorem, as the verifier proves it again."""
 
     event: Event
     theorem: Theorem
@@ -105,10 +105,10 @@ class Case:
         The pair that the papers compose, under the relation for which they state it.
     amplification : Amplification, optional
         None for samples that are no chain of stages.
-    certified : Certified, optional
-        What a certificate proves, where the event has the least of several bounds.
-    also_certified : Certified, optional
-        What it may prove instead, where the event is also bounded by another one.
+    certified : tuple of Certified
+        For each of `event.upper_choices` what a certificate proves of it: that choice by a theorem
+        of its own, or some of the bounds of which it is the least. Empty where `theorem` proves all
+        of them.
     attack_section : str
         Section of docs/accounting.md with the attacks of the lower end.
     """
@@ -126,13 +126,20 @@ class Case:
     game: TightGame | None = None
     papers_pair: Callable[[], GaussianPair] | None = None
     amplification: Amplification | None = None
-    certified: Certified | None = None
-    also_certified: Certified | None = None
+    certified: tuple[Certified, ...] = ()
     attack_section: str = "5"
 
     def choice(self, place: int) -> AttackChoice:
         """Data sets of one of several choices; events with fewer choices repeat their last one."""
         return self.choices[min(place, len(self.choices) - 1)]
+
+    def certifiable(self, place: int) -> Certified:
+        """What a certificate proves of one of several proofs; events with fewer repeat their last
+        one."""
+        proofs = self.certified or [
+            Certified(event, self.theorem) for event in self.event.upper_choices
+        ]
+        return proofs[min(place, len(proofs) - 1)]
 
 
 Scheme = Callable[[Release, Relation], Case]

@@ -191,8 +191,8 @@ def _zeroed(release: Release, chain: Chain) -> Case:
             "revealed"
         ),
         attained=(
-            "data sets (C, -C, ..., -C) against (0, -C, ..., -C), or (C, ..., C) against (0, C, "
-            "..., C), both directions"
+            "data sets (C, -C, ..., -C) against (0, -C, ..., -C), or (C, 0, ..., 0) against (0, "
+            "..., 0), both directions"
         ),
         sensitivity=(
             "setting one occurrence to 0 moves the sum by C; an occurrence takes another record's "

@@ -287,10 +287,10 @@ def _replaced(release: Release, chain: Chain, group: int) -> Case:
     attack = filler or MixturePair(law, s)
     event: Event = DominatedEvent(profiles, attack)
     theorem = Theorem("36", "4.8")
-    certified: Certified | None = Certified(DominatedEvent(direct, None), theorem)
+    certified: tuple[Certified, ...] = (Certified(DominatedEvent(direct, None), theorem),)
     if np.isfinite(law.log_pmf).sum() == 1:
         # every record is in every sample: a Gaussian mechanism
-        event, certified = PairEvent(attack), None
+        event, certified = PairEvent(attack), ()
     moved = _moved(Relation.SUBSTITUTE, group)
     among = "zero records" if ends_poisson else "records -C"
     return Case(
@@ -348,7 +348,7 @@ def _added(release: Release, chain: Chain, group: int) -> Case:
         "group lemma at the last stage, with the earlier stages revealed; for data sets with and "
         f"without {group} records",
     )
-    return replace(case, certified=Certified(DominatedEvent(direct, None), case.theorem))
+    return replace(case, certified=(Certified(DominatedEvent(direct, None), case.theorem),))
 
 
 def _added_case(release: Release, chain: Chain, group: int, event: Event, proved: str) -> Case:
@@ -389,9 +389,9 @@ def _zeroed(release: Release, chain: Chain, group: int) -> Case:
 
     event: Event = DominatedEvent(profiles, attack)
     theorem = Theorem("38", "4.8")
-    certified: Certified | None = Certified(DominatedEvent(direct, None), theorem)
+    certified: tuple[Certified, ...] = (Certified(DominatedEvent(direct, None), theorem),)
     if np.isfinite(law.log_pmf).sum() == 1:
-        event, certified = PairEvent(attack), None
+        event, certified = PairEvent(attack), ()
     neighbours = Neighbours(1.0, 0.0, 0.0)
     moved = _moved(Relation.ZERO_OUT, group)
     return Case(

@@ -37,6 +37,7 @@ from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling.schedules import Shuffle
 
+_REVEALED, _HIDDEN = Theorem("19", "4.3"), Theorem("61", "4.3")
 _PLAN = "the order of the records is drawn uniformly, again in every epoch, and kept secret"
 _LEAST_OF_ALL_STEPS = 0.5
 """Noise multiplier below which the largest step of an epoch tells all that its steps tell of a
@@ -70,9 +71,8 @@ def shuffling(release: Release, relation: Relation) -> Case:
     moved = "2 C" if is_replaced else "C"
     bound: Event = revealed
     also_bound: Event | None = None
-    certified: Certified | None = None
-    also_certified: Certified | None = None
-    theorem = Theorem("19", "4.3")
+    certified: tuple[Certified, ...] = ()
+    theorem = _REVEALED
     if steps == 1:
         events: tuple[Event, ...] = (revealed,)
         choices: tuple[AttackChoice, ...] = (AttackChoice(Neighbours(1.0, OTHER[relation], 0.0)),)
@@ -84,11 +84,13 @@ def shuffling(release: Release, relation: Relation) -> Case:
         # in an epoch whose last step is smaller a record may have one step fewer to be in
         hidden = hidden_step(n // schedule.m, s, float(distance))
         if hidden is not None:
-            theorem = Theorem("61", "4.3")
+            theorem = _HIDDEN
             # the grid of a profile is coarser than that of a pair
             bound, also_bound = HiddenStepEvent.of(hidden), revealed
-            certified = Certified(HiddenStepEvent.certified(hidden), theorem)
-            also_certified = Certified(revealed, Theorem("19", "4.3"))
+            certified = (
+                Certified(HiddenStepEvent.certified(hidden), _HIDDEN),
+                Certified(revealed, _REVEALED),
+            )
             proved += ", or the step hidden among those of the other records, whichever is smaller"
         data_sets = "(0, -C, ..., -C), or (C, 0, ..., 0) against (0, ..., 0)"
         if is_replaced:
@@ -108,7 +110,6 @@ def shuffling(release: Release, relation: Relation) -> Case:
         shift=float(distance),
         static=lambda: _played(schedule, n, relation, s),
         certified=certified,
-        also_certified=also_certified,
         attack_section="4.3",
     )
 

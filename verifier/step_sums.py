@@ -1,0 +1,146 @@
+"""Sums over the steps of an epoch (sections 4.3 and 4.6): each step adds a whole number that rises
+with its output.
+
+The number is how many of the certificate's edges the output, over s, exceeds. Any edges will do:
+the sum is a function of the outputs, so what events of it attain is attained (F2). Steps are
+independent given which of them hold the record, and the sum is the same for all orders of its
+terms, so its law does not depend on which these are.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import isfinite
+
+from allocation import allocated
+from attacks import neighbours
+from balls import ONE, ZERO, NotCovered, Refuted, normal_tail
+from cells import Events, by_loss
+from flint import arb, arb_poly
+from law import Law, shortfall_below
+from multiplicity import ball
+from theorems import Case
+
+MOST_VALUES = 2**19  # of a sum: more take too long
+
+
+def read_edges(data: object, where: str) -> list[arb]:
+    """Places, in deviations of the noise, at which the number of a step rises by 1."""
+    is_list = isinstance(data, list) and len(data) > 0
+    if not is_list or not all(isinstance(x, float) and isfinite(x) for x in data):
+        raise Refuted(f"{where}: edges must be finite numbers, at least one")
+    if any(left >= right for left, right in pairwise(data)):
+        raise Refuted(f"{where}: edges must rise")
+    return [arb(x) for x in data]
+
+
+def step_masses(edges: list[arb], mean: arb) -> list[arb]:
+    """Probabilities of the numbers 0, 1, ... of a step whose output over s is N(mean, 1).
+
+    Differences of the smaller tails, so that small ones keep their digits.
+    """
+    left, masses = ZERO, []  # the tail below the last edge, or above it
+    is_below = True
+    for edge in edges:
+        z = edge - mean
+        if z <= 0:
+            right = normal_tail(-z)
+            masses.append(right - left)
+        else:
+            right = normal_tail(z)
+            masses.append(ONE - left - right if is_below else left - right)
+            is_below = False
+        left = right
+    masses.append(ONE - left if is_below else left)
+    return masses
+
+
+@dataclass(frozen=True)
+class Values:
+    """Masses of the values start, start + 1, ... of a sum; `lost` bounds the mass that was dropped
+    on the way, which may belong to any value."""
+
+    start: int
+    masses: arb_poly
+    lost: arb
+
+    def total(self) -> arb:
+        return self.masses(ONE)
+
+
+def kept(start: int, masses: list[arb], lost: arb, cut: arb) -> Values:
+    """Without tails of a mass below `cut`."""
+    right = ZERO
+    while len(masses) > 1 and right + masses[-1] < cut:
+        right += masses.pop()
+    left, first = ZERO, 0
+    while first < len(masses) - 1 and left + masses[first] < cut:
+        left += masses[first]
+        first += 1
+    return Values(start + first, arb_poly(masses[first:]), (lost + left + right).upper())
+
+
+def sum_of(one: Values, other: Values, cut: arb) -> Values:
+    """The law of the sum of two independent terms."""
+    if one.masses.length() + other.masses.length() > MOST_VALUES:
+        raise NotCovered(f"a sum over the steps with more than {MOST_VALUES} values")
+    lost = one.lost * (other.total() + other.lost) + one.total() * other.lost
+    return kept(one.start + other.start, (one.masses * other.masses).coeffs(), lost, cut)
+
+
+def law_of_sum(terms: list[tuple[list[arb], int]], cut: arb) -> Values:
+    """The law of a sum of independent terms, given as (their masses, how many there are)."""
+    result = Values(0, arb_poly([ONE]), ZERO)
+    for masses, count in terms:
+        square = kept(0, list(masses), ZERO, cut)
+        while count:
+            if count % 2:
+                result = sum_of(result, square, cut)
+            count //= 2
+            if count:
+                square = sum_of(square, square, cut)
+    return result
+
+
+def epoch(case: Case, filler: object) -> tuple[int, int]:
+    """Steps of an epoch, and how many of them hold the record, where all else is a translation of
+    the outputs that is known."""
+    release = case.release
+    if release.name == "random_allocation":
+        if filler != 0:
+            raise NotCovered("fillers in steps whose number of records is random")
+        return allocated(release)
+    if release.name != "shuffle" or release.laplace or case.adjacency == "add_remove":
+        raise NotCovered(f"statistic 'step functions' of {release.name}")
+    return release.steps_per_epoch(release.n), 1
+
+
+def step_functions(case: Case) -> arb:
+    """The law of a part against events of the sum over the steps of an epoch."""
+    record, other, filler = neighbours(case)
+    steps, own = epoch(case, filler)
+    edges = read_edges(case.part["edges"], f"lower, {case.direction}")
+    means = [ball(value - filler) / case.release.s for value in (record, other)]
+    if case.direction == "backward":
+        means.reverse()
+    at_rest = step_masses(edges, ZERO)
+    # What is dropped lowers an event under the first law, and counts as if it were in every event
+    # under the second one: there it has to be small next to events of the largest losses.
+    cut = case.negligible / (8 * steps)
+    cuts = cut, cut * (-largest_loss(case.law, case.negligible)).exp()
+    first, second = (
+        law_of_sum([(at_rest, steps - own), (step_masses(edges, mean), own)], each)
+        for mean, each in zip(means, cuts, strict=True)
+    )
+    charged = dict(enumerate(second.masses.coeffs(), start=second.start))
+    seen = enumerate(first.masses.coeffs(), start=first.start)
+    cells = [(mass, charged.get(value, ZERO)) for value, mass in seen]
+    events = Events(by_loss(cells), second.lost)
+    return shortfall_below(case.law, lambda T, S: events.attained(T))
+
+
+def largest_loss(law: Law, negligible: arb) -> arb:
+    """The largest loss that more than a negligible mass exceeds, or 0."""
+    for loss, mass, _ in law.suffixes:
+        if not mass <= negligible:
+            return loss.max(ZERO)
+    return ZERO
