@@ -177,7 +177,7 @@ def _older(package: Package, own: pd.DataFrame) -> list[dict[Hashable, Any]]:
     keys = [name for name in (*SETTING, *SIZES) if name in own]
     found = []
     for _, answers in own.groupby(keys, dropna=False, sort=False):
-        later = None
+        later: dict[Hashable, Any] | None = None
         for version in package.versions:
             for row in answers[answers["version"] == f"v{version}"].to_dict("records"):
                 if row["verdict"] != "refuted":
