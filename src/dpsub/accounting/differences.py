@@ -126,7 +126,7 @@ class Differences:
 
     @property
     def charge(self) -> float:
-        """What is charged to the mean for floating point and for values beyond the grid."""
+        """Charged to the mean for floating point and for values beyond the grid."""
         return self._law[1]
 
     def mean_above_zero(self, count: int) -> float:

@@ -73,8 +73,8 @@ class MomentsGivenSum:
     (5, number of values), and of the probability that T has none of these values, under P and under
     Q.
 
-    A step adds to T how many of the `edges` its output exceeds, in deviations; T has values of
-    which `together` neighbouring ones are not told apart, from `first` on.
+    A step adds to T how many of the `edges` its output exceeds, in deviations; from `first` on,
+    `together` neighbouring values of T are not told apart.
     """
 
     at_least: np.ndarray

@@ -106,9 +106,8 @@ class Case:
     amplification : Amplification, optional
         None for samples that are no chain of stages.
     certified : tuple of Certified
-        For each of `event.upper_choices` what a certificate proves of it: that choice by a theorem
-        of its own, or some of the bounds of which it is the least. Empty where `theorem` proves all
-        of them.
+        What a certificate proves of each of `event.upper_choices`: that choice by a theorem of its
+        own, or the least of fewer bounds. Empty where `theorem` proves all of them.
     attack_section : str
         Section of docs/accounting.md with the attacks of the lower end.
     """
