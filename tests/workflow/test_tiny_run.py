@@ -147,7 +147,7 @@ def test_targets_have_names_long_and_where_unique_short(tmp_path: Path) -> None:
 def test_a_dry_run_of_everything_is_a_page(tmp_path: Path) -> None:
     status, output = runs.run(tmp_path, "-n", configs=())
     assert status == 0, output
-    assert len(output.splitlines()) < 90 and len(output) < 6_000
+    assert len(output.splitlines()) < 70 and len(output) < 6_000
     assert re.search(r"^run_experiment +\d+$", output, flags=re.MULTILINE)
 
 

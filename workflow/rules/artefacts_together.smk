@@ -1,31 +1,16 @@
-"""Build all artefacts of a run: one job makes all tables of a paper, another one makes its figures.
+"""Build small artefacts: one job makes all tables of a paper, another one makes its figures.
 
-A job takes longer to start than most tables take to build. An artefact that is asked for by name is
-built alone, from its own experiments, by `artefacts.smk`.
+At smoke size a job takes longer to start than a table takes to build.
 """
-
-import sys
 
 
 def together():
-    """Return the names of the artefacts of each paper by (paper, "tables" or "figures"), without
-    those of clock times, whose experiments run last and alone."""
+    """Return the names of the artefacts of each paper by (paper, "tables" or "figures")."""
     groups = {}
     for name, made in ARTEFACTS.items():
-        if made["timed"]:
-            continue
         key = made["paper"], "figures" if made["figure"] else "tables"
         groups.setdefault(key, []).append(name)
     return groups
-
-
-def is_one_asked_for(identifiers):
-    """Return whether results are named on the command line, and not all of these artefacts are there
-    already: whoever asks for one of them does not wait for the others."""
-    # Snakemake knows its targets only after it has read the rules
-    named = any(word in PLAN["targets"] or word.startswith(f"{RESULTS}/") for word in sys.argv[1:])
-    made = (Path(ARTEFACTS[name]["files"]["comparison"]) for name in identifiers)
-    return named and not all(path.exists() for path in made)
 
 
 def files_of(names):
@@ -74,7 +59,3 @@ for (paper, kind), identifiers in together().items():
             code=[artefact["code"] for artefact in made],
         script:
             "../scripts/build_artefacts.py"
-
-    # both rules make the same files
-    order = [f"build_{kind}_of_{paper}", "build_figure" if kind == "figures" else "build_table"]
-    workflow.ruleorder(*(reversed(order) if is_one_asked_for(identifiers) else order))
