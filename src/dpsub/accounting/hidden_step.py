@@ -133,13 +133,6 @@ class HiddenStep:
         apart = self.distance / self.s
         return min(apart * (apart / 2 + _REACH), MAX_LOSS)
 
-    @property
-    def deviation(self) -> float:
-        """About that of the loss, which from the profile would take as long as an answer: that of a
-        mean of as many differences as may hide the record."""
-        most = max(k for k, _ in self.choices)
-        return math.sqrt(math.expm1((self.distance / self.s) ** 2) / most)
-
     def revealed(self, log_order: np.ndarray) -> np.ndarray:
         """Theorem 19."""
         apart = np.full(1, self.distance / self.s)
@@ -312,9 +305,6 @@ class HiddenStepEvent(DominatedEvent):
     def certified(cls, hidden: HiddenStep) -> HiddenStepEvent:
         """As a certificate proves it, by what `hidden` has of Theorem 61."""
         return cls(lambda tail: (hidden.certified_profile, None), None, hidden=hidden)
-
-    def spread(self) -> float:
-        return self.hidden.deviation
 
 
 @lru_cache(maxsize=64)  # of questions that are equal: a search asks again and again
