@@ -113,7 +113,7 @@ class Part:
     older: list[dict[Hashable, Any]]
     """Refuted answers of older versions where the newest version's answer is not refuted."""
     example: Example | None
-    """An answer of the newest version, if none is refuted."""
+    """An answer of the newest version, if there is one and none is refuted."""
 
     @property
     def title(self) -> str:
@@ -188,10 +188,15 @@ def _older(package: Package, own: pd.DataFrame) -> list[dict[Hashable, Any]]:
     return found
 
 
-def _example(package: Package, judged: pd.DataFrame) -> Example:
+def _example(package: Package, judged: pd.DataFrame) -> Example | None:
+    """Return the first answer of the newest version, or None if this run has none, as at smoke
+    size."""
     accountant = package.accountants[0]
     newest = judged["version"] == f"v{package.versions[0]}"
-    answer = judged[newest & (judged["accountant"] == accountant.name)].to_dict("records")[0]
+    answers = judged[newest & (judged["accountant"] == accountant.name)].to_dict("records")
+    if not answers:
+        return None
+    answer = answers[0]
     question = question_of(answer)
     answer["release"] = release_in_words(answer)
     return Example(answer, code_of(accountant, question), command_of(question))
