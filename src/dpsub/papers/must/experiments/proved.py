@@ -206,7 +206,7 @@ class Accounts(Questions):
     )
 
     def both_ends(
-        self, settings: Any, question: CompositionQuestion, known: dict[str, float]
+        self, settings: Any, question: CompositionQuestion, known: dict[str, Any]
     ) -> Account:
         """Return the first bounds from both sides."""
         return Ledger([question.release]).account(
@@ -333,7 +333,7 @@ class ProvedSteps(Accounts):
             ProvedSteps.questions(self)
 
     def both_ends(
-        self, settings: Any, question: CompositionQuestion, known: dict[str, float]
+        self, settings: Any, question: CompositionQuestion, known: dict[str, Any]
     ) -> Account:
         first = super().both_ends(settings, question, known)
         if first.kind == "exact":
