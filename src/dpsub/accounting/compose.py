@@ -58,7 +58,10 @@ class Cumulants:
     steps: Sequence[int]
 
     def __call__(self, tilt: float) -> float:
-        return sum(k * pld.log_mgf(tilt) for pld, k in zip(self.plds, self.steps, strict=True))
+        # it decides tilts and windows, which are valid whatever is rounded
+        return sum(
+            k * pld.quick_log_mgf(tilt) for pld, k in zip(self.plds, self.steps, strict=True)
+        )
 
     @cached_property
     def support(self) -> tuple[int, int]:
