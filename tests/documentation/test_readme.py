@@ -76,6 +76,7 @@ def test_a_changed_verdict_changes_the_home_page() -> None:
     assert home.renewed(HOME, changed) != HOME
 
 
+@needs_all_papers
 def test_whether_table_8_is_right_follows_from_its_verdicts() -> None:
     right = VERDICTS["verdict"].mask(VERDICTS["paper"] == "must", "reproduced")
     assert "**Is Table 8 right?** Yes" in home.renewed(HOME, VERDICTS.assign(verdict=right))

@@ -19,6 +19,9 @@ from dpsub.reproduce.settings import conform
 from dpsub.sampling import MustWW
 from dpsub.sampling.base import Sampler, Stage, StagedSampler, WithoutReplacement, WithReplacement
 from tests.experiment_runs import run, settings_of
+from tests.gone import needs_all_papers
+
+pytestmark = needs_all_papers  # experiments of several papers are asked
 
 
 class Drawn(MustWW):

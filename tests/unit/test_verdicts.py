@@ -19,6 +19,7 @@ from scipy import stats
 from dpsub.errors import ArgumentError, DataError
 from dpsub.reproduce import published, verdicts
 from tests.few import few
+from tests.gone import needs_all_papers
 
 FOLDER = Path(__file__).resolve().parents[2] / "src/dpsub/papers"
 
@@ -97,6 +98,7 @@ def test_an_exact_number_must_round_into_the_printed_interval(
     assert verdict(printed(text), ours(value)) == expected
 
 
+@needs_all_papers
 def test_a_clipped_zero_is_exact_up_to_the_resolution_of_the_method() -> None:
     clipped = (
         published.load("must", "table8", FOLDER)
