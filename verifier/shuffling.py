@@ -6,7 +6,6 @@ valid: Theorem 61 bounds H_a there by a number that is computed here. Chords joi
 Theorem 19 gives at the kinks of the law, and the mirror images of both: H is convex.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,7 @@ from math import isfinite
 from balls import ONE, ZERO, NotCovered, Refuted, larger, normal_tail, smaller
 from flint import arb, arb_poly
 from multiplicity import whole
-from theorems import Case, Release, Theorem, held_against
+from theorems import Case, Release, Theorem, held_against_chords
 
 from profiles import Order, gaussian
 
@@ -268,42 +267,6 @@ def bounds_by_theorem_61(case: Case, T: int) -> list[tuple[arb, arb]]:
     return bounds
 
 
-class Minorant:
-    """The greatest convex function that is nowhere above points (a, bound of H_a), a >= 1, their
-    mirror images (1/a, 1 - 1/a + H_a/a) and (0, 1), where H is the same for both orders.
-
-    Orders are made exact by rounding them up, which is safe as H falls.
-    """
-
-    def __init__(self, points: list[tuple[arb, arb]]) -> None:
-        every = [(ZERO, ONE)]
-        for a, value in points:
-            every.append((a.upper(), value.upper()))
-            every.append(((1 / a).upper(), (1 - 1 / a + value / a).upper()))
-        self.hull: list[tuple[arb, arb]] = []
-        for point in sorted(every):
-            if self.hull and self.hull[-1][0] == point[0]:
-                continue  # the lower one of the same order came first
-            while len(self.hull) > 1 and not is_below(self.hull[-1], self.hull[-2], point):
-                self.hull.pop()
-            self.hull.append(point)
-        self._orders = [a for a, _ in self.hull]
-
-    def __call__(self, a: arb) -> arb:
-        at = a.lower()
-        right = bisect_right(self._orders, at)
-        if right == len(self.hull):
-            return self.hull[-1][1]
-        (low, first), (high, second) = self.hull[right - 1], self.hull[right]
-        return first + (second - first) * (at - low) / (high - low)
-
-
-def is_below(point: tuple[arb, arb], left: tuple[arb, arb], right: tuple[arb, arb]) -> bool:
-    """Whether a point is below the chord of two others."""
-    rise, width = right[1] - left[1], right[0] - left[0]
-    return (point[1] - left[1]) * width < rise * (point[0] - left[0])
-
-
 def theorem_61(case: Case) -> arb:
     release = case.release
     case.need(
@@ -313,15 +276,7 @@ def theorem_61(case: Case) -> arb:
     # by Lemma 48 a record is in one of T steps or of T + 1, which tell less
     T = whole(release.n, "n") // whole(release.sampler["m"], "m")
     distance = (2 if case.adjacency == "substitute" else 1) / release.s
-    kinks = [loss.expm1().mid() for loss in case.law.losses() if loss > 0]
-    revealed = [(ONE + u, gaussian(Order(u), distance)) for u in [ZERO, *kinks]]
-    hidden = Minorant([*revealed, *bounds_by_theorem_61(case, T)])
-
-    def bound(order: Order, enough: arb) -> arb:
-        by_chords = hidden(order.a)
-        return by_chords if by_chords <= enough else smaller(by_chords, gaussian(order, distance))
-
-    return held_against(case, bound)
+    return held_against_chords(case, distance, bounds_by_theorem_61(case, T))
 
 
 THEOREMS = {"61": Theorem("4.3", theorem_61, lambda adjacency: True)}

@@ -107,6 +107,9 @@ KINDS = {
     ),
     "shuffle, sums": Question(dpsub.Shuffle(100), 1000, asked(3, epochs=3, adjacency="zero_out")),
     "allocation of several": Question(dpsub.RandomAllocation(10, 3), None, asked(2, epochs=2)),
+    "allocation of several, substitute": Question(
+        dpsub.RandomAllocation(10, 3), None, asked(2, epochs=2, adjacency="substitute")
+    ),
     "allocation of several in one block": Question(
         dpsub.RandomAllocation(12, 2), None, asked(2, epochs=2, adjacency="zero_out")
     ),
@@ -169,6 +172,9 @@ LONG = {
     "allocation, substitute": Question(
         dpsub.RandomAllocation(100), None, asked(1, epochs=2, adjacency="substitute")
     ),
+    "allocation of 205 in 10,000 steps, substitute": Question(
+        dpsub.RandomAllocation(10_000, 205), None, asked(1.4, adjacency="substitute")
+    ),
     "allocation of 5 in 391 steps": Question(
         dpsub.RandomAllocation(391, 5), None, asked(0.8, 1.25e-5, time_limit=None)
     ),
@@ -203,6 +209,7 @@ MARKS = {
             "allocation",
             "allocation, zero_out",
             "allocation of several",
+            "allocation of several, substitute",
             "allocation of several in one block",
             "allocation of several in two blocks",
             "truncated",

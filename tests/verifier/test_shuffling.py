@@ -12,10 +12,10 @@ import shuffling
 from balls import ONE, ZERO, NotCovered, Refuted, set_precision
 from flint import arb
 from scipy import stats
-from shuffling import Difference, Minorant, Window, leak, mean_above_zero, read_orders
+from shuffling import Difference, Window, leak, mean_above_zero, read_orders
 
 import dpsub
-from profiles import Order, gaussian
+from profiles import Minorant, Order, gaussian
 from tests.few import few
 from tests.unit.test_hidden_step import FILLERS, ORDERS, orders_of_three, sets_of_vectors, told
 from tests.verifier.proving import proved_again

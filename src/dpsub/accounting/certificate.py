@@ -21,6 +21,7 @@ from dpsub.accounting.allocation import (
     ReplacedEvent,
     SelectionEvent,
     SumEvent,
+    reference_grid,
 )
 from dpsub.accounting.attacks import Played
 from dpsub.accounting.bracket import Evaluation, Target
@@ -248,7 +249,9 @@ def _proved_parts(
                 "law": _law(pld),
             }
             if blocks:
-                part |= _of_block(event, blocks[number], grid, shared)
+                part |= _of_block(blocks[number], grid, shared)
+            if isinstance(event, ReplacedEvent):
+                part["revealed"] = _revealed(event.removed, *reference_grid(event.removed))
             if isinstance(event, HiddenStepEvent):
                 part["orders"] = _orders(event)
             parts.append(part)
@@ -264,15 +267,12 @@ def _orders(event: HiddenStepEvent) -> list[dict[str, Any]]:
 
 
 def _of_block(
-    event: Event,
-    block: AllocationEvent | Block,
-    grid: Evaluation,
-    shared: dict[Block, dict[str, Any]],
+    block: AllocationEvent | Block, grid: Evaluation, shared: dict[Block, dict[str, Any]]
 ) -> dict[str, Any]:
     """What proves the law of a block: sums of its own, or the place in `shared` of what is there
     for both directions."""
     if isinstance(block, AllocationEvent):
-        return _upper_sums(event, block, grid)
+        return {"sums": _sums(block, grid.step, grid.tail, upper=True, swapped=grid.swapped)}
     if block not in shared:
         shared[block] = _several(block)
     return {"block": list(shared).index(block)}
@@ -280,8 +280,6 @@ def _of_block(
 
 def _blocks(event: Event) -> Sequence[AllocationEvent | Block]:
     """The allocations, to one step or to several, that an event is made of."""
-    if isinstance(event, ReplacedEvent):
-        return _blocks(event.removed)
     if isinstance(event, SelectionEvent):
         return [block for block, _ in event.blocks]
     if isinstance(event, LargerBlocks):
@@ -309,31 +307,27 @@ def _several(block: Block) -> dict[str, Any]:
         "own": block.k,
         "sums": sums,
         "orders": {_direction(side): block.orders[side].tolist() for side in (False, True)},
-        "revealed": {_direction(side): _revealed(block, side) for side in (False, True)},
+        "revealed": _revealed(block.revealed, *block.revealed_grid),
     }
 
 
-def _revealed(block: Block, swapped: bool) -> list[dict[str, Any]]:
-    step, tail = block.revealed_grid
-    laws = block.revealed.uppers(step, tail, swapped)
-    return [
-        {
-            "times": times,
-            "law": _law(pld),
-            "sums": _sums(event, step, tail, upper=True, swapped=swapped),
-        }
-        for (event, _), (pld, times) in zip(block.revealed.blocks, laws, strict=True)
-    ]
-
-
-def _upper_sums(event: Event, block: AllocationEvent, grid: Evaluation) -> dict[str, Any]:
-    if not isinstance(event, ReplacedEvent):
-        return {"sums": _sums(block, grid.step, grid.tail, upper=True, swapped=grid.swapped)}
-    # the profile of a replaced record is made of both directions of the laws of a removed one
-    step, tail = event.profile_grid
+def _revealed(
+    event: AllocationEvent | SelectionEvent, step: float, tail: float
+) -> dict[str, list[dict[str, Any]]]:
+    """The laws of the blocks of Theorem 27 in either direction, each with how often it is composed
+    and the sums that prove it."""
     return {
-        "sums": _sums(block, step, tail, upper=True, swapped=False),
-        "sums_backward": _sums(block, step, tail, upper=True, swapped=True),
+        _direction(swapped): [
+            {
+                "times": times,
+                "law": _law(pld),
+                "sums": _sums(block, step, tail, upper=True, swapped=swapped),
+            }
+            for block, (pld, times) in zip(
+                _blocks(event), event.uppers(step, tail, swapped), strict=True
+            )
+        ]
+        for swapped in (False, True)
     }
 
 
