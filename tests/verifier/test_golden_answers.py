@@ -101,6 +101,9 @@ KINDS = {
         20,
         asked(30, 1e-3, epochs=1, adjacency="zero_out", quick=True, time_limit=None),
     ),
+    "shuffle, another record stands in": Question(
+        dpsub.Shuffle(1), 1000, asked(1.6, 3e-3, epochs=1, quick=True, time_limit=None)
+    ),
     "allocation": Question(dpsub.RandomAllocation(10), None, asked(1, epochs=3)),
     "allocation, zero_out": Question(
         dpsub.RandomAllocation(7), None, asked(1, epochs=2, adjacency="zero_out")
@@ -188,6 +191,14 @@ LONG = {
     "shuffle, hidden among 1000 steps": Question(
         dpsub.Shuffle(60), 60_000, asked(4, epochs=10, quick=True, time_limit=None)
     ),
+    "shuffle, another record stands in, ten epochs": Question(
+        dpsub.Shuffle(1), 100_000, asked(1.5, epochs=10, quick=True, time_limit=None)
+    ),
+    "shuffle, another record stands in, a million steps": Question(
+        dpsub.Shuffle(1),
+        1_000_000,
+        asked(1.3, adjacency="zero_out", quick=True, time_limit=None),
+    ),
     "tight, four steps": Question(dpsub.Wor(5), 50, asked(2, 1e-3, steps=4, quick=False)),
     "tight, zero_out, 100 steps": Question(
         dpsub.Wor(200), 10_000, asked(4, steps=100, adjacency="zero_out", quick=False)
@@ -206,6 +217,7 @@ MARKS = {
             "shuffle, all steps",
             "shuffle, hidden step",
             "shuffle, hidden step, zero_out",
+            "shuffle, another record stands in",
             "allocation",
             "allocation, zero_out",
             "allocation of several",

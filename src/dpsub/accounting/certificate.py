@@ -103,6 +103,7 @@ def _upper(
         raise UnsupportedError(_NOT_KEPT.format("proof", "upper"))
     # an end that was lowered to the largest loss is claimed as the laws give it
     claim = _rounded(max(account.upper, certified.end), ROUND_CEILING)
+    certified = _shortened(certified, claim, target)
     sides: dict[str, Any] = {"forward": None, "backward": None}
     blocks: dict[Block, dict[str, Any]] = {}
     for swapped, tried in certified.by_direction.items():
@@ -161,6 +162,28 @@ def _as_certified(proof: Proof, place: int, target: Target) -> _Certified:
         return _Certified(answered, theorems, grids)
     known = Composition([(each.event, times) for each, (_, times) in pairs])
     return _Certified(known, theorems, [_looked_at(known, grid, target) for grid in grids])
+
+
+def _shortened(certified: _Certified, claim: float, target: Target) -> _Certified:
+    """The same without the numbers of steps of Theorem 49 that the claim does not need, as the laws
+    for each of them are long."""
+    for place, (event, _) in enumerate(certified.composition.entries):
+        if not isinstance(event, HiddenStepEvent):
+            continue
+        for k in event.references:
+            shorter = _with_event(certified, place, event.without(k), target)
+            if shorter.end <= claim:
+                certified, event = shorter, event.without(k)
+    return certified
+
+
+def _with_event(certified: _Certified, place: int, event: Event, target: Target) -> _Certified:
+    """The same with another event at one place."""
+    entries = [*certified.composition.entries]
+    entries[place] = event, entries[place][1]
+    composition = Composition(entries)
+    grids = [_looked_at(composition, grid, target) for grid in certified.grids]
+    return certified._replace(composition=composition, grids=grids)
 
 
 def _looked_at(composition: Composition, grid: Evaluation, target: Target) -> Evaluation:
@@ -254,6 +277,7 @@ def _proved_parts(
                 part["revealed"] = _revealed(event.removed, *reference_grid(event.removed))
             if isinstance(event, HiddenStepEvent):
                 part["orders"] = _orders(event)
+                part["references"] = _references(event)
             parts.append(part)
     return parts
 
@@ -263,6 +287,18 @@ def _orders(event: HiddenStepEvent) -> list[dict[str, Any]]:
     return [
         {"loss": bound.log_order, "steps": bound.steps, "unit": bound.unit}
         for bound in event.hidden.certified
+    ]
+
+
+def _references(event: HiddenStepEvent) -> list[dict[str, Any]]:
+    """What Theorem 49 needs for each of its numbers of steps."""
+    return [
+        {"steps": k}
+        | {
+            of: _revealed(allocated, *reference_grid(allocated))
+            for of, allocated in event.hidden.stand_ins(k).items()
+        }
+        for k in event.references
     ]
 
 
@@ -280,14 +316,19 @@ def _of_block(
 
 def _blocks(event: Event) -> Sequence[AllocationEvent | Block]:
     """The allocations, to one step or to several, that an event is made of."""
-    if isinstance(event, SelectionEvent):
-        return [block for block, _ in event.blocks]
     if isinstance(event, LargerBlocks):
         return [
             AllocationEvent(size, event.deviation) if own == 1 else event.block(size, own)
             for size, own, _ in event.parts
         ]
-    return [event] if isinstance(event, AllocationEvent) else []
+    return _in_single_steps(event) if isinstance(event, AllocationEvent | SelectionEvent) else []
+
+
+def _in_single_steps(event: AllocationEvent | SelectionEvent) -> list[AllocationEvent]:
+    """The blocks of Theorem 27, one of each size; for one step of the record there is one block."""
+    if isinstance(event, AllocationEvent):
+        return [event]
+    return [block for block, _ in event.blocks]
 
 
 def _several(block: Block) -> dict[str, Any]:
@@ -324,7 +365,7 @@ def _revealed(
                 "sums": _sums(block, step, tail, upper=True, swapped=swapped),
             }
             for block, (pld, times) in zip(
-                _blocks(event), event.uppers(step, tail, swapped), strict=True
+                _in_single_steps(event), event.uppers(step, tail, swapped), strict=True
             )
         ]
         for swapped in (False, True)
