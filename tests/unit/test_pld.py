@@ -397,6 +397,30 @@ def test_tilts_of_masses_near_the_smallest_double() -> None:
             )
 
 
+@pytest.mark.parametrize(
+    ("points", "spacing", "tilt"),
+    [
+        (20_000, 1, 0.3),
+        (20_000, 1, -2.0),
+        # neither a full row nor a full column
+        (20_003, 2, 0.7),
+        # short, sparse, and with a tiny mass at the largest loss
+        (100, 1, 0.3),
+        (20_000, 5, -0.3),
+        (20_000, 1, 90.0),
+    ],
+)
+def test_exponential_moments_row_by_row_are_those_of_all_losses(
+    points: int, spacing: int, tilt: float
+) -> None:
+    rng = np.random.default_rng(0)
+    indices = spacing * (np.arange(points) - points // 3)
+    masses = rng.random(points) * np.exp(-(((indices / indices.max()) * 27) ** 2))
+    order = rng.permutation(points)
+    law = PrivacyLossDistribution(1e-2, indices[order], masses[order], "upper")
+    assert law.quick_log_mgf(tilt) == pytest.approx(law.log_mgf(tilt), rel=1e-13, abs=1e-13)
+
+
 def test_an_infinite_loss_leaves_the_finite_mass_alone() -> None:
     # randomised response with a sure giveaway: P = (1 - w, w), Q = P with the giveaway elsewhere;
     # H_a = w for a >= 1

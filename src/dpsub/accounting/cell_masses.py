@@ -147,11 +147,15 @@ def normal_masses(inner: np.ndarray, mean: float) -> tuple[np.ndarray, np.ndarra
     beyond both.
     """
     edges = np.concatenate([[-np.inf], inner - mean, [np.inf]])
-    left, right = edges[:-1], edges[1:]
+    # of each edge the smaller tail, which both cells at it have in common
+    tail = ndtr(-np.abs(edges))
     # right of the mean a cell is a difference of upper tails
-    flipped = left > 0
-    larger = ndtr(np.where(flipped, -left, right))
-    smaller = ndtr(np.where(flipped, -right, left))
+    flipped = edges[:-1] > 0
+    larger = np.where(flipped, tail[:-1], tail[1:])
+    smaller = np.where(flipped, tail[1:], tail[:-1])
+    # the cell that holds the mean ends right of it, where the lower tail is the larger one
+    holding = int(np.argmax(edges > 0)) - 1
+    larger[holding] = ndtr(edges[holding + 1])
     # of the outermost cells the finite end counts: the tail at the other one is 0, exactly
     ends = np.abs(np.append(inner, inner[-1])), np.abs(np.append(inner[0], inner))
     farthest = np.maximum(*ends) + abs(mean)

@@ -58,7 +58,10 @@ class Cumulants:
     steps: Sequence[int]
 
     def __call__(self, tilt: float) -> float:
-        return sum(k * pld.log_mgf(tilt) for pld, k in zip(self.plds, self.steps, strict=True))
+        # it decides tilts and windows, which are valid whatever is rounded
+        return sum(
+            k * pld.quick_log_mgf(tilt) for pld, k in zip(self.plds, self.steps, strict=True)
+        )
 
     @cached_property
     def support(self) -> tuple[int, int]:
@@ -69,9 +72,15 @@ class Cumulants:
 
     def moments(self, tilt: float) -> tuple[list[float], float]:
         """Mean of each single loss and variance of the sum, under the tilt."""
-        moments = [pld.moments(tilt) for pld in self.plds]
-        variance = sum(k * v for (_, v), k in zip(moments, self.steps, strict=True))
-        return [mean for mean, _ in moments], variance
+        if tilt not in self._moments:
+            moments = [pld.moments(tilt) for pld in self.plds]
+            variance = sum(k * v for (_, v), k in zip(moments, self.steps, strict=True))
+            self._moments[tilt] = [mean for mean, _ in moments], variance
+        return self._moments[tilt]
+
+    @cached_property
+    def _moments(self) -> dict[float, tuple[list[float], float]]:
+        return {}
 
     def tilt_at_epsilon(self, epsilon: float) -> float:
         """The tilt with the smallest bound K(tilt) - tilt epsilon of log P(S >= epsilon); 0 left of

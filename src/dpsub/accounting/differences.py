@@ -94,9 +94,9 @@ class Differences:
         else:
             single = (other + values) / factor
         edges = np.log(single) / d + d / 2
-        (p, p_error), (moved, moved_error), (near, near_error) = (
-            tuple(part[1:] for part in normal_masses(edges, mean)) for mean in (0.0, f, f - d)
-        )
+        # of cells with positive values; f - d may be 0
+        at = {mean: [part[1:] for part in normal_masses(edges, mean)] for mean in {0.0, f, f - d}}
+        (p, p_error), (moved, moved_error), (near, near_error) = at[0.0], at[f], at[f - d]
         mean = factor * moved - other * near
         error = factor * (moved_error + 4 * _EPS * moved) + other * (near_error + 4 * _EPS * near)
         error += values * (p_error + 4 * _EPS * p)

@@ -12,10 +12,11 @@ stands in for the differing one, or directly, whichever gives less.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -119,13 +120,13 @@ class HiddenStep:
             return ()
         ratios = np.geomspace(1.0, (self.steps - 1) / _FEWEST, _COUNTS)
         counts = [*dict.fromkeys(max(_FEWEST, int((self.steps - 1) / ratio)) for ratio in ratios)]
-        charges = [self.charge(k) for k in counts]
+        charge = cache(self.charge)
         found: dict[int, float] = {}
         for floor in _FLOORS:
-            # charges fall with k
-            place = next((i for i, charge in enumerate(charges) if 2 * charge <= floor), None)
-            if place is not None:
-                found[counts[place]] = charges[place]
+            # along the list charges fall, as counts do
+            place = bisect_left(counts, True, key=lambda k: 2 * charge(k) <= floor)
+            if place < len(counts):
+                found[counts[place]] = charge(counts[place])
         return tuple(found.items())
 
     @property

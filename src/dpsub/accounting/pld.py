@@ -13,6 +13,7 @@ are.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,11 @@ from dpsub import checks
 from dpsub.errors import ArgumentError, NumericalError
 
 _DEADLINE: ContextVar[float | None] = ContextVar("deadline", default=None)
+# laws of so many losses, on at most so many points of the grid each, are summed row by row: for
+# others that takes longer
+_LONG, _SPARSE = 2**14, 2
+# sums of smaller terms lose digits to those that underflow
+_LEAST_TOTAL = 1e-280
 
 
 class OutOfTimeError(NumericalError):
@@ -156,10 +162,49 @@ class PrivacyLossDistribution:
         largest = tilt * (largest_loss if tilt > 0 else smallest_loss)
         relative = exponents - largest
         total = float(np.einsum("i,i", self.masses, np.exp(relative, out=relative)))
-        if total > 1e-280:
+        if total > _LEAST_TOTAL:
             return largest + float(np.log(total))
         # where the largest loss has a tiny mass: in logarithms, which takes longer
         return float(logsumexp(self.log_masses + exponents))
+
+    def quick_log_mgf(self, tilt: float) -> float:
+        """`log_mgf` up to its rounding, in a fraction of the time if the law is long."""
+        table = self._from_largest if tilt > 0 else self._from_smallest
+        if table is None:
+            return self.log_mgf(tilt)
+        check_time()
+        # e^{tilt loss} is a product of that of a row and that of a column: an exponential for each
+        # of these, not for each loss
+        rows, columns = table.shape
+        fall = abs(tilt) * self.step
+        of_columns = np.einsum("ij,j->i", table, np.exp(-fall * np.arange(columns)))
+        of_rows = np.exp(-fall * columns * np.arange(rows))
+        total = float(np.einsum("i,i", of_rows, of_columns))
+        smallest_loss, largest_loss = self._ends
+        # as in `log_mgf`, the largest exponent is taken out
+        largest = tilt * (largest_loss if tilt > 0 else smallest_loss)
+        return largest + math.log(total) if total > _LEAST_TOTAL else self.log_mgf(tilt)
+
+    @cached_property
+    def _from_smallest(self) -> np.ndarray | None:
+        """Masses row by row, from the smallest loss of the grid up; None for a law that is short or
+        sparse."""
+        return self._table(self.indices - self.support[0])
+
+    @cached_property
+    def _from_largest(self) -> np.ndarray | None:
+        """The same from the largest loss down."""
+        return self._table(self.support[1] - self.indices)
+
+    def _table(self, places: np.ndarray) -> np.ndarray | None:
+        low, high = self.support
+        if places.size < _LONG or high - low > _SPARSE * places.size:
+            return None
+        # about as many columns as rows
+        columns = math.isqrt(high - low) + 1
+        rows = (high - low) // columns + 1
+        masses = np.bincount(places, self.masses, minlength=rows * columns)
+        return masses.reshape(rows, columns)
 
     def moments(self, tilt: float) -> tuple[float, float]:
         """Mean and variance of the tilted, normalised PLD, without the offset."""

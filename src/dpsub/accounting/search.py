@@ -67,7 +67,7 @@ _ATTACK_STEPS = 24  # likewise of grids of attacks
 _RISING_STEEPNESS = 1 / 1.2
 # how often the distance to a number that is not proved is doubled, until an attack exceeds there
 _MOST_DOUBLINGS = 6
-# how far above what an attack refutes tight noise is tried first, and is near enough
+# how far above what an attack refutes tight noise is tried at least, and is near enough
 _NEAREST, _NEAR = 0.01, 0.03
 TIGHT_MISSED = (
     "wider than requested: the time limit or a numerical limit stopped the search "
@@ -188,9 +188,10 @@ def calibrate(
     time_limit : float, optional
         Seconds after which the search ends with the smallest noise multiplier proved so far.
     quick : bool
-        Use the first bound of `dpsub.account` alone. Otherwise a noise multiplier 1 % above one
-        that an attack refutes is tried, else 2, 4, ... % above it, for at most 3 s where no time
-        limit is given.
+        Use the first bound of `dpsub.account` alone. Otherwise noise multipliers 1, 2, 4, 8, ... %
+        above one that an attack refutes are tried, for at most 3 s where no time limit is given:
+        first one in the lower half of what is open, then those below it while they are proved,
+        or those above it until one is.
     tight : bool, optional
         Deprecated: True asks for what is the default now.
 
@@ -639,10 +640,13 @@ class FullSearch(Search):
             return quick
         epsilon = self.goal.epsilon
         target = replace(self.goal.target, deadline=deadline_after(None))
-        best, refuted, share = quick, quick.refuted, _NEAREST
-        aim, reason = refuted, WIDTH_REASONS["theory"]
+        best, refuted, aim = quick, quick.refuted, quick.refuted
+        share, reason = _NEAREST, WIDTH_REASONS["theory"]
+        # in the lower half of what is open: the closer, the longer a game takes
+        while quick.refuted * (1 + 4 * share) < quick.noise_multiplier:
+            share *= 2
         try:
-            while (noise := aim * (1 + share)) < quick.noise_multiplier:
+            while (noise := aim * (1 + share)) < best.noise_multiplier:
                 check_time()
                 proof = self.candidates.proof(noise)
                 account = proof.account(target)
@@ -654,11 +658,17 @@ class FullSearch(Search):
                 best = replace(best, evaluations=best.evaluations + 1)
                 # the game ends once its bound meets the target, too
                 account = proof.tightened(account, target, epsilon - float(account.lower))
-                if account.upper <= epsilon:
+                is_proved = account.upper <= epsilon
+                if is_proved:
                     best = replace(best, noise_multiplier=noise, account=account)
-                    break
                 reason = account.width_reason or reason
-                share *= 2
+                # what is proved farther off is there if time ends
+                if is_proved and share > _NEAREST:
+                    share /= 2
+                elif not is_proved and best.noise_multiplier == quick.noise_multiplier:
+                    share *= 2
+                else:
+                    break
         except OutOfTimeError:
             reason = WIDTH_REASONS["time"]
         best = replace(best, refuted=refuted)
