@@ -31,17 +31,14 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 
 from attacks import neighbours
-from balls import NotCovered, Refuted, positive_part, smaller
+from balls import NotCovered, Refuted, positive_part
 from cells import normal_below
 from flint import arb, fmpq
 from law import Law, shortfall_above
 from multiplicity import ball, whole
-from theorems import Case, Release, Shared, Theorem, held_against
-
-from profiles import Order, gaussian
+from theorems import Case, Release, Shared, Theorem
 
 NUDGES = (1.0, 1 - 2.0**-34, 1 + 2.0**-34, 1 - 2.0**-28, 1 + 2.0**-28)
-CHORDS = 200  # how many of them are tried
 UNITS = 1074  # every double is a multiple of 2^-1074
 
 
@@ -337,23 +334,6 @@ def _earlier(shown: list[Bounded], i: int, where: str) -> Bounded:
     return shown[i]
 
 
-def substituted(to_absent: Bounded, from_absent: Bounded, a: arb) -> arb:
-    """The least H_u(P || Q) + u H_w(Q || P') over u w = a, u, w >= 1: C(u) + a D(u/a), convex in u;
-    any u will do."""
-    low, high = 0.0, float(a.log().mid())
-    for _ in range(40):
-        middle = (low + high) / 2
-        u = arb(middle).exp()
-        falls = to_absent.law.beyond(float(u.mid())).right_q
-        rises = from_absent.law.beyond(float((u / a).mid())).left_q
-        if falls > rises:
-            low = middle
-        else:
-            high = middle
-    u = arb(low).exp()
-    return to_absent.forward(u) + a * from_absent.factor * from_absent.law.under(u / a)
-
-
 def shortfall_below_sums(law: Law, shown: Bounded, direction: str) -> arb:
     """The largest F(a) - H(a), or 0, where H is what `shown` attains: linear between its kinks, so
     that the convex F is looked at there alone.
@@ -388,19 +368,25 @@ def allocated(release: Release) -> tuple[int, int]:
 
 
 def block_shortfall(case: Case) -> arb:
-    """The part's law against H of one of as many steps as its sums have terms, in the case's
-    direction and at all orders a > 0.
-    """
+    """The part's law against the sums of its block."""
     case.need(case.adjacency != "substitute", "add_remove or zero_out")
-    is_forward = case.direction == "forward"
-    shown = read_sums(
-        case.part["sums"], 1 / case.release.s, True, "C" if is_forward else "D", case.direction
-    )
+    sums, distance = case.part["sums"], 1 / case.release.s
+    return sums_shortfall(case.law, sums, distance, case.direction, case.negligible)
+
+
+def sums_shortfall(
+    law: Law, sums: list[dict], distance: arb, direction: str, negligible: arb
+) -> arb:
+    """A law against H of one of as many steps as the sums have terms, in this direction and at all
+    orders a > 0; the record moves its step by `distance`, over the noise scale.
+    """
+    is_forward = direction == "forward"
+    shown = read_sums(sums, distance, True, "C" if is_forward else "D", direction)
 
     def bound(loss: arb, order: arb, enough: arb) -> arb:
         return shown.forward(order) if is_forward else shown.backward(order)
 
-    return shortfall_above(case.law, bound, case.negligible)
+    return shortfall_above(law, bound, negligible)
 
 
 def blocks(release: Release, parts: list[dict], shared: Shared) -> None:
@@ -432,44 +418,6 @@ def theorem_27(case: Case) -> arb:
     return block_shortfall(case)
 
 
-def substitution(case: Case) -> arb:
-    """The inequality of 4.6, and G(a, 2 sqrt(k)/s) by (F1); for k > 1 the latter alone."""
-    t, k = allocated(case.release)
-    case.need(case.adjacency == "substitute", "substitute")
-    distance = 2 * arb(k).sqrt() / case.release.s
-    if k > 1:
-        raise NotCovered("the inequality of 4.6 for more than one step of an epoch")
-    to_absent = read_sums(case.part["sums"], 1 / case.release.s, True, "C", "sums")
-    from_absent = read_sums(
-        case.part["sums_backward"], 1 / case.release.s, True, "D", "sums_backward"
-    )
-    case.need(to_absent.terms == t == from_absent.terms, "sums of all steps of an epoch")
-
-    def bound(order: Order, enough: arb) -> arb:
-        in_order = gaussian(order, distance)
-        return (
-            in_order
-            if in_order <= enough
-            else smaller(in_order, substituted(to_absent, from_absent, order.a))
-        )
-
-    def with_chords(order: Order, enough: arb) -> arb:
-        """At order 1 also below the chords between (a, H(a)) and its mirror image (1/a, 1 - 1/a +
-        H(a)/a), as H is convex.
-        """
-        least = bound(order, enough)
-        if not order.u.is_zero():
-            return least
-        for u in chords:
-            chord = (u + 2 * bound(Order(u), arb(0))) / (u + 2)
-            least = smaller(least, chord)
-        return least
-
-    right_of_zero = [loss.expm1() for loss in case.law.losses() if loss > 0]
-    chords = right_of_zero[:CHORDS]
-    return held_against(case, with_chords)
-
-
 def all_steps(case: Case) -> arb:
     """The likelihood ratio of an epoch in which one of t steps is shifted and, on D', none (4.3 and
     4.6; Theorem 26 (iii)).
@@ -499,5 +447,4 @@ def all_steps(case: Case) -> arb:
 THEOREMS = {
     "25": Theorem("4.6", theorem_25, lambda adjacency: False, rounds=blocks),
     "27": Theorem("4.6", theorem_27, lambda adjacency: False, rounds=blocks),
-    "substitution": Theorem("4.6", substitution, lambda adjacency: True),
 }

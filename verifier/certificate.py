@@ -9,6 +9,7 @@ import cells
 import events
 import groups
 import moments
+import references
 import shuffling
 import step_sums
 import theorems
@@ -25,6 +26,7 @@ THEOREMS = (
     theorems.THEOREMS
     | allocation.THEOREMS
     | moments.THEOREMS
+    | references.THEOREMS
     | groups.THEOREMS
     | shuffling.THEOREMS
     | zeroed.THEOREMS

@@ -18,11 +18,11 @@ from functools import cached_property
 from itertools import accumulate, pairwise, product
 from math import comb, inf, isfinite, prod, sqrt
 
-from allocation import allocated, are_blocks, block_shortfall
+from allocation import allocated, block_shortfall
 from balls import ONE, ZERO, NotCovered, Refuted, positive_part, smaller
 from flint import arb, ctx, fmpz, fmpz_poly
-from law import Law, charge, power, read_law, times
 from multiplicity import ball, whole
+from references import ComposedProfile, in_single_steps
 from step_sums import read_edges, step_masses
 from theorems import Case, Release, Shared, Theorem, held_against
 
@@ -319,7 +319,7 @@ class Block:
             raise NotCovered(f"Theorem 72 for no more than {ORDERS[-1]} k steps")
         self._given: list[GivenSum] | None = None
         self._chords: dict[bool, Chords] = {}
-        self._revealed: dict[bool, Revealed] = {}
+        self._revealed: dict[bool, ComposedProfile] = {}
 
     def given(self) -> list[GivenSum]:
         """What each of the sums tells."""
@@ -348,10 +348,16 @@ class Block:
 
         def revealed(order: Order) -> arb:
             if forward not in self._revealed:
-                self._revealed[forward] = Revealed(self, forward)
-            return self._revealed[forward].profile(order)
+                self._revealed[forward] = self._in_single_steps(forward)
+            return self._revealed[forward](order)
 
         return least
+
+    def _in_single_steps(self, forward: bool) -> ComposedProfile:
+        """What Theorem 27 gives for the block."""
+        direction = "forward" if forward else "backward"
+        rows, s = self.row["revealed"][direction], self.case.release.s
+        return in_single_steps(rows, self.steps, self.own, 1 / s, direction, self.case.negligible)
 
 
 class Chords:
@@ -392,58 +398,6 @@ class Chords:
         # beyond the right end, which a may be by a rounding, the bound there is one
         share = ((a - self.orders[i]) / (self.orders[i + 1] - self.orders[i])).min(ONE)
         return (ONE - share) * self.value(i) + share * self.value(i + 1)
-
-
-class Revealed:
-    """Theorem 27 for a block: the composed profile of its blocks with one step of the record
-    each."""
-
-    def __init__(self, block: Block, forward: bool) -> None:
-        direction = "forward" if forward else "backward"
-        rows = block.row["revealed"][direction]
-        are_blocks(block.steps, block.own, 1, rows)
-        laws, shortfalls = [], []
-        for row in rows:
-            law = read_law(row["law"], f"revealed, {direction}")
-            one = replace(block.case, part=row, direction=direction, law=law)
-            laws.append((law, row["times"]))
-            shortfalls.append((block_shortfall(one), law.total(), row["times"]))
-        self.charged = charge(shortfalls)
-        self._compose(laws, block.case.negligible)
-
-    def _compose(self, laws: list[tuple[Law, int]], cut: arb) -> None:
-        composed = None
-        for law, count in laws:
-            if law.step != laws[0][0].step:
-                raise Refuted("the parts of a revealed block need one grid step")
-            factor = power(law, count, cut, upper=True)
-            composed = factor if composed is None else times(composed, factor, cut, upper=True)
-        assert composed is not None
-        self.step = arb(laws[0][0].step)
-        offset = sum((count * arb(law.offset) for law, count in laws), ZERO)
-        self.first = offset + composed.start * self.step
-        masses = composed.masses.coeffs()
-        # S and T of the losses from the i-th one on: the profile is the largest S - a T
-        shrink = (-self.step).exp()
-        ratio = (-self.first).exp() * shrink ** (len(masses) - 1)
-        S, T = composed.infinity, ZERO
-        self.lines = [(S, T)]
-        for mass in reversed(masses):
-            S, T = S + mass, T + mass * ratio
-            ratio /= shrink
-            self.lines.append((S, T))
-        self.lines.reverse()
-
-    def profile(self, order: Order) -> arb:
-        place = int(float(((order.log - self.first) / self.step).mid())) + 1
-        place = min(max(place, 0), len(self.lines) - 1)
-        # the best line is one of those next to this place
-        near = self.lines[max(place - 3, 0) : place + 4]
-        values = [S - order.a * T for S, T in near]
-        found = values[0]
-        for value in values[1:]:
-            found = found.max(value)
-        return found + self.charged
 
 
 # --- The theorem ----------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Bounds of hockey-stick divergences at the orders a = e^loss >= 1, in ball arithmetic. Lengths are
 over the noise scale s."""
 
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,6 +44,42 @@ def gaussian(order: Order, distance: arb) -> arb:
 def laplace(order: Order, distance: arb) -> arb:
     """H_a(Lap(d) || Lap(0)) = 1 - sqrt(a e^-d) up to a = e^d, and 0 from there on (3.7)."""
     return positive_part(ONE - (order.log / 2 - distance / 2).exp())
+
+
+class Minorant:
+    """The greatest convex function that is nowhere above points (a, bound of H_a), a >= 1, their
+    mirror images (1/a, 1 - 1/a + H_a/a) and (0, 1), where H is the same for both orders.
+
+    Orders are made exact by rounding them up, which is safe as H falls.
+    """
+
+    def __init__(self, points: list[tuple[arb, arb]]) -> None:
+        every = [(ZERO, ONE)]
+        for a, value in points:
+            every.append((a.upper(), value.upper()))
+            every.append(((1 / a).upper(), (1 - 1 / a + value / a).upper()))
+        self.hull: list[tuple[arb, arb]] = []
+        for point in sorted(every):
+            if self.hull and self.hull[-1][0] == point[0]:
+                continue  # the lower one of the same order came first
+            while len(self.hull) > 1 and not is_below(self.hull[-1], self.hull[-2], point):
+                self.hull.pop()
+            self.hull.append(point)
+        self._orders = [a for a, _ in self.hull]
+
+    def __call__(self, a: arb) -> arb:
+        at = a.lower()
+        right = bisect_right(self._orders, at)
+        if right == len(self.hull):
+            return self.hull[-1][1]
+        (low, first), (high, second) = self.hull[right - 1], self.hull[right]
+        return first + (second - first) * (at - low) / (high - low)
+
+
+def is_below(point: tuple[arb, arb], left: tuple[arb, arb], right: tuple[arb, arb]) -> bool:
+    """Whether a point is below the chord of two others."""
+    rise, width = right[1] - left[1], right[0] - left[0]
+    return (point[1] - left[1]) * width < rise * (point[0] - left[0])
 
 
 def half_line(mixture: list[tuple[arb, arb]]) -> arb:

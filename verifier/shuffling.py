@@ -1,12 +1,12 @@
-"""Shuffled epochs whose step is hidden: Theorem 61 of docs/accounting.md, with Lemmas 52 and 60,
-next to Theorem 19.
+"""Shuffled epochs whose step is hidden: Theorems 49 and 61 of docs/accounting.md, with Lemmas
+52 and 60, next to Theorem 19.
 
 A part names some orders a and, for each, a number of steps k and the unit of a grid. Any choice is
-valid: Theorem 61 bounds H_a there by a number that is computed here. Chords join these bounds, what
-Theorem 19 gives at the kinks of the law, and the mirror images of both: H is convex.
+valid: Theorem 61 bounds H_a there by a number that is computed here. For some numbers of steps it
+holds the laws of Theorem 49, which bound H_a at the kinks of the part's law. Chords join these
+bounds, what Theorem 19 gives at the kinks, and the mirror images of all: H is convex.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +15,8 @@ from math import isfinite
 from balls import ONE, ZERO, NotCovered, Refuted, larger, normal_tail, smaller
 from flint import arb, arb_poly
 from multiplicity import whole
-from theorems import Case, Release, Theorem, held_against
+from references import ComposedProfile, by_reference, in_single_steps
+from theorems import Case, Release, Theorem, held_against_chords, orders_from_one
 
 from profiles import Order, gaussian
 
@@ -242,69 +243,86 @@ def differences(release: Release, adjacency: str, a: arb) -> list[Difference]:
     return [Difference(a, 1 / release.s, 2, 1), Difference(a, 1 / release.s, 1, 2)]
 
 
+def charge(s: arb, T: int, k: int) -> arb:
+    """h tau of Theorems 49 and 61 for k of T steps, k <= T - 1."""
+    tau = gaussian(Order(ZERO), 2 * arb(2).sqrt() / s)
+    return leak(arb(T - 1) / k, s) * tau
+
+
 def bounds_by_theorem_61(case: Case, T: int) -> list[tuple[arb, arb]]:
     """(a, bound of H_a) at the orders of a part."""
-    s = case.release.s
-    tau = gaussian(Order(ZERO), 2 * arb(2).sqrt() / s)
     chosen = read_orders(case.part["orders"], T)
-    charges = {k: leak(arb(T - 1) / k, s) * tau for k in {each.k for each in chosen}}
+    charges = {k: charge(case.release.s, T, k) for k in {each.k for each in chosen}}
     work = []
     for each in chosen:
         a = ONE + each.u
-        charge = (1 + a) * charges[each.k]
-        unseen = larger(UNSEEN * charge, UNSEEN_OF_NEGLIGIBLE * case.negligible)
+        charged = (1 + a) * charges[each.k]
+        unseen = larger(UNSEEN * charged, UNSEEN_OF_NEGLIGIBLE * case.negligible)
         laws = differences(case.release, case.adjacency, a)
         windows = [Window.of(law, each.unit, unseen) for law in laws]
-        work.append((a, each.k, charge, unseen, windows))
+        work.append((a, each.k, charged, unseen, windows))
     values = sum(window.last - window.first for *_, windows in work for window in windows)
     if values > MOST_VALUES:
         raise NotCovered(f"theorem 61 on grids of {values} places, which would take minutes")
     bounds = []
-    for a, k, charge, unseen, windows in work:
+    for a, k, charged, unseen, windows in work:
         mean = ZERO
         for window in windows:
             mean = larger(mean, mean_above_zero(window, k, unseen))
-        bounds.append((a, mean + charge))
+        bounds.append((a, mean + charged))
     return bounds
 
 
-class Minorant:
-    """The greatest convex function that is nowhere above points (a, bound of H_a), a >= 1, their
-    mirror images (1/a, 1 - 1/a + H_a/a) and (0, 1), where H is the same for both orders.
+# --- By way of another record (Theorem 49) --------------------------------------------------------
 
-    Orders are made exact by rounding them up, which is safe as H falls.
+
+@dataclass(frozen=True)
+class Reference:
+    """An epoch in which another record stands in for the differing one, that in 1 of k steps.
+
+    `ways` there and back are those of both orders of the data sets where they differ.
     """
 
-    def __init__(self, points: list[tuple[arb, arb]]) -> None:
-        every = [(ZERO, ONE)]
-        for a, value in points:
-            every.append((a.upper(), value.upper()))
-            every.append(((1 / a).upper(), (1 - 1 / a + value / a).upper()))
-        self.hull: list[tuple[arb, arb]] = []
-        for point in sorted(every):
-            if self.hull and self.hull[-1][0] == point[0]:
-                continue  # the lower one of the same order came first
-            while len(self.hull) > 1 and not is_below(self.hull[-1], self.hull[-2], point):
-                self.hull.pop()
-            self.hull.append(point)
-        self._orders = [a for a, _ in self.hull]
+    ways: list[tuple[ComposedProfile, ComposedProfile]]
+    charged: arb
 
-    def __call__(self, a: arb) -> arb:
-        at = a.lower()
-        right = bisect_right(self._orders, at)
-        if right == len(self.hull):
-            return self.hull[-1][1]
-        (low, first), (high, second) = self.hull[right - 1], self.hull[right]
-        return first + (second - first) * (at - low) / (high - low)
+    def bound(self, order: Order) -> arb:
+        most = ZERO
+        for there, back in self.ways:
+            most = larger(most, by_reference(there, back, order))
+        return most + (1 + order.a) * self.charged
 
 
-def is_below(point: tuple[arb, arb], left: tuple[arb, arb], right: tuple[arb, arb]) -> bool:
-    """Whether a point is below the chord of two others."""
-    rise, width = right[1] - left[1], right[0] - left[0]
-    return (point[1] - left[1]) * width < rise * (point[0] - left[0])
+def read_reference(row: dict, case: Case, T: int) -> Reference:
+    k, s = whole(row["steps"], "steps"), case.release.s
+    if k > T - 1:
+        raise Refuted(f"theorem 49 needs k <= T - 1, got k = {k} of T = {T}")
+
+    def profile(of: str, distance: int, direction: str) -> ComposedProfile:
+        rows = row[of][direction]
+        return in_single_steps(rows, k, 1, distance / s, direction, case.negligible)
+
+    # of a record the other one is up to 2 apart, and of one that contributes 0 up to 1
+    there, back = profile("record", 2, "forward"), profile("record", 2, "backward")
+    ways = [(there, back)]
+    if case.adjacency == "zero_out":
+        empty, from_empty = profile("empty", 1, "forward"), profile("empty", 1, "backward")
+        ways = [(there, from_empty), (empty, back)]
+    return Reference(ways, charge(s, T, k))
+
+
+def bounds_by_theorem_49(case: Case, T: int) -> list[tuple[arb, arb]]:
+    """(a, bound of H_a) at order 1 and the kinks of a part's law, for all of its references."""
+    references = [read_reference(row, case, T) for row in case.part["references"]]
+    return [
+        (order.a, reference.bound(order))
+        for reference in references
+        for order in orders_from_one(case)
+    ]
 
 
 def theorem_61(case: Case) -> arb:
+    """Theorems 61 and 49, next to Theorem 19."""
     release = case.release
     case.need(
         release.name == "shuffle" and not release.laplace, "shuffled epochs and Gaussian noise"
@@ -313,15 +331,8 @@ def theorem_61(case: Case) -> arb:
     # by Lemma 48 a record is in one of T steps or of T + 1, which tell less
     T = whole(release.n, "n") // whole(release.sampler["m"], "m")
     distance = (2 if case.adjacency == "substitute" else 1) / release.s
-    kinks = [loss.expm1().mid() for loss in case.law.losses() if loss > 0]
-    revealed = [(ONE + u, gaussian(Order(u), distance)) for u in [ZERO, *kinks]]
-    hidden = Minorant([*revealed, *bounds_by_theorem_61(case, T)])
-
-    def bound(order: Order, enough: arb) -> arb:
-        by_chords = hidden(order.a)
-        return by_chords if by_chords <= enough else smaller(by_chords, gaussian(order, distance))
-
-    return held_against(case, bound)
+    points = bounds_by_theorem_61(case, T) + bounds_by_theorem_49(case, T)
+    return held_against_chords(case, distance, points)
 
 
 THEOREMS = {"61": Theorem("4.3", theorem_61, lambda adjacency: True)}

@@ -24,7 +24,7 @@ from multiplicity import (
     whole,
 )
 
-from profiles import Bound, Groups, Order, gaussian, laplace, pair, reflected
+from profiles import Bound, Groups, Minorant, Order, gaussian, laplace, pair, reflected
 
 SCHEDULES = ("deterministic", "cyclic_poisson", "shuffle", "random_allocation")
 
@@ -172,6 +172,25 @@ def held_against(case: Case, forward: Bound, backward: Bound | None = None) -> a
         return ONE - order + order * seen[key] if below else seen[key]
 
     return shortfall_above(case.law, profile, case.negligible)
+
+
+def orders_from_one(case: Case) -> list[Order]:
+    """Order 1 and the kinks of the case's law above it."""
+    return [Order(ZERO), *(Order(loss.expm1().mid()) for loss in case.law.losses() if loss > 0)]
+
+
+def held_against_chords(case: Case, distance: arb, points: list[tuple[arb, arb]]) -> arb:
+    """The shortfall of the case's law against the least of G(a, distance), of `points` (a, bound of
+    H_a), a >= 1, and of all chords between these, for H that is the same for both orders of the
+    neighbours."""
+    in_order = [(order.a, gaussian(order, distance)) for order in orders_from_one(case)]
+    hull = Minorant([*in_order, *points])
+
+    def bound(order: Order, enough: arb) -> arb:
+        by_chords = hull(order.a)
+        return by_chords if by_chords <= enough else smaller(by_chords, gaussian(order, distance))
+
+    return held_against(case, bound)
 
 
 # --- Samples that are drawn afresh at every step --------------------------------------------------

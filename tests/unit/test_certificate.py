@@ -55,6 +55,11 @@ QUESTIONS: dict[str, tuple[Any, int | None, dict[str, Any]]] = {
         {**EPOCHS, "adjacency": "substitute"},
     ),
     "allocation of several": (dpsub.RandomAllocation(20, 3), None, EPOCHS),
+    "allocation of several, substitute": (
+        dpsub.RandomAllocation(20, 3),
+        None,
+        {**EPOCHS, "adjacency": "substitute"},
+    ),
     "must_ww, add_remove": (dpsub.MustWW(50, 20), 1000, {**FEW, "adjacency": "add_remove"}),
 }
 NAMES = few(QUESTIONS, most=len(QUESTIONS) - 1)

@@ -172,12 +172,27 @@ def test_a_shuffle_costs_no_more_than_a_fixed_order() -> None:
 
 
 def test_what_is_certified_is_the_profile_or_more() -> None:
-    """More only where Theorem 49 is smaller than Theorems 61 and 19, which the verifier knows."""
+    """More where one of the bounds that give the profile is left out."""
     x = np.linspace(0.0, 0.5, 26)
     hidden = HiddenStep(20, 30.0, 2.0)
     profile = hidden.profile(x)
-    assert hidden.certified and hidden.certified_profile(x) == pytest.approx(profile, rel=1e-6)
+    assert hidden.certified and not hidden.references
+    assert hidden.certified_profile(x, ()) == pytest.approx(profile, rel=1e-6)
     hidden.certified = [bound._replace(uncharged=3 * bound.value) for bound in hidden.certified]
-    assert np.all(hidden.certified_profile(x[1:5]) > profile[1:5] * 1.5)
+    assert np.all(hidden.certified_profile(x[1:5], ()) > profile[1:5] * 1.5)
     hidden.certified = []
-    assert np.array_equal(hidden.certified_profile(x), hidden.revealed(x))
+    assert np.array_equal(hidden.certified_profile(x, ()), hidden.revealed(x))
+
+
+@pytest.mark.parametrize("distance", [2.0, 1.0])
+def test_with_many_steps_and_little_noise_another_record_stands_in(distance: float) -> None:
+    x = np.linspace(0.0, 3.0, 31)
+    hidden = HiddenStep(10_000, 1.5, distance)
+    profile = hidden.profile(x)
+    assert hidden.certified_profile(x, hidden.references) == pytest.approx(profile, rel=1e-6)
+    # one number of steps is best at some orders, and none is needed at all of them
+    alone = hidden.certified_profile(x, ())
+    for k in hidden.references[1:3]:
+        found = hidden.certified_profile(x, (k,))
+        assert np.all((profile <= found) & (found <= alone))
+        assert np.any(found < alone * 0.5) and np.any(found > profile * 1.05)

@@ -101,12 +101,18 @@ KINDS = {
         20,
         asked(30, 1e-3, epochs=1, adjacency="zero_out", quick=True, time_limit=None),
     ),
+    "shuffle, another record stands in": Question(
+        dpsub.Shuffle(1), 1000, asked(1.6, 3e-3, epochs=1, quick=True, time_limit=None)
+    ),
     "allocation": Question(dpsub.RandomAllocation(10), None, asked(1, epochs=3)),
     "allocation, zero_out": Question(
         dpsub.RandomAllocation(7), None, asked(1, epochs=2, adjacency="zero_out")
     ),
     "shuffle, sums": Question(dpsub.Shuffle(100), 1000, asked(3, epochs=3, adjacency="zero_out")),
     "allocation of several": Question(dpsub.RandomAllocation(10, 3), None, asked(2, epochs=2)),
+    "allocation of several, substitute": Question(
+        dpsub.RandomAllocation(10, 3), None, asked(2, epochs=2, adjacency="substitute")
+    ),
     "allocation of several in one block": Question(
         dpsub.RandomAllocation(12, 2), None, asked(2, epochs=2, adjacency="zero_out")
     ),
@@ -169,6 +175,9 @@ LONG = {
     "allocation, substitute": Question(
         dpsub.RandomAllocation(100), None, asked(1, epochs=2, adjacency="substitute")
     ),
+    "allocation of 205 in 10,000 steps, substitute": Question(
+        dpsub.RandomAllocation(10_000, 205), None, asked(1.4, adjacency="substitute")
+    ),
     "allocation of 5 in 391 steps": Question(
         dpsub.RandomAllocation(391, 5), None, asked(0.8, 1.25e-5, time_limit=None)
     ),
@@ -181,6 +190,14 @@ LONG = {
     "shuffle, 100 steps": Question(dpsub.Shuffle(100), 10_000, asked(1, epochs=2)),
     "shuffle, hidden among 1000 steps": Question(
         dpsub.Shuffle(60), 60_000, asked(4, epochs=10, quick=True, time_limit=None)
+    ),
+    "shuffle, another record stands in, ten epochs": Question(
+        dpsub.Shuffle(1), 100_000, asked(1.5, epochs=10, quick=True, time_limit=None)
+    ),
+    "shuffle, another record stands in, a million steps": Question(
+        dpsub.Shuffle(1),
+        1_000_000,
+        asked(1.3, adjacency="zero_out", quick=True, time_limit=None),
     ),
     "tight, four steps": Question(dpsub.Wor(5), 50, asked(2, 1e-3, steps=4, quick=False)),
     "tight, zero_out, 100 steps": Question(
@@ -200,9 +217,11 @@ MARKS = {
             "shuffle, all steps",
             "shuffle, hidden step",
             "shuffle, hidden step, zero_out",
+            "shuffle, another record stands in",
             "allocation",
             "allocation, zero_out",
             "allocation of several",
+            "allocation of several, substitute",
             "allocation of several in one block",
             "allocation of several in two blocks",
             "truncated",

@@ -1,5 +1,5 @@
-"""Theorem 61: each number of the verifier against an independent computation, and certificates with
-one wrong entry."""
+"""Theorems 61 and 49: each number of the verifier against an independent computation, and
+certificates with one wrong entry."""
 
 import copy
 import json
@@ -12,10 +12,11 @@ import shuffling
 from balls import ONE, ZERO, NotCovered, Refuted, set_precision
 from flint import arb
 from scipy import stats
-from shuffling import Difference, Minorant, Window, leak, mean_above_zero, read_orders
+from shuffling import Difference, Window, leak, mean_above_zero, read_orders, read_reference
 
 import dpsub
-from profiles import Order, gaussian
+from dpsub.accounting.hidden_step import HiddenStep
+from profiles import Minorant, Order, gaussian
 from tests.few import few
 from tests.unit.test_hidden_step import FILLERS, ORDERS, orders_of_three, sets_of_vectors, told
 from tests.verifier.proving import proved_again
@@ -137,6 +138,49 @@ def test_three_steps_of_one_record_each(adjacency):
         for a, bound in bounds:
             gaps = (d - a * d_other, d_other - a * d)
             assert max(float(np.maximum(gap, 0).sum()) for gap in gaps) <= bound * 1.002 + 1e-6
+
+
+def allocated(k, s):
+    """The laws of 1 of k steps, as a certificate holds them."""
+    asked = {"noise_multiplier": s, "delta": 1e-3, "adjacency": "substitute"}
+    found = dpsub.account(dpsub.RandomAllocation(k), **asked, quick=True).certificate()
+    return found["upper"]["forward"][0]["revealed"]
+
+
+def reference_of(k, T, s, adjacency):
+    row = {"steps": k, "record": allocated(k, s / 2), "empty": allocated(k, s)}
+    release = type("Release", (), {"s": arb(s)})
+    case = {"release": release, "adjacency": adjacency, "negligible": arb(10) ** -20}
+    return read_reference(row, type("Case", (), case), T)
+
+
+@pytest.mark.parametrize("adjacency", few(["substitute", "zero_out"]))
+def test_another_record_stands_in(adjacency):
+    """No fillers tell more of three steps than Theorem 49 allows, of which the two profiles are
+    about those of the package."""
+    s, k = 4.0, 2
+    reference = reference_of(k, 3, s, adjacency)
+    bounds = [float(reference.bound(Order(arb(a) - 1))) for a in ORDERS]
+    uncharged = np.array(bounds) - (1 + np.array(ORDERS)) * float(reference.charged)
+    hidden = HiddenStep(3, s, 2.0 if adjacency == "substitute" else 1.0)
+    of_the_package = hidden.allocated(k)(np.log(ORDERS))
+    assert np.all(uncharged <= of_the_package * (1 + 1e-9))
+    assert uncharged == pytest.approx(of_the_package, rel=3e-2)
+    replaced = -1.0 if adjacency == "substitute" else 0.0
+    for fillers in product(FILLERS, repeat=2):
+        d, d_other = (orders_of_three(v, fillers, s, flips=True) for v in (1.0, replaced))
+        for a, bound in zip(ORDERS, bounds, strict=True):
+            gaps = (d - a * d_other, d_other - a * d)
+            assert max(float(np.maximum(gap, 0).sum()) for gap in gaps) <= bound * 1.002 + 1e-6
+
+
+@pytest.mark.parametrize("k", [0, 3, 1.5, True], ids=str)
+def test_numbers_of_steps_that_are_none_are_refuted(k):
+    row = {"steps": k, "record": {"forward": [], "backward": []}}
+    release = type("Release", (), {"s": arb(2)})
+    case = {"release": release, "adjacency": "substitute", "negligible": ZERO}
+    with pytest.raises(Refuted, match=r"steps|k = 3"):
+        read_reference(row, type("Case", (), case), 3)
 
 
 def test_chords_are_between_the_profile_and_the_points():
@@ -290,6 +334,111 @@ def test_what_would_take_minutes_is_not_covered(certificate, tmp_path, monkeypat
     monkeypatch.setattr(shuffling, "MOST_VALUES", 1000)
     lines, status = proved_again(certificate, tmp_path)
     assert status == 3 and "theorem 61 on grids" in lines[-1], lines
+
+
+# --- With less noise: another record stands in (Theorem 49) ---------------------------------------
+
+BY_REFERENCE = {
+    "substitute": (dpsub.Shuffle(2), 2000, 1.5, "substitute"),
+    "zero_out": (dpsub.Shuffle(1), 2000, 1.5, "zero_out"),
+}
+
+
+@pytest.fixture(scope="module", params=few(BY_REFERENCE))
+def by_reference(request):
+    sampler, n, s, adjacency = BY_REFERENCE[request.param]
+    asked = {"delta": 1e-2, "adjacency": adjacency, "quick": True, "time_limit": None}
+    answer = dpsub.account(sampler, n, noise_multiplier=s, epochs=1, **asked)
+    found = json.loads(json.dumps(answer.certificate(), allow_nan=False))
+    # the answer itself, with one number of steps
+    assert found["claim"]["upper"] == pytest.approx(answer.upper, rel=1e-8)
+    assert len(only_part(found)["references"]) == 1
+    found["claim"]["lower"], found["lower"] = None, None
+    return found
+
+
+def only_reference(data):
+    (reference,) = only_part(data)["references"]
+    return reference
+
+
+def test_another_record_stands_in_as_claimed(by_reference, tmp_path):
+    lines, status = proved_again(by_reference, tmp_path)
+    assert (lines[-1], status) == ("verified", 0), lines
+
+
+def no_reference(data):
+    only_part(data)["references"] = []
+
+
+def more_steps_of_a_reference(data):
+    only_reference(data)["steps"] += 1
+
+
+def as_many_steps_as_the_epoch(data):
+    only_reference(data)["steps"] = only_release(data)["steps"]
+
+
+def less_mass_there(data):
+    law = only_reference(data)["record"]["forward"][0]["law"]
+    law["masses"] = [mass * 0.99 for mass in law["masses"]]
+
+
+def less_mass_back(data):
+    row = only_reference(data)["record" if "empty" not in only_reference(data) else "empty"]
+    law = row["backward"][0]["law"]
+    law["masses"] = [mass * 0.99 for mass in law["masses"]]
+
+
+def fewer_ratios(data):
+    sums = only_reference(data)["record"]["forward"][0]["sums"]
+    sums[-1]["masses"] = [mass * 0.99 for mass in sums[-1]["masses"]]
+
+
+def both_ways_there(data):
+    rows = only_reference(data)["record"]
+    rows["backward"] = rows["forward"]
+
+
+def two_references_composed(data):
+    only_reference(data)["record"]["forward"] *= 2
+
+
+def one_that_is_closer(data):
+    """What a record at 0 is from another one, for a record that is not."""
+    reference = only_reference(data)
+    far, near = (reference["record"], reference.get("empty"))
+    reference["record"] = near or allocated(reference["steps"], 1.5)
+    reference["empty"] = far
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "mutate",
+    [
+        less_noise,
+        fewer_steps,
+        less_mass,
+        another_relation,
+        another_theorem,
+        another_sampler,
+        a_smaller_claim,
+        no_reference,
+        more_steps_of_a_reference,
+        as_many_steps_as_the_epoch,
+        less_mass_there,
+        less_mass_back,
+        fewer_ratios,
+        both_ways_there,
+        two_references_composed,
+        one_that_is_closer,
+    ],
+)
+def test_one_wrong_entry_of_a_reference_is_refuted(by_reference, mutate, tmp_path):
+    data = copy.deepcopy(by_reference)
+    mutate(data)
+    lines, status = proved_again(data, tmp_path)
+    assert status == 1 and lines[-1].startswith("refuted: upper end"), lines
 
 
 @pytest.mark.thorough

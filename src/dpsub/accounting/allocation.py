@@ -592,11 +592,6 @@ class ReplacedEvent(Event):
         # what is quickly told comes first
         return self.removed, *self.opposite
 
-    @property
-    def profile_grid(self) -> tuple[float, float]:
-        """Step and tail of the laws that the profile is computed from."""
-        return _profile_step(self.removed), _PROFILE_TAIL
-
     def spread(self) -> float:
         return self.removed.spread()
 
@@ -621,7 +616,7 @@ def by_reference(
     Q."""
 
     def composed(event: AllocationEvent | SelectionEvent, swapped: bool) -> ComposedLoss:
-        laws = event.uppers(_profile_step(event), _PROFILE_TAIL, swapped)
+        laws = event.uppers(*reference_grid(event), swapped)
         return ComposedLoss([pld for pld, _ in laws], [times for _, times in laws])
 
     removing, adding = composed(first, swapped=False), composed(second, swapped=True)
@@ -641,8 +636,9 @@ def by_reference(
     return profile
 
 
-def _profile_step(event: AllocationEvent | SelectionEvent) -> float:
-    return event.spread() / 24
+def reference_grid(event: AllocationEvent | SelectionEvent) -> tuple[float, float]:
+    """Step and tail of the laws from which a bound by way of a reference is computed."""
+    return event.spread() / 24, _PROFILE_TAIL
 
 
 _PROFILE_TAIL, _SPLITS = 1e-18, 33

@@ -21,6 +21,7 @@ from dpsub.accounting.allocation import (
     ReplacedEvent,
     SelectionEvent,
     SumEvent,
+    reference_grid,
 )
 from dpsub.accounting.attacks import Played
 from dpsub.accounting.bracket import Evaluation, Target
@@ -102,6 +103,7 @@ def _upper(
         raise UnsupportedError(_NOT_KEPT.format("proof", "upper"))
     # an end that was lowered to the largest loss is claimed as the laws give it
     claim = _rounded(max(account.upper, certified.end), ROUND_CEILING)
+    certified = _shortened(certified, claim, target)
     sides: dict[str, Any] = {"forward": None, "backward": None}
     blocks: dict[Block, dict[str, Any]] = {}
     for swapped, tried in certified.by_direction.items():
@@ -160,6 +162,28 @@ def _as_certified(proof: Proof, place: int, target: Target) -> _Certified:
         return _Certified(answered, theorems, grids)
     known = Composition([(each.event, times) for each, (_, times) in pairs])
     return _Certified(known, theorems, [_looked_at(known, grid, target) for grid in grids])
+
+
+def _shortened(certified: _Certified, claim: float, target: Target) -> _Certified:
+    """The same without the numbers of steps of Theorem 49 that the claim does not need, as the laws
+    for each of them are long."""
+    for place, (event, _) in enumerate(certified.composition.entries):
+        if not isinstance(event, HiddenStepEvent):
+            continue
+        for k in event.references:
+            shorter = _with_event(certified, place, event.without(k), target)
+            if shorter.end <= claim:
+                certified, event = shorter, event.without(k)
+    return certified
+
+
+def _with_event(certified: _Certified, place: int, event: Event, target: Target) -> _Certified:
+    """The same with another event at one place."""
+    entries = [*certified.composition.entries]
+    entries[place] = event, entries[place][1]
+    composition = Composition(entries)
+    grids = [_looked_at(composition, grid, target) for grid in certified.grids]
+    return certified._replace(composition=composition, grids=grids)
 
 
 def _looked_at(composition: Composition, grid: Evaluation, target: Target) -> Evaluation:
@@ -248,9 +272,12 @@ def _proved_parts(
                 "law": _law(pld),
             }
             if blocks:
-                part |= _of_block(event, blocks[number], grid, shared)
+                part |= _of_block(blocks[number], grid, shared)
+            if isinstance(event, ReplacedEvent):
+                part["revealed"] = _revealed(event.removed, *reference_grid(event.removed))
             if isinstance(event, HiddenStepEvent):
                 part["orders"] = _orders(event)
+                part["references"] = _references(event)
             parts.append(part)
     return parts
 
@@ -263,16 +290,25 @@ def _orders(event: HiddenStepEvent) -> list[dict[str, Any]]:
     ]
 
 
+def _references(event: HiddenStepEvent) -> list[dict[str, Any]]:
+    """What Theorem 49 needs for each of its numbers of steps."""
+    return [
+        {"steps": k}
+        | {
+            of: _revealed(allocated, *reference_grid(allocated))
+            for of, allocated in event.hidden.stand_ins(k).items()
+        }
+        for k in event.references
+    ]
+
+
 def _of_block(
-    event: Event,
-    block: AllocationEvent | Block,
-    grid: Evaluation,
-    shared: dict[Block, dict[str, Any]],
+    block: AllocationEvent | Block, grid: Evaluation, shared: dict[Block, dict[str, Any]]
 ) -> dict[str, Any]:
     """What proves the law of a block: sums of its own, or the place in `shared` of what is there
     for both directions."""
     if isinstance(block, AllocationEvent):
-        return _upper_sums(event, block, grid)
+        return {"sums": _sums(block, grid.step, grid.tail, upper=True, swapped=grid.swapped)}
     if block not in shared:
         shared[block] = _several(block)
     return {"block": list(shared).index(block)}
@@ -280,16 +316,19 @@ def _of_block(
 
 def _blocks(event: Event) -> Sequence[AllocationEvent | Block]:
     """The allocations, to one step or to several, that an event is made of."""
-    if isinstance(event, ReplacedEvent):
-        return _blocks(event.removed)
-    if isinstance(event, SelectionEvent):
-        return [block for block, _ in event.blocks]
     if isinstance(event, LargerBlocks):
         return [
             AllocationEvent(size, event.deviation) if own == 1 else event.block(size, own)
             for size, own, _ in event.parts
         ]
-    return [event] if isinstance(event, AllocationEvent) else []
+    return _in_single_steps(event) if isinstance(event, AllocationEvent | SelectionEvent) else []
+
+
+def _in_single_steps(event: AllocationEvent | SelectionEvent) -> list[AllocationEvent]:
+    """The blocks of Theorem 27, one of each size; for one step of the record there is one block."""
+    if isinstance(event, AllocationEvent):
+        return [event]
+    return [block for block, _ in event.blocks]
 
 
 def _several(block: Block) -> dict[str, Any]:
@@ -309,31 +348,27 @@ def _several(block: Block) -> dict[str, Any]:
         "own": block.k,
         "sums": sums,
         "orders": {_direction(side): block.orders[side].tolist() for side in (False, True)},
-        "revealed": {_direction(side): _revealed(block, side) for side in (False, True)},
+        "revealed": _revealed(block.revealed, *block.revealed_grid),
     }
 
 
-def _revealed(block: Block, swapped: bool) -> list[dict[str, Any]]:
-    step, tail = block.revealed_grid
-    laws = block.revealed.uppers(step, tail, swapped)
-    return [
-        {
-            "times": times,
-            "law": _law(pld),
-            "sums": _sums(event, step, tail, upper=True, swapped=swapped),
-        }
-        for (event, _), (pld, times) in zip(block.revealed.blocks, laws, strict=True)
-    ]
-
-
-def _upper_sums(event: Event, block: AllocationEvent, grid: Evaluation) -> dict[str, Any]:
-    if not isinstance(event, ReplacedEvent):
-        return {"sums": _sums(block, grid.step, grid.tail, upper=True, swapped=grid.swapped)}
-    # the profile of a replaced record is made of both directions of the laws of a removed one
-    step, tail = event.profile_grid
+def _revealed(
+    event: AllocationEvent | SelectionEvent, step: float, tail: float
+) -> dict[str, list[dict[str, Any]]]:
+    """The laws of the blocks of Theorem 27 in either direction, each with how often it is composed
+    and the sums that prove it."""
     return {
-        "sums": _sums(block, step, tail, upper=True, swapped=False),
-        "sums_backward": _sums(block, step, tail, upper=True, swapped=True),
+        _direction(swapped): [
+            {
+                "times": times,
+                "law": _law(pld),
+                "sums": _sums(block, step, tail, upper=True, swapped=swapped),
+            }
+            for block, (pld, times) in zip(
+                _in_single_steps(event), event.uppers(step, tail, swapped), strict=True
+            )
+        ]
+        for swapped in (False, True)
     }
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
@@ -134,6 +135,12 @@ class HiddenStep:
         apart = self.distance / self.s
         return min(apart * (apart / 2 + _REACH), MAX_LOSS)
 
+    @cached_property
+    def _nodes(self) -> np.ndarray:
+        """Log orders at which the allocations are computed."""
+        last = self._last_order
+        return np.append(0.0, np.geomspace(1e-4 * last, last, _NODES))
+
     def revealed(self, log_order: np.ndarray) -> np.ndarray:
         """Theorem 19."""
         apart = np.full(1, self.distance / self.s)
@@ -143,8 +150,7 @@ class HiddenStep:
     @cached_property
     def profile(self) -> Profile:
         """Upper bounds at ln a >= 0, increasing."""
-        last = self._last_order
-        nodes = np.append(0.0, np.geomspace(1e-4 * last, last, _NODES))
+        last, nodes = self._last_order, self._nodes
 
         # what a question with little time got by the bound of the revealed step alone is not for
         # the next one: kept by deadline, None for what is complete
@@ -158,14 +164,13 @@ class HiddenStep:
             best, finished = self.revealed(nodes), False
             # the laws take some seconds: the rest of the answer gets at least half of the time
             with suppress(OutOfTimeError), time_limited(halfway()):
-                near = self._direct_orders(last)
+                near = self._direct_orders
                 if near.size > 1:
                     inside = nodes <= near[-1]
                     by_chords = _chords(nodes[inside], near, self.compared(near))
                     best[inside] = np.minimum(best[inside], by_chords)
-                # where Theorem 61 covers all these orders, Theorem 49 is larger
-                if near.size < _DIRECT_NODES:
-                    best = np.minimum(best, self._by_reference(nodes))
+                for by_reference in self._referenced.values():
+                    best = np.minimum(best, by_reference)
                 finished = True
             found[None if finished else deadline] = best * _ROUNDING
             return best * _ROUNDING
@@ -177,13 +182,14 @@ class HiddenStep:
 
         return smallest
 
-    def _direct_orders(self, last: float) -> np.ndarray:
+    @cached_property
+    def _direct_orders(self) -> np.ndarray:
         """Log orders, up to some deviations of a mean of k differences, k the fewest steps."""
         if not self.choices:
             return np.zeros(0)
         fewest = min(k for k, _ in self.choices)
         deviation = math.sqrt(math.expm1((self.distance / self.s) ** 2) / fewest)
-        orders = np.linspace(0.0, min(last, _REACH * deviation), _DIRECT_NODES)
+        orders = np.linspace(0.0, min(self._last_order, _REACH * deviation), _DIRECT_NODES)
         covered = [all(law.is_covered for law in self._differences(math.exp(x))) for x in orders]
         return orders[covered]
 
@@ -200,7 +206,7 @@ class HiddenStep:
         """Theorem 61 at the orders of the profile and at some beyond them, up to where the revealed
         step bounds more; without what is charged for floating point, which the verifier has none
         of."""
-        near = self._direct_orders(self._last_order)
+        near = self._direct_orders
         if near.size < 2:
             return []
         bounds = self._compared_at(near)
@@ -213,13 +219,24 @@ class HiddenStep:
                 break
         return bounds
 
-    def certified_profile(self, log_order: np.ndarray) -> np.ndarray:
-        """The profile, or what Theorems 61 and 19 give alone where Theorem 49 is smaller."""
+    @cached_property
+    def references(self) -> tuple[int, ...]:
+        """Numbers of steps k with which Theorem 49 is computed."""
+        # where Theorem 61 covers all its orders, Theorem 49 is larger
+        if self._direct_orders.size == _DIRECT_NODES:
+            return ()
+        return tuple(k for k, _ in self.choices)
+
+    def certified_profile(self, log_order: np.ndarray, references: Sequence[int]) -> np.ndarray:
+        """The profile, or what Theorem 49 with these numbers of steps and Theorems 61 and 19 give
+        alone where others are smaller."""
         x = np.asarray(log_order, dtype=float)
         alone = self.revealed(x)
+        bounds = [(self._nodes, self._referenced[k]) for k in references]
         if self.certified:
             nodes = np.array([bound.log_order for bound in self.certified])
-            values = np.array([bound.uncharged for bound in self.certified])
+            bounds.append((nodes, np.array([bound.uncharged for bound in self.certified])))
+        for nodes, values in bounds:
             inside = x <= nodes[-1]
             alone[inside] = np.minimum(alone[inside], _chords(x[inside], nodes, values))
         bound: np.ndarray = np.maximum(alone, self.profile(x))
@@ -260,25 +277,32 @@ class HiddenStep:
         value = max([value, *(bound(other, choices[-1]) for other in others)])
         return min(value, 1.0), choices
 
-    def _by_reference(self, log_order: np.ndarray) -> np.ndarray:
-        """Theorem 49 with the best of some numbers of steps."""
-        bounds = []
-        for k, charge in self.choices:
+    @cached_property
+    def _referenced(self) -> dict[int, np.ndarray]:
+        """Theorem 49 at the nodes, with each of these numbers of steps."""
+        bounds, charges = {}, dict(self.choices)
+        for k in self.references:
             check_time()
-            bounds.append(self.allocated(k)(log_order) + (1 + np.exp(log_order)) * charge)
-        best: np.ndarray = np.min(bounds, axis=0)
-        return best
+            bounds[k] = self.allocated(k)(self._nodes) + (1 + np.exp(self._nodes)) * charges[k]
+        return bounds
 
     def allocated(self, k: int) -> Profile:
         """By way of an epoch in which another record stands in for the differing one, if that were
         in 1 of k steps, and the step is unknown."""
-        replaced = AllocationEvent(k, self.s / 2)
-        if self.distance > 1:
+        replaced, *emptied = self.stand_ins(k).values()
+        if not emptied:
             return by_reference(replaced, replaced)
-        # one that contributes 0 takes a place at distance 1 from 0
-        emptied = AllocationEvent(k, self.s)
-        forward, backward = by_reference(replaced, emptied), by_reference(emptied, replaced)
+        forward = by_reference(replaced, emptied[0])
+        backward = by_reference(emptied[0], replaced)
         return lambda log_order: np.maximum(forward(log_order), backward(log_order))
+
+    def stand_ins(self, k: int) -> dict[str, AllocationEvent]:
+        """One in 1 of k steps that takes the place of another: of a record, from which it is up to
+        2 apart, and, under `zero_out`, of one that contributes 0, at distance 1."""
+        record = AllocationEvent(k, self.s / 2)
+        if self.distance > 1:
+            return {"record": record}
+        return {"record": record, "empty": AllocationEvent(k, self.s)}
 
 
 def _chords(x: np.ndarray, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -296,6 +320,8 @@ class HiddenStepEvent(DominatedEvent):
     """An epoch whose steps hide the record."""
 
     hidden: HiddenStep = field(kw_only=True)
+    references: tuple[int, ...] = ()
+    """Numbers of steps with which a certificate uses Theorem 49."""
 
     @classmethod
     def of(cls, hidden: HiddenStep) -> HiddenStepEvent:
@@ -303,9 +329,19 @@ class HiddenStepEvent(DominatedEvent):
         return cls(lambda tail: (hidden.profile, None), None, hidden=hidden)
 
     @classmethod
-    def certified(cls, hidden: HiddenStep) -> HiddenStepEvent:
-        """As a certificate proves it, by what `hidden` has of Theorem 61."""
-        return cls(lambda tail: (hidden.certified_profile, None), None, hidden=hidden)
+    def certified(cls, hidden: HiddenStep, references: tuple[int, ...]) -> HiddenStepEvent:
+        """As a certificate proves it, by Theorem 49 with these numbers of steps, and by what
+        `hidden` has of Theorem 61."""
+
+        def profile(log_order: np.ndarray) -> np.ndarray:
+            return hidden.certified_profile(log_order, references)
+
+        return cls(lambda tail: (profile, None), None, hidden=hidden, references=references)
+
+    def without(self, k: int) -> HiddenStepEvent:
+        """The same with one number of steps less."""
+        left = tuple(each for each in self.references if each != k)
+        return HiddenStepEvent.certified(self.hidden, left)
 
 
 @lru_cache(maxsize=64)  # of questions that are equal: a search asks again and again

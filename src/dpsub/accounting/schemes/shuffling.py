@@ -88,7 +88,7 @@ def shuffling(release: Release, relation: Relation) -> Case:
             # the grid of a profile is coarser than that of a pair
             bound, also_bound = HiddenStepEvent.of(hidden), revealed
             certified = (
-                Certified(HiddenStepEvent.certified(hidden), _HIDDEN),
+                Certified(HiddenStepEvent.certified(hidden, hidden.references), _HIDDEN),
                 Certified(revealed, _REVEALED),
             )
             proved += ", or the step hidden among those of the other records, whichever is smaller"

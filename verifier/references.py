@@ -1,0 +1,119 @@
+"""A record replaced, by way of a reference Q: for every split a = u w of an order
+
+    H_a(P || P') <= H_u(P || Q) + u H_w(Q || P')
+
+("Substitution" in section 4.6 of docs/accounting.md, and Theorem 49). Both terms are those of an
+allocation to k of t steps, of which Theorem 27 reveals k blocks with one step each; for k = 1 there
+is one block of all steps.
+"""
+
+from allocation import allocated, are_blocks, sums_shortfall
+from balls import ZERO, Refuted
+from flint import arb
+from law import Law, charge, power, read_law, times
+from theorems import Case, Theorem, held_against_chords, orders_from_one
+
+from profiles import Order
+
+SPLITS = 40  # halvings of the range of ln u
+
+
+class ComposedProfile:
+    """The profile of laws on one grid, each composed so often, and `charged` more at every
+    order."""
+
+    def __init__(self, laws: list[tuple[Law, int]], charged: arb, cut: arb) -> None:
+        composed = None
+        for law, count in laws:
+            if law.step != laws[0][0].step:
+                raise Refuted("the parts of a revealed block need one grid step")
+            factor = power(law, count, cut, upper=True)
+            composed = factor if composed is None else times(composed, factor, cut, upper=True)
+        assert composed is not None
+        self.step = arb(laws[0][0].step)
+        offset = sum((count * arb(law.offset) for law, count in laws), ZERO)
+        self.first = offset + composed.start * self.step
+        masses = composed.masses.coeffs()
+        # S and T of the losses from the i-th one on: the profile is the largest S - a T
+        shrink = (-self.step).exp()
+        ratio = (-self.first).exp() * shrink ** (len(masses) - 1)
+        S, T = composed.infinity + charged, ZERO
+        self.lines = [(S, T)]
+        for mass in reversed(masses):
+            S, T = S + mass, T + mass * ratio
+            ratio /= shrink
+            self.lines.append((S, T))
+        self.lines.reverse()
+
+    def __call__(self, order: Order) -> arb:
+        place = (order.log - self.first) / self.step
+        # the best line is one of those about this place
+        near = self.lines[max(self._line(place.lower()) - 3, 0) : self._line(place.upper()) + 4]
+        values = [S - order.a * T for S, T in near]
+        found = values[0]
+        for value in values[1:]:
+            found = found.max(value)
+        return found
+
+    def at(self, loss: arb) -> tuple[arb, arb]:
+        """S and T of the line at the order e^loss, or, by rounding, of one next to it."""
+        return self.lines[self._line((loss - self.first) / self.step)]
+
+    def _line(self, place: arb) -> int:
+        """Which line the profile is at so many steps from the first kink."""
+        return int(min(max(float(place.mid()) + 1, 0.0), len(self.lines) - 1.0))
+
+
+def in_single_steps(
+    rows: list[dict], t: int, k: int, distance: arb, direction: str, negligible: arb
+) -> ComposedProfile:
+    """Theorem 27 for k of t steps: of H_a(P || Q) forward, of H_a(Q || P) backward.
+
+    Each row has the law of the blocks of one size, and the sums that prove it; `distance` is what
+    the record moves its steps by, over the noise scale.
+    """
+    are_blocks(t, k, 1, rows)
+    laws, shortfalls = [], []
+    for row in rows:
+        law = read_law(row["law"], f"revealed, {direction}")
+        missing = sums_shortfall(law, row["sums"], distance, direction, negligible)
+        laws.append((law, row["times"]))
+        shortfalls.append((missing, law.total(), row["times"]))
+    return ComposedProfile(laws, charge(shortfalls), negligible)
+
+
+def by_reference(there: ComposedProfile, back: ComposedProfile, order: Order) -> arb:
+    """H_u(P || Q) + u H_w(Q || P') at a split of the order: any is valid, and this is about the
+    best.
+
+    The sum is convex in u. Where the first profile is S - u T and the second one S' - w T' its
+    slope is S' - T.
+    """
+    low, high = 0.0, max(float(order.log.mid()), 0.0)
+    for _ in range(SPLITS):
+        middle = (low + high) / 2
+        _, T = there.at(arb(middle))
+        S, _ = back.at(order.log - middle)
+        if T > S:
+            low = middle
+        else:
+            high = middle
+    u, w = Order(arb(low).expm1()), Order((order.log - low).expm1())
+    return there(u) + u.a * back(w)
+
+
+def substitution(case: Case) -> arb:
+    """By way of no record; and G(a, 2 sqrt(k)/s) by (F1)."""
+    t, k = allocated(case.release)
+    case.need(case.adjacency == "substitute", "substitute")
+    removed, added = (
+        in_single_steps(
+            case.part["revealed"][direction], t, k, 1 / case.release.s, direction, case.negligible
+        )
+        for direction in ("forward", "backward")
+    )
+    points = [(order.a, by_reference(removed, added, order)) for order in orders_from_one(case)]
+    return held_against_chords(case, 2 * arb(k).sqrt() / case.release.s, points)
+
+
+THEOREMS = {"substitution": Theorem("4.6", substitution, lambda adjacency: True)}
