@@ -229,7 +229,9 @@ def pair_of(question, release, lower: dict, filler: int) -> tuple[Mixture, Mixtu
     """The laws of one step's sum on D and on D', or the other way round, with all fillers at
     `filler`."""
     part = {"data": {**lower["data"], "filler": filler}}
-    case = Case(release, question.adjacency, lower["direction"], part, None, question.cut())
+    # what is not followed counts as accepted on D', where a probability is charged e^epsilon times
+    negligible = question.cut() * (-question.epsilon).exp()
+    case = Case(release, question.adjacency, lower["direction"], part, None, negligible)
     scale = float(release.s.mid())
     laws = [
         Mixture(list(law.values()), list(law), scale, release.laplace) for law in noiseless(case)
