@@ -22,7 +22,9 @@ gives such a line that is nowhere above what is attained, and lines are compared
 interval. Any edge will do.
 
 A law for which this holds up to a factor, I C(a) >= E(R - a)_+ and so on, counts with its masses
-and loss times I. Factors multiply.
+and loss times I. Factors multiply. Below, it may also hold up to an amount, I C(a) - e <= E(R -
+a)_+: then the mean has w e + w' e', as I M <= 1. Tiny amounts far out, where a factor would lower
+the whole law, are counted so.
 """
 
 from bisect import bisect_right
@@ -31,7 +33,7 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 
 from attacks import neighbours
-from balls import NotCovered, Refuted, positive_part
+from balls import ZERO, NotCovered, Refuted, positive_part
 from cells import normal_below
 from flint import arb, fmpq
 from law import Law, shortfall_above
@@ -231,15 +233,17 @@ def factor_above(new: Ratios, made) -> arb:
     return factor.upper()
 
 
-def factor_below(new: Ratios, made, edges: list[float], side: str) -> arb:
-    """The largest I <= 1, or a little less, for which `new` times I is below what it is made from;
-    0 where there is none.
+def below(new: Ratios, made, edges: list[float], side: str, negligible: arb) -> tuple[arb, arb]:
+    """I <= 1 and e such that `new` times I, less e, is below what it is made from; I is 0 where
+    there is none.
+
+    Where a line is too high by no more than `negligible` that is e, else a factor lowers it.
     """
-    factor = ratio_below(made.total, new.total)
+    factor, short = ratio_below(made.total, new.total), ZERO
     left = 0.0
     for i, (edge, right) in enumerate(zip([0.0, *edges], new.ratios, strict=True)):
         piece = new.parted(i)  # its line holds from the ratio before the i-th one up to it
-        best = arb(0)
+        best, least_excess = arb(0), arb.pos_inf()
         for nudge in NUDGES:  # a pair may lie on the edge, up to the rounding of ratios
             event = made.beyond(edge * nudge)
             if side == "C":
@@ -247,14 +251,19 @@ def factor_below(new: Ratios, made, edges: list[float], side: str) -> arb:
             else:
                 corners = [(event.under(a), piece.under(a)) for a in (left, right)]
             best = best.max(least(ratio_below(may, has) for may, has in corners))
+            excess = largest([positive_part(has - may) for may, has in corners]).upper()
+            least_excess = least_excess.min(excess)
             if best >= 1:
                 break
-        factor = factor.min(best)
+        if least_excess <= negligible:
+            short = short.max(least_excess)
+        else:
+            factor = factor.min(best)
         left = right
     if side == "D":
         factor = factor.min(ratio_below(made.everything.under(left), new.everything.under(left)))
     lower = factor.lower()
-    return lower if lower > 0 else arb(0)
+    return (lower if lower > 0 else arb(0)), short
 
 
 def ratio_below(may: arb, has: arb) -> arb:
@@ -269,22 +278,26 @@ def least(values) -> arb:
 
 @dataclass(frozen=True)
 class Bounded:
-    """A law of the ratio of all terms that, times a factor, bounds one side of the truth."""
+    """A law of the ratio of all terms that, times a factor and less `short` (of a lower bound),
+    bounds one side of the truth."""
 
     law: Ratios
     factor: arb
     terms: int
+    short: arb
 
     def forward(self, a: arb) -> arb:
         """The bound of H_a(P || Q) = E(R - a)_+."""
-        return self.factor * self.law.above(a)
+        return self.factor * self.law.above(a) - self.short
 
     def backward(self, a: arb) -> arb:
         """The bound of H_a(Q || P) = a E(1/a - R)_+, a > 0."""
-        return self.factor * a * self.law.under(1 / a)
+        return a * (self.factor * self.law.under(1 / a) - self.short)
 
 
-def read_sums(rows: list[dict], distance: arb, upper: bool, side: str, where: str) -> Bounded:
+def read_sums(
+    rows: list[dict], distance: arb, upper: bool, side: str, where: str, negligible: arb
+) -> Bounded:
     """Shows every law from the two that it is made from, the first one from the log-normal; `side`
     is C or D."""
     shown: list[Bounded] = []
@@ -292,11 +305,12 @@ def read_sums(rows: list[dict], distance: arb, upper: bool, side: str, where: st
         there = f"{where}, law {place} of the sums"
         law = _read(row, there)
         if row["of"] is None:
-            terms, factor, made = 1, arb(1), LogNormal(distance)
+            terms, factor, short, made = 1, arb(1), ZERO, LogNormal(distance)
         else:
             one, other = (_earlier(shown, i, there) for i in row["of"])
             terms, factor = one.terms + other.terms, one.factor * other.factor
             made = Mean(one.law, other.law, one.terms, other.terms)
+            short = made.share * one.short + made.other_share * other.short
         if terms != row["terms"]:
             raise Refuted(f"{there}: it is the mean of {terms} terms, not of {row['terms']}")
         own = arb(1)
@@ -308,10 +322,11 @@ def read_sums(rows: list[dict], distance: arb, upper: bool, side: str, where: st
             own = factor_above(law, made)
         else:
             law.lost = arb(0)
-            own = factor_below(law, made, row["edges"], side)
+            own, more = below(law, made, row["edges"], side, negligible)
+            short += more
         if not (own > 0 and own.is_finite()):
             raise Refuted(f"{there}: no multiple of it bounds what it is made from")
-        shown.append(Bounded(law, factor * own, terms))
+        shown.append(Bounded(law, factor * own, terms, short))
     return shown[-1]
 
 
@@ -340,8 +355,8 @@ def shortfall_below_sums(law: Law, shown: Bounded, direction: str) -> arb:
     """
     bound = shown.forward if direction == "forward" else shown.backward
     orders = [arb(r) if direction == "forward" else 1 / arb(r) for r in shown.law.ratios if r > 0]
-    at_zero = shown.law.above(arb(0)) if direction == "forward" else shown.law.total
-    missing = positive_part(law.total() - shown.factor * at_zero).upper()
+    at_zero = bound(ZERO) if direction == "forward" else shown.factor * shown.law.total
+    missing = positive_part(law.total() - at_zero).upper()
     for order in orders:
         missing = missing.max(positive_part(profile(law, order) - bound(order)).upper())
     return missing
@@ -381,7 +396,7 @@ def sums_shortfall(
     orders a > 0; the record moves its step by `distance`, over the noise scale.
     """
     is_forward = direction == "forward"
-    shown = read_sums(sums, distance, True, "C" if is_forward else "D", direction)
+    shown = read_sums(sums, distance, True, "C" if is_forward else "D", direction, negligible)
 
     def bound(loss: arb, order: arb, enough: arb) -> arb:
         return shown.forward(order) if is_forward else shown.backward(order)
@@ -438,7 +453,7 @@ def all_steps(case: Case) -> arb:
         )
     distance = ball(abs(record - filler)) / release.s
     side = "C" if case.direction == "forward" else "D"
-    shown = read_sums(case.part["sums"], distance, False, side, case.direction)
+    shown = read_sums(case.part["sums"], distance, False, side, case.direction, case.negligible)
     if shown.terms != terms:
         raise Refuted(f"sums of {shown.terms} terms, where an epoch has {terms} steps")
     return shortfall_below_sums(case.law, shown, case.direction)

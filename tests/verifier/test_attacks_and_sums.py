@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from allocation import LogNormal, Mean, Ratios, factor_below, lacking
+from allocation import LogNormal, Mean, Ratios, below, lacking
 from balls import set_precision
 from cells import Frontier, Largest, Mixture
 from certificate import NOT_COVERED, REFUTED, VERIFIED
@@ -87,12 +87,23 @@ def test_a_law_is_above_or_below_the_log_normal_only_if_it_is():
     q, p = np.diff(norm.cdf(z)), np.diff(norm.cdf(z - 1))
     made = LogNormal(arb(1))
     grouped = Ratios((p / q).tolist(), (q * (1 - 1e-10)).tolist())
-    assert float(factor_below(grouped, made, edges.tolist(), "C")) > 1 - 1e-9
-    assert float(factor_below(grouped, made, edges.tolist(), "D")) > 1 - 1e-9
+    for side in ("C", "D"):
+        factor, short = below(grouped, made, edges.tolist(), side, arb(0))
+        assert float(factor) > 1 - 1e-9 and short == 0
     assert float(lacking(grouped, made)) > 1e-6
     raised = (p / q).tolist()
     raised[100] *= 1.01
-    assert float(factor_below(Ratios(raised, q.tolist()), made, edges.tolist(), "C")) < 1 - 1e-6
+    too_high = Ratios(raised, q.tolist())
+    factor, short = below(too_high, made, edges.tolist(), "C", arb(0))
+    assert float(factor) < 1 - 1e-6 and short == 0
+    # what a factor does to all of the law, an amount does to each order
+    factor, short = below(too_high, made, edges.tolist(), "C", arb(0.01))
+    excess = max(
+        sum(w * max(r - a, 0) for r, w in zip(raised, q, strict=True))
+        - (norm.cdf(0.5 - np.log(a)) - a * norm.cdf(-0.5 - np.log(a)))
+        for a in raised[95:105]
+    )
+    assert float(factor) > 1 - 1e-9 and 1e-6 < excess <= float(short) < 1e-3
 
 
 def test_events_of_the_largest_sum():
@@ -132,6 +143,12 @@ def certificates():
 @pytest.mark.parametrize("name", few(["flip", "sums", "epochs", "flip, zero_out"], most=3))
 def test_certificates_are_verified(name, certificates, tmp_path):
     assert proved_again(certificates[name], tmp_path)[1] == VERIFIED
+
+
+@pytest.mark.thorough
+def test_rounding_far_out_does_not_lower_the_whole_of_a_coarse_law(tmp_path):
+    answer = dpsub.account(dpsub.Shuffle(1), 1000, noise_multiplier=1.5, epochs=1, delta=1e-2)
+    assert proved_again(answer.certificate(), tmp_path)[1] == VERIFIED
 
 
 @pytest.mark.thorough
