@@ -117,7 +117,8 @@ def test_the_picture_shows_what_the_accountant_says() -> None:
             steps=row["n_compositions"],
             delta=1e-5,
             adjacency=row["adjacency"],
-            quick=True,
+            width=0.05 * row["attack"],
+            time_limit=None,
         )
         assert (answer.lower, answer.upper) == pytest.approx(
             (row["attack"], row["proved"]), rel=1e-6

@@ -45,7 +45,7 @@ _MOST_ROWS = 20  # of values, all of which are shown
 _SHOWN_RELEASES = 2  # of a ledger, in its title
 
 
-class Account(Protocol):
+class AccountLike(Protocol):
     """The parts of an account that its text shows."""
 
     @property
@@ -137,7 +137,7 @@ class ShortText:
 
 class _HasAccount(Protocol):
     @property
-    def account(self) -> Account: ...
+    def account(self) -> AccountLike: ...
 
 
 class OnAccount:
@@ -243,12 +243,12 @@ def releases_text(releases: Sequence[Release]) -> str:
     return "; ".join(map(release_text, releases))
 
 
-def account_text(account: Account) -> Text:
+def account_text(account: AccountLike) -> Text:
     """An account, or several of them in one array."""
     return Text(account_title(account), account_lines(account))
 
 
-def account_title(account: Account) -> str:
+def account_title(account: AccountLike) -> str:
     """The question, and first of all whether its answer guarantees nothing."""
     title = account.quantity
     if account.asked is not None:
@@ -259,7 +259,7 @@ def account_title(account: Account) -> str:
     return marked(account, title)
 
 
-def marked(account: Account, title: str) -> str:
+def marked(account: AccountLike, title: str) -> str:
     """A title that begins with a warning where the answer is no guarantee, so that it survives a
     glance and a cut line."""
     if account.kind != "paper":
@@ -267,12 +267,12 @@ def marked(account: Account, title: str) -> str:
     return f"NOT A GUARANTEE: {title}, by the papers' pair"
 
 
-def account_lines(account: Account, *, warnings: Iterable[str] = ()) -> list[Line]:
+def account_lines(account: AccountLike, *, warnings: Iterable[str] = ()) -> list[Line]:
     """Both ends, the relation, the theorem, and what the reader must be warned of."""
     return [*_ends(account), *grounds(account, [*account_warnings(account), *warnings])]
 
 
-def grounds(account: Account, notes: Sequence[str]) -> list[Line]:
+def grounds(account: AccountLike, notes: Sequence[str]) -> list[Line]:
     """The relation, the theorem, and what the reader must be warned of."""
     lines = [
         ("relation", relation_text(account)),
@@ -282,7 +282,7 @@ def grounds(account: Account, notes: Sequence[str]) -> list[Line]:
     return [(name, text) for name, text in lines if text]
 
 
-def _ends(account: Account) -> list[Line]:
+def _ends(account: AccountLike) -> list[Line]:
     if isinstance(account.upper, float):
         return [(account.quantity, ends_text(account))]
     lowers, uppers = account.lower.ravel().tolist(), account.upper.ravel().tolist()
@@ -298,7 +298,7 @@ def _ends(account: Account) -> list[Line]:
     return [(account.quantity, rows), ("kind", kind_text(account))]
 
 
-def ends_text(account: Account) -> str:
+def ends_text(account: AccountLike) -> str:
     """Both ends of one value, how far apart they are, and of what kind they are."""
     return f"{interval(account.lower, account.upper)}; {kind_text(account)}"
 
@@ -312,18 +312,18 @@ def interval(lower: float, upper: float) -> str:
     return f"{down(lower)} to {up(upper)}, width {percent((upper - lower) / upper)}"
 
 
-def kind_text(account: Account) -> str:
+def kind_text(account: AccountLike) -> str:
     """The kind of an account, and what it means."""
     return _KINDS[kind_shown(account)]
 
 
-def kind_shown(account: Account) -> str:
+def kind_shown(account: AccountLike) -> str:
     """The kind of an account; "upper" where the time ended before an attack attained anything."""
     lowers = [account.lower] if isinstance(account.lower, float) else account.lower.ravel().tolist()
     return "upper" if account.kind == "bounds" and max(lowers) <= 0 else account.kind
 
 
-def relation_text(account: Account) -> str:
+def relation_text(account: AccountLike) -> str:
     """The relation, and the one that compares with what Opacus prints where it is another."""
     releases = () if account.asked is None else account.asked.releases
     group = _group_of(releases)
@@ -375,7 +375,7 @@ def theorem_text(found: _Grounded) -> str:
     return "; ".join(filter(None, places))
 
 
-def account_warnings(account: Account) -> list[str]:
+def account_warnings(account: AccountLike) -> list[str]:
     """What a reader of the numbers must know."""
     notes = []
     uppers = [account.upper] if isinstance(account.upper, float) else account.upper.ravel().tolist()
@@ -399,7 +399,7 @@ def reason_text(reason: str) -> str:
     return re.sub(r"(^|; )[a-z]+: ", r"\1", reason)
 
 
-def check_text(verdict: str, claimed: float, account: Account) -> Text:
+def check_text(verdict: str, claimed: float, account: AccountLike) -> Text:
     """A claim and its verdict."""
     title = f"{verdict}: {account.quantity} <= {near(claimed)}"
     if account.asked is not None:
@@ -415,7 +415,7 @@ def noise_text(noise_multiplier: float, refuted: float | None) -> str:
     return f"{up(noise_multiplier)} proved, {attacked}"
 
 
-def calibration_text(noise_multiplier: float, refuted: float | None, account: Account) -> Text:
+def calibration_text(noise_multiplier: float, refuted: float | None, account: AccountLike) -> Text:
     """A noise multiplier, and the account of the releases that have it."""
     lines: list[Line] = [("noise multiplier", noise_text(noise_multiplier, refuted))]
     return Text(account_title(account), [*lines, *account_lines(account)])
@@ -430,7 +430,9 @@ class CurveSummary(NamedTuple):
     false_negative: tuple[float, float]
 
 
-def curve_lines(account: Account, epsilons: Sequence[float], measures: CurveSummary) -> list[Line]:
+def curve_lines(
+    account: AccountLike, epsilons: Sequence[float], measures: CurveSummary
+) -> list[Line]:
     """delta at the first, the last and the middle epsilon, and what follows for tests."""
     # 0 is the advantage, which has a line of its own
     inner = list(epsilons[1:]) or list(epsilons)
@@ -451,7 +453,7 @@ def curve_lines(account: Account, epsilons: Sequence[float], measures: CurveSumm
     ]
 
 
-def curve_title(account: Account) -> str:
+def curve_title(account: AccountLike) -> str:
     """The curve of these releases."""
     if account.asked is None:
         return "the privacy curve"

@@ -553,8 +553,8 @@ class NoiseAtEqualPrivacy(MustTable):
         f"{setting}. The proved noise, or more, guarantees the target for clipped sums under the "
         "adjacency relation shown. At the refuted noise, or less, explicit data sets exceed the "
         "target. The noise of the paper's pair is not a guarantee. Proved noise is rounded up, "
-        "refuted noise down. It is proved by first bounds; `dpsub calibrate` refines them, and may "
-        "prove less."
+        "refuted noise down. It is proved by first bounds, which calibrating refines by default: "
+        "it may prove less."
     )
     keys = ("target_epsilon", "sampler", "adjacency")
     layout = Layout(panels=("target_epsilon",), stub=("sampler", "adjacency"), heads=("column",))

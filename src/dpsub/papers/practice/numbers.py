@@ -103,7 +103,7 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Part:
+class PackagePart:
     """The results of one package: its counts by accountant and version, and refuted answers."""
 
     name: str
@@ -125,7 +125,7 @@ class Part:
         return f"src/dpsub/papers/practice/packages/{self.name}.py"
 
 
-def parts(cells: LookUp) -> list[Part]:
+def parts(cells: LookUp) -> list[PackagePart]:
     """Return what is said of each package, on a page of its own."""
     judged = _answers(cells, "packages", accountant="*", version="*")
     judged = judged.assign(ratio=judged["claimed"] / judged["attained"])
@@ -153,7 +153,7 @@ def understated(cells: LookUp, accountant: str) -> dict[str, float]:
     return {"answers": len(refuted), "least": factor.min(), "most": factor.max()}
 
 
-def _part(name: str, package: Package, judged: pd.DataFrame) -> Part:
+def _part(name: str, package: Package, judged: pd.DataFrame) -> PackagePart:
     rows, refuted, older = [], [], []
     for accountant in package.accountants:
         own = judged[judged["accountant"] == accountant.name]
@@ -168,7 +168,7 @@ def _part(name: str, package: Package, judged: pd.DataFrame) -> Part:
             refuted.append(_refuted(package, accountant, str(erratum), group))
         older += _older(package, own)
     example = None if refuted else _example(package, judged)
-    return Part(name, package, rows, refuted, older, example)
+    return PackagePart(name, package, rows, refuted, older, example)
 
 
 def _older(package: Package, own: pd.DataFrame) -> list[dict[Hashable, Any]]:

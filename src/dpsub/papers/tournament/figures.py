@@ -456,7 +456,7 @@ def _loss_layers(part: pd.DataFrame, targets: Sequence[float]) -> list[Any]:
     return layers
 
 
-class Differences(TournamentFigure):
+class LossDifferences(TournamentFigure):
     """Paired differences from Poisson, a panel a task."""
 
     title = "Test loss compared with Poisson's"
