@@ -31,13 +31,13 @@ _ORDER = (
     "wor",
     "random_allocation",
     "truncated_poisson",
-    "k_of_t",
     "wr",
     "cyclic_poisson",
     "shuffle",
     "three_stage",
     "must_ow",
     "must_ww",
+    "k_of_t",
 )
 """In which `recommend` asks for the noise of schemes: what few use, and takes long, comes last."""
 _ACCURACY = 3e-3
@@ -176,7 +176,7 @@ def recommend(
     delta: float,
     adjacency: str = "add_remove",
     group: Group = 1,
-    time_limit: float | None = 10.0,
+    time_limit: float | None = 3.0,
     quick: bool = False,
 ) -> Recommendation:
     """Say which subsampling scheme needs the least noise for a target, by what is proved, and what

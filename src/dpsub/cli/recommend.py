@@ -69,7 +69,7 @@ def add_arguments(parser: Parser) -> None:
     )
     add_group(parser)
     # Accounting alone; a comparison that takes minutes would not be made before a training.
-    parser.add_time_limit(10.0)
+    parser.add_time_limit(3.0)
     parser.add_argument(
         "--quick", action="store_true", help="the first bounds, without bringing the ends closer"
     )
