@@ -25,6 +25,7 @@ def plan() -> Plan:
     return Plan(WHOLE)
 
 
+@needs_all_papers
 def test_every_artefact_is_planned_once_in_the_order_of_the_paper(plan: Plan) -> None:
     names = [product.artefact.identifier for product in plan.products]
     together = [
