@@ -1,5 +1,5 @@
-"""Papers that have a page and have been taken away: what is made from all papers is
-then not current."""
+"""Papers that have a page and have been taken away: what is made from all papers is then not
+current."""
 
 from __future__ import annotations
 

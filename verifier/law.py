@@ -187,20 +187,25 @@ def power(law: Law, k: int, cut: arb, upper: bool) -> Composed:
         square = times(square, square, cut, upper)
 
 
+def composed(laws: list[tuple[Law, int]], cut: arb, upper: bool) -> tuple[Composed, arb, arb]:
+    """The product of powers of laws on one grid, with its first loss and the step."""
+    if len({law.step for law, _ in laws}) != 1:
+        raise Refuted("laws that are composed need one grid step")
+    product = reduce(
+        lambda one, other: times(one, other, cut, upper),
+        [power(law, k, cut, upper) for law, k in laws],
+    )
+    step = arb(laws[0][0].step)
+    offset = sum((k * arb(law.offset) for law, k in laws), ZERO)
+    return product, offset + product.start * step, step
+
+
 def composed_profile(laws: list[tuple[Law, int]], epsilon: arb, cut: arb, upper: bool) -> arb:
     """delta(epsilon) of the product of powers of laws on one grid; with `cut`, an upper or a lower
     bound of it."""
-    if len({law.step for law, _ in laws}) != 1:
-        raise Refuted("the parts of one direction need one grid step")
-    product = None
-    offset = ZERO
-    for law, k in laws:
-        factor = power(law, k, cut, upper)
-        product = factor if product is None else times(product, factor, cut, upper)
-        offset += k * arb(law.offset)
-    step = arb(laws[0][0].step)
+    product, first, step = composed(laws, cut, upper)
     delta = product.infinity
-    gap = offset + product.start * step - epsilon
+    gap = first - epsilon
     ratio, shrink = (-gap).exp(), (-step).exp()
     for mass in product.masses.coeffs():
         if not ratio >= 1:

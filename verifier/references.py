@@ -8,9 +8,9 @@ is one block of all steps.
 """
 
 from allocation import allocated, are_blocks, sums_shortfall
-from balls import ZERO, Refuted
+from balls import ZERO
 from flint import arb
-from law import Law, charge, power, read_law, times
+from law import Law, charge, composed, read_law
 from theorems import Case, Theorem, held_against_chords, orders_from_one
 
 from profiles import Order
@@ -23,21 +23,12 @@ class ComposedProfile:
     order."""
 
     def __init__(self, laws: list[tuple[Law, int]], charged: arb, cut: arb) -> None:
-        composed = None
-        for law, count in laws:
-            if law.step != laws[0][0].step:
-                raise Refuted("the parts of a revealed block need one grid step")
-            factor = power(law, count, cut, upper=True)
-            composed = factor if composed is None else times(composed, factor, cut, upper=True)
-        assert composed is not None
-        self.step = arb(laws[0][0].step)
-        offset = sum((count * arb(law.offset) for law, count in laws), ZERO)
-        self.first = offset + composed.start * self.step
-        masses = composed.masses.coeffs()
+        product, self.first, self.step = composed(laws, cut, upper=True)
+        masses = product.masses.coeffs()
         # S and T of the losses from the i-th one on: the profile is the largest S - a T
         shrink = (-self.step).exp()
         ratio = (-self.first).exp() * shrink ** (len(masses) - 1)
-        S, T = composed.infinity + charged, ZERO
+        S, T = product.infinity + charged, ZERO
         self.lines = [(S, T)]
         for mass in reversed(masses):
             S, T = S + mass, T + mass * ratio

@@ -98,7 +98,7 @@ AT_ODDS = {
     "dataset": "data set",
     "datasets": "data set",
     "epsilon": "low_split",
-    "epsilon_amplified": "scale|noise_multiplier|deviation",
+    "epsilon_amplified": "scale|noise_multiplier",
     "epsilon_amplified_step": "epsilon_amplified_max",
     "epsilon_min": "epsilon_max",
     "epsilon_step": "epsilon_max",

@@ -7,7 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from certificate import verify
+
+from dpsub.accounting.account import Account
 
 
 def proved_again(certificate: dict[str, Any], folder: Path) -> tuple[list[str], int]:
@@ -16,3 +19,21 @@ def proved_again(certificate: dict[str, Any], folder: Path) -> tuple[list[str], 
     path.write_text(json.dumps(certificate, allow_nan=False), encoding="utf-8")
     lines, status = verify(str(path))
     return lines, status
+
+
+def upper_end_of(answer: Account) -> dict[str, Any]:
+    """A certificate of the answer's own upper end, and of nothing else."""
+    found: dict[str, Any] = json.loads(json.dumps(answer.certificate(), allow_nan=False))
+    assert found["claim"]["upper"] == pytest.approx(answer.upper, rel=1e-8)
+    found["claim"]["lower"], found["lower"] = None, None
+    return found
+
+
+def only_part(data: dict[str, Any]) -> dict[str, Any]:
+    (part,) = data["upper"]["forward"]
+    return part
+
+
+def only_release(data: dict[str, Any]) -> dict[str, Any]:
+    (release,) = data["question"]["releases"]
+    return release

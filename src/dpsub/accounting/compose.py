@@ -58,7 +58,8 @@ class Cumulants:
     steps: Sequence[int]
 
     def __call__(self, tilt: float) -> float:
-        # it decides tilts and windows, which are valid whatever is rounded
+        # it decides tilts, of which any is valid, and windows, where Chernoff's bound exceeds the
+        # tail by far more than rounding takes away
         return sum(
             k * pld.quick_log_mgf(tilt) for pld, k in zip(self.plds, self.steps, strict=True)
         )

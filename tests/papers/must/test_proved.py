@@ -43,6 +43,14 @@ def test_poisson_comes_under_both_relations(records: Records) -> None:
     assert np.isnan(poisson.loc["substitute", "pair_upper"])
 
 
+def test_an_attack_that_attains_nothing_leaves_the_first_bounds() -> None:
+    settings = typed("proved_steps").model_copy(update={"noise_multiplier": 2000.0})
+    asked = proved.ProvedSteps.questions(settings)
+    question = next(each for each in asked if each.sampler == "must_ow")
+    answer = proved.ProvedSteps().answer(settings, question)
+    assert answer["attack"] == 0 and answer["kind"] == "bounds"
+
+
 def test_the_noise_of_table8_is_in_units_of_the_clipping_bound() -> None:
     asked = proved.ProvedComposition.questions(typed("proved_composition"))
     found = {(one.table, one.sampler, one.release.denominator): one for one in asked}

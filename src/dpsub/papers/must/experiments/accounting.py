@@ -13,7 +13,7 @@ import pandas as pd
 from pydantic import Field
 
 from dpsub import checks, sampling
-from dpsub.accounting.pairs import GaussianPair, MixturePair, PoissonPair, WorPair
+from dpsub.accounting.pairs import MIN_SCALE, GaussianPair, MixturePair, PoissonPair, WorPair
 from dpsub.noise.gaussian import CLASSICAL_BELOW
 from dpsub.papers.must import settings as shared
 from dpsub.papers.must.algorithm1 import CompositionGrid, cell_mass_bounds, check_size, compose
@@ -222,6 +222,7 @@ def pair_of(sampler: str, sizes: Any, scale: float, rate_digits: int | None = No
     For Poisson and WOR q = m/n is rounded to `rate_digits` decimals, if given (erratum E2).
     """
     n, m = sizes.n, sizes.m
+    scale = checks.real("scale", scale, at_least=MIN_SCALE)
     drawn = sampling.of_sizes(sampler, n=n, m=m, b=sizes.b)
     # Several copies of the record: a mixture over the multiplicity law, with its components at u =
     # 0..m.

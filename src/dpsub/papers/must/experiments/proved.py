@@ -336,7 +336,8 @@ class ProvedSteps(Accounts):
         self, settings: Any, question: CompositionQuestion, known: dict[str, Any]
     ) -> Account:
         first = super().both_ends(settings, question, known)
-        if first.kind == "exact":
+        # where the attack attains nothing no width is relative to it
+        if first.kind == "exact" or not first.lower > 0:
             return first
         # a width and no clock: the same answer on any machine
         return Ledger([question.release]).account(
