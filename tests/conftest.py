@@ -12,7 +12,6 @@ from xdist.scheduler import LoadScopeScheduling
 
 import dpsub
 from dpsub import cli, threads
-from dpsub.accounting.account import SECONDS
 from dpsub.cli.parsing import Parser
 from dpsub.reproduce.papers import papers
 
@@ -24,9 +23,9 @@ settings.load_profile("dpsub")
 
 # answers of tests do not depend on the machine, and most are about the first bound: tests of what
 # comes after it ask with quick=False
-dpsub.calibrate.__kwdefaults__ |= {"quick": True}
-dpsub.recommend.__kwdefaults__ |= {"quick": True}
-dpsub.check.__kwdefaults__ |= {"time_limit": None}
+dpsub.calibrate.__kwdefaults__ |= {"effort": None, "quick": True}
+dpsub.recommend.__kwdefaults__ |= {"effort": None, "quick": True}
+dpsub.check.__kwdefaults__ |= {"effort": None}
 for _asked in (
     dpsub.account,
     dpsub.audit,
@@ -35,18 +34,18 @@ for _asked in (
     dpsub.Ledger.curve,
     dpsub.Ledger.export,
 ):
-    _asked.__kwdefaults__ |= {"time_limit": None, "quick": True}
+    _asked.__kwdefaults__ |= {"effort": None, "quick": True}
 _parser_of = cli.parser_of
 
 
-def _parser_without_clock(command: str) -> Parser:
+def _parser_without_budget(command: str) -> Parser:
     parser = _parser_of(command)
-    if parser.get_default("time_limit") == SECONDS:
-        parser.set_defaults(time_limit=None)
+    if parser.get_default("effort") is not None:
+        parser.set_defaults(effort=None)
     return parser
 
 
-cli.parser_of = _parser_without_clock
+cli.parser_of = _parser_without_budget
 
 _FIRST = (
     "tests/cluster/",

@@ -15,7 +15,7 @@ from __future__ import annotations
 # as type checkers know it; to import `typing` would take longer than all else here
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dpsub.accounting.account import Account, account
+    from dpsub.accounting.account import Account
     from dpsub.accounting.amplify import amplify, law
     from dpsub.accounting.audit import audit
     from dpsub.accounting.check import Check, check
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dpsub.accounting.ledger import Ledger
     from dpsub.accounting.loader import LoaderRun, from_loader
     from dpsub.accounting.own import OwnMechanism, pair
+    from dpsub.accounting.question import account
     from dpsub.accounting.recommend import recommend
     from dpsub.accounting.release import Release
     from dpsub.accounting.search import calibrate
@@ -50,7 +51,8 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOMES = {
-    "accounting.account": ("Account", "account"),
+    "accounting.account": ("Account",),
+    "accounting.question": ("account",),
     "accounting.amplify": ("amplify", "law"),
     "accounting.audit": ("audit",),
     "accounting.check": ("Check", "check"),

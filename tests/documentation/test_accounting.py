@@ -57,11 +57,11 @@ MORE = {
     ]
     + [
         f"{ASKED} must_ow --b 118 {BATCHES} --steps 1000 {options}"
-        for options in ("--time-limit none", "--quick")
+        for options in ("--effort none", "--quick")
     ],
     "C14": [
         f"{ASKED} {question} --noise-multiplier {s} --delta {delta} "
-        "--adjacency zero_out --time-limit none"
+        "--adjacency zero_out --effort none"
         for t, s, epochs, delta in ALLOCATIONS
         for question in (
             f"random_allocation --t {t} --epochs {epochs}",

@@ -118,7 +118,7 @@ def test_the_picture_shows_what_the_accountant_says() -> None:
             delta=1e-5,
             adjacency=row["adjacency"],
             width=0.05 * row["attack"],
-            time_limit=None,
+            effort=None,
         )
         assert (answer.lower, answer.upper) == pytest.approx(
             (row["attack"], row["proved"]), rel=1e-6

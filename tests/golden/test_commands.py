@@ -36,13 +36,13 @@ def first_of_each(most: int = 4) -> list[Any]:
 def test_an_answer_is_the_recorded_one(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "RELATIVE", ELSEWHERE)
     answered: list[Answer] = []
-    answers = cli._answers
+    answer_to = cli._answer
 
-    def noted(*question: Any) -> list[Answer]:
-        answered.extend(found := answers(*question))
-        return found
+    def noted(*question: Any) -> Answer:
+        answered.append(answer_to(*question))
+        return answered[-1]
 
-    monkeypatch.setattr(cli, "_answers", noted)
+    monkeypatch.setattr(cli, "_answer", noted)
     assert commands.differences(RECORDED[command], commands.run(command)) == []
     if command.split()[0] in TABLES:
         return

@@ -52,7 +52,7 @@ def test_the_command_line_answers(scratch: Path, name: str) -> None:
     law = answer(scratch, f"law {name} {SIZES[name]}")
     assert 0 < float(str(law["eta"])) < 0.1 + 1e-9
     # answers that no clock ends
-    noise = "--noise-multiplier 60 --steps 20 --quick --time-limit none"
+    noise = "--noise-multiplier 60 --steps 20 --quick --effort none"
     account = answer(scratch, f"account {name} {SIZES[name]} {noise} --delta 1e-6")
     assert 0 < float(str(account["lower"])) <= float(str(account["upper"])) < 20
     target = "--steps 1 --epsilon 3 --delta 1e-5"
@@ -140,7 +140,7 @@ for adjacency in ("zero_out", "substitute"):
 with pytest.raises(UnsupportedError, match="under add_remove, where an extra record"):
     dpsub.account(Halves(), 30, **noise, epsilon=1.0, adjacency="add_remove")
 target = {"epsilon": 1.0, "delta": 1e-5, "adjacency": "zero_out"}
-needed = dpsub.recommend(30, batch_size=15, epochs=1, **target, time_limit=60)
+needed = dpsub.recommend(30, batch_size=15, epochs=1, **target, effort=None)
 [halves] = [scheme for scheme in needed.schemes if scheme.name == "halves"]
 [shuffle] = [scheme for scheme in needed.schemes if scheme.name == "shuffle"]
 assert halves.noise_multiplier == shuffle.noise_multiplier and halves.every_epoch

@@ -115,7 +115,7 @@ def test_both_ends_meet_within_half_a_percent() -> None:
         steps=1000,
         delta=1e-5,
         adjacency="zero_out",
-        time_limit=None,
+        effort=None,
         quick=False,
     )
     assert answer.theorem == "Theorem 70, docs/accounting.md 4.1"
@@ -128,6 +128,6 @@ def test_the_value_of_two_steps_is_above_the_data_sets_of_the_attack() -> None:
     bound."""
     asked = {"noise_multiplier": 0.8, "steps": 2, "epsilon": 0.5, "adjacency": "zero_out"}
     first = dpsub.account(Wor(3), 10, quick=True, **asked)
-    found = dpsub.account(Wor(3), 10, width=1e-4, time_limit=None, quick=False, **asked)
+    found = dpsub.account(Wor(3), 10, width=1e-4, effort=None, quick=False, **asked)
     assert found.lower <= found.upper < first.upper
     assert found.upper <= found.lower * 1.02

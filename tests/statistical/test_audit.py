@@ -126,7 +126,7 @@ def test_a_sampler_that_draws_otherwise_is_found_out(sampler: Sampler | Schedule
 def test_the_tight_bound_stands_beside_the_quick_one() -> None:
     asked = {"noise_multiplier": 2.0, "steps": 60, "epsilon": 0.5, "draws": 2000}
     plain, tight = (
-        audit(Wor(20), 1000, **asked, quick=quick, time_limit=None) for quick in (True, False)
+        audit(Wor(20), 1000, **asked, quick=quick, effort=None) for quick in (True, False)
     )
     assert plain.quick == plain.account.upper == tight.quick
     assert plain.account.lower <= tight.account.upper < 0.9 * plain.account.upper

@@ -18,6 +18,7 @@ import pytest
 
 import dpsub
 from dpsub import threads
+from dpsub.accounting import work
 from dpsub.accounting.account import WIDTH_MISSED, Account
 from dpsub.accounting.attacks import AdaptiveAttack, FillerFlip
 from dpsub.accounting.bracket import Target
@@ -126,7 +127,7 @@ def test_answers_do_not_depend_on_the_number_of_threads() -> None:
     asked = "dpsub.MustOW(118, 200), 10_000, noise_multiplier=4, steps=1000, epsilon=1"
     # without a clock, which might stop them at different grids
     code = (
-        f"import dpsub; found = dpsub.account({asked}, quick=True, time_limit=None); "
+        f"import dpsub; found = dpsub.account({asked}, quick=True, effort=None); "
         "print(repr(found.lower), repr(found.upper))"
     )
     answers = set()
@@ -227,17 +228,17 @@ def test_an_array_costs_little_more_than_one(
 
 
 def test_the_guarantee_comes_before_the_attacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under a time limit an adaptive attack could take the time of the upper end."""
-    asked = {**WOR, "epsilon": 0.5, "time_limit": 5.0}
-    full = dpsub.account(dpsub.MustOW(50, 20), 1000, **{**asked, "time_limit": None})  # type: ignore[arg-type]
+    """Within a budget an adaptive attack could take the work of the upper end."""
+    asked: dict[str, Any] = {**WOR, "epsilon": 0.5}
+    full = dpsub.account(dpsub.MustOW(50, 20), 1000, **asked, effort=None)
 
     def long_attack(self: AdaptiveAttack, targets: list[Target]) -> list[float]:
-        monkeypatch.setattr("dpsub.accounting.pld.time.monotonic", lambda: math.inf)
+        work.spend(work.left() - 1e5)
         return [0.0] * len(targets)
 
     monkeypatch.setattr(AdaptiveAttack, "answers", long_attack)
-    found = dpsub.account(dpsub.MustOW(50, 20), 1000, **asked)  # type: ignore[arg-type]
-    assert found.upper == full.upper and found.lower == 0.0 and not found.width_met
+    found = dpsub.account(dpsub.MustOW(50, 20), 1000, **asked, effort=1.0)
+    assert found.upper == full.upper and not found.width_met
 
 
 @pytest.mark.parametrize("number", [10**18, 10**400, -(10**400), 1e300, math.inf, math.nan])
@@ -264,18 +265,18 @@ def test_numbers_are_checked_where_they_come_in(ask: Callable[[Any], object], nu
     assert len(str(refused.value)) < 250
 
 
-def test_a_time_limit_leaves_valid_ends() -> None:
+def test_a_budget_leaves_valid_ends() -> None:
     asked = {"noise_multiplier": 2.0, "steps": 100}
     for question, trivial in (
         ({"delta": 1e-6}, math.inf),
         ({"epsilon": 0.5}, 1.0),
         ({"delta": [0.1, 0.2]}, math.inf),
     ):
-        found = dpsub.account(dpsub.MustOW(50, 20), 1000, **asked, **question, time_limit=1e-9)  # type: ignore[arg-type]
+        found = dpsub.account(dpsub.MustOW(50, 20), 1000, **asked, **question, effort=1e-9)  # type: ignore[arg-type]
         assert not found.width_met and found.conditions[-1] == WIDTH_MISSED
         assert np.all(found.upper == trivial) and np.all(found.lower >= 0)
     full = dpsub.account(dpsub.MustOW(50, 20), 1000, **asked, delta=1e-6)
-    some = dpsub.account(dpsub.MustOW(50, 20), 1000, **asked, delta=1e-6, time_limit=300.0)
+    some = dpsub.account(dpsub.MustOW(50, 20), 1000, **asked, delta=1e-6, effort=None)
     assert full == some
 
 

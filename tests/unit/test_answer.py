@@ -78,11 +78,11 @@ def test_no_attack_is_said_to_attain_nothing(
 
 
 def test_a_note_says_why_the_ends_are_apart_without_a_key(found: dpsub.Account) -> None:
-    reason = f"{WIDTH_REASONS['time']}; {WIDTH_REASONS['theory']}"
+    reason = f"{WIDTH_REASONS['effort']}; {WIDTH_REASONS['theory']}"
     apart = dataclasses.replace(found, width_met=False, width_reason=reason)
     assert account_warnings(apart) == [
-        "wider than requested: the time limit ended the refinement; raise time_limit; no closer "
-        "proof or attack is known; more time does not help"
+        "wider than requested: the budget of work ended the refinement; raise effort; no closer "
+        "proof or attack is known; more effort does not help"
     ]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpsub.accounting.bracket import BothEnds, LossGrid, OneEnd, Refinement, Target
-from dpsub.accounting.pld import OutOfTimeError
+from dpsub.accounting.work import OutOfWorkError
 from dpsub.errors import NumericalError
 
 FIRST = LossGrid(1.0, 1e-18)
@@ -138,13 +138,13 @@ class Counting(Refinement[int]):
         return None if precision == 5 else precision + 1
 
 
-def test_a_refinement_ends_by_its_rule_by_the_time_or_by_an_error() -> None:
+def test_a_refinement_ends_by_its_rule_by_the_budget_or_by_an_error() -> None:
     done = Counting()
     done.run(0)
-    assert done.asked == [0, 1, 2, 3, 4, 5] and done.out_of_time is None
-    late = Counting(OutOfTimeError("the time limit has passed"), at=2)
+    assert done.asked == [0, 1, 2, 3, 4, 5] and done.out_of_work is None
+    late = Counting(OutOfWorkError("the budget does not suffice"), at=2)
     late.run(0)
-    assert late.asked == [0, 1, 2] and late.out_of_time is late.error
+    assert late.asked == [0, 1, 2] and late.out_of_work is late.error
     failed = Counting(NumericalError("bounds must not cross"), at=3)
     with pytest.raises(NumericalError, match="must not cross"):
         failed.run(0)

@@ -46,7 +46,7 @@ QUESTIONS: dict[str, tuple[Any, int | None, dict[str, Any]]] = {
     "shuffle, hidden step": (
         dpsub.Shuffle(1),
         20,
-        {"noise_multiplier": 30.0, "epochs": 2, "delta": 1e-3, "time_limit": None},
+        {"noise_multiplier": 30.0, "epochs": 2, "delta": 1e-3, "effort": None},
     ),
     "allocation": (dpsub.RandomAllocation(20), None, EPOCHS),
     "allocation, substitute": (
@@ -146,7 +146,7 @@ def test_tight_answers_hold_the_cells_of_their_game() -> None:
 
 def test_cells_of_two_values_hold_a_law_of_each_order() -> None:
     asked: dict[str, Any] = {"noise_multiplier": 4, "steps": 6, "delta": 1e-2, "width": 0.01}
-    more: dict[str, Any] = {"adjacency": "zero_out", "quick": False, "time_limit": None}
+    more: dict[str, Any] = {"adjacency": "zero_out", "quick": False, "effort": None}
     answer = dpsub.account(dpsub.Wor(3), 10, **asked, **more)
     found = answer.certificate()
     game = found["upper"]["game"]

@@ -408,12 +408,10 @@ class TestAnswers:
         assert np.all(answer.upper - answer.lower <= 0.1 * answer.upper)
         assert answer.upper[0] < answer.upper[1]
 
-    def test_the_time_limit_is_named_where_it_is_missed(self) -> None:
-        answer = dpsub.account(
-            Wor(200), 10000, delta=1e-5, width=1e-9, time_limit=1.5, **self.asked
-        )
+    def test_the_budget_is_named_where_it_is_missed(self) -> None:
+        answer = dpsub.account(Wor(200), 10000, delta=1e-5, width=1e-9, effort=1.0, **self.asked)
         assert not answer.width_met
-        assert answer.width_reason.startswith("time")
+        assert answer.width_reason.startswith("effort")
         assert answer.lower <= answer.upper < 0.4445
 
     def test_one_number_needs_no_game(self) -> None:
@@ -449,20 +447,20 @@ class TestAnswers:
 def test_very_large_epsilons_are_never_above_the_quick_ones(
     sampler: Sampler, n: int, noise: float, mechanism: str, steps: int
 ) -> None:
-    asked = {"noise_multiplier": noise, "mechanism": mechanism, "steps": steps, "time_limit": 2.0}
+    asked = {"noise_multiplier": noise, "mechanism": mechanism, "steps": steps, "effort": 1.0}
     for question in ({"delta": 0.6}, {"delta": 0.294}, {"delta": 8e-5}, {"epsilon": 300.0}):
         quick = dpsub.account(sampler, n, **asked, **question)
         tight = dpsub.account(sampler, n, **asked, **question, quick=False)
         assert quick.lower * (1 - 1e-9) <= tight.upper <= quick.upper * (1 + 1e-9)
 
 
-def test_little_time_is_for_a_game_on_the_grid_of_the_search(
+def test_little_work_is_for_a_game_on_the_grid_of_the_search(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: dict[str, Any] = {"noise_multiplier": 4.0, "steps": 100, "delta": 1e-5}
     quick = dpsub.account(dpsub.MustOW(50, 20), 1000, **asked)
-    # time for the next game alone, on any grid, would be too long
-    monkeypatch.setattr(game._CoverSearch, "left", 1e-9)
+    # a budget for the next game alone, on any grid, would be too small
+    monkeypatch.setattr(game.work, "affords", lambda units: False)
     found = dpsub.account(dpsub.MustOW(50, 20), 1000, **asked, quick=False)
     assert quick.lower <= found.upper < quick.upper
-    assert found.theorem.startswith("Theorem 22") and found.width_reason.startswith("time")
+    assert found.theorem.startswith("Theorem 22") and found.width_reason.startswith("effort")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,8 @@ import pytest
 from scipy.stats import norm
 
 import dpsub
+from dpsub.accounting import work
 from dpsub.accounting.hidden_step import HiddenStep, leak
-from dpsub.accounting.pld import time_limited
 from dpsub.noise import GaussianProfile
 from dpsub.streams import stream
 from tests.few import few
@@ -153,11 +152,11 @@ def test_a_thousand_steps_amplify(s: float, most: float) -> None:
     assert 0 < found.lower < found.upper < most
 
 
-def test_too_little_time_leaves_the_bound_of_the_revealed_step() -> None:
-    """What is missing for lack of time is not kept for a question that has more."""
+def test_too_little_work_leaves_the_bound_of_the_revealed_step() -> None:
+    """What is missing for want of work is not kept for a question that has more."""
     x = np.log([1.0, 1.1, 1.3])
     profile = HiddenStep(1000, 4.0, 2.0).profile
-    with time_limited(time.monotonic() + 1e-3):
+    with work.metered(1e-3):
         hurried = profile(x)
     assert hurried == pytest.approx(GaussianProfile(0.5).delta(x), rel=1e-2)
     assert np.all(profile(x) < hurried * 0.9)

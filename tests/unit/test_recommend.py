@@ -116,7 +116,7 @@ def test_a_missing_proof_is_said() -> None:
 @pytest.fixture(scope="module")
 def found() -> Recommendation:
     target = {"epsilon": 2.0, "delta": 1e-5, "adjacency": "zero_out"}
-    return recommend(1000, batch_size=100, epochs=2, **target, time_limit=600)
+    return recommend(1000, batch_size=100, epochs=2, **target, effort=None)
 
 
 def test_each_scheme_names_its_theorems(found: Recommendation) -> None:
@@ -159,7 +159,7 @@ def test_noise_that_a_game_proves_names_the_game(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(source, "needed", lambda *_, **__: source.Needed(2.0, 1.0, 0.5, 1.0))
     monkeypatch.setattr(source, "tightened", less)
     target = {"epsilon": 1.0, "delta": 1e-3, "adjacency": "substitute"}
-    found = recommend(1000, batch_size=10, epochs=1, **target, time_limit=None, quick=False)
+    found = recommend(1000, batch_size=10, epochs=1, **target, effort=None, quick=False)
     theorems = {each.name: each.theorem for each in found.schemes}
     assert theorems["wor"] == "Theorem 15, docs/accounting.md 4.1"
     assert theorems["must_ow"] == "Theorem 6, docs/accounting.md 3.5"
@@ -206,16 +206,16 @@ def test_the_reasons_follow_from_the_numbers(found: Recommendation) -> None:
     assert not any("may need as little" in reason for reason in found.reasons) or found.even
 
 
-def test_a_scheme_without_its_time_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scheme_without_its_work_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     def slow(release: Release, goal: Goal) -> Needed:
         if isinstance(release.sampler, dpsub.Wor):
-            raise NumericalError("out of time")
+            raise NumericalError("out of work")
         return Needed(2.0, 0.0, 0.5, 1.0)
 
     monkeypatch.setattr(source, "needed", slow)
     found = recommend(1000, batch_size=10, epochs=1, epsilon=1.0, delta=1e-5)
-    assert "share of the time" in found.left_out["wor"]
-    assert found.reasons[-1].startswith("The time limit was too short for wor, which may need less")
+    assert "share of the budget" in found.left_out["wor"]
+    assert found.reasons[-1].startswith("The budget of work did not reach wor, which may need less")
     assert found.schemes[0].name == "poisson"  # of those that are even the one that is used most
 
 

@@ -86,7 +86,7 @@ def test_tight_is_accepted_with_a_warning() -> None:
 def test_a_quick_check_leaves_open_what_the_game_decides() -> None:
     asked = {**WOR, "claimed_epsilon": 0.99 * dpsub.account(dpsub.Wor(20), 1000, **WOR).upper}
     verdicts = [
-        dpsub.check(dpsub.Wor(20), 1000, **asked, quick=quick, time_limit=3600).verdict
+        dpsub.check(dpsub.Wor(20), 1000, **asked, quick=quick, effort=None).verdict
         for quick in (True, False)
     ]
     assert verdicts == ["open", "proved"]
@@ -95,7 +95,7 @@ def test_a_quick_check_leaves_open_what_the_game_decides() -> None:
 def test_a_curve_is_refined_by_a_few_games() -> None:
     asked: dict[str, Any] = {"noise_multiplier": 4.0, "steps": 20, "epsilon": [0.1, 0.2, 0.3]}
     quick, refined = (
-        dpsub.curve(dpsub.Wor(20), 1000, **asked, quick=quick, time_limit=None)
+        dpsub.curve(dpsub.Wor(20), 1000, **asked, quick=quick, effort=None)
         for quick in (True, False)
     )
     assert quick.account.width_reason.startswith("quick")
@@ -110,7 +110,7 @@ def exported() -> dict[bool, dpsub.accounting.export.Export]:
     """Return laws of samples without replacement, quick and refined."""
     ledger = dpsub.Ledger()
     ledger.record(dpsub.Wor(20), 1000, noise_multiplier=4.0, steps=20)
-    return {quick: ledger.export(quick=quick, time_limit=None) for quick in (True, False)}
+    return {quick: ledger.export(quick=quick, effort=None) for quick in (True, False)}
 
 
 def test_an_exported_law_holds_what_the_game_proves(
@@ -145,10 +145,10 @@ def test_a_law_is_evaluated_from_the_largest_loss_on(
 def test_an_exact_export_reaches_its_width() -> None:
     ledger = dpsub.Ledger()
     ledger.record(dpsub.Poisson(0.1), noise_multiplier=1.0, steps=2)
-    found = ledger.export(width=1e-3, time_limit=None, quick=False)
+    found = ledger.export(width=1e-3, effort=None, quick=False)
     first = ledger.export(width=1e-3, quick=True)
     assert found.relative_width <= max(1e-3, first.relative_width / 2)
-    asked_for = ledger.export(width=1e-6, step=0.01, time_limit=None, quick=False)
+    asked_for = ledger.export(width=1e-6, step=0.01, effort=None, quick=False)
     assert asked_for.step == 0.01 and asked_for.width_reason.startswith("numerics")
 
 

@@ -4,7 +4,6 @@ answer."""
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -17,14 +16,14 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import dpsub
-from dpsub.accounting import account, pld, proofs
-from dpsub.accounting.account import WIDTH_MISSED, Account, Proof
+from dpsub.accounting import account, pld, proofs, work
+from dpsub.accounting.account import Account, Proof
 from dpsub.accounting.bracket import LossGrid, OneEnd, Target
 from dpsub.accounting.compose import ComposedLoss, TiltedSum, minimum
 from dpsub.accounting.composition import Composition, answers_of
 from dpsub.accounting.game import FillerGame
 from dpsub.accounting.pairs import PoissonPair
-from dpsub.accounting.pld import PrivacyLossDistribution, time_limited
+from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.accounting.privacy_events import PairEvent
 from dpsub.accounting.proofs import GroupLemma, law_of
 from dpsub.accounting.release import Release
@@ -232,7 +231,7 @@ class TestTightCalibration:
     @pytest.mark.thorough
     def test_noise_is_proved_near_what_an_attack_refutes(self) -> None:
         quick, tight = (
-            dpsub.calibrate(Wor(200), S7, **self.asked, quick=quick, time_limit=3600)
+            dpsub.calibrate(Wor(200), S7, **self.asked, quick=quick, effort=None)
             for quick in (True, False)
         )
         assert tight.refuted is not None
@@ -396,12 +395,11 @@ def test_golden_sections_find_the_minimum() -> None:
 
 
 @pytest.mark.parametrize("question", [{"delta": 1e-5}, {"epsilon": 1.0}])
-def test_a_deadline_ends_long_work_with_valid_ends(question: dict[str, float]) -> None:
-    # 999 999 draws from ten slots: the first profile alone takes longer
+def test_a_budget_ends_long_work_with_valid_ends(question: dict[str, float]) -> None:
+    # 999 999 draws from ten slots: the first profile alone takes more
     proof = account.Proof.of([Release(MustWW(10, 999_999), 1_000_001, 4.0, 10)])
-    begin = time.monotonic()
-    lower, upper, width_met = proof.composition.answer(Target(**question, deadline=begin + 1))
-    assert time.monotonic() - begin < 5
+    with work.metered(1.0):
+        lower, upper, width_met = proof.composition.answer(Target(**question))
     assert 0 <= lower <= upper
     assert not width_met
 
@@ -479,12 +477,13 @@ def test_limits() -> None:
         safe_root(lambda x: 11.0, 10.0, Axis("a thing", 1.0, 50.0), **start)
 
 
-def test_what_was_proved_before_the_deadline_is_returned() -> None:
+def test_what_was_proved_within_the_budget_is_returned() -> None:
     axis, start = Axis("x", 1.0, 50.0, rising=True), {"start": 30.0, "accuracy": 1e-3}
-    with time_limited(time.monotonic() + 0.1):
+    with work.metered(1.0):
+        most = 0.6 * work.left()
 
         def slow(x: float) -> float:
-            time.sleep(0.2)
+            work.spend(most)
             return 1.0
 
         found = safe_root(slow, 10.0, axis, **start)
@@ -509,24 +508,17 @@ def test_a_bound_that_exceeds_the_target_by_one_rounding_is_not_met() -> None:
 
 
 @pytest.mark.thorough
-def test_a_calibration_out_of_time_returns_what_was_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_calibration_with_little_work_returns_what_was_proved() -> None:
     asked = {"epsilon": 1.0, "delta": 1e-6, "steps": 50}
-    with pytest.raises(NumericalError, match="raise the time limit"):
-        dpsub.calibrate(Wor(20), 2000, **asked, time_limit=1e-9)
-    upper = Proof.upper
-
-    def last(self: Proof, target: Target) -> Account:
-        found = upper(self, target)
-        if found.upper <= 1:
-            time.sleep(max(0.0, (target.deadline or 0.0) - time.monotonic()))
-        return found
-
     full = dpsub.calibrate(Wor(20), 2000, **asked)
-    monkeypatch.setattr(Proof, "upper", last)
-    found = dpsub.calibrate(Wor(20), 2000, **asked, time_limit=5.0)
-    assert found.noise_multiplier >= full.noise_multiplier * (1 - 1e-3)
-    assert found.account.upper <= 1.0
-    assert not found.account.width_met and found.account.conditions[-1] == WIDTH_MISSED
+    for effort in (0.01, 0.03, 0.1):
+        try:
+            found = dpsub.calibrate(Wor(20), 2000, **asked, effort=effort)
+        except NumericalError as error:
+            assert "raise effort" in str(error)
+            continue
+        assert found.noise_multiplier >= full.noise_multiplier * (1 - 1e-3)
+        assert found.account.upper <= 1.0
 
 
 @pytest.mark.parametrize(("sampler", "n"), [(Wor(20), 2000), (Poisson(0.01), None)])

@@ -154,7 +154,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_answers_are_short_and_name_their_theorem(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    line = f"{COMMANDS[command]} --time-limit none"
+    line = f"{COMMANDS[command]} --effort none"
     short = _answer(capsys, line).strip()
     assert len(short.splitlines()) <= 6
     assert "Theorem 1, docs/accounting.md" in short or command == "select"

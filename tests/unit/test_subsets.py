@@ -209,7 +209,7 @@ def test_a_chord_lies_above_its_profile() -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize(("noise", "width"), [(0.52, 0.005), (0.8, 0.003)])
 def test_both_ends_are_close_where_noise_is_small(noise: float, width: float) -> None:
-    asked: dict[str, Any] = {"noise_multiplier": noise, "delta": 1.25e-5, "time_limit": None}
+    asked: dict[str, Any] = {"noise_multiplier": noise, "delta": 1.25e-5, "effort": None}
     found = dpsub.account(dpsub.RandomAllocation(391, 5), **asked)
     blocks = Composition([(SubsetEvent(391, 5, noise).blocks, 1)]).bound(Target(delta=1.25e-5))
     assert found.lower < found.upper < min(found.lower * (1 + width), 0.98 * blocks.value)
@@ -229,7 +229,7 @@ def test_outputs_that_are_drawn_lie_between_the_ends() -> None:
     gains = np.maximum(1 - math.exp(epsilon) * math.comb(t, k) / sums[k], 0.0)
     deviation = gains.std() / math.sqrt(n)
     found = dpsub.account(
-        dpsub.RandomAllocation(t, k), noise_multiplier=noise, epsilon=epsilon, time_limit=None
+        dpsub.RandomAllocation(t, k), noise_multiplier=noise, epsilon=epsilon, effort=None
     )
     assert found.upper < 1.02 * found.lower
     assert found.lower - 4 * deviation < gains.mean() < found.upper + 4 * deviation

@@ -357,7 +357,7 @@ GAMES = {
             "delta": 1e-2,
             "adjacency": "zero_out",
             "width": 0.01,
-            "time_limit": None,
+            "effort": None,
         },
     ),
 }
@@ -632,7 +632,7 @@ def test_samples_with_replacement(sampler, n, noise_multiplier, steps, delta, tm
 @pytest.mark.thorough
 def test_two_stages_with_replacement(tmp_path):
     asked = {"noise_multiplier": 2, "steps": 10, "delta": 1e-3, "width": 0.03}
-    answer = dpsub.account(dpsub.MustWW(20, 5), 200, quick=False, time_limit=None, **asked)
+    answer = dpsub.account(dpsub.MustWW(20, 5), 200, quick=False, effort=None, **asked)
     data = answer.certificate()
     data["claim"]["lower"] = None
     lines, code = proved_again(data, tmp_path)
@@ -665,7 +665,7 @@ def test_a_thousand_steps(tmp_path):
 @pytest.mark.slow
 def test_a_thousand_steps_under_zero_out(tmp_path):
     asked = {"noise_multiplier": 4, "steps": 1000, "delta": 1e-5, "adjacency": "zero_out"}
-    answer = dpsub.account(dpsub.Wor(200), 10_000, quick=False, time_limit=None, **asked)
+    answer = dpsub.account(dpsub.Wor(200), 10_000, quick=False, effort=None, **asked)
     data = answer.certificate()
     # the game's own end, to nine digits
     assert data["claim"]["upper"] == pytest.approx(answer.upper, rel=1e-8)

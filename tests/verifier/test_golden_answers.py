@@ -94,15 +94,15 @@ KINDS = {
     "shuffle": Question(dpsub.Shuffle(100), 400, asked(0.4, adjacency="zero_out")),
     "shuffle, all steps": Question(dpsub.Shuffle(100), 1000, asked(2, epochs=2)),
     "shuffle, hidden step": Question(
-        dpsub.Shuffle(2), 40, asked(30, 1e-3, epochs=2, quick=True, time_limit=None)
+        dpsub.Shuffle(2), 40, asked(30, 1e-3, epochs=2, quick=True, effort=None)
     ),
     "shuffle, hidden step, zero_out": Question(
         dpsub.Shuffle(1),
         20,
-        asked(30, 1e-3, epochs=1, adjacency="zero_out", quick=True, time_limit=None),
+        asked(30, 1e-3, epochs=1, adjacency="zero_out", quick=True, effort=None),
     ),
     "shuffle, another record stands in": Question(
-        dpsub.Shuffle(1), 1000, asked(1.6, 3e-3, epochs=1, quick=True, time_limit=None)
+        dpsub.Shuffle(1), 1000, asked(1.6, 3e-3, epochs=1, quick=True, effort=None)
     ),
     "allocation": Question(dpsub.RandomAllocation(10), None, asked(1, epochs=3)),
     "allocation, zero_out": Question(
@@ -179,25 +179,25 @@ LONG = {
         dpsub.RandomAllocation(10_000, 205), None, asked(1.4, adjacency="substitute")
     ),
     "allocation of 5 in 391 steps": Question(
-        dpsub.RandomAllocation(391, 5), None, asked(0.8, 1.25e-5, time_limit=None)
+        dpsub.RandomAllocation(391, 5), None, asked(0.8, 1.25e-5, effort=None)
     ),
     "allocation of several, little noise": Question(
-        dpsub.RandomAllocation(24, 2), None, asked(0.35, time_limit=None)
+        dpsub.RandomAllocation(24, 2), None, asked(0.35, effort=None)
     ),
     "allocation of 10 in 100 steps": Question(
-        dpsub.RandomAllocation(100, 10), None, asked(1, 1e-6, time_limit=None)
+        dpsub.RandomAllocation(100, 10), None, asked(1, 1e-6, effort=None)
     ),
     "shuffle, 100 steps": Question(dpsub.Shuffle(100), 10_000, asked(1, epochs=2)),
     "shuffle, hidden among 1000 steps": Question(
-        dpsub.Shuffle(60), 60_000, asked(4, epochs=10, quick=True, time_limit=None)
+        dpsub.Shuffle(60), 60_000, asked(4, epochs=10, quick=True, effort=None)
     ),
     "shuffle, another record stands in, ten epochs": Question(
-        dpsub.Shuffle(1), 100_000, asked(1.5, epochs=10, quick=True, time_limit=None)
+        dpsub.Shuffle(1), 100_000, asked(1.5, epochs=10, quick=True, effort=None)
     ),
     "shuffle, another record stands in, a million steps": Question(
         dpsub.Shuffle(1),
         1_000_000,
-        asked(1.3, adjacency="zero_out", quick=True, time_limit=None),
+        asked(1.3, adjacency="zero_out", quick=True, effort=None),
     ),
     "tight, four steps": Question(dpsub.Wor(5), 50, asked(2, 1e-3, steps=4, quick=False)),
     "tight, zero_out, 100 steps": Question(
@@ -284,7 +284,7 @@ def test_upper_ends_of_large_chains_are_proved_again(
     sampler: Any, steps: int, tmp_path: Path
 ) -> None:
     """Of records set to 0; the laws of their attacks have too many points."""
-    question = asked(4, steps=steps, adjacency="zero_out", quick=True, time_limit=None)
+    question = asked(4, steps=steps, adjacency="zero_out", quick=True, effort=None)
     certificate = dpsub.account(sampler, 10_000, **question).certificate()
     certificate["claim"]["lower"] = None
     lines, status = proved_again(certificate, tmp_path)

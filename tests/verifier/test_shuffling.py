@@ -234,7 +234,7 @@ QUESTIONS = {
 @pytest.fixture(scope="module", params=few(QUESTIONS))
 def certificate(request):
     sampler, n, s, epochs, adjacency = QUESTIONS[request.param]
-    asked = {"epochs": epochs, "delta": 1e-3, "adjacency": adjacency, "time_limit": None}
+    asked = {"epochs": epochs, "delta": 1e-3, "adjacency": adjacency, "effort": None}
     answer = dpsub.account(sampler, n, noise_multiplier=s, quick=True, **asked)
     found = upper_end_of(answer)
     assert only_part(found)["theorem"] == "61"
@@ -334,7 +334,7 @@ BY_REFERENCE = {
 @pytest.fixture(scope="module", params=few(BY_REFERENCE))
 def by_reference(request):
     sampler, n, s, adjacency = BY_REFERENCE[request.param]
-    asked = {"delta": 1e-2, "adjacency": adjacency, "quick": True, "time_limit": None}
+    asked = {"delta": 1e-2, "adjacency": adjacency, "quick": True, "effort": None}
     answer = dpsub.account(sampler, n, noise_multiplier=s, epochs=1, **asked)
     found = upper_end_of(answer)
     assert len(only_part(found)["references"]) == 1
@@ -436,7 +436,7 @@ def test_a_step_that_might_as_well_be_revealed_is_proved_so(tmp_path):
         delta=1e-5,
         adjacency="zero_out",
         quick=True,
-        time_limit=None,
+        effort=None,
     )
     found = upper_end_of(answer)
     assert answer.theorem.startswith("Theorem 61")

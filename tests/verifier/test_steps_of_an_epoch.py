@@ -212,7 +212,7 @@ def test_the_least_of_two_bounds_is_taken_to_its_chords():
 
 @pytest.fixture(scope="module")
 def certificates():
-    asked = {"noise_multiplier": 2.0, "delta": 1e-2, "time_limit": None}
+    asked = {"noise_multiplier": 2.0, "delta": 1e-2, "effort": None}
     several = dpsub.RandomAllocation(10, 2)
     found = {
         "moments": dpsub.account(several, **asked),

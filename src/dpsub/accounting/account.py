@@ -1,36 +1,31 @@
-"""Privacy of many releases from subsamples: upper bounds (proofs), lower bounds (attacks), and
-the papers' formula."""
+"""Both ends of a privacy number of many releases from subsamples: an upper bound, by the theorems
+that apply, and a lower bound, by attacks; and how they are brought together."""
 
 from __future__ import annotations
 
 import math
-import time
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.accounting import answer as words
+from dpsub.accounting import work
 from dpsub.accounting.answer import Asked, ShortText
 from dpsub.accounting.attacks import AdaptiveAttack, Played
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.composition import Composition
 from dpsub.accounting.game import FillerGame, GamePlayed, GameValue
-from dpsub.accounting.own import OwnMechanism
-from dpsub.accounting.pld import OutOfTimeError, deadline_after, is_late, time_limited
-from dpsub.accounting.privacy_events import PairEvent
-from dpsub.accounting.release import Group, Release
+from dpsub.accounting.release import Release
 from dpsub.accounting.schemes import case_of, default_relation
 from dpsub.accounting.schemes.case import Case
+from dpsub.accounting.work import OutOfWorkError
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.relations import Relation, relation_named
-from dpsub.sampling.base import Sampler, StagedSampler
 from dpsub.sampling.schedules import Schedule
 
 if TYPE_CHECKING:
@@ -43,13 +38,10 @@ KINDS = ("exact", "bounds", "upper", "lower", "paper")
 the requested width.  bounds: the upper end is proved, and explicit data sets, perhaps adaptive,
 attain the lower one, so that no guarantee below it can hold.  upper, lower: one of these ends; the
 other one is trivial.  paper: bounds on the value of the papers' pair, which is not a guarantee."""
-VARIANTS = ("rigorous", "paper")
 WIDTH_MISSED = (
     "wider than requested: numerical limits stopped the refinement early; both ends are valid"
 )
 """Added to the conditions of a quick answer where `Account.width_met` is false."""
-SECONDS = 3.0
-"""Time limit of an answer for which none is given."""
 SHARE = {"epsilon": 5e-3, "delta": 5e-2}
 """How far apart the ends may be where no width is given, relative."""
 # of epsilon, how far apart exact ends of schedules may be at most in the first bound
@@ -58,18 +50,14 @@ _SCHEDULE_SHARE = 4e-3
 _EACH_END = 0.25
 # games that are played for several values: each of them bounds all values
 _MOST_PLAYS = 4
-TIGHT_GOES = (
-    "tight is what happens anyway, and goes in the next release: drop it; quick=True gives the "
-    "bound that was the default"
-)
 WIDTH_REASONS = {
-    "time": "time: the time limit ended the refinement; raise time_limit",
+    "effort": "effort: the budget of work ended the refinement; raise effort",
     "numerics": "numerics: no finer grid brings the ends closer",
-    "theory": "theory: no closer proof or attack is known; more time does not help",
+    "theory": "theory: no closer proof or attack is known; more effort does not help",
     "quick": "quick: this is the first bound; ask without quick",
 }
 """Why ends are farther apart than requested, and what would help."""
-_BY_NUMBER = "time: games were played for the widest values; ask for fewer values"
+_BY_NUMBER = "effort: games were played for the widest values; ask for fewer values"
 _BY_GAME = "the game over v, v' and the replaced vectors, with such choices grouped into cells"
 _FILLER_FLIP = "Filler flip, docs/accounting.md 5"
 
@@ -101,7 +89,7 @@ class Account(ShortText):
         What proves the upper end, and where the attack behind the lower end stands, with the
         section of docs/accounting.md.
     width_reason : str
-        Why the ends are farther apart than requested (time, numerics or theory) and what would
+        Why the ends are farther apart than requested (effort, numerics or theory) and what would
         help; empty if they are not.
     asked : Asked or None
         The releases, and where the number was asked for; None if that is not known.
@@ -211,234 +199,14 @@ class Account(ShortText):
             object.__setattr__(self, name, end if end.ndim else float(end))
 
 
-def account(
-    sampler: Sampler | Schedule,
-    n: int | None = None,
-    *,
-    noise_multiplier: float | None = None,
-    steps: int | None = None,
-    epochs: float | None = None,
-    epsilon: ArrayLike | None = None,
-    delta: ArrayLike | None = None,
-    adjacency: str | None = None,
-    mechanism: str | OwnMechanism = "gaussian",
-    denominator: str = "fixed",
-    group: Group = 1,
-    variant: str = "rigorous",
-    width: float | None = None,
-    time_limit: float | None = SECONDS,
-    quick: bool = False,
-    tight: bool | None = None,
-) -> Account:
-    """Bound delta at `epsilon`, or epsilon at `delta`, of many releases from samples, from above
-    and below.
-
-    Parameters
-    ----------
-    sampler : Sampler or Schedule
-        The sampler, drawn again at every step; or the schedule, drawn again for every epoch.
-    n : int, optional
-        Number of records; Poisson sampling, and schedules that do not depend on it, need none.
-        Under add_remove it is that of the smaller data set; both have the same number of steps.
-    noise_multiplier : float
-        Scale of the noise on the sum over the norm bound of one record, from 0.05 to 1e9.
-    steps : int, optional
-        Number of releases, by default 1; for a schedule, whole epochs.
-    epochs : int, optional
-        For a schedule, instead of `steps`; by default 1.
-    epsilon, delta : float or array_like
-        Exactly one: epsilon in nats, >= 0; delta in (0, 1). An array costs little more than its
-        most expensive value.
-    adjacency : {"add_remove", "substitute", "zero_out"}, optional
-        Default: add_remove for Poisson sampling (also cyclic or truncated) and random
-        allocation, substitute otherwise. Under zero_out a record is replaced by one that
-        contributes 0, and the number of records is public.
-    mechanism : {"gaussian", "laplace"}
-        Laplace noise is for scalar sums.
-    denominator : {"fixed", "realised"}
-        The sum and its noise are divided by a number fixed in advance, or by the realised size of
-        the sample.
-    group : int or tuple of int
-        Number of records that one unit of privacy holds, at most. All of them are added, removed,
-        replaced or zeroed out at once. Under add_remove also (g_plus, g_minus): as many are added
-        and removed.
-    variant : {"rigorous", "paper"}
-        Proof and attack; or the papers' pair (unit shift per occurrence, one direction), which is
-        not a guarantee.
-    width : float, optional
-        How far apart the ends may be, absolute for epsilon, relative for delta; by default half a
-        percent of epsilon, 5 % of delta, and 1e-3 if that is less and the answer is exact up to
-        numerical error. If theory leaves the ends farther apart, `width_reason` says so.
-    time_limit : float or None
-        Seconds after which the refinement stops: the ends reached by then are valid. None: no
-        limit.
-    quick : bool
-        Return the first bound: `width` is then the accuracy of each end, by default 1e-3 for
-        schedules and for answers that are exact up to numerical error, else 5e-3.
-    tight : bool, optional
-        Deprecated: True asks for what is the default now.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of range.
-    UnsupportedError
-        If no theorem covers the case; the message gives the reason.
-
-    References
-    ----------
-    balle, Theorems 8 to 11; must, Section 3.4 (variant paper); docs/accounting.md, where each bound
-    is proved.
-
-    Examples
-    --------
-    >>> import dpsub
-    >>> poisson = dpsub.Poisson(0.01)
-    >>> answer = dpsub.account(poisson, noise_multiplier=1.0, steps=100, delta=1e-5)
-    >>> answer.kind, str(answer.adjacency), 0.71 < answer.lower <= answer.upper < 0.73
-    ('exact', 'add_remove', True)
-    >>> answer = dpsub.account(poisson, noise_multiplier=1.0, steps=100, delta=[1e-6, 1e-5])
-    >>> answer.upper.round(1).tolist()
-    [1.0, 0.7]
-    >>> question = {"noise_multiplier": 1.0, "epsilon": 1.0}
-    >>> printed = dpsub.account(dpsub.MustOW(2, 2), 4, **question, variant="paper")
-    >>> attained = dpsub.account(dpsub.MustOW(2, 2), 4, **question)
-    >>> printed.upper < 0.09 < 0.19 < attained.lower  # the paper's number is far below an attack
-    True
-    """
-    quick = first_bound_only(quick, tight)
-    release = Release.of(
-        sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, group=group
-    )
-    question = Question.of([release], adjacency, width, time_limit, quick)
-    if checks.one_of("variant", variant, VARIANTS) == "rigorous":
-        return question.account(epsilon, delta)
-    with time_limited(question.deadline):
-        return answers(_PaperPair(release, adjacency), question, epsilon, delta)
-
-
-def first_bound_only(quick: bool, tight: bool | None) -> bool:
-    """Whether the first bound is asked for; warns of `tight`, which is deprecated."""
-    if tight is None:
-        return quick
-    warnings.warn(TIGHT_GOES, DeprecationWarning, stacklevel=3)
-    return not tight
-
-
-@dataclass(frozen=True)
-class Question:
-    """Releases from the same records, and how bounds on them are asked for: what accounts, curves,
-    exports, checks, audits and selections share.
-
-    Attributes
-    ----------
-    releases : sequence of Release
-    adjacency : str or None
-        As in `account`, as is the `width`.
-    width : float or None
-    deadline : float or None
-        Of `time.monotonic`: what has been reached by then is the answer.
-    quick : bool
-        Whether the first bound will do.
-    """
-
-    releases: Sequence[Release]
-    adjacency: str | None = None
-    width: float | None = None
-    deadline: float | None = None
-    quick: bool = False
-
-    @classmethod
-    def of(
-        cls,
-        releases: Sequence[Release],
-        adjacency: str | None = None,
-        width: float | None = None,
-        time_limit: float | None = None,
-        quick: bool = False,
-    ) -> Question:
-        """A question that comes in now: what finding the theorems takes counts as well."""
-        return cls(releases, adjacency, width, deadline_after(time_limit), quick)
-
-    @property
-    def first(self) -> Question:
-        """The question for the first bound."""
-        return replace(self, quick=True)
-
-    @contextmanager
-    def proof(self) -> Iterator[Proof]:
-        """The theorems that apply, within the time of the question."""
-        with time_limited(self.deadline):
-            yield Proof.of(self.releases, self.adjacency)
-
-    def account(self, epsilon: ArrayLike | None, delta: ArrayLike | None) -> Account:
-        """Bound delta at `epsilon`, or epsilon at `delta`."""
-        with self.proof() as proof:
-            return answers(proof, self, epsilon, delta)
-
-
-def answers(source: Proof | _PaperPair, question: Question, epsilon: Any, delta: Any) -> Account:
-    """The account of one target; of an array of them, with the ends in its shape."""
-    width = question.width
-
-    def accounts_of(targets: Sequence[Target]) -> list[Account]:
-        accounts = source.accounts(targets)
-        if isinstance(source, _PaperPair):
-            return accounts
-        if width is None and source.has_schedule and source.composition.is_exact:
-            accounts = list(map(source.sharpened, accounts, targets))
-        return source.refined(accounts, targets, question)
-
-    limits: dict[str, Any] = {
-        "width": source.width if width is None else width,
-        "deadline": question.deadline,
-    }
-    name, given = ("epsilon", epsilon) if delta is None else ("delta", delta)
-    if np.ndim(given) == 0 or (epsilon is None) == (delta is None):
-        [answer] = accounts_of([Target(epsilon, delta, **limits)])
-        source.composition.forget()  # the answer knows what it was computed from, to certify it
-        return answer
-    values = checks.finite_array(name, given)
-    if not values.size:
-        raise ArgumentError(f"an array of {name} must hold at least one value, got none; give one")
-    # in order: a grid that suits one value is tried first for the next
-    unique, places = np.unique(values, return_inverse=True)
-    accounts = accounts_of([Target(**{name: value}, **limits) for value in unique.tolist()])
-    lower = np.array([answer.lower for answer in accounts])[places]
-    upper = np.array([answer.upper for answer in accounts])[places]
-    return replace(
-        # the one that says so if the width was missed for any
-        min(accounts, key=lambda answer: answer.width_met),
-        lower=lower.reshape(values.shape),
-        upper=upper.reshape(values.shape),
-        # one number is what all of them bracket, or none
-        kind=next((answer.kind for answer in accounts if answer.kind != "exact"), accounts[0].kind),
-        pair=_joined(answer.pair for answer in accounts),
-        lower_pair=_joined(answer.lower_pair for answer in accounts),
-        theorem=_joined(answer.theorem for answer in accounts),
-        lower_theorem=_joined(answer.lower_theorem for answer in accounts),
-        width_reason=_joined(filter(None, (answer.width_reason for answer in accounts))),
-        asked=Asked(source.releases, tuple(values.ravel().tolist())),
-        _origin=None,
-    )
-
-
-def _given(target: Target) -> float:
+def given(target: Target) -> float:
     """The epsilon or delta at which the other one is asked for."""
     given = target.delta if target.epsilon is None else target.epsilon
     assert given is not None
     return float(given)
 
 
-def _share_of(deadline: float | None, parts: float) -> float | None:
-    """The deadline of the next one of so many parts, which share the time that is left."""
-    if deadline is None:
-        return None
-    now = time.monotonic()
-    return now + max(deadline - now, 0.0) / parts
-
-
-def _joined(phrases: Iterable[str]) -> str:
+def joined(phrases: Iterable[str]) -> str:
     """Phrases that differ, in one line."""
     return "; ".join(dict.fromkeys(phrases))
 
@@ -487,16 +255,16 @@ class Proof:
 
     def accounts(self, targets: Sequence[Target]) -> list[Account]:
         """Both ends for each of several targets, which share privacy loss distributions."""
-        attack = _joined(case.attained for case in self.cases)
+        attack = joined(case.attained for case in self.cases)
         if self.composition.is_exact:
             brackets = self.composition.brackets(targets)
             return [
                 self._account(target, *bracket, attack)
                 for target, bracket in zip(targets, brackets, strict=True)
             ]
-        # the guarantee first: attacks get what time is left, of which some is
-        upper_by = _share_of(targets[0].deadline, 4 / 3)
-        uppers = self.composition.bounds([replace(each, deadline=upper_by) for each in targets])
+        # the guarantee first: attacks get what work is left, of which some is
+        with work.share(3 / 4):
+            uppers = self.composition.bounds(targets)
         flips = self._filler_flips(targets)
         lowers = self.composition.attacks(targets, flips)
         accounts = []
@@ -518,11 +286,41 @@ class Proof:
         if len(self.releases) > 1 or pair is None:
             return [0.0] * len(targets)
         attack = AdaptiveAttack(pair, self.releases[0].steps, self.policies)
-        with time_limited(targets[0].deadline):
-            return attack.answers(targets)
+        return attack.answers(targets)
 
     def account(self, target: Target) -> Account:
         return self.accounts([target])[0]
+
+    def refined_by_rungs(
+        self, targets: Sequence[Target], width: float | None, effort: float, *, quick: bool = False
+    ) -> list[Account]:
+        """The accounts of a question: tried with more and more work, until their width is met or
+        more work would change nothing. The best ends of all tries are kept."""
+        best: list[Account] = []
+        # a first bound is one try
+        for rung in [effort] if quick else work.rungs(effort):
+            before = work.refusals()
+            with work.limited(rung):
+                again = self._tried(targets, width, quick)
+            best = list(map(_closest, best, again)) if best else again
+            if not quick:
+                best = [self._met(*each, width) for each in zip(best, targets, strict=True)]
+            if work.refusals() == before or all(answer.width_met for answer in best):
+                return best
+        return [_stopped(answer) for answer in best]
+
+    def _met(self, answer: Account, target: Target, width: float | None) -> Account:
+        """The account, whose width may be met by ends of several tries."""
+        if self._asked(answer, target, width).gap(answer.lower, answer.upper) > 1:
+            return answer
+        return replace(answer, width_met=True, width_reason="", conditions=_without_note(answer))
+
+    def _tried(self, targets: Sequence[Target], width: float | None, quick: bool) -> list[Account]:
+        """The accounts of a question, with the work that is left."""
+        accounts = self.accounts(targets)
+        if width is None and self.has_schedule and self.composition.is_exact:
+            accounts = list(map(self.sharpened, accounts, targets))
+        return self.refined(accounts, targets, width, quick)
 
     def sharpened(self, answer: Account, target: Target) -> Account:
         """An exact epsilon with ends that are a share of it apart, as a schedule's may be large."""
@@ -530,19 +328,23 @@ class Proof:
         if target.epsilon is not None or answer.upper - answer.lower <= width:
             return answer
         again = self.account(replace(target, width=width))
-        # the time may have ended it early
+        # the budget may have ended it early
         return again if again.upper - again.lower < answer.upper - answer.lower else answer
 
     def refined(
-        self, answers: Sequence[Account], targets: Sequence[Target], question: Question
+        self,
+        answers: Sequence[Account],
+        targets: Sequence[Target],
+        width: float | None,
+        quick: bool,
     ) -> list[Account]:
         """The accounts with their ends brought to within the width of the question, by default
         `SHARE`; the reason where they are not. Quick ones stay as they are."""
         asked = [
-            self._asked(answer, target, question.width)
+            self._asked(answer, target, width)
             for answer, target in zip(answers, targets, strict=True)
         ]
-        if question.quick:
+        if quick:
             return [_first_bound(*each) for each in zip(answers, asked, strict=True)]
         ends = [
             _Ends(replace(answer, conditions=_without_note(answer)), each, target.width)
@@ -570,8 +372,7 @@ class Proof:
         finer = []
         for ends in wide:
             if not self.composition.is_exact and not ends.may_be_numerics:
-                # nor would more time help, where there was enough of it
-                ends.is_timed = not ends.account.width_met
+                # nor would more effort help, where there was enough of it
                 continue
             ends.reason = WIDTH_REASONS["numerics"]
             if share * ends.asked.width < self.width:
@@ -597,8 +398,9 @@ class Proof:
         for plays in range(min(len(left), _MOST_PLAYS), 0, -1):
             ends = max(left, key=lambda each: each.gap)
             left.remove(ends)
-            # half of the time, so that a first game comes to an end
-            played = self._played(ends, _share_of(ends.asked.deadline, min(plays, 2)))
+            # half of the work, so that a first game comes to an end
+            with work.share(1 / min(plays, 2)):
+                played = self._played(ends)
             for other in wide:
                 other.tighten(played, self.cases[0])
             values += played
@@ -609,7 +411,7 @@ class Proof:
             ends.reason = _BY_NUMBER
         return values
 
-    def _played(self, ends: _Ends, deadline: float | None) -> list[GameValue]:
+    def _played(self, ends: _Ends) -> list[GameValue]:
         """The games played for these ends, which learn why they are not closer."""
         game = self.cases[0].game
         assert game is not None
@@ -619,12 +421,12 @@ class Proof:
             return []
         reasons: list[str] = []
         values: list[GameValue] = []
-        # a play that does not end in time proves nothing: the first bound stands
-        with time_limited(deadline), suppress(OutOfTimeError):
+        # a play that does not come to its end proves nothing: the first bound stands
+        with suppress(OutOfWorkError):
             steps, spread = self.releases[0].steps, self.composition.spread
             played = FillerGame(game.cells(), steps, spread, self.games, reasons, values)
-            played.answer(replace(ends.asked, deadline=deadline), lower, upper)
-        ends.reason = WIDTH_REASONS[reasons[-1] if reasons else "time"]
+            played.answer(ends.asked, lower, upper)
+        ends.reason = WIDTH_REASONS[reasons[-1] if reasons else "effort"]
         return values
 
     @property
@@ -663,7 +465,7 @@ class Proof:
     @property
     def theorem(self) -> str:
         """What proves the upper end of the first bound."""
-        return _joined(case.theorem.text for case in self.cases)
+        return joined(case.theorem.text for case in self.cases)
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -675,7 +477,7 @@ class Proof:
         """Where the attacks of the lower end stand; where both ends are one number, its theorem."""
         if self.composition.is_exact:
             return self.theorem
-        return _joined(f"Attack, docs/accounting.md {case.attack_section}" for case in self.cases)
+        return joined(f"Attack, docs/accounting.md {case.attack_section}" for case in self.cases)
 
     def upper(self, target: Target) -> Account:
         """The upper end alone, of kind upper; both where they are computed together."""
@@ -705,7 +507,7 @@ class Proof:
             min(lower, upper),
             upper,
             kind=kind,
-            pair=_joined(case.proved for case in self.cases),
+            pair=joined(case.proved for case in self.cases),
             lower_pair=attack,
             adjacency=self.relation,
             sensitivity=self.cases[0].sensitivity,
@@ -714,7 +516,7 @@ class Proof:
             width_met=width_met,
             theorem=self.theorem,
             lower_theorem=self.attack_stands if attack else "",
-            asked=Asked(self.releases, (_given(target),)),
+            asked=Asked(self.releases, (given(target),)),
             _origin=(self, target),
         )
 
@@ -735,8 +537,6 @@ class _Ends:
     def __init__(self, account: Account, asked: Target, accuracy: float = 0.0) -> None:
         self.account, self.asked, self.accuracy = account, asked, accuracy
         self.reason = WIDTH_REASONS["numerics" if account.kind == "exact" else "theory"]
-        self.is_timed = True
-        """Whether more time might help."""
 
     @property
     def gap(self) -> float:
@@ -780,8 +580,6 @@ class _Ends:
         """The account with its reason."""
         is_wide = self.is_wide
         reason = self.reason if is_wide else ""
-        if is_wide and self.is_timed and is_late(self.asked.deadline):
-            reason = WIDTH_REASONS["time"]
         # both ends are about one number, but that is more than wide ends say
         kind = "bounds" if is_wide and self.account.kind == "exact" else self.account.kind
         return replace(self.account, kind=kind, width_met=not is_wide, width_reason=reason)
@@ -791,8 +589,39 @@ def _first_bound(answer: Account, asked: Target) -> Account:
     """A quick answer, which says that it is one."""
     reason = WIDTH_REASONS["quick"] if asked.gap(answer.lower, answer.upper) > 1 else ""
     if not answer.width_met:
-        reason = WIDTH_REASONS["time" if is_late(asked.deadline) else "numerics"]
+        reason = WIDTH_REASONS["numerics"]
     return replace(answer, width_reason=reason)
+
+
+def _closest(before: Account, after: Account) -> Account:
+    """The better ends of two accounts of one number, each with what proves or attains it."""
+    best = after
+    if before.upper < after.upper:
+        kept = {name: getattr(before, name) for name in ("upper", "pair", "theorem", "conditions")}
+        best = replace(best, **kept, _origin=before._origin)
+    if before.lower > after.lower:
+        kept = {name: getattr(before, name) for name in ("lower", "lower_pair", "lower_theorem")}
+        best = replace(best, **kept)
+    is_met = before.width_met or after.width_met
+    return replace(best, width_met=is_met, width_reason="" if is_met else after.width_reason)
+
+
+def _stopped(answer: Account) -> Account:
+    """An account whose ends more work might bring closer."""
+    if answer.width_met:
+        return answer
+    return replace(answer, width_reason=stopped_by())
+
+
+def stopped_by() -> str:
+    """The reason of ends that the budget ended, or the time limit."""
+    limit = work.struck()
+    if limit is None:
+        return WIDTH_REASONS["effort"]
+    return (
+        f"time: stopped by the time limit after {limit:g} s: another run may end elsewhere; "
+        "drop time_limit"
+    )
 
 
 def _without_note(answer: Account) -> tuple[str, ...]:
@@ -816,60 +645,3 @@ def crossed(lower: float, upper: float) -> NumericalError:
         "is wrong; report the arguments, and until this is fixed use the upper end of "
         "a slightly smaller noise_multiplier, which is valid here too"
     )
-
-
-class _PaperPair:
-    """What the papers' pair gives, from both sides (must, Section 3.4 and Sections S5 and S6 of its
-    supplement)."""
-
-    width = 1e-3
-
-    def __init__(self, release: Release, adjacency: str | None) -> None:
-        if release.mechanism != "gaussian":
-            raise ArgumentError(
-                "variant paper covers Gaussian noise only, got mechanism = "
-                f"{release.mechanism}; use variant rigorous"
-            )
-        if not isinstance(release.sampler, StagedSampler):
-            raise ArgumentError(
-                "variant paper covers chains of stages only, got "
-                f"{release.sampler.name}; use variant rigorous"
-            )
-        if release.denominator != "fixed":
-            raise ArgumentError(
-                "variant paper takes no denominator, got denominator = "
-                f"{release.denominator}; drop it"
-            )
-        if release.group != 1:
-            raise ArgumentError(
-                f"variant paper is about one record, got group = {release.group}; drop it"
-            )
-        case = case_of(release, default_relation(release))
-        assert case.papers_pair is not None  # which every chain has
-        self.pair = case.papers_pair()
-        self.releases = (release,)
-        if adjacency is not None and relation_named(adjacency) != self.pair.relation:
-            raise ArgumentError(
-                f"variant paper covers this sampler under {self.pair.relation} only, "
-                f"got adjacency = {adjacency}; drop it"
-            )
-        self.composition = Composition([(PairEvent(self.pair, one_direction=True), release.steps)])
-
-    def accounts(self, targets: Sequence[Target]) -> list[Account]:
-        brackets = self.composition.brackets(targets)
-        return [
-            Account(
-                lower,
-                upper,
-                kind="paper",
-                pair=f"{self.pair.label}, s = {self.pair.deviation:g}",
-                adjacency=self.pair.relation,
-                sensitivity="one occurrence of the record moves the sum by C",
-                quantity=target.quantity,
-                lower_pair="the same pair",
-                width_met=width_met,
-                width_reason="" if width_met else WIDTH_REASONS["numerics"],
-                asked=Asked(self.releases, (_given(target),)),
-            )
-            for target, (lower, upper, width_met) in zip(targets, brackets, strict=True)
-        ]

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
+from dpsub.accounting import work
 from dpsub.accounting.cell_masses import MassBounds, normal_masses
 from dpsub.accounting.compose import ComposedLoss, TiltedSum
 from dpsub.accounting.lower_law import exchange_law
@@ -31,7 +32,6 @@ from dpsub.accounting.pld import (
     PrivacyLossDistribution,
     Profile,
     RememberedProfile,
-    check_time,
     symmetric_pld,
 )
 from dpsub.accounting.privacy_events import AttackEvent, Event, order_grid
@@ -84,7 +84,7 @@ def mean_law(t: int, deviation: float, fineness: float, tail: float, upper: bool
     return mean_laws(t, deviation, fineness, tail, upper)[-1][0]
 
 
-@lru_cache(maxsize=16)
+@work.remembered(16)
 def mean_laws(
     t: int, deviation: float, fineness: float, tail: float, upper: bool
 ) -> tuple[tuple[MeanLaw, tuple[int, int] | None], ...]:
@@ -180,7 +180,7 @@ def _joined(a: MeanLaw, b: MeanLaw, deviation: float, fineness: float, tail: flo
     mass, excess = np.zeros(floor.size), np.zeros(floor.size)
     twice = a is b
     for start in range(0, left.size, _ROWS):
-        check_time()
+        work.spend(work.TERM * 2 * _ROWS * right.size)
         rows = slice(start, start + _ROWS)
         columns = slice(start if twice else 0, None)
         means = np.add.outer(left[rows], right[columns])
@@ -349,7 +349,7 @@ def _finest(t: int, deviation: float) -> float:
     return _COARSEST * points * math.sqrt(joins / _MOST_PAIRS)
 
 
-@lru_cache(maxsize=64)
+@work.remembered(64)
 def _spread(t: int, deviation: float) -> float:
     """Standard deviation of the loss under P."""
     law = mean_law(t, deviation, _COARSEST, 1e-12, False)
@@ -420,7 +420,7 @@ class SumLaws(NamedTuple):
     second: MassBounds
 
 
-@lru_cache(maxsize=8)
+@work.remembered(8)
 def statistic(t: int, k: int, deviation: float, c: float, x: float, y: float) -> SumLaws:
     """The law, where k < t of t steps have the mean x > 0 and where they have y < x, others 0, of T
     = sum over the steps of the integer nearest to (l(x, z_j) - l(y, z_j)) / h, the second term only

@@ -19,14 +19,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy import fft
 
-from dpsub.accounting import pairs
+from dpsub.accounting import pairs, work
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.cell_masses import TINY, rounded_masses
 from dpsub.accounting.compose import ComposedLoss, TiltedSum
 from dpsub.accounting.discretise import DirectedPair
 from dpsub.accounting.laplace import LaplacePair
 from dpsub.accounting.pairs import FillerPair, GaussianPair, ZeroedPair
-from dpsub.accounting.pld import MAX_LOSS, PrivacyLossDistribution, check_time
+from dpsub.accounting.pld import MAX_LOSS, PrivacyLossDistribution
 from dpsub.errors import NumericalError
 
 Attacked = FillerPair | LaplacePair | ZeroedPair
@@ -127,7 +127,7 @@ class FillerFlip:
             # one loop, no function of its own: arrays that live from step to step keep their
             # memory, where a call would give it back and ask for it again
             for _ in range(repeats):
-                check_time()
+                work.spend(6 * work.transform(size) + work.NUMBER * 20 * size)
                 padded = np.zeros((2, size))
                 # whoever remembers less than the window has accepted, whoever remembers more has
                 # given up
@@ -304,7 +304,7 @@ class AdaptiveAttack:
             # the one in the middle has most neighbours that its policy may serve
             place = unserved.pop(len(unserved) // 2)
             try:
-                check_time()
+                work.spend(0)
                 policy = self._policy(targets[place])
             except NumericalError:
                 continue

@@ -7,16 +7,18 @@ likelihood ratio test accepts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from dpsub import checks
-from dpsub.accounting.account import SECONDS, Account, Proof, Question, first_bound_only
+from dpsub.accounting import work
+from dpsub.accounting.account import Account, Proof
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.composition import Composition
 from dpsub.accounting.privacy_events import PairEvent, StatisticEvent
+from dpsub.accounting.question import Question, first_bound_only
 from dpsub.accounting.release import Group, Release
 from dpsub.accounting.static import ANY_N, EpochAttack, StepAttack
 from dpsub.accounting.statistic import Statistic
@@ -125,7 +127,8 @@ def audit(
     confidence: float = 0.99,
     group: Group = 1,
     width: float | None = None,
-    time_limit: float | None = SECONDS,
+    effort: float | None = work.EFFORT,
+    time_limit: float | None = None,
     quick: bool = False,
     tight: bool | None = None,
 ) -> Audit:
@@ -148,7 +151,7 @@ def audit(
     seed : int
     confidence : float
         Of the intervals (Clopper and Pearson 1934), in (0, 1).
-    width, time_limit, quick
+    width, effort, time_limit, quick
         Of the account next to which the attack stands, as in `dpsub.account`; the attack is played
         in any case, and the first bound computed.
     tight : bool, optional
@@ -179,13 +182,13 @@ def audit(
             f"an audit simulates at most {_MOST_INDICES:.0e} records per epoch, got n = "
             f"{release.n}; audit a smaller case"
         )
-    proof = Proof.of([release], adjacency)
-    target = Target(epsilon=epsilon, width=proof.width)
-    first_bound = proof.account(target)
-    question = Question.of([release], adjacency, width, time_limit, quick)
-    [account] = proof.refined(
-        [first_bound], [replace(target, deadline=question.deadline)], question
-    )
+    question = Question([release], adjacency, width, effort, time_limit, quick)
+    with question.proof() as proof:
+        target = Target(epsilon=epsilon, width=proof.width)
+        budget = work.effort(effort)
+        with work.share(1 / 2):
+            [first_bound] = proof.refined_by_rungs([target], width, budget, quick=True)
+        [account] = [first_bound] if quick else proof.refined_by_rungs([target], width, budget)
     attack = static_attack(proof)
     composition = proof.composition
     if isinstance(attack, StepAttack):

@@ -19,7 +19,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from dpsub import checks
-from dpsub.accounting.pld import OutOfTimeError
+from dpsub.accounting.work import OutOfWorkError
 from dpsub.errors import ArgumentError, NumericalError
 
 # mass cut off at the ends of grids at first, and at least: "Losses beyond the grid", "Tails and
@@ -55,14 +55,11 @@ class Target:
         In (0, 1).
     width : float
         How far apart the two ends of the answer may be: absolute for epsilon, relative for delta.
-    deadline : float, optional
-        Of `time.monotonic`; what has been reached by then is the answer.
     """
 
     epsilon: float | None = None
     delta: float | None = None
     width: float = 1e-3
-    deadline: float | None = None
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.delta is None):
@@ -111,7 +108,7 @@ class Target:
 class Bracket(NamedTuple):
     """Both ends of an answer, and whether they are as close as the target wants.
 
-    They hold in any case; `width_met` is False where a limit of numbers or of time came first.
+    They hold in any case; `width_met` is False where a limit of numbers or of work came first.
     """
 
     lower: float
@@ -156,8 +153,8 @@ class Refinement(ABC, Generic[Precision]):
     A precision is a grid of losses, or a width that is asked of somebody who chooses grids.
     """
 
-    out_of_time: OutOfTimeError | None = None
-    """What ended the refinement, if that was the time."""
+    out_of_work: OutOfWorkError | None = None
+    """What ended the refinement, if that was the budget."""
 
     @abstractmethod
     def evaluate(self, precision: Precision) -> None:
@@ -178,8 +175,8 @@ class Refinement(ABC, Generic[Precision]):
                 return
             try:
                 self.evaluate(precision)
-            except OutOfTimeError as error:
-                self.out_of_time = error
+            except OutOfWorkError as error:
+                self.out_of_work = error
                 return
             except NumericalError as error:
                 precision = self.coarser(precision, error)
@@ -361,7 +358,7 @@ class OneEnd(GridRefinement):
         self._finest_step = min(grid.step, smallest_step) * _FINEST_SHARE
         self._last_step = grid.step
         self.run(grid)
-        if self.is_upper and None in self._best and self.out_of_time is None:
+        if self.is_upper and None in self._best and self.out_of_work is None:
             raise NumericalError(
                 f"no grid was coarse enough for the composed loss, last step {self._last_step:g}; "
                 "take fewer steps"

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from dpsub.accounting.pld import check_time
+from dpsub.accounting import work
 
 _EPS = float(np.finfo(float).eps)
 
@@ -114,7 +114,7 @@ def mixture_masses(
     masses, errors = np.zeros(edges.size - 1), np.zeros(edges.size)
     together = max(1, _CACHED // edges.size)
     for start in range(0, centres.size, together):
-        check_time()
+        work.spend(work.TERM * 2 * together * edges.size)
         centre = centres[start : start + together, None]
         weight = weights[start : start + together, None]
         z = (edges - centre) / deviation

@@ -12,19 +12,12 @@ from dataclasses import dataclass, replace
 
 from dpsub import checks
 from dpsub.accounting import answer as words
-from dpsub.accounting.account import (
-    SECONDS,
-    WIDTH_MISSED,
-    WIDTH_REASONS,
-    Account,
-    Proof,
-    Question,
-    answers,
-)
+from dpsub.accounting import work
+from dpsub.accounting.account import WIDTH_MISSED, WIDTH_REASONS, Account, Proof, stopped_by
 from dpsub.accounting.bracket import Refinement, Target
 from dpsub.accounting.ledger import Ledger
 from dpsub.accounting.own import OwnMechanism
-from dpsub.accounting.pld import is_late
+from dpsub.accounting.question import Question, answers
 from dpsub.accounting.release import Group, Release
 from dpsub.accounting.statement import Statement, statement_of
 from dpsub.errors import ArgumentError
@@ -91,7 +84,8 @@ def check(
     denominator: str = "fixed",
     group: Group = 1,
     width: float | None = None,
-    time_limit: float | None = SECONDS,
+    effort: float | None = work.EFFORT,
+    time_limit: float | None = None,
     quick: bool = False,
 ) -> Check:
     """Say whether `claimed_epsilon` holds at `delta`, or `claimed_delta` at `epsilon`.
@@ -112,8 +106,8 @@ def check(
     width : float, optional
         How far apart the ends may be, as in `account`; by default they come no closer than the
         verdict takes.
-    time_limit : float or None
-        Seconds after which the refinement stops: undecided claims are then open. None: no limit.
+    effort, time_limit : float or None
+        As in `account`: claims that are undecided when the budget of work is spent are open.
     quick : bool
         Leave the game out.
 
@@ -158,9 +152,9 @@ def check(
         releases = [release]
     if width is not None:
         width = checks.real("width", width, above=0)
-    question = Question.of(releases, adjacency, width, time_limit, quick)
+    question = Question(releases, adjacency, width, effort, time_limit, quick)
     with question.proof() as proof:
-        judge = ClaimJudge(proof, epsilon, delta, question.deadline, quick)
+        judge = ClaimJudge(proof, epsilon, delta, quick)
         verdict = judge.judge(claimed)
         if width is not None:
             judge.narrow(question)
@@ -205,8 +199,6 @@ class ClaimJudge(Refinement[float]):
         Of the releases that the claims are about.
     epsilon, delta : float or None
         Exactly one: claims are about delta at this epsilon, or about epsilon at this delta.
-    deadline : float, optional
-        Of `time.monotonic`; claims undecided by then are open.
     quick : bool
         Leave the game of the adaptive adversary out.
     finest : float
@@ -218,12 +210,12 @@ class ClaimJudge(Refinement[float]):
         proof: Proof,
         epsilon: float | None,
         delta: float | None,
-        deadline: float | None = None,
         quick: bool = False,
         finest: float = _FINEST,
     ) -> None:
         self.proof, self.quick, self.finest = proof, quick, finest
-        self.epsilon, self.delta, self.deadline = epsilon, delta, deadline
+        self.epsilon, self.delta = epsilon, delta
+        self._refusals = work.refusals()
         self._account: Account | None = None
         self._claimed = math.nan
         self._width = math.inf  # of the ends so far
@@ -234,8 +226,8 @@ class ClaimJudge(Refinement[float]):
     def account(self) -> Account:
         """The ends so far."""
         if self._account is None:
-            assert self.out_of_time is not None
-            raise self.out_of_time
+            assert self.out_of_work is not None
+            raise self.out_of_work
         return self._account
 
     def judge(self, claimed: float) -> str:
@@ -244,7 +236,7 @@ class ClaimJudge(Refinement[float]):
         # ends that an earlier claim has refined may do for this one
         first = _COARSEST * self._unit if self._account is None else self.finer(self._width)
         self.run(first)
-        # the game of the adaptive adversary takes seconds: it comes last, and once. It brings the
+        # the game of the adaptive adversary takes long: it comes last, and once. It brings the
         # upper end towards the lower one, at a width relative to the claim, so not for a claim of 0
         may_play = not self.quick and not self._is_over and self.proof.tightens
         if self._is_open and claimed > 0 and may_play:
@@ -273,7 +265,7 @@ class ClaimJudge(Refinement[float]):
         else:
             is_wide = self._is_open
         if is_wide:
-            reason = account.width_reason or WIDTH_REASONS[self._cause]
+            reason = account.width_reason or self._cause
         conditions = [line for line in account.conditions if is_wide or line != WIDTH_MISSED]
         return replace(
             account, width_met=not is_wide, width_reason=reason, conditions=tuple(conditions)
@@ -281,12 +273,17 @@ class ClaimJudge(Refinement[float]):
 
     @property
     def _cause(self) -> str:
-        """Why the ends are not closer: a key of `WIDTH_REASONS`."""
-        if is_late(self.deadline):
-            return "time"
+        """Why the ends are not closer."""
+        if self._is_spent:
+            return stopped_by()
         if self.quick and self.proof.tightens:
-            return "quick"
-        return "numerics" if self.account.kind == "exact" else "theory"
+            return WIDTH_REASONS["quick"]
+        return WIDTH_REASONS["numerics" if self.account.kind == "exact" else "theory"]
+
+    @property
+    def _is_spent(self) -> bool:
+        """Whether the budget of work ended anything."""
+        return work.refusals() > self._refusals
 
     @property
     def _unit(self) -> float:
@@ -299,11 +296,11 @@ class ClaimJudge(Refinement[float]):
 
     @property
     def _is_over(self) -> bool:
-        """Whether no better ends are sought: the tight one is there, or the time is up."""
-        return self._is_tight or is_late(self.deadline)
+        """Whether no better ends are sought: the tight one is there, or the budget is spent."""
+        return self._is_tight or self._is_spent
 
     def evaluate(self, width: float) -> None:
-        target = Target(self.epsilon, self.delta, width, self.deadline)
+        target = Target(self.epsilon, self.delta, width)
         self._keep(self.proof.account(target))
         self._width = width
 
@@ -324,7 +321,7 @@ class ClaimJudge(Refinement[float]):
         # no closer than the verdict needs: the attack stands where it is
         distance = max(claimed - account.lower, _TIGHTEST * claimed)
         width = distance / (claimed if self.delta is None else 1.0)
-        target = Target(self.epsilon, self.delta, deadline=self.deadline)
+        target = Target(self.epsilon, self.delta)
         self._keep(self.proof.tightened(account, target, width))
         self._is_tight = True
 

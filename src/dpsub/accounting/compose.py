@@ -21,7 +21,8 @@ import numpy as np
 from scipy import fft
 
 from dpsub import checks
-from dpsub.accounting.pld import PrivacyLossDistribution, check_time
+from dpsub.accounting import work
+from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.errors import ArgumentError, NumericalError
 
 _EPS = float(np.finfo(float).eps)
@@ -168,7 +169,7 @@ def damped_sums(values: np.ndarray, damp: float) -> np.ndarray:
     """
     sums, before = np.empty(values.size), 0.0
     for start in range(0, values.size, _PIECE):
-        check_time()
+        work.spend(work.NUMBER * 6 * min(_PIECE, values.size - start))
         piece = np.array(values[start : start + _PIECE])
         piece[0] += damp * before
         sums[start : start + _PIECE] = _blockwise(piece, damp)
@@ -389,7 +390,7 @@ class ComposedLoss:
 
     def _summed(self, epsilon: float) -> float:
         """delta of one release, a sum of positive terms."""
-        check_time()
+        work.spend(work.TERM * self.plds[0].indices.size)
         sign, losses = 1 if self.side == "upper" else -1, self.plds[0].losses + self._offset
         rounding = sign * 8 * _EPS * (1 + abs(epsilon) + float(np.abs(losses).max()))
         weights = -np.expm1(np.minimum(epsilon - rounding - losses, 0.0))
@@ -404,7 +405,7 @@ class ComposedLoss:
         low, high = 0.0, max(0.0, self.cumulants.support[1] * self.step + self._offset)
         high = min(high, start) if upper else high
         for _ in range(rounds):
-            check_time()
+            work.spend(0)
             middle = (low + high) / 2
             low, high = (low, middle) if self.delta(middle) <= target else (middle, high)
         best = high if upper else low
@@ -480,7 +481,7 @@ class ComposedLoss:
             log_scale += k * kappa
             centre += k * middle
         assert product is not None
-        check_time()
+        work.spend(work.transform(size))
         first = math.floor(low / self.step) - centre
         values = np.roll(fft.irfft(product.values, n=size), -first)
         # Parseval: errors of the spectrum are those of the masses in Euclidean norm, and the
@@ -512,7 +513,7 @@ def _tilted_masses(pld: PrivacyLossDistribution, tilt: float, kappa: float) -> n
     sizes = 2 + np.abs(log_factors) + 2 * abs(kappa)
     sizes += np.where(pld.masses > 0, np.abs(exponents) + np.abs(log_masses), 0.0)
     masses = np.exp(exponents) * (1 + sign * 4 * _EPS * sizes)
-    check_time()
+    work.spend(work.TERM * log_masses.size)
     return masses
 
 
@@ -533,17 +534,15 @@ class _Spectrum(NamedTuple):
 
 def _power(spectrum: np.ndarray, k: int, stage_error: float) -> _Spectrum:
     """The k-th power of a spectrum of entries off by `stage_error`."""
-    check_time()
+    work.spend(work.TERM * 6 * spectrum.size)
     size = np.abs(spectrum) + stage_error
     # most entries vanish: they are set to 0, and charged at their size
     kept = size > math.exp(_LOG_VANISHING / k)
-    check_time()
     power = np.zeros_like(spectrum)
     bound = np.full(size.shape, math.exp(_LOG_VANISHING))
     error = bound.copy()
     inside = spectrum[kept]
     power[kept] = inside**k
-    check_time()
     bound[kept] = np.exp(k * np.log(size[kept]))
     # |z^k - w^k| <= k max(|z|, |w|)^(k-1) |z - w|, and what the power itself rounds, which grows
     # with the phase
@@ -638,7 +637,7 @@ class TiltedSum:
         points = np.asarray(epsilon, dtype=float).ravel()
         bounds = []
         for start in range(0, points.size, _PIECE):
-            check_time()
+            work.spend(0)
             bounds.append(self._delta(points[start : start + _PIECE]))
         return np.concatenate(bounds).reshape(np.shape(epsilon))
 
@@ -708,7 +707,7 @@ class TiltedSum:
         # beyond the window
         left, right = np.full(delta.shape, -1), np.full(delta.shape, self.values.size)
         while np.any(right - left > 1):
-            check_time()
+            work.spend(0)
             middle = np.clip((left + right) // 2, 0, self.values.size - 1)
             x = (self.start + middle) * self.step
             exceeds = self._untilted(self._tilted_delta[middle], x) > delta

@@ -15,6 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dpsub.accounting import work
 from dpsub.accounting.bracket import (
     LEAST_TAIL,
     BothEnds,
@@ -27,14 +28,9 @@ from dpsub.accounting.bracket import (
     Target,
 )
 from dpsub.accounting.compose import ComposedLoss, check_step
-from dpsub.accounting.pld import (
-    OutOfTimeError,
-    PrivacyLossDistribution,
-    check_time,
-    halfway,
-    time_limited,
-)
+from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.accounting.privacy_events import Event
+from dpsub.accounting.work import OutOfWorkError
 from dpsub.errors import ArgumentError, NumericalError
 
 # steps of first grids in a standard deviation of one loss: of upper ends alone, and of all others,
@@ -186,7 +182,7 @@ class Composition:
         return self._remembered("lower", LossGrid(step, tail), swapped)
 
     def _remembered(self, side: str, grid: LossGrid, swapped: bool) -> ComposedLoss | None:
-        check_time()
+        work.spend(0)
         if side == "upper":
             # events that are symmetric from above have one upper PLD, which serves both directions:
             # it is composed once
@@ -264,17 +260,16 @@ class Composition:
             return min(proof.rough(target, side, step) for proof in self.proofs)
         bound = self._single_grid_bound(side)
         directions = self.proved_directions if side == "upper" else self.directions
-        with time_limited(target.deadline):
-            # a bound from any grid holds: where the transform has too many points a coarser one
-            # does, and where the time is up the trivial bound
-            for _ in range(_MOST_COARSENINGS):
-                grid = LossGrid(step, target.tail)
-                try:
-                    return max(float(bound(grid, swapped, [target])[0]) for swapped in directions)
-                except OutOfTimeError:
-                    break
-                except NumericalError:
-                    step *= _COARSENING
+        # a bound from any grid holds: where the transform has too many points a coarser one
+        # does, and where the budget is spent the trivial bound
+        for _ in range(_MOST_COARSENINGS):
+            grid = LossGrid(step, target.tail)
+            try:
+                return max(float(bound(grid, swapped, [target])[0]) for swapped in directions)
+            except OutOfWorkError:
+                break
+            except NumericalError:
+                step *= _COARSENING
         return target.ceiling if side == "upper" else 0.0
 
     # As many grids as it takes
@@ -292,7 +287,7 @@ class Composition:
         if self.is_exact:
             return self.brackets(targets)
         brackets = []
-        # the guarantee first: attacks get what time is left
+        # the guarantee first: attacks get what work is left
         for upper, lower in zip(self.bounds(targets), self.attacks(targets), strict=True):
             width_met = lower.width_met and upper.width_met
             brackets.append(Bracket(lower.value, upper.value, width_met))
@@ -314,14 +309,13 @@ class Composition:
         In all directions, or in those that are given.
         """
         lower, upper = self._single_grid_bound("lower"), self._single_grid_bound("upper")
-        with time_limited(targets[0].deadline):
-            try:
-                grid = LossGrid(self.spread / _STEPS, min(target.tail for target in targets))
-                # the tail that the smallest delta needs serves all targets
-                refinement = BothEnds(targets, lower, upper, directions or self.directions)
-                return refinement.refined(grid)
-            except OutOfTimeError:
-                return [Bracket(0.0, target.ceiling, False) for target in targets]
+        try:
+            grid = LossGrid(self.spread / _STEPS, min(target.tail for target in targets))
+            # the tail that the smallest delta needs serves all targets
+            refinement = BothEnds(targets, lower, upper, directions or self.directions)
+            return refinement.refined(grid)
+        except OutOfWorkError:
+            return [Bracket(0.0, target.ceiling, False) for target in targets]
 
     def bounds(self, targets: Sequence[Target]) -> list[End]:
         """The upper end for each target."""
@@ -330,41 +324,38 @@ class Composition:
         of_delta = targets[0].delta is None
         tail = min(target.tail for target in targets)
         rough = np.array([target.ceiling for target in targets])
-        with time_limited(targets[0].deadline):
-            try:
-                step = self.spread / _UPPER_STEPS
-                # how small an answer is, and so what may be cut off, is known of an epsilon's delta
-                # alone: of a delta's epsilon the target says it
-                if of_delta:
-                    tail = self._unseen_tail(LossGrid(step, tail), targets, rough)
-                ends = self._refined_bounds(targets, LossGrid(step, tail))
-            except OutOfTimeError:
-                return [End(bound, False) for bound in rough.tolist()]
-            # where the time ended before the first grid, what told how small the tail must be holds
-            for i, bound in enumerate(rough.tolist()):
-                if not ends[i].width_met and ends[i].value > bound:
-                    ends[i] = End(bound, False)
-            # the shared tail may have loosened larger answers: they are sought again
+        try:
+            step = self.spread / _UPPER_STEPS
+            # how small an answer is, and so what may be cut off, is known of an epsilon's delta
+            # alone: of a delta's epsilon the target says it
             if of_delta:
-                for i, target in enumerate(targets):
-                    if not ends[i].width_met:
-                        ends[i] = self._with_its_own_tail(target, ends[i], LossGrid(step, tail))
-            return ends
+                tail = self._unseen_tail(LossGrid(step, tail), targets, rough)
+            ends = self._refined_bounds(targets, LossGrid(step, tail))
+        except OutOfWorkError:
+            return [End(bound, False) for bound in rough.tolist()]
+        # where the budget ended before the first grid, what told how small the tail must be holds
+        for i, bound in enumerate(rough.tolist()):
+            if not ends[i].width_met and ends[i].value > bound:
+                ends[i] = End(bound, False)
+        # the shared tail may have loosened larger answers: they are sought again
+        if of_delta:
+            for i, target in enumerate(targets):
+                if not ends[i].width_met:
+                    ends[i] = self._with_its_own_tail(target, ends[i], LossGrid(step, tail))
+        return ends
 
     def _smallest_bounds(self, targets: Sequence[Target]) -> list[End]:
         """The smallest upper end that any proof gives, each refined on grids of its own."""
-        with time_limited(targets[0].deadline):
-            first, *others = self.proofs
-            # the first proof costs little; what it leaves of the time is for the others
-            with time_limited(halfway()):
-                ends = first.bounds(targets)
-            for proof in others:
-                with suppress(NumericalError):
-                    closer = proof.bounds(targets)
-                    ends = [
-                        min(pair, key=lambda end: end.value)
-                        for pair in zip(closer, ends, strict=True)
-                    ]
+        first, *others = self.proofs
+        # the first proof costs little; what it leaves of the work is for the others
+        with work.share(1 / 2):
+            ends = first.bounds(targets)
+        for proof in others:
+            with suppress(NumericalError):
+                closer = proof.bounds(targets)
+                ends = [
+                    min(pair, key=lambda end: end.value) for pair in zip(closer, ends, strict=True)
+                ]
         return ends
 
     def _refined_bounds(self, targets: Sequence[Target], grid: LossGrid) -> list[End]:
@@ -384,7 +375,7 @@ class Composition:
             if tail <= grid.tail:
                 return shared
             (alone,) = self._refined_bounds([target], LossGrid(grid.step, tail))
-        except OutOfTimeError:
+        except OutOfWorkError:
             return shared
         return min(shared, alone, key=lambda end: end.value)
 
@@ -404,7 +395,7 @@ class Composition:
                     bound(LossGrid(step, tail), swapped, targets)
                     for swapped in self.proved_directions
                 ]
-            except OutOfTimeError:
+            except OutOfWorkError:
                 raise
             except NumericalError:
                 return tail
@@ -433,15 +424,14 @@ class Composition:
         """
         if self._chooses_data_sets:
             return self._best_choices(targets, known_lower, directions)
-        with time_limited(targets[0].deadline):
-            try:
-                grid = LossGrid(self.spread / _STEPS, min(target.tail for target in targets))
-                bound = self._single_grid_bound("lower")
-                directions = directions or self.directions
-                refinement = OneEnd(targets, bound, directions, "lower", known_lower)
-                return refinement.refined(grid, self._smallest_spread / _STEPS)
-            except OutOfTimeError:
-                return [End(0.0, False)] * len(targets)
+        try:
+            grid = LossGrid(self.spread / _STEPS, min(target.tail for target in targets))
+            bound = self._single_grid_bound("lower")
+            directions = directions or self.directions
+            refinement = OneEnd(targets, bound, directions, "lower", known_lower)
+            return refinement.refined(grid, self._smallest_spread / _STEPS)
+        except OutOfWorkError:
+            return [End(0.0, False)] * len(targets)
 
     def _best_choices(
         self,

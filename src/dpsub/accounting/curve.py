@@ -15,10 +15,12 @@ from scipy.special import ndtri_exp
 
 from dpsub import checks
 from dpsub.accounting import answer as words
-from dpsub.accounting.account import SECONDS, Account, Proof, Question, answers
+from dpsub.accounting import work
+from dpsub.accounting.account import Account, Proof
 from dpsub.accounting.own import OwnMechanism
 from dpsub.accounting.pairs import FillerPair, PoissonPair
 from dpsub.accounting.privacy_events import DominatedEvent, Event, PairEvent
+from dpsub.accounting.question import Question, answers
 from dpsub.accounting.release import Group, Release
 from dpsub.errors import ArgumentError
 from dpsub.noise import GaussianProfile
@@ -164,7 +166,8 @@ def curve(
     denominator: str = "fixed",
     group: Group = 1,
     width: float | None = None,
-    time_limit: float | None = SECONDS,
+    effort: float | None = work.EFFORT,
+    time_limit: float | None = None,
     quick: bool = False,
 ) -> Curve:
     """delta at many epsilons, the errors of all tests, advantage and Gaussian DP, each from both
@@ -174,7 +177,7 @@ def curve(
     ----------
     sampler, n, noise_multiplier, steps, epochs
         As in `dpsub.account`.
-    adjacency, mechanism, denominator, group, width, time_limit, quick
+    adjacency, mechanism, denominator, group, width, effort, time_limit, quick
         As in `dpsub.account`; `width` is that of delta, relative, by default 5 %.
     epsilon : array_like, optional
         Where delta is asked, nats, >= 0; 0 is added. By default 500 values up to where delta is
@@ -202,7 +205,7 @@ def curve(
     release = Release.of(
         sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, group=group
     )
-    return curve_of(Question.of([release], adjacency, width, time_limit, quick), epsilon)
+    return curve_of(Question([release], adjacency, width, effort, time_limit, quick), epsilon)
 
 
 def curve_of(question: Question, epsilon: ArrayLike | None) -> Curve:

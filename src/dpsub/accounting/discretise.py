@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
+from dpsub.accounting import work
 from dpsub.accounting.cell_masses import (
     LAW_ERROR,
     TINY,
@@ -32,7 +32,7 @@ from dpsub.accounting.lower_law import (
     lower_law,
 )
 from dpsub.accounting.pairs import LOSS_TOLERANCE, GaussianPair
-from dpsub.accounting.pld import MAX_LOSS, PrivacyLossDistribution, check_time
+from dpsub.accounting.pld import MAX_LOSS, PrivacyLossDistribution
 from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
@@ -109,7 +109,7 @@ class DirectedPair:
         return (-above, -below) if self.swapped else (below, above)
 
 
-@lru_cache(maxsize=32)
+@work.remembered(32)
 def _quantiles(pair: GaussianPair, tail: float) -> tuple[float, float]:
     """Points with mass at most `tail` to their left, and right, under both distributions."""
     # beyond 40 deviations from all centres every tail is below the smallest double
@@ -275,7 +275,7 @@ def _exchanging_shares(
 ) -> PrivacyLossDistribution:
     """The lower law of bins that exchange shares, on a grid under the bin at the heavier end."""
     for _ in range(_ALIGNMENTS):
-        check_time()
+        work.spend(work.TERM * 4 * edges.size)
         loss, masses = _collapsed(direction, _opened(direction, edges))
         origin = heavier_end(loss, masses, step)
         # half of what a bin is off its point is taken away by each of its edges

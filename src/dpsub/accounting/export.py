@@ -15,18 +15,13 @@ import numpy as np
 
 from dpsub import checks
 from dpsub.accounting import answer as words
-from dpsub.accounting.account import WIDTH_REASONS, Proof, Question
+from dpsub.accounting.account import WIDTH_REASONS, Proof
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.compose import MAX_GRID
 from dpsub.accounting.game import GameValue
-from dpsub.accounting.pld import (
-    MAX_LOSS,
-    OutOfTimeError,
-    PrivacyLossDistribution,
-    order_indices,
-    symmetric_pld,
-    time_limited,
-)
+from dpsub.accounting.pld import MAX_LOSS, PrivacyLossDistribution, order_indices, symmetric_pld
+from dpsub.accounting.question import Question
+from dpsub.accounting.work import OutOfWorkError
 from dpsub.errors import NumericalError, UnsupportedError
 from dpsub.files import save_file
 
@@ -208,14 +203,14 @@ def _on_multiples(law: ComposedLaw, step: float) -> tuple[int, np.ndarray]:
 def export_of(question: Question, step: float | None) -> Export:
     """The laws of releases of several kinds together."""
     width = _SHARE if question.width is None else checks.real("width", question.width, above=0)
-    # the laws of the first bound are made whatever the time: there is no answer without them
+    # the laws of the first bound are made in any case: there is no answer without them
     proof = Proof.of(question.releases, question.adjacency)
     spread = proof.composition.spread
     grid = spread * _STEP if step is None else checks.real("step", step, above=0)
     found = _Laws(proof, laws_of(proof, grid), grid)
     if not question.quick:
-        with time_limited(question.deadline), suppress(OutOfTimeError):
-            found.refine(width, question.deadline, is_free=step is None)
+        with question.metered(), suppress(OutOfWorkError):
+            found.refine(width, is_free=step is None)
     return found.export(width, question.quick)
 
 
@@ -236,8 +231,8 @@ class _Laws:
     def __init__(self, proof: Proof, laws: tuple[ComposedLaw, ...], step: float) -> None:
         self.proof, self.laws, self.step = proof, laws, step
         self.theorem = proof.theorem
-        self.reason = WIDTH_REASONS["time"]
-        """Why the ends are not closer: the time, unless something else is found to keep them."""
+        self.reason = WIDTH_REASONS["effort"]
+        """Why the ends are not closer: the budget, unless something else is found to keep them."""
         self.points = tuple(_epsilon_at(self._upper, delta) for delta in _PROBES)
 
     def _of(self, side: str) -> list[ComposedLaw]:
@@ -256,14 +251,12 @@ class _Laws:
             shares.append(1 - lower / upper if upper > 0 else 0.0)
         return max(shares)
 
-    def refine(self, width: float, deadline: float | None, is_free: bool) -> None:
+    def refine(self, width: float, is_free: bool) -> None:
         """Bring the ends together: by a game where there is one, else by finer grids."""
         if self.relative_width <= width:
             return
         if self.proof.tightens:
-            targets = [
-                Target(epsilon=epsilon, width=width, deadline=deadline) for epsilon in self.points
-            ]
+            targets = [Target(epsilon=epsilon, width=width) for epsilon in self.points]
             values, reason = self.proof.game_values(targets)
             if values:
                 self._play(values)

@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 from dpsub.accounting.account import crossed
 from dpsub.accounting.composition import Composition
-from dpsub.accounting.pld import time_limited
 from dpsub.accounting.release import Release
 from dpsub.accounting.roots import SafeRoot
 from dpsub.accounting.search import (
@@ -73,8 +72,8 @@ def needed(release: Release, goal: Goal) -> Needed:
         With any noise multiplier.
     goal : Goal
         Its accuracy is the relative distance between the answer and a smaller multiplier that is
-        not proved, and what grids may add to it; its time limit ends the search with what was found
-        by then.
+        not proved, and what grids may add to it. The budget of work ends the search with what was
+        found by then.
 
     Raises
     ------
@@ -82,11 +81,9 @@ def needed(release: Release, goal: Goal) -> Needed:
         As `dpsub.calibrate`.
     """
     candidates = Candidates(lambda noise: [replace(release, noise_multiplier=noise)], NOISE, goal)
-    with time_limited(goal.deadline):
-        candidates.proof(1.0)  # what no theorem covers is said before the time is up
-        grids = SingleGrids(candidates)
-        proved, upper = _least_proved(grids, release.times)
-        necessary, lower = _most_refuted(grids, proved)
+    grids = SingleGrids(candidates)
+    proved, upper = _least_proved(grids, release.times)
+    necessary, lower = _most_refuted(grids, proved)
     # an attack above the proof at one noise would be a fault of one of them
     if lower > upper * (1 + 1e-9):
         raise crossed(lower, upper)
@@ -95,7 +92,7 @@ def needed(release: Release, goal: Goal) -> Needed:
 
 def tightened(release: Release, goal: Goal, known: Needed) -> Needed:
     """Less noise than is known to be needed, by the game of the adaptive adversary where there is
-    one, within the time limit of the goal.
+    one, as far as the budget of work reaches.
 
     Parameters
     ----------
@@ -108,11 +105,10 @@ def tightened(release: Release, goal: Goal, known: Needed) -> Needed:
     proof = candidates.proof(known.noise_multiplier)
     if not (proof.tightens and known.necessary):
         return known
-    with time_limited(goal.deadline):
-        account = proof.account(goal.target)
-        first = Calibration(known.noise_multiplier, known.necessary, 0, account, goal.epsilon)
-        # epsilon of many steps falls about as 1 / noise
-        found = FullSearch(candidates, known.noise_multiplier, 1.0).tightened(first, 1.0)
+    account = proof.account(goal.target)
+    first = Calibration(known.noise_multiplier, known.necessary, 0, account, goal.epsilon)
+    # epsilon of many steps falls about as 1 / noise
+    found = FullSearch(candidates, known.noise_multiplier, 1.0).tightened(first, 1.0)
     if found.noise_multiplier == known.noise_multiplier:
         return known
     return Needed(
@@ -146,7 +142,7 @@ def _most_refuted(grids: SingleGrids, proved: SafeRoot) -> tuple[float, float]:
     # what an attack must attain at the most noise so far, to move it by the accuracy
     overtaking = goal.epsilon * (1 + accuracy * proved.steepness)
     refuted, lower = 0.0, 0.0
-    with suppress(NumericalError):  # what is not found in the time
+    with suppress(NumericalError):  # what is not found within the budget
         for choice, attacked in enumerate(choices):
             if not attacked.attacked:
                 continue

@@ -12,7 +12,6 @@ earlier. Any cover is valid; cells that matter for the answer are cut in two.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,21 +21,15 @@ import numpy as np
 from scipy import fft
 from scipy.special import logsumexp, ndtr
 
+from dpsub.accounting import work
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.cell_masses import tail_differences
 from dpsub.accounting.compose import ComposedLoss, check_step
 from dpsub.accounting.pairs import complement, log_complement
-from dpsub.accounting.pld import (
-    OutOfTimeError,
-    PrivacyLossDistribution,
-    Profile,
-    RememberedProfile,
-    check_time,
-    time_limited,
-    two_sided_pld,
-)
+from dpsub.accounting.pld import PrivacyLossDistribution, Profile, RememberedProfile, two_sided_pld
 from dpsub.accounting.privacy_events import order_grid
 from dpsub.accounting.proofs import PROFILE_ERROR
+from dpsub.accounting.work import OutOfWorkError
 from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
@@ -70,7 +63,7 @@ def best_half_line(*points: tuple[np.ndarray, float]) -> np.ndarray:
     starts = (d / 2 - log_weight / d for log_weight, d in terms)
     t = np.minimum.reduce(np.broadcast_arrays(*starts))
     for _ in range(_NEWTON_STEPS):
-        check_time()
+        work.spend(work.TERM * 3 * np.size(t) * len(terms))
         exponents = [log_weight + t * d - d * d / 2 for log_weight, d in terms]
         residual = exponents[0]
         for other in exponents[1:]:
@@ -110,7 +103,7 @@ def replaced_profile(
     log_odds = log_complement(rate, missed) - math.log(rate)
 
     def profile(log_order: np.ndarray) -> np.ndarray:
-        check_time()
+        work.spend(work.TERM * np.size(log_order))
         with np.errstate(divide="ignore"):
             log_charge = np.log(np.expm1(log_order)) + log_odds
         bound = three_points(log_order, log_charge, reach, apart)
@@ -267,7 +260,7 @@ def _base_weight(slots: int, draws: int, held: int) -> tuple[np.ndarray, np.ndar
     law = np.zeros(filled.size)
     law[0] = 1.0
     for _ in range(draws):
-        check_time()
+        work.spend(work.NUMBER * law.size)
         again = law * (filled / others)
         fresh = np.append(0.0, law[:-1]) * ((others + 1 - filled) / others)
         law = again + fresh
@@ -331,7 +324,7 @@ class CellProfile:
 
     def __call__(self, log_order: np.ndarray) -> np.ndarray:
         """Upper bounds at the given ln a >= 0, shape (n,)."""
-        check_time()
+        work.spend(work.TERM * 6 * log_order.size * len(self.copies.counts))
         counts, passed = self.copies.counts, self.copies.passed
         likely = [count for count in range(1, len(counts)) if counts[count] > self.tail] or [1]
         # counts that are left out are charged as a whole (section 7, "Trimming")
@@ -568,9 +561,10 @@ class Game:
         # what forming the padded values rounds, relative to themselves
         grown = 1 + 4 * _EPS * (8 + (2 + 2 * tilt) * float(beyond[-1]) + abs(k * kappa))
         padded = np.zeros((orders, n))
-        started = time.monotonic()
+        transforms = orders + len(laws)
+        round_work = transforms * (work.transform(n) + work.NUMBER * 4 * n)
         for r in range(k):
-            check_time()
+            work.spend(round_work)
             others = value[::-1, left:0:-1]
             padded[:, :left] = identity * math.exp(-r * kappa) + mirrored * others
             padded[:, inside] = value
@@ -587,10 +581,10 @@ class Game:
             value *= grown
             norms = np.sqrt(np.einsum("ij,ij->i", padded, padded))
             value += round_off * norms[:, None]
-        shares, seconds = chosen / chosen.sum(), time.monotonic() - started
+        shares = chosen / chosen.sum()
         # the larger one of two convex functions is convex
         larger = value.max(axis=0)
-        return GameValue(x, larger, tilt, k * kappa, self.steps * infinity, shares, seconds)
+        return GameValue(x, larger, tilt, k * kappa, self.steps * infinity, shares, k * round_work)
 
     def _kernels(
         self, most: int
@@ -640,8 +634,8 @@ _MOST_POINTS = 2**23
 @dataclass(frozen=True, eq=False)
 class GameValue:
     """V(x) <= value e^(log_scale - tilt x) + infinity on a grid of x >= 0 (nats), for the truth V,
-    which is convex in e^x; how large a share of the choices each pair has, and how long the play
-    took."""
+    which is convex in e^x; how large a share of the choices each pair has, and the work of the
+    play."""
 
     x: np.ndarray
     value: np.ndarray
@@ -649,7 +643,7 @@ class GameValue:
     log_scale: float
     infinity: float
     chosen: np.ndarray
-    seconds: float
+    work: float
 
     @cached_property
     def bounds(self) -> np.ndarray:
@@ -728,33 +722,33 @@ class FillerGame:
     played: list[GamePlayed] = field(default_factory=list, repr=False)
     """The games that prove something, in the order in which they were played."""
     ended_by: list[str] = field(default_factory=list, repr=False)
-    """What ended each search before its width was reached: time, numerics or theory."""
+    """What ended each search before its width was reached: effort, numerics or theory."""
     values: list[GameValue] = field(default_factory=list, repr=False)
     """The values of these games at all orders."""
 
     def answer(self, target: Target, lower: float, upper: float) -> float:
         """The best upper answer, at most `upper`, until it is within the width of `lower`, or the
-        next one would take longer than the deadline allows."""
+        next one would take more work than is left."""
         cover: Sequence[Any] = [self.cells.whole]
         best, step, share = upper, self.spread * _COARSE, 0.5
         # numbers that leave the range of doubles end the play, as grids that are too large do: what
         # was proved stays (section 7, "Range")
-        with time_limited(target.deadline), np.errstate(over="raise", invalid="raise"):
+        with np.errstate(over="raise", invalid="raise"):
             try:
                 search = _CoverSearch.of(self, target, lower, upper)
                 while target.gap(lower, best) > 1 and step >= self.spread * _FINEST:
                     is_first = step == self.spread * _COARSE
-                    cover, seconds = search.cover(cover, step, share, may_be_all=is_first)
-                    if seconds > search.left:
-                        self.ended_by.append("time")
+                    cover, ahead = search.cover(cover, step, share, may_be_all=is_first)
+                    if not work.affords(ahead):
+                        self.ended_by.append("effort")
                         # the grid of the search costs little, and proves most of the gain
                         if is_first:
                             best = min(best, self._proved(search, cover, self.spread * _COVERING))
                         return best
                     best = min(best, self._proved(search, cover, step))
                     step, share = step / 2, share / 2
-            except OutOfTimeError:
-                self.ended_by.append("time")
+            except OutOfWorkError:
+                self.ended_by.append("effort")
                 return best
             except (NumericalError, FloatingPointError, OverflowError):
                 self.ended_by.append("numerics")
@@ -804,17 +798,12 @@ class _CoverSearch:
         lost = max(delta * 1e-5 / game.steps, target.tail)
         return replace(search, tilt=tilt, end=epsilon + max(8 * game.spread, -lowest), lost=lost)
 
-    @property
-    def left(self) -> float:
-        """Seconds to the deadline."""
-        return math.inf if self.target.deadline is None else self.target.deadline - time.monotonic()
-
     def cover(
         self, cells: Sequence[Any], step: float, share: float, *, may_be_all: bool
     ) -> tuple[Sequence[Any], float]:
         """Cut cells until the answer, with one choice for each block of steps, is that of the two
         extreme triples up to this share of the width, or until what comes next, a play on the grid
-        of this step, needs most of the time left; and the seconds that it needs, roughly.
+        of this step, needs most of the work left; and the work that it needs, roughly.
 
         Where it needs more than that, and this `may_be_all`, cells are cut for a play on the grid
         of the search.
@@ -822,27 +811,24 @@ class _CoverSearch:
         coarse, block = self.game.spread * _COVERING, max(1, self.game.steps // _BLOCKS)
         aim = self.played(self.game.cells.extremes, coarse, block).answer(self.target)
         answers: list[float] = []
-        built, profiles, each = 0, 0.0, math.inf
+        built, profiles = 0, 0.0
         for _ in range(_MOST_ROUNDS):
             built += sum(cell not in self._known for cell in cells)
-            started = time.monotonic()
+            before = work.spent()
             value = self.played(cells, coarse, block)
             answers.append(value.answer(self.target))
-            profiles += time.monotonic() - started - value.seconds
-            # other work on the machine only adds; blocks have longer transforms; some cells were
-            # cut since
-            each = min(each, value.seconds / len(cells))
-            playing = each * len(cells) * block
+            this_round = work.spent() - before
+            profiles += this_round - value.work
             evaluating = profiles * min(1.0, len(cells) / max(built, 1))
-            ahead = (playing + evaluating) * coarse / step
+            ahead = (value.work * block + evaluating) * coarse / step
             close = self.target.gap(aim, answers[-1]) <= share
             late = slow = False
             if len(answers) > _SLOW_ROUNDS:
-                late = 2 * ahead > self.left
+                late = not work.affords(2 * ahead)
                 gained = answers[-1 - _SLOW_ROUNDS] - answers[-1]
                 slow = gained < _SLOW * (answers[-1] - aim)
-            if may_be_all and ahead > self.left:
-                late = _ROUNDS_LEFT * (time.monotonic() - started) > self.left
+            if may_be_all and not work.affords(ahead):
+                late = not work.affords(_ROUNDS_LEFT * this_round)
             if close or slow or late:
                 break
             chosen = zip(cells, value.chosen.tolist(), strict=True)

@@ -12,8 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
+from dpsub.accounting import work
 from dpsub.accounting.compose import ComposedLoss
-from dpsub.accounting.pld import MAX_LOSS, PrivacyLossDistribution, Profile, check_time
+from dpsub.accounting.pld import MAX_LOSS, PrivacyLossDistribution, Profile
 from dpsub.accounting.privacy_events import DominatedEvent, EnclosedEvent, Event
 
 _POINTS = 1500  # orders at which the curve of one record is known, on either side of 1
@@ -55,7 +56,7 @@ class GroupCurve:
         # from D_1 || D_0 upwards the new record is on the left; backwards D_0 is
         forward, backward = tables_of[0]
         for more, less in tables_of[1:]:
-            check_time()
+            work.spend(work.TERM * points)
             forward = _joined(more, forward, step)
             backward = _joined(backward, less, step)
         return _chords(forward, step), _chords(backward, step)

@@ -16,24 +16,18 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from dpsub.accounting import work
 from dpsub.accounting.allocation import AllocationEvent, by_reference
 from dpsub.accounting.differences import Differences
-from dpsub.accounting.pld import (
-    MAX_LOSS,
-    OutOfTimeError,
-    Profile,
-    check_time,
-    deadline_after,
-    halfway,
-    time_limited,
-)
+from dpsub.accounting.pld import MAX_LOSS, Profile
 from dpsub.accounting.privacy_events import DominatedEvent
 from dpsub.accounting.proofs import gaussian_profile
+from dpsub.accounting.work import OutOfWorkError
 
 _CELLS = 32  # of each of the two numbers over which the supremum in Lemma 52 is taken
 _FLOORS = (1e-4, 1e-5, 3e-6, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12)
@@ -152,18 +146,14 @@ class HiddenStep:
         """Upper bounds at ln a >= 0, increasing."""
         last, nodes = self._last_order, self._nodes
 
-        # what a question with little time got by the bound of the revealed step alone is not for
-        # the next one: kept by deadline, None for what is complete
-        found: dict[float | None, np.ndarray] = {}
+        finished: list[np.ndarray] = []
 
         def at_nodes() -> np.ndarray:
-            deadline = deadline_after(None)
-            kept = found.get(None, found.get(deadline))
-            if kept is not None:
-                return kept
-            best, finished = self.revealed(nodes), False
-            # the laws take some seconds: the rest of the answer gets at least half of the time
-            with suppress(OutOfTimeError), time_limited(halfway()):
+            if finished:
+                return finished[0]
+            best = self.revealed(nodes)
+            # the laws take much work: the rest of the answer gets at least half of what is left
+            with suppress(OutOfWorkError), work.share(1 / 2):
                 near = self._direct_orders
                 if near.size > 1:
                     inside = nodes <= near[-1]
@@ -171,8 +161,7 @@ class HiddenStep:
                     best[inside] = np.minimum(best[inside], by_chords)
                 for by_reference in self._referenced.values():
                     best = np.minimum(best, by_reference)
-                finished = True
-            found[None if finished else deadline] = best * _ROUNDING
+                finished.append(best * _ROUNDING)
             return best * _ROUNDING
 
         def smallest(log_order: np.ndarray) -> np.ndarray:
@@ -267,7 +256,7 @@ class HiddenStep:
         law, *others = self._differences(order)
 
         def bound(law: Differences, choice: tuple[int, float]) -> float:
-            check_time()
+            work.spend(0)
             k, charge = choice
             return law.mean_above_zero(k) + (1 + order) * charge
 
@@ -282,7 +271,7 @@ class HiddenStep:
         """Theorem 49 at the nodes, with each of these numbers of steps."""
         bounds, charges = {}, dict(self.choices)
         for k in self.references:
-            check_time()
+            work.spend(work.TERM * self._nodes.size * 64)
             bounds[k] = self.allocated(k)(self._nodes) + (1 + np.exp(self._nodes)) * charges[k]
         return bounds
 
@@ -344,7 +333,7 @@ class HiddenStepEvent(DominatedEvent):
         return HiddenStepEvent.certified(self.hidden, left)
 
 
-@lru_cache(maxsize=64)  # of questions that are equal: a search asks again and again
+@work.remembered(64)  # of questions that are equal: a search asks again and again
 def hidden_step(steps: int, s: float, distance: float) -> HiddenStep | None:
     """One epoch; None where Theorem 49 gives nothing."""
     hidden = HiddenStep(steps, s, distance)

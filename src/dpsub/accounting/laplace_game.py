@@ -15,8 +15,9 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from dpsub.accounting import work
 from dpsub.accounting.pairs import log_complement
-from dpsub.accounting.pld import Profile, check_time
+from dpsub.accounting.pld import Profile
 from dpsub.accounting.proofs import PROFILE_ERROR
 
 _EPS = float(np.finfo(float).eps)
@@ -74,7 +75,7 @@ class LaplaceCells:
         s = self.noise_multiplier
 
         def profile(log_order: np.ndarray) -> np.ndarray:
-            check_time()
+            work.spend(work.TERM * 8 * np.size(log_order))
             bounds = [
                 three_laplace(log_order, self.rate, x / s, y / s, self.missed) for x, y in pairs
             ]

@@ -13,17 +13,19 @@ from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.accounting import answer as words
-from dpsub.accounting.account import SECONDS, Account, Proof, Question, relation_of
+from dpsub.accounting import work
+from dpsub.accounting.account import Account, Proof, relation_of
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.curve import Curve, curve_of
 from dpsub.accounting.export import Export, export_of
 from dpsub.accounting.own import OwnMechanism
-from dpsub.accounting.pld import OutOfTimeError, check_time, deadline_after, time_limited
 from dpsub.accounting.plot import check_can_plot
+from dpsub.accounting.question import Question
 from dpsub.accounting.release import Group, Release, as_plain, of_plain
 from dpsub.accounting.search import Calibration, Goal, least_noise, most_steps
 from dpsub.accounting.selection import NumberOfRuns, Selection, select_of
 from dpsub.accounting.statement import Statement
+from dpsub.accounting.work import OutOfWorkError
 from dpsub.errors import ArgumentError, DataError, DpsubError, UnsupportedError
 from dpsub.files import save_file
 from dpsub.relations import Relation
@@ -165,12 +167,13 @@ class Ledger(words.ShortText):
         delta: ArrayLike | None = None,
         adjacency: str | None = None,
         width: float | None = None,
-        time_limit: float | None = SECONDS,
+        effort: float | None = work.EFFORT,
+        time_limit: float | None = None,
         quick: bool = False,
     ) -> Account:
         """Bound delta at `epsilon`, or epsilon at `delta`, of all releases together; parameters as
         in `account`."""
-        return self._question(adjacency, width, time_limit, quick).account(epsilon, delta)
+        return self._question(adjacency, width, effort, time_limit, quick).account(epsilon, delta)
 
     def statement(
         self,
@@ -203,12 +206,13 @@ class Ledger(words.ShortText):
         epsilon: ArrayLike | None = None,
         adjacency: str | None = None,
         width: float | None = None,
-        time_limit: float | None = SECONDS,
+        effort: float | None = work.EFFORT,
+        time_limit: float | None = None,
         quick: bool = False,
     ) -> Curve:
         """delta at many epsilons, and what follows, of all releases together; parameters as in
         `dpsub.curve`."""
-        return curve_of(self._question(adjacency, width, time_limit, quick), epsilon)
+        return curve_of(self._question(adjacency, width, effort, time_limit, quick), epsilon)
 
     def export(
         self,
@@ -216,7 +220,8 @@ class Ledger(words.ShortText):
         adjacency: str | None = None,
         step: float | None = None,
         width: float | None = None,
-        time_limit: float | None = SECONDS,
+        effort: float | None = work.EFFORT,
+        time_limit: float | None = None,
         quick: bool = False,
     ) -> Export:
         """The composed privacy loss distributions as plain arrays, both roundings and directions:
@@ -227,11 +232,11 @@ class Ledger(words.ShortText):
         step : float, optional
             Of the grid, nats; by default a 48th of the deviation of one loss, and finer where that
             brings the ends closer.
-        adjacency, width, time_limit, quick
+        adjacency, width, effort, time_limit, quick
             As in `dpsub.curve`; the width is that of the deltas 1e-2, 1e-4, 1e-6 and 1e-8. The laws
             of the first bound are made in any case.
         """
-        return export_of(self._question(adjacency, width, time_limit, quick), step)
+        return export_of(self._question(adjacency, width, effort, time_limit, quick), step)
 
     def select(
         self,
@@ -242,13 +247,14 @@ class Ledger(words.ShortText):
         epsilon: float | None = None,
         delta: float | None = None,
         adjacency: str | None = None,
+        effort: float | None = work.EFFORT,
         time_limit: float | None = None,
         quick: bool = False,
     ) -> Selection:
         """Bound the best of a random number of runs. Each run makes all these releases;
         parameters as in `dpsub.select`."""
         runs = NumberOfRuns(distribution, runs_mean, shape)
-        question = self._question(adjacency, None, time_limit, quick)
+        question = self._question(adjacency, None, effort, time_limit, quick)
         return select_of(question, runs, epsilon, delta)
 
     def would_exceed(
@@ -265,6 +271,7 @@ class Ledger(words.ShortText):
         denominator: str = "fixed",
         group: Group = 1,
         adjacency: str | None = None,
+        effort: float | None = work.EFFORT,
         time_limit: float | None = None,
     ) -> bool:
         """Whether these releases, after all that were entered, are *not* proved to stay within
@@ -284,6 +291,7 @@ class Ledger(words.ShortText):
             denominator=denominator,
             group=group,
             adjacency=adjacency,
+            effort=effort,
             time_limit=time_limit,
         )
         return proved > epsilon
@@ -302,14 +310,16 @@ class Ledger(words.ShortText):
         denominator: str = "fixed",
         group: Group = 1,
         adjacency: str | None = None,
+        effort: float | None = work.EFFORT,
         time_limit: float | None = None,
     ) -> float:
         """The proved epsilon of these releases after all that were entered, which `would_exceed`
-        compares with the budget; infinite if none was proved in the time. Nothing is entered."""
+        compares with the budget; infinite if the budget of work proved none. Nothing is entered."""
         release = Release.of(
             sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, group=group
         )
-        return self._upper([release], _budget(epsilon, delta, time_limit), adjacency)
+        with work.metered(work.effort(effort), time_limit):
+            return self._upper([release], _target(epsilon, delta), adjacency)
 
     def steps_left(
         self,
@@ -323,6 +333,7 @@ class Ledger(words.ShortText):
         denominator: str = "fixed",
         group: Group = 1,
         adjacency: str | None = None,
+        effort: float | None = work.EFFORT,
         time_limit: float | None = None,
     ) -> int:
         """The largest number of such releases (steps of whole epochs of a schedule), after all that
@@ -331,15 +342,15 @@ class Ledger(words.ShortText):
         release = Release.of(
             sampler, n, noise_multiplier, mechanism=mechanism, denominator=denominator, group=group
         )
-        budget = _budget(epsilon, delta, time_limit)
-        with time_limited(budget.deadline):
-            if self._upper([release], budget, adjacency) > epsilon:
+        target = _target(epsilon, delta)
+        with work.metered(work.effort(effort), time_limit):
+            if self._upper([release], target, adjacency) > epsilon:
                 return 0
             try:
-                goal = Goal(epsilon, delta, adjacency, _ACCURACY, time_limit)
+                goal = Goal(epsilon, delta, adjacency, _ACCURACY)
                 most = most_steps(release, self._releases, goal).value
-            except OutOfTimeError:
-                most = 1  # no more were proved in the time
+            except OutOfWorkError:
+                most = 1  # no more were proved within the budget
         return int(most) * release.steps
 
     def calibrate(
@@ -356,6 +367,7 @@ class Ledger(words.ShortText):
         group: Group = 1,
         adjacency: str | None = None,
         accuracy: float = _ACCURACY,
+        effort: float | None = work.EFFORT,
         time_limit: float | None = None,
     ) -> Calibration:
         """Find a noise multiplier of further releases with which all together are proved (epsilon,
@@ -365,16 +377,15 @@ class Ledger(words.ShortText):
         entered exceeds the target already.
         """
         release = Release.of(sampler, n, 1.0, steps, epochs, mechanism, denominator, group=group)
-        budget = _budget(epsilon, delta, time_limit)
-        with time_limited(budget.deadline):
-            spent = self._upper([], budget, adjacency) if self._releases else 0.0
+        target = _target(epsilon, delta)
+        with work.metered(work.effort(effort), time_limit):
+            spent = self._upper([], target, adjacency) if self._releases else 0.0
             if spent > epsilon:
-                check_time()  # more of it might have proved less
                 raise UnsupportedError(
                     "the releases entered so far already give epsilon up to "
                     f"{spent:.4g}, above the target {epsilon:g}; raise the target"
                 )
-            goal = Goal(epsilon, delta, adjacency, accuracy, time_limit)
+            goal = Goal(epsilon, delta, adjacency, accuracy)
             return least_noise(release, self._releases, goal)
 
     def as_plain(self) -> list[dict[str, Any]]:
@@ -434,17 +445,17 @@ class Ledger(words.ShortText):
         self,
         adjacency: str | None,
         width: float | None,
+        effort: float | None,
         time_limit: float | None,
         quick: bool,
     ) -> Question:
-        return Question.of(self._releases, adjacency, width, time_limit, quick)
+        return Question(self._releases, adjacency, width, effort, time_limit, quick)
 
-    def _upper(self, more: Sequence[Release], budget: Target, adjacency: str | None) -> float:
+    def _upper(self, more: Sequence[Release], target: Target, adjacency: str | None) -> float:
         """The proved epsilon with some releases more."""
         try:
-            with time_limited(budget.deadline):
-                return float(Proof.of([*self._releases, *more], adjacency).upper(budget).upper)
-        except OutOfTimeError:
+            return float(Proof.of([*self._releases, *more], adjacency).upper(target).upper)
+        except OutOfWorkError:
             return math.inf  # nothing was proved
 
     def _enter(self, release: Release, name: str | None = None) -> None:
@@ -471,10 +482,10 @@ class Ledger(words.ShortText):
         return len(self._releases)
 
 
-def _budget(epsilon: float, delta: float, time_limit: float | None) -> Target:
+def _target(epsilon: float, delta: float) -> Target:
     """Epsilon at this delta, sharp enough to be compared with the one of a budget."""
     width = max(checks.real("epsilon", epsilon, at_least=0) * _ACCURACY, 1e-9)
-    return Target(delta=delta, width=width, deadline=deadline_after(time_limit))
+    return Target(delta=delta, width=width)
 
 
 _SAME = (

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 from dpsub import checks
-from dpsub.accounting.pld import check_time
+from dpsub.accounting import work
 from dpsub.errors import ArgumentError, NumericalError
 from dpsub.relations import Relation
 from dpsub.sampling.laws import MultiplicityLaw
@@ -79,7 +79,7 @@ def log_tilted_sum(
     """
     log_sum, mean = np.empty(tilt.size), np.empty(tilt.size)
     for start in range(0, tilt.size, _BLOCK):
-        check_time()
+        work.spend(work.TERM * counts.size * min(_BLOCK, tilt.size))
         block = slice(start, start + _BLOCK)
         points = tilt[block]
         at_low = log_weights + points.min() * counts
@@ -515,7 +515,7 @@ def _inverted(
     # inverses that keep to this
     tolerance = LOSS_TOLERANCE * np.maximum(1.0, np.abs(goal))
     for _ in range(_NEWTON_STEPS):
-        check_time()
+        work.spend(work.TERM * 2 * t.size)
         value, slope_at_t = value_and_slope(t)
         residual = value - goal
         if np.all(np.abs(residual) <= tolerance):

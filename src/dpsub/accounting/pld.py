@@ -14,10 +14,7 @@ are.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,65 +22,14 @@ import numpy as np
 from scipy.special import logsumexp
 
 from dpsub import checks
+from dpsub.accounting import work
 from dpsub.errors import ArgumentError, NumericalError
 
-_DEADLINE: ContextVar[float | None] = ContextVar("deadline", default=None)
 # laws of so many losses, on at most so many points of the grid each, are summed row by row: for
 # others that takes longer
 _LONG, _SPARSE = 2**14, 2
 # sums of smaller terms lose digits to those that underflow
 _LEAST_TOTAL = 1e-280
-
-
-class OutOfTimeError(NumericalError):
-    """The time limit passed within a piece of work; earlier bounds are valid."""
-
-
-@contextmanager
-def time_limited(deadline: float | None) -> Iterator[None]:
-    """Let `check_time` raise after the deadline, of `time.monotonic`, or after the one that is set,
-    if that is earlier.
-
-    A question that comes up within another has no more time than that one. None keeps the deadline
-    that is set.
-    """
-    before = _DEADLINE.set(_earlier(_DEADLINE.get(), deadline))
-    try:
-        yield
-    finally:
-        _DEADLINE.reset(before)
-
-
-def deadline_after(time_limit: float | None) -> float | None:
-    """The deadline, of `time.monotonic`, of a question that comes in now with a limit in seconds:
-    that of the question within which it comes up, if that is earlier."""
-    if time_limit is None:
-        return _DEADLINE.get()
-    seconds = checks.real("time_limit", time_limit, above=0)
-    return _earlier(_DEADLINE.get(), time.monotonic() + seconds)
-
-
-def halfway() -> float | None:
-    """Halfway between now and the deadline that is set; None where none is."""
-    deadline = _DEADLINE.get()
-    return None if deadline is None else (time.monotonic() + deadline) / 2
-
-
-def is_late(deadline: float | None) -> bool:
-    """Whether a deadline, of `time.monotonic`, has passed."""
-    return deadline is not None and time.monotonic() >= deadline
-
-
-def _earlier(first: float | None, second: float | None) -> float | None:
-    deadlines = [deadline for deadline in (first, second) if deadline is not None]
-    return min(deadlines, default=None)
-
-
-def check_time() -> None:
-    """Raise OutOfTimeError after the deadline."""
-    deadline = _DEADLINE.get()
-    if deadline is not None and time.monotonic() > deadline:
-        raise OutOfTimeError("the time limit has passed; raise it")
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +102,7 @@ class PrivacyLossDistribution:
 
     def log_mgf(self, tilt: float) -> float:
         """log sum of mass e^{tilt loss} over finite losses, without the offset."""
-        check_time()
+        work.spend(work.TERM * self.losses.size)
         exponents = tilt * self.losses
         smallest_loss, largest_loss = self._ends
         largest = tilt * (largest_loss if tilt > 0 else smallest_loss)
@@ -172,7 +118,7 @@ class PrivacyLossDistribution:
         table = self._from_largest if tilt > 0 else self._from_smallest
         if table is None:
             return self.log_mgf(tilt)
-        check_time()
+        work.spend(work.NUMBER * table.size)
         # e^{tilt loss} is a product of that of a row and that of a column: an exponential for each
         # of these, not for each loss
         rows, columns = table.shape
@@ -208,7 +154,7 @@ class PrivacyLossDistribution:
 
     def moments(self, tilt: float) -> tuple[float, float]:
         """Mean and variance of the tilted, normalised PLD, without the offset."""
-        check_time()
+        work.spend(work.TERM * 2 * self.losses.size)
         exponents = self.log_masses + tilt * self.losses
         weights = np.exp(exponents - exponents.max())
         weights /= weights.sum()
@@ -275,7 +221,7 @@ def order_indices(step: float, fine: float, last: float) -> np.ndarray:
         at += max(1, int(spacing / step))
         rest.append(at)
         if not len(rest) % _UNTIMED:
-            check_time()
+            work.spend(work.NUMBER * _UNTIMED)
     return np.concatenate([inside, np.array(rest, dtype=int)])
 
 

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpsub import files
-from dpsub.accounting.account import Account, Question
+from dpsub.accounting import work
+from dpsub.accounting.account import Account
 from dpsub.accounting.answer import near
 from dpsub.accounting.curve import Curve
+from dpsub.accounting.question import Question
 from dpsub.accounting.release import Release
 from dpsub.accounting.search import Calibration, Goal, least_noise
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 FORMATS = (".png", ".pdf", ".svg")
 _PROVED, _ATTAINED, _BAND = "#0072B2", "#D55E00", "#56B4E9"
 _POINTS = 13  # numbers of steps, or batch sizes, of a picture
-_SECONDS = 2.0  # for each of them
+_EFFORT = 1.0  # for each of them
 _FACTORS = 2.0 ** np.arange(-3, 3)
 """Batch sizes of a picture, over that of the question."""
 _MOST_ENTRIES = 24  # of a ledger that are drawn
@@ -127,7 +129,7 @@ def noise_figure(calibration: Calibration) -> Figure:
     release = releases[-1]
     if len(releases) != 1:
         raise UnsupportedError("a picture of the noise is of one kind of releases; calibrate alone")
-    goal = Goal(calibration.target, delta, str(account.adjacency), time_limit=_SECONDS)
+    goal = Goal(calibration.target, delta, str(account.adjacency))
     sizes, proved, refuted = [], [], []
     for factor in _FACTORS.tolist():
         resized = _resized(release, factor)
@@ -135,7 +137,8 @@ def noise_figure(calibration: Calibration) -> Figure:
             continue
         try:
             # of one accuracy all of them, also that of the question
-            found = calibration if factor == 1 else least_noise(resized, (), replace(goal))
+            with work.metered(_EFFORT):
+                found = calibration if factor == 1 else least_noise(resized, (), goal)
         except (NumericalError, UnsupportedError, ArgumentError):
             continue
         sizes.append(_size(resized))
@@ -195,7 +198,7 @@ def _one_question(account: Account) -> tuple[tuple[Release, ...], float]:
 
 def _again(releases: Sequence[Release], account: Account, given: float) -> Account:
     """The same question about other releases."""
-    question = Question.of(releases, str(account.adjacency), time_limit=_SECONDS, quick=True)
+    question = Question(releases, str(account.adjacency), effort=_EFFORT, quick=True)
     epsilon, delta = (None, given) if account.quantity == "epsilon" else (given, None)
     return question.account(epsilon, delta)
 

@@ -17,11 +17,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 
-from dpsub.accounting import pairs
+from dpsub.accounting import pairs, work
 from dpsub.accounting.discretise import (
     DirectedPair,
     lower_pld,
@@ -332,7 +331,7 @@ def _first_below(values: np.ndarray, level: float) -> float:
     return float(_PROBES[int(np.argmax(values <= level))])
 
 
-@lru_cache(maxsize=32)
+@work.remembered(32)
 def _dropped(pair: GaussianPair, tail: float) -> tuple[GaussianPair, float]:
     """The pair without counts of total probability at most `tail`, and that probability."""
     if isinstance(pair, FillerPair | MixturePair):
@@ -341,7 +340,7 @@ def _dropped(pair: GaussianPair, tail: float) -> tuple[GaussianPair, float]:
     return pair, 0.0
 
 
-@lru_cache(maxsize=32)
+@work.remembered(32)
 def _capped(pair: GaussianPair, tail: float) -> GaussianPair:
     """A pair with capped counts, which the pair dominates (docs/accounting.md, section 5)."""
     if isinstance(pair, FillerPair | MixturePair):

@@ -12,14 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
 
+from dpsub.accounting import work
 from dpsub.accounting.pairs import MixturePair
-from dpsub.accounting.pld import check_time
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.noise.gaussian import GaussianProfile
 from dpsub.sampling.base import Chain, Stage
@@ -29,7 +29,7 @@ MOST_SLOTS = 1_000_000
 """To which `laws.log_binomial` is as accurate as the allowances of the bounds assume."""
 
 
-@lru_cache(maxsize=8)  # of chains that are equal: a search for the noise asks again and again
+@work.remembered(8)  # of chains that are equal: a search for the noise asks again and again
 def law_of(chain: Chain, group: int = 1) -> MultiplicityLaw:
     """Law of the number of copies of one record, or of a group of them, without counts whose
     probability underflows."""
@@ -153,7 +153,7 @@ class GroupLemma:
             return np.zeros_like(x)
         pieces = []  # few orders at a time stay in the caches
         for start in range(0, x.size, _PIECE):
-            check_time()
+            work.spend(0)
             pieces.append(self._suprema(x[start : start + _PIECE]))
         return np.minimum(np.concatenate(pieces), 1.0)
 
@@ -220,7 +220,7 @@ class GroupLemma:
 
     def _bend(self, at: _Orders, order: np.ndarray, low: np.ndarray, width: int) -> np.ndarray:
         """sup |g''| (c1 - c0)^2 / 8 on cells; infinite on cells without end."""
-        check_time()
+        work.spend(work.TERM * order.size)
         cell = low // width
         used = np.zeros((self._edges.size - 1) // width, dtype=bool)
         used[cell] = True
@@ -274,7 +274,7 @@ class GroupLemma:
         """Slices of so few cells that arrays with all counts stay in the caches."""
         piece = max(1, _TOGETHER // self._counts.size)
         for start in range(0, size, piece):
-            check_time()
+            work.spend(work.NUMBER * 20 * _TOGETHER)
             yield slice(start, start + piece)
 
     def _clipped(
@@ -412,7 +412,7 @@ class ChainProfile:
         lifted, shifts = log_lift(x, eta)[:, None], 2 * kept[None, :] / self.noise_multiplier
         sums = []
         for start in range(0, x.size, piece):
-            check_time()
+            work.spend(work.TERM * piece * kept.size)
             profiles = gaussian_profile(lifted[start : start + piece], shifts)
             sums.append(np.einsum("ij,j", profiles, law[kept]))
         return np.concatenate(sums) + lost
@@ -446,7 +446,7 @@ class ChainProfile:
         self, x: np.ndarray, n_slots: int, marked: int, stages: Sequence[Stage], weight: float
     ) -> np.ndarray:
         """B(a; n_slots, marked, stages) on a branch of this weight."""
-        check_time()
+        work.spend(work.TERM * x.size)
         law = stages[0].count_law(n_slots, marked)
         if len(stages) == 1:
             return self._last(x, stages[0], law, weight)

@@ -1,22 +1,21 @@
 """Which subsampling scheme needs the least noise for a target, and what each of them costs.
 
 `recommend` asks `needed` (`dpsub.accounting.fast_search`) for the noise of every scheme, within its
-share of the time, and puts what follows from the numbers in words.
+share of the work, and puts what follows from the numbers in words.
 """
 
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from dpsub import checks
 from dpsub.accounting import answer as words
+from dpsub.accounting import work
 from dpsub.accounting.account import Proof
 from dpsub.accounting.fast_search import Needed, needed, tightened
 from dpsub.accounting.pairs import MIN_SCALE
-from dpsub.accounting.pld import deadline_after
 from dpsub.accounting.release import Group, Release
 from dpsub.accounting.search import Goal
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
@@ -41,10 +40,10 @@ _ORDER = (
 )
 """In which `recommend` asks for the noise of schemes: what few use, and takes long, comes last."""
 _ACCURACY = 3e-3
-_LATE = "nothing was proved in its share of the time limit; raise it"
+_LATE = "nothing was proved within its share of the budget of work; raise effort"
 _SLOW_SEARCH = "under zero_out the search is slow if a record can be drawn twice; use calibrate"
 _SHOWN = 4  # ratios of other schemes in a few words
-_SHARE = 0.5  # of the time that is left, for the next scheme
+_SHARE = 2  # of a scheme in what is left for so many: most need less than an equal one
 _EXCEEDED = 1e-3  # probability that some batch of the training is larger than `likely_batch`
 _RANDOM_SIZES = ("poisson", "truncated_poisson", "random_allocation", "k_of_t", "cyclic_poisson")
 """Schemes whose batches differ in size."""
@@ -149,7 +148,7 @@ class Recommendation(words.ShortText):
         ]
         notes = [f"may need as little: {', '.join(self.even)}"] if self.even else []
         if late := [name for name, reason in self.left_out.items() if reason == _LATE]:
-            notes.append(f"out of time: {', '.join(late)}")
+            notes.append(f"not reached: {', '.join(late)}; raise effort")
         lines.append(("note", "; ".join(notes)))
         return words.Text(title, [line for line in lines if line[1]])
 
@@ -176,7 +175,8 @@ def recommend(
     delta: float,
     adjacency: str = "add_remove",
     group: Group = 1,
-    time_limit: float | None = 3.0,
+    effort: float | None = work.EFFORT,
+    time_limit: float | None = None,
     quick: bool = False,
 ) -> Recommendation:
     """Say which subsampling scheme needs the least noise for a target, by what is proved, and what
@@ -194,12 +194,12 @@ def recommend(
         As in `dpsub.account`, the same for all schemes.
     group : int or tuple of int
         As in `dpsub.account`: number of records that one unit of privacy holds.
-    time_limit : float or None
-        Seconds, for all schemes together; those without a proof within their share of it
-        are left out. None: no limit.
+    effort, time_limit : float or None
+        As in `dpsub.account`, for all schemes together; those without a proof within their share
+        are left out.
     quick : bool
         Use first bounds alone. Otherwise less noise is sought by the game of `dpsub.account`,
-        within the time limit, for schemes that have one: some with batches of a fixed size, under
+        within the budget, for schemes that have one: some with batches of a fixed size, under
         substitute.
 
     Raises
@@ -213,7 +213,7 @@ def recommend(
     --------
     >>> import dpsub
     >>> target = {"epsilon": 1.0, "delta": 1e-5, "adjacency": "zero_out"}
-    >>> answer = dpsub.recommend(1000, batch_size=250, epochs=1, **target, time_limit=60)
+    >>> answer = dpsub.recommend(1000, batch_size=250, epochs=1, **target)
     >>> first = answer.schemes[0]
     >>> first.name, 2.03 < first.noise_multiplier < 2.05
     ('random_allocation', True)
@@ -224,42 +224,15 @@ def recommend(
     epsilon = checks.real("epsilon", epsilon, above=0)
     delta = checks.real("delta", delta, above=0, below=1)
     adjacency = relation_named(adjacency)
-    # the limit is for all schemes together, each of which gets half of what is left
-    deadline = deadline_after(time_limit)
     n = checks.integer("n", n, at_least=1)
     m = checks.integer("batch_size", batch_size, at_least=1, at_most=n, at_most_name="n")
     epochs = checks.integer("epochs", epochs, at_least=1)
-    proved: dict[str, _ProvedScheme] = {}
-    left_out: dict[str, str] = {}
-    others = (name for name in scheme_names() if name not in _ORDER)
-    for name in (*_ORDER, *others):
-        try:
-            plan, steps = scheme(name, n, m, epochs)
-            if not isinstance(plan, Schedule):
-                # a schedule rounds each epoch up to whole batches, fresh samples all of them once
-                steps = fresh_steps(m / n, epochs)
-            goal = Goal(epsilon, delta, adjacency, _ACCURACY, _share_of(deadline))
-            release = Release(plan, n, 1.0, steps, group=group)
-            if adjacency is Relation.ZERO_OUT and _draws_again(release):
-                raise UnsupportedError(_SLOW_SEARCH)
-            noise = needed(release, goal)
-            release = replace(release, noise_multiplier=noise.noise_multiplier)
-            proved[name] = _ProvedScheme(release, noise, Proof.of([release], adjacency))
-        except NumericalError:
-            left_out[name] = _LATE
-        except (ArgumentError, UnsupportedError) as error:
-            left_out[name] = str(error)
-    if not proved:
-        raise UnsupportedError(
-            "no scheme was proved to meet the target; poisson was left out because "
-            f"{left_out['poisson']}"
+    with work.metered(work.effort(effort), time_limit):
+        proved, left_out = _first_bounds(
+            n, m, epochs, Goal(epsilon, delta, adjacency, _ACCURACY), group
         )
-    # all schemes have a proof first: games take what time is left
-    for name, first in proved.items() if not quick else ():
-        goal = Goal(epsilon, delta, adjacency, _ACCURACY, _share_of(deadline))
-        less = tightened(first.release, goal, first.noise)
-        by_game = less.noise_multiplier < first.noise.noise_multiplier
-        proved[name] = first._replace(noise=less, by_game=by_game)
+        if not quick:
+            proved = _closer(proved, Goal(epsilon, delta, adjacency, _ACCURACY))
     schemes = _ranked(proved, m)
     least = schemes[0].noise_multiplier
     # what no attack refutes may need as little as the first, whose noise alone is known to do
@@ -275,9 +248,48 @@ def recommend(
     )
 
 
-def _share_of(deadline: float | None) -> float | None:
-    """Seconds for the next scheme: half of what is left."""
-    return None if deadline is None else max(_SHARE * (deadline - time.monotonic()), 1e-3)
+def _first_bounds(
+    n: int, m: int, epochs: int, goal: Goal, group: Group
+) -> tuple[dict[str, _ProvedScheme], dict[str, str]]:
+    """The schemes that are proved to meet the goal, and why the others are not."""
+    proved: dict[str, _ProvedScheme] = {}
+    left_out: dict[str, str] = {}
+    names = [*_ORDER, *(name for name in scheme_names() if name not in _ORDER)]
+    for place, name in enumerate(names):
+        try:
+            plan, steps = scheme(name, n, m, epochs)
+            if not isinstance(plan, Schedule):
+                # a schedule rounds each epoch up to whole batches, fresh samples all of them once
+                steps = fresh_steps(m / n, epochs)
+            release = Release(plan, n, 1.0, steps, group=group)
+            if goal.adjacency is Relation.ZERO_OUT and _draws_again(release):
+                raise UnsupportedError(_SLOW_SEARCH)
+            with work.share(min(1.0, _SHARE / (len(names) - place))):
+                noise = needed(release, goal)
+            release = replace(release, noise_multiplier=noise.noise_multiplier)
+            proved[name] = _ProvedScheme(release, noise, Proof.of([release], goal.adjacency))
+        except NumericalError:
+            left_out[name] = _LATE
+        except (ArgumentError, UnsupportedError) as error:
+            left_out[name] = str(error)
+    if not proved:
+        raise UnsupportedError(
+            "no scheme was proved to meet the target; poisson was left out because "
+            f"{left_out['poisson']}"
+        )
+    return proved, left_out
+
+
+def _closer(proved: dict[str, _ProvedScheme], goal: Goal) -> dict[str, _ProvedScheme]:
+    """The schemes with less noise where a game proves it, by the work that is left."""
+    closer = dict(proved)
+    # those that may need least come first: the ranking is open between them
+    for name in sorted(proved, key=lambda name: proved[name].noise.necessary):
+        with work.share(1 / 2):
+            less = tightened(proved[name].release, goal, proved[name].noise)
+        by_game = less.noise_multiplier < proved[name].noise.noise_multiplier
+        closer[name] = proved[name]._replace(noise=less, by_game=by_game)
+    return closer
 
 
 class _ProvedScheme(NamedTuple):
@@ -380,8 +392,8 @@ def _reasons(
         reasons.append(_of_shuffling(shuffle, by_name["poisson"], by_name.get("deterministic")))
     if late := [name for name, reason in left_out.items() if reason == _LATE]:
         reasons.append(
-            f"The time limit was too short for {', '.join(late)}, which may need less "
-            "noise: raise it."
+            f"The budget of work did not reach {', '.join(late)}, which may need less noise: "
+            "raise effort."
         )
     if first.noise_multiplier == MIN_SCALE:
         reasons.append(f"{MIN_SCALE:g} is the least noise considered, so ratios to it say little.")

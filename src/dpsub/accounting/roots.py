@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import NamedTuple
 
-from dpsub.accounting.pld import OutOfTimeError, check_time
+from dpsub.accounting import work
+from dpsub.accounting.work import OutOfWorkError
 from dpsub.errors import NumericalError, UnsupportedError
 
 _MOST_ROUNDS = 60
@@ -132,8 +133,8 @@ def safe_root(
     UnsupportedError
         If even the limit on the safe side misses the target.
     NumericalError
-        If nothing met it in 60 rounds, or in the time of `time_limited`, after which what was found
-        is returned.
+        If nothing met it in 60 rounds, or within the budget of work, after which what was found is
+        returned.
     """
     side = -1 if axis.rising else 1
     margin = (_MARGIN_RISING if axis.rising else _MARGIN) * math.log1p(accuracy)
@@ -146,9 +147,9 @@ def safe_root(
     evaluations, closed, late = 0, False, False
     while not closed and evaluations < _MOST_ROUNDS:
         try:
-            check_time()
+            work.spend(0)
             value = bound(x)
-        except OutOfTimeError:
+        except OutOfWorkError:
             late = True
             break
         evaluations += 1
@@ -175,10 +176,10 @@ def safe_root(
         else:
             x = _between(safe, over, margin, axis.whole)
     if safe is None:
-        kind = OutOfTimeError if late else NumericalError
+        kind = OutOfWorkError if late else NumericalError
         raise kind(
             f"{axis.name}: nothing tried within {evaluations} accounts met the target; "
-            "raise the time limit or the target"
+            "raise effort or the target"
         )
     if over is None:
         return SafeRoot(safe.x, None, safe.x, steepness, evaluations, closed)

@@ -23,26 +23,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dpsub import checks
 from dpsub.accounting import answer as words
-from dpsub.accounting.account import (
-    SECONDS,
-    WIDTH_MISSED,
-    WIDTH_REASONS,
-    Account,
-    Proof,
-    first_bound_only,
-)
+from dpsub.accounting import work
+from dpsub.accounting.account import WIDTH_MISSED, WIDTH_REASONS, Account, Proof, stopped_by
 from dpsub.accounting.bracket import Refinement, Target
 from dpsub.accounting.composition import Composition
 from dpsub.accounting.pairs import MIN_SCALE
-from dpsub.accounting.pld import (
-    OutOfTimeError,
-    check_time,
-    deadline_after,
-    is_late,
-    time_limited,
-)
+from dpsub.accounting.question import first_bound_only
 from dpsub.accounting.release import Group, Release
 from dpsub.accounting.roots import Axis, SafeRoot, safe_root
+from dpsub.accounting.work import OutOfWorkError
 from dpsub.errors import NumericalError, UnsupportedError
 from dpsub.noise import Gaussian
 from dpsub.sampling.base import Sampler
@@ -70,7 +59,7 @@ _MOST_DOUBLINGS = 6
 # how far above what an attack refutes tight noise is tried at least, and is near enough
 _NEAREST, _NEAR = 0.01, 0.03
 TIGHT_MISSED = (
-    "wider than requested: the time limit or a numerical limit stopped the search "
+    "wider than requested: the budget of work or a numerical limit stopped the search "
     "before the proved noise came close to what an attack refutes; this noise is proved"
 )
 """Added to the conditions where the noise of a tight calibration is more than 3 % above one that is
@@ -168,6 +157,7 @@ def calibrate(
     denominator: str = "fixed",
     group: Group = 1,
     accuracy: float = _ACCURACY,
+    effort: float | None = work.EFFORT,
     time_limit: float | None = None,
     quick: bool = False,
     tight: bool | None = None,
@@ -185,13 +175,13 @@ def calibrate(
         Target: epsilon in nats, above 0, and delta in (0, 1).
     accuracy : float
         Relative distance between the answer and a smaller multiplier that is not proved.
-    time_limit : float, optional
-        Seconds after which the search ends with the smallest noise multiplier proved so far.
+    effort, time_limit : float or None
+        As in `dpsub.account`: the search ends with the smallest noise multiplier proved so far.
     quick : bool
         Use the first bound of `dpsub.account` alone. Otherwise noise multipliers 1, 2, 4, 8, ... %
-        above one that an attack refutes are tried, for at most 3 s where no time limit is given:
-        first one in the lower half of what is open, then those below it while they are proved,
-        or those above it until one is.
+        above one that an attack refutes are tried, as far as the budget of work reaches: first one
+        in the lower half of what is open, then those below it while they are proved, or those above
+        it until one is.
     tight : bool, optional
         Deprecated: True asks for what is the default now.
 
@@ -202,7 +192,7 @@ def calibrate(
     UnsupportedError
         If no bound covers the case, or no multiplier up to 1e4 meets the target.
     NumericalError
-        If no multiplier was proved in the time.
+        If no multiplier was proved within the budget of work.
 
     Examples
     --------
@@ -219,8 +209,9 @@ def calibrate(
     # the noise multiplier is what is searched for: 1 stands for it
     release = Release.of(sampler, n, 1.0, steps, epochs, mechanism, denominator, group=group)
     quick = first_bound_only(quick, tight)
-    goal = Goal(epsilon, delta, adjacency, accuracy, time_limit)
-    return least_noise(release, (), goal, quick)
+    goal = Goal(epsilon, delta, adjacency, accuracy)
+    with work.metered(work.effort(effort), time_limit):
+        return least_noise(release, (), goal, quick)
 
 
 def least_noise(
@@ -228,22 +219,19 @@ def least_noise(
 ) -> Calibration:
     """As `calibrate`, for releases that follow `past`."""
     candidates = Candidates(lambda s: [*past, replace(release, noise_multiplier=s)], NOISE, goal)
-    with time_limited(goal.deadline):
-        # the variance of these releases says nothing of others that come before them
-        start = (1.0, 1.0) if past else candidates.start_by_variance(release.times)
-        search = FullSearch(candidates, *start)
-        # the slope of a coarse grid aims the evaluations that decide: two or three of them do
-        proved = search.best_root(Level(_ROUGH_STEPS, _ROUGH))
-        refuted = search.refuted(proved)
-        account = search.account(proved)
-        calibration = Calibration(proved.safe, refuted, proved.evaluations, account, goal.epsilon)
-        tightens = candidates.proof(proved.safe).tightens
-        if quick or not tightens:
-            return _explained(calibration, may_tighten=tightens)
-    # a noise is proved: less is sought for as long as an account takes
-    limit = SECONDS if goal.deadline is None else None
-    with time_limited(goal.deadline), time_limited(deadline_after(limit)):
-        return search.tightened(calibration, proved.steepness)
+    # the variance of these releases says nothing of others that come before them
+    start = (1.0, 1.0) if past else candidates.start_by_variance(release.times)
+    search = FullSearch(candidates, *start)
+    # the slope of a coarse grid aims the evaluations that decide: two or three of them do
+    proved = search.best_root(Level(_ROUGH_STEPS, _ROUGH))
+    refuted = search.refuted(proved)
+    account = search.account(proved)
+    calibration = Calibration(proved.safe, refuted, proved.evaluations, account, goal.epsilon)
+    tightens = candidates.proof(proved.safe).tightens
+    if quick or not tightens:
+        return _explained(calibration, may_tighten=tightens)
+    # a noise is proved: less is sought with the work that is left
+    return search.tightened(calibration, proved.steepness)
 
 
 def _explained(found: Calibration, *, may_tighten: bool) -> Calibration:
@@ -269,6 +257,7 @@ def largest_steps(
     denominator: str = "fixed",
     group: Group = 1,
     accuracy: float = _ACCURACY,
+    effort: float | None = work.EFFORT,
     time_limit: float | None = None,
 ) -> Largest:
     """Find how many releases, or epochs of a schedule, are proved (epsilon, delta)-DP together.
@@ -277,7 +266,7 @@ def largest_steps(
     ----------
     sampler, n, noise_multiplier, adjacency, mechanism, denominator, group
         As in `dpsub.account`.
-    epsilon, delta, time_limit
+    epsilon, delta, effort, time_limit
         As in `dpsub.calibrate`.
     accuracy : float
         Relative distance of the answer to a number that is not proved; answers below 1 / accuracy
@@ -291,8 +280,9 @@ def largest_steps(
     release = Release.of(
         sampler, n, noise_multiplier, mechanism=mechanism, denominator=denominator, group=group
     )
-    goal = Goal(epsilon, delta, adjacency, accuracy, time_limit)
-    return most_steps(release, (), goal)
+    goal = Goal(epsilon, delta, adjacency, accuracy)
+    with work.metered(work.effort(effort), time_limit):
+        return most_steps(release, (), goal)
 
 
 def most_steps(release: Release, past: Sequence[Release], goal: Goal) -> Largest:
@@ -331,6 +321,7 @@ def largest_sample(
     denominator: str = "fixed",
     group: Group = 1,
     accuracy: float = _ACCURACY,
+    effort: float | None = work.EFFORT,
     time_limit: float | None = None,
 ) -> Largest:
     """Find how large a sample may be for the releases to be proved (epsilon, delta)-DP together.
@@ -345,33 +336,33 @@ def largest_sample(
         Whether `make` takes a whole number.
     n, noise_multiplier, steps, adjacency, mechanism, denominator, group
         As in `dpsub.account`.
-    epsilon, delta, accuracy, time_limit
+    epsilon, delta, accuracy, effort, time_limit
         As in `largest_steps`; it raises the same errors.
     """
     least = 1.0 if whole else _LEAST_RATE
     release = Release(make(least), n, noise_multiplier, steps, mechanism, denominator, group=group)
-    goal = Goal(epsilon, delta, adjacency, accuracy, time_limit)
+    goal = Goal(epsilon, delta, adjacency, accuracy)
     # epsilon of Gaussian releases is about rate times this over the noise
     per_rate = 2 * math.sqrt(2 * release.steps * math.log(1.25 / delta))
     rate = 0.7 * goal.epsilon * release.noise_multiplier / per_rate
     name = "a batch size" if whole else "a rate"
     axis = Axis(name, least, most, rising=True, whole=whole)
     candidates = Candidates(lambda size: [replace(release, sampler=make(size))], axis, goal)
-    return _largest(candidates, rate * (n or 1) if whole else rate)
+    with work.metered(work.effort(effort), time_limit):
+        return _largest(candidates, rate * (n or 1) if whole else rate)
 
 
 def _largest(candidates: Candidates, start: float) -> Largest:
-    with time_limited(candidates.goal.deadline):
-        search = FullSearch(candidates, start, _RISING_STEEPNESS)
-        proved = search.best_root(search.full)
-        refuted = search.refuted(proved)
-        account = search.account(proved)
-        return Largest(proved.safe, proved.unsafe, refuted, proved.evaluations, account)
+    search = FullSearch(candidates, start, _RISING_STEEPNESS)
+    proved = search.best_root(search.full)
+    refuted = search.refuted(proved)
+    account = search.account(proved)
+    return Largest(proved.safe, proved.unsafe, refuted, proved.evaluations, account)
 
 
 @dataclass(frozen=True)
 class Goal:
-    """The target to be proved, the accuracy of the search, and its time limit.
+    """The target to be proved, and the accuracy of the search.
 
     Attributes
     ----------
@@ -383,15 +374,12 @@ class Goal:
         As in `dpsub.account`.
     accuracy : float
         Relative distance of the answer to a number that is not proved, in (0, 1).
-    time_limit : float or None
-        Seconds from now on.
     """
 
     epsilon: float
     delta: float
     adjacency: str | None = None
     accuracy: float = _ACCURACY
-    time_limit: float | None = None
     target: Target = field(init=False)
     """Epsilon at this delta, with ends so close that they do not blur the accuracy."""
 
@@ -400,13 +388,9 @@ class Goal:
         accuracy = checks.real("accuracy", self.accuracy, above=0, below=1)
         # ends that are wider than the accuracy would cost noise; below 1e-9 round-off decides
         width = max(epsilon * accuracy, 1e-9)
-        target = Target(delta=self.delta, width=width, deadline=deadline_after(self.time_limit))
+        target = Target(delta=self.delta, width=width)
         for name, value in (("epsilon", epsilon), ("accuracy", accuracy), ("target", target)):
             object.__setattr__(self, name, value)
-
-    @property
-    def deadline(self) -> float | None:
-        return self.target.deadline
 
 
 class Candidates:
@@ -508,11 +492,11 @@ class Search(Refinement[Level]):
         self.accept(self.root, level)
 
     def best_root(self, first: Level) -> SafeRoot:
-        """The best root, from this level on; NumericalError if there is none in the time."""
+        """The best root, from this level on; NumericalError if the budget suffices for none."""
         self.run(first)
         if self.best is None:
-            assert self.out_of_time is not None
-            raise self.out_of_time
+            assert self.out_of_work is not None
+            raise self.out_of_work
         return self.best
 
 
@@ -532,8 +516,12 @@ class FullSearch(Search):
         if level != self.full:
             return self._rough(x, "upper", self.candidates.composition(x).spread / level.steps)
         # the upper end alone: what decides is the proof, and an attack is computed for the answer
-        self._accounts[x] = self.candidates.proof(x).upper(self.goal.target)
-        return float(self._accounts[x].upper)
+        before = work.refusals()
+        account = self.candidates.proof(x).upper(self.goal.target)
+        if math.isinf(account.upper) and work.refusals() > before:
+            raise OutOfWorkError("the budget of work does not suffice for a bound; raise effort")
+        self._accounts[x] = account
+        return float(account.upper)
 
     def _rough(self, x: float, side: str, step: float) -> float:
         return self.candidates.composition(x).rough(self.goal.target, side, step)
@@ -559,20 +547,19 @@ class FullSearch(Search):
         account = self._accounts[proved.safe]
         if not self.candidates.composition(proved.safe).is_exact:
             both = self.candidates.proof(proved.safe).account(self.goal.target)
-            # the upper end is computed again, which may not have had the time that it had in the
-            # search
+            # the upper end is computed again, for which less work may be left than the search had
             upper = min(both.upper, account.upper)
             account = replace(both, lower=min(both.lower, account.upper), upper=upper)
         if not account.width_met:
-            cause = "time" if is_late(self.goal.deadline) else "numerics"
-            return replace(account, width_reason=WIDTH_REASONS[cause])
+            reason = stopped_by() if self.out_of_work else WIDTH_REASONS["numerics"]
+            return replace(account, width_reason=reason)
         if proved.closed:
             return account
-        # the time ended the search: the ends are sharp, but a better number might be proved
+        # the budget ended the search: the ends are sharp, but a better number might be proved
         return replace(
             account,
             width_met=False,
-            width_reason=WIDTH_REASONS["time"],
+            width_reason=stopped_by(),
             conditions=(*account.conditions, WIDTH_MISSED),
         )
 
@@ -590,7 +577,7 @@ class FullSearch(Search):
         away = self.goal.accuracy if axis.rising else -self.goal.accuracy
         start, refuted = proved.unsafe * (1 + away), None
         for choice in range(len(composition.attack_choices)):
-            with suppress(NumericalError):  # not in the time
+            with suppress(NumericalError):  # not within the budget
                 # of the other choices only those that refute more are searched for
                 if refuted is None or self._attained(refuted, choice, step) > self.goal.epsilon:
                     found = self._refuted_by(choice, step, refuted or start, proved.steepness)
@@ -639,7 +626,7 @@ class FullSearch(Search):
         if quick.refuted is None or composition.is_exact:
             return quick
         epsilon = self.goal.epsilon
-        target = replace(self.goal.target, deadline=deadline_after(None))
+        target = self.goal.target
         best, refuted, aim = quick, quick.refuted, quick.refuted
         share, reason = _NEAREST, WIDTH_REASONS["theory"]
         # in the lower half of what is open: the closer, the longer a game takes
@@ -647,7 +634,6 @@ class FullSearch(Search):
             share *= 2
         try:
             while (noise := aim * (1 + share)) < best.noise_multiplier:
-                check_time()
                 proof = self.candidates.proof(noise)
                 account = proof.account(target)
                 if account.lower > epsilon:
@@ -662,15 +648,15 @@ class FullSearch(Search):
                 if is_proved:
                     best = replace(best, noise_multiplier=noise, account=account)
                 reason = account.width_reason or reason
-                # what is proved farther off is there if time ends
+                # what is proved farther off is there if the budget ends
                 if is_proved and share > _NEAREST:
                     share /= 2
                 elif not is_proved and best.noise_multiplier == quick.noise_multiplier:
                     share *= 2
                 else:
                     break
-        except OutOfTimeError:
-            reason = WIDTH_REASONS["time"]
+        except OutOfWorkError:
+            reason = stopped_by()
         best = replace(best, refuted=refuted)
         conditions = [line for line in best.account.conditions if line != WIDTH_MISSED]
         if not best.is_close:

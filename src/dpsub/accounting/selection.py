@@ -18,10 +18,11 @@ import numpy as np
 
 from dpsub import checks
 from dpsub.accounting import answer as words
-from dpsub.accounting.account import Account, Question, crossed
+from dpsub.accounting import work
+from dpsub.accounting.account import Account, crossed
 from dpsub.accounting.export import ComposedLaw, laws_of
 from dpsub.accounting.own import OwnMechanism
-from dpsub.accounting.pld import check_time
+from dpsub.accounting.question import Question
 from dpsub.accounting.release import Group, Release
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling import Schedule
@@ -267,6 +268,7 @@ def select(
     mechanism: str | OwnMechanism = "gaussian",
     denominator: str = "fixed",
     group: Group = 1,
+    effort: float | None = None,
     time_limit: float | None = None,
     quick: bool = False,
 ) -> Selection:
@@ -281,8 +283,9 @@ def select(
         `dpsub.accounting.selection.NumberOfRuns`, whose `draw` draws it.
     epsilon, delta : float
         Exactly one: epsilon in nats, >= 0; delta in (0, 1).
-    time_limit : float, optional
-        Seconds, after which NumericalError is raised: there is one grid, and nothing to refine.
+    effort, time_limit : float, optional
+        As in `dpsub.account`, with NumericalError where they do not suffice: there is one grid, and
+        nothing to refine.
     quick : bool
         A coarser grid, whose ends are farther apart.
 
@@ -307,7 +310,7 @@ def select(
     release = Release.of(
         sampler, n, noise_multiplier, steps, epochs, mechanism, denominator, group=group
     )
-    question = Question.of([release], adjacency, time_limit=time_limit, quick=quick)
+    question = Question([release], adjacency, None, effort, time_limit, quick)
     return select_of(question, NumberOfRuns(distribution, runs_mean, shape), epsilon, delta)
 
 
@@ -369,7 +372,7 @@ def _released_all(
     together = [
         replace(release, steps=release.steps * int(runs.mean)) for release in question.releases
     ]
-    answer = replace(question.first, releases=together, deadline=None).account(epsilon, delta)
+    answer = replace(question.first, releases=together, effort=None).account(epsilon, delta)
     return float(answer.upper)
 
 
@@ -384,7 +387,7 @@ def _epsilons(delta: Callable[[float], float], level: float) -> tuple[float, flo
         if high > _LARGEST:
             return low, math.inf
     while high - low > _ACCURACY * (1 + low):
-        check_time()
+        work.spend(0)
         middle = (low + high) / 2
         low, high = (middle, high) if delta(middle) > level else (low, middle)
     return low, high

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from dpsub import checks
-from dpsub.accounting.account import Account, Question
+from dpsub.accounting.account import Account
 from dpsub.accounting.answer import described, down, near, percent, up
 from dpsub.accounting.curve import curve_of
+from dpsub.accounting.question import Question
 from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.relations import Relation
@@ -30,7 +31,7 @@ from dpsub.relations import Relation
 _COLUMNS = 100
 _SPELLED = 2  # kinds of releases that a sentence can hold
 _POINTS = 16  # epsilons of the curve from which a trade-off is taken
-_SECONDS = 3.0  # for that curve
+_EFFORT = 1.0  # for that curve
 _FALSE_POSITIVE = 0.05
 _NEIGHBOURS = {
     Relation.ADD_REMOVE: "one has {unit} more",
@@ -226,7 +227,7 @@ def _trade_off(
     the time."""
     epsilons = np.linspace(0.0, max(epsilon, 1e-3), _POINTS)
     try:
-        question = Question.of(releases, str(account.adjacency), time_limit=_SECONDS, quick=True)
+        question = Question(releases, str(account.adjacency), effort=_EFFORT, quick=True)
         curve = curve_of(question, epsilons)
     except NumericalError:
         return {}

@@ -12,9 +12,10 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from dpsub.accounting import work
 from dpsub.accounting.cell_masses import LAW_ERROR, TINY, UNDERFLOW, MassBounds
 from dpsub.accounting.lower_law import best_origin, collapsed_losses, lower_law
-from dpsub.accounting.pld import MAX_LOSS, PrivacyLossDistribution, check_time
+from dpsub.accounting.pld import MAX_LOSS, PrivacyLossDistribution
 from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
@@ -45,7 +46,7 @@ class Statistic(ABC):
         whichever is first, its events are never too likely."""
         first, second = [], []
         for start in range(0, edges.size - 1, _PIECE):
-            check_time()
+            work.spend(work.TERM * 20 * min(_PIECE, edges.size - start))
             under_p, under_q = self.masses(edges[start : start + _PIECE + 1])
             (least, _), (_, most) = (under_q, under_p) if swapped else (under_p, under_q)
             first.append(least)
@@ -80,11 +81,11 @@ class Statistic(ABC):
         edges, _, table = self._table(tail, swapped)
         # a cell in which the loss passes half-way points of the grid would be rounded as a whole
         crossings = _crossings(edges, table, step)
-        check_time()
+        work.spend(work.TERM * 9 * (edges.size + crossings.size))
         cells = self._directed(np.unique(np.concatenate([edges, crossings])), swapped)
         ratio = _log_ratio(*cells)
         seen = np.isfinite(ratio)
-        check_time()
+        work.spend(work.TERM * 12 * seen.size)
         bins, which = np.unique(np.round(ratio[seen] / step), return_inverse=True)
         least, most = (np.bincount(which, masses[seen], minlength=bins.size) for masses in cells)
         # a sum of so many positive terms is off by at most this share of itself
@@ -94,7 +95,7 @@ class Statistic(ABC):
         masses = masses[filled]
         at_most = most[filled] / kept_of_sums + TINY
         losses = collapsed_losses(masses, at_most, law_error=2 * LAW_ERROR)
-        check_time()
+        work.spend(work.TERM * 4 * masses.size)
         origin = best_origin(losses - bins[filled] * step, masses, step)
         slack = 8 * _EPS * (1 + float(np.abs(losses).max()))
         return lower_law(losses, masses, step, origin=origin, slack=slack)
@@ -119,9 +120,9 @@ def _crossings(edges: np.ndarray, table: np.ndarray, step: float) -> np.ndarray:
             f"the losses of one step need {passed.sum()} cells; take a step above {step:g}"
         )
     cell = np.repeat(np.arange(passed.size), passed)
-    check_time()
+    work.spend(work.NUMBER * 10 * cell.size)
     nth = np.arange(cell.size) - np.repeat(np.cumsum(passed) - passed, passed)
-    check_time()
+    work.spend(work.TERM * 6 * cell.size)
     crossed = np.minimum(before, after)[cell] + 1 + nth
     rise = (height[1:] - height[:-1])[cell]
     share = np.clip((crossed - height[cell]) / rise, 0.0, 1.0)

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import product
 
 import numpy as np
 from scipy import fft
 
+from dpsub.accounting import work
 from dpsub.accounting.cell_masses import normal_masses
-from dpsub.accounting.pld import check_time
 from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
@@ -41,7 +41,7 @@ _MOST_PLACES = 2**18  # of the grid of T
 _MOST_CELLS = 3000  # into which its places are gathered
 
 
-@lru_cache(maxsize=16)
+@work.remembered(16)
 def overlaps(t: int, k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     """How n independent k-subsets of t steps overlap: rows (c_0, ..., c_n), c_i the steps that are
     in i of them, and the logarithm of the probability of each."""
@@ -205,7 +205,7 @@ class _Sum:
         powers = [_powers(spectrum[kept], counts[:, i]) for i, spectrum in enumerate(spectra)]
         largest = [_powers(of[kept], counts[:, i]) for i, of in enumerate(sizes)]
         for row, weight in zip(counts.tolist(), np.exp(log_terms - scale).tolist(), strict=True):
-            check_time()
+            work.spend(work.NUMBER * 30 * terms.size * len(row))
             term, bound = np.full(terms.size, weight, dtype=complex), np.full(bounds.size, weight)
             for i, count in enumerate(row):
                 if count:
@@ -261,7 +261,7 @@ def _powers(values: np.ndarray, exponents: np.ndarray) -> dict[int, np.ndarray]:
     return {power: values**power for power in {*exponents.tolist()} if power}
 
 
-@lru_cache(maxsize=16)  # both ends ask for it
+@work.remembered(16)  # both ends ask for it
 def moments_given_sum(t: int, k: int, deviation: float, c: float) -> MomentsGivenSum:
     """The moments of the likelihood ratio of k of t steps given the sum with the weight c.
 
@@ -327,7 +327,7 @@ class PolynomialBounds:
 
     def above(self, log_order: float) -> float:
         """Bound of E_Q (L - a)_+ = H_a(P || Q)."""
-        check_time()
+        work.spend(work.NUMBER * 40 * self._centre.size)
         # profiles fall: a smaller order is safe
         log_order -= 4 * _EPS * (1 + abs(log_order))
         a = math.exp(log_order)
@@ -344,7 +344,7 @@ class PolynomialBounds:
 
     def below(self, log_order: float) -> float:
         """Bound of E_Q (1 - a L)_+ = H_a(Q || P)."""
-        check_time()
+        work.spend(work.NUMBER * 40 * self._centre.size)
         log_order -= 4 * _EPS * (1 + abs(log_order))
         b = math.exp(-log_order)
         low, high, y = self._low, self._high, b - self._centre

@@ -12,10 +12,11 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 
+from dpsub.accounting import work
 from dpsub.accounting.allocation import (
     AllocationEvent,
     SelectionEvent,
@@ -24,16 +25,10 @@ from dpsub.accounting.allocation import (
 )
 from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.lower_law import exchange_law
-from dpsub.accounting.pld import (
-    MAX_LOSS,
-    OutOfTimeError,
-    PrivacyLossDistribution,
-    Profile,
-    check_time,
-    two_sided_pld,
-)
+from dpsub.accounting.pld import MAX_LOSS, PrivacyLossDistribution, Profile, two_sided_pld
 from dpsub.accounting.privacy_events import AttackEvent, Event, order_grid
 from dpsub.accounting.subset_moments import MomentsGivenSum, PolynomialBounds, moments_given_sum
+from dpsub.accounting.work import OutOfWorkError
 from dpsub.errors import NumericalError
 
 # steps of the record in one block: more have too many overlaps
@@ -128,7 +123,7 @@ class GivenSumEvent(AttackEvent):
         try:
             return moments_given_sum(self.t, self.k, self.deviation, self.c)
         except NumericalError as error:
-            if isinstance(error, OutOfTimeError):
+            if isinstance(error, OutOfWorkError):
                 raise
             # a sum of which nothing is known
             return MomentsGivenSum(np.zeros((5, 1)), np.ones((5, 1)), 1.0)
@@ -249,7 +244,7 @@ class Block:
         for c in _weights(t, k, weights):
             with suppress(NumericalError):
                 self.moments.append(moments_given_sum(t, k, deviation, c))
-            check_time()
+            work.spend(0)
         self._given = [PolynomialBounds(moments) for moments in self.moments]
         self.revealed = SelectionEvent(t, k, deviation)
         self.orders: dict[bool, np.ndarray] = {}
@@ -287,7 +282,7 @@ class Block:
         return smallest
 
 
-@lru_cache(maxsize=64)
+@work.remembered(64)
 def _block(t: int, k: int, deviation: float, weights: tuple[int, ...]) -> Block:
     return Block(t, k, deviation, weights)
 

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
+from dpsub.accounting import work
 from dpsub.accounting.cell_masses import LAW_ERROR, MassBounds, mixture_masses
 from dpsub.accounting.game import best_half_line
 from dpsub.accounting.pairs import log_tilted_sum
-from dpsub.accounting.pld import check_time
 from dpsub.accounting.proofs import PROFILE_ERROR, ChainProfile
 from dpsub.accounting.statistic import Statistic
 from dpsub.sampling.base import Chain, Stage
@@ -112,7 +112,7 @@ class ZeroedProfile:
         counts = kept / self.noise_multiplier
         charges = _charges(x, log_fillers, log_budget, counts, law[kept], far)
         for count, log_charge, probability in zip(counts, charges.T, law[kept], strict=True):
-            check_time()
+            work.spend(work.TERM * 20 * x.size)
             against_fillers = np.logaddexp(log_fillers, log_charge)
             points = [(x, count * far.other), (against_fillers, count * far.filler)]
             total += probability * best_half_line(*_merged(points))

@@ -16,6 +16,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
+from dpsub.accounting import work
 from dpsub.accounting.game import (
     MOST_CHARGED,
     ROOT_ERROR,
@@ -27,7 +28,7 @@ from dpsub.accounting.game import (
     three_points,
 )
 from dpsub.accounting.pairs import complement, log_complement
-from dpsub.accounting.pld import Profile, check_time
+from dpsub.accounting.pld import Profile
 from dpsub.accounting.proofs import PROFILE_ERROR
 
 _NEWTON_STEPS = 60
@@ -87,7 +88,7 @@ class ZeroedCells:
         reach = max(8.5, math.sqrt(-2 * math.log(tail)))
 
         def profile(log_order: np.ndarray) -> np.ndarray:
-            check_time()
+            work.spend(work.TERM * 40 * log_order.size)
             with np.errstate(divide="ignore"):
                 log_charge = np.log(np.expm1(log_order)) + log_odds
             bound = three_points(log_order, log_charge, 1 / s, 1 / s)
@@ -135,7 +136,7 @@ def best_interval(
     right = np.maximum((away**2 / 2 - charge) / away, least)
     outer = left
     for _ in range(_NEWTON_STEPS):
-        check_time()
+        work.spend(work.TERM * 4 * left.size)
         (over_left, falling), (over_right, rising) = log_ratio(left), log_ratio(right)
         size = 1 + (apart + away) * (np.abs(left) + np.abs(right) + apart + away)
         done = np.maximum(over_left, over_right) <= ROOT_ERROR * size

@@ -118,7 +118,7 @@ def _run(command: str, words: list[str]) -> int:
         # others get one question each.
         asked_apart = _several(arguments, without=getattr(module, "TAKES_SEVERAL", ()))
         questions = list(_questions(arguments, asked_apart))
-        answers = _answers(module, questions, getattr(arguments, "time_limit", None))
+        answers = [_answer(module, question) for question in questions]
     if arguments.json:
         print(as_json(_rows(answers, questions, asked_apart)))
     else:
@@ -168,21 +168,6 @@ def _rows(answers: Sequence[Answer], questions: Sequence[Namespace], several: Se
         parts = [answer.values] if isinstance(answer.values, Mapping) else answer.values
         rows += [{**sizes, **part} for part in parts]
     return rows
-
-
-def _answers(module: Any, questions: Sequence[Namespace], time_limit: float | None) -> list[Answer]:
-    """The answers to all questions, within the time limit of the command."""
-    if time_limit is None:
-        return [_answer(module, question) for question in questions]
-    from dpsub.accounting.pld import time_limited
-
-    end, answers = time.monotonic() + time_limit, []
-    for answered, question in enumerate(questions):
-        now = time.monotonic()
-        # Each question has an equal share of the time that is left.
-        with time_limited(now + (end - now) / (len(questions) - answered)):
-            answers.append(_answer(module, question))
-    return answers
 
 
 def _answer(module: Any, arguments: Namespace) -> Answer:
@@ -278,14 +263,17 @@ def _progress(command: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _time_limit(seconds: float | None) -> Iterator[None]:
     """Stop a computation that does not stop by itself at its time limit."""
+    from dpsub.accounting import work
+
     # Signals reach the main thread of a POSIX system only: elsewhere computations stop by
-    # themselves, at their own deadline.
+    # themselves.
     if (
         seconds is None
         or threading.current_thread() is not threading.main_thread()
         or not hasattr(signal, "setitimer")
     ):
-        yield
+        with work.timed(seconds):
+            yield
         return
 
     def stop(*_: object) -> None:
@@ -295,11 +283,12 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
         )
 
     before = signal.signal(signal.SIGALRM, stop)
-    # Computations that watch the clock return valid ends at the limit; the alarm is for what does
+    # Computations that count their work return valid ends at the limit; the alarm is for what does
     # not.
     signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE)
     try:
-        yield
+        with work.timed(seconds):
+            yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

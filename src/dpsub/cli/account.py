@@ -5,7 +5,7 @@ Several values separated by commas, as in --delta 1e-5,1e-6, cost little more th
 
 JSON: quantity (epsilon or delta), lower, upper, kind (exact, bounds, upper, lower or paper),
 guarantee (true or false), pair, adjacency, sensitivity, theorem and lower_theorem (of the proof and
-of the attack), width ((upper - lower) / upper), width_reason, conditions, seconds; for several
+of the attack), width ((upper - lower) / upper), width_reason, conditions; for several
 values a list of these, each with its epsilon or delta. Infinite numbers are the string "Infinity".
 
 --certificate writes a file from which a second program proves the answer again: python verifier
@@ -17,7 +17,6 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from dataclasses import replace
-from time import perf_counter
 from typing import Any
 
 import dpsub
@@ -72,7 +71,6 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> Answer:
-    started = perf_counter()
     sampler = sampler_of(arguments)
     account = dpsub.account(
         sampler,
@@ -80,7 +78,6 @@ def run(arguments: Namespace) -> Answer:
         variant=arguments.variant,
         **question_of(arguments),
     )
-    seconds = perf_counter() - started
     values: Any
     written: list[Line] = []
     if arguments.plot is not None:
@@ -104,8 +101,8 @@ def run(arguments: Namespace) -> Answer:
     if several and arguments.statement:
         raise ArgumentError(f"--statement needs one value of --{at}, got {len(at_value)}; give one")
     if not several:
-        explained = [*answers.account_lines(account, at_value, seconds), *written]
-        values = answers.account_values(account, seconds)
+        explained = [*answers.account_lines(account, at_value), *written]
+        values = answers.account_values(account)
         answer = Answer(values, title, [*account_lines(account), *written], explained)
         return stated(answer, account, arguments)
     # One account holds arrays of ends; each value is shown as an account of its own.
@@ -119,6 +116,6 @@ def run(arguments: Namespace) -> Answer:
         rows.append((f"{at} {near(value)}", f"{account.quantity}, upper {upper}, lower {lower}"))
     # Values may differ in what is promised: a delta of 1 is a void guarantee.
     promises = list(dict.fromkeys(answers.promise(single, value) for value, single in per_value))
-    values = [{at: value, **answers.account_values(single, seconds)} for value, single in per_value]
-    explained = [*rows, *answers.account_facts(account, promises, seconds)]
+    values = [{at: value, **answers.account_values(single)} for value, single in per_value]
+    explained = [*rows, *answers.account_facts(account, promises)]
     return Answer(values, title, account_lines(account), explained)

@@ -107,7 +107,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
 
 
-def account_values(account: Account, seconds: float) -> dict[str, Any]:
+def account_values(account: Account) -> dict[str, Any]:
     """The values of an account for JSON."""
     pair = account.pair
     # Attack and proof have pairs of densities of their own.
@@ -127,7 +127,6 @@ def account_values(account: Account, seconds: float) -> dict[str, Any]:
         "width": account.relative_width,
         "width_reason": account.width_reason,
         "conditions": list(account.conditions),
-        "seconds": round(seconds, 3),
     }
 
 
@@ -136,14 +135,14 @@ def guaranteed(account: Account) -> bool:
     return account.kind not in ("paper", "lower")
 
 
-def account_lines(account: Account, at_value: float, seconds: float) -> list[Line]:
+def account_lines(account: Account, at_value: float) -> list[Line]:
     """The lines of an account for people; `at_value` is the epsilon or delta of the question."""
     upper, lower = account_ends(account)
     ends: list[Line] = [
         (f"{account.quantity}, upper", upper),
         (f"{account.quantity}, lower", lower),
     ]
-    return [*ends, *account_facts(account, promise(account, at_value), seconds)]
+    return [*ends, *account_facts(account, promise(account, at_value))]
 
 
 def account_ends(account: Account) -> tuple[str, str]:
@@ -154,7 +153,7 @@ def account_ends(account: Account) -> tuple[str, str]:
     return up(account.upper) + proved, down(account.lower) + trivial
 
 
-def account_facts(account: Account, promises: str | list[str], seconds: float) -> list[Line]:
+def account_facts(account: Account, promises: str | list[str]) -> list[Line]:
     """The lines of an account that do not depend on its numbers."""
     pairs: list[Line] = [("pair", account.pair)]
     if account.kind in ("bounds", "upper"):
@@ -171,7 +170,6 @@ def account_facts(account: Account, promises: str | list[str], seconds: float) -
         *([("theorem", theorem_text(account))] if theorem_text(account) else []),
         *([("wider", reason_text(account.width_reason))] if account.width_reason else []),
         ("conditions", account.conditions or "none: this computation proves nothing"),
-        ("seconds", f"{seconds:.2f}"),
     ]
 
 

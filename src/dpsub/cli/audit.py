@@ -17,7 +17,6 @@ the keys of dpsub account for delta at the epsilon.
 from __future__ import annotations
 
 from argparse import Namespace
-from time import perf_counter
 from typing import Any
 
 import dpsub
@@ -61,13 +60,11 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> Answer:
-    started = perf_counter()
     sampler = sampler_of(arguments)
     question = question_of(arguments) | {
         name: getattr(arguments, name) for name in ("draws", "seed", "confidence")
     }
     audit = dpsub.audit(sampler, steps=steps_of(arguments, sampler), **question)
-    seconds = perf_counter() - started
     attack = audit.attack
     # The direction in which the attack attains more comes first: its runs are those that are
     # counted.
@@ -80,7 +77,7 @@ def run(arguments: Namespace) -> Answer:
         "attack": {"lower": audit.computed[0], "upper": audit.computed[1]},
         "monte_carlo": {name: getattr(audit.shown, name) for name in _MONTE_CARLO},
         "consistent": audit.consistent,
-        "account": account_values(audit.account, seconds),
+        "account": account_values(audit.account),
     }
     shown = _shown(audit, arguments.epsilon)
     explained: list[Line] = [
@@ -92,7 +89,7 @@ def run(arguments: Namespace) -> Answer:
             "step releases the noisy sum",
         ),
         *shown,
-        *account_facts(audit.account, promise(audit.account, arguments.epsilon), seconds),
+        *account_facts(audit.account, promise(audit.account, arguments.epsilon)),
     ]
     title = f"Attack on {releases_text(arguments, sampler)}, epsilon = {near(arguments.epsilon)}"
     short = dict(shown)

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import replace
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from dpsub import checks
@@ -95,21 +94,25 @@ def add_arguments(parser: Parser) -> None:
         "adjacency relation of the sensitivity (default: substitute)",
         "substitute",
     )
-    parser.add_time_limit()
+    # a search with a proof at each trial
+    parser.add_effort(30.0)
 
 
 def run(arguments: Namespace) -> Answer:
-    from dpsub.accounting.pld import time_limited
+    from dpsub.accounting import work
+
+    with work.metered(work.effort(arguments.effort)):
+        return _answered(arguments)
+
+
+def _answered(arguments: Namespace) -> Answer:
+    from dpsub.accounting import work
     from dpsub.recycling import composition
     from dpsub.recycling.advice import advise
     from dpsub.recycling.choice import checked_budget, largest_rate
     from dpsub.recycling.kernels import FAMILIES
     from dpsub.recycling.law import Recycled
 
-    started = monotonic()
-    # A choice is a search with a proof at each trial, the account one such proof: it gets the rest
-    # of the time.
-    chosen_by = started + 0.75 * arguments.time_limit
     family, bound, span = FAMILIES[arguments.kernel], arguments.bound, arguments.sensitivity
     epsilon, delta = checked_budget(arguments.epsilon, arguments.delta)
     times = checks.integer("steps", arguments.steps, at_least=1, at_most=composition.MOST_STEPS)
@@ -120,11 +123,11 @@ def run(arguments: Namespace) -> Answer:
             raise ArgumentError(
                 "--rate needs --scale, got none; give the scale of the kernel or drop the rate"
             )
-        advice = advise(family, epsilon, delta, bound, span, times, deadline=chosen_by)
+        advice = advise(family, epsilon, delta, bound, span, times)
         law = advice.optimum.law
     elif arguments.rate is None:
         checks.real("bound", bound, above=0)
-        with time_limited(chosen_by):
+        with work.share(3 / 4):
             law = largest_rate(
                 family(arguments.scale), epsilon, delta, -bound, bound, span, times
             ).law
@@ -136,7 +139,6 @@ def run(arguments: Namespace) -> Answer:
         epsilon=epsilon,
         adjacency=arguments.adjacency,
         width=5e-4,
-        deadline=started + arguments.time_limit,
     )
     if arguments.rate is None and times > 1:
         # The choice was proved by this bound, which may be smaller than that of the account.
@@ -144,7 +146,6 @@ def run(arguments: Namespace) -> Answer:
         account = replace(
             account, lower=min(account.lower, proved), upper=min(account.upper, proved)
         )
-    seconds = monotonic() - started
     values = {
         "kernel": arguments.kernel,
         "scale": law.kernel.scale,
@@ -155,7 +156,7 @@ def run(arguments: Namespace) -> Answer:
         "epsilon": epsilon,
         "delta": delta,
         "compositions": times,
-        **account_values(account, seconds),
+        **account_values(account),
     }
     explained: list[Line] = [
         ("kernel scale", near(law.kernel.scale)),
@@ -165,7 +166,7 @@ def run(arguments: Namespace) -> Answer:
             f"{down(law.acceptance)}  (noise within the bound; standard deviation {near(law.sd)})",
         ),
         *([] if advice is None else _lines(advice)),
-        *account_lines(account, epsilon, seconds),
+        *account_lines(account, epsilon),
     ]
     budget = f"within {near(bound)}, epsilon {near(epsilon)}, delta {near(delta)}"
     what = f"{arguments.kernel} noise for {plural(times, 'release')} of sensitivity {near(span)}"

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from argparse import Namespace
-from time import perf_counter
 from typing import Any
 
 import dpsub
@@ -62,7 +61,7 @@ def add_arguments(parser: Parser) -> None:
     add_deprecated_tight(parser)
     add_plot(parser, "the noise over the batch size")
     add_statement(parser)
-    parser.add_time_limit()
+    parser.add_effort()
 
 
 def run(arguments: Namespace) -> Answer:
@@ -82,9 +81,7 @@ def run(arguments: Namespace) -> Answer:
         raise ArgumentError(f"--quick needs --solve noise, got --solve {solve}; drop it")
     if arguments.plot is not None and solve != "noise":
         raise ArgumentError(f"--plot needs --solve noise, got --solve {solve}; drop it")
-    started = perf_counter()
     name, solution, what = _search(arguments)
-    seconds = perf_counter() - started
     if arguments.plot is not None:
         solution.plot(arguments.plot)
     # Sizes and numbers are whole: nothing is rounded in print.
@@ -106,7 +103,7 @@ def run(arguments: Namespace) -> Answer:
         "target_epsilon": arguments.epsilon,
         "target_delta": arguments.delta,
         "evaluations": solution.evaluations,
-        **account_values(solution.account, seconds),
+        **account_values(solution.account),
     }
     # The proved noise is shown rounded up, a proved rate down; what is refuted, to the other side.
     safe, unsafe = (str, str) if is_whole else (up, down) if is_noise else (down, up)
@@ -123,7 +120,7 @@ def run(arguments: Namespace) -> Answer:
         short += f", {attacked} refuted by an attack"
     lines: list[Line] = [(name.replace("_", " "), short), *short_lines(solution.account)]
     title = f"{what}, for epsilon {near(arguments.epsilon)} at delta {near(arguments.delta)}"
-    explained += account_lines(solution.account, arguments.delta, seconds)
+    explained += account_lines(solution.account, arguments.delta)
     answer = Answer(values, title, lines, explained)
     return stated(answer, solution.account, arguments)
 

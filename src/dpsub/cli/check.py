@@ -18,7 +18,6 @@ import json
 import sys
 from argparse import Namespace
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import dpsub
@@ -71,7 +70,6 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> Answer:
-    started = perf_counter()
     claim = {"claimed_epsilon": arguments.claimed_epsilon, "claimed_delta": arguments.claimed_delta}
     if arguments.event is not None:
         check, source = _of_event(arguments, claim)
@@ -87,7 +85,6 @@ def run(arguments: Namespace) -> Answer:
             sampler, steps=steps_of(arguments, sampler), **question_of(arguments), **claim
         )
         source = releases_text(arguments, sampler)
-    seconds = perf_counter() - started
     account = check.account
     at = "delta" if account.quantity == "epsilon" else "epsilon"
     at_value = getattr(arguments, at)
@@ -98,11 +95,11 @@ def run(arguments: Namespace) -> Answer:
     values = {
         "verdict": check.verdict,
         "claimed": check.claimed,
-        **answers.account_values(account, seconds),
+        **answers.account_values(account),
     }
     explained: list[Line] = [
         ("because", _because(check)),
-        *answers.account_lines(account, at_value, seconds),
+        *answers.account_lines(account, at_value),
     ]
     status = VERDICTS.index(check.verdict) if arguments.strict else 0
     answer = Answer(values, title, account_lines(account), explained, status)
@@ -146,7 +143,7 @@ def _of_event(arguments: Namespace, claim: dict[str, Any]) -> tuple[Check, str]:
     arguments.remarks.append(UNITS)
     question = {
         name: getattr(arguments, name)
-        for name in ("delta", "epsilon", "adjacency", "width", "time_limit", "quick")
+        for name in ("delta", "epsilon", "adjacency", "width", "effort", "time_limit", "quick")
     }
     parts = [
         f"{plural(release.steps, 'release')} from {described(release.sampler, release.n)}, "

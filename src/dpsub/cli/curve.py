@@ -9,7 +9,7 @@ not lower this one) and for the epsilons shown.
 
 JSON: quantity (delta), epsilon, lower, upper, false_positive, false_negative_lower,
 false_negative_upper (lists), advantage, mu, mu_within (pairs of ends), kind, guarantee, pair,
-adjacency, sensitivity, conditions, seconds. Infinite numbers are the string "Infinity".  --csv
+adjacency, sensitivity, conditions. Infinite numbers are the string "Infinity".  --csv
 writes epsilon, lower and upper, --plot a picture (needs matplotlib).
 """
 
@@ -19,7 +19,6 @@ import csv
 import io
 from argparse import Namespace
 from dataclasses import replace
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,19 +73,18 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> Answer:
-    started = perf_counter()
     sampler = sampler_of(arguments)
     question = question_of(arguments)
     curve = dpsub.curve(sampler, steps=steps_of(arguments, sampler), **question)
     # From the same curve, not from further accounts: the trade-off function is its convex
     # conjugate.
     rates = np.atleast_1d(arguments.false_positive)
-    tests, seconds = curve.trade_off(rates), perf_counter() - started
+    tests = curve.trade_off(rates)
     if arguments.csv is not None:
         files.save_file(arguments.csv, _table(curve).encode())
     if arguments.plot is not None:
         curve.plot(arguments.plot)
-    account_values = answers.account_values(curve.account, seconds)
+    account_values = answers.account_values(curve.account)
     values = {
         "quantity": account_values.pop("quantity"),
         "epsilon": curve.epsilon,
@@ -124,7 +122,7 @@ def run(arguments: Namespace) -> Answer:
         ("mu", _between(curve.mu)),
         (f"mu up to epsilon {near(last[0])}", _between(curve.mu_within)),
     ]
-    facts = answers.account_facts(worst, answers.promise(worst, last[0]), seconds)
+    facts = answers.account_facts(worst, answers.promise(worst, last[0]))
     title = f"the privacy curve of {releases_text(arguments, sampler)}"
     return Answer(values, title, curve.short_lines(), [*rows, *facts])
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import shlex
 from argparse import Namespace
 from pathlib import Path
-from time import perf_counter
 
 import dpsub
 from dpsub.accounting.answer import Line, account_lines, described, near, plural
@@ -76,10 +75,8 @@ def run(arguments: Namespace) -> Answer:
             f"exactly one of --epsilon and --delta is needed, got {got}; give one, or --left with "
             "both"
         )
-    started = perf_counter()
-    names = ("epsilon", "delta", "adjacency", "width", "time_limit", "quick")
+    names = ("epsilon", "delta", "adjacency", "width", "effort", "time_limit", "quick")
     account = ledger.account(**{name: getattr(arguments, name) for name in names})
-    seconds = perf_counter() - started
     if arguments.plot is not None:
         account.plot(arguments.plot)
     at = "epsilon" if arguments.delta is None else "delta"
@@ -87,10 +84,10 @@ def run(arguments: Namespace) -> Answer:
     entries = _entries(ledger)
     values = {
         "releases": ledger.as_plain(),
-        **answers.account_values(account, seconds),
+        **answers.account_values(account),
     }
     title = f"{account.quantity} at {at} = {near(at_value)} of all releases in {arguments.file}"
-    explained = [*entries, *answers.account_lines(account, at_value, seconds)]
+    explained = [*entries, *answers.account_lines(account, at_value)]
     return stated(Answer(values, title, account_lines(account), explained), account, arguments)
 
 
@@ -128,7 +125,9 @@ def _left(arguments: Namespace, ledger: dpsub.Ledger) -> Answer:
             raise ArgumentError(f"--left returns the steps and cannot take --{name}; drop it")
     sampler = sampler_of(releases)
     question = question_of(releases)
-    budget = {name: getattr(arguments, name) for name in ("epsilon", "delta", "time_limit")}
+    budget = {
+        name: getattr(arguments, name) for name in ("epsilon", "delta", "effort", "time_limit")
+    }
     if arguments.adjacency is not None:
         question["adjacency"] = arguments.adjacency
     left = ledger.steps_left(sampler, **question, **budget)

@@ -32,15 +32,27 @@ class Parser(argparse.ArgumentParser):
             formatter_class=formatter,
         )
 
-    def add_time_limit(self, seconds: float = 60.0) -> None:
+    def add_effort(self, value: float = 1.0) -> None:
+        """Add how much work an answer may take, and the time limit."""
+        self.add_argument(
+            "--effort",
+            type=effort,
+            default=value,
+            metavar="E",
+            help=(
+                "work that an answer may take, counted, not timed: 1 is about two seconds of one "
+                f"core for the hardest questions; none: as much as it takes (default: {value:g})"
+            ),
+        )
+        self.add_time_limit()
+
+    def add_time_limit(self) -> None:
         """Add the time limit, for commands that may take long."""
         text = (
-            "stop after this time with the ends proved so far, which are valid; none: no limit "
-            f"(default: {seconds:g})"
+            "stop after this time in any case, with the ends proved so far; another run may end "
+            "elsewhere (default: none)"
         )
-        self.add_argument(
-            "--time-limit", type=duration, default=seconds, metavar="SECONDS", help=text
-        )
+        self.add_argument("--time-limit", type=duration, metavar="SECONDS", help=text)
 
     def error(self, message: str) -> NoReturn:
         # Every error names the way out; a suggestion is one already.
@@ -114,6 +126,16 @@ def number(text: str) -> float:
         value = float(above) / float(below) if slash else float(above)
     if not math.isfinite(value):
         raise argparse.ArgumentTypeError(f"must be a finite number, got {_short(text)}")
+    return value
+
+
+def effort(text: str) -> float | None:
+    """An effort, above 0; "none" for no limit."""
+    if text == "none":
+        return None
+    value = number(text)
+    if not 0 < value <= 1e6:
+        raise argparse.ArgumentTypeError(f"must be above 0 and at most 1e6, got {_short(text)}")
     return value
 
 

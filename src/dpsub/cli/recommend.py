@@ -1,7 +1,7 @@
 """Which subsampling scheme needs the least noise for a training run with a target epsilon and
 delta, and what each costs.
 
-By accounting alone, in seconds. The proved noise multiplier meets the target; with the refuted one,
+By accounting alone. The proved noise multiplier meets the target; with the refuted one,
 or less, an attack exceeds the target. For independent batches --epochs are converted to steps as in
 `dpsub account`; an epoch of a schedule has n / (batch size) steps, rounded up.
 
@@ -12,13 +12,12 @@ noise_multiplier, refuted (0 if no attack is known), ratio (to the noise of the 
 gradients (expected number in the training run), largest_batch, likely_batch (with probability 99.9
 % no batch of the run is larger), every_epoch (whether each record is in one batch of each epoch),
 theorem and lower_theorem (of the proof and of the attack)), left_out (reasons, by name), reasons,
-adjacency, target_epsilon, target_delta, seconds, steps (of the first).
+adjacency, target_epsilon, target_delta, steps (of the first).
 """
 
 from __future__ import annotations
 
 from argparse import Namespace
-from time import perf_counter
 
 import dpsub
 from dpsub.accounting.answer import Line, down, near, theorem_text, up
@@ -69,14 +68,13 @@ def add_arguments(parser: Parser) -> None:
     )
     add_group(parser)
     # Accounting alone; a comparison that takes minutes would not be made before a training.
-    parser.add_time_limit(3.0)
+    parser.add_effort()
     parser.add_argument(
         "--quick", action="store_true", help="the first bounds, without bringing the ends closer"
     )
 
 
 def run(arguments: Namespace) -> Answer:
-    started = perf_counter()
     if (arguments.records is None) == (arguments.n is None):
         got = "none" if arguments.n is None else "two"
         raise ArgumentError(f"the number of records N is needed once, got {got}; give --n N")
@@ -92,10 +90,10 @@ def run(arguments: Namespace) -> Answer:
         batch_size=arguments.batch_size,
         epochs=arguments.epochs,
         **target,
+        effort=arguments.effort,
         time_limit=arguments.time_limit,
         quick=arguments.quick,
     )
-    seconds = perf_counter() - started
     first = recommendation.schemes[0]
     arguments.steps = first.steps
     schemes = [
@@ -111,7 +109,6 @@ def run(arguments: Namespace) -> Answer:
         "adjacency": arguments.adjacency,
         "target_epsilon": arguments.epsilon,
         "target_delta": arguments.delta,
-        "seconds": round(seconds, 3),
     }
     rows: list[tuple[str, ...]] = [_HEADS]
     for scheme in recommendation.schemes:
@@ -149,6 +146,5 @@ def run(arguments: Namespace) -> Answer:
     explained += [
         ("noise on the mean", mean),
         ("relation", recommendation.relation_text()),
-        ("seconds", f"{seconds:.2f}"),
     ]
     return Answer(values, *recommendation.text(), explained)

@@ -44,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
         "--epsilon", type=number, metavar="E", help="budget: largest epsilon (nats), at --delta"
     )
     parser.add_argument("--delta", type=number, metavar="D", help="budget: delta of --epsilon")
-    parser.add_time_limit()
+    parser.add_effort()
 
 
 def run(arguments: Namespace) -> Answer:
@@ -54,7 +54,10 @@ def run(arguments: Namespace) -> Answer:
         )
     sampler = sampler_of(arguments)
     question = question_of(arguments) | {"steps": steps_of(arguments, sampler)}
-    budget = {name: question.pop(name) for name in ("epsilon", "delta", "adjacency", "time_limit")}
+    budget = {
+        name: question.pop(name)
+        for name in ("epsilon", "delta", "adjacency", "effort", "time_limit")
+    }
     ledger = dpsub.Ledger.load(arguments.file) if arguments.file.exists() else dpsub.Ledger()
     n = question.pop("n")
     values: dict[str, Any] = {"ledger": str(arguments.file)}

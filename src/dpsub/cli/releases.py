@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpsub.accounting.account import SECONDS
 from dpsub.accounting.amplify import law
 from dpsub.accounting.answer import described, group_text, near, plural
 from dpsub.accounting.release import DENOMINATORS, MECHANISMS
@@ -34,6 +33,7 @@ _QUESTION = {
     "group",
     "width",
     "quick",
+    "effort",
     "time_limit",
 }
 
@@ -83,7 +83,7 @@ def add_mechanism(parser: Parser, names: Sequence[str]) -> None:
 
 
 def add_width(parser: Parser, default: str = "half a percent of epsilon, 5 %% of delta") -> None:
-    """Add the options for how close the ends are brought, and in which time."""
+    """Add the options for how close the ends are brought, and with how much work."""
     parser.add_argument(
         "--width",
         type=number,
@@ -97,7 +97,7 @@ def add_width(parser: Parser, default: str = "half a percent of epsilon, 5 %% of
         "--quick", action="store_true", help="the first bound, without bringing the ends closer"
     )
     add_deprecated_tight(parser)
-    parser.add_time_limit(SECONDS)
+    parser.add_effort()
 
 
 def add_deprecated_tight(parser: Parser) -> None:

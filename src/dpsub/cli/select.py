@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from argparse import Namespace
-from time import perf_counter
 
 import dpsub
 from dpsub.accounting.selection import DISTRIBUTIONS
@@ -51,11 +50,10 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--quick", action="store_true", help="a coarser grid, whose ends are farther apart"
     )
-    parser.add_time_limit()
+    parser.add_effort()
 
 
 def run(arguments: Namespace) -> Answer:
-    started = perf_counter()
     sampler = sampler_of(arguments)
     account = dpsub.select(
         sampler,
@@ -65,7 +63,6 @@ def run(arguments: Namespace) -> Answer:
         shape=arguments.shape,
         **question_of(arguments),
     )
-    seconds = perf_counter() - started
     at_value, runs = account.at, account.runs
     law = {
         "distribution": runs.distribution,
@@ -74,6 +71,6 @@ def run(arguments: Namespace) -> Answer:
         "gamma": None if math.isnan(runs.gamma) else runs.gamma,
     }
     text = account.text()
-    values = {"runs": law, **answers.account_values(account, seconds)}
-    explained = answers.account_lines(account, at_value, seconds)
+    values = {"runs": law, **answers.account_values(account)}
+    explained = answers.account_lines(account, at_value)
     return stated(Answer(values, text.title, text.lines, explained), account, arguments)

@@ -3,14 +3,13 @@ the ceiling."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
-from dpsub.accounting.pld import time_limited
+from dpsub.accounting import work
 from dpsub.errors import NumericalError
 from dpsub.recycling import paper
 from dpsub.recycling.ceiling import Ceiling, ceiling
-from dpsub.recycling.choice import Choice, best_recycler, out_of_time, plain_noise
+from dpsub.recycling.choice import Choice, best_recycler, plain_noise
 from dpsub.recycling.composition import account
 from dpsub.recycling.kernels import Family, LaplaceKernel
 
@@ -33,7 +32,7 @@ class RecyclingAdvice:
     ceiling : Ceiling or None
         Bounds on the acceptance of any noise; for one release only.
     complete : bool
-        Whether the search for the optimum ended before the time limit.
+        Whether the search for the optimum came to its end within the budget of work.
     """
 
     plain: Choice
@@ -71,7 +70,7 @@ class RecyclingAdvice:
                 "than order delta"
             )
         if not self.complete:
-            return "plain noise is as good as every recycler tried before the time limit"
+            return "plain noise is as good as every recycler tried within the budget of work"
         return f"plain {law.kernel.name} noise is as good: acceptance rises by less than 0.1 %"
 
 
@@ -82,26 +81,21 @@ def advise(
     bound: float,
     sensitivity: float,
     steps: int = 1,
-    deadline: float | None = None,
 ) -> RecyclingAdvice:
-    """Compare the recyclers for `steps` releases that share the budget.
-
-    `deadline`, a reading of `time.monotonic`, limits the searches.
-    """
+    """Compare the recyclers for `steps` releases that share the budget."""
     budget = (family, epsilon, delta, bound, sensitivity, steps)
-    # Half of the time that is left goes to the search, the other half to the paper's parameters.
-    halfway = None if deadline is None else (time.monotonic() + deadline) / 2
-    with time_limited(halfway):
+    before = work.refusals()
+    # Half of the work that is left goes to the search, the other half to the paper's parameters.
+    with work.share(1 / 2):
         plain = plain_noise(*budget)
         recycler = best_recycler(*budget)
-        complete = steps == 1 or not out_of_time()
+        complete = steps == 1 or work.refusals() == before
     optimum = recycler if recycler.acceptance > plain.acceptance else plain
-    with time_limited(deadline):
-        highest = ceiling(epsilon, delta, bound, sensitivity) if steps == 1 else None
-        try:
-            claimed = paper.algorithm2_composed(*budget)
-        except NumericalError as error:
-            return RecyclingAdvice(plain, None, optimum, None, highest, str(error), complete)
-        # What the paper's parameters really have, whatever its theorems say.
-        paper_delta = account(claimed.law, steps, epsilon=plain.epsilon).upper
+    highest = ceiling(epsilon, delta, bound, sensitivity) if steps == 1 else None
+    try:
+        claimed = paper.algorithm2_composed(*budget)
+    except NumericalError as error:
+        return RecyclingAdvice(plain, None, optimum, None, highest, str(error), complete)
+    # What the paper's parameters really have, whatever its theorems say.
+    paper_delta = account(claimed.law, steps, epsilon=plain.epsilon).upper
     return RecyclingAdvice(plain, claimed, optimum, paper_delta, highest, complete=complete)

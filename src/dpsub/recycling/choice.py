@@ -17,8 +17,8 @@ from typing import Any, Literal
 import numpy as np
 
 from dpsub import checks
+from dpsub.accounting import work
 from dpsub.accounting.compose import minimum
-from dpsub.accounting.pld import OutOfTimeError, check_time
 from dpsub.errors import ArgumentError, NumericalError
 from dpsub.recycling.composition import checked_steps, halved, upper_delta
 from dpsub.recycling.divergence import hockey_stick
@@ -65,15 +65,6 @@ def checked_budget(epsilon: Any, delta: Any) -> tuple[float, float]:
     """Return epsilon above 0 and delta between 0 and 1, else raise ArgumentError."""
     order = checks.real("epsilon", epsilon, above=0, at_least=1e-100, at_most=1e100)
     return order, checks.real("delta", delta, above=0, below=1)
-
-
-def out_of_time() -> bool:
-    """Whether the time limit (`dpsub.accounting.pld.time_limited`) has passed."""
-    try:
-        check_time()
-    except OutOfTimeError:
-        return True
-    return False
 
 
 def argmax_unimodal(value: Callable[[float], float], low: float, high: float, steps: int) -> float:
@@ -159,7 +150,7 @@ def _composed_scale(
     # coarse the grid is.
     high = math.log(sensitivity * steps / epsilon) + 0.1
     while excess(high) > 0:
-        check_time()
+        work.spend(0)
         high += 0.5
     # The scale for one release, less its rounding, is too small for several.
     low = math.log(family.calibrated(epsilon, delta, sensitivity).scale) - 1e-3
@@ -196,7 +187,7 @@ def largest_rate(
         law = _largest_composed(alone, order, target, times)
         kernel_delta = f"more in {times} releases"
     if law is None:
-        check_time()
+        work.spend(0)
         raise ArgumentError(
             f"the budget must allow for the kernel, got delta = {target:g} at epsilon = "
             f"{order:g} where the kernel alone has {kernel_delta} and no rate meets the "
@@ -282,7 +273,7 @@ def best_recycler(
 
     This is brdp, Algorithm 2, with exact accounting, without the restriction epsilon_y <= epsilon,
     and for the budget (epsilon, delta) of `steps` releases together. Of several releases it is the
-    best one that was proved within the time limit.
+    best one that was proved within the budget of work.
     """
     order, target = checked_budget(epsilon, delta)
     times = checked_steps(steps)
@@ -297,9 +288,10 @@ def best_recycler(
         tried[log_factor] = _largest_composed(alone, order, target, times) or plain.law
         return tried[log_factor].acceptance
 
+    before = work.refusals()
     best_factor = argmax_unimodal(acceptance, 0.0, math.log(2 + 2 * order / times), 12)
-    # After the time limit no recycler counts as private: take the best one before it.
-    if out_of_time():
+    # Where the budget is spent no recycler counts as private: take the best one before that.
+    if work.refusals() > before:
         best = max(tried.values(), key=lambda law: law.acceptance)
     else:
         best = tried[best_factor]

@@ -23,13 +23,13 @@ from dpsub.accounting.bracket import Target
 from dpsub.accounting.composition import Composition
 from dpsub.accounting.pld import (
     SLOPE_UNIT,
-    OutOfTimeError,
     PrivacyLossDistribution,
     RememberedProfile,
     hull_slopes,
     symmetric_pld,
 )
 from dpsub.accounting.privacy_events import DominatedEvent, Event, order_grid
+from dpsub.accounting.work import OutOfWorkError
 from dpsub.recycling.divergence import HockeyStickPieces
 from dpsub.recycling.kernels import EPS, GaussianKernel, LaplaceKernel
 from dpsub.recycling.law import Recycled, RecycledProfile
@@ -210,7 +210,6 @@ def account(
     delta: float | None = None,
     adjacency: str = "substitute",
     width: float | None = None,
-    deadline: float | None = None,
 ) -> Account:
     """Bound delta at `epsilon`, or epsilon at `delta`, for a composition of recycled releases.
 
@@ -226,13 +225,11 @@ def account(
     width : float, optional
         Largest distance of the two ends: absolute for epsilon (1e-3 by default), relative for
         delta (5e-3 by default).
-    deadline : float, optional
-        Reading of `time.monotonic` after which the bounds reached so far are returned.
     """
     relation = relation_named(adjacency)
     if width is None:
         width = _WIDTH["epsilon" if epsilon is None else "delta"]
-    target = Target(epsilon, delta, width, deadline)
+    target = Target(epsilon, delta, width)
     times = checked_steps(steps)
     composition = Composition([(RecycledEvent(law), times)])
     width_met = True
@@ -271,14 +268,14 @@ def account(
 def upper_delta(law: Recycled, steps: int, epsilon: float) -> float:
     """Upper bound on delta(epsilon) of the composition, from a single grid.
 
-    It is proved, and accurate to a fraction of a per cent: for searches. After the time limit it
-    is 1.
+    It is proved, and accurate to a fraction of a per cent: for searches. It is 1 where the budget
+    of work does not suffice.
     """
     composition = Composition([(RecycledEvent(law), steps)])
     try:
         # So many cells across the spread of the composed loss keep the grid's error that small.
         step = composition.spread / 128
-    except OutOfTimeError:
+    except OutOfWorkError:
         return 1.0
     return composition.rough(Target(epsilon=epsilon), "upper", step)
 

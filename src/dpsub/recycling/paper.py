@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpsub import checks
-from dpsub.accounting.pld import check_time
+from dpsub.accounting import work
 from dpsub.errors import NumericalError
 from dpsub.noise import AdditiveNoiseProfile, GaussianProfile
 from dpsub.recycling.choice import Choice, argmax_unimodal, bracketed, checked_budget
@@ -218,7 +218,7 @@ def algorithm2_composed(
 
     @cache
     def excess(log_each: float) -> float:
-        check_time()
+        work.spend(0)
         recycler = law(log_each)
         # Theorem 3 has no epsilon at rate 1: count it as above the budget.
         if recycler.rate == 1:

@@ -137,7 +137,7 @@ class EpsilonOfTraining(Grid):
                 steps=steps,
                 delta=settings.deltas,
                 adjacency=adjacency,
-                time_limit=None,
+                effort=None,
                 quick=True,
             )
             lower, upper = np.atleast_1d(account.lower), np.atleast_1d(account.upper)

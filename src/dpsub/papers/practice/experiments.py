@@ -147,7 +147,7 @@ class PracticeShuffling(Grid):
                     # Numerical accuracy only: proof and attack of shuffling are apart for other
                     # reasons.
                     "width": 0.005,
-                    "time_limit": None,
+                    "effort": None,
                     "quick": True,
                 }
                 account = dpsub.account(shuffle, training.n, epochs=training.epochs, **question)
@@ -210,7 +210,7 @@ def bounds_of_group(unit: Units, group: int, delta: float) -> dict[str, float]:
     asked: dict[str, Any] = {
         "noise_multiplier": unit.noise_multiplier,
         "steps": unit.steps,
-        "time_limit": None,
+        "effort": None,
         "quick": True,
     }
     release = dpsub.Release(poisson, None, unit.noise_multiplier, unit.steps, group=group)

@@ -36,7 +36,7 @@ def ends(
         epsilon=list(epsilons),
         group=group,
         width=WIDTH,
-        time_limit=None,
+        effort=None,
         quick=True,
     )
     return list(np.atleast_1d(account.lower)), list(np.atleast_1d(account.upper))
@@ -260,7 +260,7 @@ class FixedSize(Rows):
                 noise_multiplier=2 * noise,
                 epsilon=list(settings.epsilons),
                 adjacency="substitute",
-                time_limit=None,
+                effort=None,
                 quick=True,
             )
             both = np.atleast_1d(account.lower), np.atleast_1d(account.upper)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 from dpsub.accounting import fast_search, search
-from dpsub.accounting.account import Account, account
+from dpsub.accounting.account import Account
 from dpsub.accounting.fast_search import Needed
 from dpsub.accounting.proofs import ChainProfile
+from dpsub.accounting.question import account
 from dpsub.accounting.release import Release
 from dpsub.accounting.roots import safe_root
 from dpsub.errors import UnsupportedError
@@ -19,8 +20,6 @@ __all__ = ["ACCURACY", "Needed", "bounds", "calibrated", "check_reach", "needed"
 
 ACCURACY = 5e-3
 """Relative distance of a noise multiplier from a smaller one that is not proved."""
-# seconds, of a bound that takes some: a limit that is met would make numbers depend on the machine
-_NEVER = 3600.0
 
 
 def needed(cell: Cell) -> Needed:
@@ -54,7 +53,7 @@ def calibrated(cell: Cell) -> Needed:
         adjacency=cell.adjacency,
         accuracy=ACCURACY,
         quick=not cell.tight,
-        time_limit=_NEVER if cell.tight else None,
+        effort=None,
     )
     # a sampler without a known attack has no noise that is refuted
     necessary = calibration.refuted or 0.0
@@ -86,7 +85,7 @@ def bounds(
         adjacency=adjacency,
         variant=variant,
         width=width * cell.target_epsilon,
-        time_limit=None,
+        effort=None,
         quick=True,
     )
 

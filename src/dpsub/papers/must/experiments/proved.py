@@ -24,12 +24,13 @@ import pandas as pd
 from pydantic import Field
 
 from dpsub import checks, sampling
-from dpsub.accounting.account import Account, account
+from dpsub.accounting.account import Account
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.composition import Composition
 from dpsub.accounting.ledger import Ledger
 from dpsub.accounting.pairs import FillerPair
 from dpsub.accounting.privacy_events import PairEvent
+from dpsub.accounting.question import account
 from dpsub.accounting.release import Release
 from dpsub.accounting.roots import safe_root
 from dpsub.accounting.search import NOISE, calibrate
@@ -210,7 +211,7 @@ class Accounts(Questions):
     ) -> Account:
         """Return the first bounds from both sides."""
         return Ledger([question.release]).account(
-            adjacency=question.adjacency, time_limit=None, quick=True, **known
+            adjacency=question.adjacency, effort=None, quick=True, **known
         )
 
     def answer(self, settings: Any, question: CompositionQuestion) -> dict[str, Any]:
@@ -243,7 +244,7 @@ class Accounts(Questions):
                 steps=release.steps,
                 variant="paper",
                 width=PAIR_WIDTH,
-                time_limit=None,
+                effort=None,
                 quick=True,
                 **known,
             )
@@ -342,7 +343,7 @@ class ProvedSteps(Accounts):
         # a width and no clock: the same answer on any machine
         return Ledger([question.release]).account(
             adjacency=question.adjacency,
-            time_limit=None,
+            effort=None,
             width=settings.width * first.lower,
             **known,
         )
@@ -436,7 +437,7 @@ class ProvedNoise(Questions):
                 delta=delta,
                 variant="paper",
                 width=epsilon * accuracy,
-                time_limit=None,
+                effort=None,
                 quick=True,
             ).upper
 
@@ -597,7 +598,7 @@ def tools(case: PeerCase, delta: float) -> Iterator[Comparison]:
             delta=delta,
             adjacency=adjacency,
             width=case.width,
-            time_limit=None,
+            effort=None,
             quick=True,
         )
         return answer.lower, answer.upper
