@@ -412,7 +412,7 @@ class ChainProfile:
         lifted, shifts = log_lift(x, eta)[:, None], 2 * kept[None, :] / self.noise_multiplier
         sums = []
         for start in range(0, x.size, piece):
-            work.spend(work.TERM * piece * kept.size)
+            work.spend(work.TERM * min(piece, x.size - start) * kept.size)
             profiles = gaussian_profile(lifted[start : start + piece], shifts)
             sums.append(np.einsum("ij,j", profiles, law[kept]))
         return np.concatenate(sums) + lost
