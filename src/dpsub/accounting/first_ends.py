@@ -21,7 +21,7 @@ from dpsub.accounting.allocation import AllocationEvent, SelectionEvent, SumEven
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.laplace import LaplaceEvent, ShiftedOutput
 from dpsub.accounting.own import Cells, OwnEvent, OwnMechanism
-from dpsub.accounting.pairs import GaussianPair, MixedPair, ZeroedPair
+from dpsub.accounting.pairs import GaussianPair, MixedPair, PoissonPair, WorPair, ZeroedPair
 from dpsub.accounting.privacy_events import (
     DominatedEvent,
     EnclosedEvent,
@@ -46,6 +46,7 @@ _SLACK = 1e-9
 """Relative, of every probability and moment: far above what laws of counts (2e-11) and sums of a
 few thousand terms are off by, far below what first ends are apart."""
 _MOST_DISTANCES = 48  # of a law of counts; more are merged, upwards
+_SELDOM = 1e-20  # times a step happens, what is left out where delta is not known
 _UNDERFLOW = 1e-300  # charged for counts whose probability underflows
 _SECTIONS = 33  # points of a root search that are tried at once
 
@@ -81,6 +82,8 @@ class _Steps:
         Whether the base is what is released without the record.
     lost : float
         Probability of what was left out of the law.
+    zeroed : _Steps, optional
+        Of a record replaced: the same steps for one that is set to 0.
     """
 
     times: int
@@ -91,6 +94,7 @@ class _Steps:
     lifted: float = 1.0
     is_added: bool = True
     lost: float = 0.0
+    zeroed: _Steps | None = None
 
     @classmethod
     def revealed(cls, times: int, distance: float) -> _Steps:
@@ -169,6 +173,14 @@ class _Plan:
         return math.sqrt(math.fsum(each.times * each.farthest**2 for each in self.gaussian))
 
     @property
+    def zeroed(self) -> _Plan | None:
+        """The plan for a record that is set to 0, where it is of use: where a record that is
+        replaced is hidden by coins."""
+        if self.bounded or not any(each.zeroed for each in self.gaussian):
+            return None
+        return replace(self, gaussian=tuple(each.zeroed or each for each in self.gaussian))
+
+    @property
     def mu_of_bounded(self) -> float:
         return math.sqrt(math.fsum(each.times * each.mu**2 for each in self.bounded))
 
@@ -176,9 +188,7 @@ class _Plan:
         """The plan in which each kind leaves out rare counts, of probability `lost` together."""
         total = sum(each.times for each in self.gaussian) or 1
         share = lost / total
-        return replace(
-            self, gaussian=tuple(each.without_rarest(share) for each in self.gaussian)
-        )
+        return replace(self, gaussian=tuple(each.without_rarest(share) for each in self.gaussian))
 
 
 def first_upper(
@@ -216,6 +226,7 @@ def first_upper(
 _BY_GAUSSIANS = "Gaussian steps with the record in all samples, docs/accounting.md 4.10"
 _BY_COUNTS = "Gaussian steps with the record's samples revealed, docs/accounting.md 4.10"
 _BY_MOMENTS = "Moments of the likelihood ratio, docs/accounting.md 4.10"
+_BY_ZERO = "Moments of the likelihood ratio, by way of a record of 0, docs/accounting.md 4.10"
 _BY_SUM = "Basic composition, docs/accounting.md 4.10"
 _TRIVIAL = "the trivial bound"
 
@@ -241,11 +252,12 @@ def _epsilons(plan: _Plan, delta: float) -> Iterator[End]:
     trimmed = plan.without_rarest(delta * 1e-3)
     if not (rest := (delta - trimmed.lost) * (1 - _SLACK)) > 0:
         return
-    log_moments, orders = _log_moments(trimmed)
-    # Canonne, Kamath and Steinke 2020, Proposition 12
-    wanted = log_moments - math.log(rest) + (orders - 1) * np.log1p(-1 / orders) - np.log(orders)
+    orders, log_bounds = _moment_bounds(trimmed)
+    wanted = log_bounds - math.log(rest)
     epsilons = wanted / (orders - 1) + _SLACK * np.abs(wanted)
-    yield End(max(float(np.nanmin(epsilons)), 0.0), _BY_MOMENTS)
+    yield End(max(float(np.min(epsilons)), 0.0), _BY_MOMENTS)
+    if plan.zeroed is not None:
+        yield End(_epsilon_by_zero(plan.zeroed, delta), _BY_ZERO)
     if sum(each.times for each in plan.gaussian) <= _FEW_STEPS:
         yield End(trimmed.loss + _basic_epsilon(trimmed.gaussian, rest), _BY_SUM)
 
@@ -266,17 +278,47 @@ def _deltas(plan: _Plan, epsilon: float) -> Iterator[End]:
             yield End(trimmed.lost + tail + _gaussian_delta(epsilon, end), _BY_COUNTS)
     for tail in (1e-6, 1e-16, 1e-100):
         trimmed = plan.without_rarest(tail)
-        log_moments, orders = _log_moments(trimmed)
-        log_delta = log_moments - (orders - 1) * epsilon * (1 - 4 * _EPS)
-        log_delta += (orders - 1) * np.log1p(-1 / orders) - np.log(orders)
-        log_delta += _SLACK * (1 + np.abs(log_delta)) + 8 * _EPS * (orders - 1) * epsilon
-        smallest = min(float(np.nanmin(log_delta)), 0.0)
-        yield End(trimmed.lost + max(math.exp(smallest), _UNDERFLOW), _BY_MOMENTS)
-        # delta(epsilon) <= delta(0), the total variation, which is at most sqrt(KL / 2) (Pinsker)
-        # and KL is at most the Renyi divergence of order 2
-        yield End(trimmed.lost + math.sqrt(log_moments[0] / 2), _BY_MOMENTS)
+        yield End(trimmed.lost + _moment_delta(trimmed, epsilon), _BY_MOMENTS)
+        if (zeroed := trimmed.zeroed) is not None:
+            # half of epsilon from the record to 0, and half from there to the other record
+            half = epsilon / 2
+            by_zero = (zeroed.lost + _moment_delta(zeroed, half)) * (1 + math.exp(min(half, 700.0)))
+            yield End(by_zero * (1 + _SLACK), _BY_ZERO)
         if left >= 0:
             yield End(trimmed.lost + _basic_delta(trimmed.gaussian, left), _BY_SUM)
+
+
+def _moment_bounds(plan: _Plan) -> tuple[np.ndarray, np.ndarray]:
+    """Orders, and log(delta(epsilon) e^((order - 1) epsilon)), at most, by each of them (Canonne,
+    Kamath and Steinke 2020, Proposition 12)."""
+    orders, log_moments = _log_moments(plan)
+    factors = (orders - 1) * np.log1p(-1 / orders) - np.log(orders)
+    return orders, log_moments + factors + _SLACK
+
+
+def _moment_delta(plan: _Plan, epsilon: float) -> float:
+    orders, log_bounds = _moment_bounds(plan)
+    log_delta = log_bounds - (orders - 1) * epsilon * (1 - 1e-12)
+    by_orders = max(math.exp(min(float(log_delta.min()), 0.0)), _UNDERFLOW)
+    # delta(epsilon) <= delta(0), the total variation, which is at most sqrt(KL / 2) (Pinsker); KL
+    # is at most the Renyi divergence of order 2
+    _, log_moments = _log_moments(plan)
+    return min(by_orders, math.sqrt(log_moments[0] / 2) * (1 + _SLACK))
+
+
+def _epsilon_by_zero(zeroed: _Plan, delta: float) -> float:
+    """Twice an x at which delta_0(x) (1 + e^x) <= delta, delta_0 that of a record set to 0."""
+    trimmed = zeroed.without_rarest(delta * 1e-6)
+    orders, log_bounds = _moment_bounds(trimmed)
+    orders, log_bounds = orders[1:], log_bounds[1:]
+    # 1e-3 of delta for what is left out, which counts 1 + e^x times
+    wanted = log_bounds - math.log(delta) + 2e-3
+    at_least = np.maximum(wanted / (orders - 2), 0.0)
+    wanted = wanted + np.log1p(np.exp(-at_least))
+    x = max(float(np.min(wanted / (orders - 2) + _SLACK * np.abs(wanted))), 0.0)
+    if trimmed.lost * (1 + math.exp(min(x, 700.0))) > 1e-3 * delta:
+        return math.inf
+    return 2 * x
 
 
 def _steps_of(
@@ -294,7 +336,7 @@ def _steps_of(
     if isinstance(release.sampler, StagedSampler):
         return _steps_of_chain(release.chain(), release, relation, case.shift / s)
     if isinstance(release.sampler, TruncatedPoisson) and release.group == 1:
-        return _steps_of_cut_samples(release.sampler, release, relation)
+        return _steps_of_cut_samples(release.sampler, release, relation, target)
     # the steps of a schedule revealed, or the distance of a group, record by record
     return _Steps.revealed(times, case.shift / s)
 
@@ -314,12 +356,15 @@ def _steps_of_pair(pair: GaussianPair, times: int, farthest: float) -> _Steps:
     distances = counts * (2.0 if pair.mirrored else 1.0) / pair.deviation
     rate = float(np.exp(log_weights[counts != 0]).sum())
     is_added = not pair.mirrored and not isinstance(pair, MixedPair)
-    return _Steps.of_law(times, farthest, distances, log_weights, rate, is_added=is_added)
+    law = times, farthest, distances, log_weights, rate
+    steps = _Steps.of_law(*law, is_added=is_added)
+    if not pair.mirrored or steps.rate >= 1:
+        return steps
+    zeroed = _Steps.of_law(times, farthest / 2, distances / 2, log_weights, rate, is_added=True)
+    return replace(steps, zeroed=zeroed)
 
 
-def _steps_of_chain(
-    chain: Chain, release: Release, relation: Relation, farthest: float
-) -> _Steps:
+def _steps_of_chain(chain: Chain, release: Release, relation: Relation, farthest: float) -> _Steps:
     """Of samples in which a record takes others' places: Theorems 4, 6 and 10 with all stages but
     the first one revealed."""
     group = release.records_moved
@@ -347,30 +392,36 @@ def _steps_of_chain(
 
 
 def _steps_of_cut_samples(
-    sampler: TruncatedPoisson, release: Release, relation: Relation
+    sampler: TruncatedPoisson, release: Release, relation: Relation, target: Target
 ) -> _Steps:
-    """Theorem 18 with the rate of a sample with room in both of its cases."""
+    """Theorem 18, with the rate of samples with room in both of its cases, or without full ones
+    where these are very rare."""
     assert release.n is not None
-    n, s, q = release.n, release.noise_multiplier, sampler.rate
-    sample = CutSample(n + (relation is Relation.ADD_REMOVE), q, sampler.max_batch)
+    s, q, times = release.noise_multiplier, sampler.rate, release.times
+    sample = CutSample(release.n + (relation is Relation.ADD_REMOVE), q, sampler.max_batch)
     full = sample.full_at_most
-    # under zero_out the record in a full sample is 1 from 0, and 2 from the base
-    apart = 1.0 if relation is Relation.ADD_REMOVE else 2.0
-    distances = np.array([apart, 2.0]) / s
-    weights = np.array([min(1.0, 1 - full + _SLACK), full]) * q
-    if apart == 2.0:
-        distances, weights = distances[1:], np.array([q])
-    steps = _Steps(
-        release.times,
-        2.0 / s,
+    farthest = (1.0 if relation is Relation.ZERO_OUT else 2.0) / s
+    if times * full <= 1e-6 * (target.delta or _SELDOM):
+        pair = WorPair(q, s) if relation is Relation.SUBSTITUTE else PoissonPair(q, s)
+        steps = _steps_of_pair(pair, times, farthest)
+        zeroed = steps.zeroed and replace(steps.zeroed, lost=full)
+        return replace(steps, lost=full, zeroed=zeroed)
+    if relation is Relation.ADD_REMOVE:
+        # 1 away with room, and 2 in a full sample
+        distances = np.array([1.0, 2.0]) / s
+        log_weights = np.log(np.array([1.0, full]) * q)
+    else:
+        distances, log_weights = np.array([farthest]), np.log(np.array([q]))
+    return _Steps.of_law(
+        times,
+        farthest,
         distances,
-        np.minimum(weights * (1 + _SLACK), 1.0),
-        min(1.0, q * (1 + _SLACK)),
+        log_weights,
+        q,
+        # under zero_out from the base, in whose full samples it takes another's place
+        lifted=2.0 / (farthest * s) if relation is Relation.ZERO_OUT else 1.0,
         is_added=relation is Relation.ADD_REMOVE,
     )
-    if relation is Relation.ZERO_OUT:
-        steps = replace(steps, farthest=1.0 / s, distances=np.array([1.0 / s]), lifted=2.0)
-    return steps
 
 
 def _laplace_loss(case: Case, release: Release, relation: Relation) -> float:
@@ -383,8 +434,10 @@ def _laplace_loss(case: Case, release: Release, relation: Relation) -> float:
             chain = replace(chain, n=chain.n + 1)
         rate = min(1.0, float(law_of(chain).eta) * (1 + _SLACK))
         # log(1 + q (e^loss - 1))
-        loss = loss + math.log(rate + (1 - rate) * math.exp(-loss)) if loss > 1 else math.log1p(
-            rate * math.expm1(loss)
+        loss = (
+            loss + math.log(rate + (1 - rate) * math.exp(-loss))
+            if loss > 1
+            else math.log1p(rate * math.expm1(loss))
         )
     return min(group * loss, case.event.largest_loss) * (1 + _SLACK)
 
@@ -440,9 +493,7 @@ def _most_drawn(times: int, rate: float, log_tail: float) -> int:
     return high
 
 
-def _divergence(
-    count: np.ndarray | int, times: int, rate: np.ndarray | float
-) -> np.ndarray:
+def _divergence(count: np.ndarray | int, times: int, rate: np.ndarray | float) -> np.ndarray:
     """times KL(count / times, rate), rounded down; 0 < rate < 1."""
     count, rate = np.asarray(count, dtype=float), np.asarray(rate, dtype=float)
     rest = times - count
@@ -465,7 +516,7 @@ _LOG_CHOICES = gammaln(_ORDER + 1) - gammaln(_J + 1) - gammaln(_ORDER - _J + 1)
 
 
 def _log_moments(plan: _Plan) -> tuple[np.ndarray, np.ndarray]:
-    """log E_Q (P / Q)^order of all steps, rounded up, and the orders."""
+    """Orders, and log E_Q (P / Q)^order of all steps, rounded up."""
     orders = _ORDERS.astype(float)
     total = np.zeros(orders.size)
     for steps in plan.gaussian:
@@ -475,7 +526,7 @@ def _log_moments(plan: _Plan) -> tuple[np.ndarray, np.ndarray]:
     for each in plan.bounded:
         # (e, 0)-DP has Renyi divergences of at most order e^2 / 2 (Bun and Steinke 2016)
         total += each.times * (orders - 1) * np.minimum(each.loss, orders * each.loss**2 / 2)
-    return total * (1 + _SLACK), orders
+    return orders, total * (1 + _SLACK)
 
 
 def _revealed_excess(steps: _Steps, orders: np.ndarray) -> np.ndarray:
@@ -891,9 +942,7 @@ def _half_lines(
         edges = np.append(edges, float(places @ masses) / 2)
         edges.sort()
         for _ in range(2):
-            tests = (_above if upwards else _below)(
-                edges, places, log_masses, log_rest, mirrored
-            )
+            tests = (_above if upwards else _below)(edges, places, log_masses, log_rest, mirrored)
             yield tests
             best = int(np.argmax(tests.values(target)))
             edges = np.linspace(
@@ -1001,7 +1050,9 @@ def _epoch_tests(epoch: _Epoch) -> Iterator[_Tests]:
         return np.log(-np.expm1(np.minimum(log_below, -1e-320)))
 
     with np.errstate(divide="ignore"):
-        yield _Tests.of(above(below_x * (1 - 1e-12)) - _SLACK, above(below_y * (1 + 1e-12)) + _SLACK)
+        yield _Tests.of(
+            above(below_x * (1 - 1e-12)) - _SLACK, above(below_y * (1 + 1e-12)) + _SLACK
+        )
     yield _Tests.of(below_y - _SLACK, below_x + _SLACK)
 
 
@@ -1060,7 +1111,9 @@ def _repeated(tests: _Tests, times: int) -> _Tests:
         one = np.log(-np.expm1(times * np.log1p(-p))) - _SLACK
         # at least this many: by Chernoff's bound of fewer, or exactly as many
         fewer = _divergence(count - 1, times, np.broadcast_to(p, count.shape))
-        by_rest = np.where(count - 1 < times * p, np.log(-np.expm1(-np.maximum(fewer, 0.0))), -np.inf)
+        by_rest = np.where(
+            count - 1 < times * p, np.log(-np.expm1(-np.maximum(fewer, 0.0))), -np.inf
+        )
         exactly = log_binomial(count, times, np.broadcast_to(p, count.shape)) - _SLACK
         gain = np.where(count == 1, one, np.fmax(by_rest, exactly))
         any_one = np.log(-np.expm1(times * np.log1p(-np.minimum(q, 1.0)))) + _SLACK
