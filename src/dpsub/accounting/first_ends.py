@@ -20,7 +20,7 @@ from scipy.special import gammaln, log_ndtr, ndtri_exp
 from dpsub.accounting.allocation import AllocationEvent, SelectionEvent, SumEvent
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.laplace import LaplaceEvent, ShiftedOutput
-from dpsub.accounting.own import Cells, OwnEvent, OwnMechanism
+from dpsub.accounting.own import Cells, OwnEvent
 from dpsub.accounting.pairs import GaussianPair, MixedPair, PoissonPair, WorPair, ZeroedPair
 from dpsub.accounting.privacy_events import (
     DominatedEvent,
@@ -145,8 +145,11 @@ class _Bounded:
 
     @property
     def mu(self) -> float:
-        """Gaussian DP that (loss, 0)-DP implies (Theorem 24)."""
-        return -2 * float(ndtri_exp(-np.logaddexp(0.0, self.loss)))
+        """Gaussian DP that (loss, 0)-DP implies (Theorem 24), rounded up."""
+        if self.loss < 1e-4:
+            # Phi(y) >= 1 / 2 + y phi(y) >= 1 / 2 + loss / 4 at y = 1.2534 loss / 2
+            return 1.2534 * self.loss
+        return -2 * float(ndtri_exp(-np.logaddexp(0.0, self.loss))) * (1 + _SLACK)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +162,7 @@ class _Plan:
     @property
     def lost(self) -> float:
         """Probability that a step is what its kind leaves out, rounded up."""
-        kinds = (*self.gaussian, *self.bounded)
+        kinds: tuple[_Steps | _Bounded, ...] = (*self.gaussian, *self.bounded)
         return math.fsum(each.times * each.lost for each in kinds) * (1 + _SLACK)
 
     @property
@@ -608,8 +611,8 @@ def _gaussian_epsilon(mu: float, delta: float) -> float:
 
 
 def _falling_root(holds: Callable[[np.ndarray], np.ndarray], guess: float) -> float:
-    """A point at which `holds`, near the first one of a condition that holds from there on; infinite
-    where it does not hold up to 1e30 times the guess."""
+    """A point at which `holds`, near the first one from which on it does; infinite where it does
+    not up to 1e30 times the guess."""
     low, high = 0.0, guess
     for _ in range(100):
         if holds(np.array([high]))[0]:
@@ -677,6 +680,7 @@ def _basic_epsilon(steps: Sequence[_Steps], delta: float) -> float:
 _SEVERAL = "a sum of the outputs"
 _LARGE = "how many outputs are large"
 _RARE = 1e-15
+_DEEP = 1e-290  # probabilities below it may have lost their digits
 _BLOCKS = 56  # points of the law of a count
 _THRESHOLDS = 40
 
@@ -1045,14 +1049,15 @@ def _epoch_tests(epoch: _Epoch) -> Iterator[_Tests]:
     others = (t - k) * log_ndtr(edges / s)
     below_x = others + k * log_ndtr((edges - x) / s)
     below_y = others + k * log_ndtr((edges - y) / s)
-
-    def above(log_below: np.ndarray) -> np.ndarray:
-        return np.log(-np.expm1(np.minimum(log_below, -1e-320)))
-
+    # small tails by the record's steps alone, and by the sum of all
+    few = log_ndtr((x - edges) / s)
     with np.errstate(divide="ignore"):
-        yield _Tests.of(
-            above(below_x * (1 - 1e-12)) - _SLACK, above(below_y * (1 + 1e-12)) + _SLACK
+        union = np.logaddexp(
+            np.log(float(t - k)) + log_ndtr(-edges / s), math.log(k) + log_ndtr((y - edges) / s)
         )
+        accept = np.where(below_x < -_DEEP, np.log(-np.expm1(below_x * (1 - 1e-12))), few)
+        charge = np.where(below_y < -_DEEP, np.log(-np.expm1(below_y * (1 + 1e-12))), union)
+    yield _Tests.of(np.maximum(accept, few) - _SLACK, np.minimum(charge, union) + _SLACK)
     yield _Tests.of(below_y - _SLACK, below_x + _SLACK)
 
 
