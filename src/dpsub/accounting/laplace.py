@@ -43,6 +43,8 @@ def _ends(rate: float, ratio: float, missed: float | None) -> tuple[float, float
     # log1p keeps a small loss exact, and a sum of two positive terms a large one
     if low > -0.5:
         low = math.log1p(rate * math.expm1(-ratio))
+    if high < 0.5:
+        high = math.log1p(rate * math.expm1(ratio))
     return low, high
 
 

@@ -438,7 +438,7 @@ class OwnEvent(Event):
     mechanism: OwnMechanism
     rate: float
 
-    def _profiles(self) -> tuple[Profile, Profile]:
+    def profiles(self) -> tuple[Profile, Profile]:
         forward, backward = self.mechanism.forward, self.mechanism.backward
         if forward is None or backward is None:
             return _ones, _ones
@@ -447,7 +447,7 @@ class OwnEvent(Event):
         return _included(forward, self.rate), _removed(backward, self.rate)
 
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        forward, backward = self._profiles()
+        forward, backward = self.profiles()
         first, second = (backward, forward) if swapped else (forward, backward)
         # of what never falls, an infinite loss, no order has to be looked at
         farthest = np.array([MAX_LOSS])
@@ -458,7 +458,7 @@ class OwnEvent(Event):
         # either direction may reach farther than the other
         return two_sided_pld(first, second, step, np.union1d(*grids))
 
-    def _cells(self, swapped: bool) -> Cells | None:
+    def cells(self, swapped: bool) -> Cells | None:
         """What one direction is bounded by from below, P first."""
         one, other = self.mechanism.cells, self.mechanism.cells_back
         if one is None or other is None or not self.attacked:
@@ -481,7 +481,7 @@ class OwnEvent(Event):
     def _lower(
         self, step: float, swapped: bool, *, exchange: bool
     ) -> PrivacyLossDistribution | None:
-        cells = self._cells(swapped)
+        cells = self.cells(swapped)
         if cells is None:
             return None
         p = np.maximum(cells.p - cells.p_error, 0.0) * (1 - 4 * _EPS)
@@ -508,7 +508,7 @@ class OwnEvent(Event):
         return cells is not None and cells.p.size <= _FEW
 
     def fitting(self, step: float) -> float:
-        cells = self._cells(swapped=False)
+        cells = self.cells(swapped=False)
         if cells is None or not self._few:
             return step
         seen = (cells.p > 0) & (cells.q > 0)
@@ -535,7 +535,7 @@ class OwnEvent(Event):
         return self.mechanism.largest_loss
 
     def spread(self) -> float:
-        forward, backward = self._profiles()
+        forward, backward = self.profiles()
         return DominatedEvent(lambda _: (forward, backward), None).spread()
 
 
