@@ -122,6 +122,48 @@ def test_the_import_loads_nothing_and_is_fast() -> None:
     assert best < 0.05
 
 
+NOT_NEEDED = {
+    "matplotlib",
+    "pandas",
+    "scipy.integrate",
+    "scipy.interpolate",
+    "scipy.optimize",
+    "scipy.stats",
+}
+
+
+@pytest.mark.parametrize(
+    ("plan", "needed"),
+    [
+        ("Poisson(0.02), noise_multiplier=2, steps=20", "poisson"),
+        ("Poisson(0.02), noise_multiplier=2, steps=20, mechanism='laplace'", "poisson"),
+        ("Wor(20), 1000, noise_multiplier=2, steps=20", "without_replacement"),
+        ("Wr(20), 1000, noise_multiplier=2, steps=20", "chains"),
+        ("MustOW(40, 20), 1000, noise_multiplier=2, steps=20", "chains"),
+        ("Deterministic(20), 1000, noise_multiplier=2, epochs=2", "deterministic"),
+        ("CyclicPoisson(0.1, 5), 1000, noise_multiplier=2, epochs=2", "deterministic"),
+        ("Shuffle(20), 1000, noise_multiplier=2, epochs=2", "shuffling"),
+        ("RandomAllocation(50), noise_multiplier=2, epochs=2", "allocation"),
+        ("RandomAllocation(50, 2), noise_multiplier=2, epochs=2", "allocation"),
+        ("TruncatedPoisson(0.02, 25), 1000, noise_multiplier=2, steps=20", "truncated"),
+    ],
+)
+def test_an_account_loads_what_its_scheme_needs(plan: str, needed: str) -> None:
+    code = (
+        f"import sys, dpsub; dpsub.account(dpsub.{plan}, delta=1e-5, quick=True); "
+        "print(*sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(run.stdout.split())
+    assert not NOT_NEEDED & loaded
+    families = {"allocation", "chains", "deterministic", "groups", "shuffling", "truncated"}
+    # samples without replacement share their attacks with other chains
+    shared = {"chains"} if needed == "without_replacement" else set()
+    others = {f"dpsub.accounting.schemes.{family}" for family in families - {needed} - shared}
+    assert f"dpsub.accounting.schemes.{needed}" in loaded
+    assert not others & loaded
+
+
 @pytest.mark.thorough
 def test_answers_do_not_depend_on_the_number_of_threads() -> None:
     asked = "dpsub.MustOW(118, 200), 10_000, noise_multiplier=4, steps=1000, epsilon=1"

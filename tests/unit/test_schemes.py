@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpsub.accounting import schemes
 from dpsub.accounting.release import DENOMINATORS, MECHANISMS, Release
 from dpsub.accounting.schemes import case_of, default_relation
-from dpsub.accounting.schemes.case import OTHER, Case
+from dpsub.accounting.schemes.case import COVERED, OTHER, Case
 from dpsub.accounting.static import EpochAttack
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
@@ -50,6 +51,16 @@ CASES = cases()
 
 def test_every_sampler_and_schedule_has_a_scheme() -> None:
     assert {type(release.sampler) for release, _, _ in CASES} == set(KINDS)
+
+
+def test_a_question_loads_the_module_of_its_scheme() -> None:
+    # `cases` has loaded some or all of them; what is registered in the end decides
+    schemes._load(None)
+    for release, *_ in CASES:
+        module = schemes._module(release)
+        assert module is not None
+        scheme = COVERED[schemes._key(release)].scheme
+        assert scheme.__module__ == f"{schemes.__name__}.{module}", release
 
 
 def test_theorems_stand_in_their_sections() -> None:

@@ -18,6 +18,7 @@ from scipy.stats import binom
 import dpsub
 from dpsub.accounting import account, pld, proofs, work
 from dpsub.accounting.account import Account, Proof
+from dpsub.accounting.attacks import AdaptiveAttack
 from dpsub.accounting.bracket import LossGrid, OneEnd, Target
 from dpsub.accounting.compose import ComposedLoss, TiltedSum, minimum
 from dpsub.accounting.composition import Composition, answers_of
@@ -139,9 +140,7 @@ def test_a_flip_that_fails_leaves_the_static_attack_sharp(monkeypatch: pytest.Mo
     sampler, asked = MustOW(20, 30), {"noise_multiplier": 4.0, "steps": 100, "epsilon": 1.0}
     flipped = dpsub.account(sampler, 1000, **asked)
     assert "adaptively" in flipped.lower_pair
-    monkeypatch.setattr(
-        account.AdaptiveAttack, "answers", lambda self, targets: [0.0] * len(targets)
-    )
+    monkeypatch.setattr(AdaptiveAttack, "answers", lambda self, targets: [0.0] * len(targets))
     static = dpsub.account(sampler, 1000, **asked)
     assert "adaptively" not in static.lower_pair
     assert static.upper == flipped.upper
@@ -182,7 +181,7 @@ def test_the_upper_end_alone_computes_no_attack(monkeypatch: pytest.MonkeyPatch)
         raise AssertionError("an attack was computed")
 
     monkeypatch.setattr(Composition, "lower", never)
-    monkeypatch.setattr(account.AdaptiveAttack, "answers", never)
+    monkeypatch.setattr(AdaptiveAttack, "answers", never)
     assert proved(Wor(200), S7, noise_multiplier=4.0, steps=50, epsilon=1.0).upper < 1e-3
     with pytest.raises(AssertionError, match="attack"):
         dpsub.account(Wor(200), S7, noise_multiplier=4.0, steps=50, epsilon=1.0)

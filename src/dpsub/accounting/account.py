@@ -16,10 +16,8 @@ from dpsub import checks
 from dpsub.accounting import answer as words
 from dpsub.accounting import work
 from dpsub.accounting.answer import Asked, ShortText
-from dpsub.accounting.attacks import AdaptiveAttack, Played
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.composition import Composition
-from dpsub.accounting.game import FillerGame, GamePlayed, GameValue
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes import case_of, default_relation
 from dpsub.accounting.schemes.case import Case
@@ -31,6 +29,8 @@ from dpsub.sampling.schedules import Schedule
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from dpsub.accounting.attacks import Played
+    from dpsub.accounting.game import GamePlayed, GameValue
     from dpsub.accounting.statement import Statement
 
 KINDS = ("exact", "bounds", "upper", "lower", "paper")
@@ -285,6 +285,9 @@ class Proof:
         pair = self.cases[0].filler_flip
         if len(self.releases) > 1 or pair is None:
             return [0.0] * len(targets)
+        # what is played is imported where it is: most accounts play nothing
+        from dpsub.accounting.attacks import AdaptiveAttack
+
         attack = AdaptiveAttack(pair, self.releases[0].steps, self.policies)
         return attack.answers(targets)
 
@@ -419,6 +422,8 @@ class Proof:
         if not upper < math.inf:
             ends.reason = WIDTH_REASONS["numerics"]  # nothing from which to start
             return []
+        from dpsub.accounting.game import FillerGame
+
         reasons: list[str] = []
         values: list[GameValue] = []
         # a play that does not come to its end proves nothing: the first bound stands

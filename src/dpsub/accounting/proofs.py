@@ -25,9 +25,6 @@ from dpsub.noise.gaussian import GaussianProfile
 from dpsub.sampling.base import Chain, Stage
 from dpsub.sampling.laws import MultiplicityLaw
 
-MOST_SLOTS = 1_000_000
-"""To which `laws.log_binomial` is as accurate as the allowances of the bounds assume."""
-
 
 @work.remembered(8)  # of chains that are equal: a search for the noise asks again and again
 def law_of(chain: Chain, group: int = 1) -> MultiplicityLaw:

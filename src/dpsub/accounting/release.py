@@ -13,7 +13,6 @@ from typing import Any
 from dpsub import checks
 from dpsub.accounting.own import OwnMechanism
 from dpsub.accounting.pairs import MAX_SCALE, MIN_SCALE
-from dpsub.accounting.proofs import MOST_SLOTS
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling import kind_of
 from dpsub.sampling.base import (
@@ -25,6 +24,7 @@ from dpsub.sampling.base import (
     StagedSampler,
     WithReplacement,
 )
+from dpsub.sampling.laws import MOST_SLOTS
 from dpsub.sampling.schedules import Schedule
 from dpsub.sampling.schemes import fresh_steps
 

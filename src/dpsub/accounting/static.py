@@ -6,12 +6,14 @@ They are what an audit plays; the accountant computes what the same data sets at
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import gammaln
 
-from dpsub.accounting.pairs import GaussianPair
-from dpsub.accounting.zeroed import ZeroedCopies
+if TYPE_CHECKING:
+    from dpsub.accounting.pairs import GaussianPair
+    from dpsub.accounting.zeroed import ZeroedCopies
 
 ANY_N = 100
 """Number of records where the attack's densities do not depend on it and none is given."""

@@ -9,13 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpsub.accounting.amplify import law
+import dpsub
 from dpsub.accounting.answer import described, group_text, near, plural
 from dpsub.accounting.release import DENOMINATORS, MECHANISMS
 from dpsub.cli.answers import Answer
 from dpsub.cli.parsing import Parser, add_choice, new_file, number, whole_number
 from dpsub.errors import ArgumentError, DpsubError
-from dpsub.noise import REGISTRY
 from dpsub.relations import Relation
 from dpsub.sampling import Sampler, Schedule
 from dpsub.sampling.schemes import fresh_steps
@@ -59,7 +58,7 @@ def add_releases(parser: Parser, *, required: bool = True, mechanism: bool = Tru
     )
     add_choice(parser, "--adjacency", ADJACENCIES, default)
     if mechanism:
-        add_mechanism(parser, [name for name in REGISTRY.names() if name in MECHANISMS])
+        add_mechanism(parser, MECHANISMS)
 
 
 def add_group(parser: Parser) -> None:
@@ -182,7 +181,7 @@ def steps_of(arguments: Namespace, sampler: Sampler | Schedule | None) -> int:
         arguments.steps = int(arguments.epochs) * sampler.steps_per_epoch(arguments.n)
         return int(arguments.steps)
     # Expected share of the records that one step reads, repeats counted.
-    share = law(sampler, arguments.n).mean
+    share = dpsub.law(sampler, arguments.n).mean
     wanted = arguments.epochs / share if share > 0 else math.inf
     # Also where the share underflows to 0.
     if not wanted < 2**53:

@@ -16,6 +16,9 @@ LOG_NEGLIGIBLE = -1500.0
 """States below exp(-1500) are dropped from chains: no double-precision result can contain them (the
 smallest is exp(-745), and a product with a conditional probability only lowers it)."""
 
+MOST_SLOTS = 1_000_000
+"""To which `log_binomial` is as accurate as the allowances of the bounds assume."""
+
 
 def _stirling_error(n: np.ndarray) -> np.ndarray:
     """log n! minus Stirling's approximation, without cancellation for large n (series to n^-9)."""

@@ -1,6 +1,7 @@
 """Schemes: upper bounds and attacks for each family of samplers, one file per family.
 
-A module of this package that registers a scheme with `covers` is found by itself.
+A module of this package that registers a scheme with `covers` is found by itself. Those of the
+library's samplers are also listed here, so that a question loads the numerics of one family alone.
 """
 
 from __future__ import annotations
@@ -11,12 +12,31 @@ from functools import cache
 
 from dpsub.accounting.own import OwnMechanism
 from dpsub.accounting.release import Release
-from dpsub.accounting.schemes.case import COVERED, GROUPED, Case, Covered
+from dpsub.accounting.schemes.case import COVERED, GROUPED, Case
 from dpsub.accounting.schemes.own import own_case
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
+from dpsub.sampling import chains as chains_of_stages
 from dpsub.sampling.base import StagedSampler
-from dpsub.sampling.schedules import Schedule
+from dpsub.sampling.schedules import (
+    CyclicPoisson,
+    Deterministic,
+    RandomAllocation,
+    Schedule,
+    Shuffle,
+    TruncatedPoisson,
+)
+
+_MODULES: dict[type | str, str] = {
+    "poisson": "poisson",
+    "wor": "without_replacement",
+    CyclicPoisson: "deterministic",
+    Deterministic: "deterministic",
+    RandomAllocation: "allocation",
+    Shuffle: "shuffling",
+    TruncatedPoisson: "truncated",
+}
+"""Modules of the library's schemes, by what they cover; all other chains are in `chains`."""
 
 
 def case_of(release: Release, relation: Relation) -> Case:
@@ -35,11 +55,11 @@ def case_of(release: Release, relation: Relation) -> Case:
     if release.group == 1:
         return single(release, relation)
     _check_group(release, relation)
-    if key in GROUPED:
-        return GROUPED[key](release, relation)
     # above the schemes, as it stands on any of them
     from dpsub.accounting.schemes.groups import by_composition
 
+    if key in GROUPED:
+        return GROUPED[key](release, relation)
     return by_composition(release, relation, single)
 
 
@@ -65,17 +85,27 @@ def default_relation(release: Release) -> Relation:
     return COVERED[_key(release)].relation or release.sampler.relation
 
 
+def _module(release: Release) -> str | None:
+    """The module with the scheme of one of the library's samplers; None for another one's."""
+    kind = type(release.sampler)
+    if kind.__module__ != chains_of_stages.__name__:
+        return _MODULES.get(kind)
+    kinds = release.chain().kinds
+    return _MODULES.get(kinds[0], "chains") if len(kinds) == 1 else "chains"
+
+
 @cache
-def _found() -> dict[type | str, Covered]:
-    for module in pkgutil.iter_modules(__path__, prefix=f"{__name__}."):
-        importlib.import_module(module.name)
-    return COVERED
+def _load(module: str | None) -> None:
+    """Register the schemes of one module, or of all."""
+    names = [found.name for found in pkgutil.iter_modules(__path__)] if module is None else [module]
+    for name in names:
+        importlib.import_module(f"{__name__}.{name}")
 
 
 def _key(release: Release) -> type | str:
     """What the scheme of a release is registered by."""
-    schemes = _found()
-    kind = type(release.sampler)
+    _load(_module(release))
+    schemes, kind = COVERED, type(release.sampler)
     # a class of one's own may have a scheme, or be covered as what it is derived from
     for ancestor in kind.__mro__:
         if ancestor is StagedSampler:

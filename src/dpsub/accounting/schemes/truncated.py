@@ -12,7 +12,6 @@ from dpsub.accounting.privacy_events import (
     PairEvent,
     StatisticEvent,
 )
-from dpsub.accounting.proofs import MOST_SLOTS
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes.case import (
     OTHER,
@@ -28,6 +27,7 @@ from dpsub.accounting.schemes.conditions import conditions_of
 from dpsub.accounting.static import ANY_N, Neighbours, StepAttack
 from dpsub.accounting.truncated import CutSample, FilledSample, merged_profiles
 from dpsub.relations import Relation
+from dpsub.sampling.laws import MOST_SLOTS
 from dpsub.sampling.schedules import TruncatedPoisson
 
 _PLAN = (
