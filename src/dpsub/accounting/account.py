@@ -16,8 +16,9 @@ from dpsub import checks
 from dpsub.accounting import answer as words
 from dpsub.accounting import work
 from dpsub.accounting.answer import Asked, ShortText
-from dpsub.accounting.bracket import Target
+from dpsub.accounting.bracket import Bracket, End, Target
 from dpsub.accounting.composition import Composition
+from dpsub.accounting.first_ends import first_lower, first_upper
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes import case_of, default_relation
 from dpsub.accounting.schemes.case import Case
@@ -60,6 +61,8 @@ WIDTH_REASONS = {
 _BY_NUMBER = "effort: games were played for the widest values; ask for fewer values"
 _BY_GAME = "the game over v, v' and the replaced vectors, with such choices grouped into cells"
 _FILLER_FLIP = "Filler flip, docs/accounting.md 5"
+_FIRST_ATTACK = "First attack, docs/accounting.md 4.10"
+_FIRST_ENDS = 8  # of many targets, for which first ends are computed
 
 
 @dataclass(frozen=True)
@@ -254,19 +257,29 @@ class Proof:
         return 1e-3 if self.has_schedule or self.composition.is_exact else 5e-3
 
     def accounts(self, targets: Sequence[Target]) -> list[Account]:
-        """Both ends for each of several targets, which share privacy loss distributions."""
+        """Both ends for each of several targets in order, which share privacy loss
+        distributions."""
+        return self._with_first_ends(self._accounts(targets), targets)
+
+    def _accounts(self, targets: Sequence[Target]) -> list[Account]:
+        """The same by privacy loss distributions alone, ends trivial where there are none."""
         attack = joined(case.attained for case in self.cases)
         if self.composition.is_exact:
-            brackets = self.composition.brackets(targets)
+            brackets = [Bracket(0.0, target.ceiling, False) for target in targets]
+            with suppress(NumericalError):  # first ends are there where no grid is
+                brackets = self.composition.brackets(targets)
             return [
                 self._account(target, *bracket, attack)
                 for target, bracket in zip(targets, brackets, strict=True)
             ]
         # the guarantee first: attacks get what work is left, of which some is
-        with work.share(3 / 4):
+        uppers = [End(target.ceiling, False) for target in targets]
+        with work.share(3 / 4), suppress(NumericalError):
             uppers = self.composition.bounds(targets)
         flips = self._filler_flips(targets)
-        lowers = self.composition.attacks(targets, flips)
+        lowers = [End(0.0, False)] * len(targets)
+        with suppress(NumericalError):
+            lowers = self.composition.attacks(targets, flips)
         accounts = []
         for target, upper, lower, flip in zip(targets, uppers, lowers, flips, strict=True):
             best_attack = attack
@@ -280,6 +293,56 @@ class Proof:
             accounts.append(account)
         return accounts
 
+    def first_ends(self, targets: Sequence[Target]) -> list[Account]:
+        """Ends that cost milliseconds (section 4.10), for targets in order. Of many of them some
+        are computed: what is proved or attained there holds for those on one side."""
+        last = len(targets) - 1
+        places = np.unique(np.linspace(0, last, min(last + 1, _FIRST_ENDS)).astype(int)).tolist()
+        known = self.cases, self.releases
+        uppers = {i: first_upper(*known, self.relation, targets[i]) for i in places}
+        lowers = {i: first_lower(*known, targets[i]) for i in places}
+        accounts = []
+        for i, target in enumerate(targets):
+            # epsilon falls with delta, and delta with epsilon
+            upper = uppers[max(place for place in places if place <= i)]
+            lower = lowers[min(place for place in places if place >= i)]
+            value = min(lower.value, upper.value)
+            accounts.append(
+                Account(
+                    value,
+                    upper.value,
+                    kind="bounds" if lower.value > 0 else "upper",
+                    pair=upper.given_by.partition(",")[0],
+                    lower_pair=lower.given_by if lower.value > 0 else "",
+                    adjacency=self.relation,
+                    sensitivity=self.cases[0].sensitivity,
+                    quantity=target.quantity,
+                    conditions=self.conditions,
+                    width_met=False,
+                    theorem=upper.given_by,
+                    lower_theorem=_FIRST_ATTACK if lower.value > 0 else "",
+                    width_reason=WIDTH_REASONS["effort"],
+                    asked=Asked(self.releases, (given(target),)),
+                    _origin=(self, target),
+                )
+            )
+        return accounts
+
+    def _with_first_ends(
+        self, accounts: Sequence[Account], targets: Sequence[Target]
+    ) -> list[Account]:
+        """The accounts, those with a trivial end with first ends in its place."""
+        trivial = [
+            i
+            for i, (account, target) in enumerate(zip(accounts, targets, strict=True))
+            if not 0 < account.lower <= account.upper < target.ceiling
+        ]
+        found = list(accounts)
+        firsts = self.first_ends([targets[i] for i in trivial]) if trivial else []
+        for i, first in zip(trivial, firsts, strict=True):
+            found[i] = _closest(first, found[i])
+        return found
+
     def _filler_flips(self, targets: Sequence[Target]) -> list[float]:
         """What the adaptive attack of section 5 attains; 0 where there is none."""
         pair = self.cases[0].filler_flip
@@ -292,6 +355,7 @@ class Proof:
         return attack.answers(targets)
 
     def account(self, target: Target) -> Account:
+        """Both ends for one target, as `accounts`."""
         return self.accounts([target])[0]
 
     def refined_by_rungs(
@@ -299,7 +363,7 @@ class Proof:
     ) -> list[Account]:
         """The accounts of a question: tried with more and more work, until their width is met or
         more work would change nothing. The best ends of all tries are kept."""
-        best: list[Account] = []
+        best = [] if quick else self.first_ends(targets)
         # a first bound is one try
         for rung in [effort] if quick else work.rungs(effort):
             before = work.refusals()
@@ -488,8 +552,14 @@ class Proof:
         """The upper end alone, of kind upper; both where they are computed together."""
         if self.composition.is_exact:
             return self.account(target)
-        upper, width_met = self.composition.bound(target)
-        return self._account(target, 0.0, upper, width_met, attack="")
+        upper, width_met = target.ceiling, False
+        with suppress(NumericalError):
+            upper, width_met = self.composition.bound(target)
+        account = self._account(target, 0.0, upper, width_met, attack="")
+        if account.upper < target.ceiling:
+            return account
+        first = first_upper(self.cases, self.releases, self.relation, target)
+        return replace(account, upper=first.value, theorem=first.given_by)
 
     def _account(
         self, target: Target, lower: float, upper: float, width_met: bool, attack: str
@@ -602,7 +672,7 @@ def _closest(before: Account, after: Account) -> Account:
     """The better ends of two accounts of one number, each with what proves or attains it."""
     best = after
     if before.upper < after.upper:
-        kept = {name: getattr(before, name) for name in ("upper", "pair", "theorem", "conditions")}
+        kept = {name: getattr(before, name) for name in ("upper", "pair", "theorem")}
         best = replace(best, **kept, _origin=before._origin)
     if before.lower > after.lower:
         kept = {name: getattr(before, name) for name in ("lower", "lower_pair", "lower_theorem")}

@@ -46,7 +46,7 @@ _OF_GROUPS = (
     "a certificate of a group needs Theorem 35, 36, 37 or 38 and an attack on all records of the "
     "unit"
 )
-_NOT_KEPT = "the {} behind this {} end was not kept; ask again without a time limit"
+_NOT_KEPT = "a certificate needs the laws behind an end, got the first {} end alone; raise effort"
 _DIGITS = 9  # of claimed ends: what is rounded away is far more than two programs can differ by
 
 
@@ -100,7 +100,7 @@ def _upper(
     if games and account.upper < certified.end:
         return _game(proof, games[0]), _rounded(account.upper, ROUND_CEILING)
     if not certified.end < np.inf:
-        raise UnsupportedError(_NOT_KEPT.format("proof", "upper"))
+        raise UnsupportedError(_NOT_KEPT.format("upper"))
     # an end that was lowered to the largest loss is claimed as the laws give it
     claim = _rounded(max(account.upper, certified.end), ROUND_CEILING)
     certified = _shortened(certified, claim, target)
@@ -200,7 +200,13 @@ def _lower(
     trivial."""
     if not account.lower > 0:
         return None, None
-    claim = _rounded(account.lower, ROUND_FLOOR)
+    kept = [played.answer for played in proof.policies if _same(played.target, target)]
+    for composition in proof.composition.attack_choices:
+        kept += [grid.answer for grid in _evaluated(composition.evaluations, "lower", target)]
+    # a first end, of closed forms, may be larger than what any law shows
+    claim = _rounded(min(account.lower, max(kept, default=0.0)), ROUND_FLOOR)
+    if not claim > 0:
+        raise UnsupportedError(_NOT_KEPT.format("lower"))
     for played in proof.policies:
         if _same(played.target, target) and played.answer >= claim:
             return _policy(proof, played), claim
@@ -211,7 +217,7 @@ def _lower(
             grid = max(reaching, key=_coarseness)
             parts = _attained_parts(proof, composition, grid, place)
             return {"direction": _direction(grid.swapped), "parts": parts}, claim
-    raise UnsupportedError(_NOT_KEPT.format("attack", "lower"))
+    raise UnsupportedError(_NOT_KEPT.format("lower"))
 
 
 def _evaluated(evaluations: Iterable[Evaluation], side: str, target: Target) -> list[Evaluation]:
