@@ -698,8 +698,9 @@ class _Tests(NamedTuple):
         cls, accept: np.ndarray, charge: np.ndarray, difference: np.ndarray | None = None
     ) -> _Tests:
         # logarithms of tails are off by less than 1e-13 of themselves
-        accept = accept - 1e-12 * (1 + np.abs(accept))
-        charge = np.minimum(charge + 1e-12 * (1 + np.abs(charge)), 0.0)
+        accept = accept - 1e-12 * (1 + np.abs(np.maximum(accept, -1e300)))
+        rounding = 1e-12 * (1 + np.abs(np.maximum(charge, -1e300)))
+        charge = np.minimum(charge + rounding, 0.0)
         if difference is None:
             difference = np.full(accept.shape, -np.inf)
         return cls(accept, charge, difference)
@@ -1128,8 +1129,16 @@ def _repeated(tests: _Tests, times: int) -> _Tests:
         any_one = np.where(charge > -600, np.minimum(any_one, union), union)
         more = -_log_chernoff(count, times, charge)
         cost = np.where(count == 1, any_one, np.minimum(more, 0.0))
-    shape = (count.size,)
-    repeated = _Tests.of(gain.reshape(shape), cost.reshape(shape))
+        # the derivative of P(at least j of k) in the chance p is k times the probability of j - 1
+        # of k - 1, whose least value between two chances is at one of them
+        apart = np.maximum(p * (1 - _SLACK) - q * (1 + _SLACK), np.exp(tests.difference[:, None]))
+        slopes = [
+            log_binomial(count - 1, times - 1, np.broadcast_to(chance, count.shape))
+            for chance in (p, np.minimum(q, 1.0))
+        ]
+        difference = np.log(np.maximum(apart, 0.0)) + math.log(times) + np.minimum(*slopes)
+    parts = (gain, cost, difference - _SLACK)
+    repeated = _Tests.of(*(part.ravel() for part in parts))
     # one of the steps alone
     return _Tests(*(np.concatenate(parts) for parts in zip(tests, repeated, strict=True)))
 
