@@ -20,7 +20,7 @@ from dpsub.accounting import first_ends
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes import case_of
-from dpsub.errors import UnsupportedError
+from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling import (
     CyclicPoisson,
@@ -63,7 +63,7 @@ def released(sampler: Any, n: int | None, s: float, times: int, **more: Any) -> 
 def covered(release: Release, relation: Relation) -> bool:
     try:
         case_of(release, relation)
-    except UnsupportedError:
+    except (ArgumentError, UnsupportedError):
         return False
     return True
 

@@ -716,7 +716,9 @@ class _Tests(NamedTuple):
                 rest = accept - target.delta * (1 + 4 * _EPS)
                 large = np.log(np.maximum(rest, 0.0)) - self.charge
                 rounding = 16 * _EPS * (1 + accept / np.maximum(rest, 0.0) + np.abs(self.charge))
-                small = np.log1p((difference - target.delta) * (1 - _SLACK) / charge)
+                gain = (difference - target.delta) * (1 - _SLACK)
+                # of charges that do not underflow
+                small = np.log1p(np.where(charge > _DEEP, gain / charge, 0.0))
                 values = np.fmax(np.where(rest > 0, large - rounding, -np.inf), small)
                 return np.fmax(values * (1 - _SLACK), 0.0)
             assert target.epsilon is not None
