@@ -115,6 +115,16 @@ def test_full_answers_lie_between_first_ends(sampler: Any, n: int, relation: Rel
             assert_around(*ends([release], relation, target), full)
 
 
+def test_records_added_and_others_removed() -> None:
+    release = released(Poisson(0.1), None, 1.0, 10, group=(3, 2))
+    for target in TARGETS:
+        asked = {"epsilon": target.epsilon, "delta": target.delta}
+        full = dpsub.Ledger([release]).account(adjacency="add_remove", quick=True, **asked)
+        lower, upper = ends([release], ADDED, target)
+        assert_around(lower, upper, full)
+        assert lower > 0 or full.lower == 0 or target.epsilon == 9.0
+
+
 def test_several_kinds_together() -> None:
     kinds = [released(Poisson(0.02), None, s, 30) for s in (0.8, 1.0, 1.5, 3.0)]
     kinds.append(released(Deterministic(), 1000, 20.0, 1))

@@ -279,7 +279,9 @@ def _deltas(plan: _Plan, epsilon: float) -> Iterator[End]:
         trimmed = plan.without_rarest(tail / 2)
         for end in _by_counts(trimmed, tail):
             yield End(trimmed.lost + tail + _gaussian_delta(epsilon, end), _BY_COUNTS)
-    for tail in (1e-6, 1e-16, 1e-100):
+    # nothing is left out of laws of one distance
+    has_rare = any(each.distances.size > 1 for each in plan.gaussian)
+    for tail in (1e-6, 1e-16, 1e-100) if has_rare else (1e-100,):
         trimmed = plan.without_rarest(tail)
         yield End(trimmed.lost + _moment_delta(trimmed, epsilon), _BY_MOMENTS)
         if (zeroed := trimmed.zeroed) is not None:
@@ -295,17 +297,19 @@ def _moment_bounds(plan: _Plan) -> tuple[np.ndarray, np.ndarray]:
     """Orders, and log(delta(epsilon) e^((order - 1) epsilon)), at most, by each of them (Canonne,
     Kamath and Steinke 2020, Proposition 12)."""
     orders, log_moments = _log_moments(plan)
-    factors = (orders - 1) * np.log1p(-1 / orders) - np.log(orders)
-    return orders, log_moments + factors + _SLACK
+    return orders, log_moments + _conversion(orders)
+
+
+def _conversion(orders: np.ndarray) -> np.ndarray:
+    return np.asarray((orders - 1) * np.log1p(-1 / orders) - np.log(orders) + _SLACK)
 
 
 def _moment_delta(plan: _Plan, epsilon: float) -> float:
-    orders, log_bounds = _moment_bounds(plan)
-    log_delta = log_bounds - (orders - 1) * epsilon * (1 - 1e-12)
+    orders, log_moments = _log_moments(plan)
+    log_delta = log_moments + _conversion(orders) - (orders - 1) * epsilon * (1 - 1e-12)
     by_orders = max(math.exp(min(float(log_delta.min()), 0.0)), _UNDERFLOW)
     # delta(epsilon) <= delta(0), the total variation, which is at most sqrt(KL / 2) (Pinsker); KL
     # is at most the Renyi divergence of order 2
-    _, log_moments = _log_moments(plan)
     return min(by_orders, math.sqrt(log_moments[0] / 2) * (1 + _SLACK))
 
 
@@ -679,6 +683,7 @@ def _basic_epsilon(steps: Sequence[_Steps], delta: float) -> float:
 
 _SEVERAL = "a sum of the outputs"
 _LARGE = "how many outputs are large"
+_FEW_KINDS = 2  # of the strongest, which are attacked alone
 _RARE = 1e-15
 _DEEP = 1e-290  # probabilities below it may have lost their digits
 _BLOCKS = 56  # points of the law of a count
@@ -736,8 +741,8 @@ class _Tests(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """Sums of outputs: N(S, v) under one data set, and N(0, v), or N(-S, v) if `mirrored`, under
-    the other one; S >= 0 a sum of independent numbers, each of one step.
+    """Sums of outputs: N(S, v) under one data set, and N(0, v) or less, or N(-S, v) if `mirrored`,
+    under the other one; S >= 0 a sum of independent numbers, each of one step.
 
     `values` and `weights` are those of one step's number, 0 left out.
     """
@@ -763,22 +768,57 @@ def first_lower(cases: Sequence[Case], releases: Sequence[Release], target: Targ
 
     The parameters are those of `first_upper`.
     """
+    kinds = [_Kind.of(case, release) for case, release in zip(cases, releases, strict=True)]
     best = End(0.0, "")
-    sums: list[_Sums] = []
-    for case, release in zip(cases, releases, strict=True):
-        own = list(_sums_of(case.event, release.times))
-        own = [max(own, key=lambda each: each.mean**2 / each.variance)] if own else []
-        sums += own
-        for tests in _step_tests(case.event):
-            value = _repeated(tests, release.times).best(target)
-            best = max(best, End(value, _LARGE), key=lambda end: end.value)
-        for each in own:
-            for tests in _sum_tests([each], target):
-                best = max(best, End(tests.best(target), _SEVERAL), key=lambda end: end.value)
+
+    def improve(tests: _Tests, given_by: str) -> None:
+        nonlocal best
+        best = max(best, End(tests.best(target), given_by), key=lambda end: end.value)
+
+    # of many kinds the strongest ones alone, and all together
+    for kind in _strongest(kinds):
+        for tests in _step_tests(kind.event):
+            improve(_repeated(tests, kind.times), _LARGE)
+        if kind.sums is not None:
+            for tests in _sum_tests([kind.sums], target):
+                improve(tests, _SEVERAL)
+    sums = [kind.sums for kind in kinds if kind.sums is not None]
     if len(sums) > 1:
         for tests in _sum_tests(sums, target):
-            best = max(best, End(tests.best(target), _SEVERAL), key=lambda end: end.value)
+            improve(tests, _SEVERAL)
     return best
+
+
+class _Kind(NamedTuple):
+    """Steps of one kind, as lower ends see them; their sums, if they have them, are those of the
+    data sets that move them most."""
+
+    event: Event
+    times: int
+    distance: float
+    sums: _Sums | None
+
+    @classmethod
+    def of(cls, case: Case, release: Release) -> _Kind:
+        sums = max(
+            _sums_of(case.event, release.times),
+            key=lambda each: each.mean**2 / each.variance,
+            default=None,
+        )
+        return cls(case.event, release.times, case.shift / release.noise_multiplier, sums)
+
+    @property
+    def signal(self) -> float:
+        """Square of the mean of all outputs, in deviations."""
+        return 0.0 if self.sums is None else self.times * self.sums.mean**2 / self.sums.variance
+
+
+def _strongest(kinds: Sequence[_Kind]) -> list[_Kind]:
+    """Kinds with the largest distances, and with the largest means of their outputs."""
+    ranks = (lambda place: kinds[place].distance), (lambda place: kinds[place].signal)
+    places = range(len(kinds))
+    few = {place for rank in ranks for place in sorted(places, key=rank)[-_FEW_KINDS:]}
+    return [kinds[place] for place in sorted(few)]
 
 
 def _choices(event: Event) -> Iterator[Event]:
@@ -820,8 +860,9 @@ def _epoch_of(event: Event) -> _Epoch | None:
 
 
 def _gaussian_pair(event: Event) -> GaussianPair | None:
-    """A pair whose second distribution is N(0), or the mirror image of the first."""
-    if not isinstance(event, PairEvent) or isinstance(event.pair, MixedPair):
+    """A pair whose second distribution has means of at most 0, or is the mirror image of the
+    first."""
+    if not isinstance(event, PairEvent):
         return None
     # fillers and record at -C: N(0) where the record is 0 as they are
     return event.pair.without_record if isinstance(event.pair, ZeroedPair) else event.pair
