@@ -16,7 +16,7 @@ from scipy.integrate import quad
 from scipy.stats import binom, norm
 
 import dpsub
-from dpsub.accounting import first_ends
+from dpsub.accounting import first_lower, first_upper
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes import case_of
@@ -50,8 +50,8 @@ EXTREME = (Target(delta=1e-300), Target(delta=0.99), Target(epsilon=0.0), Target
 
 def ends(releases: Sequence[Release], relation: Relation, target: Target) -> tuple[float, float]:
     cases = [case_of(release, relation) for release in releases]
-    lower = first_ends.first_lower(cases, releases, target)
-    upper = first_ends.first_upper(cases, releases, relation, target)
+    lower = first_lower.first_lower(cases, releases, target)
+    upper = first_upper.first_upper(cases, releases, relation, target)
     return lower.value, upper.value
 
 
@@ -221,14 +221,14 @@ def test_moments_are_those_of_quadrature(rate: float, s: float, order: int) -> N
     def mixture(shift: float, t: float) -> float:
         return (1 - rate) * norm.pdf(t, 0, s) + rate * norm.pdf(t, shift, s)
 
-    place = int(np.searchsorted(first_ends._ORDERS, order))
-    assert first_ends._ORDERS[place] == order
+    place = int(np.searchsorted(first_upper._ORDERS, order))
+    assert first_upper._ORDERS[place] == order
     for relation, shift in ((ADDED, 1.0), (REPLACED, 2.0)):
         sampler, n = (Poisson(rate), None) if relation is ADDED else (Wor(int(1000 * rate)), 1000)
         release = released(sampler, n, s, 1)
-        steps = first_ends._steps_of(case_of(release, relation), release, relation, TARGETS[0])
-        assert isinstance(steps, first_ends._Steps)
-        log_excess = first_ends._hidden_excess(steps)[place]
+        steps = first_upper._steps_of(case_of(release, relation), release, relation, TARGETS[0])
+        assert isinstance(steps, first_upper._Steps)
+        log_excess = first_upper._hidden_excess(steps)[place]
         laws = lambda t: norm.pdf(t, 0, s), partial(mixture, shift)
         both = [moment(*laws[::-1]), moment(*laws)]
         bound = 1 + math.exp(log_excess)
@@ -246,9 +246,9 @@ def test_sums_are_worth_no_more_than_all_counts_give(rate: float, steps: int, s:
     q = norm.sf(edges, 0, s * math.sqrt(steps))[:, 0]
     for epsilon in (0.0, 0.5, 2.0):
         best = float((p - math.exp(epsilon) * q).max())
-        sums = first_ends._Sums(steps, np.ones(1), np.array([rate]), s**2, mirrored=False)
+        sums = first_lower._Sums(steps, np.ones(1), np.array([rate]), s**2, mirrored=False)
         target = Target(epsilon=epsilon)
-        found = max(tests.best(target) for tests in first_ends._sum_tests([sums], target))
+        found = max(tests.best(target) for tests in first_lower._sum_tests([sums], target))
         assert best * 0.9 - 1e-12 < found <= best * (1 + 1e-5) + 1e-12
 
 
@@ -256,7 +256,7 @@ def test_a_distance_or_a_chance_that_is_off_is_seen(monkeypatch: pytest.MonkeyPa
     """Planted faults: 5 % less distance, or half of the chance to be drawn."""
     release = released(Wor(20), 1000, 0.7, 1)
     [lower, _] = ends([release], REPLACED, TARGETS[0])
-    steps_of = first_ends._steps_of
+    steps_of = first_upper._steps_of
     for fault in (
         lambda steps: {"distances": steps.distances * 0.95, "farthest": steps.farthest * 0.95},
         lambda steps: {"weights": steps.weights / 2},
@@ -266,7 +266,7 @@ def test_a_distance_or_a_chance_that_is_off_is_seen(monkeypatch: pytest.MonkeyPa
             steps = steps_of(*args)
             return dataclasses.replace(steps, **fault(steps))
 
-        monkeypatch.setattr(first_ends, "_steps_of", wrong)
+        monkeypatch.setattr(first_upper, "_steps_of", wrong)
         assert ends([release], REPLACED, TARGETS[0])[1] < lower
 
 
