@@ -67,9 +67,9 @@ def test_a_direction_that_is_taken_for_the_other_is_seen(monkeypatch: pytest.Mon
             own._included(event.mechanism.backward, event.rate),
         )
 
-    monkeypatch.setattr(own.OwnEvent, "_profiles", exchanged)
+    monkeypatch.setattr(own.OwnEvent, "profiles", exchanged)
     event = own.OwnEvent(UNEQUAL, 0.3)
-    forward, _ = event._profiles()
+    forward, _ = event.profiles()
     truth = enumerated(P, Q, 0.3, 1, 0.1)
     assert float(forward(np.array([0.1]))[0]) < truth * 0.99
 

@@ -18,7 +18,8 @@ from dpsub.accounting import work
 from dpsub.accounting.answer import Asked, ShortText
 from dpsub.accounting.bracket import Bracket, End, Target
 from dpsub.accounting.composition import Composition
-from dpsub.accounting.first_ends import first_lower, first_upper
+from dpsub.accounting.first_lower import first_lower
+from dpsub.accounting.first_upper import first_upper
 from dpsub.accounting.release import Release
 from dpsub.accounting.schemes import case_of, default_relation
 from dpsub.accounting.schemes.case import Case

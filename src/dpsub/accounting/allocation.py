@@ -27,6 +27,7 @@ from dpsub.accounting import work
 from dpsub.accounting.cell_masses import MassBounds, normal_masses
 from dpsub.accounting.compose import ComposedLoss, TiltedSum
 from dpsub.accounting.lower_law import exchange_law
+from dpsub.accounting.outputs import EpochOutputs
 from dpsub.accounting.pld import (
     MAX_LOSS,
     PrivacyLossDistribution,
@@ -331,6 +332,10 @@ class AllocationEvent(Event):
         return max(_finest(self.t, self.deviation), wanted)
 
     @property
+    def outputs(self) -> EpochOutputs:
+        return EpochOutputs(self.t, 1, 1.0, 0.0, self.deviation)
+
+    @property
     def symmetric(self) -> bool:
         return False
 
@@ -396,6 +401,10 @@ class SelectionEvent(Event):
         # where k is 1 or t the likelihood ratio itself is a function of such a sum
         weight = (self.k - 1) / (self.t - self.k + 1)
         return SumEvent(self.t, self.k, self.deviation, weight, 1.0, 0.0)
+
+    @property
+    def outputs(self) -> EpochOutputs:
+        return EpochOutputs(self.t, self.k, 1.0, 0.0, self.deviation)
 
     @property
     def symmetric(self) -> bool:
@@ -541,6 +550,10 @@ class SumEvent(AttackEvent):
         # the law that comes first from below, the other one from above
         (at_least, _), (_, at_most) = self._laws[:0:-1] if swapped else self._laws[1:]
         return exchange_law(at_least, at_most, step, 0.0)
+
+    @property
+    def outputs(self) -> EpochOutputs:
+        return EpochOutputs(self.t, self.k, self.x, self.y, self.deviation)
 
     @property
     def symmetric(self) -> bool:

@@ -46,7 +46,10 @@ _OF_GROUPS = (
     "a certificate of a group needs Theorem 35, 36, 37 or 38 and an attack on all records of the "
     "unit"
 )
-_NOT_KEPT = "a certificate needs the laws behind an end, got the first {} end alone; raise effort"
+_FIRST_ENDS_ALONE = (
+    "a certificate needs the privacy loss distributions behind an end, got first ends alone, which "
+    "need none; raise effort"
+)
 _DIGITS = 9  # of claimed ends: what is rounded away is far more than two programs can differ by
 
 
@@ -57,6 +60,8 @@ def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, 
     given = {"delta": target.delta} if target.epsilon is None else {"epsilon": target.epsilon}
     lower, lower_claim = _lower(account, proof, target)
     upper, upper_claim = _upper(account, proof, target)
+    if lower is None and upper is None:
+        raise UnsupportedError(_FIRST_ENDS_ALONE)
     return {
         "dpsub_certificate": SCHEMA,
         "made_by": f"dpsub {version('dpsub')}",
@@ -88,7 +93,7 @@ def _upper(
     account: Account, proof: Proof, target: Target
 ) -> tuple[dict[str, Any] | None, float | None]:
     """What proves the upper end, and the end that is claimed; None and None where the end is
-    trivial."""
+    trivial, or a first end, of a closed form."""
     if not account.upper < target.ceiling:
         return None, None
     certified = _certified(proof, target)
@@ -100,7 +105,7 @@ def _upper(
     if games and account.upper < certified.end:
         return _game(proof, games[0]), _rounded(account.upper, ROUND_CEILING)
     if not certified.end < np.inf:
-        raise UnsupportedError(_NOT_KEPT.format("upper"))
+        return None, None
     # an end that was lowered to the largest loss is claimed as the laws give it
     claim = _rounded(max(account.upper, certified.end), ROUND_CEILING)
     certified = _shortened(certified, claim, target)
@@ -197,7 +202,7 @@ def _lower(
     account: Account, proof: Proof, target: Target
 ) -> tuple[dict[str, Any] | None, float | None]:
     """What attains the lower end, and the end that is claimed; None and None where the end is
-    trivial."""
+    trivial, or a first end, of a closed form."""
     if not account.lower > 0:
         return None, None
     kept = [played.answer for played in proof.policies if _same(played.target, target)]
@@ -206,7 +211,7 @@ def _lower(
     # a first end, of closed forms, may be larger than what any law shows
     claim = _rounded(min(account.lower, max(kept, default=0.0)), ROUND_FLOOR)
     if not claim > 0:
-        raise UnsupportedError(_NOT_KEPT.format("lower"))
+        return None, None
     for played in proof.policies:
         if _same(played.target, target) and played.answer >= claim:
             return _policy(proof, played), claim
@@ -217,7 +222,7 @@ def _lower(
             grid = max(reaching, key=_coarseness)
             parts = _attained_parts(proof, composition, grid, place)
             return {"direction": _direction(grid.swapped), "parts": parts}, claim
-    raise UnsupportedError(_NOT_KEPT.format("lower"))
+    return None, None
 
 
 def _evaluated(evaluations: Iterable[Evaluation], side: str, target: Target) -> list[Evaluation]:

@@ -22,6 +22,7 @@ from dpsub.accounting.cell_masses import (
     laplace_masses,
 )
 from dpsub.accounting.lower_law import collapsed_losses, lower_law
+from dpsub.accounting.outputs import LaplaceOutputs
 from dpsub.accounting.pairs import complement, log_complement
 from dpsub.accounting.pld import PrivacyLossDistribution, Profile
 from dpsub.accounting.privacy_events import DominatedEvent, Event
@@ -262,6 +263,10 @@ class ShiftedOutput(Statistic):
     y: float
     missed: float | None = None
 
+    @property
+    def outputs(self) -> LaplaceOutputs:
+        return LaplaceOutputs(self.rate, self.x, self.y)
+
     def range(self, tail: float) -> tuple[float, float]:
         # beyond the outermost centres the loss is constant
         return min(0.0, self.x, self.y), max(0.0, self.x, self.y)
@@ -303,6 +308,11 @@ class LaplaceEvent(Event):
 
     def fitting(self, step: float) -> float:
         return self.pair.fitting(step)
+
+    @property
+    def outputs(self) -> LaplaceOutputs:
+        ratio = self.pair.ratio
+        return LaplaceOutputs(self.pair.rate, ratio, -ratio if self.pair.mirrored else 0.0)
 
     @property
     def symmetric(self) -> bool:

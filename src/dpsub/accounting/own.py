@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from dpsub import checks
 from dpsub.accounting.lower_law import collapsed_losses, exchange_law, lower_law
+from dpsub.accounting.outputs import CellOutputs
 from dpsub.accounting.pld import (
     MAX_LOSS,
     PrivacyLossDistribution,
@@ -515,6 +516,17 @@ class OwnEvent(Event):
         losses = np.clip(np.log(cells.p[seen]) - np.log(cells.q[seen]), -MAX_LOSS, MAX_LOSS)
         span = float(np.ptp(losses)) if losses.size else 0.0
         return span / max(1, math.ceil(span / step - 1e-9)) if span > 0 else step
+
+    @property
+    def outputs(self) -> CellOutputs:
+        both = self.cells(swapped=False), self.cells(swapped=True)
+        return CellOutputs(
+            tuple(
+                (np.maximum(each.p - each.p_error, 0.0), each.q + each.q_error)
+                for each in both
+                if each is not None
+            )
+        )
 
     @property
     def symmetric(self) -> bool:

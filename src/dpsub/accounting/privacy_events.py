@@ -26,6 +26,7 @@ from dpsub.accounting.discretise import (
     lower_pld,
     upper_pld,
 )
+from dpsub.accounting.outputs import Outputs
 from dpsub.accounting.pairs import FillerPair, GaussianPair, MixturePair
 from dpsub.accounting.pld import (
     MAX_LOSS,
@@ -102,6 +103,12 @@ class Event(ABC):
     def attack_choices(self) -> tuple[Event, ...]:
         """What each of several choices of data sets attains; of one choice, the event itself."""
         return (self,)
+
+    @property
+    def outputs(self) -> Outputs | None:
+        """What the data sets of its attack give, where it is no `GaussianPair` and a closed form
+        says it."""
+        return None
 
     @property
     def close_choices(self) -> bool:
@@ -267,6 +274,10 @@ class StatisticEvent(AttackEvent):
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         return self.statistic.lower_pld(step, tail=tail, swapped=swapped)
+
+    @property
+    def outputs(self) -> Outputs | None:
+        return self.statistic.outputs
 
     @property
     def symmetric(self) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from dpsub.accounting.cell_masses import MassBounds, tail_differences
+from dpsub.accounting.outputs import EpochOutputs
 from dpsub.accounting.statistic import Statistic
 
 _EPS = float(np.finfo(float).eps)
@@ -30,6 +31,10 @@ class LargestStep(Statistic):
     x: float
     y: float
     noise_multiplier: float
+
+    @property
+    def outputs(self) -> EpochOutputs:
+        return EpochOutputs(self.steps, 1, self.x, self.y, self.noise_multiplier)
 
     # the largest of T outputs is beyond sqrt(2 ln T) deviations as seldom as one is beyond 0
     def range(self, tail: float) -> tuple[float, float]:

@@ -15,6 +15,7 @@ import numpy as np
 from dpsub.accounting import work
 from dpsub.accounting.cell_masses import LAW_ERROR, TINY, UNDERFLOW, MassBounds
 from dpsub.accounting.lower_law import best_origin, collapsed_losses, lower_law
+from dpsub.accounting.outputs import Outputs
 from dpsub.accounting.pld import MAX_LOSS, PrivacyLossDistribution
 from dpsub.errors import NumericalError
 
@@ -40,6 +41,11 @@ class Statistic(ABC):
     @abstractmethod
     def range(self, tail: float) -> tuple[float, float]:
         """Where all but about `tail` lies under both: any is valid."""
+
+    @property
+    def outputs(self) -> Outputs | None:
+        """The outputs themselves, where a closed form says what they are."""
+        return None
 
     def _directed(self, edges: np.ndarray, swapped: bool) -> tuple[np.ndarray, np.ndarray]:
         """Masses of the distribution that comes first from below, and of the other from above:

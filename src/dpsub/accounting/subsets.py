@@ -25,6 +25,7 @@ from dpsub.accounting.allocation import (
 )
 from dpsub.accounting.compose import ComposedLoss
 from dpsub.accounting.lower_law import exchange_law
+from dpsub.accounting.outputs import EpochOutputs
 from dpsub.accounting.pld import MAX_LOSS, PrivacyLossDistribution, Profile, two_sided_pld
 from dpsub.accounting.privacy_events import AttackEvent, Event, order_grid
 from dpsub.accounting.subset_moments import MomentsGivenSum, PolynomialBounds, moments_given_sum
@@ -66,6 +67,10 @@ class SubsetEvent(Event):
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         return self.blocks.lower(step, tail, swapped)
+
+    @property
+    def outputs(self) -> EpochOutputs:
+        return EpochOutputs(self.t, self.k, 1.0, 0.0, self.deviation)
 
     @property
     def symmetric(self) -> bool:
