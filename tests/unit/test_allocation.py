@@ -308,11 +308,11 @@ def test_a_small_epsilon_is_no_wider_than_half_a_percent() -> None:
     assert 0 < found.upper - found.lower <= 0.005 * found.upper < 5e-4
 
 
-def test_an_attack_that_has_no_grid_is_none() -> None:
+def test_where_no_grid_is_affordable_first_ends_stand() -> None:
     found = dpsub.account(
-        dpsub.RandomAllocation(10**9, 5 * 10**8), noise_multiplier=1, delta=1e-6, time_limit=1
+        dpsub.RandomAllocation(10**9, 5 * 10**8), noise_multiplier=1, delta=1e-6, effort=0.1
     )
-    assert found.lower == 0 < found.upper
+    assert 0 < found.lower < found.upper < math.inf
 
 
 def test_all_steps_with_little_noise_are_refused() -> None:

@@ -178,7 +178,7 @@ class TestTheLedger:
         assert 1 <= little <= much
 
     def test_what_was_not_proved_exceeds(self) -> None:
-        asked = {"noise_multiplier": 40.0, "steps": 1, **BUDGET}
+        asked = {"noise_multiplier": 4.0, "steps": 100, **BUDGET}
         assert ledger().would_exceed(dpsub.Wor(20), 1000, **asked, effort=1e-6)
         assert not ledger().would_exceed(dpsub.Wor(20), 1000, **asked)
 

@@ -307,26 +307,22 @@ class Proof:
             # epsilon falls with delta, and delta with epsilon
             upper = uppers[max(place for place in places if place <= i)]
             lower = lowers[min(place for place in places if place >= i)]
+            attack = lower.given_by if lower.value > 0 else ""
             value = min(lower.value, upper.value)
-            accounts.append(
-                Account(
-                    value,
-                    upper.value,
-                    kind="bounds" if lower.value > 0 else "upper",
-                    pair=upper.given_by.partition(",")[0],
-                    lower_pair=lower.given_by if lower.value > 0 else "",
-                    adjacency=self.relation,
-                    sensitivity=self.cases[0].sensitivity,
-                    quantity=target.quantity,
-                    conditions=self.conditions,
-                    width_met=False,
-                    theorem=upper.given_by,
-                    lower_theorem=_FIRST_ATTACK if lower.value > 0 else "",
-                    width_reason=WIDTH_REASONS["effort"],
-                    asked=Asked(self.releases, (given(target),)),
-                    _origin=(self, target),
-                )
+            first = self._account(target, value, upper.value, False, attack)
+            kind = "bounds" if attack else "upper"
+            first = replace(
+                first, kind=kind, conditions=self.conditions, width_reason=WIDTH_REASONS["effort"]
             )
+            # where both ends are about one number, its theorem proves closed forms of it, too
+            if not self.composition.is_exact:
+                first = replace(
+                    first,
+                    pair=upper.given_by.partition(",")[0],
+                    theorem=upper.given_by,
+                    lower_theorem=_FIRST_ATTACK if attack else "",
+                )
+            accounts.append(first)
         return accounts
 
     def _with_first_ends(

@@ -554,7 +554,8 @@ def _log_gaussian_delta(epsilon: np.ndarray, mu: np.ndarray | float) -> np.ndarr
     """log G(e^epsilon, mu), rounded up: both arguments are moved by more than they are off."""
     profile = GaussianProfile(1.0)
     mu = np.maximum(np.asarray(mu) * (1 + 1e-12), 1e-300)
-    value = profile.group_log_delta(epsilon * (1 - 1e-12), mu)
+    # where the logarithm overflows a larger one is safe
+    value = np.maximum(profile.group_log_delta(epsilon * (1 - 1e-12), mu), -1e300)
     return np.asarray(value + 1e-11 * (1 + np.abs(value) * 1e-3))
 
 
