@@ -312,7 +312,7 @@ def test_a_budget_leaves_valid_ends() -> None:
     for question, trivial in (
         ({"delta": 1e-6}, math.inf),
         ({"epsilon": 0.5}, 1.0),
-        ({"delta": [0.1, 0.2]}, math.inf),
+        ({"delta": [1e-4, 1e-3]}, math.inf),
     ):
         little = dpsub.account(dpsub.MustOW(50, 20), 1000, **asked, **question, effort=1e-9)  # type: ignore[arg-type]
         full = dpsub.account(dpsub.MustOW(50, 20), 1000, **asked, **question)  # type: ignore[arg-type]

@@ -296,7 +296,7 @@ class Proof:
 
     def first_ends(self, targets: Sequence[Target]) -> list[Account]:
         """Ends that cost milliseconds (section 4.10), for targets in order. Of many of them some
-        are computed: what is proved or attained there holds for those on one side."""
+        are computed, and each of these ends holds for those on one side."""
         last = len(targets) - 1
         places = np.unique(np.linspace(0, last, min(last + 1, _FIRST_ENDS)).astype(int)).tolist()
         known = self.cases, self.releases

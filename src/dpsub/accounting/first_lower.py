@@ -226,8 +226,8 @@ def _sum_tests(sums: Sequence[_Sums], target: Target) -> Iterator[_Tests]:
 
 
 Law = tuple[np.ndarray, np.ndarray]
-"""Places above 0, shape (n,), and their masses, of a law that lies below another one: what is
-missing of 1 is at 0."""
+"""Places above 0, shape (n,), and their masses, of a law that lies below another one: the
+rest of 1 is at 0."""
 
 
 def _of_one_kind(sums: _Sums, target: Target) -> Iterator[Law]:
