@@ -252,10 +252,11 @@ class Composition:
         rows: list[tuple[int, int, float, int]] = []  # of a kind: both laws, share, steps
         for places in cells:
             kinds = [kind for place in places if (kind := kind_of(self.entries[place][0]))]
-            cell, last = Cell.around(kinds), len(plds)
-            for place, kind in zip(places, kinds, strict=True):
-                rows.append((last, last + 1, cell.share(kind, side), self.entries[place][1]))
+            cell, first = Cell.around(kinds), len(plds)
             plds += cell.laws(side, *grid, swapped)
+            for place, kind in zip(places, kinds, strict=True):
+                share, times = cell.share(kind, side), self.entries[place][1]
+                rows.append((first, len(plds) - 1, share, times))
         alike = {place for cell in cells for place in cell}
         entries = [entry for place, entry in enumerate(self.entries) if place not in alike]
         others = Composition(entries) if entries else None
@@ -265,9 +266,8 @@ class Composition:
                 if pld is not None:
                     rows.append((len(plds), len(plds), 0.0, times))
                     plds.append(pld)
-        first, second, share, steps = zip(*rows, strict=True)
-        blends = Blends(np.array(first), np.array(second), np.array(share))
-        return ComposedLoss(plds, steps, blends)
+        *columns, steps = zip(*rows, strict=True)
+        return ComposedLoss(plds, steps, Blends(*map(np.array, columns)))
 
     def fitting_step(self, step: float) -> float:
         """The step, at most the one given, that suits the lower PLDs of all events."""

@@ -33,17 +33,14 @@ _MOST_LIFTED = 7.0
 # kinds of larger shifts have laws of their own: bounds over a cell of what chords take would be
 # coarse
 _LARGEST_SHIFT = 4.0
-# so many different kinds of a cell cost no more than the laws at its ends
-_FEW = 3
 
 
 class Kind(NamedTuple):
-    """A step of rate q whose record moves the mean by `shift` deviations of the noise, against
-    none, or `mirrored`, against its mirror image."""
+    """A Poisson step of this rate, whose record moves the mean by `shift` deviations of the
+    noise."""
 
     rate: float
     shift: float
-    mirrored: bool
 
 
 def kind_of(event: Event) -> Kind | None:
@@ -51,11 +48,10 @@ def kind_of(event: Event) -> Kind | None:
     if type(event) is not PairEvent or event.one_direction:
         return None
     pair = event.pair
-    if not isinstance(pair, PoissonPair | WorPair) or pair.missed is not None:
+    if not isinstance(pair, PoissonPair) or pair.missed is not None:
         return None
-    mirrored = isinstance(pair, WorPair)
-    shift = (2.0 if mirrored else 1.0) / pair.deviation
-    return Kind(pair.rate, shift, mirrored) if shift <= _LARGEST_SHIFT else None
+    kind = Kind(pair.rate, 1 / pair.deviation)
+    return kind if kind.shift <= _LARGEST_SHIFT else None
 
 
 def cells_of(events: Sequence[Event], width: float) -> list[list[int]]:
@@ -67,20 +63,14 @@ def cells_of(events: Sequence[Event], width: float) -> list[list[int]]:
     shared, varied = (0, 1) if len(rates) <= len(shifts) else (1, 0)
     cells: list[list[int]] = []
     first = None
-    for place in sorted(
-        kinds, key=lambda place: (kinds[place][2], kinds[place][shared], kinds[place][varied])
-    ):
+    for place in sorted(kinds, key=lambda place: (kinds[place][shared], kinds[place][varied])):
         kind = kinds[place]
-        fits = (
-            first is not None
-            and (kind.mirrored, kind[shared]) == (first.mirrored, first[shared])
-            and kind[varied] <= first[varied] * (1 + width)
-        )
-        if not fits:
+        fits = first is not None and kind[shared] == first[shared]
+        if first is None or not fits or kind[varied] > first[varied] * (1 + width):
             first = kind
             cells.append([])
         cells[-1].append(place)
-    return [cell for cell in cells if len({kinds[place] for place in cell}) > _FEW]
+    return cells
 
 
 @dataclass(frozen=True)
@@ -96,6 +86,8 @@ class Cell:
 
     def share(self, kind: Kind, side: str) -> float:
         """Of the upper end in the mixture of both ends, rounded to a side."""
+        if self.low == self.high:
+            return 0.0
         if self.low.rate == self.high.rate:
             share = _between(self.low.shift, kind.shift) / self._extent
         else:
@@ -112,26 +104,25 @@ class Cell:
 
     def laws(
         self, side: str, step: float, tail: float, swapped: bool
-    ) -> tuple[PrivacyLossDistribution, PrivacyLossDistribution]:
-        """The laws whose mixtures bound each kind of the cell."""
+    ) -> list[PrivacyLossDistribution]:
+        """The laws, one or two, whose mixtures bound each kind of the cell."""
         sizes = order_grid(_profile(self.high, backwards=False), step, tail)
         work.spend(work.TERM * 16 * sizes.size)
         if side == "upper":
-            first, second = (_upper_law(end, step, tail, swapped) for end in (self.low, self.high))
-            return first, second
+            ends = [self.low] if self.low == self.high else [self.low, self.high]
+            return [_upper_law(end, step, tail, swapped) for end in ends]
         forward = self._tangents(sizes * step, backwards=False)
         backward = self._tangents(sizes * step, backwards=True)
         if swapped:
             forward, backward = backward, forward
-        first, second = (
+        return [
             law_of_chords(step, sizes, of_order, of_inverse, "lower")
             for of_order, of_inverse in zip(forward, backward, strict=True)
-        )
-        return first, second
+        ]
 
-    def _tangents(self, x: np.ndarray, backwards: bool) -> tuple[np.ndarray, np.ndarray]:
+    def _tangents(self, x: np.ndarray, backwards: bool) -> list[np.ndarray]:
         """Values at both ends of tangents at the centre, less what chords between orders e^x may
-        exceed a profile by, shape (n,) each."""
+        exceed a profile by, shape (n,) each; one where there is one end."""
         centre = self._centre
         value, slope = _value_and_slope(centre, x, backwards, self.low.rate == self.high.rate)
         value = value * (1 - _ERROR) - self._above_chords(x, backwards)
@@ -141,26 +132,37 @@ class Cell:
         # from the last order on at which there is something left, both are 0
         last = int(np.argmax(np.append(low, -1.0) <= 0)) - 1
         inside = np.arange(x.size) < last
-        return np.where(inside, low, 0.0), np.where(inside, high, 0.0)
+        ends = [low] if self.low == self.high else [low, high]
+        return [np.where(inside, end, 0.0) for end in ends]
 
     def _above_chords(self, x: np.ndarray, backwards: bool) -> np.ndarray:
         """By how much a chord of the profile of any kind of the cell, between neighbouring orders
-        e^x, may exceed it next to each of them: (width)^2/8 times its largest second derivative."""
+        e^x, may exceed it next to each of them.
+
+        That is at most width^2/8 times the largest second derivative, and at most width/4 times
+        what the slope changes by.
+        """
         low, high = self.low, self.high
-        nearest, farthest = _lifted(x[:-1], high.rate, backwards), _lifted(x[1:], low.rate, backwards)
-        if backwards and not low.mirrored:
-            least = 1.5 * low.shift - farthest / low.shift
-            most = 1.5 * high.shift - nearest / high.shift
-            distance = np.maximum(np.maximum(least, -most), 0.0)
-        else:
-            distance = 1.5 * low.shift + nearest / high.shift
-        # ln phi(e/d + 3 d/2) e^{d^2} / (q d): the second derivative at the lifted order e^e
-        exponent = high.shift**2 - distance**2 / 2
-        exponent -= math.log(math.sqrt(2 * math.pi) * low.rate * low.shift)
-        if backwards and not low.mirrored:
-            exponent -= 3 * x[:-1]
-        exponent += 2 * (x[:-1] + np.log(np.expm1(np.diff(x)))) - math.log(8)
-        above = np.exp(np.minimum(exponent, 0.0)) * (1 + _ERROR)
+        nearest, farthest = (
+            _lifted(x[:-1], high.rate, backwards),
+            _lifted(x[1:], low.rate, backwards),
+        )
+        sign = -1 if backwards else 1
+        # ends of lifted orders over shifts in the cell
+        ends = np.sort([sign * nearest / high.shift, sign * farthest / low.shift], axis=0)
+        log_width = x[:-1] + np.log(np.expm1(np.diff(x)))
+        # in the other direction slopes are masses under P, and second derivatives go with a^3
+        lost = x[:-1] if backwards else 0.0
+        # phi(e/d + 3 d/2) e^(d^2)/(q d) is the second derivative at the lifted order e^e
+        least, most = ends[0] + 1.5 * low.shift, ends[1] + 1.5 * high.shift
+        distance = np.maximum(np.maximum(least, -most), 0.0)
+        bend = high.shift**2 - distance**2 / 2 - 3 * lost
+        bend -= math.log(math.sqrt(2 * math.pi) * low.rate * low.shift)
+        bent = np.exp(np.minimum(bend + 2 * log_width - math.log(8), 0.0))
+        # e/d + d/2 is where the loss has this order
+        mass = ndtr(ends[1] + high.shift / 2) - ndtr(ends[0] + low.shift / 2) + 4 * _EPS
+        turned = np.exp(log_width - lost) * mass / 4
+        above = np.minimum(bent, turned) * (1 + _ERROR)
         return np.maximum(np.append(0.0, above), np.append(above, 0.0))
 
     @cached_property
@@ -195,7 +197,7 @@ def _profile(kind: Kind, backwards: bool) -> Callable[[np.ndarray], np.ndarray]:
 
     def values(x: np.ndarray) -> np.ndarray:
         shift = np.array(kind.shift)
-        if not backwards or kind.mirrored:
+        if not backwards:
             return kind.rate * gaussian_profile(log_lift(x, kind.rate), shift) * (1 + _ERROR)
         # the profile falls with the lifted order, which is rounded down
         lifted = _lifted(x, kind.rate, backwards=True)
@@ -213,7 +215,6 @@ def _value_and_slope(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The profile at orders e^x >= 1, in one direction, and its derivative by the total variation
     of the noise, or by the rate, up to `_ERROR`; both 0 where the order is too far away."""
-    backwards = backwards and not kind.mirrored
     lifted = _lifted(x, kind.rate, backwards)
     # 1 - (1 - a)/q keeps few digits beyond
     near = lifted < (_MOST_LIFTED if backwards and kind.rate < 1 else math.inf)
@@ -231,8 +232,6 @@ def _value_and_slope(
 def _upper_law(kind: Kind, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
     forward = _profile(kind, backwards=False)
     indices = order_grid(forward, step, tail)
-    if kind.mirrored:
-        return two_sided_pld(forward, forward, step, indices)
     backward = _profile(kind, backwards=True)
     first, second = (backward, forward) if swapped else (forward, backward)
     return two_sided_pld(first, second, step, indices)
