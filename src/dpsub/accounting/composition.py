@@ -8,6 +8,7 @@ are stored in `evaluations`, from which certificates are made.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -44,9 +45,8 @@ _MANY = 20_000
 _SHARED_TRANSFORM = 1e-2
 # from so many kinds on those that are alike share laws
 _FEW_KINDS = 50
-# width of a cell of such kinds in units of the step over the spread, and where a spread alone is
-# wanted
-_CELL, _COARSE_CELL = 0.6, 0.5
+# width of a cell of such kinds, in units of the step over the spread
+_CELL = 0.6
 _KEPT = 8  # composed PLDs that are remembered: two grids, two sides, two directions
 _MOST_COARSENINGS, _COARSENING = 6, 4  # of a single grid, by factors of the step
 # the mass cut off is negligible next to an answer that is so many times as large
@@ -168,16 +168,23 @@ class Composition:
 
     @cached_property
     def _spreads(self) -> list[tuple[float, int]]:
-        # of kinds that are alike one tells that of all
-        representative = list(range(len(self.entries)))
-        for cell in self._cells(_COARSE_CELL):
-            for place in cell:
-                representative[place] = cell[0]
-        spreads = {place: self.entries[place][0].spread() for place in set(representative)}
-        return [
-            (spreads[place], times)
-            for place, (_, times) in zip(representative, self.entries, strict=True)
-        ]
+        if self.one_by_one or len(self.entries) < _FEW_KINDS:
+            return [(event.spread(), times) for event, times in self.entries]
+        # of kinds that are roughly alike one tells that of all
+        spreads: dict[object, float] = {}
+        found = []
+        for event, times in self.entries:
+            kind = kind_of(event)
+            key = event if kind is None else tuple(round(2 * math.log(size)) for size in kind)
+            if key not in spreads:
+                spreads[key] = event.spread()
+            found.append((spreads[key], times))
+        return found
+
+    @property
+    def is_blended(self) -> bool:
+        """Whether kinds that are alike share laws."""
+        return bool(self._cells(1.0))
 
     def _cells(self, width: float) -> list[list[int]]:
         """Places of entries that are alike, where there are very many; none where there are not."""
