@@ -93,11 +93,29 @@ class Cumulants:
         # it decides tilts, of which any is valid, and windows, where Chernoff's bound exceeds the
         # tail by far more than rounding takes away
         if self.blends is not None:
-            logs = self.blends.log_mean(np.array([pld.quick_log_mgf(tilt) for pld in self.plds]))
+            logs = self.blends.log_mean(self._logs(tilt))
             return float(np.einsum("i,i", self._counts, logs))
         return sum(
             k * pld.quick_log_mgf(tilt) for pld, k in zip(self.plds, self.steps, strict=True)
         )
+
+    def _logs(self, tilt: float) -> np.ndarray:
+        """log E e^{tilt L} of every PLD, up to rounding."""
+        log_masses, losses, starts = self._table
+        work.spend(work.TERM * losses.size)
+        exponents = log_masses + tilt * losses
+        largest = np.maximum.reduceat(exponents, starts)
+        sizes = np.diff(np.append(starts, losses.size))
+        np.exp(exponents - np.repeat(largest, sizes), out=exponents)
+        return np.asarray(largest + np.log(np.add.reduceat(exponents, starts)))
+
+    @cached_property
+    def _table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Masses, as logarithms, and losses of all PLDs, and where each of them starts."""
+        log_masses = np.concatenate([pld.log_masses for pld in self.plds])
+        losses = np.concatenate([pld.losses for pld in self.plds])
+        starts = np.cumsum([0, *(pld.losses.size for pld in self.plds[:-1])])
+        return log_masses, losses, starts
 
     @cached_property
     def _counts(self) -> np.ndarray:
@@ -129,8 +147,7 @@ class Cumulants:
 
     def _blended(self, tilt: float, moments: np.ndarray) -> list[tuple[float, float]]:
         assert self.blends is not None
-        logs = np.array([pld.quick_log_mgf(tilt) for pld in self.plds])
-        of_first, of_second = self.blends.tilted(logs)
+        of_first, of_second = self.blends.tilted(self._logs(tilt))
         (m, v), (n, w) = moments[self.blends.first].T, moments[self.blends.second].T
         mean = of_first * m + of_second * n
         variance = of_first * v + of_second * w + of_first * of_second * (n - m) ** 2

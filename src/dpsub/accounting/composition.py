@@ -29,7 +29,7 @@ from dpsub.accounting.bracket import (
     Target,
 )
 from dpsub.accounting.compose import Blends, ComposedLoss, check_step
-from dpsub.accounting.families import Cell, cells_of, kind_of
+from dpsub.accounting.families import Cell, Chords, cells_of, kind_of
 from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.accounting.privacy_events import Event
 from dpsub.accounting.work import OutOfWorkError
@@ -67,6 +67,10 @@ class Composition:
     one_by_one: bool = False
     """Whether each kind has a law of its own, however many there are."""
     _built: dict[tuple[str, LossGrid, bool], ComposedLoss | None] = field(
+        default_factory=dict, repr=False
+    )
+
+    _chords: dict[tuple[str, LossGrid], list[list[Chords]]] = field(
         default_factory=dict, repr=False
     )
 
@@ -255,15 +259,22 @@ class Composition:
         self, side: str, grid: LossGrid, swapped: bool, cells: list[list[int]]
     ) -> ComposedLoss:
         """Kinds that are alike as mixtures of two laws (Theorem 74), the others as they are."""
+        if (side, grid) not in self._chords:
+            # both directions are made of the same values
+            made = [self._cell(places).chords(side, *grid) for places in cells]
+            while len(self._chords) >= 2:
+                del self._chords[next(iter(self._chords))]
+            self._chords[side, grid] = made
         plds: list[PrivacyLossDistribution] = []
         rows: list[tuple[int, int, float, int]] = []  # of a kind: both laws, share, steps
-        for places in cells:
-            kinds = [kind for place in places if (kind := kind_of(self.entries[place][0]))]
-            cell, first = Cell.around(kinds), len(plds)
-            plds += cell.laws(side, *grid, swapped)
-            for place, kind in zip(places, kinds, strict=True):
-                share, times = cell.share(kind, side), self.entries[place][1]
-                rows.append((first, len(plds) - 1, share, times))
+        for places, chords in zip(cells, self._chords[side, grid], strict=True):
+            cell, first = self._cell(places), len(plds)
+            plds += [each.law(swapped) for each in chords]
+            for place in places:
+                event, times = self.entries[place]
+                kind = kind_of(event)
+                assert kind is not None
+                rows.append((first, len(plds) - 1, cell.share(kind, side), times))
         alike = {place for cell in cells for place in cell}
         entries = [entry for place, entry in enumerate(self.entries) if place not in alike]
         others = Composition(entries) if entries else None
@@ -275,6 +286,9 @@ class Composition:
                     plds.append(pld)
         *columns, steps = zip(*rows, strict=True)
         return ComposedLoss(plds, steps, Blends(*map(np.array, columns)))
+
+    def _cell(self, places: Sequence[int]) -> Cell:
+        return Cell.around([kind for place in places if (kind := kind_of(self.entries[place][0]))])
 
     def fitting_step(self, step: float) -> float:
         """The step, at most the one given, that suits the lower PLDs of all events."""
@@ -294,6 +308,7 @@ class Composition:
     def forget(self) -> None:
         """Drop composed PLDs, which are large; evaluated bounds are kept."""
         self._built.clear()
+        self._chords.clear()
         if len(self.proofs) > 1:
             for proof in self.proofs:
                 proof.forget()

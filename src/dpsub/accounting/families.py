@@ -21,7 +21,7 @@ from scipy.special import erf, erfc, ndtr
 
 from dpsub.accounting import work
 from dpsub.accounting.pairs import PoissonPair, WorPair
-from dpsub.accounting.pld import PrivacyLossDistribution, law_of_chords, two_sided_pld
+from dpsub.accounting.pld import PrivacyLossDistribution, law_of_chords
 from dpsub.accounting.privacy_events import Event, PairEvent, order_grid
 from dpsub.accounting.proofs import PROFILE_ERROR, gaussian_profile, log_lift
 
@@ -73,6 +73,27 @@ def cells_of(events: Sequence[Event], width: float) -> list[list[int]]:
     return cells
 
 
+class Chords(NamedTuple):
+    """Values of a profile at orders e^{step index}, and of that of the other direction."""
+
+    step: float
+    indices: np.ndarray
+    forward: np.ndarray
+    backward: np.ndarray
+    side: str
+
+    def law(self, swapped: bool) -> PrivacyLossDistribution:
+        """The law that the chords between them make, in one direction."""
+        # profiles fall: a bound at a smaller order serves at a larger one
+        first, second = (
+            np.minimum(np.minimum.accumulate(values), 1.0)
+            for values in (self.forward, self.backward)
+        )
+        if swapped:
+            first, second = second, first
+        return law_of_chords(self.step, self.indices, first, second, self.side)
+
+
 @dataclass(frozen=True)
 class Cell:
     """Kinds between two ends, of which one parameter is the same, or both do not fall."""
@@ -102,22 +123,18 @@ class Cell:
             return _between(self.low.shift, self.high.shift)
         return self.high.rate - self.low.rate
 
-    def laws(
-        self, side: str, step: float, tail: float, swapped: bool
-    ) -> list[PrivacyLossDistribution]:
-        """The laws, one or two, whose mixtures bound each kind of the cell."""
-        sizes = order_grid(_profile(self.high, backwards=False), step, tail)
-        work.spend(work.TERM * 16 * sizes.size)
-        if side == "upper":
-            ends = [self.low] if self.low == self.high else [self.low, self.high]
-            return [_upper_law(end, step, tail, swapped) for end in ends]
-        forward = self._tangents(sizes * step, backwards=False)
-        backward = self._tangents(sizes * step, backwards=True)
-        if swapped:
-            forward, backward = backward, forward
+    def chords(self, side: str, step: float, tail: float) -> list[Chords]:
+        """What makes the laws, one or two, whose mixtures bound each kind of the cell."""
+        indices = order_grid(_profile(self.high, backwards=False), step, tail)
+        work.spend(work.TERM * 8 * indices.size)
+        x = indices * step
+        if side == "lower":
+            both = self._tangents(x, backwards=False), self._tangents(x, backwards=True)
+            return [Chords(step, indices, *values, side) for values in zip(*both, strict=True)]
+        ends = [self.low] if self.low == self.high else [self.low, self.high]
         return [
-            law_of_chords(step, sizes, of_order, of_inverse, "lower")
-            for of_order, of_inverse in zip(forward, backward, strict=True)
+            Chords(step, indices, *(_profile(end, back)(x) for back in (False, True)), side)
+            for end in ends
         ]
 
     def _tangents(self, x: np.ndarray, backwards: bool) -> list[np.ndarray]:
@@ -227,11 +244,3 @@ def _value_and_slope(
         return value, weight * np.exp(lifted / 2 - lifted**2 / (2 * d**2))
     slope = ndtr(d / 2 - lifted / d) - ndtr(-d / 2 - lifted / d)
     return value, np.where(near, slope * (np.exp(x) if backwards else 1.0), 0.0)
-
-
-def _upper_law(kind: Kind, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-    forward = _profile(kind, backwards=False)
-    indices = order_grid(forward, step, tail)
-    backward = _profile(kind, backwards=True)
-    first, second = (backward, forward) if swapped else (forward, backward)
-    return two_sided_pld(first, second, step, indices)
