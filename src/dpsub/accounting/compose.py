@@ -571,7 +571,6 @@ class ComposedLoss:
             side=self.side,
         )
 
-
     def _product(self, tilt: float, size: int) -> tuple[_Spectrum, float, int]:
         """The transform of the tilted sum on a cycle, its kappa, and what its indices are from."""
         means, _ = self.cumulants.moments(tilt)
@@ -614,7 +613,9 @@ class ComposedLoss:
         rounded = 1 + sign * 8 * _EPS * (40 + 2 * float(np.abs(logs).max()))
         for group in np.split(order, starts[1:]):
             one, other = int(blends.first[group[0]]), int(blends.second[group[0]])
-            spectra = {place: self._spectrum(place, tilt, logs, middle, size) for place in {one, other}}
+            spectra = {
+                place: self._spectrum(place, tilt, logs, middle, size) for place in {one, other}
+            }
             for few in np.split(group, range(_TOGETHER, group.size, _TOGETHER)):
                 work.spend(work.TERM * 8 * few.size * kept.size)
                 k = counts[few, None]

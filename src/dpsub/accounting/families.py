@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import erf, erfc, ndtr
 
 from dpsub.accounting import work
-from dpsub.accounting.pairs import PoissonPair, WorPair
+from dpsub.accounting.pairs import PoissonPair
 from dpsub.accounting.pld import PrivacyLossDistribution, law_of_chords
 from dpsub.accounting.privacy_events import Event, PairEvent, order_grid
 from dpsub.accounting.proofs import PROFILE_ERROR, gaussian_profile, log_lift
