@@ -601,9 +601,10 @@ class ComposedLoss:
         of_first, of_second = blends.tilted(logs)
         counts, stage_error = np.array(self.steps, dtype=float), _stage_error(size)
         middle = round(float(np.mean(means)) / self.step)
-        kept = np.arange(size // 2 + 1)
-        product = np.ones(kept.size, dtype=complex)
-        log_size, relative = np.zeros(kept.size), np.zeros(kept.size)
+        kept: np.ndarray = np.arange(size // 2 + 1)
+        product: np.ndarray = np.ones(kept.size, dtype=complex)
+        log_size: np.ndarray = np.zeros(kept.size)
+        relative: np.ndarray = np.zeros(kept.size)
         # kinds of the same laws are neighbours
         order = np.lexsort((blends.second, blends.first))
         laws = np.array([blends.first, blends.second])[:, order]
@@ -629,9 +630,8 @@ class ComposedLoss:
                 # most entries vanish: they are set to 0, and charged at their size
                 large = log_size > _LOG_VANISHING
                 if np.count_nonzero(large) < 0.9 * large.size:
-                    kept, product, log_size, relative = (
-                        array[large] for array in (kept, product, log_size, relative)
-                    )
+                    kept, product = kept[large], product[large]
+                    log_size, relative = log_size[large], relative[large]
         # what is left out was smaller than this, and a kind has masses of total 1 at most, rounded
         bound = np.full(size // 2 + 1, math.exp(_LOG_VANISHING + 1))
         values, error = np.zeros(bound.size, dtype=complex), bound.copy()

@@ -133,7 +133,13 @@ class Cell:
             return [Chords(step, indices, *values, side) for values in zip(*both, strict=True)]
         ends = [self.low] if self.low == self.high else [self.low, self.high]
         return [
-            Chords(step, indices, *(_profile(end, back)(x) for back in (False, True)), side)
+            Chords(
+                step,
+                indices,
+                _profile(end, backwards=False)(x),
+                _profile(end, backwards=True)(x),
+                side,
+            )
             for end in ends
         ]
 
