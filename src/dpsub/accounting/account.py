@@ -16,7 +16,7 @@ from dpsub import checks
 from dpsub.accounting import answer as words
 from dpsub.accounting import work
 from dpsub.accounting.answer import Asked, ShortText
-from dpsub.accounting.bracket import Bracket, End, Target
+from dpsub.accounting.bracket import LEAST_DELTA, Bracket, End, Target
 from dpsub.accounting.composition import Composition
 from dpsub.accounting.first_lower import first_lower
 from dpsub.accounting.first_upper import first_upper
@@ -565,8 +565,9 @@ class Proof:
         largest_loss = self.composition.largest_loss
         if target.epsilon is None:
             upper = min(upper, largest_loss)
-        elif target.epsilon >= largest_loss:
-            upper = 0.0
+        else:
+            # elsewhere it is not 0, be it smaller than any double ("Underflow")
+            upper = 0.0 if target.epsilon >= largest_loss else max(upper, LEAST_DELTA)
         # ends of one number may cross by their rounding, which is of this size; by more, one is
         # wrong
         if lower > upper * (1 + 1e-9) + 1e-12:
@@ -638,6 +639,9 @@ class _Ends:
         """Lower the upper end to what games prove."""
         lower, upper = float(self.account.lower), float(self.account.upper)
         tightest = min((value.answer(self.asked) for value in values), default=upper)
+        if self.asked.epsilon is not None:
+            # bounds of a game underflow, too
+            tightest = max(tightest, LEAST_DELTA)
         if max(tightest, lower) >= upper:
             return
         assert case.game is not None

@@ -25,8 +25,9 @@ from dpsub.errors import ArgumentError, NumericalError
 # mass cut off at the ends of grids at first, and at least: "Losses beyond the grid", "Tails and
 # underflow"
 _FIRST_TAIL, LEAST_TAIL = 1e-18, 1e-250
-# charged at least for all mass that underflows: no upper delta is below it
-_UNDERFLOW = 1e-300
+LEAST_DELTA = 1e-300
+"""Charged at least for all mass that underflows: no upper delta is below it, but 0 beyond the
+largest loss."""
 _MOST_ROUNDS = 12
 
 # Both ends: errors fall with the square of the step, and the next grid aims a little inside the
@@ -88,12 +89,12 @@ class Target:
         if self.delta is None:
             return _FIRST_TAIL
         # the mass cut off is charged as infinite loss: it must be negligible next to delta
-        return max(min(_FIRST_TAIL, self.delta * 1e-12), _UNDERFLOW)
+        return max(min(_FIRST_TAIL, self.delta * 1e-12), LEAST_DELTA)
 
     @property
     def underflows(self) -> bool:
         """Whether what is charged for mass that underflows exceeds delta on every grid."""
-        return self.delta is not None and self.delta <= _UNDERFLOW
+        return self.delta is not None and self.delta <= LEAST_DELTA
 
     def gap(self, lower: float, upper: float) -> float:
         """Distance of two bounds in units of the width: at most 1 is sharp enough."""

@@ -163,9 +163,10 @@ def _as_certified(proof: Proof, place: int, target: Target) -> _Certified:
     chosen = [case.certifiable(place) for case in proof.cases]
     theorems = [each.theorem for each in chosen]
     pairs = list(zip(chosen, answered.entries, strict=True))
-    if all(each.event is event for each, (event, _) in pairs):
+    if all(each.event is event for each, (event, _) in pairs) and not answered.is_blended:
         return _Certified(answered, theorems, grids)
-    known = Composition([(each.event, times) for each, (_, times) in pairs])
+    # the verifier asks for a law of each kind, which the mixtures of an answer lie above
+    known = Composition([(each.event, times) for each, (_, times) in pairs], one_by_one=True)
     return _Certified(known, theorems, [_looked_at(known, grid, target) for grid in grids])
 
 
@@ -198,6 +199,13 @@ def _looked_at(composition: Composition, grid: Evaluation, target: Target) -> Ev
     return grid._replace(answer=float(answer))
 
 
+def _attained_on(composition: Composition, grid: Evaluation, target: Target) -> Evaluation:
+    """The same for the lower side."""
+    composed = composition.lower(grid.step, grid.tail, grid.swapped)
+    answer = 0.0 if composed is None else float(answers_of(composed, [target])[0])
+    return grid._replace(answer=answer)
+
+
 def _lower(
     account: Account, proof: Proof, target: Target
 ) -> tuple[dict[str, Any] | None, float | None]:
@@ -217,7 +225,12 @@ def _lower(
             return _policy(proof, played), claim
     for place, composition in enumerate(proof.composition.attack_choices):
         grids = _evaluated(composition.evaluations, "lower", target)
-        reaching = [grid for grid in grids if grid.answer >= claim]
+        if composition.is_blended and grids:
+            # attacks are certified kind by kind, too: what these attain is claimed
+            composition = Composition(composition.entries, one_by_one=True)
+            grids = [_attained_on(composition, grid, target) for grid in grids]
+            claim = _rounded(min(account.lower, max(grid.answer for grid in grids)), ROUND_FLOOR)
+        reaching = [grid for grid in grids if grid.answer >= claim > 0]
         if reaching:
             grid = max(reaching, key=_coarseness)
             parts = _attained_parts(proof, composition, grid, place)

@@ -47,8 +47,38 @@ _COARSEST = 100.0
 _LONG_GRID = 2**20
 MAX_GRID = 2**24
 """Largest transform; beyond it the answer asks for a larger step."""
+# kinds whose spectra are multiplied before it is looked which of their entries matter
+_TOGETHER = 8
 # longer arrays leave the caches
 _PIECE = 2**17
+
+
+class Blends(NamedTuple):
+    """Laws of many kinds of steps, each (1 - share) times that of plds[first] and share times that
+    of plds[second], shape (kinds,) each."""
+
+    first: np.ndarray
+    second: np.ndarray
+    share: np.ndarray
+
+    def mean(self, values: np.ndarray) -> np.ndarray:
+        """What each kind has of a number of each PLD, shape (kinds,)."""
+        return (1 - self.share) * values[self.first] + self.share * values[self.second]
+
+    def log_mean(self, logs: np.ndarray) -> np.ndarray:
+        """The same of its exponential, as a logarithm."""
+        with np.errstate(divide="ignore"):
+            return np.logaddexp(
+                np.log1p(-self.share) + logs[self.first], np.log(self.share) + logs[self.second]
+            )
+
+    def tilted(self, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of both tilted laws, by what their masses were divided by, what a tilted kind has."""
+        total = self.log_mean(logs)
+        with np.errstate(divide="ignore"):
+            of_first = np.exp(np.log1p(-self.share) + logs[self.first] - total)
+            of_second = np.exp(np.log(self.share) + logs[self.second] - total)
+        return of_first, of_second
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,17 +87,50 @@ class Cumulants:
 
     plds: Sequence[PrivacyLossDistribution]
     steps: Sequence[int]
+    blends: Blends | None = None
 
     def __call__(self, tilt: float) -> float:
         # it decides tilts, of which any is valid, and windows, where Chernoff's bound exceeds the
         # tail by far more than rounding takes away
+        if self.blends is not None:
+            logs = self.blends.log_mean(self._logs(tilt))
+            return float(np.einsum("i,i", self._counts, logs))
         return sum(
             k * pld.quick_log_mgf(tilt) for pld, k in zip(self.plds, self.steps, strict=True)
         )
 
+    def _logs(self, tilt: float) -> np.ndarray:
+        """log E e^{tilt L} of every PLD, up to rounding."""
+        log_masses, losses, starts = self._table
+        work.spend(work.TERM * losses.size)
+        exponents = log_masses + tilt * losses
+        largest = np.maximum.reduceat(exponents, starts)
+        sizes = np.diff(np.append(starts, losses.size))
+        np.exp(exponents - np.repeat(largest, sizes), out=exponents)
+        return np.asarray(largest + np.log(np.add.reduceat(exponents, starts)))
+
+    @cached_property
+    def _table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Masses, as logarithms, and losses of all PLDs, and where each of them starts."""
+        log_masses = np.concatenate([pld.log_masses for pld in self.plds])
+        losses = np.concatenate([pld.losses for pld in self.plds])
+        starts = np.cumsum([0, *(pld.losses.size for pld in self.plds[:-1])])
+        return log_masses, losses, starts
+
+    @cached_property
+    def _counts(self) -> np.ndarray:
+        return np.array(self.steps, dtype=float)
+
     @cached_property
     def support(self) -> tuple[int, int]:
         """Smallest and largest index of the sum on the grid."""
+        if self.blends is not None:
+            ends = np.array([pld.support for pld in self.plds])
+            first, second, _ = self.blends
+            smallest = np.minimum(ends[first, 0], ends[second, 0])
+            largest = np.maximum(ends[first, 1], ends[second, 1])
+            steps = np.array(self.steps)
+            return int((steps * smallest).sum()), int((steps * largest).sum())
         low = sum(k * pld.support[0] for pld, k in zip(self.plds, self.steps, strict=True))
         high = sum(k * pld.support[1] for pld, k in zip(self.plds, self.steps, strict=True))
         return low, high
@@ -76,9 +139,19 @@ class Cumulants:
         """Mean of each single loss and variance of the sum, under the tilt."""
         if tilt not in self._moments:
             moments = [pld.moments(tilt) for pld in self.plds]
+            if self.blends is not None:
+                moments = self._blended(tilt, np.array(moments))
             variance = sum(k * v for (_, v), k in zip(moments, self.steps, strict=True))
             self._moments[tilt] = [mean for mean, _ in moments], variance
         return self._moments[tilt]
+
+    def _blended(self, tilt: float, moments: np.ndarray) -> list[tuple[float, float]]:
+        assert self.blends is not None
+        of_first, of_second = self.blends.tilted(self._logs(tilt))
+        (m, v), (n, w) = moments[self.blends.first].T, moments[self.blends.second].T
+        mean = of_first * m + of_second * n
+        variance = of_first * v + of_second * w + of_first * of_second * (n - m) ** 2
+        return list(zip(mean.tolist(), variance.tolist(), strict=True))
 
     @cached_property
     def _moments(self) -> dict[float, tuple[list[float], float]]:
@@ -218,6 +291,8 @@ class ComposedLoss:
         All of one step and side.
     steps : sequence of int
         How often each of them is composed.
+    blends : Blends, optional
+        Composed are these mixtures of the PLDs, so that `steps` is of each of them.
 
     Raises
     ------
@@ -227,13 +302,15 @@ class ComposedLoss:
 
     plds: Sequence[PrivacyLossDistribution]
     steps: Sequence[int]
+    blends: Blends | None = None
 
     def __post_init__(self) -> None:
         counts = tuple(checks.integer("steps", k, at_least=1) for k in self.steps)
         plds = tuple(self.plds)
-        if not plds or len(plds) != len(counts):
+        kinds = len(plds) if self.blends is None else self.blends.share.size
+        if not plds or kinds != len(counts):
             raise ArgumentError(
-                f"each PLD needs its number of compositions, got {len(plds)} and {len(counts)}"
+                f"each PLD needs its number of compositions, got {kinds} and {len(counts)}"
             )
         for field in ("step", "side"):
             values = sorted({str(getattr(pld, field)) for pld in plds})
@@ -258,15 +335,18 @@ class ComposedLoss:
     @cached_property
     def cumulants(self) -> Cumulants:
         """Cumulant generating function of the sum."""
-        return Cumulants(self.plds, self.steps)
+        return Cumulants(self.plds, self.steps, self.blends)
 
     @cached_property
     def infinity(self) -> float:
         """Mass of an infinite sum, rounded up on the upper side."""
         # 1 - product of (1 - m_t)^(k_t) ("Infinite losses")
+        masses = [pld.infinity for pld in self.plds]
+        if self.blends is not None:
+            masses = self.blends.mean(np.array(masses)).tolist()
         log_finite = sum(
-            k * (math.log1p(-pld.infinity) if pld.infinity < 1 else -math.inf)
-            for pld, k in zip(self.plds, self.steps, strict=True)
+            k * (math.log1p(-mass) if mass < 1 else -math.inf)
+            for mass, k in zip(masses, self.steps, strict=True)
         )
         infinite = -math.expm1(log_finite)
         if self.side == "lower":
@@ -282,7 +362,11 @@ class ComposedLoss:
 
     @cached_property
     def _offset(self) -> float:
-        return sum(k * pld.offset for pld, k in zip(self.plds, self.steps, strict=True))
+        plds = self.plds
+        if self.blends is not None:
+            # laws that are mixed with one another have none, or the same
+            plds = [plds[place] for place in self.blends.first.tolist()]
+        return sum(k * pld.offset for pld, k in zip(plds, self.steps, strict=True))
 
     def delta(self, epsilon: float) -> float:
         """The bound of delta(epsilon), epsilon any real number in nats."""
@@ -464,23 +548,8 @@ class ComposedLoss:
                 f"above {self.step:g}"
             )
         size = fft.next_fast_len(max(wanted, 16), real=True)
-        means, _ = self.cumulants.moments(tilt)
-        product: _Spectrum | None = None
-        log_scale, centre = 0.0, 0
-        # of an entry of a transform of masses of total 1 ("Round-off of the transform")
-        stage_error = 4 * _EPS * math.log2(size)
-        for pld, k, mean in zip(self.plds, self.steps, means, strict=True):
-            # the mean at index 0 keeps the phases of all entries that matter small, and powers of
-            # them accurate
-            middle, kappa = round(mean / pld.step), pld.log_mgf(tilt)
-            masses = _tilted_masses(pld, tilt, kappa)
-            cyclic = np.bincount((pld.indices - middle) % size, masses, minlength=size)
-            spectrum = np.asarray(fft.rfft(cyclic))
-            power = _power(spectrum, k, stage_error)
-            product = power if product is None else product.times(power)
-            log_scale += k * kappa
-            centre += k * middle
-        assert product is not None
+        multiply = self._product if self.blends is None else self._product_of_blends
+        product, log_scale, centre = multiply(tilt, size)
         work.spend(work.transform(size))
         first = math.floor(low / self.step) - centre
         values = np.roll(fft.irfft(product.values, n=size), -first)
@@ -488,7 +557,7 @@ class ComposedLoss:
         # transform back adds its own; a real spectrum stores each conjugate pair once
         squares = 2 * float(np.einsum("i,i", product.error, product.error))
         squares -= float(product.error[0]) ** 2
-        back = stage_error * math.sqrt(np.einsum("i,i", values, values))
+        back = _stage_error(size) * math.sqrt(np.einsum("i,i", values, values))
         return TiltedSum(
             values=values,
             start=centre + first,
@@ -501,6 +570,93 @@ class ComposedLoss:
             infinity=self.infinity,
             side=self.side,
         )
+
+    def _product(self, tilt: float, size: int) -> tuple[_Spectrum, float, int]:
+        """The transform of the tilted sum on a cycle, its kappa, and what its indices are from."""
+        means, _ = self.cumulants.moments(tilt)
+        product: _Spectrum | None = None
+        log_scale, centre = 0.0, 0
+        stage_error = _stage_error(size)
+        for pld, k, mean in zip(self.plds, self.steps, means, strict=True):
+            # the mean at index 0 keeps the phases of all entries that matter small, and powers of
+            # them accurate
+            middle, kappa = round(mean / pld.step), pld.log_mgf(tilt)
+            masses = _tilted_masses(pld, tilt, kappa)
+            cyclic = np.bincount((pld.indices - middle) % size, masses, minlength=size)
+            spectrum = np.asarray(fft.rfft(cyclic))
+            power = _power(spectrum, k, stage_error)
+            product = power if product is None else product.times(power)
+            log_scale += k * kappa
+            centre += k * middle
+        assert product is not None
+        return product, log_scale, centre
+
+    def _product_of_blends(self, tilt: float, size: int) -> tuple[_Spectrum, float, int]:
+        """The same of mixtures, at the frequencies where the product is not yet negligible: after
+        few kinds these are a small part ("Many kinds")."""
+        assert self.blends is not None
+        means, _ = self.cumulants.moments(tilt)
+        logs = np.array([pld.log_mgf(tilt) for pld in self.plds])
+        blends, kappas = self.blends, self.blends.log_mean(logs)
+        of_first, of_second = blends.tilted(logs)
+        counts, stage_error = np.array(self.steps, dtype=float), _stage_error(size)
+        middle = round(float(np.mean(means)) / self.step)
+        kept: np.ndarray = np.arange(size // 2 + 1)
+        product: np.ndarray = np.ones(kept.size, dtype=complex)
+        log_size: np.ndarray = np.zeros(kept.size)
+        relative: np.ndarray = np.zeros(kept.size)
+        # kinds of the same laws are neighbours
+        order = np.lexsort((blends.second, blends.first))
+        laws = np.array([blends.first, blends.second])[:, order]
+        starts = np.flatnonzero(np.append(True, np.any(np.diff(laws), axis=0)))
+        # parts are off by roundings of their exponents, from ln 1e-12 on, or 0
+        sign = 1 if self.side == "upper" else -1
+        rounded = 1 + sign * 8 * _EPS * (40 + 2 * float(np.abs(logs).max()))
+        for group in np.split(order, starts[1:]):
+            one, other = int(blends.first[group[0]]), int(blends.second[group[0]])
+            spectra = {
+                place: self._spectrum(place, tilt, logs, middle, size) for place in {one, other}
+            }
+            for few in np.split(group, range(_TOGETHER, group.size, _TOGETHER)):
+                work.spend(work.TERM * 8 * few.size * kept.size)
+                k = counts[few, None]
+                values = (of_first[few, None] * rounded) * spectra[one][kept]
+                values += (of_second[few, None] * rounded) * spectra[other][kept]
+                sizes = np.abs(values) + 2 * stage_error
+                product *= np.multiply.reduce(values ** self._powers[few, None], axis=0)
+                log_size += np.einsum("ik,ij->j", k, np.log(sizes))
+                error = 2 * stage_error / sizes + 8 * _EPS * (2 + np.abs(np.angle(values)))
+                relative += np.einsum("ik,ij->j", k, error)
+                # most entries vanish: they are set to 0, and charged at their size
+                large = log_size > _LOG_VANISHING
+                if np.count_nonzero(large) < 0.9 * large.size:
+                    kept, product = kept[large], product[large]
+                    log_size, relative = log_size[large], relative[large]
+        # what is left out was smaller than this, and a kind has masses of total 1 at most, rounded
+        bound = np.full(size // 2 + 1, math.exp(_LOG_VANISHING + 1))
+        values, error = np.zeros(bound.size, dtype=complex), bound.copy()
+        bound[kept] = np.exp(log_size)
+        values[kept], error[kept] = product, bound[kept] * relative
+        log_scale = float(np.einsum("i,i", counts, kappas))
+        return _Spectrum(values, bound, error), log_scale, middle * sum(self.steps)
+
+    @cached_property
+    def _powers(self) -> np.ndarray:
+        return np.array(self.steps)
+
+    def _spectrum(
+        self, place: int, tilt: float, logs: np.ndarray, middle: int, size: int
+    ) -> np.ndarray:
+        pld = self.plds[place]
+        masses = _tilted_masses(pld, tilt, float(logs[place]))
+        cyclic = np.bincount((pld.indices - middle) % size, masses, minlength=size)
+        work.spend(work.transform(size))
+        return np.asarray(fft.rfft(cyclic))
+
+
+def _stage_error(size: int) -> float:
+    """Of an entry of a transform of masses of total 1 ("Round-off of the transform")."""
+    return 4 * _EPS * math.log2(size)
 
 
 def _tilted_masses(pld: PrivacyLossDistribution, tilt: float, kappa: float) -> np.ndarray:

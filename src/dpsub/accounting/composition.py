@@ -8,7 +8,8 @@ are stored in `evaluations`, from which certificates are made.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,7 +28,8 @@ from dpsub.accounting.bracket import (
     SingleGridBound,
     Target,
 )
-from dpsub.accounting.compose import ComposedLoss, check_step
+from dpsub.accounting.compose import Blends, ComposedLoss, check_step
+from dpsub.accounting.families import Cell, Chords, cells_of, kind_of
 from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.accounting.privacy_events import Event
 from dpsub.accounting.work import OutOfWorkError
@@ -41,6 +43,10 @@ _UPPER_STEPS, _STEPS = 8, 12
 _MANY = 20_000
 # of the width: what may be charged for a transform at the tilt of another target ("Many targets")
 _SHARED_TRANSFORM = 1e-2
+# from so many kinds on those that are alike share laws
+_FEW_KINDS = 50
+# width of a cell of such kinds, in units of the step over the spread
+_CELL = 0.6
 _KEPT = 8  # composed PLDs that are remembered: two grids, two sides, two directions
 _MOST_COARSENINGS, _COARSENING = 6, 4  # of a single grid, by factors of the step
 # the mass cut off is negligible next to an answer that is so many times as large
@@ -58,7 +64,13 @@ class Composition:
     entries: Sequence[tuple[Event, int]]
     evaluations: list[Evaluation] = field(default_factory=list, repr=False)
     """All bounds that were computed, in that order."""
+    one_by_one: bool = False
+    """Whether each kind has a law of its own, however many there are."""
     _built: dict[tuple[str, LossGrid, bool], ComposedLoss | None] = field(
+        default_factory=dict, repr=False
+    )
+
+    _chords: dict[tuple[str, LossGrid], list[list[Chords]]] = field(
         default_factory=dict, repr=False
     )
 
@@ -160,7 +172,29 @@ class Composition:
 
     @cached_property
     def _spreads(self) -> list[tuple[float, int]]:
-        return [(event.spread(), times) for event, times in self.entries]
+        if self.one_by_one or len(self.entries) < _FEW_KINDS:
+            return [(event.spread(), times) for event, times in self.entries]
+        # of kinds that are roughly alike one tells that of all
+        spreads: dict[object, float] = {}
+        found = []
+        for event, times in self.entries:
+            kind = kind_of(event)
+            key = event if kind is None else tuple(round(2 * math.log(size)) for size in kind)
+            if key not in spreads:
+                spreads[key] = event.spread()
+            found.append((spreads[key], times))
+        return found
+
+    @property
+    def is_blended(self) -> bool:
+        """Whether kinds that are alike share laws."""
+        return bool(self._cells(1.0))
+
+    def _cells(self, width: float) -> list[list[int]]:
+        """Places of entries that are alike, where there are very many; none where there are not."""
+        if self.one_by_one or len(self.entries) < _FEW_KINDS:
+            return []
+        return cells_of([event for event, _ in self.entries], width)
 
     @property
     def _smallest_spread(self) -> float:
@@ -198,22 +232,63 @@ class Composition:
         return self._built[key]
 
     def _composed_upper(self, grid: LossGrid, swapped: bool) -> ComposedLoss:
-        plds, counts = [], []
+        cells = self._cells(_CELL * grid.step / self.spread)
+        if cells:
+            return self._blended("upper", grid, swapped, cells)
+        plds, counts = zip(*self._uppers(grid, swapped), strict=True)
+        return ComposedLoss(plds, counts)
+
+    def _uppers(
+        self, grid: LossGrid, swapped: bool
+    ) -> Iterator[tuple[PrivacyLossDistribution, int]]:
         # an event that is a composition of its own (k of t steps) gives several PLDs
         for event, times in self.entries:
             for pld, repeats in event.uppers(grid.step, grid.tail, swapped):
-                plds.append(pld)
-                counts.append(times * repeats)
-        return ComposedLoss(plds, counts)
+                yield pld, times * repeats
 
     def _composed_lower(self, grid: LossGrid, swapped: bool) -> ComposedLoss | None:
-        step = self.fitting_step(grid.step)
-        plds, counts = [], []
-        for pld, times in self.attained(step, grid.tail, swapped):
-            if pld is not None:
-                plds.append(pld)
-                counts.append(times)
+        grid = grid._replace(step=self.fitting_step(grid.step))
+        cells = self._cells(_CELL * grid.step / self.spread)
+        if cells:
+            return self._blended("lower", grid, swapped, cells)
+        attained = [pair for pair in self.attained(*grid, swapped) if pair[0] is not None]
+        plds, counts = zip(*attained, strict=True) if attained else ((), ())
         return ComposedLoss(plds, counts) if plds else None
+
+    def _blended(
+        self, side: str, grid: LossGrid, swapped: bool, cells: list[list[int]]
+    ) -> ComposedLoss:
+        """Kinds that are alike as mixtures of two laws (Theorem 74), the others as they are."""
+        if (side, grid) not in self._chords:
+            # both directions are made of the same values
+            made = [self._cell(places).chords(side, *grid) for places in cells]
+            while len(self._chords) >= 2:
+                del self._chords[next(iter(self._chords))]
+            self._chords[side, grid] = made
+        plds: list[PrivacyLossDistribution] = []
+        rows: list[tuple[int, int, float, int]] = []  # of a kind: both laws, share, steps
+        for places, chords in zip(cells, self._chords[side, grid], strict=True):
+            cell, first = self._cell(places), len(plds)
+            plds += [each.law(swapped) for each in chords]
+            for place in places:
+                event, times = self.entries[place]
+                kind = kind_of(event)
+                assert kind is not None
+                rows.append((first, len(plds) - 1, cell.share(kind, side), times))
+        alike = {place for cell in cells for place in cell}
+        entries = [entry for place, entry in enumerate(self.entries) if place not in alike]
+        others = Composition(entries) if entries else None
+        if others is not None:
+            laws = others._uppers(grid, swapped)
+            for pld, times in laws if side == "upper" else others.attained(*grid, swapped):
+                if pld is not None:
+                    rows.append((len(plds), len(plds), 0.0, times))
+                    plds.append(pld)
+        *columns, steps = zip(*rows, strict=True)
+        return ComposedLoss(plds, steps, Blends(*map(np.array, columns)))
+
+    def _cell(self, places: Sequence[int]) -> Cell:
+        return Cell.around([kind for place in places if (kind := kind_of(self.entries[place][0]))])
 
     def fitting_step(self, step: float) -> float:
         """The step, at most the one given, that suits the lower PLDs of all events."""
@@ -233,6 +308,7 @@ class Composition:
     def forget(self) -> None:
         """Drop composed PLDs, which are large; evaluated bounds are kept."""
         self._built.clear()
+        self._chords.clear()
         if len(self.proofs) > 1:
             for proof in self.proofs:
                 proof.forget()

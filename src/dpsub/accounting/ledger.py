@@ -467,11 +467,13 @@ class Ledger(words.ShortText):
                 f"{1 + self._names.index(name)} has; leave this one out if it is recorded "
                 "already, or give it another name"
             )
-        for place, known in enumerate(self._releases, start=1):
-            if release.sample is not None and release.sample == known.sample:
-                raise UnsupportedError(
-                    _SAME.format(sample=release.sample, place=place, joint=_joint(known, release))
-                )
+        if release.sample is not None:
+            for place, known in enumerate(self._releases, start=1):
+                if release.sample == known.sample:
+                    joint = _joint(known, release)
+                    raise UnsupportedError(
+                        _SAME.format(sample=release.sample, place=place, joint=joint)
+                    )
         self._releases.append(release)
         self._names.append(name)
 

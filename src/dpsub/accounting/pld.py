@@ -241,17 +241,28 @@ def two_sided_pld(
     convex; its kinks are the losses of the dominating pair (docs/accounting.md, section 4).
     """
     x = indices * step
-    gains = np.expm1(x)
     # profiles fall: a bound at a smaller order serves at a larger one
     first = np.minimum(np.minimum.accumulate(forward(x)), 1.0)
     second = first
     if backward is not forward:
         second = np.minimum(np.minimum.accumulate(backward(x)), 1.0)
-    at_one = _value_at_one(gains[1:], first, second)
-    first, second = np.minimum(first, at_one), np.minimum(second, at_one)
+    return law_of_chords(step, indices, first, second, "upper")
+
+
+def law_of_chords(
+    step: float, indices: np.ndarray, first: np.ndarray, second: np.ndarray, side: str
+) -> PrivacyLossDistribution:
+    """The law whose profile is the greatest convex minorant of chords between values at orders
+    e^{step index}, `first` of H_a(P || Q) and `second` of H_a(Q || P), rounded to a side."""
+    x = indices * step
+    at_one = _value_at_one(np.expm1(x)[1:], first, second)
+    if side == "lower":
+        at_one *= 1 - 32 * _EPS
+    mirrored_is_same = second is first
+    first = np.minimum(first, at_one)
     slopes = hull_slopes(first, x)
-    mirrored = slopes if backward is forward else hull_slopes(second, x)
-    return _assemble(step, indices, float(first[-1]), slopes, mirrored)
+    mirrored = slopes if mirrored_is_same else hull_slopes(np.minimum(second, at_one), x)
+    return _assemble(step, indices, float(first[-1]), slopes, mirrored, side)
 
 
 def _value_at_one(gains: np.ndarray, first: np.ndarray, second: np.ndarray) -> float:
@@ -309,14 +320,15 @@ def _assemble(
     infinity: float,
     slopes: np.ndarray,
     mirrored_slopes: np.ndarray,
+    side: str,
 ) -> PrivacyLossDistribution:
     """The PLD whose profile has these slopes right of order 1, and left of it, by (F3), those of
     the mirrored one; what a profile still holds at its last order is infinite loss."""
-    a = np.exp(indices * step)
+    a, sign = np.exp(indices * step), 1 if side == "upper" else -1
     # masses under P at losses above 0
-    right = a[1:] * _drops(slopes) * SLOPE_UNIT
+    right = a[1:] * _drops(slopes, sign) * SLOPE_UNIT
     # masses under P at losses below 0: those under Q of the mirrored side
-    left = _drops(mirrored_slopes) * SLOPE_UNIT
+    left = _drops(mirrored_slopes, sign) * SLOPE_UNIT
     # Q has mass where P has none, at loss -infinity; it is no mass of P, which sums to 1 without it
     rest = 1 - float(right.sum()) - float(left.sum()) - infinity
     if rest < -1e-6:
@@ -324,14 +336,15 @@ def _assemble(
             f"a dominating profile must be convex at order 1, got a missing mass of {-rest:.3g}; "
             "take a smaller step"
         )
-    # rounding of the sums above goes to the loss 0, upwards
-    centre = max(rest, 0.0) + 8 * _EPS * indices.size
+    # rounding of the sums above goes to the loss 0, to the side of the bound
+    centre = max(max(rest, 0.0) + sign * 8 * _EPS * indices.size, 0.0)
     places = np.concatenate([-indices[:0:-1], indices])
     masses = np.concatenate([left[::-1], [centre], right])
-    infinity = min(1.0, infinity * (1 + 4 * _EPS))
-    return PrivacyLossDistribution(step, places, masses, "upper", infinity=infinity)
+    infinity = min(1.0, infinity * (1 + sign * 4 * _EPS))
+    return PrivacyLossDistribution(step, places, masses, side, infinity=infinity)
 
 
-def _drops(slopes: np.ndarray) -> np.ndarray:
-    """What the slope loses at each order but the first, rounded up."""
-    return np.maximum(slopes - np.append(slopes[1:], 0.0), 0.0) + 4 * _EPS * slopes
+def _drops(slopes: np.ndarray, sign: int) -> np.ndarray:
+    """What the slope loses at each order but the first, rounded up or down."""
+    drops = np.maximum(slopes - np.append(slopes[1:], 0.0), 0.0)
+    return np.maximum(drops + sign * 4 * _EPS * slopes, 0.0)
