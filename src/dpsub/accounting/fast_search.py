@@ -15,10 +15,11 @@ from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
+from dpsub.accounting import work
 from dpsub.accounting.account import crossed
 from dpsub.accounting.composition import Composition
 from dpsub.accounting.release import Release
-from dpsub.accounting.roots import SafeRoot
+from dpsub.accounting.roots import SafeRoot, safe_root
 from dpsub.accounting.search import (
     NOISE,
     Calibration,
@@ -36,6 +37,7 @@ from dpsub.errors import NumericalError
 _FIRST_STEPS, _FIRST_ATTACK_STEPS, _MOST_STEPS = 4.0, 8.0, 64.0
 # accuracy at first, and what grids may add to the noise, in units of the accuracy
 _ROUGH, _CHARGED = 0.05, 0.25
+_FIRST_ACCURACY = 0.02  # of noise by first ends
 # least accuracy of attacks where there are several: none of them attains what is proved
 _SEVERAL = 0.01
 
@@ -88,6 +90,29 @@ def needed(release: Release, goal: Goal) -> Needed:
     if lower > upper * (1 + 1e-9):
         raise crossed(lower, upper)
     return Needed(proved.safe, necessary, min(lower, upper), upper)
+
+
+def first_needed(release: Release, goal: Goal) -> Needed:
+    """As `needed`, by first ends alone, which cost milliseconds and are farther apart."""
+    candidates = Candidates(lambda noise: [replace(release, noise_multiplier=noise)], NOISE, goal)
+
+    @cache
+    def ends(noise: float) -> tuple[float, float]:
+        [account] = candidates.proof(noise).first_ends([goal.target])
+        return float(account.lower), float(account.upper)
+
+    with work.uncounted():
+        proved = safe_root(
+            lambda x: ends(x)[1], goal.epsilon, NOISE, start=1.0, accuracy=_FIRST_ACCURACY
+        )
+        attack = safe_root(
+            lambda x: ends(x)[0],
+            goal.epsilon,
+            replace(NOISE, name="an attack"),
+            start=proved.safe,
+            accuracy=_FIRST_ACCURACY,
+        )
+    return Needed(proved.safe, attack.unsafe or 0.0, *ends(proved.safe))
 
 
 def tightened(release: Release, goal: Goal, known: Needed) -> Needed:

@@ -7,6 +7,8 @@ share of the work, and puts what follows from the numbers in words.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -14,14 +16,13 @@ from dpsub import checks
 from dpsub.accounting import answer as words
 from dpsub.accounting import work
 from dpsub.accounting.account import Proof
-from dpsub.accounting.fast_search import Needed, needed, tightened
+from dpsub.accounting.fast_search import Needed, first_needed, needed, tightened
 from dpsub.accounting.pairs import MIN_SCALE
 from dpsub.accounting.release import Group, Release
 from dpsub.accounting.search import Goal
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
 from dpsub.relations import Relation, relation_named
 from dpsub.sampling import Schedule
-from dpsub.sampling.base import StagedSampler
 from dpsub.sampling.schemes import FIXED_SIZE, Plan, fresh_steps, scheme, scheme_names
 
 _ORDER = (
@@ -41,9 +42,11 @@ _ORDER = (
 """In which `recommend` asks for the noise of schemes: what few use, and takes long, comes last."""
 _ACCURACY = 3e-3
 _LATE = "nothing was proved within its share of the budget of work; raise effort"
-_SLOW_SEARCH = "under zero_out the search is slow if a record can be drawn twice; use calibrate"
 _SHOWN = 4  # ratios of other schemes in a few words
-_SHARE = 2  # of a scheme in what is left for so many: most need less than an equal one
+# of the budget, for a first look at each scheme, and of what is left, for the next one that is open
+_FIRST_SHARE, _NEXT_SHARE = 1 / 48, 2 / 3
+_EFFORT = 4.0  # for a dozen schemes together
+_FIRST_ENDS = "First ends, docs/accounting.md 4.10"
 _EXCEEDED = 1e-3  # probability that some batch of the training is larger than `likely_batch`
 _RANDOM_SIZES = ("poisson", "truncated_poisson", "random_allocation", "k_of_t", "cyclic_poisson")
 """Schemes whose batches differ in size."""
@@ -175,7 +178,7 @@ def recommend(
     delta: float,
     adjacency: str = "add_remove",
     group: Group = 1,
-    effort: float | None = work.EFFORT,
+    effort: float | None = _EFFORT,
     time_limit: float | None = None,
     quick: bool = False,
 ) -> Recommendation:
@@ -195,8 +198,8 @@ def recommend(
     group : int or tuple of int
         As in `dpsub.account`: number of records that one unit of privacy holds.
     effort, time_limit : float or None
-        As in `dpsub.account`, for all schemes together; those without a proof within their share
-        are left out.
+        As in `dpsub.account`, for all schemes together: first a look at each, then the ones that
+        may need least.
     quick : bool
         Use first bounds alone. Otherwise less noise is sought by the game of `dpsub.account`,
         within the budget, for schemes that have one: some with batches of a fixed size, under
@@ -227,12 +230,15 @@ def recommend(
     n = checks.integer("n", n, at_least=1)
     m = checks.integer("batch_size", batch_size, at_least=1, at_most=n, at_most_name="n")
     epochs = checks.integer("epochs", epochs, at_least=1)
+    goal = Goal(epsilon, delta, adjacency, _ACCURACY)
     with work.metered(work.effort(effort), time_limit):
-        proved, left_out = _first_bounds(
-            n, m, epochs, Goal(epsilon, delta, adjacency, _ACCURACY), group
-        )
-        if not quick:
-            proved = _closer(proved, Goal(epsilon, delta, adjacency, _ACCURACY))
+        proved, left_out = _first_bounds(_releases(n, m, epochs, group), goal)
+        if not proved:
+            raise UnsupportedError(
+                "no scheme was proved to meet the target; poisson was left out because "
+                f"{left_out['poisson']}"
+            )
+        proved = _closer(proved, goal, quick=quick)
     schemes = _ranked(proved, m)
     least = schemes[0].noise_multiplier
     # what no attack refutes may need as little as the first, whose noise alone is known to do
@@ -248,47 +254,83 @@ def recommend(
     )
 
 
-def _first_bounds(
-    n: int, m: int, epochs: int, goal: Goal, group: Group
-) -> tuple[dict[str, _ProvedScheme], dict[str, str]]:
-    """The schemes that are proved to meet the goal, and why the others are not."""
-    proved: dict[str, _ProvedScheme] = {}
-    left_out: dict[str, str] = {}
-    names = [*_ORDER, *(name for name in scheme_names() if name not in _ORDER)]
-    for place, name in enumerate(names):
+def _releases(n: int, m: int, epochs: int, group: Group) -> Iterator[tuple[str, Release | str]]:
+    """The training with each scheme, or why there is none."""
+    others = (name for name in scheme_names() if name not in _ORDER)
+    for name in (*_ORDER, *others):
         try:
             plan, steps = scheme(name, n, m, epochs)
-            if not isinstance(plan, Schedule):
-                # a schedule rounds each epoch up to whole batches, fresh samples all of them once
-                steps = fresh_steps(m / n, epochs)
-            release = Release(plan, n, 1.0, steps, group=group)
-            if goal.adjacency is Relation.ZERO_OUT and _draws_again(release):
-                raise UnsupportedError(_SLOW_SEARCH)
-            with work.share(min(1.0, _SHARE / (len(names) - place))):
-                noise = needed(release, goal)
-            release = replace(release, noise_multiplier=noise.noise_multiplier)
-            proved[name] = _ProvedScheme(release, noise, Proof.of([release], goal.adjacency))
-        except NumericalError:
-            left_out[name] = _LATE
+        except (ArgumentError, UnsupportedError) as error:
+            yield name, str(error)
+            continue
+        if not isinstance(plan, Schedule):
+            # a schedule rounds each epoch up to whole batches, fresh samples all of them once
+            steps = fresh_steps(m / n, epochs)
+        yield name, Release(plan, n, 1.0, steps, group=group)
+
+
+def _first_bounds(
+    trainings: Iterable[tuple[str, Release | str]], goal: Goal
+) -> tuple[dict[str, _ProvedScheme], dict[str, str]]:
+    """The schemes that are proved to meet the goal, each after a first look, and why the others are
+    not."""
+    proved: dict[str, _ProvedScheme] = {}
+    left_out: dict[str, str] = {}
+    budget = work.left() / work.UNITS
+    for name, release in trainings:
+        if isinstance(release, str):
+            left_out[name] = release
+            continue
+        try:
+            proof = Proof.of([release], goal.adjacency)
+            before = work.refusals()
+            with work.limited(_FIRST_SHARE * budget):
+                found = _looked_at(release, proof, goal)
         except (ArgumentError, UnsupportedError) as error:
             left_out[name] = str(error)
-    if not proved:
-        raise UnsupportedError(
-            "no scheme was proved to meet the target; poisson was left out because "
-            f"{left_out['poisson']}"
-        )
+            continue
+        proved[name] = found._replace(is_open=work.refusals() > before)
     return proved, left_out
 
 
-def _closer(proved: dict[str, _ProvedScheme], goal: Goal) -> dict[str, _ProvedScheme]:
-    """The schemes with less noise where a game proves it, by the work that is left."""
+def _looked_at(release: Release, proof: Proof, goal: Goal) -> _ProvedScheme:
+    """The scheme with its noise by grids, or by first ends where the budget does not suffice."""
+    try:
+        noise, by = needed(release, goal), proof.theorem
+    except NumericalError:
+        noise, by = first_needed(release, goal), _FIRST_ENDS
+    if not noise.necessary:
+        noise = noise._replace(necessary=first_needed(release, goal).necessary)
+    return _ProvedScheme(release, noise, proof, by)
+
+
+def _closer(
+    proved: dict[str, _ProvedScheme], goal: Goal, *, quick: bool
+) -> dict[str, _ProvedScheme]:
+    """The schemes with less noise, as far as the work that is left proves it: first those that may
+    need least, as the ranking is open between them."""
     closer = dict(proved)
-    # those that may need least come first: the ranking is open between them
-    for name in sorted(proved, key=lambda name: proved[name].noise.necessary):
-        with work.share(1 / 2):
-            less = tightened(proved[name].release, goal, proved[name].noise)
-        by_game = less.noise_multiplier < proved[name].noise.noise_multiplier
-        closer[name] = proved[name]._replace(noise=less, by_game=by_game)
+
+    def least() -> float:
+        return min(each.noise.noise_multiplier for each in closer.values())
+
+    def promise(name: str) -> tuple[bool, float]:
+        return closer[name].noise.necessary >= least(), closer[name].noise.necessary
+
+    looked_at: set[str] = set()
+    while open_ones := [name for name in closer if closer[name].is_open and name not in looked_at]:
+        name = min(open_ones, key=promise)
+        looked_at.add(name)
+        with work.share(_NEXT_SHARE), suppress(NumericalError):
+            less = needed(closer[name].release, goal)
+            closer[name] = closer[name].with_noise(less, closer[name].proof.theorem)
+    for name in [] if quick else sorted(closer, key=promise):
+        game = closer[name].proof.cases[0].game
+        if game is None:
+            continue
+        with work.share(_NEXT_SHARE), suppress(NumericalError):
+            less = tightened(closer[name].at_its_noise, goal, closer[name].noise)
+            closer[name] = closer[name].with_noise(less, game.theorem.text)
     return closer
 
 
@@ -298,14 +340,21 @@ class _ProvedScheme(NamedTuple):
     release: Release
     noise: Needed
     proof: Proof
-    by_game: bool = False
-    """Whether the game of the adaptive adversary proved it."""
+    theorem: str
+    """What proves the noise."""
+    is_open: bool = False
+    """Whether more work may prove less noise, or refute more."""
+
+    def with_noise(self, noise: Needed, theorem: str) -> _ProvedScheme:
+        """The scheme with the better ones of its noise and of another, which a theorem proves."""
+        most = max(noise.necessary, self.noise.necessary)
+        if noise.noise_multiplier >= self.noise.noise_multiplier:
+            noise, theorem = self.noise, self.theorem
+        return self._replace(noise=noise._replace(necessary=most), theorem=theorem, is_open=False)
 
     @property
-    def theorem(self) -> str:
-        """What proves the noise."""
-        game = self.proof.cases[0].game if self.by_game else None
-        return self.proof.theorem if game is None else game.theorem.text
+    def at_its_noise(self) -> Release:
+        return replace(self.release, noise_multiplier=self.noise.noise_multiplier)
 
     @property
     def lower_theorem(self) -> str:
@@ -321,7 +370,7 @@ def _ranked(proved: dict[str, _ProvedScheme], m: int) -> list[SchemeNoise]:
     least = proved[names[0]].noise.noise_multiplier
     schemes = []
     for name in names:
-        release, noise = proved[name].release, proved[name].noise
+        release, noise = proved[name].at_its_noise, proved[name].noise
         plan, n, steps = release.sampler, release.n, release.steps
         assert n is not None
         largest_batch, likely_batch = _batches(plan, n, m, steps)
@@ -361,13 +410,6 @@ def _batches(plan: Plan, n: int, m: int, steps: int) -> tuple[int, int]:
     log_odds = math.log(steps / _EXCEEDED)
     likely = math.ceil(m + log_odds / 3 + math.sqrt((log_odds / 3) ** 2 + 2 * log_odds * m))
     return largest, min(largest, likely)
-
-
-def _draws_again(release: Release) -> bool:
-    """Whether a sample can hold a record more than once."""
-    if not isinstance(release.sampler, StagedSampler):
-        return False
-    return release.chain().kinds not in (("wor",), ("poisson",))
 
 
 def _reasons(

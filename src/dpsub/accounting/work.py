@@ -27,7 +27,8 @@ Value = TypeVar("Value")
 
 EFFORT = 1.0
 """Effort of an answer for which none is given: about two seconds for the hardest questions."""
-_UNITS = 2e9
+UNITS = 2e9
+"""Of effort 1."""
 # efforts at which a question is tried one after the other, then each twice the last one: together
 # they are at most twice the largest
 _RUNGS = (1 / 32, 1 / 8, 1 / 4)
@@ -88,7 +89,7 @@ def metered(effort: float = math.inf, time_limit: float | None = None) -> Iterat
             with limited(effort):
                 yield
             return
-        before = _METER.set(_Meter(effort * _UNITS))
+        before = _METER.set(_Meter(effort * UNITS))
         try:
             yield
         finally:
@@ -121,16 +122,26 @@ def limited(effort: float) -> Iterator[None]:
         yield
         return
     before = meter.limit
-    meter.limit = min(before, meter.spent + effort * _UNITS)
+    meter.limit = min(before, meter.spent + effort * UNITS)
     try:
         yield
     finally:
         meter.limit = before
 
 
+@contextmanager
+def uncounted() -> Iterator[None]:
+    """Let what follows cost nothing: first ends, which exist with any budget."""
+    before = _METER.set(None)
+    try:
+        yield
+    finally:
+        _METER.reset(before)
+
+
 def share(part: float) -> AbstractContextManager[None]:
     """Let what follows spend at most this part of what is left."""
-    return limited(part * left() / _UNITS)
+    return limited(part * left() / UNITS)
 
 
 def spend(units: float) -> None:

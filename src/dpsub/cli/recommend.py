@@ -67,8 +67,9 @@ def add_arguments(parser: Parser) -> None:
         "add_remove",
     )
     add_group(parser)
-    # Accounting alone; a comparison that takes minutes would not be made before a training.
-    parser.add_effort()
+    # Accounting alone, of a dozen schemes; a comparison that takes minutes would not be made before
+    # a training.
+    parser.add_effort(4.0)
     parser.add_argument(
         "--quick", action="store_true", help="the first bounds, without bringing the ends closer"
     )
