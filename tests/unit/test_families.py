@@ -181,3 +181,24 @@ def test_no_upper_delta_is_zero(name, adjacency):
 def test_a_bounded_loss_still_gives_a_delta_of_zero():
     asked = {"noise_multiplier": 1, "mechanism": "laplace"}
     assert dpsub.account(dpsub.Poisson(0.5), epsilon=3.0, **asked).upper == 0
+
+
+def test_chords_that_are_not_lowered_are_seen(monkeypatch):
+    """A planted fault: chords of a convex profile lie above it."""
+    monkeypatch.setattr(Cell, "_above_chords", lambda _, x, backwards: np.zeros(x.size))
+    orders = np.linspace(0, 0.1, 401)
+    (law,) = Cell.around(CELLS[5]).chords("lower", 0.01, 1e-18)
+    truth = true_profile(CELLS[5][0], orders, swapped=False)
+    assert (profile_of(law.law(swapped=False), orders) > truth + 1e-9).any()
+
+
+def test_a_certificate_has_a_law_of_each_kind():
+    """The verifier knows no mixtures: what laws of single kinds prove is claimed."""
+    ledger = dpsub.Ledger()
+    for i in range(60):
+        ledger.record(dpsub.Poisson(0.05), noise_multiplier=2 - i / 60, steps=2)
+    answer = ledger.account(delta=1e-5)
+    certificate = answer.certificate()
+    assert len(certificate["upper"]["forward"]) == len(certificate["lower"]["parts"]) == 60
+    assert certificate["claim"]["lower"] <= answer.lower * (1 + 1e-9)
+    assert answer.upper <= certificate["claim"]["upper"] * (1 + 1e-9)
