@@ -171,7 +171,7 @@ def test_every_scheme_is_answered_or_left_out_with_a_reason(found: Recommendatio
         == sorted(SCHEMES)
         == sorted(source._ORDER)
     )
-    assert "zero_out" in found.left_out["must_ow"]
+    assert found.left_out == {}
     noises = [one.noise_multiplier for one in found.schemes]
     assert [one.ratio for one in found.schemes] == pytest.approx(
         [noise / noises[0] for noise in noises]
@@ -188,10 +188,12 @@ def test_what_a_scheme_costs(found: Recommendation) -> None:
         blocks = [one.sampler.draw_block(Frame(1000), one.steps, rng) for _ in range(40)]
         sizes = np.array([block.sizes for block in blocks])
         deviation = sizes.sum(axis=1).std() / math.sqrt(len(blocks))
+        assert sizes.max() <= one.likely_batch <= one.largest_batch, name
+        if name in ("wr", "three_stage", "must_ow", "must_ww"):
+            continue  # gradients count copies within a batch once
         assert (
             abs(sizes.sum(axis=1).mean() - one.gradients) <= 5 * deviation + 1e-9 * one.gradients
         ), name
-        assert sizes.max() <= one.likely_batch <= one.largest_batch, name
         epochs = blocks[0].indices[: int(sizes[0, :10].sum())]
         assert (sorted(epochs) == list(range(1000))) == one.every_epoch, name
 
@@ -206,7 +208,7 @@ def test_the_reasons_follow_from_the_numbers(found: Recommendation) -> None:
     assert not any("may need as little" in reason for reason in found.reasons) or found.even
 
 
-def test_a_scheme_without_its_work_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scheme_without_its_work_has_noise_by_first_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     def slow(release: Release, goal: Goal) -> Needed:
         if isinstance(release.sampler, dpsub.Wor):
             raise NumericalError("out of work")
@@ -214,9 +216,22 @@ def test_a_scheme_without_its_work_is_left_out(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(source, "needed", slow)
     found = recommend(1000, batch_size=10, epochs=1, epsilon=1.0, delta=1e-5)
-    assert "share of the budget" in found.left_out["wor"]
-    assert found.reasons[-1].startswith("The budget of work did not reach wor, which may need less")
+    wor = next(one for one in found.schemes if one.name == "wor")
+    assert wor.theorem == "First ends, docs/accounting.md 4.10"
+    assert 0 < wor.refuted < wor.noise_multiplier
     assert found.schemes[0].name == "poisson"  # of those that are even the one that is used most
+
+
+def test_what_only_another_relation_covers_is_named() -> None:
+    found = recommend(1000, batch_size=100, epochs=1, epsilon=1.0, delta=1e-5)
+    assert found.elsewhere["shuffle"] == ("substitute", "zero_out")
+    said = " ".join(str(found).split())
+    assert "no theorem under add_remove for deterministic, shuffle: ask" in said
+
+
+def test_the_best_is_one_of_several_while_attacks_leave_them_open(found: Recommendation) -> None:
+    shown = str(found)
+    assert shown.startswith("one of " if found.even else f"{found.schemes[0].name}: ")
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ share of the work, and puts what follows from the numbers in words.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from dpsub import checks
@@ -41,7 +41,6 @@ _ORDER = (
 )
 """In which `recommend` asks for the noise of schemes: what few use, and takes long, comes last."""
 _ACCURACY = 3e-3
-_LATE = "nothing was proved within its share of the budget of work; raise effort"
 _SHOWN = 4  # ratios of other schemes in a few words
 # of the budget, for a first look at each scheme, and of what is left, for the next one that is open
 _FIRST_SHARE, _NEXT_SHARE = 1 / 48, 2 / 3
@@ -124,6 +123,8 @@ class Recommendation(words.ShortText):
         The relation.
     group : int or tuple of int
         Number of records that one unit of privacy holds.
+    elsewhere : mapping
+        The relations under which schemes have a theorem that have none under this one, by name.
     """
 
     schemes: tuple[SchemeNoise, ...]
@@ -134,11 +135,13 @@ class Recommendation(words.ShortText):
     question: str = ""
     adjacency: str = ""
     group: Group = 1
+    elsewhere: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def text(self) -> words.Text:
         """The answer in a few words, as `print` shows it."""
         first, *others = self.schemes
-        title = f"{first.name}: the least noise for {self.question}"
+        best = f"one of {', '.join([first.name, *self.even])}" if self.even else first.name
+        title = f"{best}: the least noise for {self.question}"
         noise = words.noise_text(first.noise_multiplier, first.refuted or None)
         ratios = [f"{other.name} {other.ratio:.3f}" for other in others[:_SHOWN]]
         more = ", ..." if len(others) > _SHOWN else ""
@@ -149,11 +152,20 @@ class Recommendation(words.ShortText):
             ("relation", self.relation_text()),
             ("theorem", words.theorem_text(first)),
         ]
-        notes = [f"may need as little: {', '.join(self.even)}"] if self.even else []
-        if late := [name for name, reason in self.left_out.items() if reason == _LATE]:
-            notes.append(f"not reached: {', '.join(late)}; raise effort")
+        notes = []
+        if self.even:
+            notes.append(f"no attack refutes this noise for {', '.join(self.even)}")
+        for relations, names in self._elsewhere_by_relation():
+            notes.append(f"no theorem under {self.adjacency} for {names}: ask with {relations}")
         lines.append(("note", "; ".join(notes)))
         return words.Text(title, [line for line in lines if line[1]])
+
+    def _elsewhere_by_relation(self) -> list[tuple[str, str]]:
+        """Relations that cover schemes which this one does not, and the names of these."""
+        names: dict[str, list[str]] = {}
+        for name, relations in self.elsewhere.items():
+            names.setdefault(" or ".join(relations), []).append(name)
+        return [(relations, ", ".join(covered)) for relations, covered in names.items()]
 
     def relation_text(self) -> str:
         """The relation of all schemes, and under which ones their epsilons compare with what Opacus
@@ -232,7 +244,8 @@ def recommend(
     epochs = checks.integer("epochs", epochs, at_least=1)
     goal = Goal(epsilon, delta, adjacency, _ACCURACY)
     with work.metered(work.effort(effort), time_limit):
-        proved, left_out = _first_bounds(_releases(n, m, epochs, group), goal)
+        trainings = dict(_releases(n, m, epochs, group))
+        proved, left_out = _first_bounds(trainings, goal)
         if not proved:
             raise UnsupportedError(
                 "no scheme was proved to meet the target; poisson was left out because "
@@ -249,8 +262,21 @@ def recommend(
         f"{words.plural(epochs, 'epoch')} of batches of {m:,} out of {n:,} records"
         f"{words.group_text(group)}"
     )
+    elsewhere = {
+        name: relations
+        for name in left_out
+        if (relations := _covered_under(trainings[name], adjacency))
+    }
     return Recommendation(
-        tuple(schemes), even, left_out, least / m, reasons, question, str(adjacency), group
+        tuple(schemes),
+        even,
+        left_out,
+        least / m,
+        reasons,
+        question,
+        str(adjacency),
+        group,
+        elsewhere,
     )
 
 
@@ -270,14 +296,14 @@ def _releases(n: int, m: int, epochs: int, group: Group) -> Iterator[tuple[str, 
 
 
 def _first_bounds(
-    trainings: Iterable[tuple[str, Release | str]], goal: Goal
+    trainings: Mapping[str, Release | str], goal: Goal
 ) -> tuple[dict[str, _ProvedScheme], dict[str, str]]:
     """The schemes that are proved to meet the goal, each after a first look, and why the others are
     not."""
     proved: dict[str, _ProvedScheme] = {}
     left_out: dict[str, str] = {}
     budget = work.left() / work.UNITS
-    for name, release in trainings:
+    for name, release in trainings.items():
         if isinstance(release, str):
             left_out[name] = release
             continue
@@ -291,6 +317,18 @@ def _first_bounds(
             continue
         proved[name] = found._replace(is_open=work.refusals() > before)
     return proved, left_out
+
+
+def _covered_under(release: Release | str, adjacency: Relation) -> tuple[str, ...]:
+    """The other relations under which a theorem covers a training."""
+    covered = []
+    for relation in Relation:
+        if relation is adjacency or isinstance(release, str):
+            continue
+        with suppress(ArgumentError, UnsupportedError):
+            Proof.of([release], relation)
+            covered.append(str(relation))
+    return tuple(covered)
 
 
 def _looked_at(release: Release, proof: Proof, goal: Goal) -> _ProvedScheme:
@@ -426,17 +464,12 @@ def _reasons(
     if fixed and fixed[0] is not first:
         reasons.append(_of_fixed_size(fixed[0], first))
     shuffle = by_name.get("shuffle")
-    if shuffle is None and left_out["shuffle"] != _LATE:
+    if shuffle is None:
         reasons.append(
             f"Do not use the noise of poisson with a shuffled loader: {left_out['shuffle']}."
         )
     elif shuffle is not None and shuffle is not first and "poisson" in by_name:
         reasons.append(_of_shuffling(shuffle, by_name["poisson"], by_name.get("deterministic")))
-    if late := [name for name, reason in left_out.items() if reason == _LATE]:
-        reasons.append(
-            f"The budget of work did not reach {', '.join(late)}, which may need less noise: "
-            "raise effort."
-        )
     if first.noise_multiplier == MIN_SCALE:
         reasons.append(f"{MIN_SCALE:g} is the least noise considered, so ratios to it say little.")
     return tuple(reasons)

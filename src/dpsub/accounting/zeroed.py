@@ -161,8 +161,9 @@ def _charges(
     most = np.maximum(log_budget[few] - log_p.min(), 0.0) + x[few] + 40
     high = base[-1] + 2 * most / base[0]
     for _ in range(_BISECTIONS):
+        work.spend(work.TERM * 8 * few.size * counts.size)
         middle = (low + high) / 2
-        above = logsumexp(paid(middle, few), axis=1) > log_budget[few]
+        above = np.logaddexp.reduce(paid(middle, few), axis=1) > log_budget[few]
         low, high = np.where(above, low, middle), np.where(above, middle, high)
     shares = paid(np.interp(x, x[few], high), np.arange(x.size))
     # what comes to nothing everywhere is shared evenly
