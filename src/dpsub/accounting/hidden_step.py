@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import NamedTuple
@@ -23,20 +22,25 @@ import numpy as np
 
 from dpsub.accounting import work
 from dpsub.accounting.allocation import AllocationEvent, by_reference
-from dpsub.accounting.differences import Differences
+from dpsub.accounting.differences import CELLS, Differences
 from dpsub.accounting.pld import MAX_LOSS, Profile
 from dpsub.accounting.privacy_events import DominatedEvent
 from dpsub.accounting.proofs import gaussian_profile
-from dpsub.accounting.work import OutOfWorkError
 
 _CELLS = 32  # of each of the two numbers over which the supremum in Lemma 52 is taken
 _FLOORS = (1e-4, 1e-5, 3e-6, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12)
 """Charges of one epoch at order 1 for which numbers of steps k are looked for; any k is valid."""
+_RARE_FLOORS = (1e-14, 1e-17, 1e-21)
+"""The same for rare losses, where data sets are compared directly."""
 _COUNTS = 80  # numbers of steps that are tried
 _NODES = 700  # orders at which the allocations are computed
 _REACH = 8.0  # deviations of the loss of a revealed step, or of a mean, that they go to
-_DIRECT_NODES = 28  # orders at which the data sets are compared directly
-_FAR_NODES = 12  # the same beyond those, for a certificate
+# orders at which data sets are compared directly: how far apart they are in deviations of a mean of
+# the most steps, up to where, and by which factor from there on
+_APART, _FINE, _FACTOR = 0.3, 6.0, 1.05
+_UNSEEN = 1e-5  # of what is charged: a mean that may be cut from the law of one difference
+# for a certificate: every second one of these orders, some beyond them, and coarser grids
+_FAR_NODES, _CERTIFIED_CELLS = 12, 8
 _FEWEST = 4  # steps of an allocation from which on it is worth its time
 _ROUNDING = 1 + 1e-9
 
@@ -112,11 +116,19 @@ class HiddenStep:
         charged less at order 1."""
         if self.steps <= _FEWEST or 2 * self.charge(_FEWEST) > _FLOORS[0]:
             return ()
+        return self._charged_less(_FLOORS)
+
+    @cached_property
+    def _direct_choices(self) -> tuple[tuple[int, float], ...]:
+        """The same with fewer steps for rare losses, by increasing k."""
+        return tuple(sorted({*self.choices, *self._charged_less(_RARE_FLOORS)}))
+
+    def _charged_less(self, floors: Sequence[float]) -> tuple[tuple[int, float], ...]:
         ratios = np.geomspace(1.0, (self.steps - 1) / _FEWEST, _COUNTS)
         counts = [*dict.fromkeys(max(_FEWEST, int((self.steps - 1) / ratio)) for ratio in ratios)]
         charge = cache(self.charge)
         found: dict[int, float] = {}
-        for floor in _FLOORS:
+        for floor in floors:
             # along the list charges fall, as counts do
             place = bisect_left(counts, True, key=lambda k: 2 * charge(k) <= floor)
             if place < len(counts):
@@ -141,69 +153,74 @@ class HiddenStep:
         bound: np.ndarray = np.minimum(gaussian_profile(log_order, apart), 1.0)
         return bound
 
-    @cached_property
-    def profile(self) -> Profile:
+    def profile(self, log_order: np.ndarray) -> np.ndarray:
         """Upper bounds at ln a >= 0, increasing."""
-        last, nodes = self._last_order, self._nodes
-
-        finished: list[np.ndarray] = []
-
-        def at_nodes() -> np.ndarray:
-            if finished:
-                return finished[0]
-            best = self.revealed(nodes)
-            # the laws take much work: the rest of the answer gets at least half of what is left
-            with suppress(OutOfWorkError), work.share(1 / 2):
-                near = self._direct_orders
-                if near.size > 1:
-                    inside = nodes <= near[-1]
-                    by_chords = _chords(nodes[inside], near, self.compared(near))
-                    best[inside] = np.minimum(best[inside], by_chords)
-                for by_reference in self._referenced.values():
-                    best = np.minimum(best, by_reference)
-                finished.append(best * _ROUNDING)
-            return best * _ROUNDING
-
-        def smallest(log_order: np.ndarray) -> np.ndarray:
-            x = np.asarray(log_order, dtype=float)
-            chord = _chords(x, nodes, at_nodes())
-            return np.minimum(np.where(x <= last, chord, 1.0), self.revealed(x))
-
-        return smallest
+        x = np.asarray(log_order, dtype=float)
+        best = self.revealed(x)
+        if self._direct_orders.size > 1:
+            best = np.minimum(best, _falling(x, self._direct_orders, self._direct))
+        if not self.covers:
+            for by_reference in self._referenced.values():
+                best = np.minimum(best, _falling(x, self._nodes, by_reference))
+        bound: np.ndarray = best * _ROUNDING
+        return bound
 
     @cached_property
     def _direct_orders(self) -> np.ndarray:
-        """Log orders, up to some deviations of a mean of k differences, k the fewest steps."""
+        """Log orders at which data sets are compared directly, up to some deviations of a mean of
+        the fewest steps."""
         if not self.choices:
             return np.zeros(0)
-        fewest = min(k for k, _ in self.choices)
-        deviation = math.sqrt(math.expm1((self.distance / self.s) ** 2) / fewest)
-        orders = np.linspace(0.0, min(self._last_order, _REACH * deviation), _DIRECT_NODES)
-        covered = [all(law.is_covered for law in self._differences(math.exp(x))) for x in orders]
-        return orders[covered]
+        fewest, most = (self._deviation(self._direct_choices[i][0]) for i in (0, -1))
+        end = min(self._last_order, _REACH * fewest)
+        fine = np.arange(0.0, _FINE, _APART) * most
+        number = math.ceil(max(math.log(end / (_FINE * most)) / math.log(_FACTOR), 0.0)) + 1
+        far = np.geomspace(min(_FINE * most, end), end, number)
+        return self._covered(np.concatenate([fine[fine < far[0]], far]))
 
-    def _differences(self, order: float) -> tuple[Differences, ...]:
+    def _deviation(self, k: int) -> float:
+        """Of a mean of k differences, about."""
+        return math.sqrt(math.expm1((self.distance / self.s) ** 2) / k)
+
+    def _covered(self, log_orders: np.ndarray) -> np.ndarray:
+        """Those whose laws are covered: laws of larger orders are wider."""
+        covered = [
+            all(law.is_covered for law in self._differences(math.exp(x))) for x in log_orders
+        ]
+        return log_orders[covered]
+
+    @property
+    def covers(self) -> bool:
+        """Whether data sets are compared directly wherever Theorem 49 might say something: there it
+        says less."""
+        if not self.choices:
+            return True
+        reach = _REACH * self._deviation(min(k for k, _ in self.choices))
+        end = np.array([min(self._last_order, reach)])
+        return bool(self._covered(end).size)
+
+    def _differences(self, order: float, cells: int = CELLS) -> tuple[Differences, ...]:
         """Laws of Lemma 60, of both orders of the data sets where they are not alike."""
         short, long = self.distance / self.s, 2 / self.s
         if self.distance > 1:
-            return (Differences(order, long, long, long),)
+            return (Differences(order, long, long, long, cells),)
         # the record is up to 2 from another one in the one data set, and up to 1 in the other
-        return Differences(order, short, long, short), Differences(order, short, short, long)
+        lengths = (short, long, short), (short, short, long)
+        return tuple(Differences(order, *each, cells) for each in lengths)
 
     @cached_property
     def certified(self) -> list[DirectBound]:
-        """Theorem 61 at the orders of the profile and at some beyond them, up to where the revealed
+        """Theorem 61 at orders of the profile and at some beyond them, up to where the revealed
         step bounds more; without what is charged for floating point, which the verifier has none
         of."""
-        near = self._direct_orders
+        near = self._direct_orders[::2]
         if near.size < 2:
             return []
-        bounds = self._compared_at(near)
+        bounds = self._compared_at(near, _CERTIFIED_CELLS)
         for x in np.geomspace(near[-1], self._last_order, _FAR_NODES + 1)[1:]:
-            # laws of larger orders are wider
-            if not all(law.is_covered for law in self._differences(math.exp(x))):
+            if not self._covered(np.array([x])).size:
                 break
-            bounds += self._compared_at(np.array([x]))
+            bounds += self._compared_at(np.array([x]), _CERTIFIED_CELLS)
             if bounds[-1].uncharged >= self.revealed(np.array([x]))[0]:
                 break
         return bounds
@@ -211,10 +228,7 @@ class HiddenStep:
     @cached_property
     def references(self) -> tuple[int, ...]:
         """Numbers of steps k with which Theorem 49 is computed."""
-        # where Theorem 61 covers all its orders, Theorem 49 is larger
-        if self._direct_orders.size == _DIRECT_NODES:
-            return ()
-        return tuple(k for k, _ in self.choices)
+        return () if self.covers else tuple(k for k, _ in self.choices)
 
     def certified_profile(self, log_order: np.ndarray, references: Sequence[int]) -> np.ndarray:
         """The profile, or what Theorem 49 with these numbers of steps and Theorems 61 and 19 give
@@ -226,45 +240,31 @@ class HiddenStep:
             nodes = np.array([bound.log_order for bound in self.certified])
             bounds.append((nodes, np.array([bound.uncharged for bound in self.certified])))
         for nodes, values in bounds:
-            inside = x <= nodes[-1]
-            alone[inside] = np.minimum(alone[inside], _chords(x[inside], nodes, values))
+            alone = np.minimum(alone, _falling(x, nodes, values))
         bound: np.ndarray = np.maximum(alone, self.profile(x))
         return bound
 
-    def compared(self, log_orders: np.ndarray) -> np.ndarray:
-        """Theorem 61 at these log orders, increasing."""
-        return np.array([bound.value for bound in self._compared_at(log_orders)])
+    @cached_property
+    def _direct(self) -> np.ndarray:
+        """Theorem 61 at its log orders."""
+        return np.array([bound.value for bound in self._compared_at(self._direct_orders)])
 
-    def _compared_at(self, log_orders: np.ndarray) -> list[DirectBound]:
-        """The same with the best of some numbers of steps."""
+    def _compared_at(self, log_orders: np.ndarray, cells: int = CELLS) -> list[DirectBound]:
+        """Theorem 61 at these log orders, increasing, with the best of some numbers of steps."""
         bounds = []
         # any number of steps is valid. The best one falls with the order, as a mean of fewer
         # differences is seldom above 0, too, and charged less
-        choices = sorted(self.choices)
+        choices = self._direct_choices
         for x in log_orders.tolist():
-            value, choices = self._compared(math.exp(x), choices)
-            laws = self._differences(math.exp(x))
-            unit, charge = max(law.step for law in laws), max(law.charge for law in laws)
-            bounds.append(DirectBound(x, choices[-1][0], unit, value, max(value - charge, 0.0)))
+            # the first law decides which choice it is, and is the larger one
+            law, *others = self._differences(math.exp(x), cells)
+            best = _compared(law, choices[-1])
+            while len(choices) > 1 and (less := _compared(law, choices[-2])).value < best.value:
+                best, choices = less, choices[:-1]
+            best = max([best, *(_compared(other, choices[-1]) for other in others)], key=_value)
+            unit = max(law.step for law in (law, *others))
+            bounds.append(best._replace(log_order=x, unit=unit))
         return bounds
-
-    def _compared(
-        self, order: float, choices: list[tuple[int, float]]
-    ) -> tuple[float, list[tuple[int, float]]]:
-        """The bound at one order, and the choices that are left for larger ones."""
-        # the first law decides which choice it is, and is the larger one
-        law, *others = self._differences(order)
-
-        def bound(law: Differences, choice: tuple[int, float]) -> float:
-            work.spend(0)
-            k, charge = choice
-            return law.mean_above_zero(k) + (1 + order) * charge
-
-        value = bound(law, choices[-1])
-        while len(choices) > 1 and (less := bound(law, choices[-2])) < value:
-            value, choices = less, choices[:-1]
-        value = max([value, *(bound(other, choices[-1]) for other in others)])
-        return min(value, 1.0), choices
 
     @cached_property
     def _referenced(self) -> dict[int, np.ndarray]:
@@ -292,6 +292,27 @@ class HiddenStep:
         if self.distance > 1:
             return {"record": record}
         return {"record": record, "empty": AllocationEvent(k, self.s)}
+
+
+def _compared(law: Differences, choice: tuple[int, float]) -> DirectBound:
+    """Theorem 61 with one law and one number of steps."""
+    k, charge = choice
+    charged = (1 + law.order) * charge
+    mean = law.mean_above_zero(k, _UNSEEN * charged)
+    value = min((mean.value + charged) * _ROUNDING, 1.0)
+    return DirectBound(math.log(law.order), k, law.step, value, value - mean.charge)
+
+
+def _value(bound: DirectBound) -> float:
+    return bound.value
+
+
+def _falling(x: np.ndarray, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Chords between bounds of H_a at nodes, and beyond the last one that, as H_a falls with a; by
+    the same reason no bound need exceed one before it."""
+    falling = np.minimum.accumulate(values)
+    beyond = np.full(x.shape, falling[-1])
+    return np.where(x <= nodes[-1], _chords(x, nodes, falling), beyond)
 
 
 def _chords(x: np.ndarray, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -290,8 +290,8 @@ class StatisticEvent(AttackEvent):
 
 @dataclass(frozen=True)
 class EnclosedEvent(Event):
-    """A step that one event bounds, perhaps another one as well, and others attain, each by data
-    sets of its own."""
+    """A step that one event bounds, perhaps another one as well, at less cost, and others attain,
+    each by data sets of its own."""
 
     proved: Event
     attacks: tuple[Event, ...]
@@ -317,7 +317,8 @@ class EnclosedEvent(Event):
 
     @property
     def upper_choices(self) -> tuple[Event, ...]:
-        return (self,) if self.also_proved is None else (self.proved, self.also_proved)
+        # the one that costs little comes first
+        return (self,) if self.also_proved is None else (self.also_proved, self.proved)
 
     def spread(self) -> float:
         return self.proved.spread()

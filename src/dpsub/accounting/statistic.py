@@ -84,9 +84,12 @@ class Statistic(ABC):
         """Bound the law of log dP/dQ under P (swapped: log dQ/dP under Q) from below: cells of
         about one loss are united, which is a processing whatever the cells, and their loss rounded
         down."""
-        edges, _, table = self._table(tail, swapped)
-        # a cell in which the loss passes half-way points of the grid would be rounded as a whole
-        crossings = _crossings(edges, table, step)
+        edges, masses, table = self._table(tail, swapped)
+        # a cell in which the loss passes half-way points of the grid would be rounded as a whole.
+        # Those that hold less than the tail together are: where masses underflow, losses pass
+        # millions of points
+        looked_at = np.where(masses > tail / masses.size, table, np.nan)
+        crossings = _crossings(edges[1:-1], looked_at[1:-1], step)
         work.spend(work.TERM * 9 * (edges.size + crossings.size))
         cells = self._directed(np.unique(np.concatenate([edges, crossings])), swapped)
         ratio = _log_ratio(*cells)
@@ -115,10 +118,10 @@ def _log_ratio(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 def _crossings(edges: np.ndarray, table: np.ndarray, step: float) -> np.ndarray:
     """Where a tabulated loss passes half-way points of the grid, by interpolation between centres
-    of cells."""
-    known = np.isfinite(table[1:-1])
-    centres = ((edges[1:-2] + edges[2:-1]) / 2)[known]
-    height = np.clip(table[1:-1][known], -MAX_LOSS, MAX_LOSS) / step + 0.5
+    of cells, those of NaN left out."""
+    known = np.isfinite(table)
+    centres = ((edges[:-1] + edges[1:]) / 2)[known]
+    height = np.clip(table[known], -MAX_LOSS, MAX_LOSS) / step + 0.5
     before, after = np.floor(height[:-1]), np.floor(height[1:])
     passed = np.abs(after - before).astype(int)
     if passed.sum() > _MOST_POINTS:

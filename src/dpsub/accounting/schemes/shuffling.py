@@ -88,8 +88,8 @@ def shuffling(release: Release, relation: Relation) -> Case:
             # the grid of a profile is coarser than that of a pair
             bound, also_bound = HiddenStepEvent.of(hidden), revealed
             certified = (
-                Certified(HiddenStepEvent.certified(hidden, hidden.references), _HIDDEN),
                 Certified(revealed, _REVEALED),
+                Certified(HiddenStepEvent.certified(hidden, hidden.references), _HIDDEN),
             )
             proved += ", or the step hidden among those of the other records, whichever is smaller"
         data_sets = "(0, -C, ..., -C), or (C, 0, ..., 0) against (0, ..., 0)"
