@@ -96,7 +96,7 @@ class Chords(NamedTuple):
 
 @dataclass(frozen=True)
 class Cell:
-    """Kinds between two ends, of which one parameter is the same, or both do not fall."""
+    """Kinds between two ends: one parameter is the same at both, or neither falls."""
 
     low: Kind
     high: Kind
