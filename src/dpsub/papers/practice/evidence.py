@@ -33,6 +33,7 @@ def attained_by_one_sum() -> float:
         steps=1,
         delta=1e-5,
         adjacency="substitute",
+        effort=None,
         quick=True,
     ).lower
 
@@ -44,5 +45,6 @@ def proved_for_one_sum() -> float:
         steps=1,
         delta=1e-5,
         adjacency="substitute",
+        effort=None,
         quick=True,
     ).upper

@@ -33,6 +33,7 @@ def _best(target: float, distribution: str) -> dpsub.Account:
         epochs=EPOCHS,
         delta=DELTA,
         adjacency="zero_out",
+        effort=None,
         quick=True,
     )
 
@@ -55,5 +56,6 @@ def all_released(target: float) -> float:
         epochs=runs() * EPOCHS,
         delta=DELTA,
         adjacency="zero_out",
+        effort=None,
         quick=True,
     ).upper

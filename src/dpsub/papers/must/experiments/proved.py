@@ -340,7 +340,7 @@ class ProvedSteps(Accounts):
         # where the attack attains nothing no width is relative to it
         if first.kind == "exact" or not first.lower > 0:
             return first
-        # a width and no clock: the same answer on any machine
+        # a width, and as much work as it takes
         return Ledger([question.release]).account(
             adjacency=question.adjacency,
             effort=None,
@@ -425,6 +425,7 @@ class ProvedNoise(Questions):
             steps=steps,
             adjacency=adjacency,
             accuracy=accuracy,
+            effort=None,
             quick=True,
         )
 
