@@ -311,9 +311,13 @@ class GridLaw:
         relative = stage_error / size + 8 * _EPS * (1 + np.abs(np.angle(spectrum)))
         total += float(np.sum(largest * (count * relative + 128 * _EPS)))
         # no weight is larger than the first one
-        total += terms * math.exp(_LOG_VANISHING) * self.step * decay / math.expm1(
-            -tilt * self.step
-        ) ** 2
+        total += (
+            terms
+            * math.exp(_LOG_VANISHING)
+            * self.step
+            * decay
+            / math.expm1(-tilt * self.step) ** 2
+        )
         rounding = 16 * _EPS * (8 + count * abs(log_mgf))
         return total / terms * math.exp(min(count * log_mgf, 600.0)) * (1 + rounding)
 
