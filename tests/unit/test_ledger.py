@@ -96,8 +96,9 @@ def test_a_failed_save_leaves_the_old_ledger(
 
     monkeypatch.setattr(files.os, "fsync", refuse)
     with pytest.raises(DataError, match="No space left"):
-        dpsub.Ledger().save(path)
-    assert list(dpsub.Ledger.load(path)) == list(mixed()) and list(tmp_path.iterdir()) == [path]
+        mixed().save(path)
+    assert list(dpsub.Ledger.load(path)) == list(mixed())
+    assert {file.name for file in tmp_path.iterdir()} == {"ledger.json", ".ledger.json.lock"}
 
 
 def saved() -> dict[str, Any]:
@@ -176,7 +177,7 @@ def test_what_is_no_ledger_at_all(tmp_path: Path) -> None:
         with pytest.raises(dpsub.DataError, match=r"is not (complete JSON|a ledger) "):
             dpsub.Ledger.load(cut)
     for path in (tmp_path / "none.json", tmp_path):
-        with pytest.raises(dpsub.DataError, match="cannot be read"):
+        with pytest.raises(dpsub.DataError, match="cannot be read|a file is needed"):
             dpsub.Ledger.load(path)
 
 

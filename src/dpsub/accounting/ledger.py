@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -27,7 +30,7 @@ from dpsub.accounting.selection import NumberOfRuns, Selection, select_of
 from dpsub.accounting.statement import Statement
 from dpsub.accounting.work import OutOfWorkError
 from dpsub.errors import ArgumentError, DataError, DpsubError, UnsupportedError
-from dpsub.files import save_file
+from dpsub.files import locked, read_file, save_file, writable
 from dpsub.relations import Relation
 from dpsub.sampling import Schedule
 from dpsub.sampling.base import Sampler
@@ -75,6 +78,7 @@ class Ledger(words.ShortText):
     def __init__(self, releases: Iterable[Release] = ()) -> None:
         self._releases: list[Release] = []
         self._names: list[str | None] = []
+        self._stored: tuple[str, list[dict[str, Any]]] | None = None  # the file, and its entries
         for release in releases:
             self._enter(release)
 
@@ -131,6 +135,7 @@ class Ledger(words.ShortText):
         as of `record`."""
         longer = type(self)()
         longer._releases, longer._names = [*self._releases], [*self._names]
+        longer._stored = self._stored
         longer.record(
             sampler,
             n,
@@ -396,38 +401,99 @@ class Ledger(words.ShortText):
         ]
 
     def save(self, path: str | Path) -> None:
-        """Write the ledger as JSON; the name only ever stands for a complete file."""
+        """Write the ledger as JSON; the name only ever stands for a complete file.
+
+        Raises
+        ------
+        DataError
+            If the file cannot be written, is no ledger, or has entries that this ledger does not
+            know: others have entered them since it was loaded, and a ledger forgets nothing. `open`
+            keeps them waiting instead.
+        """
+        file = writable(path)
+        with locked(file):
+            if file.exists():
+                self._check_knows(file)
+            self._write(file)
+
+    def _write(self, file: Path) -> None:
         document = {"dpsub_ledger": SCHEMA, "releases": self.as_plain()}
-        save_file(path, f"{json.dumps(document, indent=1, allow_nan=False)}\n".encode())
+        save_file(file, f"{json.dumps(document, indent=1, allow_nan=False)}\n".encode())
+        self._stored = (os.path.realpath(file), self.as_plain())
+
+    def _check_knows(self, file: Path) -> None:
+        """Raise DataError if a file has entries that would be lost."""
+        stored = type(self).load(file).as_plain()
+        # what it had when this ledger came from it; else how this ledger begins
+        before = self.as_plain()[: len(stored)]
+        if self._stored is not None and self._stored[0] == os.path.realpath(file):
+            before = self._stored[1]
+        if stored != before:
+            raise DataError(
+                f"the ledger {file} has entries, {len(stored)} in all, that this one does not have "
+                "or has otherwise; enter into what Ledger.open gives, or save under another name"
+            )
+
+    @classmethod
+    @contextmanager
+    def open(cls, path: str | Path) -> Iterator[Self]:
+        """The ledger of a file, or an empty one where there is none, to enter releases: others who
+        open it wait, and it is saved at the end, unless an error ends it.
+
+        Two programs that enter at once both find their entries in the file. Those that are killed
+        leave it as it was. The lock is of the kernel (`flock`), on a file beside the ledger that
+        stays, `.NAME.lock`. Other hosts wait as far as their file system passes locks on: NFS since
+        version 4 does, Lustre if mounted with `flock`, and CIFS on most servers.
+
+        Raises
+        ------
+        DataError
+            As `load` and `save`, or if the file cannot be locked.
+
+        Examples
+        --------
+        >>> import dpsub, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> with dpsub.Ledger.open(f"{folder.name}/ledger.json") as ledger:
+        ...     ledger.record(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=50)
+        >>> len(dpsub.Ledger.load(f"{folder.name}/ledger.json"))
+        1
+        >>> folder.cleanup()
+        """
+        file = writable(path)
+        with locked(file):
+            ledger = cls.load(file) if file.exists() else cls()
+            before = len(ledger)
+            yield ledger
+            if len(ledger) > before:
+                ledger._write(file)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a ledger that `save` wrote, number by number the same; DataError if the file is not
         one."""
-        try:
-            document = json.loads(Path(path).read_bytes())
-        except OSError as error:
-            raise DataError(
-                f"the ledger {path} cannot be read: {error.strerror}; name an existing file"
-            ) from None
-        except (ValueError, RecursionError) as error:
-            raise DataError(
-                f"the ledger {path} is not complete JSON ({error}); restore it from a copy"
-            ) from None
+        document = _read(path)
         if not isinstance(document, Mapping) or "dpsub_ledger" not in document:
             raise DataError(
                 f"{path} is not a ledger of dpsub: it has no entry dpsub_ledger; name a "
                 "file that save wrote"
             )
-        if document["dpsub_ledger"] != SCHEMA:
+        # True and 1.0 are equal to 1, and are not what save wrote
+        version = document["dpsub_ledger"]
+        if type(version) is not int or version != SCHEMA:
             raise DataError(
-                f"the ledger {path} must have schema version {SCHEMA}, got "
-                f"{document['dpsub_ledger']!r}; read it with "
-                "the dpsub that wrote it"
+                f"the ledger {path} must have schema version {SCHEMA}, got {version!r}; read it "
+                "with the dpsub that wrote it"
             )
         entries = document.get("releases")
         if not isinstance(entries, list):
             raise DataError(f"the ledger {path} has no list of releases; restore it from a copy")
+        # a misspelt second list would be forgotten
+        if more := sorted(set(document) - {"dpsub_ledger", "releases"}):
+            raise DataError(
+                f"the ledger {path} must have the entries dpsub_ledger and releases alone, got "
+                f"{more[0]!r}; restore it from a copy"
+            )
         ledger = cls()
         for place, entry in enumerate(entries, start=1):
             try:
@@ -439,6 +505,7 @@ class Ledger(words.ShortText):
                 raise DataError(
                     f"release {place} of the ledger {path} cannot be read: {error}"
                 ) from None
+        ledger._stored = (os.path.realpath(path), ledger.as_plain())
         return ledger
 
     def _question(
@@ -488,6 +555,42 @@ def _target(epsilon: float, delta: float) -> Target:
     """Epsilon at this delta, sharp enough to be compared with the one of a budget."""
     width = max(checks.real("epsilon", epsilon, at_least=0) * _ACCURACY, 1e-9)
     return Target(delta=delta, width=width)
+
+
+_STRINGS = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|[{}]')
+"""Strings and braces of valid JSON; a string before a colon is a key."""
+
+
+def _read(path: str | Path) -> Any:
+    """What a file of JSON holds; DataError also where an object has a key twice."""
+    try:
+        text = read_file(path).decode("utf-8-sig")
+        document = json.loads(text)
+    except OSError as error:
+        raise DataError(
+            f"the ledger {path} cannot be read: {error.strerror}; name an existing file"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(
+            f"the ledger {path} is not complete JSON ({error}); restore it from a copy"
+        ) from None
+    # Keys of the objects that are open. Python's reader keeps the last of a key without a word.
+    keys: list[set[str]] = []
+    for found in _STRINGS.finditer(text):
+        if found[0] == "{":
+            keys.append(set())
+        elif found[0] == "}":
+            keys.pop()
+        elif found[2]:
+            key = json.loads(found[1])
+            if key in keys[-1]:
+                line = 1 + text.count("\n", 0, found.start())
+                raise DataError(
+                    f"the ledger {path} must have every key once, got {key!r} again at line "
+                    f"{line}; keep the right one"
+                )
+            keys[-1].add(key)
+    return document
 
 
 _SAME = (

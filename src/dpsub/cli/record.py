@@ -9,6 +9,9 @@ are not independent.
 JSON: ledger (the file), releases (its number of entries now), entered (false if the budget does not
 allow it); with a budget proved_epsilon (with these releases) and, if they are refused, steps_left.
 Exit status 3 if the budget does not allow them.
+
+Several commands may enter into one ledger at once: each waits for the one before it, by a lock on
+.NAME.lock beside the file, which stays there.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from dpsub.cli.parsing import Parser, add_choice, new_file, number
 from dpsub.cli.releases import add_releases, question_of, releases_text, steps_of
 from dpsub.cli.samplers import add_sampler, sampler_of
 from dpsub.errors import ArgumentError
+from dpsub.sampling import Sampler, Schedule
 
 EXIT_REFUSED = 3
 """Exit status if the budget does not allow the releases."""
@@ -54,11 +58,22 @@ def run(arguments: Namespace) -> Answer:
         )
     sampler = sampler_of(arguments)
     question = question_of(arguments) | {"steps": steps_of(arguments, sampler)}
+    # Another `dpsub record` waits meanwhile: what it enters could exceed the budget with this one.
+    with dpsub.Ledger.open(arguments.file) as ledger:
+        return _entered(arguments, ledger, sampler, question)
+
+
+def _entered(
+    arguments: Namespace,
+    ledger: dpsub.Ledger,
+    sampler: Sampler | Schedule,
+    question: dict[str, Any],
+) -> Answer:
+    """Enter the releases, if the budget allows them."""
     budget = {
         name: question.pop(name)
         for name in ("epsilon", "delta", "adjacency", "effort", "time_limit")
     }
-    ledger = dpsub.Ledger.load(arguments.file) if arguments.file.exists() else dpsub.Ledger()
     n = question.pop("n")
     values: dict[str, Any] = {"ledger": str(arguments.file)}
     budget_lines: list[Line] = []
@@ -79,7 +94,6 @@ def run(arguments: Namespace) -> Answer:
     else:
         before = ledger.adjacency
         ledger.record(sampler, n, **question, sample=arguments.sample, name=arguments.name)
-        ledger.save(arguments.file)
         *earlier, entered = ledger
         if arguments.name is None and entered in earlier:
             # a second run of the same command may be meant, or not
