@@ -4,31 +4,28 @@ from fractions import Fraction
 
 from balls import ONE, ZERO, NotCovered, Refuted
 from flint import arb
-from multiplicity import ball, binomial, chain_counts, cut_sample, probability, stages_of, whole
+from multiplicity import ball, binomial, chain_counts, cut_sample, probability
 from theorems import Case
 
 Weights = dict[Fraction, arb]  # how probable which noiseless value is
 
 
-def contribution(data: dict, name: str) -> Fraction:
-    value = data[name]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not -1 <= value <= 1:
-        raise Refuted(f"data: {name} must lie in [-1, 1], got {value!r}")
-    return Fraction(value)
-
-
 def neighbours(case: Case) -> tuple[Fraction, Fraction, Fraction]:
     """What the record contributes in D and in D' along u, and what all others do; a record that is
-    not there adds 0."""
+    not there adds 0.
+
+    The schema has seen to lengths of at most 1. Data sets that are no neighbours would have to have
+    a record where the relation has none, or the other way round.
+    """
     data = case.part["data"]
     gone = data["other"] is None
     mixed = isinstance(case.release.group, tuple)
     if gone != (case.adjacency == "add_remove" and not mixed):
         raise Refuted(f"data: D and D' are no neighbours under {case.adjacency}")
-    other = Fraction(0) if gone else contribution(data, "other")
+    other = Fraction(0) if gone else Fraction(data["other"])
     if case.adjacency == "zero_out" and other != 0:
         raise Refuted("data: under zero_out the record contributes 0 in D'")
-    return contribution(data, "record"), other, contribution(data, "filler")
+    return Fraction(data["record"]), other, Fraction(data["filler"])
 
 
 def noiseless(case: Case) -> tuple[Weights, Weights]:
@@ -42,7 +39,7 @@ def noiseless(case: Case) -> tuple[Weights, Weights]:
         return cut_sums(case, record, other, filler, gone)
     group = release.group
     sizes = group if isinstance(group, tuple) else (group, group)
-    if release.name in ("deterministic", "cyclic_poisson"):
+    if release.name in ("deterministic", "cyclic_poisson") or release.in_all_steps:
         rate = (
             probability(release.sampler["rate"], "rate")
             if release.name == "cyclic_poisson"
@@ -51,11 +48,11 @@ def noiseless(case: Case) -> tuple[Weights, Weights]:
         holds_all(case)
         fixed, laws = False, [binomial(size, rate, case.negligible) for size in sizes]
     else:
-        stages = stages_of(release.sampler)
+        stages = release.stages
         if stages is None:
             raise NotCovered(f"statistic 'sum' of {release.name}")
         fixed = stages[-1].kind != "poisson"
-        slots = 1 if release.name == "poisson" else case.slots
+        slots = 1 if stages[0].kind == "poisson" else case.slots
         laws = [chain_counts(stages, slots, size, case.negligible) for size in sizes]
     if not fixed and filler != 0:
         raise NotCovered("fillers in a sample of random size")
@@ -74,10 +71,12 @@ def noiseless(case: Case) -> tuple[Weights, Weights]:
 def holds_all(case: Case) -> None:
     """An attack on a schedule needs a step that can hold the group."""
     release, size = case.release, case.release.group
-    if release.name == "deterministic":
-        most = size if release.sampler.get("m") is None else whole(release.sampler["m"], "m")
+    if release.in_all_steps:
+        most = 1
+    elif release.name == "deterministic":
+        most = size if release.sampler["m"] is None else release.sampler["m"]
     else:
-        cycle = whole(release.sampler["cycle"], "cycle")
+        cycle = release.sampler["cycle"]
         most = size if release.n is None else release.n // cycle
     if size != 1 and (isinstance(size, tuple) or most < size):
         raise NotCovered("an attack on a group of more records than a step holds")
@@ -93,7 +92,7 @@ def cut_sums(
     """Truncated Poisson (3.10): K' others are drawn; the record is kept with q where K' < B, else
     with q B/(K' + 1)."""
     sampler = case.release.sampler
-    rate, most = probability(sampler["rate"], "rate"), whole(sampler["max_batch"], "max_batch")
+    rate, most = probability(sampler["rate"], "rate"), sampler["max_batch"]
     _, kept, law = cut_sample(case.slots - 1, rate, most, case.negligible)
     P: Weights = {}
     Q: Weights = {}

@@ -20,6 +20,7 @@ from balls import (
     smaller,
 )
 from flint import arb
+from work import spend
 
 from profiles import Order
 
@@ -493,6 +494,7 @@ def base_law(b: int, m: int, held: int) -> list[tuple[arb, arb]]:
     others = b - held
     if others == 0:
         return [(ONE, ONE)]
+    spend(m * min(others, m), "numbers of slots that are filled")
     filled = [ONE]
     for _ in range(m):
         following = [ZERO] * min(len(filled) + 1, others + 1)
