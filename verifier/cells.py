@@ -15,7 +15,7 @@ from itertools import accumulate, pairwise
 from attacks import neighbours
 from balls import NotCovered, positive_part
 from flint import arb
-from law import Law, shortfall_below
+from law import shortfall_below
 from multiplicity import ball
 from theorems import Case
 from work import fits, spend
@@ -256,8 +256,7 @@ class Piece:
 class Frontier(Events):
     """Events of cells between the places where the loss of one number passes a grid."""
 
-    def __init__(self, first, second, law: Law, tail: float):
-        step, reach = law.step, max(-law.indices[0], law.indices[-1]) + 1
+    def __init__(self, first, second, step: float, reach: int, tail: float):
         self._laws, self._step = (first, second), step
         self._negligible, self._far = arb(tail), FAR * arb(tail)
         edges = crossings(first, second, step, reach, tail)
@@ -342,5 +341,6 @@ def largest_step(case: Case) -> arb:
     laws = [Largest(value - filler, batches, float(release.s.mid())) for value in (record, other)]
     if case.direction == "backward":
         laws.reverse()
-    events = Frontier(*laws, case.law, float(case.negligible.mid()))
-    return shortfall_below(case.law, events.event)
+    law = case.law
+    events = Frontier(*laws, law.step, law.reach, float(case.negligible.mid()))
+    return shortfall_below(law, events.event)

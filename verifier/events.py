@@ -176,5 +176,5 @@ def statistic_sum(case: Case) -> arb:
         Mixture(list(weights.values()), list(weights), float(s.mid()), release.laplace)
         for weights in (first, second)
     ]
-    unions = Frontier(*mixtures, law, float(case.negligible.mid()))
+    unions = Frontier(*mixtures, law.step, law.reach, float(case.negligible.mid()))
     return shortfall_below(law, unions.event)

@@ -21,6 +21,11 @@ class Law:
     masses: list[arb]
     infinity: float
 
+    @property
+    def reach(self) -> int:
+        """More than all indices, on either side of 0."""
+        return max(-self.indices[0], self.indices[-1]) + 1
+
     def losses(self) -> list[arb]:
         step, offset = arb(self.step), arb(self.offset)
         return [offset + index * step for index in self.indices]
