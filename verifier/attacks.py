@@ -5,7 +5,9 @@ from fractions import Fraction
 from balls import ONE, ZERO, NotCovered, Refuted
 from flint import arb
 from multiplicity import ball, binomial, chain_counts, cut_sample, probability
+from question import Release
 from theorems import Case
+from work import fits
 
 Weights = dict[Fraction, arb]  # how probable which noiseless value is
 
@@ -39,12 +41,15 @@ def noiseless(case: Case) -> tuple[Weights, Weights]:
         return cut_sums(case, record, other, filler, gone)
     group = release.group
     sizes = group if isinstance(group, tuple) else (group, group)
-    if release.name in ("deterministic", "cyclic_poisson") or release.in_all_steps:
+    holds_known = release.in_all_steps or release.in_one_step
+    if release.name in ("deterministic", "cyclic_poisson") or holds_known:
         rate = (
             probability(release.sampler["rate"], "rate")
             if release.name == "cyclic_poisson"
             else Fraction(1)
         )
+        if release.name == "deterministic":
+            sizes = (1, 1)  # `spread` tells how far the group moves an epoch
         holds_all(case)
         fixed, laws = False, [binomial(size, rate, case.negligible) for size in sizes]
     else:
@@ -54,7 +59,8 @@ def noiseless(case: Case) -> tuple[Weights, Weights]:
         fixed = stages[-1].kind != "poisson"
         slots = 1 if stages[0].kind == "poisson" else case.slots
         laws = [chain_counts(stages, slots, size, case.negligible) for size in sizes]
-    if not fixed and filler != 0:
+    # of a step that holds all records the others are known, whatever they add
+    if not fixed and filler != 0 and not release.in_one_step:
         raise NotCovered("fillers in a sample of random size")
     taken = filler if fixed else 0  # whose place an occurrence takes
     P: Weights = {}
@@ -69,17 +75,23 @@ def noiseless(case: Case) -> tuple[Weights, Weights]:
 
 
 def holds_all(case: Case) -> None:
-    """An attack on a schedule needs a step that can hold the group."""
+    """An attack on groups in turn needs one that can hold all of the unit's records."""
     release, size = case.release, case.release.group
+    if release.name == "cyclic_poisson" and size != 1:
+        most = size if release.n is None else release.n // release.sampler["cycle"]
+        fits(size, most, "records of a group that are attacked in one step")
+
+
+def spread(release: Release) -> arb:
+    """How far what is known to be in the steps of an epoch moves them, in lengths of one record
+    (F1): one that is in all t steps, or as many of g as there is room for in each step of m."""
     if release.in_all_steps:
-        most = 1
-    elif release.name == "deterministic":
-        most = size if release.sampler["m"] is None else release.sampler["m"]
-    else:
-        cycle = release.sampler["cycle"]
-        most = size if release.n is None else release.n // cycle
-    if size != 1 and (isinstance(size, tuple) or most < size):
-        raise NotCovered("an attack on a group of more records than a step holds")
+        return arb(release.sampler["t"]).sqrt()
+    if release.name != "deterministic" or release.group == 1:
+        return ONE
+    most = release.sampler["m"] or release.group
+    full, left = divmod(release.group, most)
+    return arb(full * most**2 + left**2).sqrt()
 
 
 def add(weights: Weights, value: Fraction, chance: arb) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import erfc, exp, inf, log, pi, sqrt
 
-from attacks import Weights, noiseless
+from attacks import Weights, noiseless, spread
 from balls import HALF, ONE, ZERO, normal_density, normal_tail, positive_part
 from cells import Frontier, Mixture
 from flint import arb
@@ -164,9 +164,7 @@ def statistic_sum(case: Case) -> arb:
     laws = noiseless(case)
     first, second = laws if case.direction == "forward" else reversed(laws)
     release, law = case.release, case.law
-    s = release.s
-    if release.in_all_steps:  # their mean is one step with so much less noise
-        s = s / arb(release.sampler["t"]).sqrt()
+    s = release.s / spread(release)
     curve = Curve(first, second, s, Noise(release.laplace), case.negligible)
     if curve.rises:
         spend(40 * len(law.masses) * len(curve.centres), "half-lines")

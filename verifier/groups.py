@@ -3,7 +3,8 @@ replaced or set to 0 together. What a sample tells of them is how many of them i
 
 from fractions import Fraction
 
-from balls import ONE, ZERO, smaller
+from attacks import spread
+from balls import ONE, smaller
 from flint import arb
 from multiplicity import Counts, binomial, probability, stage_counts
 from theorems import (
@@ -63,11 +64,8 @@ def drawn_by_coins(case: Case, rate: Fraction) -> tuple[Bound, Bound | None]:
 
 def farthest(case: Case) -> arb:
     """d sqrt(floor(g/m) m^2 + (g mod m)^2) / s."""
-    release, size = case.release, one_size(case)
-    most = size if release.sampler["m"] is None else release.sampler["m"]
-    full, left = divmod(size, most)
-    each = 2 if case.adjacency == "substitute" else 1
-    return each * (ZERO + full * most**2 + left**2).sqrt() / release.s
+    one_size(case)
+    return (2 if case.adjacency == "substitute" else 1) * spread(case.release) / case.release.s
 
 
 def theorem_36(case: Case) -> arb:

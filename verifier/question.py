@@ -79,6 +79,11 @@ class Release:
         """An allocation that leaves no choice."""
         return self.name == "random_allocation" and self.sampler["k"] == self.sampler["t"]
 
+    @property
+    def in_one_step(self) -> bool:
+        """Shuffled epochs of one step, which holds all records."""
+        return self.name == "shuffle" and self.steps_per_epoch(self.n) == 1
+
 
 def read_release(data: dict, adjacency: str) -> Release:
     """A release as the question states it; refuses what cannot be, or what no theorem is about."""
