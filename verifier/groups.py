@@ -4,7 +4,7 @@ replaced or set to 0 together. What a sample tells of them is how many of them i
 from fractions import Fraction
 
 from attacks import spread
-from balls import ONE, smaller
+from balls import ONE, ZERO, smaller
 from flint import arb
 from multiplicity import Counts, binomial, probability, stage_counts
 from theorems import (
