@@ -112,7 +112,8 @@ def question_of(words: str) -> dict:
         raise Unreadable(
             f"what is expected must begin with a sampler or be an answer's JSON, got {shown(words)}"
         )
-    name, options = tokens[0], _options(tokens[1:])
+    name = tokens[0]
+    options = _options(tokens[1:], {*SIZES[name], "m"})
     n = _whole(options, "n")
     sampler = {"name": name} | _sizes(name, options, n)
     given = [key for key in ("epsilon", "delta") if key in options]
@@ -135,8 +136,9 @@ def question_of(words: str) -> dict:
     }
 
 
-def _options(tokens: list[str]) -> dict[str, str]:
-    known = {*ASKED, *ASIDE, *(size for sizes in SIZES.values() for size in sizes)}
+def _options(tokens: list[str], sizes: set[str]) -> dict[str, str]:
+    """What is given; a size that the sampler does not have is none of its question."""
+    known = {*ASKED, *ASIDE, *sizes}
     options: dict[str, str] = {}
     rest = iter(tokens)
     for token in rest:

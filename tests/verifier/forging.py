@@ -17,7 +17,7 @@ import dpsub
 
 Data = dict[str, Any]
 
-EXACT = {"delta": 0.1, "noise_multiplier": 2.0, "width": 0.1}
+EXACT = {"delta": 0.05, "noise_multiplier": 1.5, "width": 0.1}
 QUESTIONS: dict[str, tuple[Any, int | None, Data]] = {
     "poisson": (dpsub.Poisson(0.25), None, EXACT | {"steps": 2}),
     "poisson, laplace": (dpsub.Poisson(0.25), None, EXACT | {"mechanism": "laplace"}),
@@ -29,7 +29,7 @@ QUESTIONS: dict[str, tuple[Any, int | None, Data]] = {
         {"noise_multiplier": 2.0, "epsilon": 0.2, "adjacency": "add_remove"},
     ),
     "wor": (dpsub.Wor(2), 5, EXACT | {"quick": True}),
-    "wor, policy": (dpsub.Wor(2), 5, EXACT | {"steps": 2, "noise_multiplier": 4.0}),
+    "wor, policy": (dpsub.Wor(2), 5, EXACT | {"steps": 2, "delta": 0.1}),
     "wor, zero_out": (dpsub.Wor(2), 5, EXACT | {"adjacency": "zero_out", "quick": True}),
     "wr": (dpsub.Wr(2), 5, EXACT | {"quick": True}),
     "must_ow, add_remove": (
@@ -151,7 +151,15 @@ def _changed_list(value: list[Any], generator: np.random.Generator) -> list[Any]
     if value and all(type(x) in (int, float) for x in value):
         return _changed_numbers(value, generator)
     middle = len(value) // 2
-    options = [[], value[:-1], value[1:], [*value, *value], value[::-1], value[:middle], [*value, 0]]
+    options = [
+        [],
+        value[:-1],
+        value[1:],
+        [*value, *value],
+        value[::-1],
+        value[:middle],
+        [*value, 0],
+    ]
     return copy.deepcopy(options[int(generator.integers(len(options)))])
 
 
@@ -182,8 +190,8 @@ LAW = ("step", "offset", "indices", "masses", "infinity")
 
 
 def moved_law(law: Data, upwards: bool, generator: np.random.Generator) -> None:
-    """A law that would prove the claim, if only it held: smaller losses or masses above, larger ones
-    below."""
+    """A law that would prove the claim, if only it held: smaller losses or masses for an upper end,
+    larger ones for a lower one."""
     sign = 1 if upwards else -1
     choice = int(generator.integers(6))
     if choice == 0:
