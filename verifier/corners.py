@@ -402,6 +402,7 @@ class CornerBound:
     def _charged(self, order: Order, charges: list[arb], enough: arb) -> arb:
         """The bound of Theorem 15 or 22 for these charges tau_l."""
         draws = self.draws
+        spend(WEIGHTS * len(self.terms) + BINS[0], "charges of a game's cells")
         later = sum(
             (
                 p * self._mean(line, order, charge, law)

@@ -21,6 +21,7 @@ from flint import arb, ctx, fmpz_poly
 from theorems import Case
 from work import fits
 
+MOST_BITS = 20_000
 LARGEST_WINDOW = 200_000
 MOST_MOVES = 100_000_000  # of places of the window, of all blocks: some ten minutes
 
@@ -218,7 +219,9 @@ def filler_flip(question, lower: dict) -> tuple[arb, str]:
         if question.delta > 0
         else arb(1100)
     )
-    flip = Flip(step, first, last, bits=112 + int(digits.ceil().upper().ceil().unique_fmpz()))
+    bits = 112 + int(digits.ceil().upper().ceil().unique_fmpz())
+    fits(bits, MOST_BITS, "bits of a policy's numbers, as e^epsilon / delta is so large")
+    flip = Flip(step, first, last, bits)
     ctx.prec = max(ctx.prec, flip.bits + 32)
     signs = [pair_of(question, release, lower, filler) for filler in (-1, 1)]
     delta = flip.value(signs, question.epsilon, lower["blocks"])

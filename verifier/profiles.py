@@ -290,6 +290,7 @@ class GroupSup:
         for _ in range(4000):
             if not stack:
                 return best
+            spend(10 * len(self.rows), "places of suprema")
             low, high = stack.pop()
             if low >= high:
                 continue

@@ -19,7 +19,7 @@ from typing import Any
 from balls import NotCovered, Unreadable
 
 SCHEMA = 1
-MOST_BYTES = 2**27
+MOST_BYTES = 2**26
 MOST_DIGITS = 19
 LARGEST_WHOLE = 2**53  # beyond it a double does not tell whole numbers apart
 LARGEST_INDEX = 2**31
