@@ -420,6 +420,7 @@ def allocated(release: Release) -> tuple[int, int]:
 def block_shortfall(case: Case) -> arb:
     """The part's law against the sums of its block."""
     case.need(case.adjacency != "substitute", "add_remove or zero_out")
+    case.need(not case.release.in_all_steps, "steps without the record")
     sums, distance = needed(case, "sums"), 1 / case.release.s
     return sums_shortfall(case.law, sums, distance, case.direction, case.negligible)
 

@@ -3,7 +3,7 @@ discretised law."""
 
 from dataclasses import dataclass
 from itertools import pairwise
-from math import erfc, exp, inf, log, pi, sqrt
+from math import erfc, exp, inf, log, nextafter, pi, sqrt
 
 from attacks import Weights, noiseless, spread
 from balls import HALF, ONE, ZERO, normal_density, normal_tail, positive_part
@@ -170,8 +170,11 @@ def statistic_sum(case: Case) -> arb:
         spend(40 * len(law.masses) * len(curve.centres), "half-lines")
         return shortfall_below(law, curve.event)
     fits(len(law.masses), MOST_POINTS, "points of a law held against unions of cells of a sum")
+    # of noise that is no double a little more: whoever adds some attains less
+    scale = float(s.upper())
+    scale = scale if s <= scale else nextafter(scale, inf)
     mixtures = [
-        Mixture(list(weights.values()), list(weights), float(s.mid()), release.laplace)
+        Mixture(list(weights.values()), list(weights), scale, release.laplace)
         for weights in (first, second)
     ]
     unions = Frontier(*mixtures, law.step, law.reach, float(case.negligible.mid()))

@@ -160,6 +160,7 @@ def trimmed(start: int, masses: list[arb], infinity: arb, cut: arb, upper: bool)
     place is kept in any case. Where it is not certain that a tail is below `cut`, or where `cut` is
     0, it stays.
     """
+    masses = masses or [ZERO]  # of a product without mass
     right = ZERO
     while len(masses) > 1 and right + masses[-1] < cut:
         right += masses.pop()

@@ -440,6 +440,7 @@ def _size(part: dict, shared: Shared) -> tuple[int, int]:
 
 def theorem_72(case: Case) -> arb:
     case.need(case.adjacency != "substitute", "add_remove or zero_out")
+    case.need(not case.release.in_all_steps, "steps without the record")
     if "block" not in case.part:
         return block_shortfall(case)
     place = case.part["block"]

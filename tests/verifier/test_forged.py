@@ -16,6 +16,9 @@ from typing import Any
 import pytest
 from certificate import NOT_COVERED, REFUTED, UNREADABLE, VERIFIED, verify
 
+import dpsub
+from dpsub.accounting.release import of_plain
+from dpsub.errors import ArgumentError, UnsupportedError
 from tests.few import few
 from tests.verifier.forging import QUESTIONS, Data, forged, honest
 from tests.verifier.proving import proved_again
@@ -136,6 +139,20 @@ def an_order_left_out() -> Data:
     return data
 
 
+def a_block_that_nobody_counts() -> Data:
+    """Of a record in all steps, as of one step."""
+    data = only(honest("allocation of several"), "upper")
+    for direction in ("forward", "backward"):
+        part = data["upper"][direction][0]
+        zero = {"ratios": [0.0, 1.0, 9.0], "masses": [0.2, 1.0, 0.1], "lost": 0.5, "edges": []}
+        part["theorem"], part["times"] = "72", 1
+        part["sums"] = [{"terms": 1, "of": None, **zero}]
+        data["upper"][direction] = [part]
+    release_of(data)["sampler"]["k"] = 4
+    data["claim"]["upper"] = 0.5
+    return data
+
+
 def ends_that_contradict() -> Data:
     data = honest("poisson")
     data["claim"] = {"lower": data["claim"]["upper"], "upper": data["claim"]["lower"]}
@@ -158,6 +175,7 @@ PROOFS = (
     a_lower_part_twice,
     an_upper_part_left_out,
     an_order_left_out,
+    a_block_that_nobody_counts,
     ends_that_contradict,
     the_certificate_of_another_question,
 )
@@ -438,6 +456,95 @@ def test_no_forgery_is_verified(tmp_path: Path) -> None:
 @pytest.mark.parametrize("block", range(1, 41))
 def test_none_of_thousands_of_forgeries_is_verified(block: int, tmp_path: Path) -> None:
     check_forgeries(range(block * FORGERIES, (block + 1) * FORGERIES), tmp_path)
+
+
+# --- Another question, for the same proof ---------------------------------------------------------
+
+
+def parts_of(end: Data) -> list[Data]:
+    return [
+        part
+        for key in ("forward", "backward", "parts")
+        for part in end.get(key) or []
+        if isinstance(part, dict)
+    ]
+
+
+def more_noise(data: Data, end: str) -> None:
+    release_of(data)["noise_multiplier"] *= 0.97 if end == "upper" else 1.03
+
+
+def other_steps(data: Data, end: str) -> None:
+    """With as many laws as the other question needs."""
+    release = release_of(data)
+    rounds, epoch = release["steps"], data["question"]["releases"][0]["sampler"].get("cycle", 1)
+    release["steps"] = 2 * rounds if end == "upper" else rounds // 2 // epoch * epoch or epoch
+    for part in parts_of(data[end]):
+        part["times"] = max(part["times"] * release["steps"] // rounds, 1)
+
+
+def other_size(data: Data, end: str) -> None:
+    sampler = release_of(data)["sampler"]
+    for name, size in sampler.items():
+        if name == "rate":
+            sampler[name] = size * (1.1 if end == "upper" else 0.9)
+        elif name in ("m", "b", "max_batch", "k"):
+            sampler[name] = max(size + (1 if end == "upper" else -1), 1)
+
+
+def other_group(data: Data, end: str) -> None:
+    release = release_of(data)
+    release["group"] = release.get("group", 1) + (1 if end == "upper" else -1)
+
+
+def other_relation(data: Data, end: str) -> None:
+    """Replacing is more than adding."""
+    data["question"]["adjacency"] = "substitute" if end == "upper" else "zero_out"
+    for part in parts_of(data[end]) if end == "lower" else []:
+        part["data"]["other"] = 0
+
+
+def answer_of(question: Data) -> dpsub.Account:
+    (release,) = question["releases"]
+    asked = of_plain(release)
+    return dpsub.account(
+        asked.sampler,
+        asked.n,
+        noise_multiplier=asked.noise_multiplier,
+        steps=asked.steps,
+        mechanism=asked.mechanism,
+        group=asked.group,
+        adjacency=question["adjacency"],
+        quick=True,
+        **question["given"],
+    )
+
+
+CHANGES = (more_noise, other_steps, other_size, other_group, other_relation)
+
+
+@pytest.mark.parametrize(
+    ("change", "end"), few([(change, end) for change in CHANGES for end in ("upper", "lower")])
+)
+def test_a_proof_of_another_question_is_none_of_this_one(
+    change: Any, end: str, tmp_path: Path
+) -> None:
+    """Where the claim is false of the other question: its ends, by the package, say so."""
+    false = 0
+    for name in QUESTIONS:
+        data = only(honest(name), end)
+        change(data, end)
+        lines, status = proved_again(data, tmp_path)
+        try:
+            answer = answer_of(data["question"])
+        except (ArgumentError, UnsupportedError):
+            assert status != VERIFIED, (name, lines)
+            continue
+        claim = data["claim"][end]
+        if claim < answer.lower if end == "upper" else claim > answer.upper:
+            assert status != VERIFIED, (name, lines)
+            false += 1
+    assert false > 0
 
 
 # --- The program ----------------------------------------------------------------------------------
