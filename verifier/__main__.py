@@ -1,13 +1,45 @@
 """``python verifier c.json``: proves the claims of a certificate again, or says where that
 fails."""
 
+import argparse
 import sys
+from pathlib import Path
 
-from certificate import verify
+# Where it is installed, its modules stand in a package's folder, and are found as they are here.
+sys.path.insert(0, str(Path(__file__).parent))
+
+from certificate import judged
+
+STATUSES = """\
+exit status:
+  0  verified: all that is claimed, at least one end
+  1  refuted: a claim does not follow, or the question is none that can be asked, or another one
+     than was expected
+  2  not readable: no certificate in the schema of docs/certificates.md, or nothing is claimed
+  3  not covered: a theorem or a size that this program does not go to"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="verifier",
+        description="Prove the claims of a certificate of dpsub again (docs/certificates.md).",
+        epilog=STATUSES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("certificate", metavar="CERTIFICATE")
+    parser.add_argument(
+        "--expect",
+        metavar="QUESTION",
+        help="what it has to be about: the words of `dpsub account`, or the JSON of its answer "
+        "(a text that begins with { or a file that ends in .json)",
+    )
+    arguments = parser.parse_args()
+    # a file may hold any words, and a terminal not all letters
+    sys.stdout.reconfigure(errors="backslashreplace")
+    verdict = judged(arguments.certificate, arguments.expect)
+    print("\n".join([*verdict.statement, *verdict.lines]))
+    return verdict.status
+
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: python verifier CERTIFICATE")
-    lines, status = verify(sys.argv[1])
-    print("\n".join(lines))
-    sys.exit(status)
+    sys.exit(main())

@@ -30,15 +30,19 @@ the whole law, are counted so.
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 from attacks import neighbours
 from balls import ZERO, NotCovered, Refuted, positive_part
 from cells import normal_below
 from flint import arb, fmpq
 from law import Law, shortfall_above
-from multiplicity import ball, whole
-from theorems import Case, Release, Shared, Theorem
+from multiplicity import ball
+from question import Release
+from theorems import Case, Theorem, held_against
+from work import spend
+
+from profiles import gaussian
 
 NUDGES = (1.0, 1 - 2.0**-34, 1 + 2.0**-34, 1 - 2.0**-28, 1 + 2.0**-28)
 UNITS = 1074  # every double is a multiple of 2^-1074
@@ -119,6 +123,7 @@ class LogNormal:
     lost = arb(0)
     total = arb(1)
     everything = Parted(arb(0), arb(0), arb(1), arb(1))
+    stairs = 1
 
     def beyond(self, a: float) -> Parted:
         """X > a is a half-line of z."""
@@ -144,6 +149,7 @@ class Mean:
         self.lost = self.share * one.lost * other.total + self.other_share * other.lost * one.total
         self._ones = [terms * units(r) for r in one.ratios]
         self._others = [others * units(r) for r in other.ratios]
+        self.stairs = min(len(self._ones), len(self._others))
 
     @property
     def everything(self) -> Parted:
@@ -206,9 +212,17 @@ def largest(values: list[arb]) -> arb:
     return found
 
 
+def spend_on(new: Ratios, made, times: int) -> None:
+    """Of each ratio of the new law the stairs down one of the two that it is made from."""
+    spend(times * len(new.ratios) * (2 * made.stairs + 1), "sums of likelihood ratios")
+
+
 def lacking(new: Ratios, made) -> arb:
     """The largest C(a) of what `new` is made from, less that of `new`: with so much more lost it is
     above."""
+    # At 0, at each ratio, and beyond the last one, where C is constant and what it has to be above
+    # falls.
+    spend_on(new, made, 1)
     missing = arb(0)
     for a in [0.0, *new.ratios]:
         must = made.beyond(a).above(a) + made.lost
@@ -220,13 +234,21 @@ def lacking(new: Ratios, made) -> arb:
 def factor_above(new: Ratios, made) -> arb:
     """The least I >= 1, or a little more, for which D(a) of `new`, times I, is above that of what
     it is made from; infinite if there is none.
+
+    A law that is too low would have to be so between two ratios, where D is linear and what it has
+    to be above is convex; beyond the last one, where it has the slope of the total; or before the
+    first one, where it is 0: there it has to be above E(a - R)_+, which at the first ratio is
+    compared, and rises.
     """
+    spend_on(new, made, 1)
     compared = [(made.total, new.total)]
     compared += [(made.beyond(a).under(a), new.beyond(a).under(a)) for a in new.ratios]
     factor = arb(1)
     for must, has in compared:
+        # equal is enough; D is nowhere negative, so that a factor raises it
         if must <= has:
             continue
+        # no multiple of 0 is above what is not 0
         if not has > 0:
             return arb.pos_inf()
         factor = factor.max(must / has)
@@ -238,8 +260,17 @@ def below(new: Ratios, made, edges: list[float], side: str, negligible: arb) -> 
     there is none.
 
     Where a line is too high by no more than `negligible` that is e, else a factor lowers it.
+
+    A law that is too high would have to have a line above what is attained at one of the two ends
+    of its interval, or a piece that is not looked at. There is a piece left of each ratio, and for
+    D one right of the last, whose slope is the total and is compared first; beyond it C is 0. A
+    ratio may be 0, or all masses: then lines are 0, and a line of 0 is below one that is not
+    negative, and below no other (`ratio_below`).
     """
     factor, short = ratio_below(made.total, new.total), ZERO
+    if len(edges) != len(new.ratios) - 1:
+        raise Refuted("sums of a lower end need one edge between any two neighbouring ratios")
+    spend_on(new, made, len(NUDGES))
     left = 0.0
     for i, (edge, right) in enumerate(zip([0.0, *edges], new.ratios, strict=True)):
         piece = new.parted(i)  # its line holds from the ratio before the i-th one up to it
@@ -267,8 +298,14 @@ def below(new: Ratios, made, edges: list[float], side: str, negligible: arb) -> 
 
 
 def ratio_below(may: arb, has: arb) -> arb:
-    """may / has, but no more than 1."""
-    return arb(1) if has <= may or has.is_zero() else may / has
+    """I <= 1 for which I has <= may, where has >= 0; 0, which bounds nothing, where there is none.
+
+    Equal is below. No multiple of 0 is below a `may` that is negative, or perhaps negative: so 0 is
+    compared as any other number is.
+    """
+    if has <= may:
+        return arb(1)
+    return may / has if may > 0 and has > 0 else ZERO
 
 
 def least(values) -> arb:
@@ -303,7 +340,7 @@ def read_sums(
     shown: list[Bounded] = []
     for place, row in enumerate(rows):
         there = f"{where}, law {place} of the sums"
-        law = _read(row, there)
+        law = Ratios(row["ratios"], row["masses"], row["lost"])
         if row["of"] is None:
             terms, factor, short, made = 1, arb(1), ZERO, LogNormal(distance)
         else:
@@ -324,27 +361,15 @@ def read_sums(
             law.lost = arb(0)
             own, more = below(law, made, row["edges"], side, negligible)
             short += more
+        # 0 and infinity bound nothing
         if not (own > 0 and own.is_finite()):
             raise Refuted(f"{there}: no multiple of it bounds what it is made from")
         shown.append(Bounded(law, factor * own, terms, short))
     return shown[-1]
 
 
-def _read(row: dict, where: str) -> Ratios:
-    ratios, masses, lost = row["ratios"], row["masses"], row["lost"]
-    numbers = [*ratios, *masses, lost, *row["edges"]]
-    are_numbers = all(isinstance(x, float) and 0 <= x < float("inf") for x in numbers)
-    if not (ratios and len(ratios) == len(masses) and are_numbers):
-        raise Refuted(
-            f"{where}: ratios, masses and what is lost must be finite numbers that are not negative"
-        )
-    if any(left >= right for left, right in pairwise(ratios)):
-        raise Refuted(f"{where}: ratios must rise")
-    return Ratios(ratios, masses, lost)
-
-
 def _earlier(shown: list[Bounded], i: int, where: str) -> Bounded:
-    if type(i) is not int or not 0 <= i < len(shown):
+    if not i < len(shown):
         raise Refuted(f"{where}: it is made from laws that come later")
     return shown[i]
 
@@ -352,22 +377,35 @@ def _earlier(shown: list[Bounded], i: int, where: str) -> Bounded:
 def shortfall_below_sums(law: Law, shown: Bounded, direction: str) -> arb:
     """The largest F(a) - H(a), or 0, where H is what `shown` attains: linear between its kinks, so
     that the convex F is looked at there alone.
+
+    A law that is too large would have to be so beyond the last kink, or where there is none but
+    a = 0. There F falls, and what is attained is not negative: so all that F is at the last order
+    counts as too much, unless H is constant from there on and not lowered.
     """
-    bound = shown.forward if direction == "forward" else shown.backward
-    orders = [arb(r) if direction == "forward" else 1 / arb(r) for r in shown.law.ratios if r > 0]
-    at_zero = bound(ZERO) if direction == "forward" else shown.factor * shown.law.total
+    is_forward = direction == "forward"
+    bound = shown.forward if is_forward else shown.backward
+    orders = [arb(r) if is_forward else 1 / arb(r) for r in shown.law.ratios if r > 0]
+    at_zero = bound(ZERO) if is_forward else shown.factor * shown.law.total
     missing = positive_part(law.total() - at_zero).upper()
     for order in orders:
         missing = missing.max(positive_part(profile(law, order) - bound(order)).upper())
+    last = max(orders, default=ZERO, key=float)
+    if is_forward or not shown.short.is_zero():
+        missing = missing.max(profile(law, last).upper())
     return missing
 
 
 def profile(law: Law, order: arb) -> arb:
     """F(a), the largest of its linear pieces."""
-    index = float(((order.log() - law.offset) / law.step).mid())
-    i = len(law.indices) - bisect_right(law.indices, index)
+    if order.is_zero():
+        return law.total()
+    place = (order.log() - law.offset) / law.step
+    ends = float(place.upper()), float(place.lower())
+    low, high = (len(law.indices) - bisect_right(law.indices, end) for end in ends)
+    # the best line is one of those about this place; no line is above F, and the first has no mass
+    # but that at infinity
     lines = [(arb(law.infinity), arb(0))] + [
-        (S, T) for _, S, T in law.suffixes[max(i - 3, 0) : i + 3]
+        (S, T) for _, S, T in law.suffixes[max(low - 3, 0) : high + 3]
     ]
     return largest([S - order * T for S, T in lines])
 
@@ -376,16 +414,14 @@ def allocated(release: Release) -> tuple[int, int]:
     """t and k of a random allocation."""
     if release.name != "random_allocation" or release.laplace:
         raise Refuted("the theorem is about random allocation and Gaussian noise")
-    t, k = whole(release.sampler["t"], "t"), whole(release.sampler["k"], "k")
-    if k > t:
-        raise Refuted("question: no record goes to more steps than there are")
-    return t, k
+    return release.sampler["t"], release.sampler["k"]
 
 
 def block_shortfall(case: Case) -> arb:
     """The part's law against the sums of its block."""
     case.need(case.adjacency != "substitute", "add_remove or zero_out")
-    sums, distance = case.part["sums"], 1 / case.release.s
+    case.need(not case.release.in_all_steps, "steps without the record")
+    sums, distance = needed(case, "sums"), 1 / case.release.s
     return sums_shortfall(case.law, sums, distance, case.direction, case.negligible)
 
 
@@ -404,9 +440,10 @@ def sums_shortfall(
     return shortfall_above(law, bound, negligible)
 
 
-def blocks(release: Release, parts: list[dict], shared: Shared) -> None:
-    """The blocks of Theorem 27 in each epoch; for k = 1 this is Theorem 25."""
-    are_blocks(*allocated(release), release.rounds, parts)
+def needed(case: Case, entry: str) -> list | dict:
+    """What a part has to give unless the record is in all steps."""
+    case.need(entry in case.part, f"the entry {entry!r}")
+    return case.part[entry]
 
 
 def are_blocks(t: int, k: int, rounds: int, parts: list[dict]) -> None:
@@ -416,21 +453,30 @@ def are_blocks(t: int, k: int, rounds: int, parts: list[dict]) -> None:
     found = dict.fromkeys(expected, 0)
     for part in parts:
         terms = part["sums"][-1]["terms"]
-        if terms not in found or type(part["times"]) is not int or part["times"] < 1:
+        if terms not in found:
             raise Refuted(f"{part['times']} blocks of {terms} steps are not those of Theorem 27")
         found[terms] += part["times"]
     if found != expected:
         raise Refuted(f"an epoch has other blocks than {found}")
 
 
+def in_all_steps(case: Case, apart: int) -> arb:
+    """A record in all steps of an epoch, `apart` from what is there without it: one Gaussian step
+    at sqrt(t) times the distance (F1)."""
+    t, _ = allocated(case.release)
+    case.need(not {"sums", "block", "revealed"} & set(case.part), "no more than the law")
+    distance = apart * arb(t).sqrt() / case.release.s
+    return held_against(case, lambda order, enough: gaussian(order, distance))
+
+
 def theorem_25(case: Case) -> arb:
     case.need(allocated(case.release)[1] == 1, "one step of an epoch for each record")
-    return block_shortfall(case)
+    return in_all_steps(case, 1) if case.release.in_all_steps else block_shortfall(case)
 
 
 def theorem_27(case: Case) -> arb:
     allocated(case.release)
-    return block_shortfall(case)
+    return in_all_steps(case, 1) if case.release.in_all_steps else block_shortfall(case)
 
 
 def all_steps(case: Case) -> arb:
@@ -460,6 +506,6 @@ def all_steps(case: Case) -> arb:
 
 
 THEOREMS = {
-    "25": Theorem("4.6", theorem_25, lambda adjacency: False, rounds=blocks),
-    "27": Theorem("4.6", theorem_27, lambda adjacency: False, rounds=blocks),
+    "25": Theorem("4.6", theorem_25),
+    "27": Theorem("4.6", theorem_27),
 }

@@ -4,31 +4,30 @@ from fractions import Fraction
 
 from balls import ONE, ZERO, NotCovered, Refuted
 from flint import arb
-from multiplicity import ball, binomial, chain_counts, cut_sample, probability, stages_of, whole
+from multiplicity import ball, binomial, chain_counts, cut_sample, probability
+from question import Release
 from theorems import Case
+from work import fits
 
 Weights = dict[Fraction, arb]  # how probable which noiseless value is
 
 
-def contribution(data: dict, name: str) -> Fraction:
-    value = data[name]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not -1 <= value <= 1:
-        raise Refuted(f"data: {name} must lie in [-1, 1], got {value!r}")
-    return Fraction(value)
-
-
 def neighbours(case: Case) -> tuple[Fraction, Fraction, Fraction]:
     """What the record contributes in D and in D' along u, and what all others do; a record that is
-    not there adds 0."""
+    not there adds 0.
+
+    The schema has seen to lengths of at most 1. Data sets that are no neighbours would have to have
+    a record where the relation has none, or the other way round.
+    """
     data = case.part["data"]
     gone = data["other"] is None
     mixed = isinstance(case.release.group, tuple)
     if gone != (case.adjacency == "add_remove" and not mixed):
         raise Refuted(f"data: D and D' are no neighbours under {case.adjacency}")
-    other = Fraction(0) if gone else contribution(data, "other")
+    other = Fraction(0) if gone else Fraction(data["other"])
     if case.adjacency == "zero_out" and other != 0:
         raise Refuted("data: under zero_out the record contributes 0 in D'")
-    return contribution(data, "record"), other, contribution(data, "filler")
+    return Fraction(data["record"]), other, Fraction(data["filler"])
 
 
 def noiseless(case: Case) -> tuple[Weights, Weights]:
@@ -42,22 +41,26 @@ def noiseless(case: Case) -> tuple[Weights, Weights]:
         return cut_sums(case, record, other, filler, gone)
     group = release.group
     sizes = group if isinstance(group, tuple) else (group, group)
-    if release.name in ("deterministic", "cyclic_poisson"):
+    holds_known = release.in_all_steps or release.in_one_step
+    if release.name in ("deterministic", "cyclic_poisson") or holds_known:
         rate = (
             probability(release.sampler["rate"], "rate")
             if release.name == "cyclic_poisson"
             else Fraction(1)
         )
+        if release.name == "deterministic":
+            sizes = (1, 1)  # `spread` tells how far the group moves an epoch
         holds_all(case)
         fixed, laws = False, [binomial(size, rate, case.negligible) for size in sizes]
     else:
-        stages = stages_of(release.sampler)
+        stages = release.stages
         if stages is None:
             raise NotCovered(f"statistic 'sum' of {release.name}")
         fixed = stages[-1].kind != "poisson"
-        slots = 1 if release.name == "poisson" else case.slots
+        slots = 1 if stages[0].kind == "poisson" else case.slots
         laws = [chain_counts(stages, slots, size, case.negligible) for size in sizes]
-    if not fixed and filler != 0:
+    # of a step that holds all records the others are known, whatever they add
+    if not fixed and filler != 0 and not release.in_one_step:
         raise NotCovered("fillers in a sample of random size")
     taken = filler if fixed else 0  # whose place an occurrence takes
     P: Weights = {}
@@ -72,15 +75,23 @@ def noiseless(case: Case) -> tuple[Weights, Weights]:
 
 
 def holds_all(case: Case) -> None:
-    """An attack on a schedule needs a step that can hold the group."""
+    """An attack on groups in turn needs one that can hold all of the unit's records."""
     release, size = case.release, case.release.group
-    if release.name == "deterministic":
-        most = size if release.sampler.get("m") is None else whole(release.sampler["m"], "m")
-    else:
-        cycle = whole(release.sampler["cycle"], "cycle")
-        most = size if release.n is None else release.n // cycle
-    if size != 1 and (isinstance(size, tuple) or most < size):
-        raise NotCovered("an attack on a group of more records than a step holds")
+    if release.name == "cyclic_poisson" and size != 1:
+        most = size if release.n is None else release.n // release.sampler["cycle"]
+        fits(size, most, "records of a group that are attacked in one step")
+
+
+def spread(release: Release) -> arb:
+    """How far what is known to be in the steps of an epoch moves them, in lengths of one record
+    (F1): one that is in all t steps, or as many of g as there is room for in each step of m."""
+    if release.in_all_steps:
+        return arb(release.sampler["t"]).sqrt()
+    if release.name != "deterministic" or release.group == 1:
+        return ONE
+    most = release.sampler["m"] or release.group
+    full, left = divmod(release.group, most)
+    return arb(full * most**2 + left**2).sqrt()
 
 
 def add(weights: Weights, value: Fraction, chance: arb) -> None:
@@ -93,7 +104,7 @@ def cut_sums(
     """Truncated Poisson (3.10): K' others are drawn; the record is kept with q where K' < B, else
     with q B/(K' + 1)."""
     sampler = case.release.sampler
-    rate, most = probability(sampler["rate"], "rate"), whole(sampler["max_batch"], "max_batch")
+    rate, most = probability(sampler["rate"], "rate"), sampler["max_batch"]
     _, kept, law = cut_sample(case.slots - 1, rate, most, case.negligible)
     P: Weights = {}
     Q: Weights = {}

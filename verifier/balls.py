@@ -11,6 +11,10 @@ ONE = arb(1)
 ZERO = arb(0)
 
 
+class Unreadable(Exception):  # noqa: N818 - an outcome
+    """The file is no certificate: what it says is not told in the one way that is read."""
+
+
 class Refuted(Exception):  # noqa: N818 - an outcome
     """What the certificate claims does not follow from what it holds."""
 

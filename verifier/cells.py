@@ -18,9 +18,11 @@ from flint import arb
 from law import shortfall_below
 from multiplicity import ball
 from theorems import Case
+from work import fits, spend
 
 NODES = 4000
 HALVINGS = 40
+MOST_REACH = 200_000  # grid points on either side of loss 0: minutes
 FAR = 1e9  # shortfalls, as multiples of a negligible mass, that no claim of nine digits allows
 
 
@@ -70,6 +72,10 @@ class Mixture:
         return total
 
     @property
+    def terms(self) -> int:
+        return len(self.weights)
+
+    @property
     def mass(self) -> arb:
         """All of it: below 1 where rare terms were left out."""
         return sum(self.weights, arb(0))
@@ -99,6 +105,7 @@ class Largest:
 
     mass = arb(1)
     turns = ()
+    terms = 1
 
     def log_density(self, t: float) -> float:
         """In floating point, less a constant: it only aims."""
@@ -138,6 +145,8 @@ def log_normal_below(z: float) -> float:
 def crossings(first, second, step: float, reach: int, tail: float) -> list[float]:
     """The edges of the cells: where the loss passes half-way points (i + 1/2) step, |i| <= reach,
     and where it may turn."""
+    fits(reach, MOST_REACH, "grid points of a loss whose cells are sought")
+    spend((NODES + 40 * reach) * (first.terms + second.terms), "places of losses")
 
     def loss(t: float) -> float:
         return (first.log_density(t) - second.log_density(t)) / step
@@ -208,13 +217,16 @@ class Events:
         self._accept = list(accumulate((p for p, _ in cells), initial=arb(0)))
         charges = accumulate((q for _, q in cells), initial=unseen)
         self._charge = list(accumulate((charge.upper() for charge in charges), arb.max))
+        # what is no number would be taken for small where charges are looked up
+        if not self._charge[-1].is_finite():
+            raise NotCovered("masses of cells that are no numbers")
 
     def attained(self, charge: arb) -> arb:
         """What an event of mass at most `charge` under the second law has under the first, from
         below: one of the events, and of the next larger one's last cell a random share."""
         charge = charge.lower()
-        i = bisect_right(self._charge, charge)
-        if i == 0:
+        i = bisect_right(self._charge, charge)  # an event whose charge is equal is allowed
+        if i == 0:  # not even what is unseen is: the empty event alone
             return arb(0)
         inside = self._accept[i - 1], self._charge[i - 1]
         if i == len(self._charge):
@@ -330,6 +342,5 @@ def largest_step(case: Case) -> arb:
     if case.direction == "backward":
         laws.reverse()
     law = case.law
-    reach = max(-law.indices[0], law.indices[-1]) + 1
-    events = Frontier(*laws, law.step, reach, float(case.negligible.mid()))
+    events = Frontier(*laws, law.step, law.reach, float(case.negligible.mid()))
     return shortfall_below(law, events.event)

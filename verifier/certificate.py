@@ -1,7 +1,12 @@
-"""Reads a certificate (docs/certificates.md), proves each of its ends again, and says what came of
-it."""
+"""Proves each end of a certificate (docs/certificates.md) again, and says what came of it.
 
-import json
+A false claim would have to get past one of these, in this order: the closed schema (`reading`), the
+rules of a question (`question`), `check_composition` (laws are composed as often as the question
+says), a theorem's or an attack's shortfall (the law is held against what the question's theorem
+gives, or data sets attain), the composition in balls (`law`), and the last comparison, of
+`prove_upper`, `prove_lower` or `prove_game`.
+"""
+
 from dataclasses import dataclass
 
 import allocation
@@ -13,15 +18,27 @@ import references
 import shuffling
 import step_sums
 import theorems
+import work
 import zeroed
-from balls import NotCovered, Refuted, set_precision
+from balls import NotCovered, Refuted, Unreadable, set_precision
+from expect import check_expected
 from flint import arb
 from game import prove_game
 from law import Law, charge, composed_profile, read_law
 from policy import filler_flip
-from theorems import Case, Release, Shared, read_release
+from question import (
+    Claim,
+    Question,
+    Release,
+    claim_of,
+    described,
+    read_question,
+    theorems_about,
+)
+from reading import Source, read_file
+from theorems import Case, Shared
 
-# What can be proved again: add a theorem or a statistic here.
+# What can be proved again: add a theorem or a statistic here, and in `reading` and `question`.
 THEOREMS = (
     theorems.THEOREMS
     | allocation.THEOREMS
@@ -38,117 +55,156 @@ STATISTICS = {
     "step functions": step_sums.step_functions,
 }
 
-VERSION = 1
-ADJACENCIES = ("add_remove", "substitute", "zero_out")
-VERIFIED, REFUTED, NO_CERTIFICATE, NOT_COVERED = 0, 1, 2, 3
+VERIFIED, REFUTED, UNREADABLE, NOT_COVERED = 0, 1, 2, 3
 
 
 @dataclass(frozen=True)
-class Question:
-    """What was asked, and at which epsilon the claimed end has to meet which delta."""
+class Verdict:
+    """What was looked at, in lines; what came of each end and of all, in lines; the exit status."""
 
-    releases: list[Release]
-    adjacency: str
-    epsilon: arb
-    delta: arb
-
-    def cut(self) -> arb:
-        """Masses that may be lost in a law without being seen in the nine digits of the claim."""
-        most = max(release.steps for release in self.releases)
-        return self.delta * arb(10) ** -15 / (4 * most)
+    statement: list[str]
+    lines: list[str]
+    status: int
 
 
-def verify(path: str) -> tuple[list[str], int]:
-    """The lines to print, and the exit status."""
+def verify(path: str, expected: str | None = None) -> tuple[list[str], int]:
+    """What came of each end and of all, and the exit status."""
+    verdict = judged(path, expected)
+    return verdict.lines, verdict.status
+
+
+def judged(path: str, expected: str | None = None) -> Verdict:
+    """Reads and proves a file; no file makes it fail."""
     try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
-    except (OSError, ValueError) as error:
-        return [f"{path} is no certificate: {error}"], NO_CERTIFICATE
-    if not isinstance(data, dict) or data.get("dpsub_certificate") != VERSION:
-        return [f"{path} is no certificate of version {VERSION}"], NO_CERTIFICATE
-    lines, refuted, unknown = [], [], []
+        source = read_file(path)
+    except Unreadable as error:
+        return Verdict([], [f"not readable: {error}"], UNREADABLE)
+    except NotCovered as error:
+        return Verdict([], [f"not covered: {error}"], NOT_COVERED)
+    except MemoryError:
+        return Verdict([], ["not covered: too large for the memory of this machine"], NOT_COVERED)
+    statement = [f"certificate: sha256 {source.digest}"]
+    try:
+        question = read_question(source.data["question"])
+        statement += described(question)
+        claim = source.data["claim"]
+        if expected is not None:
+            check_expected(expected, question, claim)
+        check_claims(claim)
+    except Unreadable as error:
+        return Verdict(statement, [f"not readable: {error}"], UNREADABLE)
+    except Refuted as error:
+        return Verdict(statement, [f"refuted: {error}"], REFUTED)
+    except NotCovered as error:
+        return Verdict(statement, [f"not covered: {error}"], NOT_COVERED)
+    return Verdict(statement, *judged_ends(source, question))
+
+
+def check_claims(claim: dict[str, float | None]) -> None:
+    """No file holds what cannot be true, whatever its proofs are. Equal ends may both hold."""
+    lower, upper = claim["lower"], claim["upper"]
+    if lower is not None and upper is not None and lower > upper:
+        raise Refuted(f"the lower end {lower!r} is claimed above the upper end {upper!r}")
+
+
+def judged_ends(source: Source, question: Question) -> tuple[list[str], int]:
+    """`verified` takes at least one end that is claimed (the schema has seen to that), and a proof
+    of each that is."""
+    lines, refuted, unknown, proved = [], [], [], 0
     for end, prove in (("upper", prove_upper), ("lower", prove_lower)):
+        value = source.data["claim"][end]
+        if value is None:
+            lines.append(f"{end}: nothing claimed")
+            continue
         try:
-            claim = data["claim"][end]
-            if claim is None:
-                lines.append(f"{end}: nothing claimed")
-                continue
-            lines.append(f"{end} {claim!r}: verified ({prove(data, question_of(data, claim))})")
+            note = proved_again(source.data[end], claim_of_end(question, value), prove)
+            lines.append(f"{end} {value!r}: verified ({note})")
+            proved += 1
         except Refuted as error:
             refuted.append(f"{end} end, {error}")
-            lines.append(f"{end} {data['claim'][end]!r}: refuted: {error}")
+            lines.append(f"{end} {value!r}: refuted: {error}")
         except NotCovered as error:
             unknown.append(str(error))
-            lines.append(f"{end} {data['claim'][end]!r}: not covered: {error}")
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            return [
-                f"{path} is no certificate: {type(error).__name__} {error} in its {end} end"
-            ], NO_CERTIFICATE
+            lines.append(f"{end} {value!r}: not covered: {error}")
     if refuted:
         return [*lines, f"refuted: {'; '.join(refuted)}"], REFUTED
-    if unknown:
+    if unknown or not proved:
         return [*lines, f"not covered: {'; '.join(unknown)}"], NOT_COVERED
     return [*lines, "verified"], VERIFIED
 
 
-def question_of(data: dict, claim: float) -> Question:
-    """The question of one end, its claim put in the place of what was asked for."""
-    question = data["question"]
-    if question["adjacency"] not in ADJACENCIES:
-        raise Refuted(f"question: no adjacency {question['adjacency']!r}")
-    if question["quantity"] == "epsilon":
-        epsilon, delta = claim, question["given"]["delta"]
-    elif question["quantity"] == "delta":
-        epsilon, delta = question["given"]["epsilon"], claim
-    else:
-        raise Refuted(f"question: no quantity {question['quantity']!r}")
-    if not (0 <= epsilon < float("inf") and 0 <= delta <= 1):
-        raise Refuted(f"claim: epsilon {epsilon!r} and delta {delta!r} are no such numbers")
-    set_precision(float(delta))
-    releases = [read_release(release) for release in question["releases"]]
-    units = {release.group for release in releases}
-    if len(units) != 1:
-        raise Refuted("question: all releases need one unit of privacy, one group")
-    if question["adjacency"] != "add_remove" and isinstance(units.pop(), tuple):
-        raise Refuted("question: records are added and others removed under add_remove alone")
-    return Question(releases, question["adjacency"], arb(epsilon), arb(delta))
+def claim_of_end(question: Question, value: float) -> Claim:
+    claim = claim_of(question, value)
+    set_precision(float(claim.delta))
+    work.begin()
+    return claim
 
 
-def prove_upper(data: dict, question: Question) -> str:
-    """Domination, composition and claim, for both orders of the neighbours."""
-    upper = data["upper"]
-    if upper is None:
-        raise Refuted("nothing is given that proves it")
+def proved_again(end: dict | NotCovered, claim: Claim, prove) -> str:
+    """The note of a proof. What fails on the way proves nothing, and refutes nothing either."""
+    if isinstance(end, NotCovered):
+        raise end
+    try:
+        return prove(claim, end)
+    except (ArithmeticError, ValueError, TypeError, LookupError, AssertionError) as error:
+        raise NotCovered(f"numbers out of range ({type(error).__name__}: {error})") from None
+    except MemoryError:
+        raise NotCovered("too large for the memory of this machine") from None
+    except RecursionError:
+        raise NotCovered("too large: nested too deeply") from None
+
+
+# --- Upper ends -----------------------------------------------------------------------------------
+
+
+def prove_upper(claim: Claim, upper: dict) -> str:
+    """Domination, composition and claim, for both orders of the neighbours.
+
+    A false upper end would have to leave out an order of the neighbours that matters, a release or
+    a round, or have laws below the theorem's bound that are not charged for it.
+    """
     if "game" in upper:
-        return prove_game(question, upper["game"])
-    sides = [upper[direction] for direction in ("forward", "backward")]
-    names = [part["theorem"] for parts in sides if parts for part in parts]
-    unknown = sorted({name for name in names if name not in THEOREMS})
-    if unknown:
-        raise NotCovered(f"theorem {', '.join(unknown)}")
-    if upper["backward"] is None and not all(
-        THEOREMS[name].symmetric(question.adjacency) for name in names
-    ):
-        raise Refuted(f"backward: {question.adjacency} needs a bound of this order, too")
-    notes = []
+        return prove_game(claim, upper["game"])
+    # From the question, not from what the parts call themselves.
+    if upper["backward"] is None and not claim.question.serves_both_orders:
+        raise Refuted(f"backward: {claim.adjacency} needs a bound of this order, too")
+    notes, places = [], set()
     shared = Shared(upper.get("blocks", []))
-    for direction, parts in zip(("forward", "backward"), sides, strict=True):
-        if parts is None and direction == "backward":
+    for direction in ("forward", "backward"):
+        parts = upper[direction]
+        if parts is None:  # backward alone, where forward is one of both orders
             continue
-        covered(question, parts, direction, shared)
-        delta, note = composed(question, parts, direction, upper=True, shared=shared)
-        if not delta <= question.delta:
+        places |= check_upper_parts(claim, parts, direction)
+        check_composition(claim, parts, direction, shared, upper=True)
+        delta, note = composed(claim, parts, direction, upper=True, shared=shared)
+        # At most: equal is enough. What is no number is no smaller.
+        if not delta <= claim.delta:
             raise Refuted(
-                f"{direction}: at epsilon {shown(question.epsilon)} the composed profile is "
-                f"{shown(delta)}, above {shown(question.delta)}"
+                f"{direction}: at epsilon {shown(claim.epsilon)} the composed profile is "
+                f"{shown(delta)}, above {shown(claim.delta)}"
             )
         notes.append(f"{direction}: {note}" if upper["backward"] else note)
-    release = question.releases[0]
-    places = sorted(
-        {f"Theorem {name}, docs/accounting.md {section_of(name, release)}" for name in names}
-    )
-    return "; ".join([*places, *notes])
+    return "; ".join([*sorted(places), *notes])
+
+
+def check_upper_parts(claim: Claim, parts: list[dict], direction: str) -> set[str]:
+    """Each part's theorem is one about its release, and each release has one theorem; where they
+    stand."""
+    places = set()
+    theorem_of: dict[int, str] = {}
+    for part in parts:
+        release, name = release_of(claim, part, direction), part["theorem"]
+        about = theorems_about(release, claim.adjacency)
+        if name not in about:
+            raise Refuted(
+                f"{direction}: theorem {name} is not about this release, which needs theorem "
+                f"{' or '.join(about)}"
+            )
+        if theorem_of.setdefault(part["release"], name) != name:
+            raise Refuted(f"{direction}: release {part['release']} has parts of several theorems")
+        # where it stands is told by this program; what the file says of it is for readers alone
+        places.add(f"Theorem {name}, docs/accounting.md {section_of(name, release)}")
+    return places
 
 
 def section_of(name: str, release: Release) -> str:
@@ -158,88 +214,116 @@ def section_of(name: str, release: Release) -> str:
     )
 
 
-def prove_lower(data: dict, question: Question) -> str:
-    """The same with the inequalities reversed, for one order of explicit neighbours."""
-    lower = data["lower"]
-    if lower is None:
-        if data["claim"]["lower"] == 0:
-            return "nothing to prove"
-        raise Refuted("nothing is given that proves it")
+# --- Lower ends -----------------------------------------------------------------------------------
+
+
+def prove_lower(claim: Claim, lower: dict) -> str:
+    """The same with the inequalities reversed, for one order of explicit neighbours.
+
+    A false lower end would have to have laws above what the data sets attain that are not charged
+    for it, data sets that are no neighbours, or more rounds than there are.
+    """
     if "parts" not in lower:
-        delta, note = filler_flip(question, lower)
+        delta, note = filler_flip(claim, lower)
     else:
         parts, direction = lower["parts"], lower["direction"]
-        if direction not in ("forward", "backward"):
-            raise Refuted(f"no direction {direction!r}")
-        unknown = sorted(
-            {part["statistic"] for part in parts if part["statistic"] not in STATISTICS}
-        )
-        if unknown:
-            raise NotCovered(f"statistic {', '.join(unknown)}")
-        covered(question, parts, direction, Shared())
-        delta, note = composed(question, parts, direction, upper=False, shared=Shared())
-    # Above delta at the claimed epsilon, so that delta is not met at any smaller one either.
-    if not (
-        delta > question.delta
-        or (data["question"]["quantity"] == "delta" and delta >= question.delta)
-    ):
+        check_composition(claim, parts, direction, Shared(), upper=False)
+        delta, note = composed(claim, parts, direction, upper=False, shared=Shared())
+    # An epsilon is only below the smallest one that meets delta if more than delta is attained at
+    # it; of a delta, attaining it is enough. What is no number is no larger.
+    is_attained = delta > claim.delta
+    if claim.question.quantity == "delta":
+        is_attained = delta >= claim.delta
+    if not is_attained:
         raise Refuted(
-            f"at epsilon {shown(question.epsilon)} the attack attains {shown(delta)}, "
-            f"not {shown(question.delta)}"
+            f"at epsilon {shown(claim.epsilon)} the attack attains {shown(delta)}, "
+            f"not {shown(claim.delta)}"
         )
     return note
 
 
-def covered(question: Question, parts: list[dict], direction: str, shared: Shared) -> None:
-    """Every release is composed exactly as often as it happens."""
-    for place, release in enumerate(question.releases):
+# --- Both -----------------------------------------------------------------------------------------
+
+
+def release_of(claim: Claim, part: dict, direction: str) -> Release:
+    if not part["release"] < len(claim.releases):
+        raise Refuted(f"{direction}: a part is of no release of the question")
+    return claim.releases[part["release"]]
+
+
+def check_composition(
+    claim: Claim, parts: list[dict], direction: str, shared: Shared, *, upper: bool
+) -> None:
+    """Every release is composed exactly as often as it happens, above; no more often, below.
+
+    A false upper end would have to have fewer rounds, so all releases are asked for, whether they
+    have parts or not. An attack may look away from rounds, and from releases: it attains no more
+    then.
+    """
+    for part in parts:
+        release_of(claim, part, direction)
+    for place, release in enumerate(claim.releases):
         mine = [part for part in parts if part["release"] == place]
-        kinds = {THEOREMS[part["theorem"]].rounds for part in mine if "theorem" in part}
-        if len(kinds) > 1:
-            raise Refuted(f"{direction}: release {place} is cut into parts by several theorems")
-        rounds = kinds.pop() if kinds else None
-        if rounds is not None:
-            rounds(release, mine, shared)
-        elif not all(type(part["times"]) is int and part["times"] > 0 for part in mine):
-            raise Refuted(f"{direction}: times must be whole numbers above 0")
-        elif sum(part["times"] for part in mine) != release.rounds:
+        if upper and in_blocks(release, claim.adjacency):
+            moments.check_blocks(release, mine, shared)
+            continue
+        times = sum(part["times"] for part in mine)
+        is_enough = times == release.rounds if upper else times <= release.rounds
+        if not is_enough:
             raise Refuted(
                 f"{direction}: release {place} happens {release.rounds} times, not as "
                 "often as its parts"
             )
-    if any(part["release"] not in range(len(question.releases)) for part in parts):
-        raise Refuted(f"{direction}: a part is of no release of the question")
+
+
+def in_blocks(release: Release, adjacency: str) -> bool:
+    """Whether a round is cut into blocks (Theorems 25, 27 and 72), each with laws of its own."""
+    return (
+        release.name == "random_allocation"
+        and adjacency != "substitute"
+        and not release.in_all_steps
+    )
 
 
 def composed(
-    question: Question, parts: list[dict], direction: str, upper: bool, shared: Shared
+    claim: Claim, parts: list[dict], direction: str, *, upper: bool, shared: Shared
 ) -> tuple[arb, str]:
-    """A bound of delta at the question's epsilon, and what it took: kinks and shortfall."""
+    """A bound of delta at the claim's epsilon, and what it took: kinks and shortfall."""
     laws: list[tuple[Law, int]] = []
     shortfalls = []
-    kinds = THEOREMS if upper else STATISTICS
     for place, part in enumerate(parts):
         law = read_law(part["law"], f"{direction}, part {place}")
-        release = question.releases[part["release"]]
-        case = Case(release, question.adjacency, direction, part, law, question.cut(), shared)
-        name = part["theorem" if upper else "statistic"]
-        kind = kinds[name]
-        if release.group != 1 and upper and not kind.groups:
-            raise Refuted(f"{direction}: theorem {name} is about one record, not about a group")
-        if release.group != 1 and not upper and name != "sum":
-            raise NotCovered(f"statistic {name} of a group")
-        missing = kind.shortfall(case) if upper else kind(case)
+        release = claim.releases[part["release"]]
+        case = Case(release, claim.adjacency, direction, part, law, claim.cut(), shared)
+        missing = (
+            THEOREMS[part["theorem"]].shortfall(case)
+            if upper
+            else STATISTICS[part["statistic"]](case)
+        )
         laws.append((law, part["times"]))
+        # of a lower end mass may lack in the pair, whose total is 1
         shortfalls.append((missing, law.total() if upper else arb(1), part["times"]))
-    delta = composed_profile(laws, question.epsilon, question.cut(), upper)
+    delta = composed_profile(laws, claim.epsilon, claim.cut(), upper)
     charged = charge(shortfalls)
     delta = delta + charged if upper else delta - charged
     orders = sum(len(law.masses) for law, _ in laws)
-    word = "orders" if upper else "points"
     most = max((missing for missing, _, _ in shortfalls), key=float)
-    names = sorted({part["statistic"] for part in parts}) if not upper else []
-    note = f"{orders} {word}; shortfall {shown(most) if most > 0 else 0}"
-    return delta, f"statistic {', '.join(names)}; {note}" if names else note
+    note = f"{orders} {'orders' if upper else 'points'}; shortfall {shown(most) if most > 0 else 0}"
+    return delta, note if upper else f"{attacked(parts, direction)}; {note}"
+
+
+def attacked(parts: list[dict], direction: str) -> str:
+    """The attack in words."""
+    words = {
+        f"statistic {part['statistic']}, record {part['data']['record']:g} against "
+        f"{_other(part['data']['other'])}, others {part['data']['filler']:g}"
+        for part in parts
+    }
+    return f"{direction}: {'; '.join(sorted(words))}"
+
+
+def _other(other: float | None) -> str:
+    return "none" if other is None else f"{other:g}"
 
 
 def shown(x: arb) -> str:

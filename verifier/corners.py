@@ -20,6 +20,7 @@ from balls import (
     smaller,
 )
 from flint import arb
+from work import spend
 
 from profiles import Order
 
@@ -401,6 +402,7 @@ class CornerBound:
     def _charged(self, order: Order, charges: list[arb], enough: arb) -> arb:
         """The bound of Theorem 15 or 22 for these charges tau_l."""
         draws = self.draws
+        spend(WEIGHTS * len(self.terms) + BINS[0], "charges of a game's cells")
         later = sum(
             (
                 p * self._mean(line, order, charge, law)
@@ -493,6 +495,7 @@ def base_law(b: int, m: int, held: int) -> list[tuple[arb, arb]]:
     others = b - held
     if others == 0:
         return [(ONE, ONE)]
+    spend(m * min(others, m), "numbers of slots that are filled")
     filled = [ONE]
     for _ in range(m):
         following = [ZERO] * min(len(filled) + 1, others + 1)

@@ -3,15 +3,16 @@ discretised law."""
 
 from dataclasses import dataclass
 from itertools import pairwise
-from math import erfc, exp, inf, log, pi, sqrt
+from math import erfc, exp, inf, log, nextafter, pi, sqrt
 
-from attacks import Weights, noiseless
-from balls import HALF, ONE, ZERO, NotCovered, normal_density, normal_tail, positive_part
+from attacks import Weights, noiseless, spread
+from balls import HALF, ONE, ZERO, normal_density, normal_tail, positive_part
 from cells import Frontier, Mixture
 from flint import arb
 from law import shortfall_below
 from multiplicity import ball
 from theorems import Case
+from work import fits, spend
 
 MOST_POINTS = 100_000  # of a law that is held against unions of cells: about a minute
 
@@ -62,12 +63,11 @@ class Curve:
         values = sorted({*P, *Q})
         # What is seldom is left out of P, which lowers P(A), and counted as if it were in A under
         # Q.
-        kept = [
-            x for x in values if not (P.get(x, ZERO) < negligible and Q.get(x, ZERO) < negligible)
-        ]
+        rare = {x for x in values if P.get(x, ZERO) < negligible and Q.get(x, ZERO) < negligible}
+        kept = [x for x in values if x not in rare]
         # So is what the law of counts has left out.
         left_out = positive_part(ONE - sum(Q.values(), ZERO))
-        dropped = sum((Q.get(x, ZERO) for x in values if x not in kept), ZERO)
+        dropped = sum((Q.get(x, ZERO) for x in rare), ZERO)
         self.extra = (dropped + left_out).upper()
         self.centres = [ball(x) / s for x in kept]
         self.p = [P.get(x, ZERO) for x in kept]
@@ -110,9 +110,9 @@ class Curve:
     def event(self, T: arb, S: arb) -> arb:
         """P(A) for an event A with Q(A) <= T, as large as is found."""
         room = (T - self.extra).lower()
-        if room >= 1:
+        if room >= 1:  # all outputs are allowed
             return sum(self.p, ZERO)
-        if not room > 0:
+        if not room > 0:  # none are; nor are they if it is no number
             return ZERO
         return self.half_line(room, S)
 
@@ -122,6 +122,7 @@ class Curve:
         c = arb(self.place_of(float(room.log().mid())))
         rough = (c + abs(c) * arb(2) ** -48 + arb(2) ** -60).mid()
         P, Q = self.tails(rough)
+        # an event is taken where its charge is certainly no more than the room; equal is allowed
         best = P.lower() if room >= Q else ZERO
         for _ in range(4):
             if best >= S:
@@ -163,15 +164,18 @@ def statistic_sum(case: Case) -> arb:
     laws = noiseless(case)
     first, second = laws if case.direction == "forward" else reversed(laws)
     release, law = case.release, case.law
-    curve = Curve(first, second, release.s, Noise(release.laplace), case.negligible)
+    s = release.s / spread(release)
+    curve = Curve(first, second, s, Noise(release.laplace), case.negligible)
     if curve.rises:
+        spend(40 * len(law.masses) * len(curve.centres), "half-lines")
         return shortfall_below(law, curve.event)
-    if len(law.masses) > MOST_POINTS:
-        raise NotCovered(f"unions of cells of a sum, for a law of {len(law.masses)} points")
+    fits(len(law.masses), MOST_POINTS, "points of a law held against unions of cells of a sum")
+    # of noise that is no double a little more: whoever adds some attains less
+    scale = float(s.upper())
+    scale = scale if s <= scale else nextafter(scale, inf)
     mixtures = [
-        Mixture(list(weights.values()), list(weights), float(release.s.mid()), release.laplace)
+        Mixture(list(weights.values()), list(weights), scale, release.laplace)
         for weights in (first, second)
     ]
-    reach = max(-law.indices[0], law.indices[-1]) + 1
-    unions = Frontier(*mixtures, law.step, reach, float(case.negligible.mid()))
+    unions = Frontier(*mixtures, law.step, law.reach, float(case.negligible.mid()))
     return shortfall_below(law, unions.event)

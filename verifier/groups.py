@@ -3,9 +3,10 @@ replaced or set to 0 together. What a sample tells of them is how many of them i
 
 from fractions import Fraction
 
+from attacks import spread
 from balls import ONE, ZERO, smaller
 from flint import arb
-from multiplicity import Counts, binomial, probability, stage_counts, whole
+from multiplicity import Counts, binomial, probability, stage_counts
 from theorems import (
     Bound,
     Case,
@@ -16,7 +17,6 @@ from theorems import (
     plus,
     revealed,
     shifted,
-    substitution_only,
 )
 
 from profiles import gaussian, pair, reflected
@@ -40,10 +40,12 @@ def theorem_35(case: Case) -> arb:
     case.need(not release.laplace, "Gaussian noise")
     if release.name == "deterministic":
         return held_against(case, lambda order, enough: gaussian(order, farthest(case)))
-    case.need(release.name in ("poisson", "cyclic_poisson"), "Poisson samples or a public schedule")
     if release.name == "cyclic_poisson":
         one_size(case)
-    rate = probability(release.sampler["rate"], "rate")
+        rate = probability(release.sampler["rate"], "rate")
+    else:
+        case.need(release.kinds == ["poisson"], "Poisson samples or a public schedule")
+        rate = case.stages[0].rate
     return held_against(case, *drawn_by_coins(case, rate))
 
 
@@ -62,14 +64,8 @@ def drawn_by_coins(case: Case, rate: Fraction) -> tuple[Bound, Bound | None]:
 
 def farthest(case: Case) -> arb:
     """d sqrt(floor(g/m) m^2 + (g mod m)^2) / s."""
-    release, size = case.release, one_size(case)
-    most = size if release.sampler.get("m") is None else whole(release.sampler["m"], "m")
-    if case.adjacency == "add_remove" and release.sampler.get("m") is not None:
-        same = release.steps_per_epoch(release.n) == release.steps_per_epoch(release.n + size)
-        case.need(same, "as many steps in an epoch of the larger data set as of n")
-    full, left = divmod(size, most)
-    each = 2 if case.adjacency == "substitute" else 1
-    return each * (ZERO + full * most**2 + left**2).sqrt() / release.s
+    one_size(case)
+    return (2 if case.adjacency == "substitute" else 1) * spread(case.release) / case.release.s
 
 
 def theorem_36(case: Case) -> arb:
@@ -129,8 +125,8 @@ def least(one: Bound, other: Bound) -> Bound:
 
 
 THEOREMS = {
-    "35": Theorem("4.8", theorem_35, substitution_only, groups=True),
-    "36": Theorem("4.8", theorem_36, substitution_only, groups=True),
-    "37": Theorem("4.8", theorem_37, substitution_only, groups=True),
-    "38": Theorem("4.8", theorem_38, substitution_only, groups=True),
+    "35": Theorem("4.8", theorem_35),
+    "36": Theorem("4.8", theorem_36),
+    "37": Theorem("4.8", theorem_37),
+    "38": Theorem("4.8", theorem_38),
 }

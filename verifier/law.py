@@ -4,21 +4,27 @@ composed."""
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from math import isfinite
 
 from balls import ONE, ZERO, Refuted, larger, positive_part, smaller
 from flint import arb, arb_poly
+from work import LONGEST, fits, spend
 
 
 @dataclass(frozen=True)
 class Law:
-    """Masses at the losses offset + index step, in increasing order, and a mass at infinity."""
+    """Masses at the losses offset + index step, in strictly increasing order, and a mass at
+    infinity."""
 
     step: float
     offset: float
     indices: list[int]
-    masses: list[float]
+    masses: list[arb]
     infinity: float
+
+    @property
+    def reach(self) -> int:
+        """More than all indices, on either side of 0."""
+        return max(-self.indices[0], self.indices[-1]) + 1
 
     def losses(self) -> list[arb]:
         step, offset = arb(self.step), arb(self.offset)
@@ -26,7 +32,7 @@ class Law:
 
     def total(self) -> arb:
         """The whole mass, that at infinity with it."""
-        return sum((arb(mass) for mass in self.masses), arb(self.infinity))
+        return sum(self.masses, arb(self.infinity))
 
     @cached_property
     def suffixes(self) -> list[tuple[arb, arb, arb]]:
@@ -37,29 +43,29 @@ class Law:
         S, T = arb(self.infinity), ZERO
         rows = []
         for loss, mass in zip(reversed(self.losses()), reversed(self.masses), strict=True):
-            S += arb(mass)
-            T += arb(mass) * (-loss).exp()
+            S += mass
+            T += mass * (-loss).exp()
             rows.append((loss, S, T))
         return rows
 
 
 def read_law(data: dict, where: str) -> Law:
-    """The law of a part, its equal indices merged; refuses what is no list of masses on a grid."""
-    step, offset, infinity = (float(data[key]) for key in ("step", "offset", "infinity"))
-    indices, masses = data["indices"], [float(mass) for mass in data["masses"]]
-    if not (isfinite(step) and step > 0 and isfinite(offset)):
-        raise Refuted(f"{where}: the grid needs a finite offset and a step above 0")
-    if (
-        len(indices) != len(masses)
-        or not masses
-        or not all(type(index) is int for index in indices)
-    ):
-        raise Refuted(f"{where}: each mass needs one whole number as its index")
-    if not all(isfinite(mass) and mass >= 0 for mass in [*masses, infinity]):
-        raise Refuted(f"{where}: masses must be finite and not negative")
-    if indices != sorted(indices):
-        raise Refuted(f"{where}: indices must not fall")
-    return Law(step, offset, indices, masses, infinity)
+    """The law of a part, its equal indices merged: so its kinks, and the lines of its profile, are
+    no more than its losses.
+
+    The schema has seen to masses of at least 0, one for each index, indices that do not fall, and a
+    step above 0.
+    """
+    indices: list[int] = []
+    masses: list[arb] = []
+    for index, mass in zip(data["indices"], data["masses"], strict=True):
+        if indices and indices[-1] == index:
+            masses[-1] += arb(mass)
+            continue
+        indices.append(index)
+        masses.append(arb(mass))
+    fits(indices[-1] - indices[0] + 1, LONGEST, f"places of the grid of the law of {where}")
+    return Law(data["step"], data["offset"], indices, masses, data["infinity"])
 
 
 def shortfall_above(law: Law, profile, negligible: arb) -> arb:
@@ -68,7 +74,12 @@ def shortfall_above(law: Law, profile, negligible: arb) -> arb:
     H is convex, 1 at a = 0 and falls; F is linear between kinks and constant beyond the last one.
     So a = 0 and the kinks are all orders that need a look. `profile` (loss, order, enough) bounds H
     at order e^loss from above, and need not be sharper than `enough`.
+
+    A law that is too small somewhere would have to be so at an order that is not looked at. Without
+    masses there would be none but a = 0: a law has one loss at least. What is no number counts as
+    infinity in `larger`.
     """
+    spend(len(law.masses), "orders of a law")
     rows = []
     S, T = arb(law.infinity), ZERO
     for loss, S_here, T_here in law.suffixes:
@@ -106,7 +117,12 @@ def shortfall_below(law: Law, event_of) -> arb:
 
     F is the largest of the lines S_j - a T_j and the line S = infinity, T = 0. If P(A) >= S_j - xi
     and Q(A) <= T_j, the j-th line is at most H_a + xi for all a.
+
+    A law that is too large somewhere would have to have a line that is not looked at, or `event_of`
+    an event that is not as it says. The line S = infinity, T = 0 has the empty event, which is
+    where xi begins. What is no number counts as infinity in `larger`.
     """
+    spend(len(law.masses), "points of a law")
     missing = arb(law.infinity)
     for _, S, T in law.suffixes:
         missing = larger(missing, positive_part(S - event_of(T, S)))
@@ -128,6 +144,9 @@ class Composed:
 
 def times(one: Composed, other: Composed, cut: arb, upper: bool) -> Composed:
     """The law of the sum of two independent losses, its tails below `cut` cut off."""
+    length = one.masses.length() + other.masses.length()
+    fits(length, LONGEST, "places of the grid of laws that are composed")
+    spend(length * length.bit_length(), "laws that are composed")
     infinity = one.infinity * (other.total() + other.infinity) + one.total() * other.infinity
     product = (one.masses * other.masses).coeffs()
     return trimmed(one.start + other.start, product, infinity, cut, upper)
@@ -137,8 +156,11 @@ def trimmed(start: int, masses: list[arb], infinity: arb, cut: arb, upper: bool)
     """Without tails of mass below cut: upper, they go to infinity and up to the first kept place;
     lower, they are dropped.
 
-    Moving mass to a larger loss raises the profile at every order, and dropping mass lowers it.
+    Moving mass to a larger loss raises the profile at every order, and dropping mass lowers it. One
+    place is kept in any case. Where it is not certain that a tail is below `cut`, or where `cut` is
+    0, it stays.
     """
+    masses = masses or [ZERO]  # of a product without mass
     right = ZERO
     while len(masses) > 1 and right + masses[-1] < cut:
         right += masses.pop()
@@ -166,7 +188,7 @@ def first_power(law: Law, cut: arb, upper: bool) -> Composed:
     start = pairs[first][0]
     dense = [ZERO] * (pairs[-1][0] - start + 1)
     for index, mass in pairs[first:]:
-        dense[index - start] += arb(mass)
+        dense[index - start] += mass
     infinity = arb(law.infinity)
     if upper:
         dense[0] += left
@@ -208,6 +230,7 @@ def composed_profile(laws: list[tuple[Law, int]], epsilon: arb, cut: arb, upper:
     gap = first - epsilon
     ratio, shrink = (-gap).exp(), (-step).exp()
     for mass in product.masses.coeffs():
+        # 1 - ratio counts where it is, or may be, above 0; at 0 it adds nothing
         if not ratio >= 1:
             delta += mass * positive_part(ONE - ratio)
         ratio *= shrink
@@ -219,7 +242,8 @@ def charge(shortfalls: list[tuple[arb, arb, int]]) -> arb:
     prod (M + xi)^k - prod M^k.
 
     Given as (xi, M, k). The pairs with the further masses dominate, so their product does (Theorem
-    8, remark 5), and of its mass only this much is not in the product without them.
+    8, remark 5), and of its mass only this much is not in the product without them. A law of no
+    mass, M = 0, or a xi without bound makes this no finite number, which meets no claim.
     """
     growth = sum((k * (xi / M).log1p() for xi, M, k in shortfalls), ZERO)
     whole = sum((k * M.log() for _, M, k in shortfalls), ZERO)

@@ -15,23 +15,27 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate, pairwise, product
-from math import comb, inf, isfinite, prod, sqrt
+from itertools import accumulate, product
+from math import comb, inf, prod, sqrt
 
 from allocation import allocated, block_shortfall
 from balls import ONE, ZERO, NotCovered, Refuted, positive_part, smaller
 from flint import arb, ctx, fmpz, fmpz_poly
-from multiplicity import ball, whole
+from multiplicity import ball
+from question import Release
 from references import ComposedProfile, in_single_steps
-from step_sums import read_edges, step_masses
-from theorems import Case, Release, Shared, Theorem, held_against
+from step_sums import step_masses
+from theorems import Case, Shared, Theorem, held_against
+from work import fits, spend
 
 from profiles import Bound, Order
 
 ORDERS = range(5)  # of the moments
+MOST_OWN = 12  # steps of the record in a block: there are a thousand ways to overlap then
 MORE_BITS = 160  # than those of balls: of products that are far below the largest
 CELL_BITS = 64  # of what is added over the cells
 MOST_VALUES = 2**17  # of T
+MOST_LOOKS = 20_000_000  # at a cell from an order
 MOST_PRODUCTS = 2**24  # values of T, of all sums, times ways to overlap: about two minutes
 QUARTIC = Fraction(27, 256)  # 27 v^4 / (256 d^3) >= (v - d)_+
 QUADRATIC, FOURTH, WHOLE, AT_ZERO = range(4)  # the polynomials among which each cell has one
@@ -139,13 +143,11 @@ class Sum:
     count: int
 
 
-def read_sum(row: dict, where: str) -> Sum:
+def read_sum(row: dict) -> Sum:
     first, together, count = (row[key] for key in ("first", "together", "count"))
-    if not all(type(x) is int for x in (first, together, count)) or together < 1 or count < 1:
-        raise Refuted(f"{where}: cells of a sum need whole numbers, at least one value in each")
     if not 0 < first + together * count <= MOST_VALUES:
         raise NotCovered(f"a sum over the steps with more than {MOST_VALUES} values")
-    return Sum(read_edges(row["edges"], where), first, together, count)
+    return Sum([arb(x) for x in row["edges"]], first, together, count)
 
 
 def moments_of(t: int, k: int, s: arb, total: Sum) -> list[list[arb]]:
@@ -313,8 +315,9 @@ class Block:
     between these, and by Theorem 27."""
 
     def __init__(self, row: dict, case: Case) -> None:
-        self.steps, self.own = whole(row["steps"], "steps"), whole(row["own"], "own")
+        self.steps, self.own = row["steps"], row["own"]
         self.row, self.case = row, case
+        fits(self.own, MOST_OWN, "steps of the record in one block of Theorem 72")
         if self.steps <= ORDERS[-1] * self.own:
             raise NotCovered(f"Theorem 72 for no more than {ORDERS[-1]} k steps")
         self._given: list[GivenSum] | None = None
@@ -324,11 +327,12 @@ class Block:
     def given(self) -> list[GivenSum]:
         """What each of the sums tells."""
         if self._given is None:
-            sums = [read_sum(row, "sums of a block") for row in self.row["sums"]]
+            sums = [read_sum(row) for row in self.row["sums"]]
             ways = len(overlaps(self.steps, self.own, ORDERS[-1]))
             work = sum(each.first + each.together * each.count for each in sums) * ways
-            if work > MOST_PRODUCTS:
-                raise NotCovered("moments given sums of so many values, more than two minutes")
+            fits(work, MOST_PRODUCTS, "values of sums times ways to overlap")
+            edges = sum(len(each.edges) for each in sums)
+            spend(work + edges * len(ORDERS), "moments given sums")
             s = self.case.release.s
             self._given = [
                 GivenSum(moments_of(self.steps, self.own, s, each), self.case.negligible / 8)
@@ -364,14 +368,12 @@ class Chords:
     """The least bound of several sums at some orders: H_a is convex and falls, so that it is at
     most the chord between two of them, and what it is at any smaller order."""
 
-    def __init__(self, log_orders: object, given: list[GivenSum], forward: bool) -> None:
-        is_list = isinstance(log_orders, list) and len(log_orders) > 0
-        if not is_list or not all(isinstance(x, float) and isfinite(x) for x in log_orders):
-            raise Refuted("orders of a block must be finite numbers")
-        if log_orders[0] != 0 or any(left >= right for left, right in pairwise(log_orders)):
+    def __init__(self, log_orders: list[float], given: list[GivenSum], forward: bool) -> None:
+        # the schema has seen to orders that rise, and to at least one of them and of the sums
+        if log_orders[0] != 0:
             raise Refuted("orders of a block must rise from loss 0")
-        if not given:
-            raise Refuted("a block needs at least one sum")
+        cells = sum(len(side) for each in given for side in each.cells)
+        fits(len(log_orders) * cells, MOST_LOOKS, "cells of sums at all orders of a block")
         self.places, self.given, self.forward = log_orders, given, forward
         self.orders = [arb(x).exp() for x in log_orders]
         self._values: list[arb] = []
@@ -403,12 +405,17 @@ class Chords:
 # --- The theorem ----------------------------------------------------------------------------------
 
 
-def in_blocks(release: Release, parts: list[dict], shared: Shared) -> None:
-    """Theorem 72, (iii): in every epoch the blocks have t steps together, and k of the record's."""
+def check_blocks(release: Release, parts: list[dict], shared: Shared) -> None:
+    """Theorem 72, (iii), and Theorem 27, of which it is more: in every epoch the blocks have t
+    steps together, and k of the record's.
+
+    Blocks that prove too little would have to have fewer steps, or fewer of the record's, than an
+    epoch. Without parts they have none, and t and k are at least 1.
+    """
     t, k = allocated(release)
     steps = own = 0
     for part in parts:
-        count, left = divmod(whole(part["times"], "times"), release.rounds)
+        count, left = divmod(part["times"], release.rounds)
         if left:
             raise Refuted("a block happens equally often in every epoch")
         size, of_it = _size(part, shared)
@@ -418,18 +425,22 @@ def in_blocks(release: Release, parts: list[dict], shared: Shared) -> None:
 
 
 def _size(part: dict, shared: Shared) -> tuple[int, int]:
-    """Steps of a part's block, and how many of them are the record's."""
+    """Steps of a part's block, and how many of them are the record's; its proof is held to them."""
+    if ("block" in part) == ("sums" in part):
+        raise Refuted("a block is proved either by sums or by one of the blocks")
     if "block" not in part:
-        return whole(part["sums"][-1]["terms"], "terms"), 1
-    row = shared.rows[whole(part["block"], "block", least=0)]
-    steps, own = whole(row["steps"], "steps"), whole(row["own"], "own")
-    if own > steps:
+        return part["sums"][-1]["terms"], 1
+    if not part["block"] < len(shared.rows):
+        raise Refuted(f"a part is of block {part['block']}, of {len(shared.rows)}")
+    row = shared.rows[part["block"]]
+    if row["own"] > row["steps"]:
         raise Refuted("no block holds more steps of the record than it has")
-    return steps, own
+    return row["steps"], row["own"]
 
 
 def theorem_72(case: Case) -> arb:
     case.need(case.adjacency != "substitute", "add_remove or zero_out")
+    case.need(not case.release.in_all_steps, "steps without the record")
     if "block" not in case.part:
         return block_shortfall(case)
     place = case.part["block"]
@@ -451,4 +462,4 @@ def theorem_72(case: Case) -> arb:
     return held_against(case, either(forward, backward), either(backward, forward))
 
 
-THEOREMS = {"72": Theorem("4.6", theorem_72, lambda adjacency: False, rounds=in_blocks)}
+THEOREMS = {"72": Theorem("4.6", theorem_72)}

@@ -3,10 +3,14 @@ rationals."""
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import comb
+from math import comb, perm, sqrt
 
-from balls import ONE, ZERO, Refuted, positive_part
+from balls import ONE, ZERO, NotCovered, Refuted, positive_part
 from flint import arb, fmpq
+from work import fits, spend
+
+MOST_MARKED = 2000  # records of a group among which a sample without replacement chooses
+MOST_OTHERS = 3_000_000  # records of a data set from which a cut sample is drawn
 
 
 @dataclass(frozen=True)
@@ -25,14 +29,8 @@ def ball(x: Fraction | int) -> arb:
     return arb(fmpq(x.numerator, x.denominator))
 
 
-def whole(x: object, name: str, least: int = 1) -> int:
-    if type(x) is not int or x < least:
-        raise Refuted(f"question: {name} must be a whole number of at least {least}, got {x!r}")
-    return x
-
-
-def probability(x: object, name: str) -> Fraction:
-    if isinstance(x, bool) or not isinstance(x, int | float) or not 0 < x <= 1:
+def probability(x: float, name: str) -> Fraction:
+    if not 0 < x <= 1:
         raise Refuted(f"question: {name} must lie in (0, 1], got {x!r}")
     return Fraction(x)
 
@@ -46,7 +44,7 @@ def stages_of(sampler: dict) -> list[Stage] | None:
     """
     match sampler["name"]:
         case "poisson":
-            return [Stage("poisson", rate=probability(sampler["rate"], "rate"))]
+            chain = [("poisson", sampler["rate"])]
         case "wor":
             chain = [("without", sampler["m"])]
         case "wr":
@@ -71,9 +69,8 @@ def stages_of(sampler: dict) -> list[Stage] | None:
         if kind == "poisson" and place == len(chain) - 1:
             merged.append(Stage(kind, rate=probability(size, "rate")))
             continue
-        if kind not in ("with", "without"):
-            raise Refuted(f"question: a chain has no stage {kind!r} there")
-        size = whole(size, "size of a stage")
+        if kind == "poisson":
+            raise NotCovered("a Poisson stage before another one")
         if kind == "without" and merged:
             if size > merged[-1].size:
                 raise Refuted("question: no stage draws more different slots than there are")
@@ -106,6 +103,7 @@ def binomial(draws: int, q: Fraction, negligible: arb) -> Counts:
     """
     if q == 1:
         return Counts([ZERO] * draws + [ONE], ZERO)
+    spend(expected_counts(draws, q, negligible), "numbers of occurrences")
     odds = ball(q / (1 - q))
     probabilities = [ball(1 - q) ** draws]
     for hits in range(draws):
@@ -115,6 +113,14 @@ def binomial(draws: int, q: Fraction, negligible: arb) -> Counts:
             return Counts(probabilities, (2 * following).upper())
         probabilities.append(following)
     return Counts(probabilities, ZERO)
+
+
+def expected_counts(draws: int, q: Fraction, negligible: arb) -> int:
+    """About how many probabilities `binomial` lists: up to so many deviations beyond the mean that
+    the rest is negligible."""
+    mean = draws * float(q)
+    far = 2 - 2 * float(negligible.log().mid()) if negligible > 0 else float(draws)
+    return min(draws, int(mean + sqrt(mean * far) + far)) + 1
 
 
 def stage_counts(stage: Stage, slots: int, marked: int, negligible: arb) -> Counts:
@@ -129,9 +135,17 @@ def stage_counts(stage: Stage, slots: int, marked: int, negligible: arb) -> Coun
 
 
 def hypergeometric(slots: int, marked: int, size: int) -> Counts:
-    """How many of the marked slots a uniform subset of this size holds."""
-    ways = comb(slots, size)
-    hits = [comb(marked, k) * comb(slots - marked, size - k) for k in range(min(marked, size) + 1)]
+    """How many of the marked slots a uniform subset of this size holds.
+
+    C(g, k) (m)_k (n - m)_(g - k) / (n)_g, (x)_k falling factorials: no number has more than g
+    factors, whatever n and m are.
+    """
+    fits(marked, MOST_MARKED, "records of a group in samples without replacement")
+    ways = perm(slots, marked)
+    hits = [
+        comb(marked, k) * perm(size, k) * perm(slots - size, marked - k)
+        for k in range(min(marked, size) + 1)
+    ]
     return Counts([ball(Fraction(way, ways)) for way in hits], ZERO)
 
 
@@ -145,6 +159,7 @@ def chain_counts(stages: list[Stage], slots: int, marked: int, negligible: arb) 
     for count, weight in first.positive():
         if weight.is_zero():
             continue
+        spend(len(probabilities), "combinations of numbers of occurrences")
         later = chain_counts(stages[1:], stages[0].size, count, negligible)
         rest += weight * later.rest
         probabilities += [ZERO] * (len(later.probabilities) - len(probabilities))
@@ -158,6 +173,8 @@ def cut_sample(
 ) -> tuple[arb, arb, dict[int, arb]]:
     """3.10: phi = P(K' >= B), the rate r of a full sample, and the law of K' = Binomial(others,
     rate)."""
+    fits(others, MOST_OTHERS, "records from which a cut sample is drawn")
+    spend(3 * others, "numbers of records that are drawn")
     law = {0: ball(1 - rate) ** others} if rate < 1 else {others: ONE}
     if rate < 1:
         odds = ball(rate / (1 - rate))

@@ -10,6 +10,7 @@ from math import erfc, exp, log, sqrt
 from balls import ONE, ZERO, NotCovered, larger, normal_density, normal_tail, positive_part, smaller
 from flint import arb, ctx
 from multiplicity import Counts
+from work import spend
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ def half_line(mixture: list[tuple[arb, arb]]) -> arb:
     callers say why. The place is enclosed: left of the enclosure the mass right of c rises with c,
     right of it it falls, so that its supremum lies within.
     """
+    spend(20 * len(mixture), "terms of mixtures")
     merged: list[list[arb]] = []
     for weight, centre in mixture:
         same = next((row for row in merged if row[1].mid() == centre.mid()), None)
@@ -171,11 +173,13 @@ class Groups:
     """
 
     def __init__(self, counts: Counts, s: arb) -> None:
+        spend(len(counts.probabilities), "numbers of occurrences")
         self.p0, self.eta, self.rest = counts.probabilities[0], counts.eta, counts.rest
         self.terms = [(p, hits / s) for hits, p in counts.positive() if not p.is_zero()]
 
     def t(self, order: Order, enough: arb) -> arb:
         """t_p(a) = sum of p_l G(lift(a, eta), 2 l/s)."""
+        spend(8 * len(self.terms), "occurrences at all orders")
         lifted = order.lift(self.eta)
         return sum((p * gaussian(lifted, 2 * r) for p, r in self.terms), self.rest)
 
@@ -286,6 +290,7 @@ class GroupSup:
         for _ in range(4000):
             if not stack:
                 return best
+            spend(10 * len(self.rows), "places of suprema")
             low, high = stack.pop()
             if low >= high:
                 continue

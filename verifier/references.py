@@ -7,11 +7,12 @@ allocation to k of t steps, of which Theorem 27 reveals k blocks with one step e
 is one block of all steps.
 """
 
-from allocation import allocated, are_blocks, sums_shortfall
+from allocation import allocated, are_blocks, in_all_steps, needed, sums_shortfall
 from balls import ZERO
 from flint import arb
 from law import Law, charge, composed, read_law
 from theorems import Case, Theorem, held_against_chords, orders_from_one
+from work import spend
 
 from profiles import Order
 
@@ -24,6 +25,7 @@ class ComposedProfile:
 
     def __init__(self, laws: list[tuple[Law, int]], charged: arb, cut: arb) -> None:
         product, self.first, self.step = composed(laws, cut, upper=True)
+        spend(2 * product.masses.length(), "lines of a profile")
         masses = product.masses.coeffs()
         # S and T of the losses from the i-th one on: the profile is the largest S - a T
         shrink = (-self.step).exp()
@@ -80,6 +82,7 @@ def by_reference(there: ComposedProfile, back: ComposedProfile, order: Order) ->
     The sum is convex in u. Where the first profile is S - u T and the second one S' - w T' its
     slope is S' - T.
     """
+    spend(4 * SPLITS, "splits of orders")
     low, high = 0.0, max(float(order.log.mid()), 0.0)
     for _ in range(SPLITS):
         middle = (low + high) / 2
@@ -97,14 +100,15 @@ def substitution(case: Case) -> arb:
     """By way of no record; and G(a, 2 sqrt(k)/s) by (F1)."""
     t, k = allocated(case.release)
     case.need(case.adjacency == "substitute", "substitute")
+    if case.release.in_all_steps:
+        return in_all_steps(case, 2)
+    revealed = needed(case, "revealed")
     removed, added = (
-        in_single_steps(
-            case.part["revealed"][direction], t, k, 1 / case.release.s, direction, case.negligible
-        )
+        in_single_steps(revealed[direction], t, k, 1 / case.release.s, direction, case.negligible)
         for direction in ("forward", "backward")
     )
     points = [(order.a, by_reference(removed, added, order)) for order in orders_from_one(case)]
     return held_against_chords(case, 2 * arb(k).sqrt() / case.release.s, points)
 
 
-THEOREMS = {"substitution": Theorem("4.6", substitution, lambda adjacency: True)}
+THEOREMS = {"substitution": Theorem("4.6", substitution)}

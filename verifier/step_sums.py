@@ -8,29 +8,18 @@ terms, so its law does not depend on which these are.
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
-from math import isfinite
 
 from allocation import allocated
 from attacks import neighbours
-from balls import ONE, ZERO, NotCovered, Refuted, normal_tail
+from balls import ONE, ZERO, NotCovered, normal_tail
 from cells import Events, by_loss
 from flint import arb, arb_poly
 from law import Law, shortfall_below
 from multiplicity import ball
 from theorems import Case
+from work import fits, spend
 
 MOST_VALUES = 2**19  # of a sum: more take too long
-
-
-def read_edges(data: object, where: str) -> list[arb]:
-    """Places, in deviations of the noise, at which the number of a step rises by 1."""
-    is_list = isinstance(data, list) and len(data) > 0
-    if not is_list or not all(isinstance(x, float) and isfinite(x) for x in data):
-        raise Refuted(f"{where}: edges must be finite numbers, at least one")
-    if any(left >= right for left, right in pairwise(data)):
-        raise Refuted(f"{where}: edges must rise")
-    return [arb(x) for x in data]
 
 
 def step_masses(edges: list[arb], mean: arb) -> list[arb]:
@@ -81,8 +70,9 @@ def kept(start: int, masses: list[arb], lost: arb, cut: arb) -> Values:
 
 def sum_of(one: Values, other: Values, cut: arb) -> Values:
     """The law of the sum of two independent terms."""
-    if one.masses.length() + other.masses.length() > MOST_VALUES:
-        raise NotCovered(f"a sum over the steps with more than {MOST_VALUES} values")
+    length = one.masses.length() + other.masses.length()
+    fits(length, MOST_VALUES, "values of a sum over the steps")
+    spend(length * length.bit_length(), "sums over the steps")
     lost = one.lost * (other.total() + other.lost) + one.total() * other.lost
     return kept(one.start + other.start, (one.masses * other.masses).coeffs(), lost, cut)
 
@@ -118,7 +108,7 @@ def step_functions(case: Case) -> arb:
     """The law of a part against events of the sum over the steps of an epoch."""
     record, other, filler = neighbours(case)
     steps, own = epoch(case, filler)
-    edges = read_edges(case.part["edges"], f"lower, {case.direction}")
+    edges = [arb(x) for x in case.part["edges"]]
     means = [ball(value - filler) / case.release.s for value in (record, other)]
     if case.direction == "backward":
         means.reverse()

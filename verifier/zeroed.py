@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import exp, inf, log, log1p
 
-from balls import ONE, ZERO, NotCovered, normal_tail, positive_part
+from balls import ONE, ZERO, normal_tail, positive_part
 from flint import arb
 from multiplicity import Counts, Stage, stage_counts
-from theorems import Case, Theorem, held_against, substitution_only
+from theorems import Case, Theorem, held_against
+from work import fits, spend
 
 from profiles import Bound, Order, gaussian
 
@@ -44,6 +45,7 @@ def ways(
     """All of them, by (i) of the theorem, and the probability of what is left out."""
     counts = stage_counts(stages[0], slots, marked, negligible / weight)
     rest = weight * counts.rest
+    spend(len(counts.probabilities), "combinations of numbers of occurrences")
     if len(stages) == 1:
         return [Draws(weight, reached, counts)], rest
     found = []
@@ -235,9 +237,8 @@ def theorem_47(case: Case) -> arb:
     )
     forward, backward, suprema = zeroed_bounds(stages, case.slots, case.release.s, case.negligible)
     orders = len(case.law.masses)
-    if suprema * orders > MOST_WORK:
-        raise NotCovered(f"theorem 47, {orders} orders of {suprema} numbers of draws are too long")
+    fits(suprema * orders, MOST_WORK, "orders times numbers of draws of Theorem 47")
     return held_against(case, forward, backward)
 
 
-THEOREMS = {"47": Theorem("3.9", theorem_47, substitution_only)}
+THEOREMS = {"47": Theorem("3.9", theorem_47)}

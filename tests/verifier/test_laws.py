@@ -7,11 +7,12 @@ from math import exp, inf, log
 
 import numpy as np
 import pytest
-from balls import ONE, ZERO, Refuted, larger, set_precision, smaller
+from balls import ONE, ZERO, Unreadable, larger, set_precision, smaller
 from events import Curve, Noise
 from flint import arb
 from law import Law, charge, composed_profile, read_law, shortfall_above, shortfall_below
 from multiplicity import ball
+from reading import law
 from scipy import stats
 
 CUT = arb(10) ** -40
@@ -121,9 +122,15 @@ def test_charges_are_mass_at_infinity():
 )
 def test_what_is_no_law(change):
     data = {"step": 0.5, "offset": 0.0, "indices": [0, 1], "masses": [0.5, 0.5], "infinity": 0.0}
-    assert read_law(data, "part 0").total() == 1
-    with pytest.raises(Refuted):
-        read_law({**data, **change}, "part 0")
+    assert read_law(law(data, "part 0"), "part 0").total() == 1
+    with pytest.raises(Unreadable):
+        law({**data, **change}, "part 0")
+
+
+def test_equal_indices_are_one_loss():
+    data = {"step": 0.5, "offset": 0.0, "indices": [0, 0, 1], "masses": [0.25, 0.25, 0.5]}
+    found = read_law(law({**data, "infinity": 0.0}, "part 0"), "part 0")
+    assert found.indices == [0, 1] and found.masses == [0.5, 0.5]
 
 
 @pytest.mark.parametrize("laplace", [False, True])

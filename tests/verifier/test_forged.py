@@ -1,0 +1,560 @@
+"""Certificates that claim what is false, or what nobody can ask, are not verified; and what is no
+certificate is told so in one sentence, whatever it holds.
+
+The kinds are those of forgers: each is made here from an honest certificate, or from nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from certificate import NOT_COVERED, REFUTED, UNREADABLE, VERIFIED, verify
+
+import dpsub
+from dpsub.accounting.release import of_plain
+from dpsub.errors import ArgumentError, UnsupportedError
+from tests.few import few
+from tests.verifier.forging import QUESTIONS, Data, forged, honest
+from tests.verifier.proving import proved_again
+
+ROOT = Path(__file__).parents[2]
+
+
+def release_of(data: Data) -> Data:
+    release: Data = data["question"]["releases"][0]
+    return release
+
+
+def only(data: Data, end: str) -> Data:
+    other = {"upper": "lower", "lower": "upper"}[end]
+    data["claim"][other] = data[other] = None
+    return data
+
+
+# --- Proofs that prove nothing --------------------------------------------------------------------
+
+
+def ratios(*laws: tuple[int, list[int] | None]) -> list[Data]:
+    """Laws of likelihood ratios with all mass at 0."""
+    zero = {"ratios": [0.0], "masses": [1.0], "lost": 0.0, "edges": []}
+    return [{"terms": terms, "of": of, **zero} for terms, of in laws]
+
+
+def certain(sampler: Data, n: int, steps: int, adjacency: str, data: Data, sums: Any) -> Data:
+    """The claim of 900 by a law with all its mass at the loss 1000."""
+    release = {
+        "sampler": sampler,
+        "n": n,
+        "noise_multiplier": 10.0,
+        "steps": steps,
+        "mechanism": "gaussian",
+        "denominator": "fixed",
+        "sample": None,
+    }
+    law = {"step": 1.0, "offset": 0.0, "indices": [1000], "masses": [1.0], "infinity": 0.0}
+    part = {
+        "release": 0,
+        "times": 1,
+        "law": law,
+        "data": data,
+        "statistic": "all steps",
+        "sums": sums,
+    }
+    return {
+        "dpsub_certificate": 1,
+        "made_by": "a forger",
+        "question": {
+            "releases": [release],
+            "adjacency": adjacency,
+            "quantity": "epsilon",
+            "given": {"delta": 1e-5},
+        },
+        "claim": {"lower": 900.0, "upper": None},
+        "upper": None,
+        "lower": {"direction": "backward", "parts": [part]},
+    }
+
+
+def ratios_of_0_in_one_step() -> Data:
+    """A line of the new law that is 0, where the attained one is negative."""
+    added = {"record": 1, "other": None, "filler": 0}
+    sampler = {"name": "random_allocation", "t": 1, "k": 1}
+    return certain(sampler, 10, 1, "add_remove", added, ratios((1, None)))
+
+
+def ratios_of_0_in_several_steps() -> Data:
+    added = {"record": 1, "other": None, "filler": 0}
+    sampler = {"name": "random_allocation", "t": 2, "k": 1}
+    return certain(sampler, 10, 2, "add_remove", added, ratios((1, None), (2, [0, 0])))
+
+
+def ratios_of_0_shuffled() -> Data:
+    replaced = {"record": 1, "other": -1, "filler": -1}
+    laws = ratios((1, None), (2, [0, 0]), (4, [1, 1]))
+    return certain({"name": "shuffle", "m": 25}, 100, 4, "substitute", replaced, laws)
+
+
+def a_ratio_without_mass() -> Data:
+    data = ratios_of_0_in_one_step()
+    sums = data["lower"]["parts"][0]["sums"][0]
+    sums["ratios"], sums["masses"], sums["edges"] = [0.0, 2.0], [1.0, 0.0], [1.0]
+    return data
+
+
+def a_lower_part_with_a_theorem() -> Data:
+    data = only(honest("allocation of several"), "lower")
+    (part,) = data["lower"]["parts"]
+    part["theorem"], part["section"], part["times"] = "27", "4.6", 2
+    part["sums"] = [{"terms": 2}]
+    return data
+
+
+def a_lower_part_too_often() -> Data:
+    data = only(honest("allocation of several"), "lower")
+    data["lower"]["parts"][0]["times"] = 2
+    return data
+
+
+def a_lower_part_twice() -> Data:
+    data = only(honest("poisson"), "lower")
+    data["lower"]["parts"] *= 2
+    return data
+
+
+def an_upper_part_left_out() -> Data:
+    data = only(honest("poisson"), "upper")
+    data["question"]["releases"].append(copy.deepcopy(release_of(data)))
+    return data
+
+
+def an_order_left_out() -> Data:
+    data = only(honest("poisson"), "upper")
+    data["upper"]["backward"] = None
+    return data
+
+
+def a_block_that_nobody_counts() -> Data:
+    """Of a record in all steps, as of one step."""
+    data = only(honest("allocation of several"), "upper")
+    for direction in ("forward", "backward"):
+        part = data["upper"][direction][0]
+        zero = {"ratios": [0.0, 1.0, 9.0], "masses": [0.2, 1.0, 0.1], "lost": 0.5, "edges": []}
+        part["theorem"], part["times"] = "72", 1
+        part["sums"] = [{"terms": 1, "of": None, **zero}]
+        data["upper"][direction] = [part]
+    release_of(data)["sampler"]["k"] = 4
+    data["claim"]["upper"] = 0.5
+    return data
+
+
+def ends_that_contradict() -> Data:
+    data = honest("poisson")
+    data["claim"] = {"lower": data["claim"]["upper"], "upper": data["claim"]["lower"]}
+    return data
+
+
+def the_certificate_of_another_question() -> Data:
+    data, other = honest("poisson"), honest("poisson, group")
+    data["question"], data["claim"] = other["question"], data["claim"]
+    return only(data, "upper")
+
+
+PROOFS = (
+    ratios_of_0_in_one_step,
+    ratios_of_0_in_several_steps,
+    ratios_of_0_shuffled,
+    a_ratio_without_mass,
+    a_lower_part_with_a_theorem,
+    a_lower_part_too_often,
+    a_lower_part_twice,
+    an_upper_part_left_out,
+    an_order_left_out,
+    a_block_that_nobody_counts,
+    ends_that_contradict,
+    the_certificate_of_another_question,
+)
+
+
+@pytest.mark.parametrize("forge", PROOFS)
+def test_a_proof_that_proves_nothing_is_not_verified(forge: Any, tmp_path: Path) -> None:
+    lines, status = proved_again(forge(), tmp_path)
+    expected = UNREADABLE if forge is a_lower_part_with_a_theorem else REFUTED
+    assert status == expected, lines
+
+
+# --- Questions that cannot be asked ---------------------------------------------------------------
+
+CHAIN = {"name": "multistage", "chain": [{"kind": "wor", "size": 3}, {"kind": "wr", "size": 2}]}
+IMPOSSIBLE: list[tuple[str, Data, str, int]] = [
+    ("wor, add_remove", {"sampler": {"name": "wor", "m": 11}, "n": 10}, "add_remove", REFUTED),
+    ("wor", {"sampler": {"name": "must_oo", "b": 100, "m": 2}, "n": 10}, "substitute", REFUTED),
+    ("wor", {"sampler": {"name": "must_oo", "b": 2, "m": 3}, "n": 10}, "substitute", REFUTED),
+    ("wor", {"sampler": {"name": "wor", "m": 1}, "n": 1, "group": 3}, "substitute", REFUTED),
+    ("wor, zero_out", {"group": 6}, "zero_out", REFUTED),
+    ("wor", {"n": None}, "substitute", REFUTED),
+    ("wor", {"sampler": {"name": "wor", "m": 0}}, "substitute", REFUTED),
+    ("poisson", {"sampler": {"name": "poisson", "rate": 2.0}}, "add_remove", REFUTED),
+    ("poisson", {"sampler": {"name": "poisson", "rate": 0.0}}, "add_remove", REFUTED),
+    ("poisson", {"noise_multiplier": 1e-9}, "add_remove", REFUTED),
+    ("poisson", {"noise_multiplier": -1.0}, "add_remove", REFUTED),
+    ("poisson", {"steps": 10**15}, "add_remove", REFUTED),
+    ("poisson", {"steps": 0}, "add_remove", REFUTED),
+    ("poisson", {"group": [2, 1]}, "substitute", REFUTED),
+    ("poisson", {"group": [1, 2]}, "add_remove", REFUTED),
+    ("poisson", {"group": [0, 1]}, "add_remove", REFUTED),
+    ("wor, add_remove", {"group": [1, 1]}, "add_remove", NOT_COVERED),
+    ("wor, add_remove", {"group": [2, 1]}, "add_remove", NOT_COVERED),
+    ("poisson", {"denominator": "realised"}, "add_remove", NOT_COVERED),
+    ("poisson", {"sample": "once"}, "add_remove", NOT_COVERED),
+    ("poisson", {"mechanism": "cauchy"}, "add_remove", NOT_COVERED),
+    ("wr", {"mechanism": "laplace"}, "substitute", NOT_COVERED),
+    ("shuffle", {}, "add_remove", NOT_COVERED),
+    ("shuffle", {"steps": 4}, "substitute", REFUTED),
+    ("shuffle", {"sampler": {"name": "shuffle", "m": 7}, "steps": 1}, "substitute", REFUTED),
+    ("deterministic", {"n": 6}, "add_remove", REFUTED),
+    ("cyclic", {"n": 1}, "add_remove", REFUTED),
+    ("allocation", {"sampler": {"name": "random_allocation", "t": 2, "k": 3}}, "add_remove", 1),
+    ("wor", {"sampler": {"name": "pps", "m": 2}}, "substitute", NOT_COVERED),
+    ("wor", {"sampler": CHAIN | {"chain": CHAIN["chain"][::-1]}}, "substitute", REFUTED),
+    (
+        "wor",
+        {"sampler": CHAIN | {"chain": [{"kind": "poisson", "rate": 0.5}, CHAIN["chain"][0]]}},
+        "substitute",
+        NOT_COVERED,
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "adjacency", "expected"), IMPOSSIBLE, ids=str)
+def test_what_cannot_be_asked_is_not_verified(
+    name: str, change: Data, adjacency: str, expected: int, tmp_path: Path
+) -> None:
+    data = honest(name)
+    data["question"]["adjacency"] = adjacency
+    release_of(data).update(change)
+    lines, status = proved_again(data, tmp_path)
+    assert status == expected and len(lines) == 1, lines
+
+
+def test_releases_have_one_group(tmp_path: Path) -> None:
+    data = honest("poisson")
+    data["question"]["releases"].append(release_of(data) | {"group": 2})
+    lines, status = proved_again(data, tmp_path)
+    assert status == REFUTED and "one group" in lines[-1]
+
+
+# --- What is no certificate -----------------------------------------------------------------------
+
+
+def changed(data: Data, place: tuple[Any, ...], value: Any) -> Data:
+    inner: Any = data
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    return data
+
+
+RELEASE, LAW = ("question", "releases", 0), ("upper", "forward", 0, "law")
+STAGE = {"kind": "poisson", "size": 1e-9, "rate": 0.5}
+NO_CERTIFICATES: list[tuple[tuple[Any, ...], Any]] = [
+    (("dpsub_certificate",), True),
+    (("dpsub_certificate",), 1.0),
+    (("dpsub_certificate",), 2),
+    (("claim",), {"lower": None, "upper": None}),
+    (("claim", "lower"), 0),
+    (("claim", "lower"), False),
+    (("claim", "lower"), "0.1"),
+    (("claim", "upper"), True),
+    (("claim", "upper"), 10**400),
+    (("claim", "upper"), -1.0),
+    (("upper",), None),
+    (("sensitivity",), 100),
+    (("made_by",), "a\nb"),
+    ((*RELEASE, "kept_for"), 5),
+    ((*RELEASE, "unit"), "household"),
+    ((*RELEASE, "steps"), 2.0),
+    ((*RELEASE, "steps"), True),
+    ((*RELEASE, "n"), "5"),
+    ((*RELEASE, "noise_multiplier"), True),
+    ((*RELEASE, "sampler", "size"), 1),
+    ((*RELEASE, "sampler"), {"name": "multistage", "chain": [STAGE]}),
+    ((*RELEASE, "sampler"), {"name": "multistage", "chain": []}),
+    ((*RELEASE, "group"), 2.0),
+    ((*RELEASE, "group"), [1]),
+    (("question", "given"), {"delta": 1e-5, "epsilon": 1.0}),
+    (("question", "given"), {"epsilon": 1.0}),
+    (("question", "releases"), []),
+    ((*LAW, "kept"), 1),
+    ((*LAW, "step"), 0.0),
+    ((*LAW, "masses"), []),
+    ((*LAW, "masses"), [True]),
+    ((*LAW, "masses"), [10**400]),
+    ((*LAW, "indices"), [0.0]),
+    ((*LAW, "indices", -1), 10**1000),
+    ((*LAW, "indices", -1), 10**12),
+    (("upper", "forward"), []),
+    (("upper", "forward", 0, "times"), 0),
+    (("upper", "forward", 0, "data"), {}),
+    (("lower", "parts", 0, "times"), True),
+    (("lower", "parts", 0, "theorem"), "27"),
+    (("lower", "parts", 0, "data", "record"), True),
+    (("lower", "parts", 0, "data", "record"), 1.5),
+    (("lower", "parts"), []),
+    (("lower", "direction"), "both"),
+]
+
+
+@pytest.mark.parametrize(("place", "value"), NO_CERTIFICATES, ids=str)
+def test_what_is_no_certificate_is_not_read(
+    place: tuple[Any, ...], value: Any, tmp_path: Path
+) -> None:
+    lines, status = proved_again(changed(honest("poisson"), place, value), tmp_path)
+    assert status == UNREADABLE and len(lines) == 1, lines
+    assert lines[0].startswith("not readable: ") and len(lines[0]) < 300
+
+
+DEEP = 100_000
+TEXTS = {
+    "nothing": "",
+    "no JSON": "{",
+    "no object": "[1]",
+    "no number": '{"claim": NaN}',
+    "infinity": '{"claim": 1e999}',
+    "many digits": '{"claim": ' + "9" * 10_000 + "}",
+    "deep": "[" * DEEP + "]" * DEEP,
+    "three lines": '{"dpsub_certificate": 1, "claim": {"lower": null, "upper": null}}',
+    "no letters": "\udcff",
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_no_text_makes_it_fail(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    path.write_bytes(TEXTS[name].encode("utf-8", "surrogateescape"))
+    lines, status = verify(str(path))
+    assert status == UNREADABLE and len(lines) == 1 and len(lines[0]) < 300, lines
+
+
+def test_a_key_that_stands_twice_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    text = json.dumps(honest("poisson"))
+    assert text.count('"noise_multiplier": ') == 1
+    path.write_text(
+        text.replace('"noise_multiplier": ', '"noise_multiplier": 0.1, "noise_multiplier": ')
+    )
+    lines, status = verify(str(path))
+    assert status == UNREADABLE and "'noise_multiplier' stands twice" in lines[0]
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/", "/no/such/file"])
+def test_what_is_no_ordinary_file_is_not_read(path: str) -> None:
+    lines, status = verify(path)
+    assert status == UNREADABLE and len(lines) == 1
+
+
+# --- What would not end ---------------------------------------------------------------------------
+
+ENDLESS: list[tuple[str, Data, tuple[Any, ...], Any]] = [
+    ("poisson", {}, (*LAW, "indices", -1), 10**9),
+    ("poisson", {}, ("lower", "parts", 0, "law", "indices", -1), 10**9),
+    ("poisson", {}, (*LAW, "step"), 1e-20),
+    ("wr", {"sampler": {"name": "wr", "m": 10**15}}, (), None),
+    ("truncated", {"n": 10**9}, (), None),
+    ("poisson", {"group": 10**9}, (), None),
+    ("wor", {"n": 10**9, "group": 10**5}, ("upper", "forward", 0, "theorem"), "36"),
+    ("allocation of several", {}, ("upper", "blocks"), "60 of 300"),
+    ("poisson", {}, ("claim", "upper"), 1e300),
+]
+
+
+def sixty_steps_in_a_block(data: Data) -> None:
+    """Theorem 72, where there are a hundred thousand ways to overlap."""
+    release_of(data).update(
+        {"sampler": {"name": "random_allocation", "t": 300, "k": 60}, "steps": 300}
+    )
+    (part, *_) = data["upper"]["forward"]
+    revealed = [{"times": 60, "law": part["law"], "sums": part["sums"]}]
+    total = {"edges": [0.0], "first": 0, "together": 1, "count": 301}
+    directions = ("forward", "backward")
+    data["upper"]["blocks"] = [
+        {
+            "steps": 300,
+            "own": 60,
+            "sums": [total],
+            "orders": {direction: [0.0, 1.0] for direction in directions},
+            "revealed": dict.fromkeys(directions, revealed),
+        }
+    ]
+    common = {key: part[key] for key in ("release", "section", "law")}
+    for direction in directions:
+        data["upper"][direction] = [{**common, "theorem": "72", "times": 1, "block": 0}]
+
+
+@pytest.mark.parametrize(("name", "change", "place", "value"), ENDLESS, ids=str)
+def test_what_would_not_end_is_not_begun(
+    name: str, change: Data, place: tuple[Any, ...], value: Any, tmp_path: Path
+) -> None:
+    data = honest(name)
+    release_of(data).update(change)
+    if place:
+        changed(data, place, value)
+    if value == "60 of 300":
+        sixty_steps_in_a_block(data)
+    if place[:2] != ("claim", "upper"):
+        only(data, "lower" if "lower" in place else "upper")
+    lines, status = proved_again(data, tmp_path)
+    assert status in (REFUTED, NOT_COVERED), lines
+    assert "too large" in lines[-1] or place == (*LAW, "step"), lines
+
+
+def test_half_of_a_large_data_set_takes_no_time(tmp_path: Path) -> None:
+    """Its chances are ratios of few factors."""
+    data = only(honest("wor"), "upper")
+    release_of(data).update({"n": 10**9, "sampler": {"name": "wor", "m": 4 * 10**8}})
+    assert proved_again(data, tmp_path)[1] == VERIFIED
+
+
+def test_a_policy_of_many_blocks_is_not_played(tmp_path: Path) -> None:
+    data = only(honest("wor, policy"), "lower")
+    assert "blocks" in data["lower"]
+    release_of(data)["steps"] = 10**7
+    data["lower"]["blocks"] = [[1, 10**7]]
+    lines, status = proved_again(data, tmp_path)
+    assert status == NOT_COVERED and "too large" in lines[-1]
+
+
+# --- Forgeries in numbers -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", few(QUESTIONS, most=len(QUESTIONS)))
+def test_what_forgeries_are_made_from_is_verified(name: str, tmp_path: Path) -> None:
+    lines, status = proved_again(honest(name), tmp_path)
+    assert (lines[-1], status) == ("verified", VERIFIED)
+
+
+FORGERIES = 180
+
+
+def check_forgeries(seeds: range, folder: Path) -> None:
+    for seed in seeds:
+        data, name = forged(seed)
+        lines, status = proved_again(data, folder)
+        assert status in (REFUTED, UNREADABLE, NOT_COVERED), (seed, name, lines)
+
+
+def test_no_forgery_is_verified(tmp_path: Path) -> None:
+    check_forgeries(range(FORGERIES), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(1, 41))
+def test_none_of_thousands_of_forgeries_is_verified(block: int, tmp_path: Path) -> None:
+    check_forgeries(range(block * FORGERIES, (block + 1) * FORGERIES), tmp_path)
+
+
+# --- Another question, for the same proof ---------------------------------------------------------
+
+
+def parts_of(end: Data) -> list[Data]:
+    return [
+        part
+        for key in ("forward", "backward", "parts")
+        for part in end.get(key) or []
+        if isinstance(part, dict)
+    ]
+
+
+def more_noise(data: Data, end: str) -> None:
+    release_of(data)["noise_multiplier"] *= 0.97 if end == "upper" else 1.03
+
+
+def other_steps(data: Data, end: str) -> None:
+    """With as many laws as the other question needs."""
+    release = release_of(data)
+    rounds, epoch = release["steps"], data["question"]["releases"][0]["sampler"].get("cycle", 1)
+    release["steps"] = 2 * rounds if end == "upper" else rounds // 2 // epoch * epoch or epoch
+    for part in parts_of(data[end]):
+        part["times"] = max(part["times"] * release["steps"] // rounds, 1)
+
+
+def other_size(data: Data, end: str) -> None:
+    sampler = release_of(data)["sampler"]
+    for name, size in sampler.items():
+        if name == "rate":
+            sampler[name] = size * (1.1 if end == "upper" else 0.9)
+        elif name in ("m", "b", "max_batch", "k"):
+            sampler[name] = max(size + (1 if end == "upper" else -1), 1)
+
+
+def other_group(data: Data, end: str) -> None:
+    release = release_of(data)
+    release["group"] = release.get("group", 1) + (1 if end == "upper" else -1)
+
+
+def other_relation(data: Data, end: str) -> None:
+    """Replacing is more than adding."""
+    data["question"]["adjacency"] = "substitute" if end == "upper" else "zero_out"
+    for part in parts_of(data[end]) if end == "lower" else []:
+        part["data"]["other"] = 0
+
+
+def answer_of(question: Data) -> dpsub.Account:
+    (release,) = question["releases"]
+    asked = of_plain(release)
+    return dpsub.account(
+        asked.sampler,
+        asked.n,
+        noise_multiplier=asked.noise_multiplier,
+        steps=asked.steps,
+        mechanism=asked.mechanism,
+        group=asked.group,
+        adjacency=question["adjacency"],
+        quick=True,
+        **question["given"],
+    )
+
+
+CHANGES = (more_noise, other_steps, other_size, other_group, other_relation)
+
+
+@pytest.mark.parametrize(
+    ("change", "end"), few([(change, end) for change in CHANGES for end in ("upper", "lower")])
+)
+def test_a_proof_of_another_question_is_none_of_this_one(
+    change: Any, end: str, tmp_path: Path
+) -> None:
+    """Where the claim is false of the other question: its ends, by the package, say so."""
+    false = 0
+    for name in QUESTIONS:
+        data = only(honest(name), end)
+        change(data, end)
+        lines, status = proved_again(data, tmp_path)
+        try:
+            answer = answer_of(data["question"])
+        except (ArgumentError, UnsupportedError):
+            assert status != VERIFIED, (name, lines)
+            continue
+        claim = data["claim"][end]
+        if claim < answer.lower if end == "upper" else claim > answer.upper:
+            assert status != VERIFIED, (name, lines)
+            false += 1
+    assert false > 0
+
+
+# --- The program ----------------------------------------------------------------------------------
+
+
+def test_the_program_says_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    path.write_text("[" * DEEP)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "verifier"), str(path)], capture_output=True, text=True
+    )
+    assert done.returncode == UNREADABLE and done.stderr == ""
+    assert done.stdout.startswith("not readable: ") and done.stdout.count("\n") == 1

@@ -1,0 +1,182 @@
+"""The verifier states what it verified, and can be asked for it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from certificate import REFUTED, UNREADABLE, VERIFIED, judged, verify
+
+import dpsub
+from dpsub.cli import main
+from tests.few import few
+from tests.verifier.forging import Data, honest
+
+ROOT = Path(__file__).parents[2]
+WORDS = "wor --n 5 --m 2 --noise-multiplier 1.5 --steps 2 --delta 0.05 --adjacency add_remove"
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("certificates") / "c.json"
+    assert main(["account", *WORDS.split(), "--certificate", str(path)]) in (None, 0)
+    return path
+
+
+def test_the_file_and_the_whole_question_are_stated(written: Path) -> None:
+    verdict = judged(str(written))
+    digest = hashlib.sha256(written.read_bytes()).hexdigest()
+    assert verdict.status == VERIFIED
+    assert verdict.statement[0] == f"certificate: sha256 {digest}"
+    said = "\n".join(verdict.statement)
+    for word in ("epsilon at delta = 0.05", "add_remove: one record added or removed"):
+        assert word in said
+    for word in ("2 steps of wor (m = 2), n = 5", "gaussian noise of multiplier 1.5"):
+        assert word in said
+    assert "norm at most C" in said and "docs/guarantees.md" in said
+    upper, lower, last = verdict.lines
+    assert "Theorem 9, docs/accounting.md 3.8" in upper and last == "verified"
+    assert "statistic sum, record 1 against none, others -1" in lower
+
+
+def test_a_group_and_a_chain_are_stated(tmp_path: Path) -> None:
+    data = honest("poisson, group")
+    chain = [{"kind": "wor", "size": 3}, {"kind": "poisson", "rate": 0.5}]
+    data["question"]["releases"][0]["sampler"] = {"name": "multistage", "chain": chain}
+    data["question"]["releases"][0]["n"] = 7
+    said = "\n".join(stated(data, tmp_path))
+    assert "for 2 records together: one record added or removed" in said
+    assert "multistage (chain = wor:3,poisson:0.5), n = 7" in said
+
+
+def stated(data: Data, folder: Path) -> list[str]:
+    path = folder / "c.json"
+    path.write_text(json.dumps(data))
+    return judged(str(path)).statement
+
+
+# --- What was expected ----------------------------------------------------------------------------
+
+
+def test_the_words_of_its_question_are_expected(written: Path) -> None:
+    for words in (
+        WORDS,
+        f"dpsub account {WORDS} --quick",
+        WORDS.replace("--m 2", "--batch-size=2"),
+    ):
+        assert verify(str(written), words) == verify(str(written))
+
+
+OTHERS = [
+    ("--n 5", "--n 6", "n = 6"),
+    ("--m 2", "--m 3", "m = 3"),
+    ("--steps 2", "--steps 3", "steps = 3"),
+    ("--noise-multiplier 1.5", "--noise-multiplier 1.6", "noise_multiplier = 1.6"),
+    ("--delta 0.05", "--delta 0.06", "delta = 0.06"),
+    ("--delta 0.05", "--epsilon 0.05", "quantity"),
+    ("--adjacency add_remove", "", "adjacency = 'substitute'"),
+    ("--steps 2", "--steps 2 --group 2", "group = 2"),
+    ("--steps 2", "--steps 2 --mechanism laplace", "mechanism"),
+    ("wor", "wr", "sampler"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "named"), OTHERS)
+def test_another_question_is_refuted(written: Path, old: str, new: str, named: str) -> None:
+    lines, status = verify(str(written), WORDS.replace(old, new, 1))
+    assert status == REFUTED and lines[-1].startswith("refuted: expected: ") and named in lines[-1]
+
+
+@pytest.mark.parametrize(
+    "words", ["", "stratified --n 5", "wor --n five --m 2", "wor --b 1", "wor --n 5 --n 6"]
+)
+def test_words_that_are_no_question_are_told(written: Path, words: str) -> None:
+    lines, status = verify(str(written), words)
+    assert status == UNREADABLE and len(lines) == 1
+
+
+EXPECTED = {
+    "cyclic_poisson --rate .5 --cycle 2 --n 6 --noise-multiplier 1.5 --epochs 2 --delta .05": (
+        "cyclic"
+    ),
+    "poisson --rate .25 --noise-multiplier 1.5 --delta .05 --group 2": "poisson, group",
+    "random_allocation --t 4 --k 2 --noise-multiplier 1.5 --delta .05": "allocation of several",
+    "deterministic --n 5 --m 2 --noise-multiplier 1.5 --delta .05 --adjacency zero_out": (
+        "deterministic"
+    ),
+}
+
+
+@pytest.mark.parametrize("words", few(EXPECTED, most=4))
+def test_sizes_are_read_as_the_command_reads_them(words: str, tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(honest(EXPECTED[words])))
+    lines, status = verify(str(path), words)
+    assert status == VERIFIED, lines
+
+
+def test_the_answer_is_expected(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["account", *WORDS.split(), "--json"]) in (None, 0)
+    text = capsys.readouterr().out
+    assert verify(str(written), text) == verify(str(written))
+    file = written.parent / "answer.json"
+    file.write_text(text)
+    assert verify(str(written), str(file)) == verify(str(written))
+    answer = json.loads(text)
+    changes: list[dict[str, Any]] = [
+        {"upper": answer["upper"] * 0.999},
+        {"lower": answer["lower"] * 1.001},
+        {"adjacency": "substitute"},
+        {"quantity": "delta"},
+    ]
+    for change in changes:
+        lines, status = verify(str(written), json.dumps(answer | change))
+        assert status == REFUTED and lines[-1].startswith("refuted: expected: "), lines
+
+
+# --- The program ----------------------------------------------------------------------------------
+
+
+def run(*words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, **more)
+
+
+def test_the_program_prints_all_of_it(written: Path) -> None:
+    done = run(str(ROOT / "verifier"), str(written), "--expect", WORDS)
+    verdict = judged(str(written))
+    assert done.returncode == VERIFIED and done.stderr == ""
+    assert done.stdout.splitlines() == [*verdict.statement, *verdict.lines]
+
+
+def test_a_terminal_without_letters_is_enough(written: Path, tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    path.write_text(written.read_text().replace('"gaussian"', '"\\u00e4"'), encoding="utf-8")
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = run(str(ROOT / "verifier"), str(path), env=environment)
+    assert done.returncode == 3 and done.stderr == ""
+
+
+def test_where_it_is_installed_it_is_a_package(written: Path, tmp_path: Path) -> None:
+    """As pyproject.toml has it: the folder, by the name of a package."""
+    declared = (ROOT / "verifier" / "pyproject.toml").read_text()
+    assert 'package-dir = { dpsub_verifier = "." }' in declared
+    assert 'dpsub-verify = "dpsub_verifier.__main__:main"' in declared
+    shutil.copytree(ROOT / "verifier", tmp_path / "dpsub_verifier")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = run("-m", "dpsub_verifier", str(written), env=environment, cwd=tmp_path)
+    assert done.returncode == VERIFIED and done.stdout.endswith("\nverified\n")
+
+
+def test_an_answer_has_the_ends_of_its_certificate() -> None:
+    """What `--expect` takes for the same."""
+    answer = dpsub.account(dpsub.Wor(2), 5, noise_multiplier=1.5, delta=0.05, quick=True)
+    claim = answer.certificate()["claim"]
+    assert claim["upper"] <= answer.upper * (1 + 1e-8)
+    assert claim["lower"] >= answer.lower * (1 - 1e-8)

@@ -1,0 +1,224 @@
+"""What a certificate was expected to be about: the words of a `dpsub` question, or the JSON of its
+answer. A certificate of another question, or of weaker ends, is none of it."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from balls import Refuted, Unreadable
+from question import SCHEDULES, Question, Release
+from reading import parsed, shown
+
+RELATIVE = 1e-8  # claims have nine digits, rounded outwards
+
+ADD_REMOVE_BY_DEFAULT = ("poisson", "cyclic_poisson", "truncated_poisson", "random_allocation")
+SIZES = {
+    "poisson": ("rate",),
+    "wor": ("m",),
+    "wr": ("m",),
+    "must_oo": ("b", "m"),
+    "must_ow": ("b", "m"),
+    "must_wo": ("b", "m"),
+    "must_ww": ("b", "m"),
+    "multistage": ("chain",),
+    "truncated_poisson": ("rate", "max_batch"),
+    "deterministic": ("m",),
+    "cyclic_poisson": ("rate", "cycle"),
+    "shuffle": ("m",),
+    "random_allocation": ("t", "k"),
+}
+ALIASES = {"batch_size": "m", "sample_rate": "rate", "sigma": "noise_multiplier", "stages": "chain"}
+ALONE = ("quick", "json", "explain", "statement")  # options without a value
+# about the answer's form
+ASIDE = ("width", "time_limit", "certificate", "plot", "clip", "variant")
+ASKED = (
+    *("n", "noise_multiplier", "steps", "epochs", "group", "adjacency", "mechanism"),
+    *("epsilon", "delta", "denominator"),
+)
+
+
+def check_expected(expected: str, question: Question, claim: dict[str, float | None]) -> None:
+    """Refuses a certificate that is not what was expected."""
+    if expected.endswith(".json"):
+        try:
+            expected = Path(expected).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise Unreadable(f"what is expected cannot be read: {error}") from None
+    if expected.lstrip().startswith("{"):
+        check_answer(parsed(expected.encode()), question, claim)
+    else:
+        check_words(expected, question)
+
+
+def check_answer(answer: Any, question: Question, claim: dict[str, float | None]) -> None:
+    """The ends that an answer states are claimed, up to their nine digits."""
+    stated = {"quantity", "adjacency", "lower", "upper"}
+    if not isinstance(answer, dict) or not stated <= set(answer):
+        raise Unreadable("what is expected is no answer with a quantity, an adjacency and two ends")
+    for name, found in (("quantity", question.quantity), ("adjacency", question.adjacency)):
+        differ(name, answer[name], found)
+    ceiling = 1.0 if question.quantity == "delta" else float("inf")
+    for end, trivial in (("lower", 0.0), ("upper", ceiling)):
+        value, claimed = answer[end], claim[end]
+        if value is None or value == trivial:
+            continue
+        if type(value) not in (int, float):
+            raise Unreadable(f"what is expected has the {end} end {shown(value)}")
+        if claimed is None:
+            raise Refuted(f"expected: the {end} end {value!r}, and none is claimed")
+        is_met = (
+            claimed >= value * (1 - RELATIVE)
+            if end == "lower"
+            else claimed <= value * (1 + RELATIVE)
+        )
+        if not is_met:
+            raise Refuted(f"expected: the {end} end {value!r}, and {claimed!r} is claimed")
+
+
+def check_words(words: str, question: Question) -> None:
+    """Every size, and every word of the question, is the same."""
+    expected = question_of(words)
+    (found, *others) = question.plain["releases"]
+    if others:
+        raise Refuted(f"expected: one kind of releases, the certificate has {1 + len(others)}")
+    differ("sampler", expected["sampler"]["name"], found["sampler"]["name"])
+    for name, size in expected["sampler"].items():
+        differ(name, size, found["sampler"][name])
+    for name in ("n", "noise_multiplier", "steps", "mechanism", "denominator", "group"):
+        differ(name, expected[name], found.get(name, 1))
+    differ("adjacency", expected["adjacency"], question.adjacency)
+    given = "delta" if question.quantity == "epsilon" else "epsilon"
+    differ("quantity", expected["quantity"], question.quantity)
+    differ(given, expected["given"], question.given)
+
+
+def differ(name: str, expected: Any, found: Any) -> None:
+    if expected != found:
+        raise Refuted(f"expected: {name} = {shown(expected)}, the certificate has {shown(found)}")
+
+
+# --- Words ----------------------------------------------------------------------------------------
+
+
+def question_of(words: str) -> dict:
+    """The question that `dpsub account WORDS` asks."""
+    try:
+        tokens = shlex.split(words)
+    except ValueError as error:
+        raise Unreadable(f"what is expected cannot be read: {error}") from None
+    while tokens and tokens[0] in ("dpsub", "account"):
+        del tokens[0]
+    if not tokens or tokens[0] not in SIZES:
+        raise Unreadable(
+            f"what is expected must begin with a sampler or be an answer's JSON, got {shown(words)}"
+        )
+    name = tokens[0]
+    options = _options(tokens[1:], {*SIZES[name], "m"})
+    n = _whole(options, "n")
+    sampler = {"name": name} | _sizes(name, options, n)
+    given = [key for key in ("epsilon", "delta") if key in options]
+    if len(given) != 1:
+        raise Unreadable("what is expected needs one of --epsilon and --delta")
+    if "noise_multiplier" not in options:
+        raise Unreadable("what is expected needs --noise-multiplier")
+    by_default = "add_remove" if name in ADD_REMOVE_BY_DEFAULT else "substitute"
+    return {
+        "sampler": sampler,
+        "n": n,
+        "noise_multiplier": _real(options, "noise_multiplier"),
+        "steps": _steps(options, sampler, n),
+        "mechanism": options.get("mechanism", "gaussian"),
+        "denominator": options.get("denominator", "fixed"),
+        "group": _group(options.get("group", "1")),
+        "adjacency": options.get("adjacency", by_default),
+        "quantity": "delta" if given == ["epsilon"] else "epsilon",
+        "given": _real(options, given[0]),
+    }
+
+
+def _options(tokens: list[str], sizes: set[str]) -> dict[str, str]:
+    """What is given; a size that the sampler does not have is none of its question."""
+    known = {*ASKED, *ASIDE, *sizes}
+    options: dict[str, str] = {}
+    rest = iter(tokens)
+    for token in rest:
+        option, equals, value = token.partition("=")
+        name = option.removeprefix("--").replace("-", "_")
+        name = ALIASES.get(name, name)
+        if not option.startswith("--") or (name not in known and name not in ALONE):
+            raise Unreadable(f"what is expected has no option {shown(token)}")
+        if name in options:
+            raise Unreadable(f"what is expected gives {option} twice")
+        if name in ALONE:
+            continue
+        options[name] = value if equals else next(rest, "")
+    return options
+
+
+def _sizes(name: str, options: dict[str, str], n: int | None) -> dict[str, Any]:
+    """Sizes as the sampler has them; a rate may be given by an expected size."""
+    sizes: dict[str, Any] = {}
+    m = _whole(options, "m")
+    for size in SIZES[name]:
+        if size == "chain":
+            sizes[size] = [_stage(part) for part in options.get("chain", "").split(",")]
+        elif size == "rate" and "rate" in options:
+            sizes[size] = _real(options, "rate")
+        elif size == "rate" and m is not None and n is not None:
+            cycle = _whole(options, "cycle") if name == "cyclic_poisson" else 1
+            sizes[size] = m * (cycle or 1) / n
+        elif size == "k":
+            sizes[size] = _whole(options, "k") or 1
+        elif size == "t" and "t" not in options and m and n:
+            sizes[size] = -(-n // m)
+        elif size in options or (name, size) == ("deterministic", "m"):
+            sizes[size] = _whole(options, size)
+        else:
+            raise Unreadable(f"what is expected needs --{size.replace('_', '-')}")
+    return sizes
+
+
+def _stage(part: str) -> dict[str, Any]:
+    kind, _, size = part.partition(":")
+    key = "rate" if kind == "poisson" else "size"
+    return {"kind": kind, key: (_real if key == "rate" else _whole)({key: size}, key)}
+
+
+def _steps(options: dict[str, str], sampler: dict, n: int | None) -> int:
+    if "steps" in options:
+        steps = _whole(options, "steps")
+        assert steps is not None
+        return steps
+    is_schedule = sampler["name"] in SCHEDULES
+    if "epochs" in options and not is_schedule:
+        raise Unreadable("what is expected needs --steps: epochs of samples are rounded")
+    if not is_schedule:
+        return 1
+    if sampler.get("m") is not None and n is None:
+        raise Unreadable("what is expected needs --n")
+    epoch = Release(sampler, n, None, 1, laplace=False).steps_per_epoch(n)  # type: ignore[arg-type]
+    return (_whole(options, "epochs") or 1) * epoch
+
+
+def _group(text: str) -> int | list[int]:
+    sizes = [_whole({"group": part}, "group") for part in text.split(":")]
+    if len(sizes) == 1:
+        return sizes[0] or 1
+    more, fewer = sorted((size or 0 for size in sizes), reverse=True)[:2]
+    return [more, fewer] if fewer else more
+
+
+def _whole(options: dict[str, str], name: str) -> int | None:
+    if name not in options:
+        return None
+    try:
+        return int(options[name])
+    except ValueError:
+        raise Unreadable(f"what is expected has {name} = {shown(options[name])}") from None
+
+
+def _real(options: dict[str, str], name: str) -> float:
+    try:
+        return float(options[name])
+    except ValueError:
+        raise Unreadable(f"what is expected has {name} = {shown(options[name])}") from None

@@ -1,0 +1,34 @@
+"""How much work a proof may take: it is counted from sizes before it is done, never measured, so
+that a verdict does not depend on the machine.
+
+A file that makes this program run without end proves nothing, and neither does one that is not
+covered: both counts below only stop.
+"""
+
+from balls import NotCovered
+
+# In operations on balls; a processor does about a million a second.
+MOST = 3_000_000_000
+LONGEST = 2**22  # of a law on all points of its grid: a few gigabytes at most
+
+_spent = 0
+
+
+def begin() -> None:
+    """A new end to prove."""
+    global _spent
+    _spent = 0
+
+
+def spend(count: int, what: str) -> None:
+    """Says before each piece of work how much it is."""
+    global _spent
+    _spent += int(count)
+    if _spent > MOST:
+        raise NotCovered(f"too large: {what} make {_spent} operations, of at most {MOST}")
+
+
+def fits(count: int, most: int, what: str) -> None:
+    """A size that has a limit of its own."""
+    if count > most:
+        raise NotCovered(f"too large: {count} {what}, of at most {most}")
