@@ -177,7 +177,7 @@ def test_what_is_no_ledger_at_all(tmp_path: Path) -> None:
         with pytest.raises(dpsub.DataError, match=r"is not (complete JSON|a ledger) "):
             dpsub.Ledger.load(cut)
     for path in (tmp_path / "none.json", tmp_path):
-        with pytest.raises(dpsub.DataError, match="cannot be read|a file is needed"):
+        with pytest.raises(dpsub.DataError, match=r"cannot be read|a file is needed"):
             dpsub.Ledger.load(path)
 
 
