@@ -10,6 +10,7 @@ is the time limit that a user may set, and an answer says when it struck.
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -29,9 +30,8 @@ EFFORT = 1.0
 """Effort of an answer for which none is given: about two seconds for the hardest questions."""
 UNITS = 2e9
 """Of effort 1."""
-# efforts at which a question is tried one after the other, then each twice the last one: together
-# they are at most twice the largest
-_RUNGS = (1 / 32, 1 / 8, 1 / 4)
+# efforts at which a question is tried one after the other, then each twice the last one
+_RUNGS = (1 / 32, 1 / 8, 3 / 4)
 MOST_EFFORT = 1e6
 
 NUMBER = 1.0
@@ -235,11 +235,13 @@ def rungs(effort: float) -> Iterator[float]:
     if effort == math.inf:
         yield effort
         return
-    yield from (rung for rung in _RUNGS if 2 * rung <= effort)
-    rung = 2 * _RUNGS[-1]
-    while 2 * rung <= effort:
+    doubled = (_RUNGS[-1] * 2**i for i in itertools.count(1))
+    total = 0.0
+    for rung in itertools.chain(_RUNGS, doubled):
+        total += rung
+        if total > effort:
+            return
         yield rung
-        rung *= 2
 
 
 def transform(n: int) -> float:
