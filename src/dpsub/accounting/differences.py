@@ -26,8 +26,12 @@ _EPS = float(np.finfo(float).eps)
 _FARTHEST = 9.5  # deviations to which X is followed; what lies beyond is charged, 1e-20 or so
 _MOST_PLACES = 2**24  # of the grid, of either sign
 _USUAL = 7.2  # deviations of X: values beyond count for hardly anything
-# places next to 0 that are all points of the grid, and how far apart they are beyond, relatively
+# of which all next to 0 are points of the grid, and beyond ever fewer, so far apart relatively
 _DENSE, _SPACING = 128, 1 / 96
+_SPARSE = round(math.log(_MOST_PLACES / _DENSE) / _SPACING)
+_PLACES = np.unique(
+    np.rint([*range(_DENSE), *np.geomspace(_DENSE, _MOST_PLACES, _SPARSE)]).astype(int)
+)
 # tilts of a sum that are tried, over its deviation: any is valid. The smallest ones are at most one
 # over the largest value
 _TILTS, _LEAST_TILT, _MOST_TILT = 48, 1e-3, 24.0
@@ -126,7 +130,8 @@ class Differences:
         d, h = self.apart, self.step
         farthest = f + _FARTHEST
         last = factor * math.exp(min(f * farthest - f * f / 2, 600.0)) / h
-        places = _points(min(math.ceil(last) + 1.0, _MOST_PLACES))
+        # one point beyond the last value, at least
+        places = _PLACES[: 2 + int(_PLACES.searchsorted(last))]
         work.spend(work.TERM * 16 * places.size)
         values = h * places
         if f > 1.5 * d:
@@ -206,16 +211,6 @@ class Differences:
         return GridLaw(self.step, places, masses, off / self.step, total, float(ahead.beyond[last]))
 
 
-def _points(last: float) -> np.ndarray:
-    """Places of a grid from 0 to `last`, all of them next to 0."""
-    dense = np.arange(min(_DENSE, last) + 1)
-    if last <= _DENSE:
-        return dense.astype(int)
-    number = math.ceil(math.log(last / _DENSE) / _SPACING) + 1
-    sparse = np.rint(np.geomspace(_DENSE, last, number))
-    return np.unique(np.concatenate([dense, sparse])).astype(int)
-
-
 def _from_above(values: np.ndarray) -> np.ndarray:
     """Sums of each value and all after it."""
     return np.cumsum(values[::-1])[::-1]
@@ -273,21 +268,22 @@ class GridLaw:
         """Which tilt suits a sum, and how many terms a transform with it needs."""
         # where Chernoff's bound is nearly the smallest, round-off is small, too; the last tilt only
         # tells how far those before it reach
-        inner = log_bounds[:-1]
-        places = np.flatnonzero(inner <= inner.min() + _LOG_LOOSE)
-        needed = [self._needed(count, tilts[i:], cumulants[i:]) for i in places.tolist()]
+        needed = self._needed(count, tilts, cumulants)
+        needed[log_bounds[:-1] > log_bounds[:-1].min() + _LOG_LOOSE] = np.inf
         fewest = int(np.argmin(needed))
         terms = math.ceil(min(needed[fewest], _MOST_TERMS)) + 2
-        return int(places[fewest]), int(fft.next_fast_len(max(terms, 16), real=True))
+        return fewest, int(fft.next_fast_len(max(terms, 16), real=True))
 
-    def _needed(self, count: int, tilts: np.ndarray, cumulants: np.ndarray) -> float:
-        """Terms N of a transform with the first tilt such that what comes round is not seen, about:
-        e^(-tilt N h) of what is below 0, and what is above N h, by Chernoff's bound with a larger
-        tilt."""
-        below = (_LOG_SEEN + 4 - count * cumulants[0]) / tilts[0]
-        ends = (count * np.diff(cumulants).cumsum() + _LOG_SEEN) / (tilts[1:] - tilts[0])
-        above = min(float(np.min(ends, initial=np.inf)), count * float(self._values[-1]))
-        return max(float(below), above) / self.step
+    def _needed(self, count: int, tilts: np.ndarray, cumulants: np.ndarray) -> np.ndarray:
+        """Terms N of a transform with each tilt but the last such that what comes round is not
+        seen, about: e^(-tilt N h) of what is below 0, and what is above N h, by Chernoff's bound
+        with a larger tilt."""
+        below = (_LOG_SEEN + 4 - count * cumulants[:-1]) / tilts[:-1]
+        farther = np.subtract.outer(tilts, tilts[:-1])
+        rise = count * np.subtract.outer(cumulants, cumulants[:-1]) + _LOG_SEEN
+        ends = np.divide(rise, farther, out=np.full(rise.shape, np.inf), where=farther > 0)
+        above = np.minimum(ends.min(axis=0), count * float(self._values[-1]))
+        return np.asarray(np.maximum(below, above) / self.step)
 
     def mean_above_zero(self, count: int, tilt: float, log_mgf: float, terms: int) -> float:
         """Upper bound of the mean of the positive part of a sum on the grid.

@@ -40,7 +40,8 @@ _REACH = 8.0  # deviations of the loss of a revealed step, or of a mean, that th
 # come to; such that the logarithm of the bound
 # falls by so much from one to the next, by more where it is rare
 _FIRST, _GROWTH, _LEAST_STEP = 0.2, 1.4, 0.02
-_FALL, _RARE, _RARE_FALL, _RAREST = 0.4, 1e-12, 1.2, 1e-25
+_FALL, _RARE, _RARE_FALL, _RAREST = 0.2, 1e-9, 0.8, 1e-25
+_SEEN = 0.03  # share of what is charged from which on fewer steps may give less
 # of what is charged, and of the bound before: a mean that may be cut from the law of one difference
 _UNSEEN_CHARGE, _UNSEEN_BOUND = 1e-5, 1e-6
 # for a certificate: a larger fall, and grids that the verifier can do all sums on
@@ -231,7 +232,10 @@ class HiddenStep:
             # the first law decides which choice it is, and is the larger one
             laws = self._differences(math.exp(x), fineness)
             best = _bound(laws[0], choices[-1], before)
-            while len(choices) > 1 and (less := _bound(laws[0], choices[-2], best.value)) < best:
+            while len(choices) > 1 and (1 + laws[0].order) * choices[-1][1] > _SEEN * best.value:
+                less = _bound(laws[0], choices[-2], best.value)
+                if less >= best:
+                    break
                 best, choices = less, choices[:-1]
             best = max([best, *(_bound(law, choices[-1], best.value) for law in laws[1:])])
             unit = max(law.step for law in laws)
@@ -283,11 +287,26 @@ def _bound(law: Differences, choice: tuple[int, float], before: float) -> Direct
 
 
 def _falling(x: np.ndarray, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Chords between bounds of H_a at nodes, and beyond the last one that, as H_a falls with a; by
-    the same reason no bound need exceed one before it."""
-    falling = np.minimum.accumulate(values)
-    beyond = np.full(x.shape, falling[-1])
-    return np.where(x <= nodes[-1], _chords(x, nodes, falling), beyond)
+    """Chords between some bounds of H_a at nodes, and beyond the last one that, as H_a falls with
+    a."""
+    kept = _convex(np.expm1(nodes), values)
+    chords = _chords(x, nodes[kept], values[kept]) if len(kept) > 1 else values[kept]
+    return np.where(x <= nodes[kept[-1]], chords, values[kept[-1]])
+
+
+def _convex(a: np.ndarray, values: np.ndarray) -> list[int]:
+    """Places of bounds, up to the least one, without those above the chord of their neighbours:
+    chords of any choice are bounds."""
+    kept: list[int] = []
+    for i in range(int(np.argmin(values)) + 1):
+        while len(kept) > 1:
+            left, middle = kept[-2:]
+            share = (a[middle] - a[left]) / (a[i] - a[left])
+            if values[middle] < values[left] * (1 - share) + values[i] * share:
+                break
+            kept.pop()
+        kept.append(i)
+    return kept
 
 
 def _chords(x: np.ndarray, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:
