@@ -111,6 +111,12 @@ class Differences:
         # beyond 600 no order is covered
         return self.order * math.exp(min(f * (_USUAL + f / 2), 600.0))
 
+    @property
+    def size(self) -> int:
+        """Of the grid, points of either sign, about."""
+        f = max(self.ahead, self.behind)
+        return _places(math.exp(min(f * (_FARTHEST + f / 2), 600.0)) / self.step).size
+
     @cached_property
     def _deviation(self) -> float:
         """Of e_f - e_(f - d), f the larger one of both, whatever the order."""
@@ -128,10 +134,7 @@ class Differences:
     def _part(self, factor: float, other: float, f: float) -> PositivePart:
         """Of (factor e_f - other e_(f - d))_+."""
         d, h = self.apart, self.step
-        farthest = f + _FARTHEST
-        last = factor * math.exp(min(f * farthest - f * f / 2, 600.0)) / h
-        # one point beyond the last value, at least
-        places = _PLACES[: 2 + int(_PLACES.searchsorted(last))]
+        places = _places(factor * math.exp(min(f * (_FARTHEST + f / 2), 600.0)) / h)
         work.spend(work.TERM * 16 * places.size)
         values = h * places
         if f > 1.5 * d:
@@ -209,6 +212,11 @@ class Differences:
         off[0] += behind.off[-1]
         total = float(off.sum()) * (1 + 4 * _EPS * off.size)
         return GridLaw(self.step, places, masses, off / self.step, total, float(ahead.beyond[last]))
+
+
+def _places(last: float) -> np.ndarray:
+    """Points of a grid up to the first one beyond a value, at least."""
+    return _PLACES[: 2 + int(_PLACES.searchsorted(last))]
 
 
 def _from_above(values: np.ndarray) -> np.ndarray:
@@ -324,9 +332,13 @@ class GridLaw:
         relative = stage_error / size + 8 * _EPS * (1 + np.abs(np.angle(spectrum)))
         total += float(np.sum(largest * (count * relative + 128 * _EPS)))
         # no weight is larger than the first one
-        total += terms * math.exp(_LOG_VANISHING) * self.step * decay / math.expm1(
-            -tilt * self.step
-        ) ** 2
+        total += (
+            terms
+            * math.exp(_LOG_VANISHING)
+            * self.step
+            * decay
+            / math.expm1(-tilt * self.step) ** 2
+        )
         rounding = 16 * _EPS * (8 + count * abs(log_mgf))
         return total / terms * math.exp(min(count * log_mgf, 600.0)) * (1 + rounding)
 

@@ -26,6 +26,7 @@ from dpsub.accounting.differences import FINE, Differences, Fineness
 from dpsub.accounting.pld import MAX_LOSS, Profile
 from dpsub.accounting.privacy_events import DominatedEvent
 from dpsub.accounting.proofs import gaussian_profile
+from dpsub.accounting.work import OutOfWorkError
 
 _CELLS = 32  # of each of the two numbers over which the supremum in Lemma 52 is taken
 _FLOORS = (1e-4, 1e-5, 3e-6, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12)
@@ -45,7 +46,7 @@ _SEEN = 0.03  # share of what is charged from which on fewer steps may give less
 # of what is charged, and of the bound before: a mean that may be cut from the law of one difference
 _UNSEEN_CHARGE, _UNSEEN_BOUND = 1e-5, 1e-6
 # for a certificate: a larger fall, and grids that the verifier can do all sums on
-_CERTIFIED_FALL, _CERTIFIED = 1.2, Fineness(8, 2**14, 0.5)
+_CERTIFIED_FALL, _CERTIFIED = 1.2, Fineness(8, 2**14, 1.0)
 _FEWEST = 4  # steps of an allocation from which on it is worth its time
 _ROUNDING = 1 + 1e-9
 
@@ -223,6 +224,8 @@ class HiddenStep:
         """Theorem 61 at increasing orders, from 1 to where the revealed step alone bounds, with the
         best of some numbers of steps."""
         bounds: list[DirectBound] = []
+        if self.choices and not work.affords(self._work):
+            raise OutOfWorkError("the budget does not suffice to compare data sets; raise effort")
         # any number of steps is valid. The best one falls with the order, as a mean of fewer
         # differences is seldom above 0, too, and charged less
         choices = self._direct_choices
@@ -248,6 +251,15 @@ class HiddenStep:
                 step *= min(max(wanted / fell, 1 / 4), _GROWTH)
             x = min(x + max(step, _LEAST_STEP * x), self._last_order)
         return bounds
+
+    @property
+    def _work(self) -> float:
+        """What comparing data sets directly takes, about: nothing is begun that is not finished."""
+        most = max(k for k, _ in self.choices)
+        terms = round(150 * math.sqrt(most))
+        laws = self._differences(1.0)
+        of_one = work.TERM * 80 * laws[0].size + 12 * work.NUMBER * terms + work.transform(terms)
+        return 150 * len(laws) * of_one
 
     @cached_property
     def _referenced(self) -> dict[int, np.ndarray]:
