@@ -14,6 +14,7 @@ from scipy.stats import norm
 import dpsub
 from dpsub.accounting import work
 from dpsub.accounting.hidden_step import HiddenStep, leak
+from dpsub.accounting.work import OutOfWorkError
 from dpsub.noise import GaussianProfile
 from dpsub.streams import stream
 from tests.few import few
@@ -152,14 +153,21 @@ def test_a_thousand_steps_amplify(s: float, most: float) -> None:
     assert 0 < found.lower < found.upper < most
 
 
-def test_too_little_work_leaves_the_bound_of_the_revealed_step() -> None:
-    """What is missing for want of work is not kept for a question that has more."""
+def test_a_profile_that_is_begun_is_finished_or_none() -> None:
+    """It does not depend on how much work was left, or was before."""
     x = np.log([1.0, 1.1, 1.3])
-    profile = HiddenStep(1000, 4.0, 2.0).profile
-    with work.metered(1e-3):
-        hurried = profile(x)
-    assert hurried == pytest.approx(GaussianProfile(0.5).delta(x), rel=1e-2)
-    assert np.all(profile(x) < hurried * 0.9)
+    hidden = HiddenStep(1000, 4.0, 2.0)
+    with work.metered(1e-2), pytest.raises(OutOfWorkError):
+        hidden.profile(x)
+    assert np.array_equal(hidden.profile(x), HiddenStep(1000, 4.0, 2.0).profile(x))
+
+
+def test_too_little_work_leaves_the_bound_of_the_revealed_step() -> None:
+    asked: dict[str, Any] = {"noise_multiplier": 4.0, "epochs": 1, "delta": 1e-5}
+    hurried = dpsub.account(dpsub.Shuffle(1), 1000, effort=0.02, **asked)
+    revealed = dpsub.account(dpsub.Deterministic(1), 1000, **asked)
+    assert hurried.upper == pytest.approx(revealed.upper, rel=1e-2)
+    assert dpsub.account(dpsub.Shuffle(1), 1000, **asked).upper < revealed.upper / 10
 
 
 def test_a_shuffle_costs_no_more_than_a_fixed_order() -> None:

@@ -23,17 +23,19 @@ from dpsub.accounting import work
 from dpsub.accounting.cell_masses import TINY, normal_masses
 
 _EPS = float(np.finfo(float).eps)
-CELLS = 12  # of the grid, in a deviation
 _FARTHEST = 9.5  # deviations to which X is followed; what lies beyond is charged, 1e-20 or so
-_MOST_PLACES = 2**18  # of the grid, of either sign
-# deviations of Z up to where X is 7.2 of its own from 1: with more the grid is coarser, and from
-# eight times as many on too coarse
-_USUAL, _MOST_DEVIATIONS = 7.2, 2**11
-# places next to 0 that are all points of the grid, and how far apart they are beyond, relatively
+_MOST_PLACES = 2**24  # of the grid, of either sign
+_USUAL = 7.2  # deviations of X: values beyond count for hardly anything
+# of which all next to 0 are points of the grid, and beyond ever fewer, so far apart relatively
 _DENSE, _SPACING = 128, 1 / 96
-# tilts of a sum that are tried, over its deviation: any is valid
-_TILTS = np.geomspace(1e-3, 20.0, 32)
-_LOG_LOOSE = 2.5  # by how much Chernoff's bound at a tilt may exceed the best one
+_SPARSE = round(math.log(_MOST_PLACES / _DENSE) / _SPACING)
+_PLACES = np.unique(
+    np.rint([*range(_DENSE), *np.geomspace(_DENSE, _MOST_PLACES, _SPARSE)]).astype(int)
+)
+# tilts of a sum that are tried, over its deviation: any is valid. The smallest ones are at most one
+# over the largest value
+_TILTS, _LEAST_TILT, _MOST_TILT = 48, 1e-3, 24.0
+_LOG_LOOSE = 5.0  # by how much Chernoff's bound at a tilt may exceed the best one
 _LOG_SEEN = 26.0  # what comes round is e^26 times smaller than the mean, about
 # log of the size below which entries of the k-th power are set to 0, and charged at that size
 _LOG_VANISHING = -80.0
@@ -50,6 +52,17 @@ class PositivePart(NamedTuple):
     mass: np.ndarray  # of each cell, shape (n,)
     beyond: np.ndarray  # mean of what exceeds each point, shape (n,)
     off: np.ndarray  # mean of what values may lie off their cell, shape (n,)
+
+
+class Fineness(NamedTuple):
+    """How fine a grid of values is."""
+
+    cells: int  # in a deviation
+    most: int  # up to where values are usual
+    coarsest: float  # deviations, from which on a grid tells too little
+
+
+FINE = Fineness(12, 3 * 2**15, 2.0)
 
 
 class MeanAboveZero(NamedTuple):
@@ -79,25 +92,30 @@ class Differences:
     apart: float
     ahead: float
     behind: float
-    cells: int = CELLS
-    """Of the grid, in a deviation; fewer where Z has values of very many deviations."""
+    fineness: Fineness = FINE
 
-    @property
+    @cached_property
     def step(self) -> float:
         """Of the grid of values."""
-        return max(self._deviation, self._usual / _MOST_DEVIATIONS) / self.cells
+        return max(self._deviation / self.fineness.cells, self._usual / self.fineness.most)
 
     @property
     def is_covered(self) -> bool:
-        """Whether the grid tells values apart that are a deviation from each other."""
-        return self._usual <= 8 * _MOST_DEVIATIONS * self._deviation
+        """Whether the grid is fine enough."""
+        return self.step <= self.fineness.coarsest * self.order * self._deviation
 
     @property
     def _usual(self) -> float:
-        """Up to where values are usual: those beyond count for hardly anything."""
+        """Up to where values are usual."""
         f = max(self.ahead, self.behind)
         # beyond 600 no order is covered
         return self.order * math.exp(min(f * (_USUAL + f / 2), 600.0))
+
+    @property
+    def size(self) -> int:
+        """Of the grid, points of either sign, about."""
+        f = max(self.ahead, self.behind)
+        return _places(math.exp(min(f * (_FARTHEST + f / 2), 600.0)) / self.step).size
 
     @cached_property
     def _deviation(self) -> float:
@@ -116,9 +134,7 @@ class Differences:
     def _part(self, factor: float, other: float, f: float) -> PositivePart:
         """Of (factor e_f - other e_(f - d))_+."""
         d, h = self.apart, self.step
-        farthest = f + _FARTHEST
-        last = factor * math.exp(min(f * farthest - f * f / 2, 600.0)) / h
-        places = _points(min(math.ceil(last) + 1.0, _MOST_PLACES))
+        places = _places(factor * math.exp(min(f * (_FARTHEST + f / 2), 600.0)) / h)
         work.spend(work.TERM * 16 * places.size)
         values = h * places
         if f > 1.5 * d:
@@ -159,10 +175,16 @@ class Differences:
         is one, are moved down to it, and charged.
         """
         law = self._law(unseen)
-        tilts = _TILTS / (self._deviation * math.sqrt(count))
+        unit = 1 / (self._deviation * math.sqrt(count))
+        least = min(_LEAST_TILT * unit, 1 / max(float(law.places[-1]) * law.step, 1e-300))
+        tilts = np.geomspace(least, _MOST_TILT * unit, _TILTS)
         work.spend(work.TERM * tilts.size * law.places.size)
         cumulants = law.cumulants(tilts)
-        best, terms = law.tilted(count, tilts, cumulants)
+        # x_+ <= e^(tilt x) / (e tilt)
+        log_bounds = count * cumulants - np.log(tilts * math.e * count)
+        if (bound := math.exp(min(log_bounds.min(), 0.0))) <= unseen / 2:
+            return MeanAboveZero(bound * (1 + 1e-9) + law.beyond + law.off + TINY, law.off)
+        best, terms = law.tilted(count, tilts, cumulants, log_bounds)
         tilt, log_mgf = float(tilts[best]), float(cumulants[best])
         mean = law.mean_above_zero(count, tilt, log_mgf, terms) / count
         # values off their cells: each moves the mean by so much, or weighs so much more mass
@@ -192,14 +214,9 @@ class Differences:
         return GridLaw(self.step, places, masses, off / self.step, total, float(ahead.beyond[last]))
 
 
-def _points(last: float) -> np.ndarray:
-    """Places of a grid from 0 to `last`, all of them next to 0."""
-    dense = np.arange(min(_DENSE, last) + 1)
-    if last <= _DENSE:
-        return dense.astype(int)
-    number = math.ceil(math.log(last / _DENSE) / _SPACING) + 1
-    sparse = np.rint(np.geomspace(_DENSE, last, number))
-    return np.unique(np.concatenate([dense, sparse])).astype(int)
+def _places(last: float) -> np.ndarray:
+    """Points of a grid up to the first one beyond a value, at least."""
+    return _PLACES[: 2 + int(_PLACES.searchsorted(last))]
 
 
 def _from_above(values: np.ndarray) -> np.ndarray:
@@ -253,24 +270,28 @@ class GridLaw:
         exponents -= largest[:, None]
         return np.asarray(largest + np.log(np.exp(exponents).sum(axis=1)))
 
-    def tilted(self, count: int, tilts: np.ndarray, cumulants: np.ndarray) -> tuple[int, int]:
+    def tilted(
+        self, count: int, tilts: np.ndarray, cumulants: np.ndarray, log_bounds: np.ndarray
+    ) -> tuple[int, int]:
         """Which tilt suits a sum, and how many terms a transform with it needs."""
-        # x_+ <= e^(tilt x) / (e tilt): where this is nearly the smallest, round-off is small, too
-        bounds = count * cumulants - np.log(tilts)
-        places = np.flatnonzero(bounds <= bounds.min() + _LOG_LOOSE)
-        needed = [self._needed(count, tilts[i:], cumulants[i:]) for i in places.tolist()]
+        # where Chernoff's bound is nearly the smallest, round-off is small, too; the last tilt only
+        # tells how far those before it reach
+        needed = self._needed(count, tilts, cumulants)
+        needed[log_bounds[:-1] > log_bounds[:-1].min() + _LOG_LOOSE] = np.inf
         fewest = int(np.argmin(needed))
         terms = math.ceil(min(needed[fewest], _MOST_TERMS)) + 2
-        return int(places[fewest]), int(fft.next_fast_len(max(terms, 16), real=True))
+        return fewest, int(fft.next_fast_len(max(terms, 16), real=True))
 
-    def _needed(self, count: int, tilts: np.ndarray, cumulants: np.ndarray) -> float:
-        """Terms N of a transform with the first tilt such that what comes round is not seen, about:
-        e^(-tilt N h) of what is below 0, and what is above N h, by Chernoff's bound with a larger
-        tilt."""
-        below = (_LOG_SEEN + 4 - count * cumulants[0]) / tilts[0]
-        ends = (count * np.diff(cumulants).cumsum() + _LOG_SEEN) / (tilts[1:] - tilts[0])
-        above = min(float(np.min(ends, initial=np.inf)), count * float(self._values[-1]))
-        return max(float(below), above) / self.step
+    def _needed(self, count: int, tilts: np.ndarray, cumulants: np.ndarray) -> np.ndarray:
+        """Terms N of a transform with each tilt but the last such that what comes round is not
+        seen, about: e^(-tilt N h) of what is below 0, and what is above N h, by Chernoff's bound
+        with a larger tilt."""
+        below = (_LOG_SEEN + 4 - count * cumulants[:-1]) / tilts[:-1]
+        farther = np.subtract.outer(tilts, tilts[:-1])
+        rise = count * np.subtract.outer(cumulants, cumulants[:-1]) + _LOG_SEEN
+        ends = np.divide(rise, farther, out=np.full(rise.shape, np.inf), where=farther > 0)
+        above = np.minimum(ends.min(axis=0), count * float(self._values[-1]))
+        return np.asarray(np.maximum(below, above) / self.step)
 
     def mean_above_zero(self, count: int, tilt: float, log_mgf: float, terms: int) -> float:
         """Upper bound of the mean of the positive part of a sum on the grid.

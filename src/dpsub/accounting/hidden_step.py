@@ -22,10 +22,11 @@ import numpy as np
 
 from dpsub.accounting import work
 from dpsub.accounting.allocation import AllocationEvent, by_reference
-from dpsub.accounting.differences import CELLS, Differences
+from dpsub.accounting.differences import FINE, Differences, Fineness
 from dpsub.accounting.pld import MAX_LOSS, Profile
 from dpsub.accounting.privacy_events import DominatedEvent
 from dpsub.accounting.proofs import gaussian_profile
+from dpsub.accounting.work import OutOfWorkError
 
 _CELLS = 32  # of each of the two numbers over which the supremum in Lemma 52 is taken
 _FLOORS = (1e-4, 1e-5, 3e-6, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12)
@@ -35,12 +36,17 @@ _RARE_FLOORS = (1e-14, 1e-17, 1e-21)
 _COUNTS = 80  # numbers of steps that are tried
 _NODES = 700  # orders at which the allocations are computed
 _REACH = 8.0  # deviations of the loss of a revealed step, or of a mean, that they go to
-# orders at which data sets are compared directly: how far apart they are in deviations of a mean of
-# the most steps, up to where, and by which factor from there on
-_APART, _FINE, _FACTOR = 0.3, 6.0, 1.05
-_UNSEEN = 1e-5  # of what is charged: a mean that may be cut from the law of one difference
-# for a certificate: every second one of these orders, some beyond them, and coarser grids
-_FAR_NODES, _CERTIFIED_CELLS = 12, 8
+# orders at which data sets are compared directly: the first one after 1, in deviations of a mean of
+# the most steps, by how much steps between them grow, and their smallest share of what they have
+# come to; such that the logarithm of the bound
+# falls by so much from one to the next, by more where it is rare
+_FIRST, _GROWTH, _LEAST_STEP = 0.2, 1.4, 0.02
+_FALL, _RARE, _RARE_FALL, _RAREST = 0.2, 1e-9, 0.8, 1e-25
+_SEEN = 0.03  # share of what is charged from which on fewer steps may give less
+# of what is charged, and of the bound before: a mean that may be cut from the law of one difference
+_UNSEEN_CHARGE, _UNSEEN_BOUND = 1e-5, 1e-6
+# for a certificate: a larger fall, and grids that the verifier can do all sums on
+_CERTIFIED_FALL, _CERTIFIED = 1.2, Fineness(8, 2**14, 1.0)
 _FEWEST = 4  # steps of an allocation from which on it is worth its time
 _ROUNDING = 1 + 1e-9
 
@@ -76,13 +82,13 @@ def leak(ratio: float, s: float) -> float:
 
 
 class DirectBound(NamedTuple):
-    """Theorem 61 at one order: the number of steps k, the unit of the grid of Z, and the bound with
-    and without what is charged for floating point."""
+    """Theorem 61 at one order: the bound, the number of steps k, the unit of the grid of Z, and the
+    bound without what is charged for floating point."""
 
+    value: float
     log_order: float
     steps: int
     unit: float
-    value: float
     uncharged: float
 
 
@@ -157,78 +163,47 @@ class HiddenStep:
         """Upper bounds at ln a >= 0, increasing."""
         x = np.asarray(log_order, dtype=float)
         best = self.revealed(x)
-        if self._direct_orders.size > 1:
-            best = np.minimum(best, _falling(x, self._direct_orders, self._direct))
-        if not self.covers:
+        if len(self._direct) > 1:
+            nodes, values = np.array([(bound.log_order, bound.value) for bound in self._direct]).T
+            best = np.minimum(best, _falling(x, nodes, values))
+        if not self._covers(FINE):
             for by_reference in self._referenced.values():
                 best = np.minimum(best, _falling(x, self._nodes, by_reference))
-        bound: np.ndarray = best * _ROUNDING
-        return bound
+        return best
 
     @cached_property
-    def _direct_orders(self) -> np.ndarray:
-        """Log orders at which data sets are compared directly, up to some deviations of a mean of
-        the fewest steps."""
-        if not self.choices:
-            return np.zeros(0)
-        fewest, most = (self._deviation(self._direct_choices[i][0]) for i in (0, -1))
-        end = min(self._last_order, _REACH * fewest)
-        fine = np.arange(0.0, _FINE, _APART) * most
-        number = math.ceil(max(math.log(end / (_FINE * most)) / math.log(_FACTOR), 0.0)) + 1
-        far = np.geomspace(min(_FINE * most, end), end, number)
-        return self._covered(np.concatenate([fine[fine < far[0]], far]))
+    def _direct(self) -> list[DirectBound]:
+        return self._compared(FINE, _FALL)
 
     def _deviation(self, k: int) -> float:
         """Of a mean of k differences, about."""
         return math.sqrt(math.expm1((self.distance / self.s) ** 2) / k)
 
-    def _covered(self, log_orders: np.ndarray) -> np.ndarray:
-        """Those whose laws are covered: laws of larger orders are wider."""
-        covered = [
-            all(law.is_covered for law in self._differences(math.exp(x))) for x in log_orders
-        ]
-        return log_orders[covered]
+    def _covers(self, fineness: Fineness) -> bool:
+        """Whether grids are fine enough to compare data sets directly: then Theorem 49 says
+        less."""
+        return all(law.is_covered for law in self._differences(1.0, fineness))
 
-    @property
-    def covers(self) -> bool:
-        """Whether data sets are compared directly wherever Theorem 49 might say something: there it
-        says less."""
-        if not self.choices:
-            return True
-        reach = _REACH * self._deviation(min(k for k, _ in self.choices))
-        end = np.array([min(self._last_order, reach)])
-        return bool(self._covered(end).size)
-
-    def _differences(self, order: float, cells: int = CELLS) -> tuple[Differences, ...]:
+    def _differences(self, order: float, fineness: Fineness = FINE) -> tuple[Differences, ...]:
         """Laws of Lemma 60, of both orders of the data sets where they are not alike."""
         short, long = self.distance / self.s, 2 / self.s
         if self.distance > 1:
-            return (Differences(order, long, long, long, cells),)
+            return (Differences(order, long, long, long, fineness),)
         # the record is up to 2 from another one in the one data set, and up to 1 in the other
         lengths = (short, long, short), (short, short, long)
-        return tuple(Differences(order, *each, cells) for each in lengths)
+        return tuple(Differences(order, *each, fineness) for each in lengths)
 
     @cached_property
     def certified(self) -> list[DirectBound]:
-        """Theorem 61 at orders of the profile and at some beyond them, up to where the revealed
-        step bounds more; without what is charged for floating point, which the verifier has none
-        of."""
-        near = self._direct_orders[::2]
-        if near.size < 2:
-            return []
-        bounds = self._compared_at(near, _CERTIFIED_CELLS)
-        for x in np.geomspace(near[-1], self._last_order, _FAR_NODES + 1)[1:]:
-            if not self._covered(np.array([x])).size:
-                break
-            bounds += self._compared_at(np.array([x]), _CERTIFIED_CELLS)
-            if bounds[-1].uncharged >= self.revealed(np.array([x]))[0]:
-                break
-        return bounds
+        """Theorem 61 at fewer orders and on coarser grids, without what is charged for floating
+        point, which the verifier has none of."""
+        return self._compared(_CERTIFIED, _CERTIFIED_FALL) if self._covers(_CERTIFIED) else []
 
     @cached_property
     def references(self) -> tuple[int, ...]:
-        """Numbers of steps k with which Theorem 49 is computed."""
-        return () if self.covers else tuple(k for k, _ in self.choices)
+        """Numbers of steps k with which a certificate uses Theorem 49, where the verifier cannot
+        compare data sets directly."""
+        return () if self._covers(_CERTIFIED) else tuple(k for k, _ in self.choices)
 
     def certified_profile(self, log_order: np.ndarray, references: Sequence[int]) -> np.ndarray:
         """The profile, or what Theorem 49 with these numbers of steps and Theorems 61 and 19 give
@@ -240,37 +215,57 @@ class HiddenStep:
             nodes = np.array([bound.log_order for bound in self.certified])
             bounds.append((nodes, np.array([bound.uncharged for bound in self.certified])))
         for nodes, values in bounds:
-            alone = np.minimum(alone, _falling(x, nodes, values))
+            inside = x <= nodes[-1]
+            alone[inside] = np.minimum(alone[inside], _chords(x[inside], nodes, values))
         bound: np.ndarray = np.maximum(alone, self.profile(x))
         return bound
 
-    @cached_property
-    def _direct(self) -> np.ndarray:
-        """Theorem 61 at its log orders."""
-        return np.array([bound.value for bound in self._compared_at(self._direct_orders)])
-
-    def _compared_at(self, log_orders: np.ndarray, cells: int = CELLS) -> list[DirectBound]:
-        """Theorem 61 at these log orders, increasing, with the best of some numbers of steps."""
-        bounds = []
+    def _compared(self, fineness: Fineness, fall: float) -> list[DirectBound]:
+        """Theorem 61 at increasing orders, from 1 to where the revealed step alone bounds, with the
+        best of some numbers of steps."""
+        bounds: list[DirectBound] = []
+        if self.choices and not work.affords(self._work):
+            raise OutOfWorkError("the budget does not suffice to compare data sets; raise effort")
         # any number of steps is valid. The best one falls with the order, as a mean of fewer
         # differences is seldom above 0, too, and charged less
         choices = self._direct_choices
-        for x in log_orders.tolist():
+        x, step = 0.0, _FIRST * self._deviation(max(k for k, _ in choices or [(1, 0.0)]))
+        while choices:
+            before = bounds[-1].value if bounds else 0.0
             # the first law decides which choice it is, and is the larger one
-            law, *others = self._differences(math.exp(x), cells)
-            best = _compared(law, choices[-1])
-            while len(choices) > 1 and (less := _compared(law, choices[-2])).value < best.value:
+            laws = self._differences(math.exp(x), fineness)
+            best = _bound(laws[0], choices[-1], before)
+            while len(choices) > 1 and (1 + laws[0].order) * choices[-1][1] > _SEEN * best.value:
+                less = _bound(laws[0], choices[-2], best.value)
+                if less >= best:
+                    break
                 best, choices = less, choices[:-1]
-            best = max([best, *(_compared(other, choices[-1]) for other in others)], key=_value)
-            unit = max(law.step for law in (law, *others))
+            best = max([best, *(_bound(law, choices[-1], best.value) for law in laws[1:])])
+            unit = max(law.step for law in laws)
             bounds.append(best._replace(log_order=x, unit=unit))
+            if x >= self._last_order or best.value < _RAREST:
+                break
+            wanted = fall if best.value > _RARE else max(fall, _RARE_FALL)
+            if len(bounds) > 1:
+                fell = math.log(max(before / best.value, 1 + 1e-9))
+                step *= min(max(wanted / fell, 1 / 4), _GROWTH)
+            x = min(x + max(step, _LEAST_STEP * x), self._last_order)
         return bounds
+
+    @property
+    def _work(self) -> float:
+        """What comparing data sets directly takes, about: nothing is begun that is not finished."""
+        most = max(k for k, _ in self.choices)
+        terms = round(150 * math.sqrt(most))
+        laws = self._differences(1.0)
+        of_one = work.TERM * 80 * laws[0].size + 12 * work.NUMBER * terms + work.transform(terms)
+        return 150 * len(laws) * of_one
 
     @cached_property
     def _referenced(self) -> dict[int, np.ndarray]:
         """Theorem 49 at the nodes, with each of these numbers of steps."""
         bounds, charges = {}, dict(self.choices)
-        for k in self.references:
+        for k in charges:
             work.spend(work.TERM * self._nodes.size * 64)
             bounds[k] = self.allocated(k)(self._nodes) + (1 + np.exp(self._nodes)) * charges[k]
         return bounds
@@ -294,25 +289,36 @@ class HiddenStep:
         return {"record": record, "empty": AllocationEvent(k, self.s)}
 
 
-def _compared(law: Differences, choice: tuple[int, float]) -> DirectBound:
-    """Theorem 61 with one law and one number of steps."""
+def _bound(law: Differences, choice: tuple[int, float], before: float) -> DirectBound:
+    """Theorem 61 with one law and one number of steps; about as large as a bound before."""
     k, charge = choice
     charged = (1 + law.order) * charge
-    mean = law.mean_above_zero(k, _UNSEEN * charged)
+    mean = law.mean_above_zero(k, max(_UNSEEN_CHARGE * charged, _UNSEEN_BOUND * before))
     value = min((mean.value + charged) * _ROUNDING, 1.0)
-    return DirectBound(math.log(law.order), k, law.step, value, value - mean.charge)
-
-
-def _value(bound: DirectBound) -> float:
-    return bound.value
+    return DirectBound(value, math.log(law.order), k, law.step, value - mean.charge)
 
 
 def _falling(x: np.ndarray, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Chords between bounds of H_a at nodes, and beyond the last one that, as H_a falls with a; by
-    the same reason no bound need exceed one before it."""
-    falling = np.minimum.accumulate(values)
-    beyond = np.full(x.shape, falling[-1])
-    return np.where(x <= nodes[-1], _chords(x, nodes, falling), beyond)
+    """Chords between some bounds of H_a at nodes, and beyond the last one that, as H_a falls with
+    a."""
+    kept = _convex(np.expm1(nodes), values)
+    chords = _chords(x, nodes[kept], values[kept]) if len(kept) > 1 else values[kept]
+    return np.where(x <= nodes[kept[-1]], chords, values[kept[-1]])
+
+
+def _convex(a: np.ndarray, values: np.ndarray) -> list[int]:
+    """Places of bounds, up to the least one, without those above the chord of their neighbours:
+    chords of any choice are bounds."""
+    kept: list[int] = []
+    for i in range(int(np.argmin(values)) + 1):
+        while len(kept) > 1:
+            left, middle = kept[-2:]
+            share = (a[middle] - a[left]) / (a[i] - a[left])
+            if values[middle] < values[left] * (1 - share) + values[i] * share:
+                break
+            kept.pop()
+        kept.append(i)
+    return kept
 
 
 def _chords(x: np.ndarray, nodes: np.ndarray, values: np.ndarray) -> np.ndarray:
