@@ -172,12 +172,7 @@ def test_too_large_a_file_is_not_read(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_paths_that_no_file_can_have(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     (tmp_path / "loop").symlink_to("loop")
-    for path in (
-        tmp_path / "file/more",
-        tmp_path / "loop",
-        tmp_path / "a\0b",
-        tmp_path / ("a" * 300),
-    ):
+    for name in ("file/more", "loop", "a\0b", "a" * 300):
         for use in (lambda at: files.save_file(at, b""), files.read_file):
             with pytest.raises(DataError, match=r"be the path of a file: .*; check the path"):
                 use(tmp_path / name)
