@@ -189,15 +189,15 @@ def test_what_is_no_ledger_at_all(tmp_path: Path) -> None:
             '"noise_multiplier": 2.0',
             '"noise_multiplier": 2.0,\n"noise_multiplier": 9.0',
             "noise",
-            10,
+            11,
         ),
         (
             '"noise_multiplier": 2.0',
             '"noise_multiplier": 2.0, "noise\\u005fmultiplier": 9',
             "noise",
-            9,
+            10,
         ),
-        ('"m": 10', '"m": 10, "m" : 20', "m", 6),
+        ('"m": 10', '"m": 10, "m" : 20', "m", 7),
         ('"dpsub_ledger": 1', '"dpsub_ledger": 1, "releases": []', "releases", 3),
     ],
 )
