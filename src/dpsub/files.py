@@ -37,15 +37,16 @@ def replace_file(path: Path, content: bytes) -> None:
         If it cannot be written, also where the file before it is read-only or of an owner whom a
         new one cannot have.
     """
-    file = Path(os.path.realpath(path))
     before = _regular(path)
-    # what may not be changed in place is not replaced either, although its folder would allow it
-    if before is not None and not os.access(file, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(file))
+    file = Path(os.path.realpath(path))
+    if before is not None:
+        _check_replaceable(file, before)
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name[:60]}.{secrets.token_hex(4)}.tmp")
-    # a new file has the mode that the user's mask leaves, as any other
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    # A new file has the mode that the user's mask leaves, as any other. One that may be secret is
+    # open to nobody until it has the mode of the file before it.
+    mode = 0o666 if before is None else 0o600
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         with os.fdopen(handle, "wb") as out:
             if before is not None:
@@ -66,6 +67,15 @@ def replace_file(path: Path, content: bytes) -> None:
         os.close(folder)
 
 
+def _check_replaceable(file: Path, before: os.stat_result) -> None:
+    """Raise PermissionError for a file that may not be changed in place, although its folder would
+    allow to replace it, and for one of another user, to whom a new file cannot be given."""
+    if not os.access(file, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(file))
+    if os.geteuid() not in (0, before.st_uid):
+        raise PermissionError(errno.EPERM, "it belongs to another user", str(file))
+
+
 def _resemble(handle: int, before: os.stat_result) -> None:
     """Give a file the owner, the group and the mode of another."""
     now = os.fstat(handle)
@@ -82,9 +92,11 @@ def save_file(path: str | Path, content: bytes) -> None:
     try:
         replace_file(file, content)
     except OSError as error:
-        raise DataError(
-            f"the file {file} cannot be written: {error.strerror}; name another one"
-        ) from None
+        raise _not_written(file, error) from None
+
+
+def _not_written(path: str | Path, error: OSError) -> DataError:
+    return DataError(f"the file {path} cannot be written: {error.strerror}; name another one")
 
 
 def writable(path: str | Path) -> Path:
@@ -156,11 +168,12 @@ def locked(path: str | Path) -> Iterator[None]:
     Raises
     ------
     DataError
-        If the file has several names (hard links), of which the writer would replace one; if its
-        file system has no locks or takes no lock file; or if this thread holds the lock already.
+        If the file may not be written; if it has several names (hard links), of which the writer
+        would replace one; if its file system has no locks or takes no lock file; or if this thread
+        holds the lock already.
     """
-    file = Path(os.path.realpath(path))
     before = _regular(Path(path))
+    file = Path(os.path.realpath(path))
     if before is not None and before.st_nlink > 1:
         raise DataError(
             f"a file of one name is needed, got {path} with {before.st_nlink} (hard links), of "
@@ -170,6 +183,12 @@ def locked(path: str | Path) -> Iterator[None]:
         raise DataError(
             f"{path} is locked by this program already; what holds it also writes it, at its end"
         )
+    if before is not None:
+        try:
+            # first: the owner could not take a lock file of one who may not write
+            _check_replaceable(file, before)
+        except PermissionError as error:
+            raise _not_written(path, error) from None
     handle = _lock(file, before)
     _HOLDERS[file] = threading.get_ident()
     try:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping, MutableMapping
 from importlib import import_module
 from itertools import groupby
+from reprlib import repr as shortened
 from typing import Any
 
 from dpsub import checks
@@ -124,16 +125,49 @@ class OpacusAccountant:
         return state
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take over the history of a checkpoint, also that of an accountant of Opacus."""
-        if not state_dict or "history" not in state_dict:
-            got = ", ".join(map(str, state_dict or ())) or "nothing"
+        """Take over the history of a checkpoint, also that of an accountant of Opacus.
+
+        Raises
+        ------
+        ArgumentError
+            If it is none; the history so far stays.
+        """
+        if not isinstance(state_dict, Mapping) or "history" not in state_dict:
+            is_mapping = isinstance(state_dict, Mapping)
+            got = ", ".join(map(str, state_dict)) if is_mapping else shortened(state_dict)
             raise ArgumentError(
-                f"the state of an accountant needs its history, got {got}; load the dictionary "
-                "that state_dict returned"
+                f"the state of an accountant needs its history, got {got or 'nothing'}; load the "
+                "dictionary that state_dict returned"
             )
-        self.history = [
-            (float(noise), float(rate), int(steps)) for noise, rate, steps in state_dict["history"]
-        ]
+        entries = state_dict["history"]
+        if not isinstance(entries, (list, tuple)):
+            raise ArgumentError(
+                "the history of an accountant must be a list of (noise multiplier, sample rate, "
+                f"steps), got {shortened(entries)}; load the dictionary that state_dict returned"
+            )
+        self.history = [_entry(place, entry) for place, entry in enumerate(entries, start=1)]
+
+
+def _entry(place: int, entry: Any) -> tuple[float, float, int]:
+    """One entry of the history of a checkpoint; ArgumentError if it is none."""
+    if not isinstance(entry, (list, tuple)) or len(entry) != 3:
+        raise ArgumentError(
+            f"entry {place} of the history must be (noise multiplier, sample rate, steps), got "
+            f"{shortened(entry)}; load what state_dict returned"
+        )
+    noise, rate, steps = entry
+    try:
+        return (
+            checks.real("noise_multiplier", noise, at_least=0),
+            checks.real("sample_rate", rate, above=0, at_most=1),
+            checks.integer("steps", steps, at_least=0),
+        )
+    except ArgumentError as error:
+        # a rate above 1 is most often a noise multiplier in its place
+        raise ArgumentError(
+            f"entry {place} of the history must be (noise multiplier, sample rate, steps), in this "
+            f"order, got {shortened(entry)}: {error}"
+        ) from None
 
 
 def register(name: str = NAME) -> None:

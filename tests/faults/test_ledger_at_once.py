@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import io
 import multiprocessing
-import os
 import signal
 import subprocess
 import sys
@@ -21,14 +20,15 @@ import dpsub
 from dpsub.cli import main
 
 WRITERS, KILLED, ENTRIES = 20, 8, 8
+ENDLESS = 10_000  # entries of those that are killed, which do not come that far
 PATIENCE = 60.0  # seconds, of which most runs take a few
 _FORK = multiprocessing.get_context("fork")  # no second import of NumPy in twenty processes
 
 
-def enter(ledger: Path, writer: int) -> None:
+def enter(ledger: Path, writer: int, entries: int) -> None:
     """Enter releases one after the other, and note each one that the command says was entered."""
     noted = ledger.with_name(f"{writer}.txt")
-    for place in range(ENTRIES):
+    for place in range(entries):
         name = f"{writer}-{place}"
         words = ["record", str(ledger), "poisson", "--rate", ".01", "--noise-multiplier", "9"]
         with contextlib.redirect_stdout(io.StringIO()):
@@ -39,10 +39,12 @@ def enter(ledger: Path, writer: int) -> None:
 
 
 @contextlib.contextmanager
-def writers(ledger: Path) -> Iterator[list[BaseProcess]]:
-    """Processes that enter; those that do not end are stopped, by their ids."""
+def writers(ledger: Path, endless: int = 0) -> Iterator[list[BaseProcess]]:
+    """Processes that enter, the first of them without end; those that do not end are stopped, by
+    their ids."""
     started: list[BaseProcess] = [
-        _FORK.Process(target=enter, args=(ledger, writer)) for writer in range(WRITERS)
+        _FORK.Process(target=enter, args=(ledger, writer, ENDLESS if writer < endless else ENTRIES))
+        for writer in range(WRITERS)
     ]
     try:
         for process in started:
@@ -66,18 +68,16 @@ def entered(ledger: Path) -> set[str | None]:
 def test_nothing_is_lost_when_some_are_killed(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.json"
     end = time.monotonic() + PATIENCE
-    with writers(ledger) as started:
+    with writers(ledger, endless=KILLED) as started:
         for count, process in enumerate(started[:KILLED], start=1):
             # one after the other, wherever it is: waiting, reading, writing or done
             while len(noted(tmp_path)) < 3 * count and time.monotonic() < end:
                 time.sleep(0.002)
-            assert process.pid is not None
-            os.kill(process.pid, signal.SIGKILL)
+            process.kill()
         for process in started:
             process.join(max(0.0, end - time.monotonic()))
         codes = [process.exitcode for process in started]
-    assert codes[KILLED:] == [0] * (WRITERS - KILLED)
-    assert set(codes[:KILLED]) <= {0, -signal.SIGKILL} and -signal.SIGKILL in codes
+    assert codes == [-signal.SIGKILL] * KILLED + [0] * (WRITERS - KILLED)
     names, said = entered(ledger), noted(tmp_path)
     assert said <= names
     # what a killed one has entered and not reported yet, one entry each
@@ -132,13 +132,13 @@ def test_an_opened_ledger_is_saved_at_its_end_alone(tmp_path: Path) -> None:
 
 
 def test_a_ledger_that_was_changed_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
-    path, kind = tmp_path / "ledger.json", {"noise_multiplier": 2.0}
-    mine = dpsub.Ledger().add(dpsub.Poisson(0.1), **kind)
+    path = tmp_path / "ledger.json"
+    mine = dpsub.Ledger().add(dpsub.Poisson(0.1), noise_multiplier=2.0)
     mine.save(path)
     mine.save(path)
     other = dpsub.Ledger.load(path)
     for one in (mine, other):
-        one.record(dpsub.Poisson(0.1), **kind)
+        one.record(dpsub.Poisson(0.1), noise_multiplier=2.0)
     mine.save(path)
     # the same entries, and still one of them would be lost
     with pytest.raises(dpsub.DataError, match=r"entries, 2 in all, that this one does not have"):

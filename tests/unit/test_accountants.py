@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 import types
+from typing import Any
 
 import dp_accounting
 import pytest
@@ -80,6 +81,57 @@ def test_a_checkpoint_comes_back() -> None:
     assert again.history == [(1.0, 0.5, 2)]
     with pytest.raises(dpsub.ArgumentError, match="needs its history, got mechanism"):
         again.load_state_dict({"mechanism": "dpsub"})
+
+
+@pytest.mark.parametrize(
+    ("state", "sentence"),
+    [
+        (None, r"needs its history, got None; load the dictionary"),
+        ([(1.0, 0.01, 100)], r"needs its history, got \[\(1.0, 0.01, 100\)\];"),
+        ({}, "needs its history, got nothing;"),
+        ({"history": None}, "must be a list of .*, got None;"),
+        ({"history": {"noise": 1.0}}, r"must be a list of .*, got \{'noise': 1.0\};"),
+        ({"history": "abc"}, "must be a list of .*, got 'abc';"),
+    ],
+)
+def test_what_is_no_checkpoint(state: Any, sentence: str) -> None:
+    accountant = trained(3)
+    with pytest.raises(dpsub.ArgumentError, match=sentence):
+        accountant.load_state_dict(state)
+    assert len(accountant) == 3
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        # it was cut to 100
+        ((1.0, 0.01, 100.7), "steps must be a whole number, got steps = 100.7"),
+        ((1.0, 0.01, -1), "steps must be at least 0, got steps = -1"),
+        ((1.0, 0.01, True), "steps must be a whole number, got steps = True"),
+        ((1.0, 0.01, "100"), "steps must be a whole number, got steps = '100'"),
+        ((1.0, 0.01, math.inf), "steps must be a whole number, got steps = inf"),
+        ((1.0, 0.01, None), "steps must be a whole number, got steps = None"),
+        ((None, 0.01, 100), "noise_multiplier must be a number"),
+        ((math.nan, 0.01, 100), "noise_multiplier must be finite"),
+        ((-1.0, 0.01, 100), "noise_multiplier must be at least 0"),
+        ((0.01, 1.1, 100), r"in this order, got \(0.01, 1.1, 100\): sample_rate must be at most 1"),
+        ((1.0, 0.0, 100), "sample_rate must be above 0"),
+        ((1.0, 0.01), r"must be .*, got \(1.0, 0.01\); load"),
+        ((1.0, 0.01, 100, 1), r"must be .*, got \(1.0, 0.01, 100, 1\); load"),
+        ((), r"must be .*, got \(\); load"),
+        (None, r"must be .*, got None; load"),
+        (1.0, r"must be .*, got 1.0; load"),
+        ("abc", r"must be .*, got 'abc'; load"),
+        ({"noise": 1.0, "rate": 0.01, "steps": 100}, r"must be .*, got \{.*\}; load"),
+    ],
+    ids=str,
+)
+def test_what_is_no_entry_of_a_history(entry: Any, sentence: str) -> None:
+    accountant = trained(3)
+    with pytest.raises(dpsub.ArgumentError, match=sentence) as refused:
+        accountant.load_state_dict({"history": [(1.0, 0.5, 2), entry]})
+    assert str(refused.value).startswith("entry 2 of the history must be (noise multiplier, ")
+    assert "\n" not in str(refused.value) and len(accountant) == 3
 
 
 def test_it_is_registered_with_opacus(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -181,6 +181,51 @@ def test_what_is_no_ledger_at_all(tmp_path: Path) -> None:
             dpsub.Ledger.load(path)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "key", "line"),
+    [
+        # the last one would win, and the answer fall
+        (
+            '"noise_multiplier": 2.0',
+            '"noise_multiplier": 2.0,\n"noise_multiplier": 9.0',
+            "noise",
+            11,
+        ),
+        (
+            '"noise_multiplier": 2.0',
+            '"noise_multiplier": 2.0, "noise\\u005fmultiplier": 9',
+            "noise",
+            10,
+        ),
+        ('"m": 10', '"m": 10, "m" : 20', "m", 7),
+        ('"dpsub_ledger": 1', '"dpsub_ledger": 1, "releases": []', "releases", 3),
+    ],
+)
+def test_a_repeated_key_is_an_error_with_its_line(
+    tmp_path: Path, old: str, new: str, key: str, line: int
+) -> None:
+    text, path = json.dumps(saved(), indent=1), tmp_path / "ledger.json"
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(DataError, match=rf"every key once, got '{key}\w*' again at line {line};"):
+        dpsub.Ledger.load(path)
+
+
+def test_braces_and_colons_within_text_are_no_keys(tmp_path: Path) -> None:
+    ledger = dpsub.Ledger()
+    for place, name in enumerate(('a": 1, "a": {', "{}{}", "\\", '\\"', 'n":', "name", "é:")):
+        ledger.record(dpsub.Poisson(0.1), noise_multiplier=1.0, steps=place + 1, name=name)
+    ledger.save(tmp_path / "ledger.json")
+    assert dpsub.Ledger.load(tmp_path / "ledger.json").names == ledger.names
+
+
+@pytest.mark.parametrize("version", [True, 1.0, "1"])
+def test_the_version_is_a_whole_number(tmp_path: Path, version: object) -> None:
+    (tmp_path / "ledger.json").write_text(json.dumps(saved() | {"dpsub_ledger": version}))
+    with pytest.raises(DataError, match="must have schema version 1, got"):
+        dpsub.Ledger.load(tmp_path / "ledger.json")
+
+
 def test_small_losses_beside_large_ones_take_no_finer_grid() -> None:
     """Deviations of one loss are 3e-4 and 14 nats: a grid for the small ones would need millions of
     points for the others."""

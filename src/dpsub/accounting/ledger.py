@@ -442,8 +442,8 @@ class Ledger(words.ShortText):
 
         Two programs that enter at once both find their entries in the file. Those that are killed
         leave it as it was. The lock is of the kernel (`flock`), on a file beside the ledger that
-        stays, `.NAME.lock`. Other hosts wait as far as their file system passes locks on: NFS since
-        version 4 does, Lustre if mounted with `flock`, and CIFS on most servers.
+        stays, `.NAME.lock`. Other hosts wait as far as their file system passes locks on
+        (docs/guarantees.md, What a ledger promises).
 
         Raises
         ------

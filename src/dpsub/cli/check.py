@@ -17,7 +17,6 @@ import importlib
 import json
 import sys
 from argparse import Namespace
-from pathlib import Path
 from typing import Any
 
 import dpsub
@@ -39,6 +38,7 @@ from dpsub.cli.releases import (
 )
 from dpsub.cli.samplers import add_sampler, sampler_of
 from dpsub.errors import ArgumentError, DataError
+from dpsub.files import read_file
 
 OF_EVENTS = ("sampler", "noise_multiplier", "steps", "epochs")
 
@@ -157,7 +157,7 @@ def _event(text: str) -> object:
     """The event that a file of JSON holds, or that a module has under a name."""
     if text.endswith(".json"):
         try:
-            return json.loads(Path(text).read_text(encoding="utf-8"))
+            return json.loads(read_file(text).decode())
         except OSError as error:
             raise DataError(
                 f"--event {text} cannot be read ({error.strerror}); name another file"
