@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from certificate import verify
 
 from dpsub.accounting.account import Account
@@ -22,9 +21,10 @@ def proved_again(certificate: dict[str, Any], folder: Path) -> tuple[list[str], 
 
 
 def upper_end_of(answer: Account) -> dict[str, Any]:
-    """A certificate of the answer's own upper end, and of nothing else."""
+    """A certificate of the answer's upper end, and of nothing else. Of Theorem 61 it holds fewer
+    orders and cells than the answer, and claims a little more."""
     found: dict[str, Any] = json.loads(json.dumps(answer.certificate(), allow_nan=False))
-    assert found["claim"]["upper"] == pytest.approx(answer.upper, rel=1e-8)
+    assert answer.upper * (1 - 1e-8) <= found["claim"]["upper"] <= answer.upper * 1.05
     found["claim"]["lower"], found["lower"] = None, None
     return found
 
