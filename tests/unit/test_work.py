@@ -178,9 +178,11 @@ class TestTheLedger:
         assert 1 <= little <= much
 
     def test_what_was_not_proved_exceeds(self) -> None:
-        asked = {"noise_multiplier": 4.0, "steps": 100, **BUDGET}
-        assert ledger().would_exceed(dpsub.Wor(20), 1000, **asked, effort=1e-6)
-        assert not ledger().would_exceed(dpsub.Wor(20), 1000, **asked)
+        more: dict[str, Any] = {"noise_multiplier": 4.0, "steps": 100}
+        both = ledger().add(dpsub.Wor(20), 1000, **more).account(delta=1e-5, quick=True)
+        budget = {"epsilon": 1.01 * both.upper, "delta": 1e-5}
+        assert ledger().would_exceed(dpsub.Wor(20), 1000, **more, **budget, effort=1e-6)
+        assert not ledger().would_exceed(dpsub.Wor(20), 1000, **more, **budget)
 
 
 class TestInfiniteEnds:
