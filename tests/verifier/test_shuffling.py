@@ -2,6 +2,7 @@
 certificates with one wrong entry."""
 
 import copy
+import json
 import math
 from itertools import product
 
@@ -332,8 +333,8 @@ def test_what_would_take_minutes_is_not_covered(certificate, tmp_path, monkeypat
 # --- With less noise: another record stands in (Theorem 49) ---------------------------------------
 
 BY_REFERENCE = {
-    "substitute": (dpsub.Shuffle(2), 2000, 1.5, "substitute"),
-    "zero_out": (dpsub.Shuffle(1), 2000, 1.5, "zero_out"),
+    "substitute": (dpsub.Shuffle(2), 20_000, 1.3, "substitute"),
+    "zero_out": (dpsub.Shuffle(1), 20_000, 1.3, "zero_out"),
 }
 
 
@@ -342,7 +343,10 @@ def by_reference(request):
     sampler, n, s, adjacency = BY_REFERENCE[request.param]
     asked = {"delta": 1e-2, "adjacency": adjacency, "quick": True, "effort": None}
     answer = dpsub.account(sampler, n, noise_multiplier=s, epochs=1, **asked)
-    found = upper_end_of(answer)
+    # the program compares data sets directly where the verifier's grids would be too long
+    found = json.loads(json.dumps(answer.certificate()))
+    assert found["claim"]["upper"] >= answer.upper
+    found["claim"]["lower"], found["lower"] = None, None
     assert len(only_part(found)["references"]) == 1
     return found
 
@@ -398,7 +402,7 @@ def one_that_is_closer(data):
     """What a record at 0 is from another one, for a record that is not."""
     reference = only_reference(data)
     far, near = (reference["record"], reference.get("empty"))
-    reference["record"] = near or allocated(reference["steps"], 1.5)
+    reference["record"] = near or allocated(reference["steps"], 1.3)
     reference["empty"] = far
 
 

@@ -117,6 +117,17 @@ class Differences:
         f = max(self.ahead, self.behind)
         return _places(math.exp(min(f * (_FARTHEST + f / 2), 600.0)) / self.step).size
 
+    @property
+    def length(self) -> int:
+        """Places of the grid between values that are hardly ever exceeded, about."""
+        both = ((1.0, self.order, self.ahead), (self.order, 1.0, self.behind))
+        farthest = 0.0
+        for factor, other, f in both:
+            g, t = f - self.apart, f + _USUAL + 1
+            exponents = min(f * t - f * f / 2, 600.0), min(g * t - g * g / 2, 600.0)
+            farthest += factor * math.exp(exponents[0]) - other * math.exp(exponents[1])
+        return math.ceil(farthest / self.step)
+
     @cached_property
     def _deviation(self) -> float:
         """Of e_f - e_(f - d), f the larger one of both, whatever the order."""
@@ -180,13 +191,14 @@ class Differences:
         tilts = np.geomspace(least, _MOST_TILT * unit, _TILTS)
         work.spend(work.TERM * tilts.size * law.places.size)
         cumulants = law.cumulants(tilts)
-        # x_+ <= e^(tilt x) / (e tilt)
+        # Chernoff's bound, x_+ <= e^(tilt x) / (e tilt), is enough where it is not seen
         log_bounds = count * cumulants - np.log(tilts * math.e * count)
-        if (bound := math.exp(min(log_bounds.min(), 0.0))) <= unseen / 2:
-            return MeanAboveZero(bound * (1 + 1e-9) + law.beyond + law.off + TINY, law.off)
-        best, terms = law.tilted(count, tilts, cumulants, log_bounds)
+        best = int(np.argmin(log_bounds))
+        mean = math.exp(min(log_bounds[best], 0.0)) * (1 + 1e-9)
+        if mean > unseen / 2:
+            best, terms = law.tilted(count, tilts, cumulants, log_bounds)
+            mean = law.mean_above_zero(count, tilts[best], cumulants[best], terms) / count
         tilt, log_mgf = float(tilts[best]), float(cumulants[best])
-        mean = law.mean_above_zero(count, tilt, log_mgf, terms) / count
         # values off their cells: each moves the mean by so much, or weighs so much more mass
         share = count * law.off_cells(tilt, log_mgf)
         by_mass = math.exp(min(count * log_mgf, 600.0)) * math.expm1(min(share, 600.0))

@@ -45,8 +45,9 @@ _FALL, _RARE, _RARE_FALL, _RAREST = 0.2, 1e-9, 0.8, 1e-25
 _SEEN = 0.03  # share of what is charged from which on fewer steps may give less
 # of what is charged, and of the bound before: a mean that may be cut from the law of one difference
 _UNSEEN_CHARGE, _UNSEEN_BOUND = 1e-5, 1e-6
-# for a certificate: a larger fall, and grids that the verifier can do all sums on
-_CERTIFIED_FALL, _CERTIFIED = 1.2, Fineness(8, 2**14, 1.0)
+# for a certificate: places of all grids together from which on it has a larger fall, and grids on
+# which the verifier can do all sums
+_MOST_LENGTH, _CERTIFIED_FALL, _CERTIFIED = 300_000, 0.8, Fineness(8, 2**14, 1.0)
 _FEWEST = 4  # steps of an allocation from which on it is worth its time
 _ROUNDING = 1 + 1e-9
 
@@ -195,8 +196,11 @@ class HiddenStep:
 
     @cached_property
     def certified(self) -> list[DirectBound]:
-        """Theorem 61 at fewer orders and on coarser grids, without what is charged for floating
-        point, which the verifier has none of."""
+        """Theorem 61, at fewer orders and on coarser grids where these are long, without what is
+        charged for floating point, which the verifier has none of."""
+        laws = (self._differences(math.exp(bound.log_order)) for bound in self._direct)
+        if sum(law.length for both in laws for law in both) <= _MOST_LENGTH:
+            return self._direct
         return self._compared(_CERTIFIED, _CERTIFIED_FALL) if self._covers(_CERTIFIED) else []
 
     @cached_property
@@ -215,8 +219,9 @@ class HiddenStep:
             nodes = np.array([bound.log_order for bound in self.certified])
             bounds.append((nodes, np.array([bound.uncharged for bound in self.certified])))
         for nodes, values in bounds:
-            inside = x <= nodes[-1]
-            alone[inside] = np.minimum(alone[inside], _chords(x[inside], nodes, values))
+            # the verifier knows of chords alone
+            inside = x <= nodes[int(np.argmin(values))]
+            alone[inside] = np.minimum(alone[inside], _falling(x[inside], nodes, values))
         bound: np.ndarray = np.maximum(alone, self.profile(x))
         return bound
 
@@ -243,10 +248,12 @@ class HiddenStep:
             best = max([best, *(_bound(law, choices[-1], best.value) for law in laws[1:])])
             unit = max(law.step for law in laws)
             bounds.append(best._replace(log_order=x, unit=unit))
-            if x >= self._last_order or best.value < _RAREST:
+            if x >= self._last_order:
                 break
             wanted = fall if best.value > _RARE else max(fall, _RARE_FALL)
-            if len(bounds) > 1:
+            if best.value < _RAREST:
+                step *= _GROWTH
+            elif len(bounds) > 1:
                 fell = math.log(max(before / best.value, 1 + 1e-9))
                 step *= min(max(wanted / fell, 1 / 4), _GROWTH)
             x = min(x + max(step, _LEAST_STEP * x), self._last_order)
