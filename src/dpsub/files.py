@@ -161,14 +161,14 @@ def locked(path: str | Path) -> Iterator[None]:
     thread holds it.
 
     The lock is the kernel's and ends with its process, however that ends. It is taken on
-    `.NAME.lock` beside the file, and beside what a symbolic link points to: the file itself is
+    `.NAME.lock` next to the file, and to what a symbolic link points to: the file itself is
     replaced when it is written. The lock file stays, as a lock on a name that comes and goes
     excludes nobody. Other hosts are kept out as far as the file system passes locks on.
 
     Raises
     ------
     DataError
-        If the file may not be written; if it has several names (hard links), of which the writer
+        If the file may not be written; if it has several names (hard links), as the writer
         would replace one; if its file system has no locks or takes no lock file; or if this thread
         holds the lock already.
     """
@@ -176,8 +176,8 @@ def locked(path: str | Path) -> Iterator[None]:
     file = Path(os.path.realpath(path))
     if before is not None and before.st_nlink > 1:
         raise DataError(
-            f"a file of one name is needed, got {path} with {before.st_nlink} (hard links), of "
-            "which one would change; make the others symbolic links"
+            f"a file of one name is needed, got {path} with {before.st_nlink} (hard links): "
+            "one of them would change; make the others symbolic links"
         )
     if _HOLDERS.get(file) == threading.get_ident():
         raise DataError(
@@ -213,7 +213,7 @@ def _lock(file: Path, before: os.stat_result | None) -> int:
         handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     except OSError as error:
         raise DataError(
-            f"{file} needs a lock file beside it, got {error.strerror} for {beside}; keep it where "
+            f"{file} needs a lock file next to it, got {error.strerror} for {beside}; keep it where "
             "files can be made"
         ) from None
     try:

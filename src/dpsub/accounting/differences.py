@@ -5,7 +5,7 @@ X and X' are the likelihood ratios of a step that holds the differing record, as
 data set, and of one that holds another record. No three vectors spread X - a X' more than the law
 here, which has the positive part of one triple and the negative part of another.
 
-The mean of the positive part of a sum is one of tilted transforms, of which no window is cut: what
+The mean of the positive part of a sum is one of tilted transforms, whose windows are not cut: what
 comes round only adds (section 7, "Differences").
 """
 

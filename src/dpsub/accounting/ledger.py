@@ -441,7 +441,7 @@ class Ledger(words.ShortText):
         open it wait, and it is saved at the end, unless an error ends it.
 
         Two programs that enter at once both find their entries in the file. Those that are killed
-        leave it as it was. The lock is of the kernel (`flock`), on a file beside the ledger that
+        leave it as it was. The lock is of the kernel (`flock`), on a file next to the ledger that
         stays, `.NAME.lock`. Other hosts wait as far as their file system passes locks on
         (docs/guarantees.md, What a ledger promises).
 

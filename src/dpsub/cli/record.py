@@ -11,7 +11,7 @@ allow it); with a budget proved_epsilon (with these releases) and, if they are r
 Exit status 3 if the budget does not allow them.
 
 Several commands may enter into one ledger at once: each waits for the one before it, by a lock on
-.NAME.lock beside the file, which stays there.
+.NAME.lock next to the file, which stays there.
 """
 
 from __future__ import annotations
