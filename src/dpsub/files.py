@@ -213,8 +213,8 @@ def _lock(file: Path, before: os.stat_result | None) -> int:
         handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     except OSError as error:
         raise DataError(
-            f"{file} needs a lock file next to it, got {error.strerror} for {beside}; keep it where "
-            "files can be made"
+            f"{file} needs a lock file next to it, got {error.strerror} for {beside}; keep it "
+            "where files can be made"
         ) from None
     try:
         if before is not None:
