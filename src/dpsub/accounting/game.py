@@ -514,9 +514,8 @@ class Game:
     or `swapped` are those of the other order of the data sets, cell by cell.
     Losses of mass at most `lost` may count as infinite. Kept is A(x) = e^(tilt x - r kappa) V_r(x),
     V_r(x) + r infinity a bound of the value of r steps at order e^x, on the grid from 0 to `end`;
-    kappa is the largest log mean of e^(tilt loss), so that no kernel has a sum above 1. With
-    choices that are kept for a `block` of steps the value is no bound: it shows, sooner, which
-    pairs are chosen. Errors: docs/accounting.md, section 7, "The game".
+    kappa is the largest log mean of e^(tilt loss), so that no kernel has a sum above 1. Errors:
+    docs/accounting.md, section 7, "The game".
     """
 
     plds: Sequence[PrivacyLossDistribution]
@@ -524,25 +523,26 @@ class Game:
     tilt: float
     end: float
     lost: float = 0.0
-    block: int = 1
     swapped: Sequence[PrivacyLossDistribution] = ()
 
     def played(self) -> GameValue:
         """The value of all steps, and how often each pair was chosen where it matters;
         NumericalError if the grid is too long."""
-        step, tilt, k = self.plds[0].step, self.tilt, self.steps // self.block
+        step, tilt, k = self.plds[0].step, self.tilt, self.steps
         size = math.ceil(self.end / step) + 1
-        laws, left, right, infinity, kappa = self._kernels(size - 1)
+        kernels = tilted_kernels((*self.plds, *self.swapped), tilt, self.lost, size - 1)
+        left, right, kappa = kernels.left, kernels.right, kernels.kappa
         n = fft.next_fast_len(left + size + right, real=True)
-        if n * len(laws) > _MOST_POINTS:
+        count = len(kernels.masses)
+        if n * count > _MOST_POINTS:
             raise NumericalError(
-                f"the game needs {n * len(laws)} grid points, more than {_MOST_POINTS}"
+                f"the game needs {n * count} grid points, more than {_MOST_POINTS}"
             )
-        kernels = [np.bincount(places % n, masses, minlength=n) for places, masses in laws]
-        spectra = np.stack([fft.rfft(kernel) for kernel in kernels])
-        spectra, kappa = spectra**self.block, kappa * self.block
+        # orders move down by a loss: places are taken modulo the length of the transform
+        padded = np.pad(kernels.masses, ((0, 0), (0, n - left - right - 1)))
+        spectra = fft.rfft(np.roll(padded, -right, axis=1))
         # values of each order of the data sets: one, or that of `plds` and that of `swapped`
-        orders = len(laws) // len(self.plds)
+        orders = count // len(self.plds)
         spectra = spectra.reshape(orders, len(self.plds), -1)
         x, inside = np.arange(size) * step, slice(left, left + size)
         beyond = x[-1] + np.arange(1, right + 1) * step
@@ -554,14 +554,14 @@ class Game:
         identity = -np.expm1(-near) * np.exp(-tilt * near)
         # whatever is played, V_r is at most largest e^(r kappa - tilt x), at most 1, and falls
         # ("Tilt")
-        largest = (tilt / (1 + tilt)) ** tilt / (1 + tilt) if tilt > 0 else 1.0
+        largest = largest_of_tilted(tilt)
         growth = np.exp(tilt * (beyond - x[-1]))
         # a share of the norm of what is transformed, added at every point ("Round-off")
         round_off = 16 * _EPS * math.log2(n)
         # what forming the padded values rounds, relative to themselves
         grown = 1 + 4 * _EPS * (8 + (2 + 2 * tilt) * float(beyond[-1]) + abs(k * kappa))
         padded = np.zeros((orders, n))
-        transforms = orders + len(laws)
+        transforms = orders + count
         round_work = transforms * (work.transform(n) + work.NUMBER * 4 * n)
         for r in range(k):
             work.spend(round_work)
@@ -584,42 +584,105 @@ class Game:
         shares = chosen / chosen.sum()
         # the larger one of two convex functions is convex
         larger = value.max(axis=0)
-        return GameValue(x, larger, tilt, k * kappa, self.steps * infinity, shares, k * round_work)
+        infinity = k * kernels.infinity
+        return GameValue(x, larger, tilt, k * kappa, infinity, shares, k * round_work)
 
-    def _kernels(
-        self, most: int
-    ) -> tuple[list[tuple[np.ndarray, np.ndarray]], int, int, float, float]:
-        """Places and tilted masses of each pair; how far they reach up and down, at most `most`;
-        the largest infinite mass, and kappa. Losses above the reach count as infinite, those below
-        it as its end ("Ends of kernels")."""
-        step, plds = self.plds[0].step, (*self.plds, *self.swapped)
-        left = right = 1
-        for pld in plds:
-            order = np.argsort(pld.indices)
-            places, masses = pld.indices[order], pld.masses[order]
-            above = np.append(np.cumsum(masses[::-1])[::-1][1:], 0.0)
-            left = max(left, int(places[np.argmax(above <= self.lost)]))
-            tilted = np.exp(self.tilt * step * np.minimum(places, 0))
-            below = np.append(0.0, np.cumsum(masses)[:-1]) * tilted
-            lowest = max(0, int(np.argmax(below > _MISPLACED)) - 1)
-            right = max(right, -int(places[lowest]))
-        left, right = min(self.block * left, most), min(self.block * right, most)
-        kept, infinity, kappa, largest = [], 0.0, -math.inf, 0.0
-        for pld in plds:
-            inside = pld.indices <= left
-            infinity = max(infinity, pld.infinity + float(pld.masses[~inside].sum()))
-            places = np.maximum(pld.indices[inside], -right)
-            masses = np.maximum(pld.masses[inside], _TINY)
-            exponents = self.tilt * step * places + np.log(masses)
-            # one sum in pairs: term by term its error would grow with their number
-            kappa = max(kappa, float(logsumexp(exponents)))
-            largest = max(largest, float(np.abs(exponents).max()))
-            kept.append((places, exponents))
-        # some 60 eps are left by the sum; kappa may be any number that is no smaller ("Tilt")
-        kappa += 1e-13 * (1 + abs(kappa))
-        rounding = 1 + 16 * _EPS * (2 + largest + abs(kappa))
-        laws = [(places, np.exp(exponents - kappa) * rounding) for places, exponents in kept]
-        return laws, left, right, infinity * (1 + 1e-9), kappa
+
+def largest_of_tilted(tilt: float) -> float:
+    """The largest e^(tilt x) (1 - e^x) over x <= 0."""
+    return (tilt / (1 + tilt)) ** tilt / (1 + tilt) if tilt > 0 else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Kernels:
+    """Tilted masses of several pairs at the losses -right, ..., left of the grid, over e^kappa,
+    with sums of at most 1, and the largest mass of an infinite loss."""
+
+    step: float
+    masses: np.ndarray
+    left: int
+    right: int
+    infinity: float
+    kappa: float
+
+    @cached_property
+    def losses(self) -> np.ndarray:
+        return np.arange(-self.right, self.left + 1) * self.step
+
+    @cached_property
+    def sums(self) -> np.ndarray:
+        return np.asarray(self.masses.sum(axis=1))
+
+    @cached_property
+    def deviation(self) -> float:
+        """Of the law of the largest sum."""
+        law = self.masses[self.sums.argmax()] / self.sums.max()
+        mean = float(np.einsum("i,i", law, self.losses))
+        return math.sqrt(np.einsum("i,i", law, (self.losses - mean) ** 2))
+
+    def log_mgf(self, slope: float) -> float:
+        """ln of the largest mean of e^(slope loss), rounded up."""
+        work.spend(work.NUMBER * self.masses.size)
+        largest = max(slope * self.losses[0], slope * self.losses[-1])
+        means = np.einsum("ij,j->i", self.masses, np.exp(slope * self.losses - largest))
+        total = largest + math.log(means.max())
+        return float(total + 1e-12 * (1 + abs(largest) + abs(total)))
+
+    def reach(self, steps: int, tail: float) -> tuple[int, int]:
+        """How far so many losses of one of these laws, or fewer, take an order down and up but for
+        mass of at most `tail`, in points."""
+        slopes = _REACHES / (self.deviation * math.sqrt(steps))
+        slopes = slopes[slopes * max(self.left, self.right) * self.step < 600.0]
+        reached = []
+        for side, most in ((1, steps * self.left), (-1, steps * self.right)):
+            ends = [
+                (steps * max(0.0, self.log_mgf(side * slope)) - math.log(tail)) / slope
+                for slope in slopes
+            ]
+            reached.append(min([most, *(math.ceil(end / self.step) for end in ends)]))
+        return reached[0], reached[1]
+
+
+_REACHES = np.geomspace(0.25, 64.0, 17)
+
+
+def tilted_kernels(
+    plds: Sequence[PrivacyLossDistribution], tilt: float, lost: float, most: int | None = None
+) -> Kernels:
+    """The laws under a tilt, on one grid. Losses above a reach, of mass at most `lost` or beyond
+    `most` points, count as infinite, those below another one as its end ("Ends of kernels")."""
+    step = plds[0].step
+    left = right = 1
+    for pld in plds:
+        order = np.argsort(pld.indices)
+        places, masses = pld.indices[order], pld.masses[order]
+        above = np.append(np.cumsum(masses[::-1])[::-1][1:], 0.0)
+        left = max(left, int(places[np.argmax(above <= lost)]))
+        tilted = np.exp(tilt * step * np.minimum(places, 0))
+        below = np.append(0.0, np.cumsum(masses)[:-1]) * tilted
+        lowest = max(0, int(np.argmax(below > _MISPLACED)) - 1)
+        right = max(right, -int(places[lowest]))
+    if most is not None:
+        left, right = min(left, most), min(right, most)
+    kept, infinity, kappa, largest = [], 0.0, -math.inf, 0.0
+    for pld in plds:
+        inside = pld.indices <= left
+        infinity = max(infinity, pld.infinity + float(pld.masses[~inside].sum()))
+        places = np.maximum(pld.indices[inside], -right)
+        masses = np.maximum(pld.masses[inside], _TINY)
+        exponents = tilt * step * places + np.log(masses)
+        # one sum in pairs: term by term its error would grow with their number
+        kappa = max(kappa, float(logsumexp(exponents)))
+        largest = max(largest, float(np.abs(exponents).max()))
+        kept.append((places, exponents))
+    # some 60 eps are left by the sum; kappa may be any number that is no smaller ("Tilt")
+    kappa += 1e-13 * (1 + abs(kappa))
+    rounding = 1 + 16 * _EPS * (2 + largest + abs(kappa))
+    rows = [
+        np.bincount(places + right, np.exp(exponents - kappa) * rounding, left + right + 1)
+        for places, exponents in kept
+    ]
+    return Kernels(step, np.stack(rows), left, right, infinity * (1 + 1e-9), kappa)
 
 
 # share of the largest A where a choice counts
@@ -698,8 +761,8 @@ class GamePlayed(NamedTuple):
 _COARSE, _FINEST = 1 / 4, 1 / 64
 # the step where a cover is sought
 _COVERING = 1 / 2
-# of steps with one choice, there
-_BLOCKS = 100
+# of steps that are followed together, at least
+_BLOCKS = 30
 # shares of the choices from which on a cell is cut
 _CUT, _CUT_TWICE = 0.02, 0.1
 _MOST_ROUNDS = 25
@@ -808,19 +871,19 @@ class _CoverSearch:
         Where it needs more than that, and this `may_be_all`, cells are cut for a play on the grid
         of the search.
         """
-        coarse, block = self.game.spread * _COVERING, max(1, self.game.steps // _BLOCKS)
-        aim = self.played(self.game.cells.extremes, coarse, block).answer(self.target)
+        coarse = self.game.spread * _COVERING
+        aim = self.played(self.game.cells.extremes, coarse).answer(self.target)
         answers: list[float] = []
         built, profiles = 0, 0.0
         for _ in range(_MOST_ROUNDS):
             built += sum(cell not in self._known for cell in cells)
             before = work.spent()
-            value = self.played(cells, coarse, block)
+            value = self.played(cells, coarse)
             answers.append(value.answer(self.target))
             this_round = work.spent() - before
             profiles += this_round - value.work
             evaluating = profiles * min(1.0, len(cells) / max(built, 1))
-            ahead = (value.work * block + evaluating) * coarse / step
+            ahead = (value.work + evaluating) * coarse / step
             close = self.target.gap(aim, answers[-1]) <= share
             late = slow = False
             if len(answers) > _SLOW_ROUNDS:
@@ -843,10 +906,13 @@ class _CoverSearch:
             return halves
         return [part for half in halves for part in self.game.cells.halves(half)]
 
-    def played(self, cells: Sequence[Any], step: float, block: int = 1) -> GameValue:
+    def played(self, cells: Sequence[Any], step: float) -> GameValue:
+        # which imports this module
+        from dpsub.accounting.blocked_game import BlockedGame
+
         plds, swapped = self.plds(cells, step), self.swapped(cells, step)
-        game = Game(plds, self.game.steps, self.tilt, self.end, self.lost, block, swapped)
-        return game.played()
+        steps = self.game.steps
+        return BlockedGame(plds, steps, self.tilt, _BLOCKS, self.lost, swapped).played()
 
     def plds(self, cells: Sequence[Any], step: float) -> list[PrivacyLossDistribution]:
         """A dominating law of each cell."""
