@@ -487,7 +487,7 @@ class Proof:
         if not upper < math.inf:
             ends.reason = WIDTH_REASONS["numerics"]  # nothing from which to start
             return []
-        from dpsub.accounting.game import FillerGame
+        from dpsub.accounting.filler_game import FillerGame
 
         reasons: list[str] = []
         values: list[GameValue] = []

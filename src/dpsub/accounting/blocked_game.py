@@ -12,9 +12,10 @@ Theorem 81). Any K and F are valid; what the two inequalities lack is measured a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy import fft
@@ -27,6 +28,10 @@ from dpsub.errors import NumericalError
 _EPS = float(np.finfo(float).eps)
 # after r steps a block has at most r / 8 steps: the value changes as quickly as it is young
 _PATIENCE = 8
+# a block that adds more, as a share of A, is played again with half of its steps
+_MOST_LOST = 5e-4
+# one that adds no more than this is followed by one of twice its steps
+_LITTLE_LOST = _MOST_LOST / 8
 # scale, in roots of the steps of a block, below which an excess is smoothed: the laws of a step
 # differ most where it is rough
 _SMOOTH = 4
@@ -38,8 +43,9 @@ _SLOPES = np.geomspace(1.0, 2**12, 25)
 _ROOM = 1.25
 # where the excess lacks something: shares of the largest A above which a share of A is added
 _LEVELS = np.array([1e-1, 1e-2, 1e-4, 1e-6])
-# share of the largest A where a choice counts, and orders that are looked at
-_MATTERS, _LOOKS = 1e-2, 300
+# orders that are looked at for K, where A is at least this share of the largest one, and how much
+# of a block's sum K may lack
+_LOOKS, _LARGE, _LEAST = 12, 0.3, 0.5
 # points of all pairs together; points that are transformed at a time
 _MOST_POINTS, _TOGETHER = 2**23, 2**17
 
@@ -57,53 +63,79 @@ class BlockedGame:
     swapped: Sequence[PrivacyLossDistribution] = ()
 
     def played(self) -> GameValue:
-        """The value of all steps, and how often each pair was chosen where it matters;
-        NumericalError if the grid is too long."""
+        """The value of all steps; NumericalError if the grid is too long."""
         before = work.spent()
-        kernels, orders = self._kernels, 2 if self.swapped else 1
-        value, chosen = np.zeros((orders, 1)), np.zeros(len(self.plds))
+        return self._value(self._followed(), work.spent() - before)
+
+    def _value(self, value: np.ndarray, spent: float) -> GameValue:
+        kernels = self.kernels
+        x = np.arange(value.shape[1]) * kernels.step
+        # what A may be beyond the windows passes on undiminished ("Floor")
+        larger = value.max(axis=0) + self._floor
+        log_scale, infinity = self.steps * kernels.kappa, self.steps * kernels.infinity
+        return GameValue(x, larger, self.tilt, log_scale, infinity, spent)
+
+    def roughly(self, count: int) -> tuple[GameValue, list[Snapshot]]:
+        """About the value of all steps, and A at about so many moments: no bound, as a choice is
+        kept for all steps of a block."""
+        before, orders = work.spent(), 2 if self.swapped else 1
+        value, window = np.zeros((orders, 1)), None
+        kept, after, done = [], 0, 0
+        while done < self.steps:
+            length = self._length(done, self.steps)
+            size = self._size(done + length)
+            if window is None or not window.holds(size, length):
+                window = _Window.of(self.kernels, orders, math.ceil(_ROOM * size), length)
+            block = _Block(window, self.tilt, done, length, _resized(value, window.size))
+            value = block.after_one_choice()
+            done += length
+            # as many in a root of what has been played
+            if math.sqrt(done / self.steps) * count >= len(kept) + 1:
+                best = block.after_one().value
+                start = block.done
+                kept.append(Snapshot(start, done - after, window.below, block.padded, best))
+                after = done
+        kept.append(Snapshot(done, 0, 0, value, value))
+        return self._value(value, work.spent() - before), kept
+
+    def _followed(self) -> np.ndarray:
+        """A after all steps."""
+        kernels, orders = self.kernels, 2 if self.swapped else 1
+        value = np.zeros((orders, 1))
         window = _Window.of(kernels, orders, self._size(1), 1)
         expected: _Expected | None = None
-        done = 0
-        for length in self._lengths():
+        done, longest = 0, self.steps
+        while done < self.steps:
+            length = self._length(done, longest)
             size = self._size(done + length)
             if not window.holds(size, length):
                 window = _Window.of(kernels, orders, math.ceil(_ROOM * size), length)
             block = _Block(window, self.tilt, done, length, _resized(value, window.size))
-            if length > 1:
-                value, expected = block.after_all(expected)
-            else:
-                value = block.after_one()
-            chosen += length * block.chosen
+            after = block.after_all(expected) if length > 1 else block.after_one()
+            if after.lost > _MOST_LOST and length > 1:
+                # shorter blocks lose less
+                longest, expected = length // 2, None
+                continue
+            value, expected = after.value, after.expected or expected
+            longest = 2 * length if after.lost < _LITTLE_LOST else length
             done += length
             np.minimum(value, self._at_most(done, window.size), out=value)
-        x = np.arange(value.shape[1]) * kernels.step
-        # what A may be beyond the windows passes on undiminished ("Floor")
-        larger = value.max(axis=0) + self._floor
-        log_scale = self.steps * kernels.kappa
-        infinity = self.steps * kernels.infinity
-        shares = chosen / chosen.sum()
-        spent = work.spent() - before
-        return GameValue(x, larger, self.tilt, log_scale, infinity, shares, spent)
+        return value
 
     @cached_property
-    def _kernels(self) -> Kernels:
+    def kernels(self) -> Kernels:
         return tilted_kernels((*self.plds, *self.swapped), self.tilt, self.lost)
 
-    def _lengths(self) -> Iterator[int]:
-        """Numbers of steps of the blocks, powers of 2."""
-        done = 0
-        while done < self.steps:
-            fitting = min(done // _PATIENCE, self.steps // self.blocks, self.steps - done)
-            length = 1 << (max(1, fitting).bit_length() - 1)
-            yield length
-            done += length
+    def _length(self, done: int, longest: int) -> int:
+        """Number of steps of the next block, a power of 2."""
+        fitting = min(done // _PATIENCE, self.steps // self.blocks, self.steps - done, longest)
+        return 1 << (max(1, fitting).bit_length() - 1)
 
     @cached_property
     def _slopes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Slopes theta > 0, ln of the largest mean of e^(theta loss) under the tilted laws, and of
         the factor w: A_r(x) is at most w e^(r growth - theta x)."""
-        kernels = self._kernels
+        kernels = self.kernels
         theta = _SLOPES / (kernels.deviation * math.sqrt(self.steps))
         theta = theta[theta * kernels.left * kernels.step < 600.0]
         growth = np.array([kernels.log_mgf(t) for t in theta])
@@ -120,12 +152,12 @@ class BlockedGame:
         reached = (np.maximum(steps * growth, 0.0) + log_w - math.log(self._floor)) / theta
         if not reached.size:
             raise NumericalError("the game's losses are too large for its grid")
-        return max(2, math.ceil(max(0.0, float(reached.min())) / self._kernels.step) + 2)
+        return max(2, math.ceil(max(0.0, float(reached.min())) / self.kernels.step) + 2)
 
     def _at_most(self, steps: int, size: int) -> np.ndarray:
         """Bounds of A after these steps, whatever is played."""
         theta, growth, log_w = self._slopes
-        kernels = self._kernels
+        kernels = self.kernels
         work.spend(work.NUMBER * size * theta.size)
         x = np.arange(size) * kernels.step
         lines = (steps * growth + log_w)[:, None] - np.multiply.outer(theta, x)
@@ -133,6 +165,17 @@ class BlockedGame:
         rounding = 1 + 16 * _EPS * (4 + np.abs(log_bound) + steps * abs(kernels.kappa))
         bound = np.exp(np.minimum(log_bound, 0.0)) * rounding
         return np.asarray(np.minimum(bound, largest_of_tilted(self.tilt)))
+
+
+class Snapshot(NamedTuple):
+    """A after `done` steps, with orders below 1, of which there are `below`; the largest means
+    after one more, from order 1 on; and how many steps it stands for."""
+
+    done: int
+    weight: int
+    below: int
+    padded: np.ndarray
+    best: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,9 +195,7 @@ class _Window:
     length: int
     spectra: np.ndarray
     """Shape (orders, pairs, n // 2 + 1)."""
-    references: np.ndarray
-    """K of each order, likewise."""
-    powers: dict[int, np.ndarray] = field(default_factory=dict)
+    powers: dict[tuple[int, tuple[int, ...]], np.ndarray] = field(default_factory=dict)
 
     @classmethod
     def of(cls, kernels: Kernels, orders: int, size: int, length: int) -> _Window:
@@ -175,9 +216,7 @@ class _Window:
         padded[:, : kernels.left + 1] = kernels.masses[:, kernels.right :]
         padded[:, n - kernels.right :] = kernels.masses[:, : kernels.right]
         spectra = fft.rfft(padded).reshape(orders, count // orders, -1)
-        best = kernels.sums.reshape(orders, -1).argmax(axis=1)
-        references = spectra[np.arange(orders), best]
-        return cls(kernels, size, near, below, n, length, spectra, references)
+        return cls(kernels, size, near, below, n, length, spectra)
 
     def holds(self, size: int, length: int) -> bool:
         """Whether a block of this length fits."""
@@ -196,22 +235,33 @@ class _Window:
     def moved(self, spectra: np.ndarray) -> np.ndarray:
         return np.asarray(fft.irfft(spectra, n=self.n))
 
-    def power(self, length: int) -> np.ndarray:
-        """K^length, by squares."""
-        if length not in self.powers:
-            half = self.references if length == 2 else self.power(length // 2)
-            self.powers[length] = half * half
-        return self.powers[length]
+    def power(self, pairs: tuple[int, ...], length: int) -> np.ndarray:
+        """K^length, by squares, K being the law of one pair of each order."""
+        if length == 1:
+            return self.spectra[np.arange(len(pairs)), list(pairs)]
+        key = length, pairs
+        if key not in self.powers:
+            half = self.power(pairs, length // 2)
+            self.powers[key] = half * half
+        return self.powers[key]
 
-    def smoothed(self, excess: np.ndarray, length: int) -> np.ndarray:
+    def smoothed(self, excess: np.ndarray, pairs: tuple[int, ...], length: int) -> np.ndarray:
         """What K takes to an excess, nearly, where that is smooth."""
         m = max(1, length // _SMOOTH)
-        K, rough = self.references, self.references if m == 1 else self.power(m)
+        K, rough = self.power(pairs, 1), self.power(pairs, m)
         inverse = np.conj(rough) * (rough / np.where(np.abs(K) > 1e-3, K, np.inf))
         inverse *= 2 - np.abs(rough) ** 2
         padded = np.zeros((K.shape[0], self.n))
         padded[:, self.checked] = excess
         return self.moved(inverse * fft.rfft(padded))[:, self.checked]
+
+
+class _After(NamedTuple):
+    """A after a block, what the next one may expect, and what was added, as a share of A."""
+
+    value: np.ndarray
+    expected: _Expected | None
+    lost: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +288,7 @@ class _Block:
     def __init__(
         self, window: _Window, tilt: float, done: int, length: int, value: np.ndarray
     ) -> None:
-        self.window, self.length = window, length
+        self.window, self.done, self.length = window, done, length
         kernels = window.kernels
         near = np.arange(window.below, 0, -1) * kernels.step
         # V(1/a) = 1 - 1/a + V(a)/a, the data sets in the other order ("Orders below 1")
@@ -255,53 +305,68 @@ class _Block:
         self.grown = 1 + 4 * _EPS * (8 + (2 + 2 * tilt) * farthest + abs(done * kernels.kappa))
         # a share of the norm of what is transformed ("Round-off")
         self.round_off = 16 * _EPS * math.log2(window.n)
-        self.chosen = np.zeros(window.spectra.shape[1])
+        self.best = value
 
-    def after_one(self) -> np.ndarray:
+    def after_one(self) -> _After:
         """A after a single step."""
-        best = self._best(fft.rfft(self.padded), self.window.inside, looks=True)
-        best = np.maximum(best, 0.0) + self.round_off * _norms(self.padded)
-        return np.asarray(best * self.grown)
+        self.best = self._largest(fft.rfft(self.padded), self.window.inside)
+        best = np.maximum(self.best, 0.0) + self.round_off * _norms(self.padded)
+        return _After(np.asarray(best * self.grown), None, 0.0)
 
-    def after_all(self, expected: _Expected | None) -> tuple[np.ndarray, _Expected]:
+    def after_one_choice(self) -> np.ndarray:
+        """About A after the block, where a choice is kept."""
+        window = self.window
+        orders, count, _ = window.spectra.shape
+        work.spend(orders * (1 + 2 * count) * (work.transform(window.n) + 4 * window.n))
+        moved = window.moved(window.spectra**self.length * fft.rfft(self.padded)[:, None])
+        return np.asarray(np.maximum(moved[:, :, window.inside].max(axis=1), 0.0))
+
+    def after_all(self, expected: _Expected | None) -> _After:
         """A after the block, and what was learnt of its excess (Theorem 81)."""
         window, B, checked = self.window, self.length, self.window.checked
         transformed = fft.rfft(self.padded)
-        by_reference = window.moved(window.references * transformed)[:, checked]
-        gain = self._best(transformed, checked, looks=True) - by_reference
+        largest = self._largest(transformed, checked)
+        pairs = self._references(transformed)
+        K = window.power(pairs, 1)
+        by_reference = window.moved(K * transformed)[:, checked]
+        self.best = largest[:, window.near : window.near + window.size]
+        gain = largest - by_reference
         guess = gain
         if expected is not None:
-            guess = gain + expected.at(-window.near, gain.shape[1], B)
+            # an estimate that is as large as the gain itself has gone astray
+            guess = gain + np.minimum(expected.at(-window.near, gain.shape[1], B), gain)
         excess = np.zeros_like(self.padded)
-        excess[:, checked] = window.smoothed(guess, B)
-        of_excess = window.references * fft.rfft(excess)
+        excess[:, checked] = window.smoothed(guess, pairs, B)
+        of_excess = K * fft.rfft(excess)
         later = transformed + (B - 1) * fft.rfft(excess)
-        gain_later = self._best(later, checked)
-        gain_later -= window.moved(window.references * later)[:, checked]
+        gain_later = self._largest(later, checked)
+        gain_later -= window.moved(K * later)[:, checked]
         norms, of_norms = _norms(self.padded), _norms(excess)
         lacking = np.maximum(gain, gain_later) - window.moved(of_excess)[:, checked]
         lacking += self.round_off * (4 * norms + (2 * B + 1) * of_norms)
-        share, rest = self._added(lacking, by_reference - (B - 1) * gain, norms)
+        share, rest = self._added(lacking, by_reference - (B - 1) * gain, norms, pairs)
         total = (1 + B * share) * self.padded + B * excess
         work.spend(work.transform(window.n) * 2 * total.shape[0])
-        value = window.moved(window.power(B) * fft.rfft(total))[:, window.inside]
+        value = window.moved(window.power(pairs, B) * fft.rfft(total))[:, window.inside]
         # "Round-off", of powers as well, and what leaves the window
         value = np.maximum(value + B * self.round_off * _norms(total) + rest, 0.0)
-        largest = (1 + B * share) * self.largest + B * np.abs(excess).max(axis=1, keepdims=True)
-        value += (B + 2) * _ASTRAY * largest
+        most = (1 + B * share) * self.largest + B * np.abs(excess).max(axis=1, keepdims=True)
+        value += (B + 2) * _ASTRAY * most
         learnt = _Expected(-window.near, np.maximum(gain_later - gain, 0.0), B)
-        return value * self.grown, learnt
+        lost = float((B * share + rest / self.padded.max(axis=1, keepdims=True)).max())
+        return _After(value * self.grown, learnt, lost)
 
     def _added(
-        self, lacking: np.ndarray, unit: np.ndarray, norms: np.ndarray
+        self, lacking: np.ndarray, unit: np.ndarray, norms: np.ndarray, pairs: tuple[int, ...]
     ) -> tuple[np.ndarray, np.ndarray]:
         """What is added for all that the inequalities lack: in each step this share of A, where A
         is large, and in all of the block this number everywhere; of each order, shape (o, 1)."""
         B, kernels = self.length, self.window.kernels
         orders = lacking.shape[0]
-        sums = kernels.sums.reshape(orders, -1).max(axis=1, keepdims=True)
-        # K is the law of the largest sum; sums of so many terms are off by less
-        per_step = sums * (1 - 1e-12) - 2 * B * 1e-12
+        sums = kernels.sums.reshape(orders, -1)
+        # sums of so many terms are off by less than this share
+        by_pair = B * sums[np.arange(orders), list(pairs)] * (1 - 1e-12)
+        per_block = by_pair - (B - 1) * sums.max(axis=1) * (1 + 1e-12)
         work.spend(work.NUMBER * 4 * lacking.size * _LEVELS.size)
         best_share, best_rest = np.zeros((orders, 1)), np.zeros((orders, 1))
         for order in range(orders):
@@ -312,37 +377,47 @@ class _Block:
                 share = max(0.0, float((lacking[order, large] / unit[order, large]).max()))
                 rest = float(np.max(lacking[order, ~large], initial=0.0))
                 rest += share * 2 * B * self.round_off * float(norms[order, 0])
-                rest *= B / float(per_step[order, 0])
+                rest *= B / float(per_block[order])
                 found.append((B * share * top / 2 + rest, share, rest))
             _, best_share[order], best_rest[order] = min(found)
         return best_share * (1 + 8 * _EPS), best_rest * (1 + 8 * _EPS)
 
-    def _best(
-        self, transformed: np.ndarray, part: slice, *, looks: bool = False
-    ) -> np.ndarray:
-        """The largest mean over the pairs; `looks` at which they are."""
+    def _references(self, transformed: np.ndarray) -> tuple[int, ...]:
+        """Of each order the pair that is chosen most often where A is large."""
+        kernels = self.window.kernels
+        sums = kernels.sums.reshape(transformed.shape[0], -1)
+        pairs = []
+        for order, best in enumerate(self.best):
+            large = np.flatnonzero(best > _LARGE * best.max())
+            looked = large[:: max(1, large.size // _LOOKS)]
+            # few orders: a mean is a sum, term by term
+            rows = self.padded[order, looked[:, None] + self._moves]
+            work.spend(work.NUMBER * rows.shape[0] * kernels.masses.size)
+            masses = kernels.masses.reshape(*sums.shape, -1)[order]
+            means = np.einsum("ij,kj->ik", rows, masses)
+            chosen = np.bincount(means.argmax(axis=1), best[looked], minlength=sums.shape[1])
+            # what is added everywhere must not grow
+            chosen[self.length * (1 - sums[order] / sums[order].max()) > _LEAST] = -1.0
+            pairs.append(int(chosen.argmax()))
+        return tuple(pairs)
+
+    @cached_property
+    def _moves(self) -> np.ndarray:
+        """From an order of 1 or more to where losses take it."""
+        kernels = self.window.kernels
+        return self.window.below + np.arange(kernels.right, -kernels.left - 1, -1)
+
+    def _largest(self, transformed: np.ndarray, part: slice) -> np.ndarray:
+        """The largest mean over the pairs."""
         window = self.window
         orders, count, _ = window.spectra.shape
         each = work.transform(window.n) + work.NUMBER * 4 * window.n
         work.spend(orders * (1 + count) * each)
         best = np.full((orders, part.stop - part.start), -np.inf)
-        stride = max(1, window.size // _LOOKS)
-        seen = []
         together = max(1, _TOGETHER // window.n)
         for start in range(0, count, together):
             some = window.spectra[:, start : start + together] * transformed[:, None]
-            moved = window.moved(some)
-            if looks:
-                seen.append(moved[:, :, window.inside][:, :, ::stride])
-            np.maximum(best, moved[:, :, part].max(axis=1), out=best)
-        if looks:
-            means = np.concatenate(seen, axis=1)
-            largest = means.max(axis=1)
-            for order in range(orders):
-                matters = largest[order] > _MATTERS * largest.max()
-                choice = means[order][:, matters].argmax(axis=0)
-                self.chosen += np.bincount(choice, minlength=count)
-            self.chosen /= self.chosen.sum()
+            np.maximum(best, window.moved(some)[:, :, part].max(axis=1), out=best)
         return best
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -24,12 +24,9 @@ from scipy.special import logsumexp, ndtr
 from dpsub.accounting import work
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.cell_masses import tail_differences
-from dpsub.accounting.compose import ComposedLoss, check_step
 from dpsub.accounting.pairs import complement, log_complement
-from dpsub.accounting.pld import PrivacyLossDistribution, Profile, RememberedProfile, two_sided_pld
-from dpsub.accounting.privacy_events import order_grid
+from dpsub.accounting.pld import PrivacyLossDistribution, Profile
 from dpsub.accounting.proofs import PROFILE_ERROR
-from dpsub.accounting.work import OutOfWorkError
 from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
@@ -526,8 +523,7 @@ class Game:
     swapped: Sequence[PrivacyLossDistribution] = ()
 
     def played(self) -> GameValue:
-        """The value of all steps, and how often each pair was chosen where it matters;
-        NumericalError if the grid is too long."""
+        """The value of all steps; NumericalError if the grid is too long."""
         step, tilt, k = self.plds[0].step, self.tilt, self.steps
         size = math.ceil(self.end / step) + 1
         kernels = tilted_kernels((*self.plds, *self.swapped), tilt, self.lost, size - 1)
@@ -548,7 +544,7 @@ class Game:
         beyond = x[-1] + np.arange(1, right + 1) * step
         # V_0 = 0 at orders above 1; below, V(1/a) = 1 - 1/a + V(a)/a, as for the truth that V
         # bounds, the data sets in the other order ("Orders below 1")
-        value, chosen = np.zeros((orders, size)), np.zeros(len(self.plds), dtype=int)
+        value = np.zeros((orders, size))
         near = x[left:0:-1]
         mirrored = np.exp(-(1 + 2 * tilt) * near)
         identity = -np.expm1(-near) * np.exp(-tilt * near)
@@ -573,19 +569,14 @@ class Game:
             padded[:, past] = np.minimum(value[:, -1:] * growth, bounds)
             moved = fft.irfft(spectra * fft.rfft(padded)[:, None], n=n)[:, :, inside]
             value = moved.max(axis=1)
-            if r % max(1, k // _LOOKS) == 0:
-                for cells, best in zip(moved, value, strict=True):
-                    choice = cells[:, best > _MATTERS * value.max()].argmax(axis=0)
-                    chosen += np.bincount(choice, minlength=chosen.size)
             np.maximum(value, 0.0, out=value)
             value *= grown
             norms = np.sqrt(np.einsum("ij,ij->i", padded, padded))
             value += round_off * norms[:, None]
-        shares = chosen / chosen.sum()
         # the larger one of two convex functions is convex
         larger = value.max(axis=0)
         infinity = k * kernels.infinity
-        return GameValue(x, larger, tilt, k * kappa, infinity, shares, k * round_work)
+        return GameValue(x, larger, tilt, k * kappa, infinity, k * round_work)
 
 
 def largest_of_tilted(tilt: float) -> float:
@@ -685,10 +676,6 @@ def tilted_kernels(
     return Kernels(step, np.stack(rows), left, right, infinity * (1 + 1e-9), kappa)
 
 
-# share of the largest A where a choice counts
-_MATTERS = 1e-2
-# steps whose choices are counted
-_LOOKS = 100
 _MISPLACED, _TINY = 1e-13, 1e-300
 # of all pairs together
 _MOST_POINTS = 2**23
@@ -697,15 +684,13 @@ _MOST_POINTS = 2**23
 @dataclass(frozen=True, eq=False)
 class GameValue:
     """V(x) <= value e^(log_scale - tilt x) + infinity on a grid of x >= 0 (nats), for the truth V,
-    which is convex in e^x; how large a share of the choices each pair has, and the work of the
-    play."""
+    which is convex in e^x; and the work of the play."""
 
     x: np.ndarray
     value: np.ndarray
     tilt: float
     log_scale: float
     infinity: float
-    chosen: np.ndarray
     work: float
 
     @cached_property
@@ -755,188 +740,3 @@ class GamePlayed(NamedTuple):
     cells: Sequence[Any]
     plds: Sequence[PrivacyLossDistribution]
     swapped: Sequence[PrivacyLossDistribution]
-
-
-# steps of the grid, in standard deviations of one loss
-_COARSE, _FINEST = 1 / 4, 1 / 64
-# the step where a cover is sought
-_COVERING = 1 / 2
-# of steps that are followed together, at least
-_BLOCKS = 30
-# shares of the choices from which on a cell is cut
-_CUT, _CUT_TWICE = 0.02, 0.1
-_MOST_ROUNDS = 25
-# how many more rounds of the length of the last one the next one and a play on its grid may take
-_ROUNDS_LEFT = 4
-# rounds that leave nearly all of the distance from the extreme triples end the search
-_SLOW_ROUNDS, _SLOW = 3, 0.1
-# log of the probability, under the tilt, of an order that wanders off the grid
-_RARE = -14.0
-
-
-@dataclass(frozen=True, eq=False)
-class FillerGame:
-    """The upper end for `steps` adaptive releases; `spread`: standard deviation of one loss,
-    roughly."""
-
-    cells: GameCells
-    steps: int
-    spread: float
-    played: list[GamePlayed] = field(default_factory=list, repr=False)
-    """The games that prove something, in the order in which they were played."""
-    ended_by: list[str] = field(default_factory=list, repr=False)
-    """What ended each search before its width was reached: effort, numerics or theory."""
-    values: list[GameValue] = field(default_factory=list, repr=False)
-    """The values of these games at all orders."""
-
-    def answer(self, target: Target, lower: float, upper: float) -> float:
-        """The best upper answer, at most `upper`, until it is within the width of `lower`, or the
-        next one would take more work than is left."""
-        cover: Sequence[Any] = [self.cells.whole]
-        best, step, share = upper, self.spread * _COARSE, 0.5
-        # numbers that leave the range of doubles end the play, as grids that are too large do: what
-        # was proved stays (section 7, "Range")
-        with np.errstate(over="raise", invalid="raise"):
-            try:
-                search = _CoverSearch.of(self, target, lower, upper)
-                while target.gap(lower, best) > 1 and step >= self.spread * _FINEST:
-                    is_first = step == self.spread * _COARSE
-                    cover, ahead = search.cover(cover, step, share, may_be_all=is_first)
-                    if not work.affords(ahead):
-                        self.ended_by.append("effort")
-                        # the grid of the search costs little, and proves most of the gain
-                        if is_first:
-                            best = min(best, self._proved(search, cover, self.spread * _COVERING))
-                        return best
-                    best = min(best, self._proved(search, cover, step))
-                    step, share = step / 2, share / 2
-            except OutOfWorkError:
-                self.ended_by.append("effort")
-                return best
-            except (NumericalError, FloatingPointError, OverflowError):
-                self.ended_by.append("numerics")
-                return best
-        if target.gap(lower, best) > 1:
-            self.ended_by.append("theory")
-        return best
-
-    def _proved(self, search: _CoverSearch, cover: Sequence[Any], step: float) -> float:
-        """The answer of a game, which is kept."""
-        value = search.played(cover, step)
-        self.values.append(value)
-        proved = value.answer(search.target)
-        laws = search.plds(cover, step), search.swapped(cover, step)
-        self.played.append(GamePlayed(search.target, proved, value.x.size, cover, *laws))
-        return proved
-
-
-@dataclass(frozen=True, eq=False)
-class _CoverSearch:
-    """Covers for one target. What it finds out concerns how close the answer comes, never whether
-    it holds."""
-
-    game: FillerGame
-    target: Target
-    tilt: float = 0.0
-    end: float = 0.0
-    lost: float = 0.0
-    _known: dict[Any, tuple[Profile, Profile]] = field(default_factory=dict)
-    _orders: dict[float, np.ndarray] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, game: FillerGame, target: Target, lower: float, upper: float) -> _CoverSearch:
-        """With the tilt of the saddle point where one pair dominates all triples, and room for the
-        order to wander."""
-        search = cls(game, target)
-        whole = search._pld(game.cells.whole, game.spread / 8)
-        cumulants = ComposedLoss([whole], [game.steps]).cumulants
-        if target.delta is not None:
-            tilt = cumulants.tilt_at_delta(math.log(target.delta))
-            epsilon, delta = upper, target.delta
-        else:
-            assert target.epsilon is not None
-            tilt = cumulants.tilt_at_epsilon(target.epsilon)
-            epsilon, delta = target.epsilon, lower
-        lowest, _ = cumulants.reach(tilt, _RARE)
-        lost = max(delta * 1e-5 / game.steps, target.tail)
-        return replace(search, tilt=tilt, end=epsilon + max(8 * game.spread, -lowest), lost=lost)
-
-    def cover(
-        self, cells: Sequence[Any], step: float, share: float, *, may_be_all: bool
-    ) -> tuple[Sequence[Any], float]:
-        """Cut cells until the answer, with one choice for each block of steps, is that of the two
-        extreme triples up to this share of the width, or until what comes next, a play on the grid
-        of this step, needs most of the work left; and the work that it needs, roughly.
-
-        Where it needs more than that, and this `may_be_all`, cells are cut for a play on the grid
-        of the search.
-        """
-        coarse = self.game.spread * _COVERING
-        aim = self.played(self.game.cells.extremes, coarse).answer(self.target)
-        answers: list[float] = []
-        built, profiles = 0, 0.0
-        for _ in range(_MOST_ROUNDS):
-            built += sum(cell not in self._known for cell in cells)
-            before = work.spent()
-            value = self.played(cells, coarse)
-            answers.append(value.answer(self.target))
-            this_round = work.spent() - before
-            profiles += this_round - value.work
-            evaluating = profiles * min(1.0, len(cells) / max(built, 1))
-            ahead = (value.work + evaluating) * coarse / step
-            close = self.target.gap(aim, answers[-1]) <= share
-            late = slow = False
-            if len(answers) > _SLOW_ROUNDS:
-                late = not work.affords(2 * ahead)
-                gained = answers[-1 - _SLOW_ROUNDS] - answers[-1]
-                slow = gained < _SLOW * (answers[-1] - aim)
-            if may_be_all and not work.affords(ahead):
-                late = not work.affords(_ROUNDS_LEFT * this_round)
-            if close or slow or late:
-                break
-            chosen = zip(cells, value.chosen.tolist(), strict=True)
-            cells = [part for cell, chance in chosen for part in self._parts(cell, chance)]
-        return cells, ahead
-
-    def _parts(self, cell: Any, chosen: float) -> list[Any]:
-        if chosen <= _CUT:
-            return [cell]
-        halves = self.game.cells.halves(cell)
-        if chosen <= _CUT_TWICE:
-            return halves
-        return [part for half in halves for part in self.game.cells.halves(half)]
-
-    def played(self, cells: Sequence[Any], step: float) -> GameValue:
-        # which imports this module
-        from dpsub.accounting.blocked_game import BlockedGame
-
-        plds, swapped = self.plds(cells, step), self.swapped(cells, step)
-        steps = self.game.steps
-        return BlockedGame(plds, steps, self.tilt, _BLOCKS, self.lost, swapped).played()
-
-    def plds(self, cells: Sequence[Any], step: float) -> list[PrivacyLossDistribution]:
-        """A dominating law of each cell."""
-        return [self._pld(cell, step) for cell in cells]
-
-    def swapped(self, cells: Sequence[Any], step: float) -> list[PrivacyLossDistribution]:
-        """Those of the other order of the data sets, where it has a value of its own."""
-        mirrored = self.game.cells.mirrored
-        return [] if mirrored else [self._pld(cell, step, swapped=True) for cell in cells]
-
-    def _pld(self, cell: Any, step: float, *, swapped: bool = False) -> PrivacyLossDistribution:
-        """On the orders that suit the whole: with the same ones for all, larger profiles have
-        larger bounds."""
-        if step not in self._orders:
-            check_step(step)
-            whole, _ = self._profiles(self.game.cells.whole)
-            self._orders[step] = order_grid(whole, step, self.target.tail)
-        first, second = self._profiles(cell)
-        if swapped:
-            first, second = second, first
-        return two_sided_pld(first, second, step, self._orders[step])
-
-    def _profiles(self, cell: Any) -> tuple[Profile, Profile]:
-        if cell not in self._known:
-            first, second = self.game.cells.profiles(cell, self.target.tail)
-            self._known[cell] = RememberedProfile(first), RememberedProfile(second)
-        return self._known[cell]
