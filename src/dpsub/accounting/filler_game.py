@@ -106,7 +106,8 @@ class _CoverSearch:
         self._known: dict[Any, tuple[Profile, Profile]] = {}
         self._orders: dict[float, np.ndarray] = {}
         self._aims: dict[float, GameValue] = {}
-        self._gains: dict[Any, np.ndarray] = {}
+        self._gains: dict[tuple[Any, float], np.ndarray] = {}
+        self._looked: dict[float, _Looks] = {}
         self._cover: list[Any] = [game.cells.whole]
         # the tilt of the saddle point where one pair dominates all choices
         whole = self._pld(game.cells.whole, game.spread / 8)
@@ -158,14 +159,22 @@ class _CoverSearch:
 
     def cover(self, step: float) -> Sequence[Any]:
         """Cells that cost, over the extreme choices, at most a part of what the grid leaves of the
-        width; or as many as a play on this grid can afford."""
-        looks = self._looks
+        width; or as many as a play on this grid can afford. They are sought on a coarse grid first,
+        where laws take less work."""
+        for grid in (self.of.spread * _COVERING, step):
+            self._refine(grid, step)
+        return list(self._cover)
+
+    def _refine(self, grid: float, step: float) -> None:
+        """Cut cells by what they cost on one grid, for a play on that of this step."""
+        looks = self._looks(grid)
         room = max(self._unit - (self._aim(step) - self.lower), _BY_COVER * self._unit)
         costs: list[float] = []
         each = 0.0
         for _ in range(_MOST_ROUNDS):
-            before, new = work.spent(), sum(cell not in self._gains for cell in self._cover)
-            gains = np.stack([self._gain(cell) for cell in self._cover])
+            before = work.spent()
+            new = sum((cell, grid) not in self._gains for cell in self._cover)
+            gains = np.stack([self._gain(cell, grid) for cell in self._cover])
             shares = looks.shares(gains)
             costs.append(float(shares.sum()))
             each = max(each, (work.spent() - before) / max(new, 1))
@@ -176,11 +185,10 @@ class _CoverSearch:
                 and costs[-1 - _SLOW_ROUNDS] - costs[-1] < _SLOW * costs[-1]
             ):
                 break
-            ahead = self._aims[step].work / 2 + each * self.of.spread * _COVERING / step
+            ahead = self._aims[step].work / 2 + each * grid / step
             if not work.affords(1.5 * ahead * len(self._cover)):
                 break
             self._cover = self._cut(shares)
-        return list(self._cover)
 
     def _cut(self, shares: np.ndarray) -> list[Any]:
         """Cells that cost much are cut, those that cost most twice."""
@@ -193,16 +201,16 @@ class _CoverSearch:
             cells += parts
         return cells
 
-    @cached_property
-    def _looks(self) -> _Looks:
-        """Where cells are looked at."""
-        step = self.of.spread * _COVERING
-        epsilon = self.target.epsilon
-        if epsilon is None:
-            epsilon = min(self._aim(step), self.end)
-        game = self.game(self.of.cells.extremes, step)
-        _, snapshots = game.roughly(_MOMENTS)
-        return _Looks.of(snapshots, game, epsilon)
+    def _looks(self, grid: float) -> _Looks:
+        """Where cells are looked at on the grid of this step."""
+        if grid not in self._looked:
+            epsilon = self.target.epsilon
+            if epsilon is None:
+                epsilon = min(self._aim(grid), self.end)
+            game = self.game(self.of.cells.extremes, grid)
+            _, snapshots = game.roughly(_MOMENTS)
+            self._looked[grid] = _Looks.of(snapshots, game, epsilon)
+        return self._looked[grid]
 
     @cached_property
     def _per_share(self) -> float:
@@ -216,15 +224,13 @@ class _CoverSearch:
         slope = (near[0] - near[-1]) / ((near.size - 1) * (value.x[1] - value.x[0]))
         return 1 / max(float(slope), 1e-9)
 
-    def _gain(self, cell: Any) -> np.ndarray:
+    def _gain(self, cell: Any, grid: float) -> np.ndarray:
         """What a cell gains over the extreme choices, in each look."""
-        if cell not in self._gains:
-            step = self.of.spread * _COVERING
-            self._gains[cell] = self._looks.gain(
-                self._pld(cell, step),
-                None if self.of.cells.mirrored else self._pld(cell, step, swapped=True),
-            )
-        return self._gains[cell]
+        if (cell, grid) not in self._gains:
+            pld = self._pld(cell, grid)
+            swapped = None if self.of.cells.mirrored else self._pld(cell, grid, swapped=True)
+            self._gains[cell, grid] = self._looks(grid).gain(pld, swapped)
+        return self._gains[cell, grid]
 
     def game(self, cells: Sequence[Any], step: float) -> BlockedGame:
         """A game with these cells."""
