@@ -38,8 +38,8 @@ _COVERING, _FINEST = 1 / 2, 1 / 64
 # of the steps that are followed together there are at least so many
 _BLOCKS = 30
 _BY_GRID, _BY_COVER, _LITTLE = 0.6, 0.5, 0.05
-# work of a play with many cells, over that of one with the extreme choices
-_PLAYS = 10
+# work of a play, for each cell, over that of a rough one
+_PLAYS = 1.5
 # cells with this share of what a cover costs are cut
 _CUT, _CUT_TWICE, _MOST_ROUNDS, _MOST_CELLS = 0.02, 0.1, 60, 400
 # so many rounds that leave nearly all of what the cover costs end the search
@@ -64,6 +64,10 @@ class FillerGame:
     """What ended each search before its width was reached: effort, numerics or theory."""
     values: list[GameValue] = field(default_factory=list, repr=False)
     """The values of these games at all orders."""
+    searches: dict[tuple[float | None, float | None], _CoverSearch] = field(
+        default_factory=dict, repr=False
+    )
+    """What earlier searches for these targets found, to be taken up again."""
 
     def answer(self, target: Target, lower: float, upper: float) -> float:
         """The best upper answer, at most `upper`, until it is within the width of `lower`, or the
@@ -73,9 +77,13 @@ class FillerGame:
         # was proved stays (section 7, "Range")
         with np.errstate(over="raise", invalid="raise"):
             try:
-                search = _CoverSearch(self, target, lower, upper)
+                search = self._search(target, lower, upper)
                 for step in search.steps():
-                    best = min(best, self._proved(search, search.cover(step), step))
+                    cover = search.cover(step)
+                    if not search.affords(cover, step):
+                        self.ended_by.append("effort")
+                        return best
+                    best = min(best, self._proved(search, cover, step))
                     if target.gap(lower, best) <= 1:
                         return best
             except OutOfWorkError:
@@ -87,9 +95,17 @@ class FillerGame:
         self.ended_by.append("theory")
         return best
 
+    def _search(self, target: Target, lower: float, upper: float) -> _CoverSearch:
+        asked = target.epsilon, target.delta
+        if asked not in self.searches:
+            self.searches[asked] = _CoverSearch(self, target, lower, upper)
+        search = self.searches[asked]
+        search.target, search.lower = target, lower
+        return search
+
     def _proved(self, search: _CoverSearch, cover: Sequence[Any], step: float) -> float:
         """The answer of a game, which is kept."""
-        value = search.game(cover, step).played()
+        value = search.value(cover, step)
         self.values.append(value)
         proved = value.answer(search.target)
         laws = search.plds(cover, step), search.swapped(cover, step)
@@ -108,6 +124,7 @@ class _CoverSearch:
         self._aims: dict[float, GameValue] = {}
         self._gains: dict[tuple[Any, float], np.ndarray] = {}
         self._looked: dict[float, _Looks] = {}
+        self._values: dict[tuple[float, tuple[Any, ...]], GameValue] = {}
         self._cover: list[Any] = [game.cells.whole]
         # the tilt of the saddle point where one pair dominates all choices
         whole = self._pld(game.cells.whole, game.spread / 8)
@@ -125,24 +142,38 @@ class _CoverSearch:
         self.lost = max(delta * 1e-5 / game.steps, target.tail)
 
     def steps(self) -> Iterator[float]:
-        """Steps of grids, in turn: the coarsest that leaves enough of the width to the cover, as
-        the extreme choices show, and finer ones while these would gain something."""
+        """Steps of grids, in turn: that of the search, which costs little and proves most of the
+        gain; the coarsest that leaves enough of the width to the cover, as the extreme choices
+        show; and finer ones while these would gain something."""
         step, room = self.of.spread * _COVERING, _BY_GRID * self._unit
         finest = self.of.spread * _FINEST
-        while step > finest and self._aim(step) - self.lower > room:
-            # grids err by the square of their step: what finer ones still change is a third of this
-            gained = self._aim(step) - self._aim(step / 2)
-            if gained < _LITTLE * self._unit or not work.affords(
-                _PLAYS * self._aims[step / 2].work
-            ):
-                break
-            step /= 2
         yield step
         while step > finest:
+            # grids err by the square of their step: what finer ones still change is a third of this
             if self._aim(step) - self._aim(step / 2) < _LITTLE * self._unit:
                 return
             step /= 2
-            yield step
+            if self._aim(step) - self.lower <= room or step == finest or not self._gains_by(step):
+                yield step
+
+    def _gains_by(self, step: float) -> bool:
+        """Whether half of this step would gain enough for a play of its own."""
+        return self._aim(step) - self._aim(step / 2) >= _LITTLE * self._unit
+
+    def affords(self, cover: Sequence[Any], step: float) -> bool:
+        """Whether a play with these cells is likely to come to its end."""
+        if (step, tuple(cover)) in self._values:
+            return True
+        self._aim(step)
+        # laws of the extreme choices are transformed as often
+        return work.affords(_PLAYS * self._aims[step].work * len(cover) / 2)
+
+    def value(self, cover: Sequence[Any], step: float) -> GameValue:
+        """That of the game with these cells."""
+        key = step, tuple(cover)
+        if key not in self._values:
+            self._values[key] = self.game(cover, step).played()
+        return self._values[key]
 
     @property
     def _unit(self) -> float:
@@ -161,7 +192,7 @@ class _CoverSearch:
         """Cells that cost, over the extreme choices, at most a part of what the grid leaves of the
         width; or as many as a play on this grid can afford. They are sought on a coarse grid first,
         where laws take less work."""
-        for grid in (self.of.spread * _COVERING, step):
+        for grid in dict.fromkeys((self.of.spread * _COVERING, step)):
             self._refine(grid, step)
         return list(self._cover)
 
