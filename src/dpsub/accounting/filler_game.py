@@ -40,6 +40,8 @@ _BLOCKS = 30
 _BY_GRID, _BY_COVER, _LITTLE = 0.6, 0.5, 0.05
 # work of a play, for each cell, over that of a rough one
 _PLAYS = 1.5
+# cells of a cover that is worth a play
+_FEW_CELLS = 60
 # cells with this share of what a cover costs are cut
 _CUT, _CUT_TWICE, _MOST_ROUNDS, _MOST_CELLS = 0.02, 0.1, 60, 400
 # so many rounds that leave nearly all of what the cover costs end the search
@@ -80,11 +82,12 @@ class FillerGame:
                 search = self._search(target, lower, upper)
                 for step in search.steps():
                     cover = search.cover(step)
-                    if not search.affords(cover, step):
-                        self.ended_by.append("effort")
-                        return best
-                    best = min(best, self._proved(search, cover, step))
+                    affordable = search.affordable(cover, step)
+                    best = min(best, self._proved(search, cover, affordable))
                     if target.gap(lower, best) <= 1:
+                        return best
+                    if affordable > step:
+                        self.ended_by.append("effort")
                         return best
             except OutOfWorkError:
                 self.ended_by.append("effort")
@@ -127,7 +130,10 @@ class _CoverSearch:
         self._values: dict[tuple[float, tuple[Any, ...]], GameValue] = {}
         self._cover: list[Any] = [game.cells.whole]
         # the tilt of the saddle point where one pair dominates all choices
+        before = work.spent()
         whole = self._pld(game.cells.whole, game.spread / 8)
+        self._law_work = (work.spent() - before) / 8
+        """For a law on a grid of one step in a standard deviation."""
         cumulants = ComposedLoss([whole], [game.steps]).cumulants
         if target.delta is not None:
             self.tilt = cumulants.tilt_at_delta(math.log(target.delta))
@@ -142,31 +148,40 @@ class _CoverSearch:
         self.lost = max(delta * 1e-5 / game.steps, target.tail)
 
     def steps(self) -> Iterator[float]:
-        """Steps of grids, in turn: that of the search, which costs little and proves most of the
-        gain; the coarsest that leaves enough of the width to the cover, as the extreme choices
-        show; and finer ones while these would gain something."""
+        """Steps of grids, in turn: the coarsest that leaves enough of the width to the cover, as
+        the extreme choices show, or that is affordable, and finer ones while they would gain
+        something."""
         step, room = self.of.spread * _COVERING, _BY_GRID * self._unit
         finest = self.of.spread * _FINEST
-        yield step
-        while step > finest:
-            # grids err by the square of their step: what finer ones still change is a third of this
-            if self._aim(step) - self._aim(step / 2) < _LITTLE * self._unit:
-                return
+        # grids err by the square of their step: what finer ones still change is a third of a gain
+        while step > finest and self._aim(step) - self.lower > room and self._gains_by(step):
+            if not work.affords(_FEW_CELLS * self._work([self.of.cells.whole], step / 2)):
+                break
             step /= 2
-            if self._aim(step) - self.lower <= room or step == finest or not self._gains_by(step):
-                yield step
+        yield step
+        while step > finest and self._gains_by(step):
+            step /= 2
+            yield step
 
     def _gains_by(self, step: float) -> bool:
         """Whether half of this step would gain enough for a play of its own."""
         return self._aim(step) - self._aim(step / 2) >= _LITTLE * self._unit
 
-    def affords(self, cover: Sequence[Any], step: float) -> bool:
-        """Whether a play with these cells is likely to come to its end."""
-        if (step, tuple(cover)) in self._values:
-            return True
+    def affordable(self, cover: Sequence[Any], step: float) -> float:
+        """This step, or that of a coarser grid on which a play is likely to come to its end."""
+        coarsest = self.of.spread * _COVERING
+        while (step, tuple(cover)) not in self._values and step < coarsest:
+            if work.affords(self._work(cover, step)):
+                break
+            step *= 2
+        return step
+
+    def _work(self, cover: Sequence[Any], step: float) -> float:
+        """What a play with these cells takes, roughly."""
         self._aim(step)
-        # laws of the extreme choices are transformed as often
-        return work.affords(_PLAYS * self._aims[step].work * len(cover) / 2)
+        by_play = _PLAYS * self._aims[step].work / 2
+        new = sum((cell, step) not in self._gains for cell in cover)
+        return len(cover) * by_play + new * 2 * self._law_work * self.of.spread / step
 
     def value(self, cover: Sequence[Any], step: float) -> GameValue:
         """That of the game with these cells."""
@@ -201,14 +216,10 @@ class _CoverSearch:
         looks = self._looks(grid)
         room = max(self._unit - (self._aim(step) - self.lower), _BY_COVER * self._unit)
         costs: list[float] = []
-        each = 0.0
         for _ in range(_MOST_ROUNDS):
-            before = work.spent()
-            new = sum((cell, grid) not in self._gains for cell in self._cover)
             gains = np.stack([self._gain(cell, grid) for cell in self._cover])
             shares = looks.shares(gains)
             costs.append(float(shares.sum()))
-            each = max(each, (work.spent() - before) / max(new, 1))
             if costs[-1] <= _BY_COVER * room / self._per_share or len(self._cover) > _MOST_CELLS:
                 break
             if (
@@ -216,8 +227,7 @@ class _CoverSearch:
                 and costs[-1 - _SLOW_ROUNDS] - costs[-1] < _SLOW * costs[-1]
             ):
                 break
-            ahead = self._aims[step].work / 2 + each * grid / step
-            if not work.affords(1.5 * ahead * len(self._cover)):
+            if not work.affords(self._work(self._cover, step)):
                 break
             self._cover = self._cut(shares)
 

@@ -109,6 +109,10 @@ def replaced_profile(
     return profile
 
 
+# bins on either side, of those of one width
+_BINS = 0.5
+
+
 def spread_charges(height: float, reach: float) -> tuple[np.ndarray, np.ndarray]:
     """Logarithms of the points, and the weights, of a law under which no falling convex function
     has a smaller mean than under W = exp(h Z - h^2 / 2), up to the probability left of the points.
@@ -118,7 +122,11 @@ def spread_charges(height: float, reach: float) -> tuple[np.ndarray, np.ndarray]
     """
     h = max(height, _FLATTEST)
     width = min(max(0.08 / h, 0.1), 1.0)
-    z = np.linspace(-reach, reach, math.ceil(2 * reach / width) + 1)
+    # ever wider bins, where there is ever less mass
+    bins = math.ceil(_BINS * reach / width)
+    half = 2 * np.sinh(np.linspace(0.0, math.asinh(reach / 2), bins + 1))
+    z = np.concatenate([-half[:0:-1], half])
+    z[[0, -1]] = -reach, reach
     log_points = h * z - h * h / 2
     # under N(u, 1), whose density for u = h is W times that for u = 0: bins right of the centre as
     # differences of the upper tail
