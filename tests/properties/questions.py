@@ -33,8 +33,8 @@ KINDS: tuple[type[Sampler] | type[Schedule], ...] = (
 )
 WIDTH = 0.02
 """Accuracy that all questions ask for: nats of an epsilon, a share of a delta."""
-SECONDS = 1.0
-"""Time limit of all questions; what is reached then holds."""
+EFFORT = 0.5
+"""Effort of all questions; what is reached with it holds."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Question:
             "adjacency": self.adjacency,
         }
         return dpsub.account(
-            **self.releases | asked | self.target | {"width": WIDTH, "time_limit": SECONDS} | more
+            **self.releases | asked | self.target | {"width": WIDTH, "effort": EFFORT} | more
         )
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 import tempfile
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +23,7 @@ import numpy as np
 import pytest
 
 import dpsub
-from dpsub.accounting import export, fast_search, ledger
+from dpsub.accounting import export, fast_search, ledger, work
 from dpsub.accounting.account import Account, Proof
 from dpsub.accounting.fast_search import Needed
 from dpsub.accounting.release import Release
@@ -35,8 +34,8 @@ from dpsub.sampling.schemes import SCHEMES, scheme
 from tests.few import few
 from tests.fresh_seeds import replay, seed
 from tests.properties.questions import (
+    EFFORT,
     KINDS,
-    SECONDS,
     WIDTH,
     Question,
     ends_in_order,
@@ -118,7 +117,7 @@ def covers_zero_out(question: Question) -> bool:
 def tight_is_closer(question: Question) -> None:
     """A tight upper end is at most the quick one from which it starts, and no attack exceeds it."""
     asked: dict[str, Any] = {"width": None}
-    quick, tight = question.ask(**asked, time_limit=SECONDS / 4), question.ask(**asked, quick=False)
+    quick, tight = question.ask(**asked, effort=EFFORT / 4), question.ask(**asked, quick=False)
     assert quick.lower <= tight.upper, f"attacked at {quick.lower!r}, tight {tight.upper!r}"
     assert tight.lower <= quick.upper, f"quick {quick.upper!r}, attacked at {tight.lower!r}"
     if quick.width_met:  # then the tight answer, in four times the time, began with it
@@ -169,11 +168,11 @@ def calibrated_noise_holds(question: Question) -> None:
     epsilon, delta = float(question.ask().upper), question.target["delta"]
     if not 0 < epsilon < math.inf:
         return
-    target = {"delta": delta, "adjacency": question.adjacency, "time_limit": 2 * SECONDS}
+    target = {"delta": delta, "adjacency": question.adjacency, "effort": 2 * EFFORT}
     try:
         found = dpsub.calibrate(**question.releases, epsilon=epsilon, **target, accuracy=WIDTH)
     except NumericalError as error:
-        assert "raise the time limit" in str(error)
+        assert "raise effort" in str(error)
         return
     assert found.account.upper <= epsilon
     account = question.but(noise_multiplier=found.noise_multiplier).ask()
@@ -188,12 +187,11 @@ def calibrated_noise_holds(question: Question) -> None:
         assert found.refuted < found.noise_multiplier
         claim = {"noise_multiplier": found.refuted, "claimed_epsilon": epsilon}
         releases = {name: value for name, value in question.releases.items() if name != "sampler"}
-        late = time.monotonic() + 8 * SECONDS
         checked = dpsub.check(
-            question.sampler, **releases, **claim, **target | {"time_limit": 8 * SECONDS}
+            question.sampler, **releases, **claim, **target | {"effort": 8 * EFFORT}
         )
-        out_of_time = checked.verdict == "open" and time.monotonic() >= late
-        assert checked.verdict == "refuted" or out_of_time, (
+        is_spent = checked.verdict == "open" and checked.width_reason.startswith("effort")
+        assert checked.verdict == "refuted" or is_spent, (
             f"{found.refuted!r} is not refuted: {checked}"
         )
 
@@ -203,22 +201,21 @@ def fast_searches_are_calibrations(question: Question) -> None:
     which grids add at most as much again; `calibrate` promises noise within its accuracy of noise
     at which epsilon, known to that share, is not proved."""
     accuracy, epsilon = 1e-2, math.sqrt(question.noise_multiplier)
-    target = {
-        "delta": question.target["delta"],
-        "adjacency": question.adjacency,
-        "time_limit": 2 * SECONDS,
-    }
+    target = {"delta": question.target["delta"], "adjacency": question.adjacency}
     plan, n, steps = planned(question)
     release = Release(plan, n, 1.0, steps)
     try:
-        slow = dpsub.calibrate(plan, n, steps=steps, epsilon=epsilon, **target, accuracy=accuracy)
-        started = time.monotonic()
-        fast = fast_search.needed(release, Goal(epsilon, **target, accuracy=accuracy))
-        in_time = time.monotonic() < started + SECONDS
-        stricter_goal = Goal(epsilon * (1 - accuracy), **target, accuracy=accuracy)
-        stricter = fast_search.needed(release, stricter_goal)
+        slow = dpsub.calibrate(
+            plan, n, steps=steps, epsilon=epsilon, **target, accuracy=accuracy, effort=2 * EFFORT
+        )
+        with work.metered(EFFORT):
+            fast = fast_search.needed(release, Goal(epsilon, **target, accuracy=accuracy))
+            is_whole = work.refusals() == 0
+        with work.metered(EFFORT):
+            stricter_goal = Goal(epsilon * (1 - accuracy), **target, accuracy=accuracy)
+            stricter = fast_search.needed(release, stricter_goal)
     except NumericalError as error:
-        assert "raise the time limit" in str(error)
+        assert "raise effort" in str(error)
         return
     except UnsupportedError as error:
         assert "still has a bound" in str(error)
@@ -226,7 +223,7 @@ def fast_searches_are_calibrations(question: Question) -> None:
     found = f"{plan}, {n} records, {steps} steps, epsilon {epsilon!r}: {fast}, {slow}"
     assert fast.necessary <= slow.noise_multiplier, found
     assert slow.refuted is None or slow.refuted <= fast.noise_multiplier, found
-    assert not in_time or fast.noise_multiplier <= slow.noise_multiplier * (1 + accuracy) ** 2, (
+    assert not is_whole or fast.noise_multiplier <= slow.noise_multiplier * (1 + accuracy) ** 2, (
         found
     )
     assert not slow.account.width_met or slow.noise_multiplier <= stricter.noise_multiplier * (
@@ -294,7 +291,7 @@ def ledgers_keep_what_was_entered(first: Question, second: Question) -> None:
         kept.save(Path(folder, "ledger.json"))
         loaded = dpsub.Ledger.load(Path(folder, "ledger.json"))
     assert list(loaded) == list(kept)
-    asked = first.target | {"adjacency": first.adjacency, "width": WIDTH, "time_limit": SECONDS}
+    asked = first.target | {"adjacency": first.adjacency, "width": WIDTH, "effort": EFFORT}
     one, other = kept.account(**asked), dpsub.Ledger(reversed(list(loaded))).account(**asked)
     ends_in_order(one, other)
     ends_in_order(other, one)

@@ -80,7 +80,8 @@ class BlockedGame:
         kept for all steps of a block."""
         before, orders = work.spent(), 2 if self.swapped else 1
         value, window = np.zeros((orders, 1)), None
-        kept, after, done = [], 0, 0
+        kept: list[Snapshot] = []
+        after, done = 0, 0
         while done < self.steps:
             length = self._length(done, self.steps)
             size = self._size(done + length)
