@@ -6,7 +6,7 @@ Within a block of B steps the value is followed by one law K, that of a pair tha
 and an excess F, for what the best choice gains over K in a step. Where the step of the game, T,
 has T U <= K (U + F) and T (U + (B - 1) F) <= K (U + B F), T^B U is at most K^B (U + B F): means of
 a largest value are no smaller than the largest mean, and T is convex (docs/accounting.md,
-Theorem 81). Any K and F are valid; what the two inequalities lack is measured and added.
+Theorem 75). Any K and F are valid; what the two inequalities lack is measured and added.
 """
 
 from __future__ import annotations
@@ -331,7 +331,7 @@ class _Block:
         return np.asarray(np.maximum(moved[:, :, window.inside].max(axis=1), 0.0))
 
     def after_all(self, expected: _Expected | None) -> _After:
-        """A after the block, and what was learnt of its excess (Theorem 81)."""
+        """A after the block, and what was learnt of its excess (Theorem 75)."""
         window, B, checked = self.window, self.length, self.window.checked
         transformed = fft.rfft(self.padded)
         largest = self._largest(transformed, checked)
@@ -383,7 +383,7 @@ class _Block:
             found: list[tuple[float, float, float]] = []
             for level in _LEVELS:
                 large = unit[order] > level * top
-                share = max(0.0, float((lacking[order, large] / unit[order, large]).max()))
+                share = float(np.max(lacking[order, large] / unit[order, large], initial=0.0))
                 rest = float(np.max(lacking[order, ~large], initial=0.0))
                 rest += share * 2 * B * self.round_off * float(norms[order, 0])
                 rest *= B / float(per_block[order])
