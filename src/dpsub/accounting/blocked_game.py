@@ -6,7 +6,7 @@ Within a block of B steps the value is followed by one law K, that of a pair tha
 and an excess F, for what the best choice gains over K in a step. Where the step of the game, T,
 has T U <= K (U + F) and T (U + (B - 1) F) <= K (U + B F), T^B U is at most K^B (U + B F): means of
 a largest value are no smaller than the largest mean, and T is convex (docs/accounting.md,
-Theorem 81). Any K and F are valid; what the two inequalities lack is measured and added.
+Theorem 75). Any K and F are valid; what the two inequalities lack is measured and added.
 """
 
 from __future__ import annotations
@@ -64,21 +64,20 @@ class BlockedGame:
 
     def played(self) -> GameValue:
         """The value of all steps; NumericalError if the grid is too long."""
-        before = work.spent()
-        return self._value(self._followed(), work.spent() - before)
+        return self._value(self._followed())
 
-    def _value(self, value: np.ndarray, spent: float) -> GameValue:
+    def _value(self, value: np.ndarray) -> GameValue:
         kernels = self.kernels
         x = np.arange(value.shape[1]) * kernels.step
         # what A may be beyond the windows passes on undiminished ("Floor")
         larger = value.max(axis=0) + self._floor
         log_scale, infinity = self.steps * kernels.kappa, self.steps * kernels.infinity
-        return GameValue(x, larger, self.tilt, log_scale, infinity, spent)
+        return GameValue(x, larger, self.tilt, log_scale, infinity)
 
-    def roughly(self, count: int) -> tuple[GameValue, list[Snapshot]]:
+    def roughly(self, count: int) -> Rough:
         """About the value of all steps, and A at about so many moments: no bound, as a choice is
         kept for all steps of a block."""
-        before, orders = work.spent(), 2 if self.swapped else 1
+        orders, for_each = 2 if self.swapped else 1, 0.0
         value, window = np.zeros((orders, 1)), None
         kept: list[Snapshot] = []
         after, done = 0, 0
@@ -89,6 +88,8 @@ class BlockedGame:
                 window = _Window.of(self.kernels, orders, math.ceil(_ROOM * size), length)
             block = _Block(window, self.tilt, done, length, _resized(value, window.size))
             value = block.after_one_choice()
+            # two means by each pair
+            for_each += 2 * orders * (work.transform(window.n) + work.NUMBER * 4 * window.n)
             done += length
             # as many in a root of what has been played
             if math.sqrt(done / self.steps) * count >= len(kept) + 1:
@@ -97,7 +98,7 @@ class BlockedGame:
                 kept.append(Snapshot(start, done - after, window.below, block.padded, best))
                 after = done
         kept.append(Snapshot(done, 0, 0, value, value))
-        return self._value(value, work.spent() - before), kept
+        return Rough(self._value(value), kept, for_each)
 
     def _followed(self) -> np.ndarray:
         """A after all steps."""
@@ -166,6 +167,14 @@ class BlockedGame:
         rounding = 1 + 16 * _EPS * (4 + np.abs(log_bound) + steps * abs(kernels.kappa))
         bound = np.exp(np.minimum(log_bound, 0.0)) * rounding
         return np.asarray(np.minimum(bound, largest_of_tilted(self.tilt)))
+
+
+class Rough(NamedTuple):
+    """About the value of a game, A at some moments, and what a play takes for each pair."""
+
+    value: GameValue
+    snapshots: list[Snapshot]
+    work: float
 
 
 class Snapshot(NamedTuple):
@@ -323,7 +332,7 @@ class _Block:
         return np.asarray(np.maximum(moved[:, :, window.inside].max(axis=1), 0.0))
 
     def after_all(self, expected: _Expected | None) -> _After:
-        """A after the block, and what was learnt of its excess (Theorem 81)."""
+        """A after the block, and what was learnt of its excess (Theorem 75)."""
         window, B, checked = self.window, self.length, self.window.checked
         transformed = fft.rfft(self.padded)
         largest = self._largest(transformed, checked)
@@ -375,7 +384,7 @@ class _Block:
             found: list[tuple[float, float, float]] = []
             for level in _LEVELS:
                 large = unit[order] > level * top
-                share = max(0.0, float((lacking[order, large] / unit[order, large]).max()))
+                share = float(np.max(lacking[order, large] / unit[order, large], initial=0.0))
                 rest = float(np.max(lacking[order, ~large], initial=0.0))
                 rest += share * 2 * B * self.round_off * float(norms[order, 0])
                 rest *= B / float(per_block[order])

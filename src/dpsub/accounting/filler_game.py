@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dpsub.accounting import work
-from dpsub.accounting.blocked_game import BlockedGame, Snapshot
+from dpsub.accounting.blocked_game import BlockedGame, Rough, Snapshot
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.compose import ComposedLoss, check_step
 from dpsub.accounting.game import GameCells, GamePlayed, GameValue
@@ -38,8 +38,8 @@ _COVERING, _FINEST = 1 / 2, 1 / 64
 # of the steps that are followed together there are at least so many
 _BLOCKS = 30
 _BY_GRID, _BY_COVER, _LITTLE = 0.6, 0.5, 0.05
-# work of a play, for each cell, over that of a rough one
-_PLAYS = 1.5
+# work of a play over what its transforms take
+_PLAYS = 1.2
 # cells of a cover that is worth a play
 _FEW_CELLS = 60
 # cells with this share of what a cover costs are cut
@@ -124,7 +124,7 @@ class _CoverSearch:
         self.of, self.target, self.lower = game, target, lower
         self._known: dict[Any, tuple[Profile, Profile]] = {}
         self._orders: dict[float, np.ndarray] = {}
-        self._aims: dict[float, GameValue] = {}
+        self._aims: dict[float, Rough] = {}
         self._gains: dict[tuple[Any, float], np.ndarray] = {}
         self._looked: dict[float, _Looks] = {}
         self._values: dict[tuple[float, tuple[Any, ...]], GameValue] = {}
@@ -179,7 +179,7 @@ class _CoverSearch:
     def _work(self, cover: Sequence[Any], step: float) -> float:
         """What a play with these cells takes, roughly."""
         self._aim(step)
-        by_play = _PLAYS * self._aims[step].work / 2
+        by_play = _PLAYS * self._aims[step].work
         new = sum((cell, step) not in self._gains for cell in cover)
         return len(cover) * by_play + new * 2 * self._law_work * self.of.spread / step
 
@@ -200,8 +200,8 @@ class _CoverSearch:
         """What the extreme choices come to on the grid of this step."""
         if step not in self._aims:
             game = self.game(self.of.cells.extremes, step)
-            self._aims[step], _ = game.roughly(0)
-        return self._aims[step].answer(self.target)
+            self._aims[step] = game.roughly(0)
+        return self._aims[step].value.answer(self.target)
 
     def cover(self, step: float) -> Sequence[Any]:
         """Cells that cost, over the extreme choices, at most a part of what the grid leaves of the
@@ -217,6 +217,8 @@ class _CoverSearch:
         room = max(self._unit - (self._aim(step) - self.lower), _BY_COVER * self._unit)
         costs: list[float] = []
         for _ in range(_MOST_ROUNDS):
+            if not work.affords(self._work(self._cover, step)):
+                break
             gains = np.stack([self._gain(cell, grid) for cell in self._cover])
             shares = looks.shares(gains)
             costs.append(float(shares.sum()))
@@ -226,8 +228,6 @@ class _CoverSearch:
                 len(costs) > _SLOW_ROUNDS
                 and costs[-1 - _SLOW_ROUNDS] - costs[-1] < _SLOW * costs[-1]
             ):
-                break
-            if not work.affords(self._work(self._cover, step)):
                 break
             self._cover = self._cut(shares)
 
@@ -249,7 +249,7 @@ class _CoverSearch:
             if epsilon is None:
                 epsilon = min(self._aim(grid), self.end)
             game = self.game(self.of.cells.extremes, grid)
-            _, snapshots = game.roughly(_MOMENTS)
+            snapshots = game.roughly(_MOMENTS).snapshots
             self._looked[grid] = _Looks.of(snapshots, game, epsilon)
         return self._looked[grid]
 
@@ -258,7 +258,7 @@ class _CoverSearch:
         """By how much the answer grows where A grows by its own size, at the rate of a little."""
         if self.target.delta is None:
             return self._aim(self.of.spread * _COVERING)
-        value = self._aims[self.of.spread * _COVERING]
+        value = self._aims[self.of.spread * _COVERING].value
         epsilon = self._aim(self.of.spread * _COVERING)
         place = min(int(np.searchsorted(value.x, epsilon)), value.x.size - 2)
         near = np.log(value.bounds[max(0, place - 2) : place + 2])

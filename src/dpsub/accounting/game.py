@@ -584,7 +584,7 @@ class Game:
         # the larger one of two convex functions is convex
         larger = value.max(axis=0)
         infinity = k * kernels.infinity
-        return GameValue(x, larger, tilt, k * kappa, infinity, k * round_work)
+        return GameValue(x, larger, tilt, k * kappa, infinity)
 
 
 def largest_of_tilted(tilt: float) -> float:
@@ -692,14 +692,13 @@ _MOST_POINTS = 2**23
 @dataclass(frozen=True, eq=False)
 class GameValue:
     """V(x) <= value e^(log_scale - tilt x) + infinity on a grid of x >= 0 (nats), for the truth V,
-    which is convex in e^x; and the work of the play."""
+    which is convex in e^x."""
 
     x: np.ndarray
     value: np.ndarray
     tilt: float
     log_scale: float
     infinity: float
-    work: float
 
     @cached_property
     def bounds(self) -> np.ndarray:
