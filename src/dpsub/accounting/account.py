@@ -370,7 +370,8 @@ class Proof:
     ) -> list[Account]:
         """The accounts of a question: tried with more and more work, until their width is met or
         more work would change nothing. The best ends of all tries are kept."""
-        best = [] if quick else self.first_ends(targets)
+        # where the width alone decides when it is enough, first ends only stand in for trivial ones
+        best = [] if quick or effort == math.inf else self.first_ends(targets)
         # a first bound is one try
         for rung in [effort] if quick else work.rungs(effort):
             before = work.refusals()
