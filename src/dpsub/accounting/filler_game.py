@@ -20,7 +20,7 @@ from dpsub.accounting import work
 from dpsub.accounting.blocked_game import BlockedGame, Rough, Snapshot
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.compose import ComposedLoss, check_step
-from dpsub.accounting.game import GameCells, GamePlayed, GameValue
+from dpsub.accounting.game import Game, GameCells, GamePlayed, GameValue
 from dpsub.accounting.pld import (
     PrivacyLossDistribution,
     Profile,
@@ -35,8 +35,9 @@ from dpsub.errors import NumericalError
 _COVERING, _FINEST = 1 / 2, 1 / 64
 # of the width: what the grid may take of it, what the cover may of the rest, and what is too little
 # for a finer grid
-# of the steps that are followed together there are at least so many
-_BLOCKS = 30
+# of the steps that are followed together there are at least so many; games that are played step by
+# step
+_BLOCKS, _SHORT = 30, 60
 _BY_GRID, _BY_COVER, _LITTLE = 0.6, 0.5, 0.05
 # work of a play over what its transforms take
 _PLAYS = 1.2
@@ -187,8 +188,14 @@ class _CoverSearch:
         """That of the game with these cells."""
         key = step, tuple(cover)
         if key not in self._values:
-            self._values[key] = self.game(cover, step).played()
+            self._values[key] = self._played(cover, step)
         return self._values[key]
+
+    def _played(self, cover: Sequence[Any], step: float) -> GameValue:
+        if self.of.steps > _SHORT:
+            return self.game(cover, step).played()
+        laws, swapped = self.plds(cover, step), self.swapped(cover, step)
+        return Game(laws, self.of.steps, self.tilt, self.end, self.lost, swapped).played()
 
     @property
     def _unit(self) -> float:
