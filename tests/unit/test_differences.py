@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -170,3 +171,46 @@ def test_no_adaptive_adversary_exceeds_the_means(n: int, m: int, k: int, relatio
 def test_too_little_noise_is_caught() -> None:
     """A planted fault: the bound of three times the noise."""
     assert exceeds(3, 1, 2.0, "substitute", 0, 2, fault=4.0)
+
+
+@pytest.mark.parametrize("s", [2.0, 4.0, 50.0])
+def test_what_is_charged_for_rounding_is_that(s: float) -> None:
+    """Some 1e-14 of a mean that is large, and a small share of one that is rare; values at the
+    edges, with 40 digits, lie off their points by no more."""
+    (law,) = worst(1.1, s, 2.0)
+    few, many = (law.mean_above_zero(k) for k in (1, 10**5))
+    assert 0 < few.charge < 1e-12 * few.value + 1e-13
+    assert 0 <= many.charge < 1e-2 * many.value + 1e-15
+    with mpmath.workdps(40):
+        f, h = mpmath.mpf(2) / s, mpmath.mpf(law.step)
+        for place in (0, 1, 7, 100, 127):
+            level = (law.order + law.step * place) / 1.0
+            edge = float(np.log(level) / law.apart + law.apart / 2)
+            value = mpmath.exp(f * edge - f * f / 2) - mpmath.mpf(law.order)
+            terms = h * place + 2 * law.order
+            off = 2 * 2.0**-52 * (12 + 5 * f * abs(edge) + 10 * f * f) * terms
+            assert abs(value - h * place) <= off
+
+
+def test_more_terms_change_nothing_and_fewer_only_add() -> None:
+    """What comes round is positive."""
+    (law,) = worst(1.1, 4.0, 2.0)
+    grid = law._law(0.0)
+    tilt = 0.2
+    log_mgf = float(grid.cumulants(np.array([tilt]))[0])
+    enough, more = (grid.mean_above_zero(100, tilt, log_mgf, terms) for terms in (2**15, 2**16))
+    assert enough == pytest.approx(more, rel=1e-11)
+    rough = [grid.mean_above_zero(100, tilt, log_mgf, terms) for terms in (2**12, 2**10, 2**8)]
+    assert rough == sorted(rough) and rough[0] >= more * (1 - 1e-11)
+    assert rough[-1] > more * 1.1
+
+
+@pytest.mark.parametrize("s", [1.5, 4.0])
+def test_values_that_are_cut_are_charged(s: float) -> None:
+    """The mean excess beyond an early last point, and a sparse grid, cost little and never less
+    than nothing."""
+    (law,) = worst(1.2, s, 2.0)
+    whole = mean_above_zero(law, 30)
+    for unseen in (1e-12, 1e-8, 1e-4):
+        cut = mean_above_zero(law, 30, unseen)
+        assert whole * (1 - 1e-6) <= cut <= whole * (1 + 1e-6) + 1.01 * unseen

@@ -219,9 +219,10 @@ class HiddenStep:
             nodes = np.array([bound.log_order for bound in self.certified])
             bounds.append((nodes, np.array([bound.uncharged for bound in self.certified])))
         for nodes, values in bounds:
-            # the verifier knows of chords alone
-            inside = x <= nodes[int(np.argmin(values))]
-            alone[inside] = np.minimum(alone[inside], _falling(x[inside], nodes, values))
+            # the verifier knows of chords alone, not that bounds may be taken to fall
+            least, inside = nodes[int(np.argmin(values))], x <= nodes[-1]
+            chords = np.where(x <= least, _falling(x, nodes, values), _chords(x, nodes, values))
+            alone[inside] = np.minimum(alone, chords)[inside]
         bound: np.ndarray = np.maximum(alone, self.profile(x))
         return bound
 
