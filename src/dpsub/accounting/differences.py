@@ -134,7 +134,8 @@ class Differences:
         f = max(self.ahead, self.behind)
         g = f - self.apart
         most, least, both = (math.exp(min(u, 600.0)) for u in (f * f, g * g, f * g))
-        return math.sqrt(most + least - 2 * both)
+        # the sum of (f^k - g^k)^2 / k! over k, whose first term is left where the others cancel
+        return math.sqrt(max(most + least - 2 * both, self.apart**2))
 
     @cached_property
     def _parts(self) -> tuple[PositivePart, PositivePart]:
