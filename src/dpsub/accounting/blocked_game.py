@@ -80,7 +80,7 @@ class BlockedGame:
         orders, for_each = 2 if self.swapped else 1, 0.0
         value, window = np.zeros((orders, 1)), None
         kept: list[Snapshot] = []
-        after, done = 0, 0
+        after = done = 0
         while done < self.steps:
             length = self._length(done, self.steps)
             size = self._size(done + length)
