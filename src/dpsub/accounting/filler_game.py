@@ -39,8 +39,8 @@ _COVERING, _FINEST = 1 / 2, 1 / 64
 # step
 _BLOCKS, _SHORT = 30, 60
 _BY_GRID, _BY_COVER, _LITTLE = 0.6, 0.5, 0.05
-# work of a play over what its transforms take
-_PLAYS = 1.5
+# work of a play, in which blocks are shorter than in a rough one, over what that takes for a pair
+_PLAYS = 2.2
 # cells of a cover that is worth a play
 _FEW_CELLS = 60
 # cells with this share of what a cover costs are cut
