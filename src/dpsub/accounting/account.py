@@ -436,8 +436,9 @@ class Proof:
         """The target with the width that both ends are to have together."""
         if width is not None:
             return replace(target, width=width)
-        # an epsilon's own size is what its accuracy is measured by
-        unit = float(answer.upper) if answer.quantity == "epsilon" else 1.0
+        # an epsilon's own size is what its accuracy is measured by: at least its lower end
+        size = answer.lower if 2 * answer.lower > answer.upper else answer.upper
+        unit = float(size) if answer.quantity == "epsilon" else 1.0
         share = SHARE[answer.quantity] * unit
         return replace(target, width=share if 0 < share < math.inf else target.width)
 

@@ -80,7 +80,7 @@ class BlockedGame:
         orders, for_each = 2 if self.swapped else 1, 0.0
         value, window = np.zeros((orders, 1)), None
         kept: list[Snapshot] = []
-        after, done = 0, 0
+        after = done = 0
         while done < self.steps:
             length = self._length(done, self.steps)
             size = self._size(done + length)
@@ -106,7 +106,7 @@ class BlockedGame:
         value = np.zeros((orders, 1))
         window = _Window.of(kernels, orders, self._size(1), 1)
         expected: _Expected | None = None
-        done, longest = 0, self.steps
+        done, longest, waits = 0, self.steps, 0
         while done < self.steps:
             length = self._length(done, longest)
             size = self._size(done + length)
@@ -115,11 +115,12 @@ class BlockedGame:
             block = _Block(window, self.tilt, done, length, _resized(value, window.size))
             after = block.after_all(expected) if length > 1 else block.after_one()
             if after.lost > _MOST_LOST and length > 1:
-                # shorter blocks lose less
-                longest, expected = length // 2, None
+                # shorter blocks lose less, and so do later ones
+                longest, expected, waits = length // 2, None, done + done // 2
                 continue
             value, expected = after.value, after.expected or expected
-            longest = 2 * length if after.lost < _LITTLE_LOST else length
+            if done >= waits:
+                longest = 2 * length if after.lost < _LITTLE_LOST else length
             done += length
             np.minimum(value, self._at_most(done, window.size), out=value)
         return value

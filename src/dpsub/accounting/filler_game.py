@@ -39,8 +39,8 @@ _COVERING, _FINEST = 1 / 2, 1 / 64
 # step
 _BLOCKS, _SHORT = 30, 60
 _BY_GRID, _BY_COVER, _LITTLE = 0.6, 0.5, 0.05
-# work of a play over what its transforms take
-_PLAYS = 1.2
+# work of a play, in which blocks are shorter than in a rough one, over what that takes for a pair
+_PLAYS = 2.2
 # cells of a cover that is worth a play
 _FEW_CELLS = 60
 # cells with this share of what a cover costs are cut
@@ -154,18 +154,26 @@ class _CoverSearch:
         something."""
         step, room = self.of.spread * _COVERING, _BY_GRID * self._unit
         finest = self.of.spread * _FINEST
-        # grids err by the square of their step: what finer ones still change is a third of a gain
-        while step > finest and self._aim(step) - self.lower > room and self._gains_by(step):
-            if not work.affords(_FEW_CELLS * self._work([self.of.cells.whole], step / 2)):
+        while step > finest and self._aim(step) - self.lower > room:
+            if not self._affords_half(step) or not self._gains_by(step):
                 break
             step /= 2
         yield step
-        while step > finest and self._gains_by(step):
+        while step > finest:
+            if not self._affords_half(step):
+                raise OutOfWorkError("the budget of work does not suffice; raise effort")
+            if not self._gains_by(step):
+                return
             step /= 2
             yield step
 
+    def _affords_half(self, step: float) -> bool:
+        """Whether a cover may be played on the grid of half this step."""
+        return work.affords(2 * _FEW_CELLS * self._work([self.of.cells.whole], step))
+
     def _gains_by(self, step: float) -> bool:
-        """Whether half of this step would gain enough for a play of its own."""
+        """Whether half of this step would gain enough for a play of its own; grids err by the
+        square of their step, and what finer ones still change is a third of that."""
         return self._aim(step) - self._aim(step / 2) >= _LITTLE * self._unit
 
     def affordable(self, cover: Sequence[Any], step: float) -> float:
@@ -223,9 +231,9 @@ class _CoverSearch:
         looks = self._looks(grid)
         room = max(self._unit - (self._aim(step) - self.lower), _BY_COVER * self._unit)
         costs: list[float] = []
+        if not work.affords(self._work(self._cover, step)):
+            return
         for _ in range(_MOST_ROUNDS):
-            if not work.affords(self._work(self._cover, step)):
-                break
             gains = np.stack([self._gain(cell, grid) for cell in self._cover])
             shares = looks.shares(gains)
             costs.append(float(shares.sum()))
@@ -236,7 +244,10 @@ class _CoverSearch:
                 and costs[-1 - _SLOW_ROUNDS] - costs[-1] < _SLOW * costs[-1]
             ):
                 break
-            self._cover = self._cut(shares)
+            cover = self._cut(shares)
+            if not work.affords(self._work(cover, step)):
+                break
+            self._cover = cover
 
     def _cut(self, shares: np.ndarray) -> list[Any]:
         """Cells that cost much are cut, those that cost most twice."""
