@@ -35,11 +35,11 @@ for _asked in (
     dpsub.Ledger.export,
 ):
     _asked.__kwdefaults__ |= {"effort": None, "quick": True}
-_parser_of = cli.parser_of
+parser_of_commands = cli.parser_of
 
 
 def _parser_without_budget(command: str) -> Parser:
-    parser = _parser_of(command)
+    parser = parser_of_commands(command)
     if parser.get_default("effort") is not None:
         parser.set_defaults(effort=None)
     return parser

@@ -9,6 +9,7 @@ import pytest
 
 from dpsub import cli
 from dpsub.cli.answers import Answer
+from tests.conftest import parser_of_commands
 from tests.golden import commands
 
 RECORDED = commands.recorded()
@@ -35,6 +36,8 @@ def first_of_each(most: int = 4) -> list[Any]:
 @pytest.mark.parametrize("command", first_of_each())
 def test_an_answer_is_the_recorded_one(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "RELATIVE", ELSEWHERE)
+    # with the effort that the command has by default, as recorded
+    monkeypatch.setattr(cli, "parser_of", parser_of_commands)
     answered: list[Answer] = []
     answer_to = cli._answer
 
