@@ -33,7 +33,7 @@ from typing import Any
 from dpsub import __version__
 from dpsub.cli import own_files
 from dpsub.cli.answers import Answer, as_json
-from dpsub.cli.parsing import Parser, nearest
+from dpsub.cli.parsing import Parser, Several, nearest
 from dpsub.errors import ArgumentError, DpsubError, NumericalError
 
 COMMANDS = {
@@ -150,11 +150,10 @@ def parser_of(command: str) -> Parser:
 
 def _several(arguments: Namespace, without: Sequence[str]) -> list[str]:
     """The options that were given several values, separated by commas, but for some."""
-    # Only `numbers` and `whole_numbers` yield tuples.
     return [
         name
         for name, value in vars(arguments).items()
-        if isinstance(value, tuple) and name not in without
+        if isinstance(value, Several) and name not in without
     ]
 
 

@@ -111,9 +111,14 @@ def whole_number(text: str) -> int:
     return int(value)
 
 
-def whole_numbers(text: str) -> int | tuple[int, ...]:
+class Several(tuple[Any, ...]):
+    """Values of one option that were separated by commas: a question each. A plain tuple is one
+    value of several parts, as the two numbers of --group."""
+
+
+def whole_numbers(text: str) -> int | Several:
     """One whole number, or several separated by commas; each one gets an answer."""
-    values = tuple(whole_number(part) for part in text.split(","))
+    values = Several(whole_number(part) for part in text.split(","))
     return values if len(values) > 1 else values[0]
 
 
@@ -163,9 +168,9 @@ def new_file(text: str) -> Path:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def numbers(text: str) -> float | tuple[float, ...]:
+def numbers(text: str) -> float | Several:
     """One number, or several separated by commas; each one gets an answer."""
-    values = tuple(number(part) for part in text.split(","))
+    values = Several(number(part) for part in text.split(","))
     return values if len(values) > 1 else values[0]
 
 
