@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -54,6 +56,10 @@ class Parser(argparse.ArgumentParser):
         )
         self.add_argument("--time-limit", type=duration, metavar="SECONDS", help=text)
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # argparse would take a help that was not printed for printed
+        show(message, end="")
+
     def error(self, message: str) -> NoReturn:
         # Every error names the way out; a suggestion is one already.
         way_out = "" if message.endswith("?") else f"; {self.prog} --help lists the options"
@@ -86,6 +92,21 @@ class Parser(argparse.ArgumentParser):
                     )
             words.append("=".join([name, *value]))
         return super().parse_known_args(words, namespace)
+
+
+def show(text: str, end: str = "\n") -> None:
+    """Print to the standard output; DataError where it takes nothing, as on a full disk."""
+    try:
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "it is closed")
+        print(text, end=end, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise DataError(
+            "what was asked is done, but the standard output cannot be written: "
+            f"{error.strerror}; free space, or send it elsewhere"
+        ) from None
 
 
 def nearest(name: str, known: list[str]) -> str:
