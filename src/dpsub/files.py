@@ -151,8 +151,8 @@ def read_json(path: str | Path) -> Any:
     Raises
     ------
     DataError
-        If an object has a key twice, of which Python's reader would keep the last without a word;
-        or as `read_file`.
+        If an object has a key twice, where Python's reader would keep the last without a word; or
+        as `read_file`.
     OSError, ValueError, RecursionError
         If the file cannot be read, or is no JSON.
     """

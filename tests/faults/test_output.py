@@ -16,8 +16,8 @@ from dpsub.accounting import plot
 FULL = Path("/dev/full")
 ASKED = "account poisson --rate .02 --noise-multiplier 2 --steps 8 --delta 1e-5 --quick"
 NOT_WRITTEN = (
-    "what was asked is done, but the standard output cannot be written: No space left on device; "
-    "free space, or send it elsewhere\n"
+    "the command is done, but its answer cannot be written to the standard output: No space left "
+    "on device; free space, or send it elsewhere\n"
 )
 
 

@@ -204,7 +204,7 @@ def _read(event: object) -> tuple[str, Mapping[str, Any]]:
 
 
 def _read_list(event: Sequence[Any]) -> tuple[str, Mapping[str, Any]]:
-    """Return the class and the attributes of a named tuple of which JSON has kept the values."""
+    """Return the class and the attributes of a named tuple, from its values in JSON."""
     if len(event) < 2 or not (isinstance(event[1], str) and event[1].endswith("DpEvent")):
         raise ArgumentError(
             "an event that is a list must hold its module, its class and its attributes, as JSON "

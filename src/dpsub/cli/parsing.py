@@ -104,7 +104,7 @@ def show(text: str, end: str = "\n") -> None:
         raise
     except OSError as error:
         raise DataError(
-            "what was asked is done, but the standard output cannot be written: "
+            "the command is done, but its answer cannot be written to the standard output: "
             f"{error.strerror}; free space, or send it elsewhere"
         ) from None
 

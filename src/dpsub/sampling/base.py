@@ -419,7 +419,7 @@ class Sampler(abc.ABC):
 
 def redefined(kind: type, known: type, *, but: Collection[str] = ()) -> list[str]:
     """Methods and properties of `known`, other than the special ones, that a class derived from it
-    has otherwise; class methods only make samplers, of which the others decide what is drawn."""
+    has otherwise; class methods only make samplers, and the others decide what these draw."""
     names = (name for name in dir(known) if not (name.startswith("__") or name in but))
     found = {name: inspect.getattr_static(known, name) for name in names}
     return [
