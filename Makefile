@@ -9,6 +9,11 @@ ACCOUNT ?=
 BIN := $(VENV)/bin
 SWEEP ?= workflow/sweep.yaml
 export PYTHONUTF8 := 1
+# The project may lie in a folder with any letters in its name: setuptools and Python read lists of folders in those of
+# the locale, whatever the UTF-8 mode.
+ifneq ($(shell locale charmap 2>/dev/null),UTF-8)
+export LC_ALL := C.UTF-8
+endif
 unexport PYTHONDONTWRITEBYTECODE
 OPTIONS := $(if $(CORES),--cores $(CORES)) $(if $(PROFILE),--workflow-profile workflow/profiles/$(PROFILE)) \
            $(if $(PARTITION)$(ACCOUNT),--default-resources \
@@ -25,16 +30,16 @@ endef
 .PHONY: reproduce tournament smoke sweep test test-rest test-all test-slow bench lint docs schema environment clean
 
 reproduce: environment  ## every table and figure at published size, into results/
-	$(call alone,$(BIN)/snakemake)
+	$(call alone,$(BIN)/python -m snakemake)
 
 reproduce-%: environment  ## one paper at full size, by its full.yaml: reproduce-importance, into results-importance/
-	$(call alone,$(BIN)/snakemake --configfile src/dpsub/papers/$*/full.yaml)
+	$(call alone,$(BIN)/python -m snakemake --configfile src/dpsub/papers/$*/full.yaml)
 
 tournament: environment  ## samplers and schedules compared at equal proved privacy (about 40 minutes), into results-tournament/
-	$(call alone,$(BIN)/snakemake --configfile workflow/config/tournament.yaml)
+	$(call alone,$(BIN)/python -m snakemake --configfile workflow/config/tournament.yaml)
 
 smoke: environment  ## every step at the smallest sizes, into results-smoke/
-	$(call alone,$(BIN)/snakemake --configfile workflow/smoke.yaml)
+	$(call alone,$(BIN)/python -m snakemake --configfile workflow/smoke.yaml)
 
 sweep: environment  ## the unfinished cells of $(SWEEP), into its own results folder
 	$(call alone,$(BIN)/python workflow/scripts/run_sweep.py $(SWEEP) --)
@@ -68,11 +73,32 @@ environment: $(VENV)/.complete
 $(VENV)/.complete: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or later is needed, got " + \
 	    sys.version.split()[0] + "; name one, as in make PYTHON=python3.12 reproduce")'
+	@$(PYTHON) -c "$$CHECKED"
 	@echo "installing what requirements.lock pins into $(VENV); this takes a minute or two"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip --disable-pip-version-check install -qq -r requirements.lock
 	@$(BIN)/python -m pip --disable-pip-version-check install -qq --no-deps --no-build-isolation -e .
+	@$(BIN)/python -c "$$RELATIVE"
 	@touch $@
+
+# The commands of an environment hold its path, which a shell reads, and patterns of Snakemake that of the project.
+define CHECKED
+import os, sys
+odd = [letter for letter in os.getcwd() if letter in "\"$$`\\:{}<>\n"]
+if odd:
+    text = "error: the project must lie in a folder without %r in its path, got %r; move it"
+    sys.exit(text % (odd[0], os.getcwd()))
+endef
+export CHECKED
+
+# The package is found from its environment, by a path without the folders above, which Python could not read in every locale.
+define RELATIVE
+import os, pathlib, sysconfig
+for listed in pathlib.Path(sysconfig.get_path("purelib")).glob("__editable__.dpsub-*.pth"):
+    folder = listed.read_text(encoding="utf-8").strip()
+    listed.write_text(os.path.relpath(folder, listed.parent) + "\n", encoding="utf-8")
+endef
+export RELATIVE
 
 clean:  ## delete what runs have made; keep the environment, downloads and sweeps
 	rm -rf results results-smoke results-importance results-tournament data/interim .snakemake site docs/api

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from importlib import import_module
 from typing import Any, Self
 
 from dpsub import checks
 from dpsub.accounting.account import Account
-from dpsub.accounting.events import ledger_of
+from dpsub.accounting.events import LittleNoiseError, steps_of
 from dpsub.accounting.ledger import Ledger
 from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError, UnsupportedError
@@ -53,19 +54,31 @@ class EventAccountant:
         self._adjacency = None if name is None else _RELATIONS[name]
         self._steps: dict[Release, int] = {}
         self._events: list[tuple[object, int]] = []
+        self._little: LittleNoiseError | None = None
 
     def supports(self, event: object) -> bool:
         """Whether an event can be composed."""
         try:
-            _kinds(event)
+            steps_of(event)
+        except LittleNoiseError:
+            return True
         except (ArgumentError, UnsupportedError):
             return False
         return True
 
     def compose(self, event: object, count: int = 1) -> Self:
-        """Add an event, `count` times; UnsupportedError if no theorem covers its class."""
+        """Add an event, `count` times; UnsupportedError if no theorem covers its class.
+
+        With so little noise, or none, that nothing is proved, epsilon is infinite and delta 1, as
+        with accountants of dp-accounting: a search for the noise may begin at 0.
+        """
         times = checks.integer("count", count, at_least=0)
-        for kind, steps in _kinds(event).items():
+        try:
+            found = steps_of(event)
+        except LittleNoiseError as error:
+            self._little = error if times else self._little
+            found = {}
+        for kind, steps in found.items():
             if times:
                 self._steps[kind] = self._steps.get(kind, 0) + steps * times
         self._events.append((event, times))
@@ -80,7 +93,10 @@ class EventAccountant:
         return builder.build()
 
     def releases(self) -> Ledger:
-        """All releases so far, for every other question."""
+        """All releases so far, for every other question; ArgumentError if one has so little noise
+        that nothing is proved of it."""
+        if self._little is not None:
+            raise self._little
         return Ledger(replace(kind, steps=steps) for kind, steps in self._steps.items())
 
     def account(self, **question: Any) -> Account:
@@ -89,16 +105,12 @@ class EventAccountant:
 
     def get_epsilon(self, target_delta: float) -> float:
         """The proved epsilon at this delta; 0 before the first event."""
+        if self._little is not None:
+            return math.inf
         return float(self.account(delta=target_delta).upper) if self._steps else 0.0
 
     def get_delta(self, target_epsilon: float) -> float:
         """The proved delta at this epsilon; 0 before the first event."""
+        if self._little is not None:
+            return 1.0
         return float(self.account(epsilon=target_epsilon).upper) if self._steps else 0.0
-
-
-def _kinds(event: object) -> dict[Release, int]:
-    """Releases of one step, with their numbers of steps."""
-    name = event.get("class_name") if isinstance(event, dict) else type(event).__name__
-    if name == "NoOpDpEvent":
-        return {}
-    return {replace(release, steps=1): release.steps for release in ledger_of(event)}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
+import re
 import secrets
 import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from dpsub.errors import DataError
 
@@ -136,6 +139,42 @@ def read_file(path: str | Path, most: int = MOST_BYTES) -> bytes:
             "one"
         )
     return content
+
+
+_STRINGS = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|[{}]')
+"""Strings and braces of valid JSON; a string before a colon is a key."""
+
+
+def read_json(path: str | Path) -> Any:
+    """What a file of JSON holds.
+
+    Raises
+    ------
+    DataError
+        If an object has a key twice, where Python's reader would keep the last without a word; or
+        as `read_file`.
+    OSError, ValueError, RecursionError
+        If the file cannot be read, or is no JSON.
+    """
+    text = read_file(path).decode("utf-8-sig")
+    document = json.loads(text)
+    # of the objects that are open
+    keys: list[set[str]] = []
+    for found in _STRINGS.finditer(text):
+        if found[0] == "{":
+            keys.append(set())
+        elif found[0] == "}":
+            keys.pop()
+        elif found[2]:
+            key = json.loads(found[1])
+            if key in keys[-1]:
+                line = 1 + text.count("\n", 0, found.start())
+                raise DataError(
+                    f"{path} must have every key once, got {key!r} again at line {line}; keep the "
+                    "right one"
+                )
+            keys[-1].add(key)
+    return document
 
 
 def _regular(path: Path) -> os.stat_result | None:

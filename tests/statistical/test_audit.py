@@ -12,6 +12,9 @@ from scipy.stats import binom
 from dpsub.accounting import audit as auditing
 from dpsub.accounting.account import Proof
 from dpsub.accounting.audit import Audit, audit
+from dpsub.accounting.release import Release
+from dpsub.accounting.schemes import case_of, default_relation
+from dpsub.accounting.schemes.case import COVERED, Covered
 from dpsub.accounting.static import EpochAttack, StepAttack
 from dpsub.sampling import (
     CyclicPoisson,
@@ -119,7 +122,16 @@ class Eager(CyclicPoisson):
 
 
 @pytest.mark.parametrize("sampler", [Careless(3), Forgetful(2), Eager(0.5, 1)])
-def test_a_sampler_that_draws_otherwise_is_found_out(sampler: Sampler | Schedule) -> None:
+def test_a_sampler_that_draws_otherwise_is_found_out(
+    sampler: Sampler | Schedule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # refused by itself; somebody has registered for it what is proved of another
+    said = Wor(sampler.m) if isinstance(sampler, Wor) else CyclicPoisson(0.5, 1)
+    wrong = Covered(
+        lambda release, relation: case_of(replace(release, sampler=said), relation),
+        default_relation(Release(said, 4, 1.0)),
+    )
+    monkeypatch.setitem(COVERED, type(sampler), wrong)
     assert not run((sampler, 4, 1.0, 1, 0.5, None)).consistent
 
 

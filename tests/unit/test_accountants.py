@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import subprocess
 import sys
@@ -204,3 +205,80 @@ def test_dp_accounting_calibrates_with_it() -> None:
     )
     found = dpsub.calibrate(dpsub.Poisson(0.01), epsilon=1.0, delta=1e-5, steps=1)
     assert noise == pytest.approx(found.noise_multiplier, abs=0.02)
+
+
+def test_dp_accounting_searches_from_no_noise_on() -> None:
+    """Its default bracket begins at 0, where its own accountants answer infinity."""
+    little = EventAccountant().compose(dp_accounting.GaussianDpEvent(0.0))
+    assert little.supports(dp_accounting.GaussianDpEvent(0.0))
+    assert (little.get_epsilon(1e-5), little.get_delta(1.0)) == (math.inf, 1.0)
+    with pytest.raises(dpsub.ArgumentError, match=r"at least 0\.05, got 0; take more noise"):
+        little.account(delta=1e-5)
+    # no time at all, no event
+    assert EventAccountant().compose(dp_accounting.GaussianDpEvent(0.0), 0).get_epsilon(1e-5) == 0
+    assert not little.supports(dp_accounting.GaussianDpEvent(-1.0))
+
+    def found(accountant: Any) -> float:
+        return float(
+            dp_accounting.calibrate_dp_mechanism(
+                accountant,
+                lambda s: dp_accounting.PoissonSampledDpEvent(
+                    0.01, dp_accounting.GaussianDpEvent(s)
+                ),
+                target_epsilon=1.0,
+                target_delta=1e-5,
+                tol=1e-3,
+            )
+        )
+
+    assert found(EventAccountant) == pytest.approx(found(PLDAccountant), rel=5e-3)
+
+
+def test_dp_accounting_searches_a_number_of_steps() -> None:
+    steps = dp_accounting.calibrate_dp_mechanism(
+        EventAccountant,
+        lambda count: dp_accounting.SelfComposedDpEvent(SAMPLED, count),
+        target_epsilon=1.0,
+        target_delta=1e-5,
+        discrete=True,
+    )
+    sampler, goal = dpsub.Poisson(0.01), {"epsilon": 1.0, "delta": 1e-5}
+    left = dpsub.Ledger().steps_left(sampler, noise_multiplier=1.1, **goal)
+    assert steps == pytest.approx(left, rel=5e-3)
+
+
+EVENTS = [
+    GAUSSIAN,
+    dp_accounting.LaplaceDpEvent(2.0),
+    SAMPLED,
+    dp_accounting.SampledWithoutReplacementDpEvent(100, 10, GAUSSIAN),
+    dp_accounting.SampledWithReplacementDpEvent(100, 10, GAUSSIAN),
+    dp_accounting.dp_event.TruncatedSubsampledGaussianDpEvent(100, 0.1, 30, 1.5),
+    dp_accounting.SelfComposedDpEvent(SAMPLED, 7),
+    dp_accounting.ComposedDpEvent([SAMPLED, dp_accounting.NoOpDpEvent(), GAUSSIAN]),
+]
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
+def test_json_of_a_named_tuple_is_an_event(event: Any) -> None:
+    """A list of values, whose names are those of dp-accounting's classes, in their order."""
+    written = json.loads(json.dumps(event.to_named_tuple()))
+    assert isinstance(written, list)
+    known = list(dpsub.ledger_of(event))
+    assert list(dpsub.ledger_of(written)) == known == list(dpsub.ledger_of(event.to_named_tuple()))
+
+
+@pytest.mark.parametrize(
+    ("event", "sentence"),
+    [
+        ([], "must hold its module, its class and its attributes"),
+        (["a", 1], "must hold its module"),
+        ([GAUSSIAN], "must hold its module"),
+        (["dp_accounting.dp_event", "GaussianDpEvent"], "needs noise_multiplier, got 0 values"),
+        (["m", "GaussianDpEvent", 1.0, 2.0], "needs noise_multiplier, got 2 values"),
+        (["m", "NonPrivateDpEvent"], "events of class NonPrivateDpEvent are not supported"),
+    ],
+)
+def test_lists_that_are_no_event(event: Any, sentence: str) -> None:
+    with pytest.raises(dpsub.DpsubError, match=sentence):
+        dpsub.ledger_of(event)

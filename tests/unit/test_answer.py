@@ -157,6 +157,23 @@ def test_the_digest_is_that_of_the_file_of_the_certificate(
     assert told["certificate_sha256"] == digest
 
 
+@pytest.mark.parametrize(
+    ("question", "way_out"),
+    [
+        # the same question: an end that was not reached says nothing of the noise
+        ({"noise_multiplier": 0.05, "steps": 10**6, "effort": 1e-6}, "ask with more effort"),
+        ({"noise_multiplier": 0.05, "steps": 10**6, "effort": 1.0}, "take more noise, or fewer"),
+        ({"noise_multiplier": 0.5, "steps": 10, "variant": "paper"}, "ask with variant rigorous"),
+    ],
+)
+def test_a_statement_that_cannot_be_made_says_what_helps(
+    question: dict[str, Any], way_out: str
+) -> None:
+    found = dpsub.account(dpsub.Poisson(0.5), epsilon=0.01, quick=False, **question)
+    with pytest.raises(dpsub.ArgumentError, match=f"needs a proved upper end, .*; {way_out}"):
+        found.statement()
+
+
 def test_statements_of_ledgers_and_claims() -> None:
     together = ledger().statement("1", delta=1e-5)
     assert together.fields["steps"] == "20, 7"

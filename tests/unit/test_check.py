@@ -384,7 +384,10 @@ def test_events_come_from_files_and_modules(
     monkeypatch.chdir(tmp_path)
     event = dp.SelfComposedDpEvent(dp.PoissonSampledDpEvent(0.01, dp.GaussianDpEvent(1.0)), 100)
     Path("plan.json").write_text(json.dumps(as_json(event.to_named_tuple())), encoding="utf-8")
+    Path("list.json").write_text(json.dumps(event.to_named_tuple()), encoding="utf-8")
     Path("broken.json").write_text("{", encoding="utf-8")
+    twice = '{"class_name": "GaussianDpEvent",\n "noise_multiplier": 9,\n "noise_multiplier": 1}'
+    Path("twice.json").write_text(twice, encoding="utf-8")
     Path("my_plan.py").write_text(
         "import dp_accounting as dp\n"
         "PLAN = dp.SelfComposedDpEvent(dp.PoissonSampledDpEvent(0.01, dp.GaussianDpEvent(1.0)), "
@@ -393,15 +396,16 @@ def test_events_come_from_files_and_modules(
     )
     claim = ["--delta", "1e-5", "--claimed-epsilon", "0.72", "--json"]
     answers = []
-    for place in ("plan.json", "my_plan:PLAN"):
+    for place in ("plan.json", "my_plan:PLAN", "list.json"):
         assert main(["check", "--event", place, *claim]) == 0
         answers.append(json.loads(capsys.readouterr().out))
-    first, second = ({**found, "seconds": 0} for found in answers)
-    assert first == second
+    first = answers[0]
+    assert answers == [first] * 3
     assert first["verdict"] == "proved" and "over the norm bound C" in first["remarks"][0]
     for words, sentence in (
         ("--event none.json", "cannot be read (No such file"),
         ("--event broken.json", "must be JSON of an event"),
+        ("--event twice.json", "got 'noise-multiplier' again at line 3; keep the right one"),
         ("--event plan", "must be FILE.json or MODULE:NAME"),
         ("--event not_there:X", "cannot be imported"),
         ("--event my_plan:NOTHING", "my_plan has no NOTHING"),

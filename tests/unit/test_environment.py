@@ -11,6 +11,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
 import yaml
 
 import dpsub
@@ -110,3 +111,50 @@ def test_an_old_python_is_refused_in_a_sentence(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("error: Python 3.11 or later is needed, got ")
     assert not (tmp_path / ".venv").exists()
+
+
+@pytest.mark.parametrize("letter", ['"', "$", "`", "\\", "{"])
+def test_a_folder_that_a_shell_would_read_is_refused_in_a_sentence(
+    letter: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / f"a{letter}b"
+    folder.mkdir()
+    for name in ("Makefile", "requirements.lock", "pyproject.toml"):
+        shutil.copy(ROOT / name, folder)
+    done = subprocess.run(
+        ["make", f"PYTHON={sys.executable}", "environment"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode != 0 and done.stdout == ""
+    said = done.stderr.splitlines()[0]
+    assert said.startswith(
+        f"error: the project must lie in a folder without {letter!r} in its path"
+    )
+    assert not (folder / ".venv").exists()
+
+
+def test_the_package_is_found_in_every_locale(tmp_path: Path) -> None:
+    """By a path without the names of the folders above, which Python reads in the locale's letters;
+    what setuptools writes is replaced by it."""
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    program = text[text.index("define RELATIVE\n") :].split("\n", 1)[1].split("\nendef")[0]
+    top = tmp_path / "Prüfung of a b's"
+    packages = top / ".venv/lib"
+    (top / "src").mkdir(parents=True)
+    packages.mkdir(parents=True)
+    listed = packages / "__editable__.dpsub-9.pth"
+    listed.write_text(f"{top / 'src'}\n", encoding="utf-8")
+    program = program.replace('sysconfig.get_path("purelib")', repr(str(packages)))
+    assert repr(str(packages)) in program
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    assert listed.read_text(encoding="ascii") == "../../src\n"
+    (top / "src/found_by_it.py").touch()
+    asked = f"import site; site.addsitedir({str(packages)!r}); import found_by_it"
+    done = subprocess.run(
+        [sys.executable, "-c", asked], env={"LC_ALL": "C"}, check=False, timeout=60
+    )
+    assert done.returncode == 0

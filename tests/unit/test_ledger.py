@@ -368,6 +368,15 @@ class TestRecordAndLedgerCommands:
         left = str(found["steps_left"])
         assert cli.main(["record", file, *self.ENTRY.split(), "--steps", left, *budget]) == 0
 
+    @pytest.mark.parametrize("option", ["--statement", "--clip 1", "--width .1", "--quick"])
+    def test_what_a_number_of_steps_has_not(
+        self, option: str, file: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        left = ["--left", "poisson --rate .1 --noise-multiplier 2"]
+        budget = ["--epsilon", "2", "--delta", "1e-5"]
+        assert main(["ledger", file, *left, *budget, *option.split()]) == 2
+        assert f"takes no {option.split()[0]}; drop it" in capsys.readouterr().err
+
     def test_steps_left(self, file: str, capsys: pytest.CaptureFixture[str]) -> None:
         budget = ["--epsilon", "1", "--delta", "1e-5"]
         assert cli.main(["ledger", file, "--left", self.ENTRY, *budget, "--json"]) == 0

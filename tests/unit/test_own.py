@@ -215,3 +215,16 @@ def test_edges_that_are_few_are_wide_but_right() -> None:
     known = dpsub.account(dpsub.Poisson(0.05), noise_multiplier=2.0, steps=20, epsilon=0.3)
     found = dpsub.account(dpsub.Poisson(0.05), mechanism=coarse, steps=20, epsilon=0.3)
     assert found.lower < known.lower and known.upper < found.upper
+
+
+def test_what_no_file_holds_has_no_certificate_and_a_statement_without_its_digest() -> None:
+    own = dpsub.pair([0.5, 0.3, 0.2], [0.4, 0.4, 0.2])
+    alone = dpsub.account(dpsub.Poisson(0.1), mechanism=own, steps=10, delta=1e-5)
+    mixed = dpsub.Ledger().add(dpsub.Poisson(0.1), noise_multiplier=2.0)
+    mixed.record(dpsub.Poisson(0.1), mechanism=own, steps=3)
+    for found in (alone, mixed.account(delta=1e-5)):
+        with pytest.raises(dpsub.UnsupportedError, match="which no file holds; keep what makes"):
+            found.certificate()
+        stated = found.statement()
+        assert "certificate_sha256" not in stated.fields
+        assert "given by the distributions of its outputs" in stated.sentence

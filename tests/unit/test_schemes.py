@@ -3,21 +3,36 @@ proofs."""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import dpsub
 from dpsub.accounting import schemes
 from dpsub.accounting.release import DENOMINATORS, MECHANISMS, Release
 from dpsub.accounting.schemes import case_of, default_relation
-from dpsub.accounting.schemes.case import COVERED, OTHER, Case
+from dpsub.accounting.schemes.case import COVERED, OTHER, Case, Covered
 from dpsub.accounting.static import EpochAttack
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
-from dpsub.sampling import REGISTRY, SCHEDULES, Deterministic, Multistage, Sampler, Schedule, Wor
+from dpsub.sampling import (
+    REGISTRY,
+    SCHEDULES,
+    Deterministic,
+    Multistage,
+    Poisson,
+    Sampler,
+    Schedule,
+    Shuffle,
+    Wor,
+)
 from dpsub.sampling.frame import Frame, Samples
 from dpsub.sampling.laws import MultiplicityLaw
 
@@ -182,6 +197,62 @@ def test_a_chain_is_told_by_its_stages() -> None:
     one = Multistage.of_text("poisson:0.3")
     assert default_relation(release_of(one, 9)) is Relation.ADD_REMOVE
     assert default_relation(release_of(merged, 9)) is Relation.SUBSTITUTE
+
+
+DRAWS = ("draw", "draw_block", "_drawn", "epochs", "steps_per_epoch", "chain_on", "slots")
+
+
+def derived(plan: Sampler | Schedule, **methods: Any) -> Any:
+    """The same plan as an instance of a subclass with methods of its own."""
+    kind: Any = type("Derived", (type(plan),), methods)
+    return kind(**{field.name: getattr(plan, field.name) for field in dataclasses.fields(plan)})
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_subclass_that_draws_otherwise_has_no_scheme(
+    kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, n = kind.examples()[0]
+    release, relation = release_of(plan, n), default_relation(release_of(plan, n))
+    # one that changes nothing is what it is derived from
+    plain = case_of(replace(release, sampler=derived(plan)), relation)
+    assert plain.theorem == case_of(release, relation).theorem
+    overridable = [name for name in DRAWS if hasattr(kind, name)]
+    assert "draw_block" in overridable
+    for name in overridable:
+        # the same code under another name: what it does cannot be seen from outside
+        own = functools.partialmethod(getattr(kind, name))
+        other = replace(release, sampler=derived(plan, **{name: own}))
+        with pytest.raises(UnsupportedError, match=f"Derived, which has {name} otherwise"):
+            case_of(other, relation)
+        with pytest.raises(UnsupportedError, match="register a scheme"):
+            default_relation(other)
+        # registered, it is covered, as the library's own are
+        with monkeypatch.context() as patched:
+            known = Covered(lambda _, asked: case_of(release, asked), relation)
+            patched.setitem(COVERED, type(other.sampler), known)
+            assert case_of(other, relation).theorem == plain.theorem
+
+
+def test_every_question_refuses_such_a_subclass() -> None:
+    def never(*_: Any) -> Any:
+        raise AssertionError
+
+    shuffled, drawn = derived(Shuffle(10), _drawn=never), derived(Poisson(0.1), draw_block=never)
+    noise, goal = {"noise_multiplier": 2.0}, {"epsilon": 1.0, "delta": 1e-5}
+    ledger, own = dpsub.Ledger(), dpsub.pair([0.6, 0.4], [0.4, 0.6])
+    questions: list[Callable[[], Any]] = [
+        lambda: dpsub.account(shuffled, 100, **noise, steps=10, delta=1e-5),
+        lambda: dpsub.curve(shuffled, 100, **noise, steps=10),
+        lambda: dpsub.calibrate(shuffled, 100, **goal, steps=10),
+        lambda: ledger.steps_left(shuffled, 100, **noise, **goal),
+        lambda: dpsub.audit(drawn, 9, **noise, steps=1, epsilon=0.5),
+        lambda: dpsub.amplify(drawn, 9, **noise, epsilon=1.0),
+        lambda: dpsub.account(drawn, mechanism=own, steps=3, delta=1e-5),
+    ]
+    for ask in questions:
+        with pytest.raises(UnsupportedError, match=r"otherwise than (Shuffle|StagedSampler)"):
+            ask()
 
 
 @pytest.mark.parametrize("denominator", DENOMINATORS)

@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Iterator
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -268,3 +269,21 @@ def test_the_command_line_states_a_selection(capsys: pytest.CaptureFixture[str])
     found = json.loads(capsys.readouterr().out)
     assert found["runs"]["mean"] == 3 and "mean 3" in found["selection"]
     assert "the best of a geometric number of runs" in found["statement"]
+
+
+@pytest.mark.parametrize(("shape", "mean"), [(-0.98, 2.0), (-0.98, 900.0), (-0.95, 2.0)])
+def test_shapes_near_their_limit(shape: float, mean: float) -> None:
+    runs = NumberOfRuns("negative_binomial", mean, shape)
+    with mpmath.workdps(60):
+        gamma, eta = mpmath.mpf(runs.gamma), mpmath.mpf(shape)
+        exact = eta * (1 - gamma) / (gamma * (1 - gamma**eta))
+        assert float(exact) == pytest.approx(mean, rel=1e-12)
+        middle = exact * (gamma / (1 - (1 - gamma) / 2)) ** (1 + eta)
+    assert float(runs.derivative(np.array([0.5]))[0]) == pytest.approx(float(middle), rel=1e-12)
+    assert runs.draw(np.random.default_rng(0)) >= 1
+
+
+@pytest.mark.parametrize(("shape", "mean"), [(-0.999, 2.0), (-0.98, 1e6), (-1 + 1e-15, 1.5)])
+def test_shapes_beyond_what_doubles_hold(shape: float, mean: float) -> None:
+    with pytest.raises(dpsub.ArgumentError, match="so close to -1 that gamma falls below 1e-299"):
+        NumberOfRuns("negative_binomial", mean, shape)

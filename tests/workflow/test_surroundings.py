@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,9 +49,11 @@ class Abroad:
         return self.work / RESULTS
 
     def run(self, *arguments: str, **surroundings: str) -> tuple[int, str]:
-        command = runs.command(
+        _, *rest = runs.command(
             *arguments, configs=(runs.TINY, self.config), snakefile=self.project / "Snakefile"
         )
+        # the interpreter lies there, too, as that of `make`
+        command = [str(self.project / ".venv/bin/python"), *rest]
         ours = {"PYTHONPATH": str(self.project / "src"), "XDG_CACHE_HOME": str(self.work / "cache")}
         done = subprocess.run(
             command,
@@ -76,6 +79,7 @@ def project_in(folder: Path) -> Path:
             )
         else:
             shutil.copy(ROOT / name, folder / name)
+    (folder / ".venv").symlink_to(sys.prefix, target_is_directory=True)
     return folder
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import sys
 import time
 
@@ -9,7 +10,10 @@ from snakemake.exceptions import WorkflowError
 
 STARTED = time.time()
 SOURCE = ROOT / "src"
-INSTALL = f"{sys.executable} -m pip install -e '{ROOT}[papers]'"
+PYTHON = sys.executable
+INSTALL = shlex.join([PYTHON, "-m", "pip", "install", "-e", f"{ROOT}[papers]"])
+# Snakemake puts the interpreter into the commands of jobs as it is, also where its path has a space
+sys.executable = shlex.quote(PYTHON)
 if odd := sorted(set(str(ROOT)) & set("{}<>")):  # patterns to Snakemake
     raise WorkflowError(
         f"the project must lie in a folder without {odd[0]} in its path, got {ROOT}; move it"

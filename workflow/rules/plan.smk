@@ -53,7 +53,7 @@ def plan_from_job(kept, lacking):
         replace_file(asked, json.dumps({"config": config, "plan": str(kept)}).encode())
         prefix = deployment.conda_prefix
         command = [
-            *(sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflow/plan.smk")),
+            *(PYTHON, "-m", "snakemake", "--snakefile", str(ROOT / "workflow/plan.smk")),
             *("--configfile", str(asked), "--cores", "1", "--nolock", "--quiet", "all"),
             *("--profile", "none", "--workflow-profile", "none", "--software-deployment-method"),
             *(method.item_to_choice() for method in deployment.deployment_method),

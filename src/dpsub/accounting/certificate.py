@@ -56,6 +56,8 @@ _DIGITS = 9  # of claimed ends: what is rounded away is far more than two progra
 def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, Any]:
     """The certificate of one answer, ready for JSON; parameters are the answer and what it was
     computed from."""
+    # first of all: what no file can hold is refused
+    releases = [as_plain(release) for release in proof.releases]
     _check_groups(proof)
     given = {"delta": target.delta} if target.epsilon is None else {"epsilon": target.epsilon}
     lower, lower_claim = _lower(account, proof, target)
@@ -66,7 +68,7 @@ def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, 
         "dpsub_certificate": SCHEMA,
         "made_by": f"dpsub {version('dpsub')}",
         "question": {
-            "releases": [as_plain(release) for release in proof.releases],
+            "releases": releases,
             "adjacency": str(proof.relation),
             "quantity": account.quantity,
             "given": given,

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,7 +29,7 @@ from dpsub.accounting.selection import NumberOfRuns, Selection, select_of
 from dpsub.accounting.statement import Statement
 from dpsub.accounting.work import OutOfWorkError
 from dpsub.errors import ArgumentError, DataError, DpsubError, UnsupportedError
-from dpsub.files import locked, read_file, save_file, writable
+from dpsub.files import locked, read_json, save_file, writable
 from dpsub.relations import Relation
 from dpsub.sampling import Schedule
 from dpsub.sampling.base import Sampler
@@ -557,15 +556,10 @@ def _target(epsilon: float, delta: float) -> Target:
     return Target(delta=delta, width=width)
 
 
-_STRINGS = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|[{}]')
-"""Strings and braces of valid JSON; a string before a colon is a key."""
-
-
 def _read(path: str | Path) -> Any:
-    """What a file of JSON holds; DataError also where an object has a key twice."""
+    """What a file of JSON holds, where every key stands once."""
     try:
-        text = read_file(path).decode("utf-8-sig")
-        document = json.loads(text)
+        return read_json(path)
     except OSError as error:
         raise DataError(
             f"the ledger {path} cannot be read: {error.strerror}; name an existing file"
@@ -574,23 +568,6 @@ def _read(path: str | Path) -> Any:
         raise DataError(
             f"the ledger {path} is not complete JSON ({error}); restore it from a copy"
         ) from None
-    # Keys of the objects that are open. Python's reader keeps the last of a key without a word.
-    keys: list[set[str]] = []
-    for found in _STRINGS.finditer(text):
-        if found[0] == "{":
-            keys.append(set())
-        elif found[0] == "}":
-            keys.pop()
-        elif found[2]:
-            key = json.loads(found[1])
-            if key in keys[-1]:
-                line = 1 + text.count("\n", 0, found.start())
-                raise DataError(
-                    f"the ledger {path} must have every key once, got {key!r} again at line "
-                    f"{line}; keep the right one"
-                )
-            keys[-1].add(key)
-    return document
 
 
 _SAME = (

@@ -7,9 +7,11 @@ whether it can be drawn is checked before.
 from __future__ import annotations
 
 import io
+import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +26,7 @@ from dpsub.accounting.curve import Curve
 from dpsub.accounting.question import Question
 from dpsub.accounting.release import Release
 from dpsub.accounting.search import Calibration, Goal, least_noise
-from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
+from dpsub.errors import ArgumentError, DataError, NumericalError, UnsupportedError
 from dpsub.sampling import Schedule
 from dpsub.sampling.schemes import fresh_steps
 
@@ -55,6 +57,20 @@ def check_can_plot(path: str | Path | None = None) -> None:
         raise ArgumentError(f"a picture must end in .png, .pdf or .svg, got {str(path)!r}")
 
 
+def load_fonts() -> None:
+    """Load matplotlib and its list of fonts, which takes seconds where no folder keeps the list, so
+    that the time limit of a command need not hold them; DataError without any folder for it."""
+    # it warns of a home that is not writable, which costs time alone
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    try:
+        import_module("matplotlib.font_manager")
+    except OSError as error:
+        raise DataError(
+            "a picture needs a folder in which matplotlib can keep files, got "
+            f"{error.strerror or error}; set MPLCONFIGDIR to one that can be written"
+        ) from None
+
+
 def drawn(draw: Callable[[Any], Figure], what: Any, path: str | Path | None) -> Figure:
     """A picture, and its file where a path is given; whether it can be is checked first."""
     check_can_plot(path)
@@ -68,7 +84,7 @@ def save(figure: Figure, path: str | Path) -> None:
     """Write a picture; the name only ever stands for a complete file."""
     out = io.BytesIO()
     figure.savefig(out, format=Path(path).suffix.removeprefix("."), dpi=200)
-    files.replace_file(Path(path), out.getvalue())
+    files.save_file(path, out.getvalue())
 
 
 def curve_figure(curve: Curve) -> Figure:

@@ -40,6 +40,7 @@ _EPS = float(np.finfo(float).eps)
 # lose
 _MARGIN = 1e-12
 _BISECTIONS = 60
+_LEAST_LOG_GAMMA = -688.0  # beyond it 1 / gamma would leave the range of doubles
 _UNDERFLOW = 1e-300
 _LARGEST = 600.0  # nats, beyond which e^epsilon is no double
 _ACCURACY = 1e-9  # of epsilon, relative and absolute
@@ -72,7 +73,8 @@ class NumberOfRuns:
     mean : float
         Of the number of runs, up to 1e6: above 1 for these three, a whole number if fixed.
     shape : float, optional
-        Of negative_binomial, above -1 and at most 20.
+        Of negative_binomial, above -1 and at most 20, and not so close to -1 that gamma, about
+        mean^(-1 / (1 + shape)), falls below 1e-299.
 
     Raises
     ------
@@ -113,6 +115,11 @@ class NumberOfRuns:
         if self.shape is not None:
             shape = checks.real("shape", self.shape, above=-1, at_most=20)
             object.__setattr__(self, "shape", shape)
+            if self._mean(_LEAST_LOG_GAMMA) < self.mean:
+                raise ArgumentError(
+                    "shape must not be so close to -1 that gamma falls below 1e-299, got shape = "
+                    f"{shape:g} for a mean of {self.mean:g}; take a larger shape"
+                )
 
     @cached_property
     def _shape(self) -> float:
@@ -130,7 +137,7 @@ class NumberOfRuns:
         if not self._is_truncated:
             return math.nan
         # the mean falls with gamma; bounds are about the law with the gamma that is found
-        low, high = -60.0 - 30.0 / (1 + self._shape), 0.0
+        low, high = max(-60.0 - 30.0 / (1 + self._shape), _LEAST_LOG_GAMMA), 0.0
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
             low, high = (middle, high) if self._mean(middle) > self.mean else (low, middle)

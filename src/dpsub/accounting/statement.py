@@ -105,7 +105,7 @@ def statement_of(
     if account.kind in ("paper", "lower") or not account.upper < ceiling:
         raise ArgumentError(
             f"a statement needs a proved upper end, got kind {account.kind} and upper "
-            f"{account.upper:g}; ask with variant rigorous, or with more noise"
+            f"{account.upper:g}; {_way_out(account)}"
         )
     norm = clip if isinstance(clip, str) else near(checks.real("clip", clip, above=0))
     releases, [given] = asked.releases, asked.values
@@ -152,6 +152,18 @@ def statement_of(
     if verdict:
         sentence = f"{sentence} {verdict}"
     return Statement(sentence, {name: value for name, value in fields.items() if value != ""})
+
+
+def _way_out(account: Account) -> str:
+    """What to do about an answer that guarantees nothing."""
+    if account.kind == "paper":
+        return "ask with variant rigorous"
+    if account.kind == "lower":
+        return "take a plan that a theorem covers, as no proof of this one is known"
+    # an end that was not reached says nothing of the noise
+    if account.width_reason.startswith("effort"):
+        return "ask with more effort, as the budget of work ended before one was proved"
+    return "take more noise, or fewer steps"
 
 
 def certificate_text(account: Account) -> str:

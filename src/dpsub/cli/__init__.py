@@ -28,13 +28,13 @@ import warnings
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TextIO
 
 from dpsub import __version__
 from dpsub.cli import own_files
 from dpsub.cli.answers import Answer, as_json
-from dpsub.cli.parsing import Parser, nearest
-from dpsub.errors import ArgumentError, DpsubError, NumericalError
+from dpsub.cli.parsing import Parser, Several, nearest, show
+from dpsub.errors import ArgumentError, DataError, DpsubError, NumericalError
 
 COMMANDS = {
     "law": "how often one record occurs in a sample",
@@ -85,18 +85,35 @@ def main(argv: Sequence[str] | None = None) -> int:
         # argparse ends like this after --help.
         return stop.code if isinstance(stop.code, int) else EXIT_ERROR
     except BrokenPipeError:
-        # The reader has closed the pipe, as `head` does. The interpreter must not report an error
-        # when it flushes at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has closed the pipe, as `head` does.
+        _drop(sys.stdout)
         return EXIT_OK
     # A user of the command line sees one sentence, never a traceback.
     except (Exception, KeyboardInterrupt) as error:
         kind, sentence = _complaint(error)
-        if "--json" in words:
-            print(as_json({"error": sentence, "kind": kind}))
-        else:
-            print(f"{' '.join(['dpsub', command]).strip()}: {sentence}", file=sys.stderr)
+        _report(kind, sentence, command, as_values="--json" in words)
         return EXIT_STOPPED if kind == "stopped" else EXIT_ERROR
+
+
+def _report(kind: str, sentence: str, command: str, *, as_values: bool) -> None:
+    """Print what went wrong: on the standard output with --json, unless that is what failed."""
+    if as_values:
+        with contextlib.suppress(DataError):
+            show(as_json({"error": sentence, "kind": kind}))
+            return
+    _drop(sys.stdout)
+    # on a full disk there may be no place for this either; the status tells
+    with contextlib.suppress(OSError):
+        print(f"{' '.join(['dpsub', command]).strip()}: {sentence}", file=sys.stderr, flush=True)
+        return
+    _drop(sys.stderr)
+
+
+def _drop(stream: TextIO | None) -> None:
+    """Throw away what a stream could not write: the interpreter would report it at the end."""
+    # closed, or not the process's own
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # type: ignore[union-attr]
 
 
 def _run(command: str, words: list[str]) -> int:
@@ -126,10 +143,9 @@ def _run(command: str, words: list[str]) -> int:
         questions = list(_questions(arguments, asked_apart))
         answers = [_answer(module, question) for question in questions]
     if arguments.json:
-        print(as_json(_rows(answers, questions, asked_apart)))
+        show(as_json(_rows(answers, questions, asked_apart)))
     else:
-        print("\n\n".join(answer.text(arguments.explain) for answer in answers))
-    sys.stdout.flush()
+        show("\n\n".join(answer.text(arguments.explain) for answer in answers))
     # With --strict the worst verdict of several questions decides.
     return max(answer.status for answer in answers)
 
@@ -150,11 +166,10 @@ def parser_of(command: str) -> Parser:
 
 def _several(arguments: Namespace, without: Sequence[str]) -> list[str]:
     """The options that were given several values, separated by commas, but for some."""
-    # Only `numbers` and `whole_numbers` yield tuples.
     return [
         name
         for name, value in vars(arguments).items()
-        if isinstance(value, tuple) and name not in without
+        if isinstance(value, Several) and name not in without
     ]
 
 
@@ -196,11 +211,11 @@ def _without_command(words: list[str]) -> int:
     if not words:
         raise ArgumentError(f"a command is needed, got none; known: {', '.join(COMMANDS)}")
     if words[0] in ("--version", "-V"):
-        print(f"dpsub {__version__}")
+        show(f"dpsub {__version__}")
     elif words[0] in ("--help", "-h", "help"):
-        print("usage: dpsub COMMAND [options]     (dpsub help COMMAND lists them)\n")
-        for name, summary in COMMANDS.items():
-            print(f"  {name:<9}  {summary}")
+        listed = [f"  {name:<9}  {summary}" for name, summary in COMMANDS.items()]
+        usage = "usage: dpsub COMMAND [options]     (dpsub help COMMAND lists them)"
+        show("\n".join([usage, "", *listed]))
     else:
         raise ArgumentError(f"unknown command {words[0]!r}; {nearest(words[0], list(COMMANDS))}")
     return EXIT_OK

@@ -24,7 +24,7 @@ from dpsub import files
 from dpsub.accounting.answer import Line, account_lines, marked, near
 from dpsub.cli import answers
 from dpsub.cli.answers import Answer
-from dpsub.cli.parsing import Parser, add_choice, new_file, numbers
+from dpsub.cli.parsing import Parser, Several, add_choice, new_file, numbers
 from dpsub.cli.releases import (
     add_denominator,
     add_plot,
@@ -94,7 +94,7 @@ def run(arguments: Namespace) -> Answer:
         ]
     at = "epsilon" if arguments.delta is None else "delta"
     at_value = getattr(arguments, at)
-    several = isinstance(at_value, tuple)
+    several = isinstance(at_value, Several)
     shown = f"{len(at_value)} values of {at}" if several else f"{at} = {near(at_value)}"
     title = f"{account.quantity} at {shown} of {releases_text(arguments, sampler)}"
     title = marked(account, title)

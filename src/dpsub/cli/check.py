@@ -14,7 +14,6 @@ JSON: verdict, claimed, and the keys of dpsub account for the claimed quantity.
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 from argparse import Namespace
 from typing import Any
@@ -38,7 +37,7 @@ from dpsub.cli.releases import (
 )
 from dpsub.cli.samplers import add_sampler, sampler_of
 from dpsub.errors import ArgumentError, DataError
-from dpsub.files import read_file
+from dpsub.files import read_json
 
 OF_EVENTS = ("sampler", "noise_multiplier", "steps", "epochs")
 
@@ -157,7 +156,7 @@ def _event(text: str) -> object:
     """The event that a file of JSON holds, or that a module has under a name."""
     if text.endswith(".json"):
         try:
-            return json.loads(read_file(text).decode())
+            return read_json(text)
         except OSError as error:
             raise DataError(
                 f"--event {text} cannot be read ({error.strerror}); name another file"

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -54,6 +56,10 @@ class Parser(argparse.ArgumentParser):
         )
         self.add_argument("--time-limit", type=duration, metavar="SECONDS", help=text)
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # argparse would take a help that was not printed for printed
+        show(message, end="")
+
     def error(self, message: str) -> NoReturn:
         # Every error names the way out; a suggestion is one already.
         way_out = "" if message.endswith("?") else f"; {self.prog} --help lists the options"
@@ -88,6 +94,21 @@ class Parser(argparse.ArgumentParser):
         return super().parse_known_args(words, namespace)
 
 
+def show(text: str, end: str = "\n") -> None:
+    """Print to the standard output; DataError where it takes nothing, as on a full disk."""
+    try:
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "it is closed")
+        print(text, end=end, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise DataError(
+            "the command is done, but its answer cannot be written to the standard output: "
+            f"{error.strerror}; free space, or send it elsewhere"
+        ) from None
+
+
 def nearest(name: str, known: list[str]) -> str:
     """Suggest the known name nearest to `name`, or list all of them."""
     # Imported here: it imports NumPy, which `dpsub --help` can do without.
@@ -111,9 +132,14 @@ def whole_number(text: str) -> int:
     return int(value)
 
 
-def whole_numbers(text: str) -> int | tuple[int, ...]:
+class Several(tuple[Any, ...]):
+    """Values of one option that were separated by commas: a question each. A plain tuple is one
+    value of several parts, as the two numbers of --group."""
+
+
+def whole_numbers(text: str) -> int | Several:
     """One whole number, or several separated by commas; each one gets an answer."""
-    values = tuple(whole_number(part) for part in text.split(","))
+    values = Several(whole_number(part) for part in text.split(","))
     return values if len(values) > 1 else values[0]
 
 
@@ -163,9 +189,9 @@ def new_file(text: str) -> Path:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def numbers(text: str) -> float | tuple[float, ...]:
+def numbers(text: str) -> float | Several:
     """One number, or several separated by commas; each one gets an answer."""
-    values = tuple(number(part) for part in text.split(","))
+    values = Several(number(part) for part in text.split(","))
     return values if len(values) > 1 else values[0]
 
 

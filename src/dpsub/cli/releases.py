@@ -115,13 +115,15 @@ def add_plot(parser: Parser, what: str) -> None:
 
     def picture(name: str) -> Path:
         # it knows the bounds, which are loaded for a picture only
-        from dpsub.accounting.plot import check_can_plot
+        from dpsub.accounting.plot import check_can_plot, load_fonts
 
         try:
             check_can_plot(name)
+            file = new_file(name)
+            load_fonts()
         except DpsubError as error:
             raise ArgumentTypeError(str(error)) from None
-        return new_file(name)
+        return file
 
     parser.add_argument(
         "--plot", type=picture, metavar="FILE", help=f"draw {what} (.png, .pdf, .svg)"

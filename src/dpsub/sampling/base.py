@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from types import FunctionType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -413,6 +415,19 @@ class Sampler(abc.ABC):
     def has_all_once(self, n: int) -> bool:
         """Whether every sample is all n records, each once."""
         return self.largest_size(n) == n and self.multiplicity_law(n).eta == 1
+
+
+def redefined(kind: type, known: type, *, but: Collection[str] = ()) -> list[str]:
+    """Methods and properties of `known`, other than the special ones, that a class derived from it
+    has otherwise; class methods only make samplers, and the others decide what these draw."""
+    names = (name for name in dir(known) if not (name.startswith("__") or name in but))
+    found = {name: inspect.getattr_static(known, name) for name in names}
+    return [
+        name
+        for name, own in found.items()
+        if isinstance(own, FunctionType | property | cached_property)
+        and inspect.getattr_static(kind, name) is not own
+    ]
 
 
 _ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"]

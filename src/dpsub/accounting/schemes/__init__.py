@@ -17,7 +17,7 @@ from dpsub.accounting.schemes.own import own_case
 from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling import chains as chains_of_stages
-from dpsub.sampling.base import StagedSampler
+from dpsub.sampling.base import StagedSampler, redefined
 from dpsub.sampling.schedules import (
     CyclicPoisson,
     Deterministic,
@@ -48,9 +48,9 @@ def case_of(release: Release, relation: Relation) -> Case:
     ArgumentError
         If the group does not fit the relation or the number of records.
     """
+    key = _key(release)
     if isinstance(release.mechanism, OwnMechanism):
         return own_case(release, release.mechanism, relation)
-    key = _key(release)
     single = COVERED[key].scheme
     if release.group == 1:
         return single(release, relation)
@@ -108,6 +108,8 @@ def _key(release: Release) -> type | str:
     schemes, kind = COVERED, type(release.sampler)
     # a class of one's own may have a scheme, or be covered as what it is derived from
     for ancestor in kind.__mro__:
+        if ancestor is StagedSampler or ancestor in schemes:
+            _check_draws(kind, ancestor)
         if ancestor is StagedSampler:
             # a chain is told by its stages, whatever its class is called
             kinds = release.chain().kinds
@@ -126,3 +128,16 @@ def _key(release: Release) -> type | str:
         "chain of stages and no scheme in dpsub.accounting.schemes covers them; "
         "describe them as Multistage, or add a scheme with its proof there"
     )
+
+
+def _check_draws(kind: type, known: type) -> None:
+    """Refuse a class that may draw otherwise than the one that a theorem is about: a subclass
+    inherits methods, and no proof."""
+    # a chain draws by its stages, which are its own
+    free = ("stages", "stage_names") if known is StagedSampler else ()
+    if changed := redefined(kind, known, but=free):
+        raise UnsupportedError(
+            f"no bound is proved for {kind.__name__}, which has {changed[0]} otherwise than "
+            f"{known.__name__}, the class that the theorem is about; register a scheme for it with "
+            "dpsub.accounting.schemes.case.covers"
+        )

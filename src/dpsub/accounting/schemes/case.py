@@ -164,8 +164,9 @@ def covers(key: type | str, relation: Relation | None = None) -> Callable[[Schem
     Parameters
     ----------
     key : type or str
-        The class of sampler or schedule that it covers, with its subclasses; or the kind of the
-        only stage of a chain in normal form, such as "wor".
+        The class of sampler or schedule that it covers, with those of its subclasses that override
+        none of its methods (one that does may draw otherwise, and needs a scheme of its own); or
+        the kind of the only stage of a chain in normal form, such as "wor".
     relation : Relation, optional
         Of an account that names none; by default the sampler's own.
     """
