@@ -189,5 +189,5 @@ def test_a_ledger_with_two_names_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "ledger.json"
     dpsub.Ledger().save(path)
     os.link(path, tmp_path / "other.json")
-    with pytest.raises(DataError, match=r"with 2 \(hard links\), of which one would change"):
+    with pytest.raises(DataError, match=r"with 2 \(hard links\): one of them would change"):
         dpsub.Ledger().save(path)
