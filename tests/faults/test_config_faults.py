@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from dpsub.errors import PlanError
-from dpsub.reproduce import configuration, settings
+from dpsub.reproduce import configuration, yaml_files
 from dpsub.reproduce.plan import Plan
 from tests.workflow import runs
 
@@ -20,7 +20,7 @@ from tests.workflow import runs
 pytestmark = pytest.mark.needs("must")
 
 CONFIG = runs.ROOT / "config.yaml"
-WHOLE = settings.read(CONFIG)
+WHOLE = yaml_files.read(CONFIG)
 
 BOMB = "a0: &a0 [1]\n" + "".join(
     f"a{i + 1}: &a{i + 1} [{', '.join([f'*a{i}'] * 9)}]\n" for i in range(12)
@@ -269,6 +269,9 @@ def test_a_missing_setting_is_named() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("a:\n  b: 1\n  c: 2\n  b: 3\n", r"is not valid YAML at line 4: key 'b' comes twice$"),
+        ("a: {b: 1,\n  b: 2}\n", r"is not valid YAML at line 2: key 'b' comes twice$"),
+        ("a: 2001-13-45\n", r"is not valid YAML at line 1: a tag does not fit its value$"),
         ("seed: 1\nseed: 2\n", r"is not valid YAML at line 2: key 'seed' comes twice$"),
         ("seed: [1\n", r"is not valid YAML at line 2: "),
         ("- 1\n", r"must hold a mapping of keys to values, got list$"),
@@ -279,9 +282,9 @@ def test_a_missing_setting_is_named() -> None:
             r"not determine",
         ),
         ("? [a]\n: 1\n", r"is not valid YAML at line 1: "),
-        ("a: !!bool x\n", r"is not valid YAML: a tag does not fit its value$"),
-        ("a: !!timestamp x\n", r"is not valid YAML: a tag does not fit its value$"),
-        ("a: \0\n", r"is not valid YAML: unacceptable character"),
+        ("a: 1\nb: !!bool x\n", r"is not valid YAML at line 2: a tag does not fit its value$"),
+        ("a: !!timestamp x\n", r"is not valid YAML at line 1: a tag does not fit its value$"),
+        ("a: 1\nb: \0\n", r"is not valid YAML at line 2: unacceptable character"),
         ("[" * 30000, r"is not valid YAML: maximum recursion depth exceeded"),
         ("a: &a [*a]\n", r"must hold at most 100000 values, got more; mend its aliases$"),
         (BOMB, r"must hold at most 100000 values, got more; mend its aliases$"),
@@ -293,7 +296,7 @@ def test_a_damaged_file_is_refused_and_nothing_in_it_is_executed(
     path = tmp_path / "odd.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(PlanError, match=message):
-        settings.read(path)
+        yaml_files.read(path)
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
@@ -302,10 +305,13 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         match=r"missing\.yaml cannot be read \(No such file or "
         r"directory\)",
     ):
-        settings.read(tmp_path / "missing.yaml")
+        yaml_files.read(tmp_path / "missing.yaml")
+    for odd in ("/dev/zero", tmp_path):
+        with pytest.raises(PlanError, match="cannot be read: a file is needed, got the "):
+            yaml_files.read(odd)
     (tmp_path / "latin.yaml").write_bytes(b"results_dir: \xe9\n")
     with pytest.raises(PlanError, match=r"latin\.yaml must be UTF-8 text"):
-        settings.read(tmp_path / "latin.yaml")
+        yaml_files.read(tmp_path / "latin.yaml")
 
 
 def test_a_number_that_yaml_reads_as_text_gets_a_hint() -> None:
@@ -329,4 +335,13 @@ def test_it_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     status, output = runs.run(tmp_path / "run", configs=(runs.TINY, bad))
     assert status == 1
     assert "\nexperiments.linear_regression: b must be " in output and "Traceback" not in output
+    assert not (tmp_path / "run" / runs.RESULTS).exists()
+
+
+def test_snakemake_does_not_take_the_last_of_two_keys(tmp_path: Path) -> None:
+    twice = tmp_path / "twice.yaml"
+    twice.write_text("seed: 1\nsize: smoke\nseed: 2\n", encoding="utf-8")
+    status, output = runs.run(tmp_path / "run", configs=(runs.TINY, twice))
+    assert status == 1 and "Traceback" not in output
+    assert f"the configuration {twice} is not valid YAML at line 3: key 'seed' comes" in output
     assert not (tmp_path / "run" / runs.RESULTS).exists()

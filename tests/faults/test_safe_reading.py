@@ -34,7 +34,7 @@ CALLS = {
     "torch.load",
 }
 SAFE_LOADERS = {"_Loader", "yaml.SafeLoader", "yaml.CSafeLoader"}
-"""`dpsub.reproduce.settings._Loader` is a SafeLoader, which another test holds against tags that
+"""`dpsub.reproduce.yaml_files._Loader` is a SafeLoader, which another test holds against tags that
 make objects."""
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpsub import streams
-from dpsub.reproduce import configuration, experiments, provenance, settings
+from dpsub.reproduce import configuration, experiments, provenance, settings, yaml_files
 from dpsub.reproduce.papers import papers
 from dpsub.reproduce.plan import Plan
 
@@ -66,7 +66,7 @@ def test_one_paper_at_full_size_leaves_out_the_others(path: Path) -> None:
 
 
 def test_at_smoke_size_the_papers_say_what_is_small_and_a_configuration_has_the_last_word() -> None:
-    small = settings.read(papers()["must"].folder / "smoke.yaml")["experiments"][
+    small = yaml_files.read(papers()["must"].folder / "smoke.yaml")["experiments"][
         "linear_regression"
     ]["iterations"]
     whole = {"seed": 1, "results_dir": "results"}

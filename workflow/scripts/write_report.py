@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from dpsub.reproduce import artefacts, report, settings, verdicts
+from dpsub.reproduce import artefacts, report, verdicts, yaml_files
 from dpsub.reproduce.artefact import OutputDirs
 from dpsub.reproduce.job import logged
 
@@ -33,7 +33,7 @@ with logged(snakemake.log[0]):
         citation=yaml.safe_load(Path(snakemake.input.citation).read_text(encoding="utf-8")),
         configuration=configuration.read_text(encoding="utf-8"),
         timings=results / "run/timings/jobs",
-        settings=settings.read(configuration)["experiments"],
+        settings=yaml_files.read(configuration)["experiments"],
         remarks=snakemake.params.remarks,
         options=snakemake.params.options,
         published=snakemake.params.published,

@@ -31,8 +31,8 @@ from dpsub.reproduce.settings import (
     known,
     merge,
     plain,
-    read,
 )
+from dpsub.reproduce.yaml_files import read
 
 SEED = 20231220
 """The root seed of the known verdicts."""
@@ -45,7 +45,7 @@ def load(paths: Iterable[Path]) -> dict[str, Any]:
     Raises
     ------
     PlanError
-        As :func:`read` and :func:`validate`.
+        As `yaml_files.read` and :func:`validate`.
     """
     merged: dict[str, Any] = {}
     for path in paths:

@@ -1,5 +1,5 @@
-"""Settings: typed models, closed and with units; YAML files merged and checked against them,
-reduced to one form."""
+"""Settings: typed models, closed and with units; what YAML files hold is merged and checked against
+them, and reduced to one form."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ import math
 import re
 import types
 import typing
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -25,7 +23,6 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
-from yaml.composer import Composer
 
 from dpsub import checks, noise, sampling, streams
 from dpsub.errors import ArgumentError, PlanError, UnsupportedError
@@ -34,8 +31,6 @@ T = TypeVar("T")
 
 RENAMED = {"scheme": "sampler", "schemes": "samplers"}
 """Keys of earlier releases, refused with the new word."""
-
-_MOST_VALUES = 100_000
 
 
 class Closed(BaseModel):
@@ -196,91 +191,6 @@ class DataSettings(Closed):
         "synthetic",
         description="What to do when a data set cannot be obtained: make a labelled "
         "stand-in, or stop.",
-    )
-
-
-_Splitter: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class _Loader(Composer, _Splitter):
-    """YAML without Python objects, in which a key given twice is an error and not a silent
-    overwrite.
-
-    The text is split by libyaml where PyYAML has it, which is ten times as fast; its pieces are put
-    together in Python, where too deep a nesting is an error and not the end of the process.
-    """
-
-    def __init__(self, text: str) -> None:
-        Composer.__init__(self)
-        _Splitter.__init__(self, text)
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[Any] = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if not isinstance(key, str):
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key!r} is not text", key_node.start_mark
-                )
-            if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key!r} comes twice", key_node.start_mark
-                )
-            seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
-def read(path: Path) -> dict[str, Any]:
-    """Return the mapping in one YAML file; nothing in it is executed."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as problem:
-        raise PlanError(
-            f"the configuration {path} cannot be read ({problem.strerror}); name another file"
-        ) from None
-    except UnicodeDecodeError:
-        raise PlanError(f"the configuration {path} must be UTF-8 text; save it as such") from None
-    try:
-        # A loader of plain data: no tag of a file can run anything.
-        content = yaml.load(text, _Loader)
-    except yaml.MarkedYAMLError as problem:
-        mark = problem.problem_mark
-        where = f" at line {mark.line + 1}" if mark else ""
-        raise PlanError(
-            f"the configuration {path} is not valid YAML{where}: {problem.problem}"
-        ) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as problem:
-        raise PlanError(
-            f"the configuration {path} is not valid YAML: {str(problem).splitlines()[0]}"
-        ) from None
-    # how PyYAML fails at a tag that does not fit its value, such as !!bool x
-    except (AttributeError, KeyError):
-        raise PlanError(
-            f"the configuration {path} is not valid YAML: a tag does not fit its value"
-        ) from None
-    if content is None:
-        return {}
-    if not isinstance(content, dict):
-        raise PlanError(
-            f"the configuration {path} must hold a mapping of keys to values, got "
-            f"{type(content).__name__}"
-        )
-    _refuse_endless(path, content)
-    return content
-
-
-def _refuse_endless(path: Path, content: Mapping[str, Any]) -> None:
-    """Refuse what a few aliases blow up beyond measure, or to what holds itself."""
-    waiting: list[Any] = [content]
-    for _ in range(_MOST_VALUES):
-        if not waiting:
-            return
-        value = waiting.pop()
-        if isinstance(value, (Mapping, list)):
-            waiting += value.values() if isinstance(value, Mapping) else value
-    raise PlanError(
-        f"the configuration {path} must hold at most {_MOST_VALUES} values, got more; "
-        "mend its aliases"
     )
 
 

@@ -38,6 +38,7 @@ from dpsub.reproduce.packing import (
     pack,
 )
 from dpsub.reproduce.settings import Closed, DataSettings, FolderName, Listed, Name, Several
+from dpsub.reproduce.yaml_files import read
 
 SLACK = 3.0
 """How many times its expected length a job may take on a cluster at its first attempt, and 5
@@ -81,7 +82,7 @@ def load(paths: Iterable[Path]) -> Sweep:
     """Return the sweep in the YAML files `paths`, later ones over earlier ones."""
     merged: dict[str, Any] = {}
     for path in paths:
-        merged = settings.merge(merged, settings.read(path))
+        merged = settings.merge(merged, read(path))
     sweep: Sweep = settings.conform(Sweep, merged)
     configuration.check_results_dir(sweep.results_dir)
     return sweep
