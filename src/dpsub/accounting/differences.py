@@ -123,7 +123,7 @@ class Differences:
         both = ((1.0, self.order, self.ahead), (self.order, 1.0, self.behind))
         farthest = 0.0
         for factor, other, f in both:
-            g, t = f - self.apart, f + _USUAL + 1
+            g, t = f - self.apart, f + _USUAL
             exponents = min(f * t - f * f / 2, 600.0), min(g * t - g * g / 2, 600.0)
             farthest += factor * math.exp(exponents[0]) - other * math.exp(exponents[1])
         return math.ceil(farthest / self.step)

@@ -45,9 +45,10 @@ _FALL, _RARE, _RARE_FALL, _RAREST = 0.2, 1e-9, 0.8, 1e-25
 _SEEN = 0.03  # share of what is charged from which on fewer steps may give less
 # of what is charged, and of the bound before: a mean that may be cut from the law of one difference
 _UNSEEN_CHARGE, _UNSEEN_BOUND = 1e-5, 1e-6
-# for a certificate: places of all grids together from which on it has a larger fall, and grids on
-# which the verifier can do all sums
-_MOST_LENGTH, _CERTIFIED_FALL, _CERTIFIED = 300_000, 0.8, Fineness(8, 2**14, 1.0)
+# for a certificate: with so many places of all grids together the verifier does all sums in a
+# minute, and in two; with more there are coarser grids, and fewer orders
+_SHORT, _LONG = 300_000, 600_000
+_CERTIFIED_FALL, _CERTIFIED = 0.8, Fineness(8, 2**14, 1.0)
 _FEWEST = 4  # steps of an allocation from which on it is worth its time
 _ROUNDING = 1 + 1e-9
 
@@ -198,10 +199,19 @@ class HiddenStep:
     def certified(self) -> list[DirectBound]:
         """Theorem 61, at fewer orders and on coarser grids where these are long, without what is
         charged for floating point, which the verifier has none of."""
-        laws = (self._differences(math.exp(bound.log_order)) for bound in self._direct)
-        if sum(law.length for both in laws for law in both) <= _MOST_LENGTH:
+        if self._length(self._direct, FINE) <= _SHORT:
             return self._direct
-        return self._compared(_CERTIFIED, _CERTIFIED_FALL) if self._covers(_CERTIFIED) else []
+        if not self._covers(_CERTIFIED):
+            return []
+        bounds = self._compared(_CERTIFIED, _CERTIFIED_FALL)
+        while self._length(bounds, _CERTIFIED) > _LONG:
+            bounds = bounds[::2]
+        return bounds
+
+    def _length(self, bounds: Sequence[DirectBound], fineness: Fineness) -> int:
+        """Places of all grids together."""
+        laws = (self._differences(math.exp(bound.log_order), fineness) for bound in bounds)
+        return sum(law.length for both in laws for law in both)
 
     @cached_property
     def references(self) -> tuple[int, ...]:
