@@ -53,6 +53,14 @@ def test_theory_is_named_where_it_keeps_the_ends_apart() -> None:
     assert not apart.width_met and apart.width_reason.startswith("theory")
 
 
+def test_ends_that_are_accurate_by_themselves_are_kept_apart_by_theory() -> None:
+    """Although they are closer than first bounds are accurate, so that finer grids are tried."""
+    asked: dict[str, Any] = {"noise_multiplier": 8.0, "steps": 5000, "delta": 1e-8}
+    apart = dpsub.account(dpsub.Wr(256), 1_200_000, **asked, adjacency="zero_out", quick=False)
+    assert 0.01 < apart.relative_width < 0.2
+    assert apart.width_reason.startswith("theory")
+
+
 def test_time_is_named_where_it_ran_out() -> None:
     late = dpsub.account(dpsub.Wor(20), 1000, **WOR, quick=False, time_limit=1e-6)
     assert 0 < late.lower < late.upper < math.inf and not late.width_met

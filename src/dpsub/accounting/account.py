@@ -447,6 +447,9 @@ class Proof:
         targets = [replace(ends.asked, width=share * ends.asked.width) for ends in finer]
         for ends, again in zip(finer, self.accounts(targets), strict=True):
             ends.keep(again)
+            if again.width_met and not self.composition.is_exact:
+                # each end is as accurate as was asked, so that what is between them is no numerics
+                ends.reason = WIDTH_REASONS["theory"]
 
     def game_values(self, targets: Sequence[Target]) -> tuple[list[GameValue], str]:
         """What games for these targets prove at all orders, and why their ends are not closer."""
