@@ -1,13 +1,9 @@
-"""The plan of a run, made in the environment of its jobs; rules/plan.smk calls this where Snakemake
+"""The plan of a run, made in the environment of its jobs; rules/common.smk calls this where Snakemake
 has not all that dpsub needs."""
-
-from pathlib import Path
 
 from snakemake.utils import min_version
 
 min_version("9.0")
-
-ROOT = Path(str(workflow.current_basedir)).parent
 
 
 include: "rules/common.smk"

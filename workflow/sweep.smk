@@ -1,12 +1,8 @@
 """The cells of a sweep that are not finished, and its summaries; scripts/run_sweep.py writes the plan that this reads."""
 
-from pathlib import Path
-
 from snakemake.utils import min_version
 
 min_version("9.0")
-
-ROOT = Path(str(workflow.current_basedir)).parent
 
 
 include: "rules/common.smk"
@@ -18,18 +14,16 @@ from dpsub.reproduce.sweep import prepared_file
 RESULTS, JOBS, DATA_CHOICES = config["results"], config["jobs"], config["data"]
 EXPERIMENTS = sorted(config["code"])
 DATA = {
-    name: str(prepared_file(Path(RESULTS), name))
+    name: {"file": str(prepared_file(Path(RESULTS), name)), "code": planned.code_of_data(name)}
     for job in JOBS.values()
     for name in job["data_sets"]
 }
-
-DATA_CODE = {name: planned.code_of_data(name) for name in DATA}
 
 
 include: "rules/data.smk"
 
 
-def records_of(wildcards):
+def cells_of(wildcards):
     new = [
         f"{RESULTS}/records/{job['experiment']}/{job['variant']}/{part}.parquet"
         for part, job in JOBS.items()
@@ -47,7 +41,7 @@ rule all_cells:
 rule run_cells:
     input:
         job=f"{RESULTS}/run/jobs/{{part}}.json",
-        data=lambda wildcards: [DATA[name] for name in JOBS[wildcards.part]["data_sets"]],
+        data=lambda wildcards: [DATA[name]["file"] for name in JOBS[wildcards.part]["data_sets"]],
     output:
         f"{RESULTS}/records/{{experiment}}/{{variant}}/{{part}}.parquet",
     log:
@@ -70,7 +64,7 @@ rule run_cells:
 
 rule summarise_cells:
     input:
-        records_of,
+        cells_of,
     output:
         summary=f"{RESULTS}/summary/{{experiment}}.parquet",
         differences=f"{RESULTS}/summary/{{experiment}}_differences.parquet",

@@ -1,4 +1,5 @@
-"""Compare every printed number with ours, check the verdicts, and write the HTML report."""
+"""Reads tables, figures and comparisons of all papers, and the verdicts that are known.
+Makes one table of all printed numbers with ours, the check of its verdicts, and the HTML report."""
 
 
 rule collect_comparison:
@@ -38,7 +39,7 @@ rule check_verdicts:
 
 rule describe_run:
     input:
-        [str(Path(path).with_suffix(".json")) for path in DATA.values()],
+        [str(Path(data_set["file"]).with_suffix(".json")) for data_set in DATA.values()],
     output:
         config=f"{RESULTS}/run/config.yaml",
         environment=f"{RESULTS}/run/environment.json",
@@ -72,7 +73,7 @@ rule write_report:
         cited=PLAN["cited"],
         page=PLAN["templates"],
         artefacts=files_of_artefacts(),
-        data=[str(Path(path).with_suffix(".json")) for path in DATA.values()],
+        data=[str(Path(data_set["file"]).with_suffix(".json")) for data_set in DATA.values()],
     output:
         report(f"{RESULTS}/report/index.html", caption="../report/report.rst", category="Report"),
         [

@@ -8,8 +8,8 @@ from dpsub.reproduce import experiments, provenance, records
 from dpsub.reproduce.job import label_of, logged
 
 with logged(snakemake.log[0]):
-    wildcards, params = snakemake.wildcards, snakemake.params
-    experiment = experiments.REGISTRY.get(wildcards.experiment)()
+    params = snakemake.params
+    experiment = experiments.REGISTRY.get(params.experiment)()
     data = {
         name: Path(path) for name, path in zip(params.data_sets, snakemake.input.data, strict=True)
     }
@@ -27,8 +27,8 @@ with logged(snakemake.log[0]):
         for variant in params.variants
     ]
     origin = records.RunOrigin(
-        experiment=wildcards.experiment,
-        part=wildcards.part,
+        experiment=experiment.name,
+        part=snakemake.wildcards.part,
         first=first,
         stop=stop,
         seed=params.seed,

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,12 @@ from dpsub.reproduce import settings
 from dpsub.reproduce.records import check_replicates
 from dpsub.reproduce.settings import ExperimentSettings
 from dpsub.streams import Streams
+
+Stage = Literal["simulate", "train", "account"]
+"""What the records of an experiment come from: draws of samples, data or noise; models that are
+trained on samples; privacy that is computed, without either."""
+
+STAGES: tuple[Stage, ...] = get_args(Stage)
 
 SAMPLER_KEY = "scheme"
 """Name of the sampler in the keys of random streams: the word of the first release, since another
@@ -119,6 +125,9 @@ class Experiment(abc.ABC):
     ----------------
     name
         Identifier in the configuration and of the record files.
+    stage
+        Stage of the study that it belongs to, one of `STAGES`: its rule in the workflow is called
+        by both, such as `train_adult_logistic`.
     columns
         The record's schema, column -> "int64", "float64" or "str"; `replicate` comes first.
     variants
@@ -145,6 +154,7 @@ class Experiment(abc.ABC):
     """
 
     name: ClassVar[str]
+    stage: ClassVar[Stage]
     columns: ClassVar[dict[str, str]]
     variants: ClassVar[tuple[str, ...]]
     Settings: ClassVar[type[ExperimentSettings]]
@@ -162,6 +172,12 @@ class Experiment(abc.ABC):
         # An experiment belongs to the paper in whose folder it stands: no class says it twice.
         _, _, inside = cls.__module__.partition("dpsub.papers.")
         cls.paper = inside.partition(".")[0]
+        # Without its stage the workflow would have no rule for it.
+        if "name" in cls.__dict__ and getattr(cls, "stage", None) not in STAGES:
+            raise PlanError(
+                f"the experiment {cls.name} must declare its stage, one of {', '.join(STAGES)}, "
+                f"got {getattr(cls, 'stage', None)!r}; add it to the class"
+            )
         if "columns" in cls.__dict__ and "keys" not in cls.__dict__:
             cls.keys = tuple(name for name, kind in cls.columns.items() if kind == "str")
 

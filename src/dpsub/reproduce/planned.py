@@ -100,8 +100,10 @@ def _printed(artefact: Artefact) -> list[str]:
 def _experiment(plan: Plan, name: str) -> dict[str, Any]:
     kind = experiments.REGISTRY.get(name)
     return {
+        "stage": kind.stage,
         "timed": kind.timed,
         "parts": {part.part: [part.first, part.stop] for part in plan.parts(name)},
+        "record": str(plan.folder_of_records(name) / "{part}.parquet"),
         "records": _shown(plan.records(name)),
         "needs_records": list(kind.needs_records),
         "data_sets": list(plan.data_sets(name)),

@@ -60,6 +60,7 @@ class RenyiOfAStep(Grid):
     one step, the bound of Wang et al. for the same samples, and what an attack attains."""
 
     name = "birrell_renyi"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "theorem": "str",
@@ -101,6 +102,7 @@ class EpsilonOfTraining(Grid):
     conversion, by Wang et al., by the exact Rényi divergence of an attack, and our two bounds."""
 
     name = "birrell_epsilon"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "theorem": "str",
@@ -169,6 +171,7 @@ class LeadingOrder(Grid):
     paper's leading terms, and the one of Wang et al. to the paper's."""
 
     name = "birrell_leading"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "rate": "float64",
@@ -203,6 +206,7 @@ class DrawsWithReplacement(Grid):
     attains at order 2 and one rate (Figure 8)."""
 
     name = "birrell_draws"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "noise_multiplier": "float64",

@@ -52,6 +52,7 @@ class PracticeAnswers(Grid):
     proved, refuted, open."""
 
     name = "practice_answers"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "mechanism": "str",
@@ -92,6 +93,7 @@ class PracticePackages(Grid):
     """
 
     name = "practice_packages"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {**PracticeAnswers.columns, "version": "str"}
     variants = ("rigorous",)
 
@@ -114,6 +116,7 @@ class PracticeShuffling(Grid):
     shuffling."""
 
     name = "practice_shuffling"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "adjacency": "str",
@@ -174,6 +177,7 @@ class PracticeGroups(Grid):
     step, and by group privacy of the composed epsilon."""
 
     name = "practice_groups"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "rate": "float64",

@@ -45,6 +45,7 @@ class BalleBounds(Grid):
     """delta' at each epsilon' for every row, size, mechanism, and both ways to bound groups."""
 
     name = "balle_bounds"
+    stage = "account"
     columns = schema(
         "theorem sampler base_relation relation n sampling_rate mechanism ratio groups eta "
         "epsilon_amplified epsilon delta_amplified"
@@ -141,6 +142,7 @@ class BalleEnumeration(Grid):
     """
 
     name = "balle_enumeration"
+    stage = "account"
     columns = schema(
         "theorem kernel n size grows epsilon epsilon_amplified eta formula distance bound exact "
         "reverse reverse_bound"
@@ -231,6 +233,7 @@ class BalleOptimum(Grid):
     """
 
     name = "balle_optimum"
+    stage = "account"
     columns = schema(
         "theorem n size epsilon0 delta0 share epsilon_amplified bound optimum dual direction"
     )

@@ -39,6 +39,7 @@ class BalleCurves(Grid):
     """
 
     name = "balle_curves"
+    stage = "account"
     columns = schema("panel curve point level m eta x delta log_delta")
     variants = ("stated",)
     keys = ("panel", "curve", "point", "level", "m", "x")
@@ -162,6 +163,7 @@ class BalleNoise(Grid):
     """
 
     name = "balle_noise"
+    stage = "account"
     columns = schema(
         "n epsilon rate base_epsilon efficiency noise_error sampling_error total_error"
     )

@@ -51,6 +51,7 @@ class IdentityChecks(Grid):
     """One record a case of a check: `computed` by the paper's formula in this variant, `reference`
     by another one."""
 
+    stage = "account"
     columns = schema("check case computed reference")
     variants = ("stated", "consistent")
 

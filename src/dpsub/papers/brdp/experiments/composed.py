@@ -40,6 +40,7 @@ class BrdpComposition(Grid):
     """
 
     name = "brdp_composition"
+    stage = "account"
     columns = schema(
         f"kernel method n_compositions {BUDGET} scale rate composed lower upper exact_delta"
     )
@@ -106,6 +107,7 @@ class BrdpTable1(Grid):
     """
 
     name = "brdp_table1"
+    stage = "account"
     columns = schema(
         "method delta conversion n_compositions epsilon query_delta sensitivity bound "
         "sampling_rate scale rate acceptance composed lower upper"
@@ -163,6 +165,7 @@ class BrdpTimes(Grid):
     """
 
     name = "brdp_times"
+    stage = "account"
     columns = schema("method task n_compositions seconds")
     variants = ("stated",)
     keys = ("method", "task", "n_compositions")
@@ -226,6 +229,7 @@ class BrdpMap(Grid):
     """
 
     name = "brdp_map"
+    stage = "account"
     columns = schema("topic epsilon delta bound n_compositions method acceptance rate scale")
     variants = ("rigorous",)
     keys = ("topic", "epsilon", "bound", "n_compositions", "method")

@@ -72,6 +72,7 @@ class BrdpSampling(Grid):
     """
 
     name = "brdp_sampling"
+    stage = "simulate"
     columns = schema(
         f"query n rule sigma_x share {BUDGET} sampling_rate scale rate claimed acceptance whole "
         "exact_delta"
@@ -229,6 +230,7 @@ class QueryExperiment(Grid):
     neither depends on the data.
     """
 
+    stage = "simulate"
     columns = schema(
         f"panel view query stated_epsilon {BUDGET} {RELEASE} sampling_rate drawn low_whisker "
         "low_box median high_box high_whisker spread n_individuals n_subsets n_repeats "

@@ -31,6 +31,7 @@ class BrdpNoise(Grid):
     """
 
     name = "brdp_noise"
+    stage = "simulate"
     columns = schema(f"topic method quantity x value law n_samples {BUDGET} rate scale exact_delta")
     variants = ("stated",)
     keys = ("topic", "method", "quantity", "x")
@@ -107,6 +108,7 @@ class BrdpRates(Grid):
     """
 
     name = "brdp_rates"
+    stage = "account"
     columns = schema(f"method y {BUDGET} epsilon_y scale rate acceptance exact_delta")
     variants = ("stated", "rigorous")
     axes = ("deltas",)
@@ -162,6 +164,7 @@ class BrdpAcceptance(Grid):
     """
 
     name = "brdp_acceptance"
+    stage = "account"
     columns = schema(f"{BUDGET} {RELEASE}")
     variants = ("stated", "rigorous")
     axes = ("sensitivities",)
@@ -221,6 +224,7 @@ class BrdpAudit(Grid):
     """
 
     name = "brdp_audit"
+    stage = "simulate"
     columns = schema(
         "kernel epsilon_y sensitivity bound epsilon claimed rate draws lower estimate upper exact"
     )

@@ -76,6 +76,7 @@ class BrdpChecks(Grid):
     """
 
     name = "brdp_checks"
+    stage = "account"
     columns = schema("statement case claimed true")
     variants = ("stated",)
 

@@ -84,6 +84,7 @@ class BunNeyman(Experiment):
     """
 
     name: ClassVar[str] = "bun_neyman"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "topic": "str",

@@ -451,6 +451,7 @@ class BunBounds(Experiment):
     """
 
     name: ClassVar[str] = "bun_bounds"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "statement": "str",

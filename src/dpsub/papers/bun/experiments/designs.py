@@ -60,6 +60,7 @@ class BunDesigns(Experiment):
     """
 
     name: ClassVar[str] = "bun_designs"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "topic": "str",

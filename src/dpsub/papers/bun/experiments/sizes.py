@@ -30,6 +30,7 @@ class BunRandomSize(Experiment):
     """
 
     name: ClassVar[str] = "bun_random_size"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "n": "int64",
@@ -102,6 +103,7 @@ class BunSizeTests(Experiment):
     """
 
     name: ClassVar[str] = "bun_size_tests"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "topic": "str",

@@ -68,6 +68,7 @@ class FairNoise(Experiment):
     """
 
     name: ClassVar[str] = "fair_noise"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "dataset": "str",
@@ -171,6 +172,7 @@ class FairComparison(OnTasks):
     """
 
     name: ClassVar[str] = "fair_comparison"
+    stage = "train"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "dataset": "str",
@@ -275,6 +277,7 @@ class FairTimes(OnTasks):
     """
 
     name: ClassVar[str] = "fair_times"
+    stage = "train"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "dataset": "str",

@@ -53,6 +53,7 @@ class DistinctDraws(Experiment):
             )
 
     name: ClassVar[str] = "distinct_draws"
+    stage = "simulate"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "sampler": "str",

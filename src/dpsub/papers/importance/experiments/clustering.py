@@ -52,6 +52,7 @@ class ImportanceData(OnPointSets):
     paper's or a stand-in."""
 
     name = "importance_data"
+    stage = "simulate"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "dataset": "str",
@@ -91,6 +92,7 @@ class ImportanceNoise(OnPointSets):
     """
 
     name = NOISE
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "dataset": "str",
@@ -153,6 +155,7 @@ class ImportanceClustering(OnPointSets):
     """
 
     name = "importance_clustering"
+    stage = "train"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "dataset": "str",
@@ -308,6 +311,7 @@ class ImportanceTimes(OnPointSets):
     """
 
     name = "importance_times"
+    stage = "train"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "dataset": "str",

@@ -57,6 +57,7 @@ class ImportanceLosses(OnPointSets):
     """
 
     name = "importance_losses"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "topic": "str",
@@ -185,6 +186,7 @@ class ImportanceAudit(Experiment):
     """
 
     name = "importance_audit"
+    stage = "simulate"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "attack": "str",
@@ -242,6 +244,7 @@ class ImportanceCoreset(OnPointSets):
     """
 
     name = "importance_coreset"
+    stage = "simulate"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "dataset": "str",
@@ -300,6 +303,7 @@ class ImportanceGain(Experiment):
     """
 
     name = "importance_gain"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "topic": "str",

@@ -52,6 +52,7 @@ class ImportanceSums(Experiment):
     """
 
     name = "importance_sums"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "topic": "str",
@@ -257,6 +258,7 @@ class ImportanceProfiles(Experiment):
     """
 
     name = "importance_profiles"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "topic": "str",

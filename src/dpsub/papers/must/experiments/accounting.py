@@ -133,6 +133,7 @@ class NoiseCalibration(Experiment):
     """
 
     name: ClassVar[str] = "noise_calibration"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "table": "str",
@@ -274,6 +275,7 @@ class MustComposition(Experiment):
     """
 
     name: ClassVar[str] = "composition"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "table": "str",

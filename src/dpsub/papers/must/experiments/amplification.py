@@ -64,6 +64,7 @@ class AmplificationGrid(Experiment):
     category."""
 
     name: ClassVar[str] = "amplification_grid"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "mechanism": "str",
@@ -167,6 +168,7 @@ class AmplificationCrossings(Experiment):
     """
 
     name: ClassVar[str] = "amplification_crossings"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "mechanism": "str",
@@ -222,6 +224,7 @@ class DesignSurface(Experiment):
     """
 
     name: ClassVar[str] = "design_surface"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "sampler": "str",

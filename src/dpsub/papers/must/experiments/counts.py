@@ -52,6 +52,7 @@ def extreme_intervals(
 class DrawsExperiment(Experiment):
     """Repeated draws in the sizes of each experiment of the paper."""
 
+    stage = "simulate"
     variants: ClassVar[tuple[str, ...]] = ("stated",)
 
     class Settings(ExperimentSettings, Draws):

@@ -182,6 +182,7 @@ class Accounts(Questions):
     "attack" nothing is proved. NaN where there is no such number.
     """
 
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "table": "str",
@@ -377,6 +378,7 @@ class ProvedNoise(Questions):
     """
 
     name: ClassVar[str] = "proved_noise"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "sampler": "str",
@@ -629,6 +631,7 @@ class PeerBounds(Questions):
     """
 
     name: ClassVar[str] = "peer_bounds"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "sampler": "str",

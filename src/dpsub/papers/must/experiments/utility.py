@@ -69,6 +69,7 @@ class SubsetStatistics(Experiment):
     """
 
     name: ClassVar[str] = "subset_statistics"
+    stage = "simulate"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "sampler": "str",
@@ -358,6 +359,7 @@ class LinearRegression(Experiment):
     """
 
     name: ClassVar[str] = "linear_regression"
+    stage = "simulate"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "sampler": "str",
@@ -494,6 +496,7 @@ class AdultLogistic(Experiment):
     """
 
     name: ClassVar[str] = "adult_logistic"
+    stage = "train"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "sampler": "str",

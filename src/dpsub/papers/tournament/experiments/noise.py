@@ -73,6 +73,7 @@ class TournamentNoise(Experiment):
     """
 
     name: ClassVar[str] = "tournament_noise"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "adjacency": "str",

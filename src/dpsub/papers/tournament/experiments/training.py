@@ -231,6 +231,7 @@ class TournamentTargets(TournamentExperiment):
     whatever its task."""
 
     name: ClassVar[str] = "tournament_targets"
+    stage = "account"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         **CELL,
@@ -278,6 +279,7 @@ class TournamentTraining(TournamentExperiment):
     """
 
     name: ClassVar[str] = "tournament_training"
+    stage = "train"
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "dataset": "str",

@@ -1,19 +1,21 @@
-"""Build tables, figures and claims from records; a figure is restyled without new records."""
+"""Reads the records of experiments and the printed numbers of a paper.
+Makes figures, as PDF, PNG and the plotted numbers as CSV, each with its comparison with the printed numbers.
+"""
 
 
-rule build_table:
+rule build_figure:
     input:
         records=lambda wildcards: records_of(ARTEFACTS[wildcards.artefact]["experiments"]),
         published=lambda wildcards: ARTEFACTS[wildcards.artefact]["printed"],
     output:
-        csv=listed(pattern("table", False, "csv"), "Tables"),
-        md=pattern("table", False, "md"),
-        tex=pattern("table", False, "tex"),
+        csv=pattern("figure", False, "csv"),
+        pdf=pattern("figure", False, "pdf"),
+        png=listed(pattern("figure", False, "png"), "Figures"),
         comparison=[f"{RESULTS}/comparison/{{artefact}}.csv"],
     log:
-        f"{RESULTS}/logs/build_table/{{artefact}}.log",
+        f"{RESULTS}/logs/build_figure/{{artefact}}.log",
     wildcard_constraints:
-        artefact=names("table"),
+        artefact=names("figure"),
     conda:
         "../envs/dpsub.yaml"
     resources:
@@ -29,31 +31,7 @@ rule build_table:
         "../scripts/build_artefacts.py"
 
 
-use rule build_table as build_timing_table with:
-    output:
-        csv=listed(pattern("table", True, "csv"), "Clock times"),
-        md=pattern("table", True, "md"),
-        tex=pattern("table", True, "tex"),
-        comparison=[f"{RESULTS}/comparison/{{artefact}}.csv"],
-    log:
-        f"{RESULTS}/logs/build_timing_table/{{artefact}}.log",
-    wildcard_constraints:
-        artefact=names("table", timed=True),
-
-
-use rule build_table as build_figure with:
-    output:
-        csv=pattern("figure", False, "csv"),
-        pdf=pattern("figure", False, "pdf"),
-        png=listed(pattern("figure", False, "png"), "Figures"),
-        comparison=[f"{RESULTS}/comparison/{{artefact}}.csv"],
-    log:
-        f"{RESULTS}/logs/build_figure/{{artefact}}.log",
-    wildcard_constraints:
-        artefact=names("figure"),
-
-
-use rule build_table as build_timing_figure with:
+use rule build_figure as build_timing_figure with:
     output:
         csv=pattern("figure", True, "csv"),
         pdf=pattern("figure", True, "pdf"),

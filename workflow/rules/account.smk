@@ -1,0 +1,33 @@
+"""Reads the prepared data sets of an experiment, if it has some; most follow from their settings alone.
+Makes records of privacy that is computed, such as epsilon by Fourier accounting: a rule an experiment, a job a part of its grid.
+"""
+
+for name, experiment in of_stage("account").items():
+
+    rule:
+        name:
+            f"account_{name}"
+        input:
+            **reads(name),
+        output:
+            experiment["record"],
+        log:
+            f"{RESULTS}/logs/account_{name}/{{part}}.log",
+        benchmark:
+            f"{RESULTS}/run/timings/jobs/{name}/{{part}}.tsv"
+        wildcard_constraints:
+            part=r"\d+-of-\d+",
+        # before tables and figures, which are short and fill the end of a run
+        priority: 1
+        conda:
+            "../envs/dpsub.yaml"
+        # clock times are measured while nothing else runs
+        threads: cores_of(name)
+        resources:
+            **node_of(name),
+            mem_mb=lambda wildcards, attempt: doubled(2000, attempt),
+            runtime=lambda wildcards, attempt: doubled(30, attempt),
+        params:
+            **asked_of(name),
+        script:
+            "../scripts/run_experiment.py"
