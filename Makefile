@@ -101,4 +101,4 @@ endef
 export RELATIVE
 
 clean:  ## delete what runs have made; keep the environment, downloads and sweeps
-	rm -rf results results-smoke results-importance results-tournament data/interim .snakemake site docs/api
+	rm -rf $(filter-out results/README.md,$(wildcard results/*)) results-smoke results-importance results-tournament data/interim .snakemake site docs/api

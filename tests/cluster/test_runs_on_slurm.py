@@ -23,8 +23,11 @@ def test_jobs_on_both_nodes_one_of_them_cancelled_give_the_bytes_of_a_local_run(
     local: Path, tmp_path: Path
 ) -> None:
     with jobs.start(tmp_path, configuration=jobs.config(tmp_path / "own.yaml")) as process:
-        jobs.wait(lambda: len(jobs.running(tmp_path, "run_experiment")) >= 3, "three jobs that run")
-        cancelled = jobs.running(tmp_path, "run_experiment")[0]
+        jobs.wait(
+            lambda: len(jobs.running(tmp_path, "simulate_linear_regression")) >= 3,
+            "three jobs that run",
+        )
+        cancelled = jobs.running(tmp_path, "simulate_linear_regression")[0]
         jobs.slurm("scancel", cancelled)
         status, output = process.finish()
     assert status == 0, output
@@ -49,7 +52,7 @@ def test_a_killed_run_goes_on_and_keeps_what_was_finished(local: Path, tmp_path:
     ) as process:
         jobs.wait(lambda: "Finished jobid" in process.output, "a record")
         before = jobs.records(tmp_path)
-        jobs.wait(lambda: jobs.running(tmp_path, "run_experiment"), "a job that runs")
+        jobs.wait(lambda: jobs.running(tmp_path, "simulate_linear_regression"), "a job that runs")
         process.kill()
     assert len(before) == 1
     status, output = jobs.run(tmp_path, *wanted, configuration=config)
@@ -88,7 +91,9 @@ def late_records(run: Path) -> Iterator[list[str]]:
     stop, late = threading.Event(), []
 
     def running() -> bool:
-        return any((run / ".snakemake/slurm_logs/rule_run_experiment").rglob("*.log"))
+        return any(
+            (run / ".snakemake/slurm_logs/rule_simulate_linear_regression_trace").rglob("*.log")
+        )
 
     def show() -> None:
         while not running():
@@ -140,7 +145,7 @@ def test_an_interrupted_run_leaves_no_job_in_the_queue(tmp_path: Path) -> None:
         jobs.wait(
             lambda: process.output.count("submitted with SLURM") >= 4, "the submission of all jobs"
         )
-        jobs.wait(lambda: jobs.running(tmp_path, "run_experiment"), "a job that runs")
+        jobs.wait(lambda: jobs.running(tmp_path, "simulate_linear_regression"), "a job that runs")
         process.process.send_signal(signal.SIGINT)
         status, output = process.finish()
     assert status == 1, output

@@ -13,6 +13,7 @@ from dpsub.data.dataset import REGISTRY as DATA_SETS
 from dpsub.data.dataset import Obtained
 from dpsub.errors import PlanError
 from dpsub.reproduce import configuration, settings
+from dpsub.reproduce.experiment import STAGES, Experiment
 from dpsub.reproduce.experiments import REGISTRY
 from dpsub.reproduce.settings import plain
 from tests.few import few
@@ -171,6 +172,20 @@ def test_records_have_the_declared_columns(name: str, run: Runs) -> None:
         assert len(frame)
         kinds = {column: str(kind) for column, kind in frame.dtypes.items()}
         assert kinds == experiment.columns
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_declares_its_stage(name: str) -> None:
+    assert REGISTRY.get(name).stage in STAGES
+
+
+def test_an_experiment_without_a_stage_is_refused() -> None:
+    with pytest.raises(
+        PlanError,
+        match=r"^the experiment stageless must declare its stage, one of simulate, train, account, "
+        r"got None; add it to the class$",
+    ):
+        type("Stageless", (Experiment,), {"name": "stageless"})
 
 
 @pytest.mark.parametrize("name", NAMES)

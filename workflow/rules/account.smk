@@ -1,5 +1,5 @@
-"""Reads the prepared data sets of an experiment, if it has some; most follow from their settings alone.
-Makes records of privacy that is computed, such as epsilon by Fourier accounting: a rule an experiment, a job a part of its grid.
+"""Reads prepared data sets, where an experiment needs some; most need their settings alone.
+Makes the records of computed privacy: Fourier accounting, bounds, attacks; one rule an experiment, one job a part.
 """
 
 for name, experiment in of_stage("account").items():

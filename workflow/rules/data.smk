@@ -1,5 +1,5 @@
-"""Reads raw files: found in a folder or downloaded from data/SOURCES.csv, and checked by their sums.
-Makes the prepared data sets that experiments read, each with its description; without raw files, a labelled stand-in.
+"""Reads raw files, found in a folder or downloaded, and checked by the sums of data/SOURCES.csv.
+Makes the prepared data sets that experiments read, and labelled stand-ins where there are no raw files.
 """
 
 for name, data_set in DATA.items():

@@ -1,5 +1,5 @@
-"""Reads the records of experiments and the printed numbers of a paper.
-Makes figures, as PDF, PNG and the plotted numbers as CSV, each with its comparison with the printed numbers.
+"""Reads the records of experiments, and the numbers that a paper prints.
+Makes figures (PDF, PNG, the drawn numbers as CSV), each with its comparison with the printed numbers.
 """
 
 

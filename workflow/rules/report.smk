@@ -1,5 +1,6 @@
-"""Reads tables, figures and comparisons of all papers, and the verdicts that are known.
-Makes one table of all printed numbers with ours, the check of its verdicts, and the HTML report."""
+"""Reads tables, figures, their comparisons, and the verdicts that are expected.
+Makes one list of all printed numbers with ours, the check of its verdicts, and the HTML report.
+"""
 
 
 rule collect_comparison:

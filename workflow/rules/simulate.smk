@@ -1,5 +1,5 @@
-"""Reads the prepared data sets of an experiment, if it has some.
-Makes records of simulations, such as bootstrap and regression studies: a rule an experiment, a job a part of its replicates.
+"""Reads prepared data sets, where an experiment needs some.
+Makes the records of simulations: bootstrap, regression, draws of samples; one rule an experiment, one job a part.
 """
 
 for name, experiment in of_stage("simulate").items():

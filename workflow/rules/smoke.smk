@@ -1,5 +1,6 @@
-"""Reads and makes what tables.smk and figures.smk do, at smoke size: one job for all tables of a paper, one for its figures,
-since a job takes longer to start than a small table takes to build."""
+"""Reads what tables.smk and figures.smk read, in whose place it stands at smoke size.
+Makes all tables of a paper in one job, its figures in another: a job takes longer to start than a small table.
+"""
 
 for kind, figure in (("tables", False), ("figures", True)):
     for paper, identifiers in of_papers(figure).items():

@@ -1,5 +1,5 @@
-"""Reads the records of experiments and the printed numbers of a paper.
-Makes tables and lists of claims, as CSV, Markdown and LaTeX, each with its comparison with the printed numbers.
+"""Reads the records of experiments, and the numbers that a paper prints.
+Makes tables and lists of claims (CSV, Markdown, LaTeX), each with its comparison with the printed numbers.
 """
 
 

@@ -1,5 +1,5 @@
-"""Reads the prepared data sets of an experiment, and records of another one where the noise is calibrated first.
-Makes records of models that are trained, such as DP-SGD for each sampler: a rule an experiment, a job a part of its replicates.
+"""Reads prepared data sets, and records of calibrated noise where an experiment needs them.
+Makes the records of trained models: DP-SGD for each sampler, clusterings; one rule an experiment, one job a part.
 """
 
 for name, experiment in of_stage("train").items():

@@ -126,8 +126,8 @@ class Experiment(abc.ABC):
     name
         Identifier in the configuration and of the record files.
     stage
-        Stage of the study that it belongs to, one of `STAGES`: its rule in the workflow is called
-        by both, such as `train_adult_logistic`.
+        Stage of the study that it belongs to, one of `STAGES`. Its rule in the workflow is named
+        after both: `train_<name>`.
     columns
         The record's schema, column -> "int64", "float64" or "str"; `replicate` comes first.
     variants

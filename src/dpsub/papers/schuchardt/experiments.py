@@ -64,6 +64,7 @@ class Rows(Grid):
     """Records that are given as values, in the order of the columns."""
 
     stage = "account"
+
     def rows(self, settings: Any, run: Run) -> Iterator[dict[str, Any]]:
         names = [name for name in self.columns if name != "replicate"]
         for values in self.values(settings, run.variant):
