@@ -1,7 +1,7 @@
-"""What stands behind the rules: where the package is, the plan of a run, names and resources.
+"""What stands behind the rules; nobody need read it to know what runs what.
 
-Nobody need read this to know what runs what. It is here for three cases: the workflow is hosted at a forge, and jobs need
-the package, too; Snakemake's own environment has not what dpsub needs; a configuration file is broken.
+First, where the package is, also for a workflow that is hosted at a forge. Then the strict reading of the configuration, and
+the plan of the run, also where Snakemake's own environment lacks what dpsub needs. Last, short functions that rules call.
 """
 
 import hashlib
