@@ -284,11 +284,12 @@ def made_by(folder: Path, *words: str) -> subprocess.Popen[str]:
     binaries.mkdir(parents=True, exist_ok=True)
     call = runs.command(configs=())
     script = (
-        f"#!/bin/sh\nexec {' '.join(call[:3])} --snakefile {ROOT}/Snakefile "
+        # the Makefile calls `python -m snakemake`, without these options
+        f"#!/bin/sh\nshift 2\nexec {' '.join(call[:3])} --snakefile {ROOT}/Snakefile "
         f'{" ".join(runs.OPTIONS[1:])} "$@"\n'
     )
-    (binaries / "snakemake").write_text(script, encoding="utf-8")
-    (binaries / "snakemake").chmod(0o755)
+    (binaries / "python").write_text(script, encoding="utf-8")
+    (binaries / "python").chmod(0o755)
     words = (
         "make",
         "-f",
