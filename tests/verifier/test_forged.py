@@ -10,6 +10,7 @@ import copy
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -350,6 +351,17 @@ def test_a_key_that_stands_twice_is_not_read(tmp_path: Path) -> None:
     )
     lines, status = verify(str(path))
     assert status == UNREADABLE and "'noise_multiplier' stands twice" in lines[0]
+
+
+def test_a_key_is_looked_for_in_no_more_time_than_it_takes_to_read(tmp_path: Path) -> None:
+    """The last of many keys stands twice: each may be compared with few."""
+    path = tmp_path / "c.json"
+    keys = [f"k{i}" for i in range(10**5)]
+    path.write_text(json.dumps(dict.fromkeys(keys, 0)).replace("}", ', "k99999": 1}'))
+    begun = time.process_time()
+    lines, status = verify(str(path))
+    # a second, where all pairs of keys would take minutes
+    assert status == UNREADABLE and time.process_time() - begun < 20, lines
 
 
 @pytest.mark.parametrize("path", ["/dev/zero", "/", "/no/such/file"])
