@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from allocation import LogNormal, Mean, Ratios, below, lacking
-from balls import set_precision
+from allocation import LogNormal, Mean, Ratios, below, lacking, read_sums
+from balls import Refuted, set_precision
 from cells import Frontier, Largest, Mixture
 from certificate import NOT_COVERED, REFUTED, VERIFIED
 from flint import arb
@@ -79,6 +79,24 @@ def test_pairs_are_summed_as_if_they_were_listed():
         assert float(parted.right_p) == pytest.approx((weights * ratios)[right].sum())
         assert float(parted.left_q) == pytest.approx(weights[~right].sum())
         assert float(parted.left_p) == pytest.approx((weights * ratios)[~right].sum())
+
+
+def test_fewer_and_larger_ratios_are_no_law():
+    """They are above one term, as their mean is 1, and their own mean is below that of several."""
+    row = {"terms": 1, "of": None, "ratios": [0.5, 2.0], "masses": [0.25, 0.4], "lost": 0.2}
+    row["edges"] = [1.0]
+    with pytest.raises(Refuted, match="add up to less than 1"):
+        read_sums([row], arb(1), True, "C", "here", arb(0))
+
+
+def test_terms_are_counted_and_not_believed():
+    row = {"terms": 1, "of": None, "ratios": [0.5, 2.0], "masses": [0.8, 0.4], "lost": 0.2}
+    rows = [row, row | {"terms": 3, "of": [0, 0]}]
+    for upper in (True, False):
+        with pytest.raises(Refuted, match="mean of 2 terms, not of 3"):
+            read_sums(
+                [each | {"edges": [1.0]} for each in rows], arb(1), upper, "C", "here", arb(0)
+            )
 
 
 def test_a_law_is_above_or_below_the_log_normal_only_if_it_is():

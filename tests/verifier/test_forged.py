@@ -154,6 +154,20 @@ def a_block_that_nobody_counts() -> Data:
     return data
 
 
+def an_epoch_of_more_steps_than_it_says() -> Data:
+    """The mean of four terms, called one of two: a record in one of four steps is hidden better."""
+    data = only(honest("allocation"), "upper")
+    answer = dpsub.account(dpsub.RandomAllocation(4), noise_multiplier=1.0, delta=0.05, quick=True)
+    other = json.loads(json.dumps(answer.certificate()))
+    assert other["claim"]["upper"] < data["claim"]["upper"] * 0.9
+    data["upper"], data["claim"]["upper"] = other["upper"], other["claim"]["upper"]
+    for direction in ("forward", "backward"):
+        for part in data["upper"][direction]:
+            assert part["sums"][-1]["terms"] == 4
+            part["sums"][-1]["terms"] = 2
+    return data
+
+
 def ends_that_contradict() -> Data:
     data = honest("poisson")
     data["claim"] = {"lower": data["claim"]["upper"], "upper": data["claim"]["lower"]}
@@ -177,6 +191,7 @@ PROOFS = (
     an_upper_part_left_out,
     an_order_left_out,
     a_block_that_nobody_counts,
+    an_epoch_of_more_steps_than_it_says,
     ends_that_contradict,
     the_certificate_of_another_question,
 )
@@ -187,6 +202,14 @@ def test_a_proof_that_proves_nothing_is_not_verified(forge: Any, tmp_path: Path)
     lines, status = proved_again(forge(), tmp_path)
     expected = UNREADABLE if forge is a_lower_part_with_a_theorem else REFUTED
     assert status == expected, lines
+
+
+def test_ends_that_contradict_each_other_are_both_refuted(tmp_path: Path) -> None:
+    """Whatever proves them: here nothing that is known."""
+    data = ends_that_contradict()
+    data["upper"]["forward"][0]["theorem"] = data["lower"]["parts"][0]["statistic"] = "99"
+    lines, status = proved_again(data, tmp_path)
+    assert status == REFUTED and len(lines) == 1 and "above the upper end" in lines[0], lines
 
 
 # --- Questions that cannot be asked ---------------------------------------------------------------
