@@ -222,6 +222,10 @@ IMPOSSIBLE: list[tuple[str, Data, str, int]] = [
     ("wor", {"sampler": {"name": "wor", "m": 1}, "n": 1, "group": 3}, "substitute", REFUTED),
     ("wor, zero_out", {"group": 6}, "zero_out", REFUTED),
     ("wor", {"n": None}, "substitute", REFUTED),
+    ("truncated", {"n": None}, "add_remove", REFUTED),
+    ("shuffle", {"n": None}, "substitute", REFUTED),
+    ("deterministic", {"n": None}, "zero_out", REFUTED),
+    ("cyclic", {"sampler": {"name": "cyclic_poisson", "rate": 0.5, "cycle": 0}}, "zero_out", 1),
     ("wor", {"sampler": {"name": "wor", "m": 0}}, "substitute", REFUTED),
     ("poisson", {"sampler": {"name": "poisson", "rate": 2.0}}, "add_remove", REFUTED),
     ("poisson", {"sampler": {"name": "poisson", "rate": 0.0}}, "add_remove", REFUTED),
@@ -232,6 +236,7 @@ IMPOSSIBLE: list[tuple[str, Data, str, int]] = [
     ("poisson", {"group": [2, 1]}, "substitute", REFUTED),
     ("poisson", {"group": [1, 2]}, "add_remove", REFUTED),
     ("poisson", {"group": [0, 1]}, "add_remove", REFUTED),
+    ("poisson", {"group": [10**7, 1]}, "add_remove", NOT_COVERED),
     ("wor, add_remove", {"group": [1, 1]}, "add_remove", NOT_COVERED),
     ("wor, add_remove", {"group": [2, 1]}, "add_remove", NOT_COVERED),
     ("poisson", {"denominator": "realised"}, "add_remove", NOT_COVERED),
@@ -264,6 +269,19 @@ def test_what_cannot_be_asked_is_not_verified(
     release_of(data).update(change)
     lines, status = proved_again(data, tmp_path)
     assert status == expected and len(lines) == 1, lines
+
+
+@pytest.mark.parametrize(
+    ("quantity", "given"),
+    [("epsilon", {"delta": delta}) for delta in (0, 0.0, 1, 1.5, -1e-5)]
+    + [("delta", {"epsilon": epsilon}) for epsilon in (-1e-9, 1.1e12, 1e300)],
+    ids=str,
+)
+def test_what_cannot_be_given(quantity: str, given: Data, tmp_path: Path) -> None:
+    data = honest("poisson" if quantity == "epsilon" else "wor, of delta")
+    data["question"]["given"] = given
+    lines, status = proved_again(data, tmp_path)
+    assert status == REFUTED and len(lines) == 1, lines
 
 
 def test_releases_have_one_group(tmp_path: Path) -> None:
