@@ -22,6 +22,7 @@ from game import (
     check_angles,
     check_cover,
     check_intervals,
+    covered,
 )
 from law import Law
 from scipy.stats import norm
@@ -226,6 +227,19 @@ def test_angles_leave_no_gap():
     for numbers in ([-0.1, 1.0], [1.0, 0.9], [0.0, math.nextafter(math.pi, 4)]):
         with pytest.raises(Refuted, match="no angles"):
             Angles.read(numbers, "cell")
+
+
+@pytest.mark.parametrize(
+    ("theorem", "cell"),
+    [
+        *((theorem, [0.0, 1.5, -1.5, 1.5]) for theorem in ("15", "22", "65")),
+        ("30", ["replaced", 0.0, 2.0]),
+        ("70", [0.0, 3.0]),
+    ],
+)
+def test_a_game_with_a_gap_is_not_played(theorem, cell):
+    with pytest.raises(Refuted, match="no cell"):
+        covered(theorem, [{"cell": cell}], None, arb(1), arb(0))
 
 
 def test_weights_of_the_base():
