@@ -366,6 +366,9 @@ TEXTS = {
     "nothing": "",
     "no JSON": "{",
     "no object": "[1]",
+    "a number": "5",
+    "a text": '"5"',
+    "null": "null",
     "no number": '{"claim": NaN}',
     "infinity": '{"claim": 1e999}',
     "many digits": '{"claim": ' + "9" * 10_000 + "}",
@@ -403,6 +406,14 @@ def test_a_key_is_looked_for_in_no_more_time_than_it_takes_to_read(tmp_path: Pat
     lines, status = verify(str(path))
     # a second, where all pairs of keys would take minutes
     assert status == UNREADABLE and time.process_time() - begun < 20, lines
+
+
+def test_a_file_beyond_all_certificates_is_not_parsed(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    with path.open("wb") as file:
+        file.truncate(2**26 + 1)
+    lines, status = verify(str(path))
+    assert status == UNREADABLE and "more than 67108864 bytes" in lines[0]
 
 
 @pytest.mark.parametrize("path", ["/dev/zero", "/", "/no/such/file"])
