@@ -15,13 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from balls import NotCovered, Refuted, Unreadable
 from certificate import NOT_COVERED, REFUTED, UNREADABLE, VERIFIED, verify
+from question import described, read_question
+from reading import certificate
 
 import dpsub
 from dpsub.accounting.release import of_plain
 from dpsub.errors import ArgumentError, UnsupportedError
 from tests.few import few
-from tests.verifier.forging import QUESTIONS, Data, forged, honest
+from tests.verifier.forging import QUESTIONS, Data, at, forged, honest, leaves, put
 from tests.verifier.proving import proved_again
 
 ROOT = Path(__file__).parents[2]
@@ -359,6 +362,31 @@ def test_what_is_no_certificate_is_not_read(
     lines, status = proved_again(changed(honest("poisson"), place, value), tmp_path)
     assert status == UNREADABLE and len(lines) == 1, lines
     assert lines[0].startswith("not readable: ") and len(lines[0]) < 300
+
+
+VALUES: list[Any] = [
+    *(None, True, False, 0, -1, 5, 10**15, -(10**15), 10**400, 0.0, 0.5, -2.5, 1e308, 5e-324),
+    *("", "x", "poisson", "\u0000", "\ud800", [], [[]], [1, 2], ["x"], [None], {}, {"name": "x"}),
+]
+
+
+@pytest.mark.parametrize("name", few(QUESTIONS, most=6))
+def test_any_value_in_any_place_is_read_or_refused(name: str) -> None:
+    """By the schema or by the rules of a question: nothing else fails."""
+    whole = honest(name)
+    refused = 0
+    for place in leaves(whole):
+        for value in VALUES:
+            before = at(whole, place)
+            put(whole, place, value)
+            try:
+                described(read_question(certificate(whole, "certificate")["question"]))
+            except (Unreadable, Refuted, NotCovered) as error:
+                # what stands there may name what is not known, at some length
+                assert len(str(error)) < 400 and str(error).isprintable(), error
+                refused += 1
+            put(whole, place, before)
+    assert refused > 0.7 * len(leaves(whole)) * len(VALUES)
 
 
 DEEP = 100_000
