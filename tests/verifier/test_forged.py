@@ -521,6 +521,35 @@ def test_a_policy_of_many_blocks_is_not_played(tmp_path: Path) -> None:
     assert status == NOT_COVERED and "too large" in lines[-1]
 
 
+@pytest.mark.parametrize(
+    ("window", "given", "expected", "why"),
+    [
+        ([10, -10], 0.1, REFUTED, "window must not fall"),
+        ([-(10**8), 10**8], 0.1, NOT_COVERED, "200000001 places of a policy's window, of at most"),
+        ([-100_000, 99_999], 0.1, NOT_COVERED, "window in all its blocks, of at most"),
+        ([-100, 100], 1e-300, NOT_COVERED, "bits of a policy's numbers"),
+    ],
+)
+def test_a_policy_has_a_size(
+    window: list[int], given: float, expected: int, why: str, tmp_path: Path
+) -> None:
+    data = only(honest("wor, policy"), "lower")
+    release_of(data)["steps"] = 10**4
+    data["lower"]["window"], data["lower"]["blocks"] = window, [[1, 10**4]]
+    data["question"]["given"] = {"delta": given}
+    if given < 0.1:
+        data["claim"]["lower"] = 1e5
+    lines, status = proved_again(data, tmp_path)
+    assert status == expected and why in lines[-1], lines
+
+
+def test_a_policy_plays_no_more_steps_than_there_are(tmp_path: Path) -> None:
+    data = only(honest("wor, policy"), "lower")
+    release_of(data)["steps"] = 1
+    lines, status = proved_again(data, tmp_path)
+    assert status == REFUTED and "plays 2 steps, of 1" in lines[-1], lines
+
+
 # --- Forgeries in numbers -------------------------------------------------------------------------
 
 
