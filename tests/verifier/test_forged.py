@@ -215,6 +215,19 @@ def test_ends_that_contradict_each_other_are_both_refuted(tmp_path: Path) -> Non
     assert status == REFUTED and len(lines) == 1 and "above the upper end" in lines[0], lines
 
 
+@pytest.mark.parametrize("name", ["poisson", "wor, zero_out", "deterministic", "allocation"])
+@pytest.mark.parametrize("claim", [0.9, 1e3])
+def test_each_order_of_the_neighbours_is_bounded(name: str, claim: float, tmp_path: Path) -> None:
+    """Whatever is claimed, and whichever order is the worse one."""
+    for order in ("forward", "backward"):
+        data = only(honest(name), "upper")
+        data["upper"]["forward"] = data["upper"][order]
+        data["upper"]["backward"] = None
+        data["claim"]["upper"] *= claim
+        lines, status = proved_again(data, tmp_path)
+        assert status == REFUTED and "needs a bound of this order" in lines[-1], lines
+
+
 # --- Questions that cannot be asked ---------------------------------------------------------------
 
 CHAIN = {"name": "multistage", "chain": [{"kind": "wor", "size": 3}, {"kind": "wr", "size": 2}]}

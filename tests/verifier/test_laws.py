@@ -132,6 +132,30 @@ def test_what_is_cut_off_is_charged():
         assert above - below < 400 * cut
 
 
+@pytest.mark.parametrize("upper", [True, False])
+def test_rare_ends_of_one_law_are_charged_too(upper):
+    """To infinity what is cut on the right, and to the first loss that is kept what is cut on the
+    left; or nowhere."""
+    rare = arb(1) / 1024
+    law = Law(1.0, 0.0, [-5, 0, 5], [rare, arb(0.5), rare], 0.0)
+    kept, low = (
+        composed_profile([(law, 1)], arb(epsilon), 1.5 * rare, upper) for epsilon in (0.0, -9.0)
+    )
+    whole = (1 - arb(-9).exp()) / 2
+    if not upper:
+        assert kept == 0 and low.overlaps(whole)
+        return
+    assert kept.overlaps(rare)
+    assert low.overlaps(whole + rare * (1 - arb(-9).exp()) + rare)
+
+
+def test_mass_at_infinity_is_attained_or_charged():
+    """By an event that the other law does not have; whatever the other lines are."""
+    law = Law(1.0, 0.0, [0], [arb(0.5)], 0.125)
+    missing = shortfall_below(law, lambda T, S: S)
+    assert missing == 0.125
+
+
 def test_charges_are_mass_at_infinity():
     xi, M = arb(0.01), SMALL.total()
     more = Law(SMALL.step, SMALL.offset, SMALL.indices, SMALL.masses, SMALL.infinity + 0.01)
