@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from allocation import LogNormal, Mean, Ratios, below, lacking, read_sums
+from allocation import LogNormal, Mean, Ratios, are_blocks, below, lacking, read_sums
 from balls import Refuted, set_precision
 from cells import Frontier, Largest, Mixture
 from certificate import NOT_COVERED, REFUTED, VERIFIED
@@ -183,6 +183,31 @@ def test_what_a_lower_end_says_is_lost_counts_for_nothing(side):
         forward, backward = float(shown.forward(arb(a))), float(shown.backward(1 / arb(a))) * a
         found, truth = (forward, right) if side == "C" else (backward, left)
         assert 0.9 * truth - 0.01 < found <= truth * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        [],
+        [(2, 1)],
+        [(3, 1)],
+        [(2, 2)],
+        [(2, 1), (3, 2)],
+        [(2, 1), (2, 1), (3, 1)],
+        [(1, 1), (4, 1)],
+        [(5, 1)],
+    ],
+)
+def test_other_blocks_than_those_of_theorem_27_are_refuted(blocks):
+    """Two of five steps: one of two, and one of three."""
+
+    def rows(sizes):
+        return [{"times": times, "sums": [{"terms": size}]} for size, times in sizes]
+
+    are_blocks(5, 2, 1, rows([(2, 1), (3, 1)]))
+    are_blocks(5, 2, 3, rows([(3, 1), (2, 3), (3, 2)]))
+    with pytest.raises(Refuted):
+        are_blocks(5, 2, 1, rows(blocks))
 
 
 def test_fewer_and_larger_ratios_are_no_law():

@@ -228,6 +228,37 @@ def test_each_order_of_the_neighbours_is_bounded(name: str, claim: float, tmp_pa
         assert status == REFUTED and "needs a bound of this order" in lines[-1], lines
 
 
+@pytest.mark.parametrize(
+    ("sampler", "adjacency", "data"),
+    [
+        (
+            {"name": "random_allocation", "t": 4, "k": 1},
+            "add_remove",
+            {"record": 1, "other": None, "filler": -1},
+        ),
+        (
+            {"name": "random_allocation", "t": 4, "k": 2},
+            "add_remove",
+            {"record": 1, "other": None, "filler": 0},
+        ),
+        (
+            {"name": "random_allocation", "t": 4, "k": 1},
+            "substitute",
+            {"record": 1, "other": -1, "filler": 0},
+        ),
+        ({"name": "shuffle", "m": 25}, "substitute", {"record": 1, "other": -1, "filler": 0}),
+        ({"name": "shuffle", "m": 25}, "zero_out", {"record": 1, "other": 0, "filler": -1}),
+    ],
+)
+def test_the_ratio_of_an_epoch_is_that_of_a_record_that_does_nothing(
+    sampler: Data, adjacency: str, data: Data, tmp_path: Path
+) -> None:
+    """In D', and of one step; of all other data sets it is another one."""
+    made = certain(sampler, 100, 4, adjacency, data, ratios((1, None), (2, [0, 0]), (4, [1, 1])))
+    lines, status = proved_again(made, tmp_path)
+    assert status == REFUTED and "only where the record does nothing" in lines[-1], lines
+
+
 # --- Questions that cannot be asked ---------------------------------------------------------------
 
 CHAIN = {"name": "multistage", "chain": [{"kind": "wor", "size": 3}, {"kind": "wr", "size": 2}]}
