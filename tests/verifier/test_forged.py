@@ -15,10 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attacks import holds_all
 from balls import NotCovered, Refuted, Unreadable
 from certificate import NOT_COVERED, REFUTED, UNREADABLE, VERIFIED, verify
-from question import described, read_question
+from flint import arb
+from question import Release, described, read_question
 from reading import certificate
+from theorems import Case
 
 import dpsub
 from dpsub.accounting.release import of_plain
@@ -171,6 +174,14 @@ def an_epoch_of_more_steps_than_it_says() -> Data:
     return data
 
 
+def an_attack_on_fewer_steps() -> Data:
+    """Among two steps the record is found more easily than among four."""
+    data = only(honest("allocation"), "lower")
+    assert data["lower"]["parts"][0]["statistic"] == "all steps"
+    release_of(data)["sampler"]["t"] = release_of(data)["steps"] = 4
+    return data
+
+
 def ends_that_contradict() -> Data:
     data = honest("poisson")
     data["claim"] = {"lower": data["claim"]["upper"], "upper": data["claim"]["lower"]}
@@ -195,6 +206,7 @@ PROOFS = (
     an_order_left_out,
     a_block_that_nobody_counts,
     an_epoch_of_more_steps_than_it_says,
+    an_attack_on_fewer_steps,
     ends_that_contradict,
     the_certificate_of_another_question,
 )
@@ -257,6 +269,58 @@ def test_the_ratio_of_an_epoch_is_that_of_a_record_that_does_nothing(
     made = certain(sampler, 100, 4, adjacency, data, ratios((1, None), (2, [0, 0]), (4, [1, 1])))
     lines, status = proved_again(made, tmp_path)
     assert status == REFUTED and "only where the record does nothing" in lines[-1], lines
+
+
+@pytest.mark.parametrize(
+    ("name", "adjacency", "why"),
+    [
+        ("wor", "zero_out", "contributes 0 in D'"),
+        ("wr", "zero_out", "contributes 0 in D'"),
+        ("wor, zero_out", "add_remove", "no neighbours under add_remove"),
+        ("wor", "add_remove", "no neighbours under add_remove"),
+        ("wor, add_remove", "substitute", "no neighbours under substitute"),
+        ("poisson", "zero_out", "no neighbours under zero_out"),
+        ("poisson", "substitute", "no neighbours under substitute"),
+    ],
+)
+def test_data_sets_are_neighbours(name: str, adjacency: str, why: str, tmp_path: Path) -> None:
+    data = only(honest(name), "lower")
+    data["question"]["adjacency"] = adjacency
+    lines, status = proved_again(data, tmp_path)
+    assert status == REFUTED and why in lines[-1], lines
+
+
+def test_a_bound_of_half_the_distance_is_none_of_substitution(tmp_path: Path) -> None:
+    """Although one profile serves both orders under both relations."""
+    data = only(honest("shuffle, zero_out"), "upper")
+    data["upper"]["backward"] = None
+    assert proved_again(data, tmp_path)[1] == VERIFIED
+    data["question"]["adjacency"] = "substitute"
+    lines, status = proved_again(data, tmp_path)
+    assert status == REFUTED and "the composed profile is" in lines[-1], lines
+
+
+def test_fillers_of_samples_of_random_size_move_the_sum(tmp_path: Path) -> None:
+    data = only(honest("poisson"), "lower")
+    for filler in (-1, 0.5):
+        for part in data["lower"]["parts"]:
+            part["data"]["filler"] = filler
+        lines, status = proved_again(data, tmp_path)
+        assert status == NOT_COVERED and "sample of random size" in lines[-1], lines
+
+
+@pytest.mark.parametrize(("n", "group"), [(6, 4), (7, 4), (None, 2)])
+def test_a_group_is_attacked_where_it_has_room(n: int | None, group: int) -> None:
+    """In one group of a cyclic schedule: 3 of 6 or 7 records; any, where nobody knows n."""
+    release = Release(
+        {"name": "cyclic_poisson", "rate": 0.5, "cycle": 2}, n, arb(1), 2, False, group
+    )
+    case = Case(release, "zero_out", "forward", {}, None, arb(0))
+    if n is None:
+        holds_all(case)
+        return
+    with pytest.raises(NotCovered, match=r"too large: 4 records .* of at most 3"):
+        holds_all(case)
 
 
 # --- Questions that cannot be asked ---------------------------------------------------------------
