@@ -55,6 +55,19 @@ def test_two_steps_beat_both_static_fillers():
     assert 0.4953 < kept < 0.4955
 
 
+@pytest.mark.parametrize("length", [1, 2, 7])
+def test_moves_are_rounded_down_on_one_side_and_up_on_the_other(length):
+    """In units of 2^-bits: what is not followed is among what is lost, and the rest is there."""
+    flip, lost = Flip(0.05, -400, 400, 64), 0
+    for s in (1.0, 0.3):
+        for pair in signs(0.01, s):
+            block = flip.power(flip.kernel(*pair), length)
+            assert sum(block.first) < 2**64 <= sum(block.second) + block.lost
+            assert max(2**64 - sum(block.first), block.lost) < 2**64 // 1000
+            lost = max(lost, block.lost)
+    assert lost > 0
+
+
 def test_pairs_are_summed_as_if_they_were_listed():
     generator = np.random.default_rng(4)
     laws = [
