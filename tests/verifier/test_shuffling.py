@@ -237,6 +237,10 @@ def test_so_many_steps_are_refuted():
         read_orders([{"loss": 0.1, "unit": 0.1, "steps": 9}], 9)
 
 
+NO_LAWS: dict = {"forward": [], "backward": []}
+EMPTY_REFERENCE = {"steps": 4, "record": NO_LAWS, "empty": NO_LAWS}
+
+
 def shuffled(adjacency):
     release = Release({"name": "shuffle", "m": 2}, 20, arb(2), 10, laplace=False)
     part = {"orders": [{"loss": 0.1, "unit": 0.05, "steps": 4}], "references": []}
@@ -254,8 +258,7 @@ def test_what_a_hidden_step_tells_is_added(adjacency, monkeypatch):
     assert bounds[1] - bounds[0] == pytest.approx(0.01 * (1 + float(a)), rel=1e-6)
     monkeypatch.setattr("shuffling.in_single_steps", lambda *given: lambda order: ZERO)
     monkeypatch.setattr("shuffling.by_reference", lambda there, back, order: arb(0.125))
-    row = {"steps": 4, **dict.fromkeys(("record", "empty"), {"forward": [], "backward": []})}
-    reference = read_reference(row, shuffled(adjacency), 10)
+    reference = read_reference(EMPTY_REFERENCE, shuffled(adjacency), 10)
     found = float(reference.bound(Order(arb(0.5))))
     assert found == pytest.approx(0.125 + 0.01 * 2.5, rel=1e-12)
 
@@ -274,11 +277,10 @@ def test_the_larger_one_of_both_orders_counts(monkeypatch):
         return distance * 2, direction
 
     monkeypatch.setattr("shuffling.in_single_steps", in_single_steps)
-    row = {"steps": 4, **dict.fromkeys(("record", "empty"), {"forward": [], "backward": []})}
-    for there, back in read_reference(row, shuffled("zero_out"), 10).ways:
+    for there, back in read_reference(EMPTY_REFERENCE, shuffled("zero_out"), 10).ways:
         seen.append((float(there[0]), there[1], float(back[0]), back[1]))
     assert sorted(seen) == [(1.0, "forward", 2.0, "backward"), (2.0, "forward", 1.0, "backward")]
-    ((there, back),) = read_reference(row, shuffled("substitute"), 10).ways
+    ((there, back),) = read_reference(EMPTY_REFERENCE, shuffled("substitute"), 10).ways
     assert float(there[0]) == float(back[0]) == 2
 
 
