@@ -184,7 +184,12 @@ def an_attack_on_fewer_steps() -> Data:
 
 def a_cut_sample_as_if_there_were_room_for_all() -> Data:
     """Three of four records, of which most are drawn; the fourth takes the place of another one."""
-    asked = {"noise_multiplier": 1.5, "delta": 0.05, "adjacency": "add_remove", "quick": True}
+    asked: Data = {
+        "noise_multiplier": 1.5,
+        "delta": 0.05,
+        "adjacency": "add_remove",
+        "quick": True,
+    }
     answer = dpsub.account(dpsub.Poisson(0.9), 3, **asked)
     data = only(json.loads(json.dumps(answer.certificate())), "upper")
     release_of(data)["sampler"] = {"name": "truncated_poisson", "rate": 0.9, "max_batch": 3}
