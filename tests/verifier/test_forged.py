@@ -328,6 +328,16 @@ def test_fillers_of_samples_of_random_size_move_the_sum(tmp_path: Path) -> None:
         assert status == NOT_COVERED and "sample of random size" in lines[-1], lines
 
 
+def test_fillers_of_an_allocation_move_its_sums(tmp_path: Path) -> None:
+    """Nobody knows how many of them a step holds."""
+    data = only(honest("allocation of several"), "lower")
+    (part,) = data["lower"]["parts"]
+    assert part["statistic"] == "step functions"
+    part["data"]["filler"] = -1
+    lines, status = proved_again(data, tmp_path)
+    assert status == NOT_COVERED and "number of records is random" in lines[-1], lines
+
+
 @pytest.mark.parametrize(("n", "group"), [(6, 4), (7, 4), (None, 2)])
 def test_a_group_is_attacked_where_it_has_room(n: int | None, group: int) -> None:
     """In one group of a cyclic schedule: 3 of 6 or 7 records; any, where nobody knows n."""
