@@ -2,6 +2,8 @@
 fails."""
 
 import argparse
+import contextlib
+import os
 import sys
 from pathlib import Path
 
@@ -16,7 +18,10 @@ exit status:
   1  refuted: a claim does not follow, or the question is none that can be asked, or another one
      than was expected
   2  not readable: no certificate in the schema of docs/certificates.md, or nothing is claimed
-  3  not covered: a theorem or a size that this program does not go to"""
+  3  not covered: a theorem or a size that this program does not go to
+  4  not told: the verdict cannot be written to the standard output"""
+
+NOT_TOLD = 4
 
 
 def main() -> int:
@@ -34,11 +39,36 @@ def main() -> int:
         "(a text that begins with { or a file that ends in .json)",
     )
     arguments = parser.parse_args()
-    # a file may hold any words, and a terminal not all letters
-    sys.stdout.reconfigure(errors="backslashreplace")
     verdict = judged(arguments.certificate, arguments.expect)
-    print("\n".join([*verdict.statement, *verdict.lines]))
-    return verdict.status
+    return verdict.status if is_told([*verdict.statement, *verdict.lines]) else NOT_TOLD
+
+
+def is_told(lines: list[str]) -> bool:
+    """Whether a verdict could be written. One that nobody can read is none: neither is it verified,
+    nor refuted, as the status of a program that breaks would say."""
+    if sys.stdout is None:
+        return complain("it is closed")
+    try:
+        # a file may hold any words, and a terminal not all letters
+        sys.stdout.reconfigure(errors="backslashreplace")
+        print("\n".join(lines), flush=True)
+    except OSError as error:
+        # what is left of it would be reported at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return complain(error.strerror)
+    return True
+
+
+def complain(reason: str | None) -> bool:
+    # where there is no place for this either the status tells
+    with contextlib.suppress(OSError):
+        print(
+            f"verifier: the verdict cannot be written to the standard output: {reason}; send it "
+            "elsewhere",
+            file=sys.stderr,
+            flush=True,
+        )
+    return False
 
 
 if __name__ == "__main__":

@@ -2,12 +2,11 @@
 answer. A certificate of another question, or of weaker ends, is none of it."""
 
 import shlex
-from pathlib import Path
 from typing import Any
 
 from balls import Refuted, Unreadable
 from question import SCHEDULES, Question, Release
-from reading import parsed, shown
+from reading import content_of, parsed, shown
 
 RELATIVE = 1e-8  # claims have nine digits, rounded outwards
 
@@ -28,40 +27,51 @@ SIZES = {
     "random_allocation": ("t", "k"),
 }
 ALIASES = {"batch_size": "m", "sample_rate": "rate", "sigma": "noise_multiplier", "stages": "chain"}
-ALONE = ("quick", "json", "explain", "statement")  # options without a value
+ALONE = ("quick", "tight", "json", "explain", "statement")  # options without a value
 # about the answer's form
-ASIDE = ("width", "time_limit", "certificate", "plot", "clip", "variant")
+ASIDE = ("width", "time_limit", "effort", "certificate", "plot", "clip", "variant")
 ASKED = (
     *("n", "noise_multiplier", "steps", "epochs", "group", "adjacency", "mechanism"),
     *("epsilon", "delta", "denominator"),
 )
 
 
-def check_expected(expected: str, question: Question, claim: dict[str, float | None]) -> None:
+def check_expected(
+    expected: str, question: Question, claim: dict[str, float | None], digest: str
+) -> None:
     """Refuses a certificate that is not what was expected."""
-    if expected.endswith(".json"):
+    is_file = expected.endswith(".json")
+    if is_file or expected.lstrip().startswith("{"):
         try:
-            expected = Path(expected).read_text(encoding="utf-8")
-        except (OSError, ValueError) as error:
+            content = content_of(expected) if is_file else expected.encode(errors="surrogateescape")
+            answer = parsed(content)
+        except Unreadable as error:
             raise Unreadable(f"what is expected cannot be read: {error}") from None
-    if expected.lstrip().startswith("{"):
-        check_answer(parsed(expected.encode()), question, claim)
+        check_answer(answer, question, claim, digest)
     else:
         check_words(expected, question)
 
 
-def check_answer(answer: Any, question: Question, claim: dict[str, float | None]) -> None:
-    """The ends that an answer states are claimed, up to their nine digits."""
+def check_answer(
+    answer: Any, question: Question, claim: dict[str, float | None], digest: str
+) -> None:
+    """The ends that an answer states are claimed, up to their nine digits; and the file is the one
+    that was written with it, if the answer names one."""
     stated = {"quantity", "adjacency", "lower", "upper"}
     if not isinstance(answer, dict) or not stated <= set(answer):
         raise Unreadable("what is expected is no answer with a quantity, an adjacency and two ends")
     for name, found in (("quantity", question.quantity), ("adjacency", question.adjacency)):
         differ(name, answer[name], found)
+    if "certificate" in answer:
+        written = answer["certificate"]
+        differ("sha256", written.get("sha256") if isinstance(written, dict) else None, digest)
+    are_ends = False
     ceiling = 1.0 if question.quantity == "delta" else float("inf")
     for end, trivial in (("lower", 0.0), ("upper", ceiling)):
         value, claimed = answer[end], claim[end]
-        if value is None or value == trivial:
+        if value is None or value in (trivial, "Infinity"):
             continue
+        are_ends = True
         if type(value) not in (int, float):
             raise Unreadable(f"what is expected has the {end} end {shown(value)}")
         if claimed is None:
@@ -73,6 +83,8 @@ def check_answer(answer: Any, question: Question, claim: dict[str, float | None]
         )
         if not is_met:
             raise Refuted(f"expected: the {end} end {value!r}, and {claimed!r} is claimed")
+    if not are_ends:
+        raise Unreadable("what is expected states no end")
 
 
 def check_words(words: str, question: Question) -> None:
@@ -201,20 +213,23 @@ def _steps(options: dict[str, str], sampler: dict, n: int | None) -> int:
 
 
 def _group(text: str) -> int | list[int]:
-    sizes = [_whole({"group": part}, "group") for part in text.split(":")]
-    if len(sizes) == 1:
-        return sizes[0] or 1
-    more, fewer = sorted((size or 0 for size in sizes), reverse=True)[:2]
-    return [more, fewer] if fewer else more
+    sizes = sorted(_whole({"group": part}, "group") or 0 for part in text.split(":"))
+    if len(sizes) > 2 or not sizes[-1]:
+        raise Unreadable(f"what is expected has group = {shown(text)}")
+    return sizes[::-1] if sizes[0] and len(sizes) == 2 else sizes[-1]
 
 
 def _whole(options: dict[str, str], name: str) -> int | None:
     if name not in options:
         return None
     try:
-        return int(options[name])
+        size = int(options[name])
     except ValueError:
-        raise Unreadable(f"what is expected has {name} = {shown(options[name])}") from None
+        size = 0
+    # all of them count something, which may be nothing in one part of a mixed group alone
+    if size < (0 if name == "group" else 1):
+        raise Unreadable(f"what is expected has {name} = {shown(options[name])}")
+    return size
 
 
 def _real(options: dict[str, str], name: str) -> float:

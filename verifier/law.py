@@ -186,6 +186,7 @@ def first_power(law: Law, cut: arb, upper: bool) -> Composed:
         left += pairs[first][1]
         first += 1
     start = pairs[first][0]
+    spend(pairs[-1][0] - start + 1, "places of the grid of laws")
     dense = [ZERO] * (pairs[-1][0] - start + 1)
     for index, mass in pairs[first:]:
         dense[index - start] += mass
@@ -213,10 +214,9 @@ def composed(laws: list[tuple[Law, int]], cut: arb, upper: bool) -> tuple[Compos
     """The product of powers of laws on one grid, with its first loss and the step."""
     if len({law.step for law, _ in laws}) != 1:
         raise Refuted("laws that are composed need one grid step")
-    product = reduce(
-        lambda one, other: times(one, other, cut, upper),
-        [power(law, k, cut, upper) for law, k in laws],
-    )
+    # one power at a time: thousands of wide laws do not stand in memory together
+    powers = (power(law, k, cut, upper) for law, k in laws)
+    product = reduce(lambda one, other: times(one, other, cut, upper), powers)
     step = arb(laws[0][0].step)
     offset = sum((k * arb(law.offset) for law, k in laws), ZERO)
     return product, offset + product.start * step, step

@@ -40,7 +40,13 @@ class Source:
 
 
 def read_file(path: str) -> Source:
-    """The one place where bytes are read: what is hashed is what is parsed."""
+    """What is hashed is what is parsed."""
+    content = content_of(path)
+    return Source(hashlib.sha256(content).hexdigest(), certificate(parsed(content), "certificate"))
+
+
+def content_of(path: str) -> bytes:
+    """The one place where bytes are read."""
     try:
         # a pipe or a device may have no end, and opening one may wait for ever
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -51,7 +57,7 @@ def read_file(path: str) -> Source:
         raise Unreadable(str(error)) from None
     if len(content) > MOST_BYTES:
         raise Unreadable(f"it has more than {MOST_BYTES} bytes")
-    return Source(hashlib.sha256(content).hexdigest(), certificate(parsed(content), "certificate"))
+    return content
 
 
 def parsed(content: bytes) -> Any:
@@ -73,11 +79,11 @@ def parsed(content: bytes) -> Any:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise Unreadable(f"the key {shown(twice)} stands twice in one object")
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise Unreadable(f"the key {shown(name)} stands twice in one object")
+        found[name] = value
     return found
 
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from allocation import LogNormal, Mean, Ratios, below, lacking
-from balls import set_precision
+from allocation import LogNormal, Mean, Ratios, are_blocks, below, lacking, read_sums
+from balls import Refuted, set_precision
 from cells import Frontier, Largest, Mixture
 from certificate import NOT_COVERED, REFUTED, VERIFIED
 from flint import arb
@@ -55,6 +55,19 @@ def test_two_steps_beat_both_static_fillers():
     assert 0.4953 < kept < 0.4955
 
 
+@pytest.mark.parametrize("length", [1, 2, 7])
+def test_moves_are_rounded_down_on_one_side_and_up_on_the_other(length):
+    """In units of 2^-bits: what is not followed is among what is lost, and the rest is there."""
+    flip, lost = Flip(0.05, -400, 400, 64), 0
+    for s in (1.0, 0.3):
+        for pair in signs(0.01, s):
+            block = flip.power(flip.kernel(*pair), length)
+            assert sum(block.first) < 2**64 <= sum(block.second) + block.lost
+            assert max(2**64 - sum(block.first), block.lost) < 2**64 // 1000
+            lost = max(lost, block.lost)
+    assert lost > 0
+
+
 def test_pairs_are_summed_as_if_they_were_listed():
     generator = np.random.default_rng(4)
     laws = [
@@ -79,6 +92,153 @@ def test_pairs_are_summed_as_if_they_were_listed():
         assert float(parted.right_p) == pytest.approx((weights * ratios)[right].sum())
         assert float(parted.left_q) == pytest.approx(weights[~right].sum())
         assert float(parted.left_p) == pytest.approx((weights * ratios)[~right].sum())
+
+
+EDGES = np.exp(np.linspace(-4, 4, 60))
+ORDERS = [0.2, 0.7, 1.0, 1.3, 2.5, 6.0]
+
+
+def spread():
+    """The log-normal law for distance 1, its cells moved to their edges: above it, but for what is
+    lost beyond the last one."""
+    z = np.log(EDGES) + 0.5
+    q = np.diff(norm.cdf([-np.inf, *z, np.inf]))
+    p = np.diff(norm.cdf(np.array([-np.inf, *z, np.inf]) - 1))
+    ends = np.array([0.0, *EDGES])
+    masses = np.zeros(len(ends))
+    for cell in range(len(EDGES)):
+        right = (p[cell] - q[cell] * ends[cell]) / (ends[cell + 1] - ends[cell])
+        masses[[cell, cell + 1]] += q[cell] - right, right
+    masses[-1] += q[-1]
+    return ends, masses, p[-1] - q[-1] * ends[-1]
+
+
+def grouped():
+    """Its cells at their means: below it."""
+    z = np.array([-np.inf, *(np.log(EDGES) + 0.5), np.inf])
+    q, p = np.diff(norm.cdf(z)), np.diff(norm.cdf(z - 1))
+    return p / q, q
+
+
+def above_and_under(a):
+    """E (R - a)_+ and E (a - R)_+ of the log-normal R."""
+    right = norm.cdf(0.5 - np.log(a)) - a * norm.cdf(-0.5 - np.log(a))
+    return right, right + a - 1
+
+
+@pytest.mark.parametrize("lost", [0.0, 1e-9, 0.01])
+@pytest.mark.parametrize("law", ["above", "below"])
+def test_what_a_law_of_ratios_lacks_is_added(law, lost):
+    """For E (R - a)_+, whatever the file says is lost."""
+    ratios, masses = spread()[:2] if law == "above" else grouped()
+    row = {"terms": 1, "of": None, "ratios": ratios.tolist(), "lost": lost, "edges": []}
+    row["masses"] = [masses[0] + 1e-9, *masses[1:].tolist()]
+    shown = read_sums([row], arb(1), True, "C", "", arb(0))
+    for a in [*ORDERS, *ratios[5:-5].tolist()]:
+        assert above_and_under(a)[0] - 1e-15 <= float(shown.forward(arb(a))) < 1.1
+
+
+def pairs(ratios, masses):
+    """Of the mean of two."""
+    sums, weights = np.add.outer(ratios, ratios).ravel() / 2, np.outer(masses, masses).ravel()
+    apart, place = np.unique(sums, return_inverse=True)
+    return {
+        "terms": 2,
+        "of": [0, 0],
+        "ratios": apart.tolist(),
+        "masses": np.bincount(place, weights).tolist(),
+    }
+
+
+@pytest.mark.parametrize("share", [1.0, 0.99, 0.7])
+def test_what_a_law_of_ratios_lacks_is_multiplied(share):
+    """For E (a - R)_+, also of a mean of two."""
+    ratios, masses, _ = spread()
+    row = {"terms": 1, "of": None, "ratios": ratios.tolist(), "lost": 0.0, "edges": []}
+    row["masses"] = (masses * share).tolist()
+    shown = read_sums([row], arb(1), True, "D", "", arb(0))
+    for a in ORDERS:
+        # backward is H at the order 1/a, over the order
+        found = float(shown.backward(1 / arb(a))) * a
+        assert above_and_under(a)[1] * (1 - 1e-12) <= found < 2 * above_and_under(a)[1] + 0.01
+    of_two = read_sums([row, row | pairs(ratios, masses * share)], arb(1), True, "D", "", arb(0))
+    row["masses"] = masses.tolist()
+    whole = read_sums([row, row | pairs(ratios, masses)], arb(1), True, "D", "", arb(0))
+    for a in ORDERS:
+        assert float(of_two.backward(arb(a))) >= float(whole.backward(arb(a))) * (1 - 1e-12)
+
+
+def test_what_a_lower_end_has_too_much_of_is_taken_off():
+    """A negligible amount, at every order, and of a mean that of both."""
+    ratios, masses = grouped()
+    ratios[30] *= 1.01
+    row = {"terms": 1, "of": None, "ratios": ratios.tolist(), "masses": masses.tolist()}
+    row |= {"lost": 0.0, "edges": EDGES.tolist()}
+    shown = read_sums([row], arb(1), False, "C", "", arb(0.01))
+    assert shown.short > 1e-6 and shown.factor == 1
+    # at the ends of cells what is too much is not hidden by the grouping
+    for a in EDGES[27:30]:
+        assert float(shown.law.above(arb(a))) > above_and_under(a)[0] + 1e-6
+        assert float(shown.forward(arb(a))) <= above_and_under(a)[0] + 1e-15
+    both = row | pairs(ratios, masses)
+    both["edges"] = ((np.array(both["ratios"][1:]) + both["ratios"][:-1]) / 2).tolist()
+    assert read_sums([row, both], arb(1), False, "C", "", arb(0.01)).short >= shown.short
+
+
+@pytest.mark.parametrize("side", ["C", "D"])
+def test_what_a_lower_end_says_is_lost_counts_for_nothing(side):
+    ratios, masses = grouped()
+    row = {"terms": 1, "of": None, "ratios": ratios.tolist(), "masses": masses.tolist()}
+    row |= {"lost": 0.3, "edges": EDGES.tolist()}
+    shown = read_sums([row], arb(1), False, side, "", arb(0))
+    for a in ORDERS:
+        right, left = above_and_under(a)
+        forward, backward = float(shown.forward(arb(a))), float(shown.backward(1 / arb(a))) * a
+        found, truth = (forward, right) if side == "C" else (backward, left)
+        assert 0.9 * truth - 0.01 < found <= truth * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        [],
+        [(2, 1)],
+        [(3, 1)],
+        [(2, 2)],
+        [(2, 1), (3, 2)],
+        [(2, 1), (2, 1), (3, 1)],
+        [(1, 1), (4, 1)],
+        [(5, 1)],
+    ],
+)
+def test_other_blocks_than_those_of_theorem_27_are_refuted(blocks):
+    """Two of five steps: one of two, and one of three."""
+
+    def rows(sizes):
+        return [{"times": times, "sums": [{"terms": size}]} for size, times in sizes]
+
+    are_blocks(5, 2, 1, rows([(2, 1), (3, 1)]))
+    are_blocks(5, 2, 3, rows([(3, 1), (2, 3), (3, 2)]))
+    with pytest.raises(Refuted):
+        are_blocks(5, 2, 1, rows(blocks))
+
+
+def test_fewer_and_larger_ratios_are_no_law():
+    """They are above one term, as their mean is 1, and their own mean is below that of several."""
+    row = {"terms": 1, "of": None, "ratios": [0.5, 2.0], "masses": [0.25, 0.4], "lost": 0.2}
+    row["edges"] = [1.0]
+    with pytest.raises(Refuted, match="add up to less than 1"):
+        read_sums([row], arb(1), True, "C", "here", arb(0))
+
+
+def test_terms_are_counted_and_not_believed():
+    row = {"terms": 1, "of": None, "ratios": [0.5, 2.0], "masses": [0.8, 0.4], "lost": 0.2}
+    rows = [row, row | {"terms": 3, "of": [0, 0]}]
+    for upper in (True, False):
+        with pytest.raises(Refuted, match="mean of 2 terms, not of 3"):
+            read_sums(
+                [each | {"edges": [1.0]} for each in rows], arb(1), upper, "C", "here", arb(0)
+            )
 
 
 def test_a_law_is_above_or_below_the_log_normal_only_if_it_is():

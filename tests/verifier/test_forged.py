@@ -10,17 +10,24 @@ import copy
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from attacks import noiseless
+from balls import NotCovered, Refuted, Unreadable
 from certificate import NOT_COVERED, REFUTED, UNREADABLE, VERIFIED, verify
+from flint import arb
+from question import Release, described, read_question
+from reading import certificate
+from theorems import Case
 
 import dpsub
 from dpsub.accounting.release import of_plain
 from dpsub.errors import ArgumentError, UnsupportedError
 from tests.few import few
-from tests.verifier.forging import QUESTIONS, Data, forged, honest
+from tests.verifier.forging import QUESTIONS, Data, at, forged, honest, leaves, put
 from tests.verifier.proving import proved_again
 
 ROOT = Path(__file__).parents[2]
@@ -153,6 +160,46 @@ def a_block_that_nobody_counts() -> Data:
     return data
 
 
+def an_epoch_of_more_steps_than_it_says() -> Data:
+    """The mean of four terms, called one of two: a record in one of four steps is hidden better."""
+    data = only(honest("allocation"), "upper")
+    answer = dpsub.account(dpsub.RandomAllocation(4), noise_multiplier=1.0, delta=0.05, quick=True)
+    other = json.loads(json.dumps(answer.certificate()))
+    assert other["claim"]["upper"] < data["claim"]["upper"] * 0.9
+    data["upper"], data["claim"]["upper"] = other["upper"], other["claim"]["upper"]
+    for direction in ("forward", "backward"):
+        for part in data["upper"][direction]:
+            assert part["sums"][-1]["terms"] == 4
+            part["sums"][-1]["terms"] = 2
+    return data
+
+
+def an_attack_on_fewer_steps() -> Data:
+    """Among two steps the record is found more easily than among four."""
+    data = only(honest("allocation"), "lower")
+    assert data["lower"]["parts"][0]["statistic"] == "all steps"
+    release_of(data)["sampler"]["t"] = release_of(data)["steps"] = 4
+    return data
+
+
+def a_cut_sample_as_if_there_were_room_for_all() -> Data:
+    """Three of four records, of which most are drawn; the fourth takes the place of another one."""
+    asked: Data = {
+        "noise_multiplier": 1.5,
+        "delta": 0.05,
+        "adjacency": "add_remove",
+        "quick": True,
+    }
+    answer = dpsub.account(dpsub.Poisson(0.9), 3, **asked)
+    data = only(json.loads(json.dumps(answer.certificate())), "upper")
+    release_of(data)["sampler"] = {"name": "truncated_poisson", "rate": 0.9, "max_batch": 3}
+    for direction in ("forward", "backward"):
+        data["upper"][direction][0]["theorem"] = "18"
+    truth = dpsub.account(dpsub.TruncatedPoisson(0.9, 3), 3, **asked)
+    assert truth.lower > data["claim"]["upper"]
+    return data
+
+
 def ends_that_contradict() -> Data:
     data = honest("poisson")
     data["claim"] = {"lower": data["claim"]["upper"], "upper": data["claim"]["lower"]}
@@ -176,6 +223,9 @@ PROOFS = (
     an_upper_part_left_out,
     an_order_left_out,
     a_block_that_nobody_counts,
+    an_epoch_of_more_steps_than_it_says,
+    an_attack_on_fewer_steps,
+    a_cut_sample_as_if_there_were_room_for_all,
     ends_that_contradict,
     the_certificate_of_another_question,
 )
@@ -188,6 +238,121 @@ def test_a_proof_that_proves_nothing_is_not_verified(forge: Any, tmp_path: Path)
     assert status == expected, lines
 
 
+def test_ends_that_contradict_each_other_are_both_refuted(tmp_path: Path) -> None:
+    """Whatever proves them: here nothing that is known."""
+    data = ends_that_contradict()
+    data["upper"]["forward"][0]["theorem"] = data["lower"]["parts"][0]["statistic"] = "99"
+    lines, status = proved_again(data, tmp_path)
+    assert status == REFUTED and len(lines) == 1 and "above the upper end" in lines[0], lines
+
+
+@pytest.mark.parametrize("name", ["poisson", "wor, zero_out", "deterministic", "allocation"])
+@pytest.mark.parametrize("claim", [0.9, 1e3])
+def test_each_order_of_the_neighbours_is_bounded(name: str, claim: float, tmp_path: Path) -> None:
+    """Whatever is claimed, and whichever order is the worse one."""
+    for order in ("forward", "backward"):
+        data = only(honest(name), "upper")
+        data["upper"]["forward"] = data["upper"][order]
+        data["upper"]["backward"] = None
+        data["claim"]["upper"] *= claim
+        lines, status = proved_again(data, tmp_path)
+        assert status == REFUTED and "needs a bound of this order" in lines[-1], lines
+
+
+@pytest.mark.parametrize(
+    ("sampler", "adjacency", "data"),
+    [
+        (
+            {"name": "random_allocation", "t": 4, "k": 1},
+            "add_remove",
+            {"record": 1, "other": None, "filler": -1},
+        ),
+        (
+            {"name": "random_allocation", "t": 4, "k": 2},
+            "add_remove",
+            {"record": 1, "other": None, "filler": 0},
+        ),
+        (
+            {"name": "random_allocation", "t": 4, "k": 1},
+            "substitute",
+            {"record": 1, "other": -1, "filler": 0},
+        ),
+        ({"name": "shuffle", "m": 25}, "substitute", {"record": 1, "other": -1, "filler": 0}),
+        ({"name": "shuffle", "m": 25}, "zero_out", {"record": 1, "other": 0, "filler": -1}),
+    ],
+)
+def test_the_ratio_of_an_epoch_is_that_of_a_record_that_does_nothing(
+    sampler: Data, adjacency: str, data: Data, tmp_path: Path
+) -> None:
+    """In D', and of one step; of all other data sets it is another one."""
+    made = certain(sampler, 100, 4, adjacency, data, ratios((1, None), (2, [0, 0]), (4, [1, 1])))
+    lines, status = proved_again(made, tmp_path)
+    assert status == REFUTED and "only where the record does nothing" in lines[-1], lines
+
+
+@pytest.mark.parametrize(
+    ("name", "adjacency", "why"),
+    [
+        ("wor", "zero_out", "contributes 0 in D'"),
+        ("wr", "zero_out", "contributes 0 in D'"),
+        ("wor, zero_out", "add_remove", "no neighbours under add_remove"),
+        ("wor", "add_remove", "no neighbours under add_remove"),
+        ("wor, add_remove", "substitute", "no neighbours under substitute"),
+        ("poisson", "zero_out", "no neighbours under zero_out"),
+        ("poisson", "substitute", "no neighbours under substitute"),
+    ],
+)
+def test_data_sets_are_neighbours(name: str, adjacency: str, why: str, tmp_path: Path) -> None:
+    data = only(honest(name), "lower")
+    data["question"]["adjacency"] = adjacency
+    lines, status = proved_again(data, tmp_path)
+    assert status == REFUTED and why in lines[-1], lines
+
+
+def test_a_bound_of_half_the_distance_is_none_of_substitution(tmp_path: Path) -> None:
+    """Although one profile serves both orders under both relations."""
+    data = only(honest("shuffle, zero_out"), "upper")
+    data["upper"]["backward"] = None
+    assert proved_again(data, tmp_path)[1] == VERIFIED
+    data["question"]["adjacency"] = "substitute"
+    lines, status = proved_again(data, tmp_path)
+    assert status == REFUTED and "the composed profile is" in lines[-1], lines
+
+
+def test_fillers_of_samples_of_random_size_move_the_sum(tmp_path: Path) -> None:
+    data = only(honest("poisson"), "lower")
+    for filler in (-1, 0.5):
+        for part in data["lower"]["parts"]:
+            part["data"]["filler"] = filler
+        lines, status = proved_again(data, tmp_path)
+        assert status == NOT_COVERED and "sample of random size" in lines[-1], lines
+
+
+def test_fillers_of_an_allocation_move_its_sums(tmp_path: Path) -> None:
+    """Nobody knows how many of them a step holds."""
+    data = only(honest("allocation of several"), "lower")
+    (part,) = data["lower"]["parts"]
+    assert part["statistic"] == "step functions"
+    part["data"]["filler"] = -1
+    lines, status = proved_again(data, tmp_path)
+    assert status == NOT_COVERED and "number of records is random" in lines[-1], lines
+
+
+@pytest.mark.parametrize(("n", "group"), [(6, 4), (7, 4), (None, 2)])
+def test_a_group_is_attacked_where_it_has_room(n: int | None, group: int) -> None:
+    """In one group of a cyclic schedule: 3 of 6 or 7 records; any, where nobody knows n."""
+    release = Release(
+        {"name": "cyclic_poisson", "rate": 0.5, "cycle": 2}, n, arb(1), 2, False, group
+    )
+    data = {"data": {"record": 1, "other": 0, "filler": 0}}
+    case = Case(release, "zero_out", "forward", data, None, arb(0))
+    if n is None:
+        assert len(noiseless(case)[0]) == group + 1
+        return
+    with pytest.raises(NotCovered, match=r"too large: 4 records .* of at most 3"):
+        noiseless(case)
+
+
 # --- Questions that cannot be asked ---------------------------------------------------------------
 
 CHAIN = {"name": "multistage", "chain": [{"kind": "wor", "size": 3}, {"kind": "wr", "size": 2}]}
@@ -198,6 +363,10 @@ IMPOSSIBLE: list[tuple[str, Data, str, int]] = [
     ("wor", {"sampler": {"name": "wor", "m": 1}, "n": 1, "group": 3}, "substitute", REFUTED),
     ("wor, zero_out", {"group": 6}, "zero_out", REFUTED),
     ("wor", {"n": None}, "substitute", REFUTED),
+    ("truncated", {"n": None}, "add_remove", REFUTED),
+    ("shuffle", {"n": None}, "substitute", REFUTED),
+    ("deterministic", {"n": None}, "zero_out", REFUTED),
+    ("cyclic", {"sampler": {"name": "cyclic_poisson", "rate": 0.5, "cycle": 0}}, "zero_out", 1),
     ("wor", {"sampler": {"name": "wor", "m": 0}}, "substitute", REFUTED),
     ("poisson", {"sampler": {"name": "poisson", "rate": 2.0}}, "add_remove", REFUTED),
     ("poisson", {"sampler": {"name": "poisson", "rate": 0.0}}, "add_remove", REFUTED),
@@ -208,6 +377,7 @@ IMPOSSIBLE: list[tuple[str, Data, str, int]] = [
     ("poisson", {"group": [2, 1]}, "substitute", REFUTED),
     ("poisson", {"group": [1, 2]}, "add_remove", REFUTED),
     ("poisson", {"group": [0, 1]}, "add_remove", REFUTED),
+    ("poisson", {"group": [10**7, 1]}, "add_remove", NOT_COVERED),
     ("wor, add_remove", {"group": [1, 1]}, "add_remove", NOT_COVERED),
     ("wor, add_remove", {"group": [2, 1]}, "add_remove", NOT_COVERED),
     ("poisson", {"denominator": "realised"}, "add_remove", NOT_COVERED),
@@ -240,6 +410,19 @@ def test_what_cannot_be_asked_is_not_verified(
     release_of(data).update(change)
     lines, status = proved_again(data, tmp_path)
     assert status == expected and len(lines) == 1, lines
+
+
+@pytest.mark.parametrize(
+    ("quantity", "given"),
+    [("epsilon", {"delta": delta}) for delta in (0, 0.0, 1, 1.5, -1e-5)]
+    + [("delta", {"epsilon": epsilon}) for epsilon in (-1e-9, 1.1e12, 1e300)],
+    ids=str,
+)
+def test_what_cannot_be_given(quantity: str, given: Data, tmp_path: Path) -> None:
+    data = honest("poisson" if quantity == "epsilon" else "wor, of delta")
+    data["question"]["given"] = given
+    lines, status = proved_again(data, tmp_path)
+    assert status == REFUTED and len(lines) == 1, lines
 
 
 def test_releases_have_one_group(tmp_path: Path) -> None:
@@ -319,11 +502,39 @@ def test_what_is_no_certificate_is_not_read(
     assert lines[0].startswith("not readable: ") and len(lines[0]) < 300
 
 
+VALUES: list[Any] = [
+    *(None, True, False, 0, -1, 5, 10**15, -(10**15), 10**400, 0.0, 0.5, -2.5, 1e308, 5e-324),
+    *("", "x", "poisson", "\u0000", "\ud800", [], [[]], [1, 2], ["x"], [None], {}, {"name": "x"}),
+]
+
+
+@pytest.mark.parametrize("name", few(QUESTIONS, most=6))
+def test_any_value_in_any_place_is_read_or_refused(name: str) -> None:
+    """By the schema or by the rules of a question: nothing else fails."""
+    whole = honest(name)
+    refused = 0
+    for place in leaves(whole):
+        for value in VALUES:
+            before = at(whole, place)
+            put(whole, place, value)
+            try:
+                described(read_question(certificate(whole, "certificate")["question"]))
+            except (Unreadable, Refuted, NotCovered) as error:
+                # what stands there may name what is not known, at some length
+                assert len(str(error)) < 400 and str(error).isprintable(), error
+                refused += 1
+            put(whole, place, before)
+    assert refused > 0.7 * len(leaves(whole)) * len(VALUES)
+
+
 DEEP = 100_000
 TEXTS = {
     "nothing": "",
     "no JSON": "{",
     "no object": "[1]",
+    "a number": "5",
+    "a text": '"5"',
+    "null": "null",
     "no number": '{"claim": NaN}',
     "infinity": '{"claim": 1e999}',
     "many digits": '{"claim": ' + "9" * 10_000 + "}",
@@ -350,6 +561,25 @@ def test_a_key_that_stands_twice_is_not_read(tmp_path: Path) -> None:
     )
     lines, status = verify(str(path))
     assert status == UNREADABLE and "'noise_multiplier' stands twice" in lines[0]
+
+
+def test_a_key_is_looked_for_in_no_more_time_than_it_takes_to_read(tmp_path: Path) -> None:
+    """The last of many keys stands twice: each may be compared with few."""
+    path = tmp_path / "c.json"
+    keys = [f"k{i}" for i in range(10**5)]
+    path.write_text(json.dumps(dict.fromkeys(keys, 0)).replace("}", ', "k99999": 1}'))
+    begun = time.process_time()
+    lines, status = verify(str(path))
+    # a second, where all pairs of keys would take minutes
+    assert status == UNREADABLE and time.process_time() - begun < 20, lines
+
+
+def test_a_file_beyond_all_certificates_is_not_parsed(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    with path.open("wb") as file:
+        file.truncate(2**26 + 1)
+    lines, status = verify(str(path))
+    assert status == UNREADABLE and "more than 67108864 bytes" in lines[0]
 
 
 @pytest.mark.parametrize("path", ["/dev/zero", "/", "/no/such/file"])
@@ -427,6 +657,35 @@ def test_a_policy_of_many_blocks_is_not_played(tmp_path: Path) -> None:
     data["lower"]["blocks"] = [[1, 10**7]]
     lines, status = proved_again(data, tmp_path)
     assert status == NOT_COVERED and "too large" in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("window", "given", "expected", "why"),
+    [
+        ([10, -10], 0.1, REFUTED, "window must not fall"),
+        ([-(10**8), 10**8], 0.1, NOT_COVERED, "200000001 places of a policy's window, of at most"),
+        ([-100_000, 99_999], 0.1, NOT_COVERED, "window in all its blocks, of at most"),
+        ([-100, 100], 1e-300, NOT_COVERED, "bits of a policy's numbers"),
+    ],
+)
+def test_a_policy_has_a_size(
+    window: list[int], given: float, expected: int, why: str, tmp_path: Path
+) -> None:
+    data = only(honest("wor, policy"), "lower")
+    release_of(data)["steps"] = 10**4
+    data["lower"]["window"], data["lower"]["blocks"] = window, [[1, 10**4]]
+    data["question"]["given"] = {"delta": given}
+    if given < 0.1:
+        data["claim"]["lower"] = 1e5
+    lines, status = proved_again(data, tmp_path)
+    assert status == expected and why in lines[-1], lines
+
+
+def test_a_policy_plays_no_more_steps_than_there_are(tmp_path: Path) -> None:
+    data = only(honest("wor, policy"), "lower")
+    release_of(data)["steps"] = 1
+    lines, status = proved_again(data, tmp_path)
+    assert status == REFUTED and "plays 2 steps, of 1" in lines[-1], lines
 
 
 # --- Forgeries in numbers -------------------------------------------------------------------------

@@ -22,9 +22,13 @@ from game import (
     check_angles,
     check_cover,
     check_intervals,
+    covered,
+    draws_of,
 )
 from law import Law
+from question import Release
 from scipy.stats import norm
+from theorems import Case
 
 import dpsub
 from profiles import Order
@@ -226,6 +230,42 @@ def test_angles_leave_no_gap():
     for numbers in ([-0.1, 1.0], [1.0, 0.9], [0.0, math.nextafter(math.pi, 4)]):
         with pytest.raises(Refuted, match="no angles"):
             Angles.read(numbers, "cell")
+
+
+@pytest.mark.parametrize(
+    ("theorem", "cell"),
+    [
+        *((theorem, [0.0, 1.5, -1.5, 1.5]) for theorem in ("15", "22", "65")),
+        ("30", ["replaced", 0.0, 2.0]),
+        ("70", [0.0, 3.0]),
+    ],
+)
+def test_a_game_with_a_gap_is_not_played(theorem, cell):
+    with pytest.raises(Refuted, match="no cell"):
+        covered(theorem, [{"cell": cell}], None, arb(1), arb(0))
+
+
+@pytest.mark.parametrize(
+    ("theorem", "sampler", "n"),
+    [
+        ("15", {"name": "wor", "m": 3}, 3),
+        ("30", {"name": "wor", "m": 3}, 3),
+        ("70", {"name": "wor", "m": 3}, 3),
+        ("15", {"name": "wr", "m": 3}, 5),
+        ("22", {"name": "wr", "m": 3}, 1),
+        ("22", {"name": "must_ow", "b": 1, "m": 3}, 5),
+        ("22", {"name": "must_ow", "b": 5, "m": 3}, 5),
+        ("22", {"name": "must_ww", "b": 2, "m": 3}, 5),
+        ("65", {"name": "must_ww", "b": 2, "m": 3}, 1),
+        ("65", {"name": "must_ow", "b": 2, "m": 3}, 5),
+    ],
+    ids=str,
+)
+def test_a_game_is_about_samplers_of_its_theorem(theorem, sampler, n):
+    release = Release(sampler, n, arb(1), 2, laplace=theorem == "30")
+    relation = "zero_out" if theorem == "70" else "substitute"
+    with pytest.raises(Refuted, match=f"theorem {theorem} needs"):
+        draws_of(Case(release, relation, "forward", {"theorem": theorem}, None, arb(1e-30)))
 
 
 def test_weights_of_the_base():

@@ -1,22 +1,25 @@
 """Laws of the verifier: their profile at kinks, what is missing, composition and charges, against
 brute force."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import exp, inf, log
 
 import numpy as np
 import pytest
-from balls import ONE, ZERO, Unreadable, larger, set_precision, smaller
+import work
+from balls import ONE, ZERO, NotCovered, Refuted, Unreadable, larger, set_precision, smaller
 from events import Curve, Noise
 from flint import arb
-from law import Law, charge, composed_profile, read_law, shortfall_above, shortfall_below
+from law import Law, charge, composed_profile, power, read_law, shortfall_above, shortfall_below
 from multiplicity import ball
 from reading import law
 from scipy import stats
 
 CUT = arb(10) ** -40
 SMALL = Law(0.25, 0.125, [-3, -1, 0, 2, 5], [0.1, 0.3, 0.25, 0.2, 0.1], 0.05)
+WINDOW = {"step": 0.5, "offset": 0.0, "indices": [0, 1], "masses": [0.5, 0.5], "infinity": 0.0}
 OTHER = Law(0.25, -0.5, [0, 1, 4], [0.5, 0.25, 0.125], 0.0)
 
 
@@ -86,6 +89,39 @@ def test_composition_by_enumeration(epsilon, upper):
     assert float(composed.rad()) < 1e-30
 
 
+def test_laws_of_two_grids_are_not_composed():
+    """The losses of one would count as if they were on the grid of the other."""
+    finer = replace(OTHER, step=OTHER.step / 2)
+    with pytest.raises(Refuted, match="one grid step"):
+        composed_profile([(SMALL, 1), (finer, 1)], ONE, CUT, True)
+
+
+@pytest.mark.parametrize("upper", [True, False])
+def test_what_is_too_large_is_counted_and_not_composed(upper, monkeypatch):
+    """With the numbers: of points, and of operations."""
+    monkeypatch.setattr("law.LONGEST", 20)
+    with pytest.raises(NotCovered, match=r"too large: \d+ places .* composed, of at most 20"):
+        composed_profile([(SMALL, 8)], ONE, ZERO, upper)
+    with pytest.raises(NotCovered, match=r"too large: 21 places .* part 0, of at most 20"):
+        read_law({**WINDOW, "indices": [-10, 10]}, "part 0")
+    monkeypatch.setattr("law.LONGEST", 1000)
+    work.begin()
+    monkeypatch.setattr("work.MOST", 100)
+    with pytest.raises(NotCovered, match=r"make \d+ operations, of at most 100"):
+        composed_profile([(SMALL, 8)], ONE, ZERO, upper)
+    work.begin()
+
+
+def test_wide_laws_do_not_stand_in_memory_together(monkeypatch):
+    """A file of some kilobytes may hold thousands of them, of a hundred megabytes each."""
+    monkeypatch.setattr("law.LONGEST", 1000)
+    wide, read = Law(0.25, 0.0, [0, 600], [arb(0.5), arb(0.5)], 0.0), []
+    monkeypatch.setattr("law.power", lambda *given: read.append(given) or power(*given))
+    with pytest.raises(NotCovered, match="too large"):
+        composed_profile([(wide, 1)] * 100, ONE, CUT, True)
+    assert len(read) == 2
+
+
 def test_what_is_cut_off_is_charged():
     """Upper ends rise and lower ends fall, by no more than a few times what is cut."""
     exact = composed_profile([(SMALL, 40)], arb(2.0), CUT, True)
@@ -94,6 +130,30 @@ def test_what_is_cut_off_is_charged():
         below = composed_profile([(SMALL, 40)], arb(2.0), arb(cut), False)
         assert below < exact < above
         assert above - below < 400 * cut
+
+
+@pytest.mark.parametrize("upper", [True, False])
+def test_rare_ends_of_one_law_are_charged_too(upper):
+    """To infinity what is cut on the right, and to the first loss that is kept what is cut on the
+    left; or nowhere."""
+    rare = arb(1) / 1024
+    law = Law(1.0, 0.0, [-5, 0, 5], [rare, arb(0.5), rare], 0.0)
+    kept, low = (
+        composed_profile([(law, 1)], arb(epsilon), 1.5 * rare, upper) for epsilon in (0.0, -9.0)
+    )
+    whole = (1 - arb(-9).exp()) / 2
+    if not upper:
+        assert kept == 0 and low.overlaps(whole)
+        return
+    assert kept.overlaps(rare)
+    assert low.overlaps(whole + rare * (1 - arb(-9).exp()) + rare)
+
+
+def test_mass_at_infinity_is_attained_or_charged():
+    """By an event that the other law does not have; whatever the other lines are."""
+    law = Law(1.0, 0.0, [0], [arb(0.5)], 0.125)
+    missing = shortfall_below(law, lambda T, S: S)
+    assert missing == 0.125
 
 
 def test_charges_are_mass_at_infinity():
@@ -121,10 +181,9 @@ def test_charges_are_mass_at_infinity():
     ],
 )
 def test_what_is_no_law(change):
-    data = {"step": 0.5, "offset": 0.0, "indices": [0, 1], "masses": [0.5, 0.5], "infinity": 0.0}
-    assert read_law(law(data, "part 0"), "part 0").total() == 1
+    assert read_law(law(WINDOW, "part 0"), "part 0").total() == 1
     with pytest.raises(Unreadable):
-        law({**data, **change}, "part 0")
+        law({**WINDOW, **change}, "part 0")
 
 
 def test_equal_indices_are_one_loss():

@@ -10,6 +10,7 @@ from flint import arb
 from multiplicity import Counts, Stage, binomial, chain_counts, cut_sample, stages_of
 from scipy import stats
 from theorems import (
+    Branches,
     against_origin,
     laplace_mirror,
     laplace_origin,
@@ -248,6 +249,52 @@ def test_counts_by_enumeration():
     counts = chain_counts(stages, n, 1, NEGLIGIBLE)
     for hits, chance in law.items():
         assert float(counts.probabilities[hits]) == pytest.approx(float(chance), rel=1e-14)
+
+
+@pytest.mark.parametrize("negligible", [1e-2, 1e-6])
+def test_numbers_that_are_left_out_are_counted_as_such(negligible):
+    """Of one stage, and of all stages of a chain."""
+    stages = [Stage("with", 9), Stage("with", 7), Stage("with", 12)]
+    for counts in (
+        binomial(30, Fraction(1, 4), arb(negligible)),
+        chain_counts(stages, 6, 1, arb(negligible)),
+        chain_counts([Stage("without", 4), *stages[1:]], 6, 2, arb(negligible)),
+    ):
+        assert 0 < counts.rest < 40 * negligible
+        assert sum(counts.probabilities, counts.rest) >= 1 - arb(10) ** -30
+
+
+def test_numbers_that_are_left_out_are_a_branch():
+    """Of the sharp bound and of the cheap one, whatever the lifted order is."""
+    stages, coarse = [Stage("with", 9), Stage("with", 7)], arb("0.001")
+    left_out = binomial(9, Fraction(1, 6), coarse).rest
+    assert left_out > 0 and revealed(stages, 6, 1, arb(1), coarse).rest == left_out
+    nothing = Branches([], ONE / 2, left_out)
+    assert nothing(order(0.3), ZERO) == nothing.t(order(0.3), ZERO) == left_out
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize(
+    "stages",
+    [
+        [Stage("with", 9)],
+        [Stage("with", 9), Stage("with", 7)],
+        [Stage("without", 4), Stage("with", 7)],
+        [Stage("with", 9), Stage("poisson", rate=Fraction(1, 3))],
+    ],
+    ids=str,
+)
+def test_numbers_that_are_left_out_lower_no_bound(stages, loss):
+    exact = chain_counts(stages, 6, 1, ZERO)
+    coarse = chain_counts(stages, 6, 1, arb("0.001"))
+    assert coarse.rest > 0 and exact.rest == 0
+    for less, all_of_it in (
+        (revealed(stages, 6, 1, arb(1), arb("0.001")), revealed(stages, 6, 1, arb(1), ZERO)),
+        *zip(against_origin(coarse, arb(2)), against_origin(exact, arb(2)), strict=True),
+        (Groups(coarse, arb(1)), Groups(exact, arb(1))),
+    ):
+        found, truth = less(order(loss), ZERO), all_of_it(order(loss), ZERO)
+        assert truth.lower() <= found.upper() < truth + 0.05
 
 
 def test_merged_stages():

@@ -11,9 +11,20 @@ import pytest
 import shuffling
 from balls import ONE, ZERO, NotCovered, Refuted, Unreadable, set_precision
 from flint import arb
+from question import Release
 from reading import ORDERS as ORDERS_OF_A_FILE
 from scipy import stats
-from shuffling import Difference, Window, leak, mean_above_zero, read_orders, read_reference
+from shuffling import (
+    Difference,
+    Window,
+    bounds_by_theorem_61,
+    differences,
+    leak,
+    mean_above_zero,
+    read_orders,
+    read_reference,
+)
+from theorems import Case
 
 import dpsub
 from dpsub.accounting.hidden_step import HiddenStep
@@ -224,6 +235,53 @@ def test_so_many_steps_are_refuted():
     read_orders([{"loss": 0.1, "unit": 0.1, "steps": 8}], 9)
     with pytest.raises(Refuted):
         read_orders([{"loss": 0.1, "unit": 0.1, "steps": 9}], 9)
+
+
+NO_LAWS: dict = {"forward": [], "backward": []}
+EMPTY_REFERENCE = {"steps": 4, "record": NO_LAWS, "empty": NO_LAWS}
+
+
+def shuffled(adjacency):
+    release = Release({"name": "shuffle", "m": 2}, 20, arb(2), 10, laplace=False)
+    part = {"orders": [{"loss": 0.1, "unit": 0.05, "steps": 4}], "references": []}
+    return Case(release, adjacency, "forward", part, None, arb(10) ** -12)
+
+
+@pytest.mark.parametrize("adjacency", ["substitute", "zero_out"])
+def test_what_a_hidden_step_tells_is_added(adjacency, monkeypatch):
+    """h tau, (1 + a) times, to the bound by the mean."""
+    bounds = []
+    for charged in (0.0, 0.01):
+        monkeypatch.setattr("shuffling.charge", lambda s, T, k, charged=charged: arb(charged))
+        ((a, bound),) = bounds_by_theorem_61(shuffled(adjacency), 10)
+        bounds.append(float(bound.upper()))
+    assert bounds[1] - bounds[0] == pytest.approx(0.01 * (1 + float(a)), rel=1e-6)
+    monkeypatch.setattr("shuffling.in_single_steps", lambda *given: lambda order: ZERO)
+    monkeypatch.setattr("shuffling.by_reference", lambda there, back, order: arb(0.125))
+    reference = read_reference(EMPTY_REFERENCE, shuffled(adjacency), 10)
+    found = float(reference.bound(Order(arb(0.5))))
+    assert found == pytest.approx(0.125 + 0.01 * 2.5, rel=1e-12)
+
+
+def test_the_larger_one_of_both_orders_counts(monkeypatch):
+    """Under zero_out, where the record and what it is told apart from have other lengths."""
+    assert {
+        (law.f, law.g) for law in differences(shuffled("zero_out").release, "zero_out", ONE)
+    } == {
+        (1, 2),
+        (2, 1),
+    }
+    seen = []
+
+    def in_single_steps(rows, t, k, distance, direction, negligible):
+        return distance * 2, direction
+
+    monkeypatch.setattr("shuffling.in_single_steps", in_single_steps)
+    for there, back in read_reference(EMPTY_REFERENCE, shuffled("zero_out"), 10).ways:
+        seen.append((float(there[0]), there[1], float(back[0]), back[1]))
+    assert sorted(seen) == [(1.0, "forward", 2.0, "backward"), (2.0, "forward", 1.0, "backward")]
+    ((there, back),) = read_reference(EMPTY_REFERENCE, shuffled("substitute"), 10).ways
+    assert float(there[0]) == float(back[0]) == 2
 
 
 def test_a_grid_that_is_too_fine_is_not_covered():

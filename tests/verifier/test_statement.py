@@ -13,13 +13,15 @@ from typing import Any
 
 import pytest
 from certificate import REFUTED, UNREADABLE, VERIFIED, judged, verify
+from expect import SIZES
 
 import dpsub
-from dpsub.cli import main
+from dpsub.cli import main, parser_of
 from tests.few import few
 from tests.verifier.forging import Data, honest
 
 ROOT = Path(__file__).parents[2]
+FULL = Path("/dev/full")
 WORDS = "wor --n 5 --m 2 --noise-multiplier 1.5 --steps 2 --delta 0.05 --adjacency add_remove"
 
 
@@ -94,12 +96,35 @@ def test_another_question_is_refuted(written: Path, old: str, new: str, named: s
     assert status == REFUTED and lines[-1].startswith("refuted: expected: ") and named in lines[-1]
 
 
+REST = "--noise-multiplier 1.5 --delta 0.05"
+
+
 @pytest.mark.parametrize(
-    "words", ["", "stratified --n 5", "wor --n five --m 2", "wor --b 1", "wor --n 5 --n 6"]
+    "words",
+    [
+        *("", "stratified --n 5", "wor --n five --m 2", "wor --b 1", "wor --n 5 --n 6"),
+        f"wor --n 5 --m {10**30}0e {REST}",
+        f"poisson --n 0 --m 1 {REST}",
+        f"shuffle --n 5 --m 0 {REST}",
+        f"random_allocation --n 5 --m -1 {REST}",
+        f"cyclic_poisson --cycle 0 --rate 0.5 --epochs 1 {REST}",
+        *(f"poisson --rate 0.5 --group {group} {REST}" for group in ("0", "0:0", "1:1:1", "-1:2")),
+    ],
 )
 def test_words_that_are_no_question_are_told(written: Path, words: str) -> None:
     lines, status = verify(str(written), words)
     assert status == UNREADABLE and len(lines) == 1
+
+
+def test_every_option_of_the_command_is_known(written: Path) -> None:
+    """But sizes of other samplers, and files that define one: no certificate is about these."""
+    aside = {"help", "load", "stages", *(size for sizes in SIZES.values() for size in sizes)}
+    for action in parser_of("account")._actions:
+        if not action.option_strings or action.dest in aside:
+            continue
+        words = f"{WORDS} {action.option_strings[0]}{'' if action.nargs == 0 else '=7'}"
+        lines, _ = verify(str(written), words)
+        assert "has no option" not in lines[-1], lines
 
 
 EXPECTED = {
@@ -129,16 +154,45 @@ def test_the_answer_is_expected(written: Path, capsys: pytest.CaptureFixture[str
     file = written.parent / "answer.json"
     file.write_text(text)
     assert verify(str(written), str(file)) == verify(str(written))
+    os.mkfifo(written.parent / "pipe.json")
+    assert verify(str(written), str(written.parent / "pipe.json"))[1] == UNREADABLE
     answer = json.loads(text)
     changes: list[dict[str, Any]] = [
         {"upper": answer["upper"] * 0.999},
         {"lower": answer["lower"] * 1.001},
         {"adjacency": "substitute"},
         {"quantity": "delta"},
+        {"certificate": None},
+        {"certificate": {"sha256": "0" * 64}},
     ]
     for change in changes:
         lines, status = verify(str(written), json.dumps(answer | change))
         assert status == REFUTED and lines[-1].startswith("refuted: expected: "), lines
+    nothing = {"lower": 0.0, "upper": "Infinity"}
+    lines, status = verify(str(written), json.dumps(answer | nothing))
+    assert status == UNREADABLE and "states no end" in lines[-1]
+    # an end that nobody knows takes no proof
+    assert verify(str(written), json.dumps(answer | {"upper": "Infinity"}))[1] == VERIFIED
+
+
+def test_an_answer_names_its_certificate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One of another question, whose ends are better, is refused."""
+    files = [tmp_path / "one.json", tmp_path / "other.json"]
+    texts = []
+    for file, noise in zip(files, ("1.5", "1.6"), strict=True):
+        words = WORDS.replace("--noise-multiplier 1.5", f"--noise-multiplier {noise}")
+        assert main(["account", *words.split(), "--json", "--certificate", str(file)]) == 0
+        texts.append(capsys.readouterr().out)
+    answer, other = (json.loads(text) for text in texts)
+    assert verify(str(files[0]), texts[0])[1] == VERIFIED
+    weaker = answer | {"lower": other["lower"]}
+    lines, status = verify(str(files[1]), json.dumps(weaker))
+    assert status == REFUTED and "sha256" in lines[-1]
+    # as it would be verified without the digest
+    del weaker["certificate"]
+    assert verify(str(files[1]), json.dumps(weaker))[1] == VERIFIED
 
 
 # --- The program ----------------------------------------------------------------------------------
@@ -161,6 +215,19 @@ def test_a_terminal_without_letters_is_enough(written: Path, tmp_path: Path) -> 
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = run(str(ROOT / "verifier"), str(path), env=environment)
     assert done.returncode == 3 and done.stderr == ""
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+def test_a_verdict_that_nobody_can_read_is_none(written: Path) -> None:
+    """Its status is none of those of a verdict, and least of all `refuted`, as a traceback's is."""
+    words = [sys.executable, str(ROOT / "verifier"), str(written)]
+    with FULL.open("w") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True)
+        silent = subprocess.run(words, stdout=full, stderr=full)
+    closed = run(*words[1:], preexec_fn=lambda: os.close(1))
+    assert (done.returncode, silent.returncode, closed.returncode) == (4, 4, 4)
+    for each in (done, closed):
+        assert "cannot be written" in each.stderr and each.stderr.count("\n") == 1
 
 
 def test_where_it_is_installed_it_is_a_package(written: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ FILE.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from argparse import Namespace
 from dataclasses import replace
@@ -80,12 +81,16 @@ def run(arguments: Namespace) -> Answer:
     )
     values: Any
     written: list[Line] = []
+    proof: dict[str, Any] = {}
     if arguments.plot is not None:
         account.plot(arguments.plot)
     if arguments.certificate is not None:
         # No NaN and no infinity: the verifier, a program of its own, reads plain JSON.
-        content = json.dumps(account.certificate(), allow_nan=False)
-        files.save_file(arguments.certificate, f"{content}\n".encode())
+        content = f"{json.dumps(account.certificate(), allow_nan=False)}\n".encode()
+        files.save_file(arguments.certificate, content)
+        # by which the verifier knows that a file is this answer's
+        digest = hashlib.sha256(content).hexdigest()
+        proof["certificate"] = {"file": str(arguments.certificate), "sha256": digest}
         written = [
             (
                 "certificate",
@@ -102,7 +107,7 @@ def run(arguments: Namespace) -> Answer:
         raise ArgumentError(f"--statement needs one value of --{at}, got {len(at_value)}; give one")
     if not several:
         explained = [*answers.account_lines(account, at_value), *written]
-        values = answers.account_values(account)
+        values = answers.account_values(account) | proof
         answer = Answer(values, title, [*account_lines(account), *written], explained)
         return stated(answer, account, arguments)
     # One account holds arrays of ends; each value is shown as an account of its own.
