@@ -62,6 +62,7 @@ LONG = {
     "importance_gain",
     "practice_shuffling",
     "proved_composition",
+    "proved_first_stages",
     "proved_noise",
     "proved_steps",
     "tournament_noise",

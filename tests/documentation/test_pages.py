@@ -45,6 +45,31 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT if ROOT in page.parents else PACKAGE))
 
 
+def eaten(text: str) -> list[str]:
+    """Return what a page emphasises by underscores."""
+    from markdown_it import MarkdownIt
+
+    found = []
+    for block in MarkdownIt("commonmark").enable("table").parse(text):
+        words = block.children or []
+        for at, word in enumerate(words):
+            if word.type == "em_open" and word.markup == "_":
+                found.append("".join(one.content for one in words[max(at - 1, 0) : at + 4]))
+    return found
+
+
+@pytest.mark.parametrize("page", [*PAGES, *TEMPLATES], ids=name_of)
+def test_no_formula_loses_its_underscores(page: Path) -> None:
+    """Pages emphasise by stars alone, so that an underscore is always one of a formula; after a
+    bracket or a prime it is written with a backslash."""
+    assert not eaten(page.read_text(encoding="utf-8"))
+
+
+def test_an_eaten_underscore_is_found() -> None:
+    assert eaten("from (x + y)_+ <= x_+ + (y)_+.") and eaten("so _this_ is")
+    assert not eaten(r"from (x + y)\_+ <= x_+ + (y)\_+, p_l and `(y)_+ (z)_+`, *so*")
+
+
 @pytest.mark.parametrize(
     "page",
     [

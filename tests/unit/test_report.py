@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
@@ -53,6 +54,11 @@ CHOSEN = (
     "must/figureS4",
     "must/claims",
 )
+
+
+MATHML = "http://www.w3.org/1998/Math/MathML"
+ELEMENTS = "math mrow mi mn mo mfrac msub msup msubsup munder mover munderover mtext mspace mstyle"
+"""Names of the elements that formulas have."""
 
 
 class Page(HTMLParser):
@@ -226,6 +232,34 @@ def visible(page: str) -> str:
     """Return the words of a page that are no code."""
     hidden = re.compile(r"<(code|pre|script|style|math)\b.*?</\1>", re.DOTALL)
     return html.unescape(re.sub(r"<[^>]+>", " ", hidden.sub(" ", page)))
+
+
+def formulas_in(text: str) -> list[ElementTree.Element]:
+    """Return the formulas of a page; each must be well-formed by itself."""
+    found = re.findall(r"<math\b.*?</math>", text, flags=re.DOTALL)
+    assert len(found) == text.count("</math")
+    return [ElementTree.fromstring(one) for one in found]
+
+
+def test_formulas_are_elements_as_they_were_written(tmp_path: Path) -> None:
+    """What a browser reads of Table 2: whole elements of MathML; `<math` and a no-break space
+    begins none."""
+    made = report_run.make(tmp_path, ("must/table2", "must/table3"))
+    found = formulas_in(made.write()["must"])
+    names = {part.tag.removeprefix(f"{{{MATHML}}}") for one in found for part in one.iter()}
+    assert len(found) >= 12 and names <= set(ELEMENTS.split())
+    assert sum(any(part.tag.endswith("msup") for part in one.iter()) for one in found) >= 4
+
+
+def test_no_tag_holds_a_no_break_space(pages: dict[str, str]) -> None:
+    for text in pages.values():
+        assert not re.findall(r"<[a-zA-Z/][^<>]*\xa0[^<>]*>", re.sub(r'"[^"]*"', '""', text))
+
+
+def test_lines_end_before_an_error_or_an_interval_alone() -> None:
+    nbsp = "\u00a0"
+    assert numbers.unbroken("1 2 ± 3 [4, 5] <") == f"1{nbsp}2 ±{nbsp}3 [4,{nbsp}5]{nbsp}&lt;"
+    assert numbers.unbroken(numbers.formula("x")) == numbers.formula("x")
 
 
 def test_names_of_keys_and_claims_stay_inside(pages: dict[str, str]) -> None:

@@ -85,7 +85,7 @@ def of_papers(verdicts: pd.DataFrame) -> Tally:
 
 def epsilon_at_equal_noise() -> dict[str, dict[str, float]]:
     """Return the ends of epsilon of each sampler after all steps of the picture, one record
-    replaced."""
+    replaced, and the size of its first stage."""
     curves = pd.read_csv(CURVES).query("adjacency == 'substitute'")
     last = curves[curves["n_compositions"] == curves["n_compositions"].max()]
-    return last.set_index("sampler")[["attack", "proved"]].to_dict("index")
+    return last.set_index("sampler")[["b", "attack", "proved"]].to_dict("index")

@@ -39,6 +39,7 @@ SMALL: dict[str, dict[str, Any]] = {
         "figure_s2": {**SIZES, "n_compositions": [20, 40], "scale": 1},
     },
     "proved_steps": {**SIZES, "n_compositions": [1, 20]},
+    "proved_first_stages": {**SIZES, "n_compositions": 20, "first_stages": [40, 100]},
     "proved_noise": {**SIZES, "n_compositions": 20, "target_epsilons": [4], "accuracy": 0.2},
     "peer_bounds": {"cases": CASES},
     "peer_times": {"cases": CASES},

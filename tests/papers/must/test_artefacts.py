@@ -359,7 +359,8 @@ class TestFigures:
         self, name: str, attack: str, pair: str, records: Records
     ) -> None:
         (axes,), numbers, figure = drawn(name, records)
-        samplers = [sampler_label(one) for one in ("poisson", "wor", "wr", "must_ow", "must_ww")]
+        samplers = [sampler_label(one) for one in ("poisson", "wor", "wr")]
+        samplers += [f"{sampler_label(one)}, b = 10" for one in ("must_ow", "must_ww")]
         texts = {text.get_text(): text for text in axes.texts}
         assert {*samplers, "published, MUST", "published, WOR and WR"} < set(texts)
         assert not any(one.get_legend() for one in figure.axes)

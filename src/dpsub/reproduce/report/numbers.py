@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 
 import pandas as pd
 from latex2mathml.converter import convert
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from dpsub.reproduce import artefacts, published
 from dpsub.reproduce.artefact import Artefact, annotated, printed_rows
@@ -398,3 +398,14 @@ def blocks_of(artefact: Artefact, table: pd.DataFrame) -> list[Block]:
 def formula(text: str) -> Markup:
     """Return a formula in LaTeX as MathML, which browsers draw without help."""
     return Markup(convert(text))
+
+
+def unbroken(text: str) -> Markup:
+    """Return a number or a formula whose lines end before an error or an interval, and nowhere
+    else."""
+    # A space inside a tag is no text: a no-break space there would break the tag.
+    parts = re.split(r"(<[^>]*>)", escape(text))
+    words = (
+        part if at % 2 else re.sub(r" (?![±\[])", "\u00a0", part) for at, part in enumerate(parts)
+    )
+    return Markup("".join(words))

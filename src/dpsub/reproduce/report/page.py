@@ -159,6 +159,7 @@ def _rendered(name: str, given: Mapping[str, Any]) -> bytes:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["unbroken"] = numbers.unbroken
     body = environment.get_template(f"{name}.html.j2").render(given)
     page = environment.get_template("page.html.j2").render(
         body=Markup(body),

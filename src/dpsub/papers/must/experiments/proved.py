@@ -39,6 +39,7 @@ from dpsub.papers.must.experiments.accounting import noise_of_sum
 from dpsub.papers.must.settings import (
     CONSISTENT_NOISE,
     FIVE,
+    MUST,
     PRINTED_SCALE,
     FigureS2,
     SizesOfFigureS2,
@@ -47,6 +48,7 @@ from dpsub.papers.must.settings import (
 from dpsub.relations import Relation
 from dpsub.reproduce import settings as s
 from dpsub.reproduce.experiment import Experiment, Run
+from dpsub.reproduce.records import recorded_first_stage
 from dpsub.sampling import Poisson
 from dpsub.sampling.laws import MultiplicityLaw
 
@@ -172,6 +174,11 @@ def release_of(
     return Release(drawn, sizes.n, noise, k, denominator=by)
 
 
+def first_stage(drawn: object) -> int:
+    """Return the size of the first stage of a sampler, if it has one, as it is recorded."""
+    return recorded_first_stage(getattr(drawn, "b", None))
+
+
 class Accounts(Questions):
     """Answers of the accountant.
 
@@ -187,6 +194,7 @@ class Accounts(Questions):
         "replicate": "int64",
         "table": "str",
         "sampler": "str",
+        "b": "int64",
         "adjacency": "str",
         "denominator": "str",
         "noise_multiplier": "float64",
@@ -202,6 +210,7 @@ class Accounts(Questions):
     keys: ClassVar[tuple[str, ...]] = (
         "table",
         "sampler",
+        "b",
         "adjacency",
         "denominator",
         "n_compositions",
@@ -220,6 +229,7 @@ class Accounts(Questions):
         answers = {
             "table": question.table,
             "sampler": question.sampler,
+            "b": first_stage(release.sampler),
             "adjacency": question.adjacency,
             "denominator": release.denominator,
             "noise_multiplier": release.noise_multiplier,
@@ -367,6 +377,59 @@ class ProvedSteps(Accounts):
         ]
 
 
+class ProvedFirstStages(Accounts):
+    """epsilon(delta) of the two-stage samplers from both sides over the size of their first stage,
+    at the noise and the number of steps of `ProvedSteps`; WOR, which has no first stage, once.
+
+    The size of Figure S2 is always among them. MUST.OW at b = n is WR.
+    """
+
+    name: ClassVar[str] = "proved_first_stages"
+
+    class Settings(s.ExperimentSettings, SizesOfFigureS2):
+        parts: s.Parts = 4
+        noise_multiplier: s.NoiseMultiplier = 4
+        delta: s.Delta = 1e-5
+        n_compositions: s.Releases = 1000
+        first_stages: s.Sizes = Field(
+            (60, 250, 500, 1000, 2000, 5000, 10_000),
+            description="Sizes of the first stage, next to the size b.",
+        )
+        effort: s.Positive = Field(4.0, description="Work spent on each answer, 1 by default.")
+        samplers: s.Samplers = MUST
+
+        def check(self) -> None:
+            ProvedFirstStages.questions(self)
+
+    def both_ends(
+        self, settings: Any, question: CompositionQuestion, known: dict[str, Any]
+    ) -> Account:
+        return Ledger([question.release]).account(
+            adjacency=question.adjacency, effort=settings.effort, **known
+        )
+
+    @staticmethod
+    def questions(settings: Settings) -> list[CompositionQuestion]:
+        n, m = settings.n, settings.m
+        drawn = [
+            (sampler, sampling.of_sizes(sampler, n=n, m=m, b=b))
+            for b in sorted({settings.b, *settings.first_stages})
+            for sampler in settings.samplers
+        ]
+        drawn.append(("wor", sampling.of_sizes("wor", n=n, m=m)))
+        return [
+            CompositionQuestion(
+                ProvedFirstStages.name,
+                name,
+                Release(sampler, n, settings.noise_multiplier, settings.n_compositions),
+                "epsilon",
+                settings.delta,
+                Relation.SUBSTITUTE,
+            )
+            for name, sampler in drawn
+        ]
+
+
 class ProvedNoise(Questions):
     """Noise multipliers that are proved, refuted, and that the paper's pair asks for, at equal
     (epsilon, delta).
@@ -382,6 +445,7 @@ class ProvedNoise(Questions):
     columns: ClassVar[dict[str, str]] = {
         "replicate": "int64",
         "sampler": "str",
+        "b": "int64",
         "adjacency": "str",
         "n_compositions": "int64",
         "delta": "float64",
@@ -458,6 +522,7 @@ class ProvedNoise(Questions):
             pair = rounded(root.safe, ROUND_CEILING)
         return {
             "sampler": sampler,
+            "b": first_stage(drawn),
             "adjacency": adjacency,
             "n_compositions": steps,
             "delta": delta,

@@ -1,4 +1,4 @@
-"""Figures of the MUST paper, and two of this project on the same mechanisms."""
+"""Figures of the MUST paper, and three of this project on the same mechanisms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From attack to proof: Figure S2 of the MUST paper, and two figures of this project."""
+"""From attack to proof: Figure S2 of the MUST paper, and three figures of this project."""
 
 from __future__ import annotations
 
@@ -10,12 +10,20 @@ import numpy as np
 import pandas as pd
 
 from dpsub.papers.must.figures import MustFigure
-from dpsub.papers.must.settings import MUST
-from dpsub.papers.must.tables import RANKS, NoiseAtEqualPrivacy, both_sides, sides
+from dpsub.papers.must.settings import MUST, SizesOfFigureS2
+from dpsub.papers.must.tables import (
+    RANKS,
+    SIZES,
+    NoiseAtEqualPrivacy,
+    PrivacyOfFirstStages,
+    both_sides,
+    sides,
+)
 from dpsub.reproduce.artefact import Records
 from dpsub.reproduce.figures import Panel, curves, draw_panels, line, remark, sampler_style, where
 from dpsub.reproduce.figures.panels import Layer, Styles
 from dpsub.reproduce.labels import sampler_label
+from dpsub.reproduce.records import NO_FIRST_STAGE
 from dpsub.reproduce.tables import Part, Row, ordered
 
 if TYPE_CHECKING:
@@ -37,10 +45,8 @@ BOTH_SIDES = {"paper_pair": ("pair_lower", "pair_upper"), "attack_and_proof": EN
 PUBLISHED: dict[str, Any] = {"color": "black", "linestyle": (0, (1, 1.2)), "linewidth": 2.0}
 SAME_PAIR = {"published, MUST": MUST, "published, WOR and WR": ("wor", "wr")}
 """Text at the end of a published curve -> samplers for which it is nearly the same."""
-KEY = (
-    "bands: from an attack (lower edge) to a proof (upper edge)\n"
-    "dotted: published analysis, not a guarantee"
-)
+BANDS = "bands: from an attack (lower edge) to a proof (upper edge)"
+KEY = f"{BANDS}\ndotted: published analysis, not a guarantee"
 LINE = 0.12  # inches between lines of text
 
 
@@ -94,6 +100,24 @@ def name_ends(
     return draw
 
 
+def at_size(x: float, text: str) -> Layer:
+    """Return the layer of a vertical line at `x`, named at its top."""
+
+    def draw(axes: Axes) -> None:
+        axes.axvline(x, color="#888888", linewidth=0.8, zorder=0)
+        axes.annotate(
+            text,
+            (x, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(4, -4),
+            textcoords="offset points",
+            fontsize=7,
+            va="top",
+        )
+
+    return draw
+
+
 def gap(x: float, low: float, high: float, text: str) -> Layer:
     """Return the layer of an arrow upwards at `x`, with a remark to its left."""
 
@@ -110,6 +134,11 @@ def gap(x: float, low: float, high: float, text: str) -> Layer:
         )
 
     return draw
+
+
+def with_first_stage(sampler: str, b: int) -> str:
+    """Return the name of a sampler, with the size of its first stage if it has one."""
+    return sampler_label(sampler) + (f", b = {b}" if b != NO_FIRST_STAGE else "")
 
 
 class ComposedDelta(MustFigure):
@@ -243,7 +272,10 @@ class BandFigure(MustFigure):
         last = where(shown, **{self.x: shown[self.x].max()}).set_index("sampler")
         styles = {name: sampler_style(name) | {"label": "_"} for name in last.index}
         names = {
-            sampler_label(name): (last.loc[name, self.ends[1]], styles[name]["color"])
+            with_first_stage(name, last.loc[name, "b"]): (
+                last.loc[name, self.ends[1]],
+                styles[name]["color"],
+            )
             for name in last.index
         }
         layers = band(shown, self.x, self.ends, "sampler", styles, nested=0.25)
@@ -288,12 +320,13 @@ class PrivacyBySteps(BandFigure):
     title = "Privacy of each sampler at equal noise, by number of steps"
     name = "privacy_by_steps"
     caption = (
-        "ε at δ = 1e-5 after k steps, in the sizes of Figure S2, with one record substituted and "
-        "the same noise on the sum for every sampler. Each band runs from a lower bound (an "
+        f"ε at δ = 1e-5 after k steps, {SIZES}, with one record substituted and the same noise on "
+        "the sum for every sampler. Each band runs from a lower bound (an "
         "attack: explicit data sets attain it) to an upper bound (proved for clipped sums). "
         "Dotted: the published analysis, that is, the paper's pair of densities composed in the "
         "right unit. It is not a guarantee: it hardly differs between samplers and lies below "
-        "what attacks attain. For WOR and WR it is nearly the exact value for Poisson sampling."
+        "what attacks attain. For WOR and WR it is nearly the exact value for Poisson sampling. "
+        "What the two-stage samplers lose depends on b: the next figure shows it."
     )
     keys = BandFigure.order
     parts = (Part("proved_steps", sides("epsilon"), prepare=both_sides),)
@@ -303,6 +336,7 @@ class PrivacyBySteps(BandFigure):
     titles = ("number of steps k", "ε at δ = {}")
     plotted = (
         "sampler",
+        "b",
         "adjacency",
         "noise_multiplier",
         "n_compositions",
@@ -310,6 +344,52 @@ class PrivacyBySteps(BandFigure):
         "pair_upper",
         *ENDS,
     )
+
+
+class PrivacyByFirstStage(MustFigure):
+    """Bands from attack to proof of the two-stage samplers, and the one of WOR across the panel."""
+
+    title = "Privacy of two-stage samplers at equal noise, drawn over the first stage"
+    name = "privacy_by_first_stage"
+    caption = (
+        "ε at δ = 1e-5 after 1000 steps of samples of m = 200 of n = 10,000 records with noise "
+        "multiplier 4, over the size b of the first stage, with one record substituted. Each band "
+        "runs from a lower bound (an attack: explicit data sets attain it) to an upper bound "
+        "(proved for clipped sums). The vertical line is at the size of Figure S2. What a first "
+        "stage costs falls to nothing as b grows: MUST.OW at b = n is WR."
+    )
+    keys = PrivacyOfFirstStages.keys
+    order = PrivacyOfFirstStages.order
+    parts = PrivacyOfFirstStages.parts
+    marked: ClassVar[int] = SizesOfFigureS2().b
+
+    def draw(self, records: Records) -> tuple[Figure, pd.DataFrame]:
+        frame = ordered(self.needed(records, "proved_first_stages"), self.order, RANKS)
+        staged = frame[frame["b"] != NO_FIRST_STAGE]
+        one_stage = frame[frame["b"] == NO_FIRST_STAGE]
+        sizes = sorted(staged["b"].unique())
+        # one-stage sampling has no b: its band crosses the panel
+        across = pd.concat([one_stage.assign(b=b) for b in (sizes[0], sizes[-1])])
+        layers = [
+            *band(across, "b", ENDS, "sampler", sampler_style),
+            *band(staged, "b", ENDS, "sampler", sampler_style, nested=0.25),
+        ]
+        if self.marked in sizes:
+            layers.append(at_size(self.marked, f"b = {self.marked}, as in Figure S2"))
+        exponent = round(math.log10(frame["given"].iloc[0]))
+        figure = draw_panels(
+            [Panel("", [*layers, remark(BANDS, "center right")])],
+            width=6.6,
+            height=3.5,
+            xscale="log",
+            yscale="log",
+            labels=self.labels(records),
+            xticks=sizes,
+            xlabel="size b of the first stage",
+            ylabel=f"ε at δ = $10^{{{exponent}}}$",
+        )
+        plotted = ["sampler", "b", "noise_multiplier", "n_compositions", *ENDS]
+        return figure, frame[plotted].reset_index(drop=True)
 
 
 class NoiseByTarget(BandFigure):
@@ -333,6 +413,7 @@ class NoiseByTarget(BandFigure):
     titles = ("target ε at δ = {}", "noise multiplier s")
     plotted = (
         "sampler",
+        "b",
         "adjacency",
         "n_compositions",
         "target_epsilon",
