@@ -22,7 +22,7 @@ from dpsub.accounting.attacks import AdaptiveAttack
 from dpsub.accounting.bracket import LossGrid, OneEnd, Target
 from dpsub.accounting.compose import ComposedLoss, TiltedSum, minimum
 from dpsub.accounting.composition import Composition, answers_of
-from dpsub.accounting.game import FillerGame
+from dpsub.accounting.filler_game import FillerGame
 from dpsub.accounting.pairs import PoissonPair
 from dpsub.accounting.pld import PrivacyLossDistribution
 from dpsub.accounting.privacy_events import PairEvent

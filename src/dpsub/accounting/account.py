@@ -230,6 +230,8 @@ class Proof:
     composition: Composition
     policies: list[Played] = field(default_factory=list)
     games: list[GamePlayed] = field(default_factory=list)
+    searches: dict[tuple[float | None, float | None], Any] = field(default_factory=dict)
+    _flips: dict[tuple[Any, ...], list[float]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, releases: Sequence[Release], adjacency: str | None = None) -> Proof:
@@ -348,8 +350,16 @@ class Proof:
         # what is played is imported where it is: most accounts play nothing
         from dpsub.accounting.attacks import AdaptiveAttack
 
-        attack = AdaptiveAttack(pair, self.releases[0].steps, self.policies)
-        return attack.answers(targets)
+        key = tuple((target.epsilon, target.delta) for target in targets)
+        if key not in self._flips:
+            before = work.refusals()
+            attack = AdaptiveAttack(pair, self.releases[0].steps, self.policies)
+            answers = attack.answers(targets)
+            # what a larger budget would not change is played once
+            if work.refusals() > before:
+                return answers
+            self._flips[key] = answers
+        return self._flips[key]
 
     def account(self, target: Target) -> Account:
         """Both ends for one target, as `accounts`."""
@@ -426,8 +436,9 @@ class Proof:
         """The target with the width that both ends are to have together."""
         if width is not None:
             return replace(target, width=width)
-        # an epsilon's own size is what its accuracy is measured by
-        unit = float(answer.upper) if answer.quantity == "epsilon" else 1.0
+        # an epsilon's own size is what its accuracy is measured by: at least its lower end
+        size = answer.lower if 2 * answer.lower > answer.upper else answer.upper
+        unit = float(size) if answer.quantity == "epsilon" else 1.0
         share = SHARE[answer.quantity] * unit
         return replace(target, width=share if 0 < share < math.inf else target.width)
 
@@ -487,14 +498,16 @@ class Proof:
         if not upper < math.inf:
             ends.reason = WIDTH_REASONS["numerics"]  # nothing from which to start
             return []
-        from dpsub.accounting.game import FillerGame
+        from dpsub.accounting.filler_game import FillerGame
 
         reasons: list[str] = []
         values: list[GameValue] = []
         # a play that does not come to its end proves nothing: the first bound stands
         with suppress(OutOfWorkError):
             steps, spread = self.releases[0].steps, self.composition.spread
-            played = FillerGame(game.cells(), steps, spread, self.games, reasons, values)
+            played = FillerGame(
+                game.cells(), steps, spread, self.games, reasons, values, self.searches
+            )
             played.answer(ends.asked, lower, upper)
         ends.reason = WIDTH_REASONS[reasons[-1] if reasons else "effort"]
         return values

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -24,12 +24,9 @@ from scipy.special import logsumexp, ndtr
 from dpsub.accounting import work
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.cell_masses import tail_differences
-from dpsub.accounting.compose import ComposedLoss, check_step
 from dpsub.accounting.pairs import complement, log_complement
-from dpsub.accounting.pld import PrivacyLossDistribution, Profile, RememberedProfile, two_sided_pld
-from dpsub.accounting.privacy_events import order_grid
+from dpsub.accounting.pld import PrivacyLossDistribution, Profile
 from dpsub.accounting.proofs import PROFILE_ERROR
-from dpsub.accounting.work import OutOfWorkError
 from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
@@ -112,6 +109,10 @@ def replaced_profile(
     return profile
 
 
+# bins on either side, of those of one width
+_BINS = 0.5
+
+
 def spread_charges(height: float, reach: float) -> tuple[np.ndarray, np.ndarray]:
     """Logarithms of the points, and the weights, of a law under which no falling convex function
     has a smaller mean than under W = exp(h Z - h^2 / 2), up to the probability left of the points.
@@ -121,7 +122,11 @@ def spread_charges(height: float, reach: float) -> tuple[np.ndarray, np.ndarray]
     """
     h = max(height, _FLATTEST)
     width = min(max(0.08 / h, 0.1), 1.0)
-    z = np.linspace(-reach, reach, math.ceil(2 * reach / width) + 1)
+    # ever wider bins, where there is ever less mass
+    bins = math.ceil(_BINS * reach / width)
+    half = 2 * np.sinh(np.linspace(0.0, math.asinh(reach / 2), bins + 1))
+    z = np.concatenate([-half[:0:-1], half])
+    z[[0, -1]] = -reach, reach
     log_points = h * z - h * h / 2
     # under N(u, 1), whose density for u = h is W times that for u = 0: bins right of the centre as
     # differences of the upper tail
@@ -514,9 +519,8 @@ class Game:
     or `swapped` are those of the other order of the data sets, cell by cell.
     Losses of mass at most `lost` may count as infinite. Kept is A(x) = e^(tilt x - r kappa) V_r(x),
     V_r(x) + r infinity a bound of the value of r steps at order e^x, on the grid from 0 to `end`;
-    kappa is the largest log mean of e^(tilt loss), so that no kernel has a sum above 1. With
-    choices that are kept for a `block` of steps the value is no bound: it shows, sooner, which
-    pairs are chosen. Errors: docs/accounting.md, section 7, "The game".
+    kappa is the largest log mean of e^(tilt loss), so that no kernel has a sum above 1. Errors:
+    docs/accounting.md, section 7, "The game".
     """
 
     plds: Sequence[PrivacyLossDistribution]
@@ -524,44 +528,44 @@ class Game:
     tilt: float
     end: float
     lost: float = 0.0
-    block: int = 1
     swapped: Sequence[PrivacyLossDistribution] = ()
 
     def played(self) -> GameValue:
-        """The value of all steps, and how often each pair was chosen where it matters;
-        NumericalError if the grid is too long."""
-        step, tilt, k = self.plds[0].step, self.tilt, self.steps // self.block
+        """The value of all steps; NumericalError if the grid is too long."""
+        step, tilt, k = self.plds[0].step, self.tilt, self.steps
         size = math.ceil(self.end / step) + 1
-        laws, left, right, infinity, kappa = self._kernels(size - 1)
+        kernels = tilted_kernels((*self.plds, *self.swapped), tilt, self.lost, size - 1)
+        left, right, kappa = kernels.left, kernels.right, kernels.kappa
         n = fft.next_fast_len(left + size + right, real=True)
-        if n * len(laws) > _MOST_POINTS:
+        count = len(kernels.masses)
+        if n * count > _MOST_POINTS:
             raise NumericalError(
-                f"the game needs {n * len(laws)} grid points, more than {_MOST_POINTS}"
+                f"the game needs {n * count} grid points, more than {_MOST_POINTS}"
             )
-        kernels = [np.bincount(places % n, masses, minlength=n) for places, masses in laws]
-        spectra = np.stack([fft.rfft(kernel) for kernel in kernels])
-        spectra, kappa = spectra**self.block, kappa * self.block
+        # orders move down by a loss: places are taken modulo the length of the transform
+        padded = np.pad(kernels.masses, ((0, 0), (0, n - left - right - 1)))
+        spectra = fft.rfft(np.roll(padded, -right, axis=1))
         # values of each order of the data sets: one, or that of `plds` and that of `swapped`
-        orders = len(laws) // len(self.plds)
+        orders = count // len(self.plds)
         spectra = spectra.reshape(orders, len(self.plds), -1)
         x, inside = np.arange(size) * step, slice(left, left + size)
         beyond = x[-1] + np.arange(1, right + 1) * step
         # V_0 = 0 at orders above 1; below, V(1/a) = 1 - 1/a + V(a)/a, as for the truth that V
         # bounds, the data sets in the other order ("Orders below 1")
-        value, chosen = np.zeros((orders, size)), np.zeros(len(self.plds), dtype=int)
+        value = np.zeros((orders, size))
         near = x[left:0:-1]
         mirrored = np.exp(-(1 + 2 * tilt) * near)
         identity = -np.expm1(-near) * np.exp(-tilt * near)
         # whatever is played, V_r is at most largest e^(r kappa - tilt x), at most 1, and falls
         # ("Tilt")
-        largest = (tilt / (1 + tilt)) ** tilt / (1 + tilt) if tilt > 0 else 1.0
+        largest = largest_of_tilted(tilt)
         growth = np.exp(tilt * (beyond - x[-1]))
         # a share of the norm of what is transformed, added at every point ("Round-off")
         round_off = 16 * _EPS * math.log2(n)
         # what forming the padded values rounds, relative to themselves
         grown = 1 + 4 * _EPS * (8 + (2 + 2 * tilt) * float(beyond[-1]) + abs(k * kappa))
         padded = np.zeros((orders, n))
-        transforms = orders + len(laws)
+        transforms = orders + count
         round_work = transforms * (work.transform(n) + work.NUMBER * 4 * n)
         for r in range(k):
             work.spend(round_work)
@@ -573,59 +577,113 @@ class Game:
             padded[:, past] = np.minimum(value[:, -1:] * growth, bounds)
             moved = fft.irfft(spectra * fft.rfft(padded)[:, None], n=n)[:, :, inside]
             value = moved.max(axis=1)
-            if r % max(1, k // _LOOKS) == 0:
-                for cells, best in zip(moved, value, strict=True):
-                    choice = cells[:, best > _MATTERS * value.max()].argmax(axis=0)
-                    chosen += np.bincount(choice, minlength=chosen.size)
             np.maximum(value, 0.0, out=value)
             value *= grown
             norms = np.sqrt(np.einsum("ij,ij->i", padded, padded))
             value += round_off * norms[:, None]
-        shares = chosen / chosen.sum()
         # the larger one of two convex functions is convex
         larger = value.max(axis=0)
-        return GameValue(x, larger, tilt, k * kappa, self.steps * infinity, shares, k * round_work)
-
-    def _kernels(
-        self, most: int
-    ) -> tuple[list[tuple[np.ndarray, np.ndarray]], int, int, float, float]:
-        """Places and tilted masses of each pair; how far they reach up and down, at most `most`;
-        the largest infinite mass, and kappa. Losses above the reach count as infinite, those below
-        it as its end ("Ends of kernels")."""
-        step, plds = self.plds[0].step, (*self.plds, *self.swapped)
-        left = right = 1
-        for pld in plds:
-            order = np.argsort(pld.indices)
-            places, masses = pld.indices[order], pld.masses[order]
-            above = np.append(np.cumsum(masses[::-1])[::-1][1:], 0.0)
-            left = max(left, int(places[np.argmax(above <= self.lost)]))
-            tilted = np.exp(self.tilt * step * np.minimum(places, 0))
-            below = np.append(0.0, np.cumsum(masses)[:-1]) * tilted
-            lowest = max(0, int(np.argmax(below > _MISPLACED)) - 1)
-            right = max(right, -int(places[lowest]))
-        left, right = min(self.block * left, most), min(self.block * right, most)
-        kept, infinity, kappa, largest = [], 0.0, -math.inf, 0.0
-        for pld in plds:
-            inside = pld.indices <= left
-            infinity = max(infinity, pld.infinity + float(pld.masses[~inside].sum()))
-            places = np.maximum(pld.indices[inside], -right)
-            masses = np.maximum(pld.masses[inside], _TINY)
-            exponents = self.tilt * step * places + np.log(masses)
-            # one sum in pairs: term by term its error would grow with their number
-            kappa = max(kappa, float(logsumexp(exponents)))
-            largest = max(largest, float(np.abs(exponents).max()))
-            kept.append((places, exponents))
-        # some 60 eps are left by the sum; kappa may be any number that is no smaller ("Tilt")
-        kappa += 1e-13 * (1 + abs(kappa))
-        rounding = 1 + 16 * _EPS * (2 + largest + abs(kappa))
-        laws = [(places, np.exp(exponents - kappa) * rounding) for places, exponents in kept]
-        return laws, left, right, infinity * (1 + 1e-9), kappa
+        infinity = k * kernels.infinity
+        return GameValue(x, larger, tilt, k * kappa, infinity)
 
 
-# share of the largest A where a choice counts
-_MATTERS = 1e-2
-# steps whose choices are counted
-_LOOKS = 100
+def largest_of_tilted(tilt: float) -> float:
+    """The largest e^(tilt x) (1 - e^x) over x <= 0."""
+    return (tilt / (1 + tilt)) ** tilt / (1 + tilt) if tilt > 0 else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Kernels:
+    """Tilted masses of several pairs at the losses -right, ..., left of the grid, over e^kappa,
+    with sums of at most 1, and the largest mass of an infinite loss."""
+
+    step: float
+    masses: np.ndarray
+    left: int
+    right: int
+    infinity: float
+    kappa: float
+
+    @cached_property
+    def losses(self) -> np.ndarray:
+        return np.arange(-self.right, self.left + 1) * self.step
+
+    @cached_property
+    def sums(self) -> np.ndarray:
+        return np.asarray(self.masses.sum(axis=1))
+
+    @cached_property
+    def deviation(self) -> float:
+        """Of the law of the largest sum."""
+        law = self.masses[self.sums.argmax()] / self.sums.max()
+        mean = float(np.einsum("i,i", law, self.losses))
+        return math.sqrt(np.einsum("i,i", law, (self.losses - mean) ** 2))
+
+    def log_mgf(self, slope: float) -> float:
+        """ln of the largest mean of e^(slope loss), rounded up."""
+        work.spend(work.NUMBER * self.masses.size)
+        largest = max(slope * self.losses[0], slope * self.losses[-1])
+        means = np.einsum("ij,j->i", self.masses, np.exp(slope * self.losses - largest))
+        total = largest + math.log(means.max())
+        return float(total + 1e-12 * (1 + abs(largest) + abs(total)))
+
+    def reach(self, steps: int, tail: float) -> tuple[int, int]:
+        """How far so many losses of one of these laws, or fewer, take an order down and up but for
+        mass of at most `tail`, in points."""
+        slopes = _REACHES / (self.deviation * math.sqrt(steps))
+        slopes = slopes[slopes * max(self.left, self.right) * self.step < 600.0]
+        reached = []
+        for side, most in ((1, steps * self.left), (-1, steps * self.right)):
+            ends = [
+                (steps * max(0.0, self.log_mgf(side * slope)) - math.log(tail)) / slope
+                for slope in slopes
+            ]
+            reached.append(min([most, *(math.ceil(end / self.step) for end in ends)]))
+        return reached[0], reached[1]
+
+
+_REACHES = np.geomspace(0.25, 64.0, 17)
+
+
+def tilted_kernels(
+    plds: Sequence[PrivacyLossDistribution], tilt: float, lost: float, most: int | None = None
+) -> Kernels:
+    """The laws under a tilt, on one grid. Losses above a reach, of mass at most `lost` or beyond
+    `most` points, count as infinite, those below another one as its end ("Ends of kernels")."""
+    step = plds[0].step
+    left = right = 1
+    for pld in plds:
+        order = np.argsort(pld.indices)
+        places, masses = pld.indices[order], pld.masses[order]
+        above = np.append(np.cumsum(masses[::-1])[::-1][1:], 0.0)
+        left = max(left, int(places[np.argmax(above <= lost)]))
+        tilted = np.exp(tilt * step * np.minimum(places, 0))
+        below = np.append(0.0, np.cumsum(masses)[:-1]) * tilted
+        lowest = max(0, int(np.argmax(below > _MISPLACED)) - 1)
+        right = max(right, -int(places[lowest]))
+    if most is not None:
+        left, right = min(left, most), min(right, most)
+    kept, infinity, kappa, largest = [], 0.0, -math.inf, 0.0
+    for pld in plds:
+        inside = pld.indices <= left
+        infinity = max(infinity, pld.infinity + float(pld.masses[~inside].sum()))
+        places = np.maximum(pld.indices[inside], -right)
+        masses = np.maximum(pld.masses[inside], _TINY)
+        exponents = tilt * step * places + np.log(masses)
+        # one sum in pairs: term by term its error would grow with their number
+        kappa = max(kappa, float(logsumexp(exponents)))
+        largest = max(largest, float(np.abs(exponents).max()))
+        kept.append((places, exponents))
+    # some 60 eps are left by the sum; kappa may be any number that is no smaller ("Tilt")
+    kappa += 1e-13 * (1 + abs(kappa))
+    rounding = 1 + 16 * _EPS * (2 + largest + abs(kappa))
+    rows = [
+        np.bincount(places + right, np.exp(exponents - kappa) * rounding, left + right + 1)
+        for places, exponents in kept
+    ]
+    return Kernels(step, np.stack(rows), left, right, infinity * (1 + 1e-9), kappa)
+
+
 _MISPLACED, _TINY = 1e-13, 1e-300
 # of all pairs together
 _MOST_POINTS = 2**23
@@ -634,16 +692,13 @@ _MOST_POINTS = 2**23
 @dataclass(frozen=True, eq=False)
 class GameValue:
     """V(x) <= value e^(log_scale - tilt x) + infinity on a grid of x >= 0 (nats), for the truth V,
-    which is convex in e^x; how large a share of the choices each pair has, and the work of the
-    play."""
+    which is convex in e^x."""
 
     x: np.ndarray
     value: np.ndarray
     tilt: float
     log_scale: float
     infinity: float
-    chosen: np.ndarray
-    work: float
 
     @cached_property
     def bounds(self) -> np.ndarray:
@@ -692,185 +747,3 @@ class GamePlayed(NamedTuple):
     cells: Sequence[Any]
     plds: Sequence[PrivacyLossDistribution]
     swapped: Sequence[PrivacyLossDistribution]
-
-
-# steps of the grid, in standard deviations of one loss
-_COARSE, _FINEST = 1 / 4, 1 / 64
-# the step where a cover is sought
-_COVERING = 1 / 2
-# of steps with one choice, there
-_BLOCKS = 100
-# shares of the choices from which on a cell is cut
-_CUT, _CUT_TWICE = 0.02, 0.1
-_MOST_ROUNDS = 25
-# how many more rounds of the length of the last one the next one and a play on its grid may take
-_ROUNDS_LEFT = 4
-# rounds that leave nearly all of the distance from the extreme triples end the search
-_SLOW_ROUNDS, _SLOW = 3, 0.1
-# log of the probability, under the tilt, of an order that wanders off the grid
-_RARE = -14.0
-
-
-@dataclass(frozen=True, eq=False)
-class FillerGame:
-    """The upper end for `steps` adaptive releases; `spread`: standard deviation of one loss,
-    roughly."""
-
-    cells: GameCells
-    steps: int
-    spread: float
-    played: list[GamePlayed] = field(default_factory=list, repr=False)
-    """The games that prove something, in the order in which they were played."""
-    ended_by: list[str] = field(default_factory=list, repr=False)
-    """What ended each search before its width was reached: effort, numerics or theory."""
-    values: list[GameValue] = field(default_factory=list, repr=False)
-    """The values of these games at all orders."""
-
-    def answer(self, target: Target, lower: float, upper: float) -> float:
-        """The best upper answer, at most `upper`, until it is within the width of `lower`, or the
-        next one would take more work than is left."""
-        cover: Sequence[Any] = [self.cells.whole]
-        best, step, share = upper, self.spread * _COARSE, 0.5
-        # numbers that leave the range of doubles end the play, as grids that are too large do: what
-        # was proved stays (section 7, "Range")
-        with np.errstate(over="raise", invalid="raise"):
-            try:
-                search = _CoverSearch.of(self, target, lower, upper)
-                while target.gap(lower, best) > 1 and step >= self.spread * _FINEST:
-                    is_first = step == self.spread * _COARSE
-                    cover, ahead = search.cover(cover, step, share, may_be_all=is_first)
-                    if not work.affords(ahead):
-                        self.ended_by.append("effort")
-                        # the grid of the search costs little, and proves most of the gain
-                        if is_first:
-                            best = min(best, self._proved(search, cover, self.spread * _COVERING))
-                        return best
-                    best = min(best, self._proved(search, cover, step))
-                    step, share = step / 2, share / 2
-            except OutOfWorkError:
-                self.ended_by.append("effort")
-                return best
-            except (NumericalError, FloatingPointError, OverflowError):
-                self.ended_by.append("numerics")
-                return best
-        if target.gap(lower, best) > 1:
-            self.ended_by.append("theory")
-        return best
-
-    def _proved(self, search: _CoverSearch, cover: Sequence[Any], step: float) -> float:
-        """The answer of a game, which is kept."""
-        value = search.played(cover, step)
-        self.values.append(value)
-        proved = value.answer(search.target)
-        laws = search.plds(cover, step), search.swapped(cover, step)
-        self.played.append(GamePlayed(search.target, proved, value.x.size, cover, *laws))
-        return proved
-
-
-@dataclass(frozen=True, eq=False)
-class _CoverSearch:
-    """Covers for one target. What it finds out concerns how close the answer comes, never whether
-    it holds."""
-
-    game: FillerGame
-    target: Target
-    tilt: float = 0.0
-    end: float = 0.0
-    lost: float = 0.0
-    _known: dict[Any, tuple[Profile, Profile]] = field(default_factory=dict)
-    _orders: dict[float, np.ndarray] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, game: FillerGame, target: Target, lower: float, upper: float) -> _CoverSearch:
-        """With the tilt of the saddle point where one pair dominates all triples, and room for the
-        order to wander."""
-        search = cls(game, target)
-        whole = search._pld(game.cells.whole, game.spread / 8)
-        cumulants = ComposedLoss([whole], [game.steps]).cumulants
-        if target.delta is not None:
-            tilt = cumulants.tilt_at_delta(math.log(target.delta))
-            epsilon, delta = upper, target.delta
-        else:
-            assert target.epsilon is not None
-            tilt = cumulants.tilt_at_epsilon(target.epsilon)
-            epsilon, delta = target.epsilon, lower
-        lowest, _ = cumulants.reach(tilt, _RARE)
-        lost = max(delta * 1e-5 / game.steps, target.tail)
-        return replace(search, tilt=tilt, end=epsilon + max(8 * game.spread, -lowest), lost=lost)
-
-    def cover(
-        self, cells: Sequence[Any], step: float, share: float, *, may_be_all: bool
-    ) -> tuple[Sequence[Any], float]:
-        """Cut cells until the answer, with one choice for each block of steps, is that of the two
-        extreme triples up to this share of the width, or until what comes next, a play on the grid
-        of this step, needs most of the work left; and the work that it needs, roughly.
-
-        Where it needs more than that, and this `may_be_all`, cells are cut for a play on the grid
-        of the search.
-        """
-        coarse, block = self.game.spread * _COVERING, max(1, self.game.steps // _BLOCKS)
-        aim = self.played(self.game.cells.extremes, coarse, block).answer(self.target)
-        answers: list[float] = []
-        built, profiles = 0, 0.0
-        for _ in range(_MOST_ROUNDS):
-            built += sum(cell not in self._known for cell in cells)
-            before = work.spent()
-            value = self.played(cells, coarse, block)
-            answers.append(value.answer(self.target))
-            this_round = work.spent() - before
-            profiles += this_round - value.work
-            evaluating = profiles * min(1.0, len(cells) / max(built, 1))
-            ahead = (value.work * block + evaluating) * coarse / step
-            close = self.target.gap(aim, answers[-1]) <= share
-            late = slow = False
-            if len(answers) > _SLOW_ROUNDS:
-                late = not work.affords(2 * ahead)
-                gained = answers[-1 - _SLOW_ROUNDS] - answers[-1]
-                slow = gained < _SLOW * (answers[-1] - aim)
-            if may_be_all and not work.affords(ahead):
-                late = not work.affords(_ROUNDS_LEFT * this_round)
-            if close or slow or late:
-                break
-            chosen = zip(cells, value.chosen.tolist(), strict=True)
-            cells = [part for cell, chance in chosen for part in self._parts(cell, chance)]
-        return cells, ahead
-
-    def _parts(self, cell: Any, chosen: float) -> list[Any]:
-        if chosen <= _CUT:
-            return [cell]
-        halves = self.game.cells.halves(cell)
-        if chosen <= _CUT_TWICE:
-            return halves
-        return [part for half in halves for part in self.game.cells.halves(half)]
-
-    def played(self, cells: Sequence[Any], step: float, block: int = 1) -> GameValue:
-        plds, swapped = self.plds(cells, step), self.swapped(cells, step)
-        game = Game(plds, self.game.steps, self.tilt, self.end, self.lost, block, swapped)
-        return game.played()
-
-    def plds(self, cells: Sequence[Any], step: float) -> list[PrivacyLossDistribution]:
-        """A dominating law of each cell."""
-        return [self._pld(cell, step) for cell in cells]
-
-    def swapped(self, cells: Sequence[Any], step: float) -> list[PrivacyLossDistribution]:
-        """Those of the other order of the data sets, where it has a value of its own."""
-        mirrored = self.game.cells.mirrored
-        return [] if mirrored else [self._pld(cell, step, swapped=True) for cell in cells]
-
-    def _pld(self, cell: Any, step: float, *, swapped: bool = False) -> PrivacyLossDistribution:
-        """On the orders that suit the whole: with the same ones for all, larger profiles have
-        larger bounds."""
-        if step not in self._orders:
-            check_step(step)
-            whole, _ = self._profiles(self.game.cells.whole)
-            self._orders[step] = order_grid(whole, step, self.target.tail)
-        first, second = self._profiles(cell)
-        if swapped:
-            first, second = second, first
-        return two_sided_pld(first, second, step, self._orders[step])
-
-    def _profiles(self, cell: Any) -> tuple[Profile, Profile]:
-        if cell not in self._known:
-            first, second = self.game.cells.profiles(cell, self.target.tail)
-            self._known[cell] = RememberedProfile(first), RememberedProfile(second)
-        return self._known[cell]
