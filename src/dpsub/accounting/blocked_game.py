@@ -47,7 +47,7 @@ _LEVELS = np.array([1e-1, 1e-2, 1e-4, 1e-6])
 # of a block's sum K may lack
 _LOOKS, _LARGE, _LEAST = 12, 0.3, 0.5
 # points of all pairs together; points that are transformed at a time
-_MOST_POINTS, _TOGETHER = 2**23, 2**17
+MOST_POINTS, _TOGETHER = 2**23, 2**17
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +61,8 @@ class BlockedGame:
     blocks: int
     lost: float = 0.0
     swapped: Sequence[PrivacyLossDistribution] = ()
+    end: float = math.inf
+    """Losses above it count as infinite."""
 
     def played(self) -> GameValue:
         """The value of all steps; NumericalError if the grid is too long."""
@@ -127,7 +129,8 @@ class BlockedGame:
 
     @cached_property
     def kernels(self) -> Kernels:
-        return tilted_kernels((*self.plds, *self.swapped), self.tilt, self.lost)
+        most = None if self.end == math.inf else math.ceil(self.end / self.plds[0].step)
+        return tilted_kernels((*self.plds, *self.swapped), self.tilt, self.lost, most)
 
     def _length(self, done: int, longest: int) -> int:
         """Number of steps of the next block, a power of 2."""
@@ -217,10 +220,8 @@ class _Window:
         size = max(size, below + 1)
         n = fft.next_fast_len(below + size + max(2 * kernels.right, up), real=True)
         count = kernels.masses.shape[0]
-        if n * count > _MOST_POINTS:
-            raise NumericalError(
-                f"the game needs {n * count} grid points, more than {_MOST_POINTS}"
-            )
+        if n * count > MOST_POINTS:
+            raise NumericalError(f"the game needs {n * count} grid points, more than {MOST_POINTS}")
         work.spend(count * (work.transform(n) + work.NUMBER * n))
         padded = np.zeros((count, n))
         # a loss moves orders down; those below 0 stand at the end of the array

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dpsub.accounting import work
-from dpsub.accounting.blocked_game import BlockedGame, Rough, Snapshot
+from dpsub.accounting.blocked_game import MOST_POINTS, BlockedGame, Rough, Snapshot
 from dpsub.accounting.bracket import Target
 from dpsub.accounting.compose import ComposedLoss, check_step
 from dpsub.accounting.game import Game, GameCells, GamePlayed, GameValue
@@ -41,6 +41,8 @@ _BLOCKS, _SHORT = 30, 60
 _BY_GRID, _BY_COVER, _LITTLE = 0.6, 0.5, 0.05
 # work of a play, in which blocks are shorter than in a rough one, over what that takes for a pair
 _PLAYS = 2.2
+# points of a window over those of A, at most
+_WINDOW = 3
 # cells of a cover that is worth a play
 _FEW_CELLS = 60
 # cells with this share of what a cover costs are cut
@@ -88,7 +90,8 @@ class FillerGame:
                     if target.gap(lower, best) <= 1:
                         return best
                     if affordable > step:
-                        self.ended_by.append("effort")
+                        # without a budget it was the size of the grid
+                        self.ended_by.append("effort" if work.left() < math.inf else "numerics")
                         return best
             except OutOfWorkError:
                 self.ended_by.append("effort")
@@ -174,15 +177,20 @@ class _CoverSearch:
     def _gains_by(self, step: float) -> bool:
         """Whether half of this step would gain enough for a play of its own; grids err by the
         square of their step, and what finer ones still change is a third of that."""
-        return self._aim(step) - self._aim(step / 2) >= _LITTLE * self._unit
+        # where the bounds of the extreme choices are loose, more than their grid matters
+        least = max(_LITTLE * self._unit, _LITTLE * 2 * (self._aim(step) - self.lower))
+        return self._aim(step) - self._aim(step / 2) >= least
 
     def affordable(self, cover: Sequence[Any], step: float) -> float:
         """This step, or that of a coarser grid on which a play is likely to come to its end."""
         coarsest = self.of.spread * _COVERING
+        self._aim(step)
         while (step, tuple(cover)) not in self._values and step < coarsest:
-            if work.affords(self._work(cover, step)):
+            points = len(cover) * _WINDOW * self._aims[step].value.x.size
+            if points <= MOST_POINTS and work.affords(self._work(cover, step)):
                 break
             step *= 2
+            self._aim(step)
         return step
 
     def _work(self, cover: Sequence[Any], step: float) -> float:
@@ -294,7 +302,8 @@ class _CoverSearch:
     def game(self, cells: Sequence[Any], step: float) -> BlockedGame:
         """A game with these cells."""
         plds, swapped = self.plds(cells, step), self.swapped(cells, step)
-        return BlockedGame(plds, self.of.steps, self.tilt, _BLOCKS, self.lost, swapped)
+        steps = self.of.steps
+        return BlockedGame(plds, steps, self.tilt, _BLOCKS, self.lost, swapped, self.end)
 
     def plds(self, cells: Sequence[Any], step: float) -> list[PrivacyLossDistribution]:
         """A dominating law of each cell."""
