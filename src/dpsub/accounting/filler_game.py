@@ -33,11 +33,11 @@ from dpsub.errors import NumericalError
 
 # steps of grids, in standard deviations of one loss: where a cover is sought, and the finest
 _COVERING, _FINEST = 1 / 2, 1 / 64
+# blocks of steps that are followed together; work of the longest play of single steps that follows
+# one of blocks
+_BLOCKS, _LONGEST = 30, 1e11
 # of the width: what the grid may take of it, what the cover may of the rest, and what is too little
 # for a finer grid
-# of the steps that are followed together there are at least so many; games that are played step by
-# step
-_BLOCKS, _SHORT = 30, 60
 _BY_GRID, _BY_COVER, _LITTLE = 0.6, 0.5, 0.05
 # work of a play, in which blocks are shorter than in a rough one, over what that takes for a pair
 _PLAYS = 2.2
@@ -81,26 +81,39 @@ class FillerGame:
         # numbers that leave the range of doubles end the play, as grids that are too large do: what
         # was proved stays (section 7, "Range")
         with np.errstate(over="raise", invalid="raise"):
+            reason = "theory"
             try:
-                search = self._search(target, lower, upper)
-                for step in search.steps():
-                    cover = search.cover(step)
-                    affordable = search.affordable(cover, step)
-                    best = min(best, self._proved(search, cover, affordable))
+                for proved in self._ends(target, lower, upper):
+                    best = min(best, proved)
                     if target.gap(lower, best) <= 1:
                         return best
-                    if affordable > step:
-                        # without a budget it was the size of the grid
-                        self.ended_by.append("effort" if work.left() < math.inf else "numerics")
-                        return best
             except OutOfWorkError:
-                self.ended_by.append("effort")
-                return best
+                reason = "effort"
             except (NumericalError, FloatingPointError, OverflowError):
-                self.ended_by.append("numerics")
-                return best
-        self.ended_by.append("theory")
+                reason = "numerics"
+        self.ended_by.append(reason)
         return best
+
+    def _ends(self, target: Target, lower: float, upper: float) -> Iterator[float]:
+        """Answers of ever finer games; at last that of the finest one, step by step."""
+        search = self._search(target, lower, upper)
+        ended: NumericalError | None = None
+        cover, affordable = [], math.inf
+        try:
+            for step in search.steps():
+                cover = search.cover(step)
+                affordable = search.affordable(cover, step)
+                yield self._proved(search, cover, affordable)
+                if affordable > step:
+                    # without a budget it is the size of the grid
+                    kind = OutOfWorkError if work.left() < math.inf else NumericalError
+                    raise kind("no play with this cover is possible on this grid; raise effort")
+        except NumericalError as error:
+            ended = error
+        if cover and search.has_single_steps(cover, affordable):
+            yield self._proved(search, cover, affordable, single=True)
+        if ended is not None:
+            raise ended
 
     def _search(self, target: Target, lower: float, upper: float) -> _CoverSearch:
         asked = target.epsilon, target.delta
@@ -110,9 +123,11 @@ class FillerGame:
         search.target, search.lower = target, lower
         return search
 
-    def _proved(self, search: _CoverSearch, cover: Sequence[Any], step: float) -> float:
+    def _proved(
+        self, search: _CoverSearch, cover: Sequence[Any], step: float, *, single: bool = False
+    ) -> float:
         """The answer of a game, which is kept."""
-        value = search.value(cover, step)
+        value = search.value(cover, step, single=single)
         self.values.append(value)
         proved = value.answer(search.target)
         laws = search.plds(cover, step), search.swapped(cover, step)
@@ -129,9 +144,11 @@ class _CoverSearch:
         self._known: dict[Any, tuple[Profile, Profile]] = {}
         self._orders: dict[float, np.ndarray] = {}
         self._aims: dict[float, Rough] = {}
+        self._single_work: dict[float, float] = {}
+        """Of a play step by step, for each cell."""
         self._gains: dict[tuple[Any, float], np.ndarray] = {}
         self._looked: dict[float, _Looks] = {}
-        self._values: dict[tuple[float, tuple[Any, ...]], GameValue] = {}
+        self._values: dict[tuple[float, tuple[Any, ...], bool], GameValue] = {}
         self._cover: list[Any] = [game.cells.whole]
         # the tilt of the saddle point where one pair dominates all choices
         before = work.spent()
@@ -158,21 +175,21 @@ class _CoverSearch:
         step, room = self.of.spread * _COVERING, _BY_GRID * self._unit
         finest = self.of.spread * _FINEST
         while step > finest and self._aim(step) - self.lower > room:
-            if not self._affords_half(step) or not self._gains_by(step):
+            if not self._affords_half(step, _FEW_CELLS) or not self._gains_by(step):
                 break
             step /= 2
         yield step
         while step > finest:
-            if not self._affords_half(step):
+            if not self._affords_half(step, len(self._cover)):
                 raise OutOfWorkError("the budget of work does not suffice; raise effort")
             if not self._gains_by(step):
                 return
             step /= 2
             yield step
 
-    def _affords_half(self, step: float) -> bool:
-        """Whether a cover may be played on the grid of half this step."""
-        return work.affords(2 * _FEW_CELLS * self._work([self.of.cells.whole], step))
+    def _affords_half(self, step: float, cells: int) -> bool:
+        """Whether a cover of so many cells may be played on the grid of half this step."""
+        return work.affords(2 * cells * self._work([self.of.cells.whole], step))
 
     def _gains_by(self, step: float) -> bool:
         """Whether half of this step would gain enough for a play of its own; grids err by the
@@ -185,7 +202,7 @@ class _CoverSearch:
         """This step, or that of a coarser grid on which a play is likely to come to its end."""
         coarsest = self.of.spread * _COVERING
         self._aim(step)
-        while (step, tuple(cover)) not in self._values and step < coarsest:
+        while (step, tuple(cover), False) not in self._values and step < coarsest:
             points = len(cover) * _WINDOW * self._aims[step].value.x.size
             if points <= MOST_POINTS and work.affords(self._work(cover, step)):
                 break
@@ -195,23 +212,41 @@ class _CoverSearch:
 
     def _work(self, cover: Sequence[Any], step: float) -> float:
         """What a play with these cells takes, roughly."""
-        self._aim(step)
-        by_play = _PLAYS * self._aims[step].work
+        by_play = self._play_work(cover, step)
         new = sum((cell, step) not in self._gains for cell in cover)
-        return len(cover) * by_play + new * 2 * self._law_work * self.of.spread / step
+        return by_play + new * 2 * self._law_work * self.of.spread / step
 
-    def value(self, cover: Sequence[Any], step: float) -> GameValue:
-        """That of the game with these cells."""
-        key = step, tuple(cover)
+    def value(self, cover: Sequence[Any], step: float, *, single: bool = False) -> GameValue:
+        """That of the game with these cells, step by step where that takes no more work than
+        blocks of steps do, or where it `single`s them."""
+        key = step, tuple(cover), single
         if key not in self._values:
-            self._values[key] = self._played(cover, step)
+            self._values[key] = self._played(cover, step, single=single)
         return self._values[key]
 
-    def _played(self, cover: Sequence[Any], step: float) -> GameValue:
-        if self.of.steps > _SHORT:
-            return self.game(cover, step).played()
+    def _played(self, cover: Sequence[Any], step: float, *, single: bool) -> GameValue:
+        if single or self._single(cover, step).work <= self._blocks_work(cover, step):
+            return self._single(cover, step).played()
+        return self.game(cover, step).played()
+
+    def _blocks_work(self, cover: Sequence[Any], step: float) -> float:
+        """What a play of blocks takes, roughly."""
+        self._aim(step)
+        return len(cover) * _PLAYS * self._aims[step].work
+
+    def _play_work(self, cover: Sequence[Any], step: float) -> float:
+        """What a play takes, roughly: of blocks, or step by step as for the extreme choices."""
+        self._aim(step)
+        return min(self._blocks_work(cover, step), len(cover) * self._single_work[step])
+
+    def has_single_steps(self, cover: Sequence[Any], step: float) -> bool:
+        """Whether a play of blocks may be followed by one of single steps."""
+        takes = self._single(cover, step).work
+        return self._blocks_work(cover, step) < takes <= _LONGEST and work.affords(takes)
+
+    def _single(self, cover: Sequence[Any], step: float) -> Game:
         laws, swapped = self.plds(cover, step), self.swapped(cover, step)
-        return Game(laws, self.of.steps, self.tilt, self.end, self.lost, swapped).played()
+        return Game(laws, self.of.steps, self.tilt, self.end, self.lost, swapped)
 
     @property
     def _unit(self) -> float:
@@ -222,8 +257,11 @@ class _CoverSearch:
     def _aim(self, step: float) -> float:
         """What the extreme choices come to on the grid of this step."""
         if step not in self._aims:
-            game = self.game(self.of.cells.extremes, step)
+            extremes = self.of.cells.extremes
+            game = self.game(extremes, step)
             self._aims[step] = game.roughly(0)
+            single = self._single(extremes, step).work
+            self._single_work[step] = single / len(extremes)
         return self._aims[step].value.answer(self.target)
 
     def cover(self, step: float) -> Sequence[Any]:

@@ -533,10 +533,8 @@ class Game:
     def played(self) -> GameValue:
         """The value of all steps; NumericalError if the grid is too long."""
         step, tilt, k = self.plds[0].step, self.tilt, self.steps
-        size = math.ceil(self.end / step) + 1
-        kernels = tilted_kernels((*self.plds, *self.swapped), tilt, self.lost, size - 1)
+        size, n, kernels = self._size, self._length, self._kernels
         left, right, kappa = kernels.left, kernels.right, kernels.kappa
-        n = fft.next_fast_len(left + size + right, real=True)
         count = len(kernels.masses)
         if n * count > _MOST_POINTS:
             raise NumericalError(
@@ -565,10 +563,8 @@ class Game:
         # what forming the padded values rounds, relative to themselves
         grown = 1 + 4 * _EPS * (8 + (2 + 2 * tilt) * float(beyond[-1]) + abs(k * kappa))
         padded = np.zeros((orders, n))
-        transforms = orders + count
-        round_work = transforms * (work.transform(n) + work.NUMBER * 4 * n)
         for r in range(k):
-            work.spend(round_work)
+            work.spend(self.work / k)
             others = value[::-1, left:0:-1]
             padded[:, :left] = identity * math.exp(-r * kappa) + mirrored * others
             padded[:, inside] = value
@@ -585,6 +581,29 @@ class Game:
         larger = value.max(axis=0)
         infinity = k * kernels.infinity
         return GameValue(x, larger, tilt, k * kappa, infinity)
+
+    @property
+    def work(self) -> float:
+        """What a play takes."""
+        orders = 2 if self.swapped else 1
+        transforms = orders + len(self._kernels.masses)
+        return self.steps * transforms * (work.transform(self._length) + 4 * self._length)
+
+    @property
+    def _size(self) -> int:
+        """Points of the grid."""
+        return math.ceil(self.end / self.plds[0].step) + 1
+
+    @property
+    def _length(self) -> int:
+        """Of transforms."""
+        points = self._kernels.left + self._size + self._kernels.right
+        return int(fft.next_fast_len(points, real=True))
+
+    @cached_property
+    def _kernels(self) -> Kernels:
+        laws = (*self.plds, *self.swapped)
+        return tilted_kernels(laws, self.tilt, self.lost, self._size - 1)
 
 
 def largest_of_tilted(tilt: float) -> float:
