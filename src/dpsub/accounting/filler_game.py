@@ -43,6 +43,8 @@ _BY_GRID, _BY_COVER, _LITTLE = 0.6, 0.5, 0.05
 _PLAYS = 2.2
 # points of a window over those of A, at most
 _WINDOW = 3
+# plays on one grid at most, with ever more cells
+_PLAYS_ON_A_GRID = 5
 # cells of a cover that is worth a play
 _FEW_CELLS = 60
 # cells with this share of what a cover costs are cut
@@ -98,20 +100,27 @@ class FillerGame:
         """Answers of ever finer games; at last that of the finest one, step by step."""
         search = self._search(target, lower, upper)
         ended: NumericalError | None = None
-        cover, affordable = [], math.inf
+        cover: Sequence[Any] = []
+        last = math.inf
         try:
-            for step in search.steps():
-                cover = search.cover(step)
-                affordable = search.affordable(cover, step)
-                yield self._proved(search, cover, affordable)
-                if affordable > step:
-                    # without a budget it is the size of the grid
-                    kind = OutOfWorkError if work.left() < math.inf else NumericalError
-                    raise kind("no play with this cover is possible on this grid; raise effort")
+            for finer, step in enumerate(search.steps()):
+                for cover in search.covers(step, _BY_COVER / 2**finer):
+                    last = search.affordable(cover, step)
+                    proved = self._proved(search, cover, last)
+                    yield proved
+                    if last > step:
+                        # fewer cells may be affordable on this grid
+                        for cover in search.fewer(step):
+                            last = step
+                            yield self._proved(search, cover, step)
+                        # without a budget it is the size of the grid
+                        kind = OutOfWorkError if work.left() < math.inf else NumericalError
+                        raise kind("no play with this cover is possible on this grid; raise effort")
+                    search.proved = proved
         except NumericalError as error:
             ended = error
-        if cover and search.has_single_steps(cover, affordable):
-            yield self._proved(search, cover, affordable, single=True)
+        if cover and search.has_single_steps(cover, last):
+            yield self._proved(search, cover, last, single=True)
         if ended is not None:
             raise ended
 
@@ -141,6 +150,8 @@ class _CoverSearch:
 
     def __init__(self, game: FillerGame, target: Target, lower: float, upper: float) -> None:
         self.of, self.target, self.lower = game, target, lower
+        self.proved = math.inf
+        """The answer of the last play."""
         self._known: dict[Any, tuple[Profile, Profile]] = {}
         self._orders: dict[float, np.ndarray] = {}
         self._aims: dict[float, Rough] = {}
@@ -150,6 +161,7 @@ class _CoverSearch:
         self._looked: dict[float, _Looks] = {}
         self._values: dict[tuple[float, tuple[Any, ...], bool], GameValue] = {}
         self._cover: list[Any] = [game.cells.whole]
+        self._covers: list[list[Any]] = []
         # the tilt of the saddle point where one pair dominates all choices
         before = work.spent()
         whole = self._pld(game.cells.whole, game.spread / 8)
@@ -175,7 +187,9 @@ class _CoverSearch:
         step, room = self.of.spread * _COVERING, _BY_GRID * self._unit
         finest = self.of.spread * _FINEST
         while step > finest and self._aim(step) - self.lower > room:
-            if not self._affords_half(step, _FEW_CELLS) or not self._gains_by(step):
+            # where the bounds of the extreme choices are loose, more than their grid matters
+            little = 2 * (self._aim(step) - self.lower)
+            if not self._affords_half(step, _FEW_CELLS) or not self._gains_by(step, little):
                 break
             step /= 2
         yield step
@@ -191,11 +205,11 @@ class _CoverSearch:
         """Whether a cover of so many cells may be played on the grid of half this step."""
         return work.affords(2 * cells * self._work([self.of.cells.whole], step))
 
-    def _gains_by(self, step: float) -> bool:
-        """Whether half of this step would gain enough for a play of its own; grids err by the
-        square of their step, and what finer ones still change is a third of that."""
-        # where the bounds of the extreme choices are loose, more than their grid matters
-        least = max(_LITTLE * self._unit, _LITTLE * 2 * (self._aim(step) - self.lower))
+    def _gains_by(self, step: float, size: float = 0.0) -> bool:
+        """Whether half of this step would gain enough for a play of its own, of the width and of
+        this size; grids err by the square of their step, and what finer ones still change is a
+        third of that."""
+        least = _LITTLE * max(self._unit, size)
         return self._aim(step) - self._aim(step / 2) >= least
 
     def affordable(self, cover: Sequence[Any], step: float) -> float:
@@ -203,12 +217,23 @@ class _CoverSearch:
         coarsest = self.of.spread * _COVERING
         self._aim(step)
         while (step, tuple(cover), False) not in self._values and step < coarsest:
-            points = len(cover) * _WINDOW * self._aims[step].value.x.size
-            if points <= MOST_POINTS and work.affords(self._work(cover, step)):
+            if self._fits(cover, step):
                 break
             step *= 2
             self._aim(step)
         return step
+
+    def fewer(self, step: float) -> Iterator[Sequence[Any]]:
+        """The largest earlier cover that is affordable on this grid, if there is one."""
+        for cover in reversed(self._covers):
+            if self._fits(cover, step):
+                yield cover
+                return
+
+    def _fits(self, cover: Sequence[Any], step: float) -> bool:
+        """Whether a play on this grid is likely to come to its end."""
+        points = len(cover) * _WINDOW * self._aims[step].value.x.size
+        return points <= MOST_POINTS and work.affords(self._work(cover, step))
 
     def _work(self, cover: Sequence[Any], step: float) -> float:
         """What a play with these cells takes, roughly."""
@@ -264,18 +289,36 @@ class _CoverSearch:
             self._single_work[step] = single / len(extremes)
         return self._aims[step].value.answer(self.target)
 
-    def cover(self, step: float) -> Sequence[Any]:
-        """Cells that cost, over the extreme choices, at most a part of what the grid leaves of the
-        width; or as many as a play on this grid can afford. They are sought on a coarse grid first,
-        where laws take less work."""
+    def covers(self, step: float, share: float) -> Iterator[Sequence[Any]]:
+        """Covers for plays on this grid, until what cells cost is at most this share of what the
+        grid leaves to them: often it is more than the looks at them say."""
+        before, cells = math.inf, 0
+        for halved in range(_PLAYS_ON_A_GRID):
+            cover = self.cover(step, share / 2**halved)
+            if len(cover) == cells:
+                return
+            yield cover
+            is_close = self.proved - self._aim(step) <= share * self._room(step)
+            if is_close or before - self.proved < 2 * _LITTLE * self._unit:
+                return
+            before, cells = self.proved, len(cover)
+
+    def cover(self, step: float, share: float) -> Sequence[Any]:
+        """Cells that cost, over the extreme choices, at most this share of what the grid leaves of
+        the width; or as many as a play on this grid can afford. They are sought on a
+        coarse grid first, where laws take less work."""
         for grid in dict.fromkeys((self.of.spread * _COVERING, step)):
-            self._refine(grid, step)
+            self._refine(grid, step, share)
         return list(self._cover)
 
-    def _refine(self, grid: float, step: float) -> None:
-        """Cut cells by what they cost on one grid, for a play on that of this step."""
+    def _room(self, step: float) -> float:
+        """What this grid leaves of the width to the cover."""
+        return max(self._unit - (self._aim(step) - self.lower), _BY_COVER * self._unit)
+
+    def _refine(self, grid: float, step: float, share: float) -> None:
+        """Cut cells by what they cost on one grid, for a play on that of this step, until this is
+        no more than a share of what is left."""
         looks = self._looks(grid)
-        room = max(self._unit - (self._aim(step) - self.lower), _BY_COVER * self._unit)
         costs: list[float] = []
         if not work.affords(self._work(self._cover, step)):
             return
@@ -283,7 +326,10 @@ class _CoverSearch:
             gains = np.stack([self._gain(cell, grid) for cell in self._cover])
             shares = looks.shares(gains)
             costs.append(float(shares.sum()))
-            if costs[-1] <= _BY_COVER * room / self._per_share or len(self._cover) > _MOST_CELLS:
+            if (
+                costs[-1] <= share * self._room(step) / self._per_share
+                or len(self._cover) > _MOST_CELLS
+            ):
                 break
             if (
                 len(costs) > _SLOW_ROUNDS
@@ -293,6 +339,7 @@ class _CoverSearch:
             cover = self._cut(shares)
             if not work.affords(self._work(cover, step)):
                 break
+            self._covers.append(self._cover)
             self._cover = cover
 
     def _cut(self, shares: np.ndarray) -> list[Any]:
