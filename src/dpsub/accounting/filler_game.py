@@ -35,7 +35,7 @@ from dpsub.errors import NumericalError
 _COVERING, _FINEST = 1 / 2, 1 / 64
 # blocks of steps that are followed together; work of the longest play of single steps that follows
 # one of blocks
-_BLOCKS, _LONGEST = 30, 1e11
+_BLOCKS, _LONGEST = 30, 2e10
 # of the width: what the grid may take of it, what the cover may of the rest, and what is too little
 # for a finer grid
 _BY_GRID, _BY_COVER, _LITTLE = 0.6, 0.5, 0.05
@@ -109,9 +109,9 @@ class FillerGame:
                     proved = self._proved(search, cover, last)
                     yield proved
                     if last > step:
-                        # fewer cells may be affordable on this grid
-                        for cover in search.fewer(step):
-                            last = step
+                        fewer = search.fewer(step)
+                        if fewer:
+                            cover, last = fewer, step
                             yield self._proved(search, cover, step)
                         # without a budget it is the size of the grid
                         kind = OutOfWorkError if work.left() < math.inf else NumericalError
@@ -223,12 +223,10 @@ class _CoverSearch:
             self._aim(step)
         return step
 
-    def fewer(self, step: float) -> Iterator[Sequence[Any]]:
+    def fewer(self, step: float) -> Sequence[Any] | None:
         """The largest earlier cover that is affordable on this grid, if there is one."""
-        for cover in reversed(self._covers):
-            if self._fits(cover, step):
-                yield cover
-                return
+        affordable = (cover for cover in reversed(self._covers) if self._fits(cover, step))
+        return next(affordable, None)
 
     def _fits(self, cover: Sequence[Any], step: float) -> bool:
         """Whether a play on this grid is likely to come to its end."""
