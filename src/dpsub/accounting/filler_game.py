@@ -44,7 +44,7 @@ _PLAYS = 2.2
 # points of a window over those of A, at most
 _WINDOW = 3
 # plays on one grid at most, with ever more cells
-_PLAYS_ON_A_GRID = 5
+_PLAYS_ON_A_GRID = 7
 # cells of a cover that is worth a play
 _FEW_CELLS = 60
 # cells with this share of what a cover costs are cut
@@ -290,13 +290,19 @@ class _CoverSearch:
     def covers(self, step: float, share: float) -> Iterator[Sequence[Any]]:
         """Covers for plays on this grid, until what cells cost is at most this share of what the
         grid leaves to them: often it is more than the looks at them say."""
-        before, cells = math.inf, 0
+        before, cells, least = math.inf, 0, share
+        self._aim(step)
+        # where a play takes less work than the laws of its cells, first with few of them; a budget
+        # is better spent on the cells that the looks ask for
+        is_short = self._single_work[step] < _PLAYS * self._aims[step].work
+        if is_short and work.left() == math.inf:
+            share *= 4
         for halved in range(_PLAYS_ON_A_GRID):
             cover = self.cover(step, share / 2**halved)
             if len(cover) == cells:
                 return
             yield cover
-            is_close = self.proved - self._aim(step) <= share * self._room(step)
+            is_close = self.proved - self._aim(step) <= least * self._room(step)
             if is_close or before - self.proved < 2 * _LITTLE * self._unit:
                 return
             before, cells = self.proved, len(cover)
