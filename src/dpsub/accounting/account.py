@@ -264,7 +264,7 @@ class Proof:
 
     def _accounts(self, targets: Sequence[Target]) -> list[Account]:
         """The same by privacy loss distributions alone, ends trivial where there are none."""
-        attack = joined(case.attained for case in self.cases)
+        attack = joined(filter(None, (case.attained for case in self.cases)))
         if self.composition.is_exact:
             brackets = [Bracket(0.0, target.ceiling, False) for target in targets]
             with suppress(NumericalError):  # first ends are there where no grid is

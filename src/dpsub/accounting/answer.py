@@ -210,9 +210,11 @@ def described(sampler: Sampler | Schedule, n: int | None) -> str:
         if field.name == "n" and n is not None:
             continue
         value = getattr(sampler, field.name)
-        if value is None:
+        if value is None or value is False:
             continue
-        if field.name == "chain":
+        if value is True:
+            parts.append(field.name)
+        elif field.name == "chain":
             parts += [
                 f"{s.kind}:{_exact(s.rate if s.kind == 'poisson' else s.size)}" for s in value
             ]
@@ -232,7 +234,8 @@ def release_text(release: Release) -> str:
     if isinstance(release.mechanism, str):
         # a mechanism of one's own has no multiplier
         noise += f" noise multiplier {near(release.noise_multiplier)}"
-    return f"{source}, {noise}{group_text(release.group)}"
+    stands_for = ", for others that tell at most as much" if release.one_sided else ""
+    return f"{source}, {noise}{group_text(release.group)}{stands_for}"
 
 
 def releases_text(releases: Sequence[Release]) -> str:
@@ -379,6 +382,8 @@ def account_warnings(account: AccountLike) -> list[str]:
     """What a reader of the numbers must know."""
     notes = []
     uppers = [account.upper] if isinstance(account.upper, float) else account.upper.ravel().tolist()
+    if account.asked is not None and any(each.one_sided for each in account.asked.releases):
+        notes.append("no lower end is about the releases that these stand for")
     # delta = 1 and infinite epsilon are met by releasing the data
     worst = max(uppers)
     if not math.isfinite(worst) or (account.quantity == "delta" and worst >= 1):

@@ -291,7 +291,7 @@ class StatisticEvent(AttackEvent):
 @dataclass(frozen=True)
 class EnclosedEvent(Event):
     """A step that one event bounds, perhaps another one as well, at less cost, and others attain,
-    each by data sets of its own."""
+    each by data sets of its own; where there are none, the bound is all that is known."""
 
     proved: Event
     attacks: tuple[Event, ...]
@@ -300,8 +300,13 @@ class EnclosedEvent(Event):
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         return self.proved.upper(step, tail, swapped)
 
+    def uppers(
+        self, step: float, tail: float, swapped: bool
+    ) -> list[tuple[PrivacyLossDistribution, int]]:
+        return self.proved.uppers(step, tail, swapped)
+
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
-        return self.attacks[0].lower(step, tail, swapped)
+        return self.attacks[0].lower(step, tail, swapped) if self.attacks else None
 
     @property
     def symmetric(self) -> bool:
@@ -312,13 +317,24 @@ class EnclosedEvent(Event):
         return self.proved.upper_symmetric
 
     @property
+    def attacked(self) -> bool:
+        return bool(self.attacks)
+
+    @property
     def attack_choices(self) -> tuple[Event, ...]:
-        return self.attacks
+        return self.attacks or (self,)
 
     @property
     def upper_choices(self) -> tuple[Event, ...]:
         # the one that costs little comes first
-        return (self,) if self.also_proved is None else (self.also_proved, self.proved)
+        if self.also_proved is not None:
+            return self.also_proved, self.proved
+        several = self.proved.upper_choices
+        return several if len(several) > 1 else (self,)
+
+    @property
+    def largest_loss(self) -> float:
+        return self.proved.largest_loss
 
     def spread(self) -> float:
         return self.proved.spread()
