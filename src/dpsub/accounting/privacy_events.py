@@ -179,7 +179,8 @@ class PairEvent(Event):
         # away: a grid for the bulk, unless the few then need a million points
         step = max(max(above - below, 1e-9) / 400, (highest - lowest) / 1e6)
         _, variance = upper_pld(pair, step, tail=1e-9).moments(0.0)
-        return float(np.sqrt(variance))
+        # where all losses are so large that they count as infinite, none are left that could differ
+        return float(np.sqrt(variance)) or 1.0
 
 
 @dataclass(frozen=True)
