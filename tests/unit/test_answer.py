@@ -22,6 +22,7 @@ from dpsub.accounting.account import WIDTH_REASONS
 from dpsub.accounting.answer import Text, account_warnings, interval, percent
 from dpsub.cli import main
 from dpsub.cli.answers import account_lines, account_values
+from dpsub.relations import Relation
 from dpsub.sampling import REGISTRY, SCHEDULES
 
 QUESTION: dict[str, Any] = {"noise_multiplier": 2.0, "steps": 20}
@@ -99,10 +100,12 @@ def test_an_infinite_end_is_neither_proved_nor_exact(
 ) -> None:
     answer = dataclasses.replace(found, kind=kind, lower=lower, upper=math.inf, width_met=False)
     assert answer.kind == "lower"
-    text = [str(answer), *(str(line) for line in account_lines(answer, 1e-5))]
-    assert "upper end is proved" not in "".join(text) and "exact" not in "".join(text)
-    assert "no finite upper end was computed" in text[0]
-    assert "empty guarantee" not in text[0]
+    text = str(answer)
+    kinds = [line for name, line in account_lines(answer, 1e-5) if name == "kind"]
+    assert "upper end is proved" not in f"{text}{kinds}"
+    assert "exact up to" not in text and "Exact" not in str(kinds)
+    assert "no finite upper end was computed" in text
+    assert "empty guarantee" not in text
     assert account_values(answer)["guarantee"] is False
     with pytest.raises(dpsub.ArgumentError, match="needs a proved upper end"):
         answer.statement()
@@ -134,10 +137,11 @@ def test_mu_stands_where_it_says_as_much_as_epsilon() -> None:
     sampled = dpsub.account(dpsub.Poisson(0.01), noise_multiplier=1.0, steps=1000, delta=1e-5)
     assert "mu" not in sampled.statement().fields
     whole = dpsub.account(dpsub.Deterministic(), 100, noise_multiplier=5.0, epochs=4, delta=1e-5)
-    assert whole.statement().fields["mu"] == pytest.approx(0.4)
+    assert whole.adjacency is Relation.SUBSTITUTE
+    assert whole.statement().fields["mu"] == pytest.approx(2 / 5 * 4**0.5, rel=1e-5)
 
 
-@pytest.mark.parametrize("effort", [1e-9, 1e-3, 1.0])
+@pytest.mark.parametrize("effort", [1e-9, 1e-3, pytest.param(1.0, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("relation", ["add_remove", "substitute", "zero_out"])
 def test_every_scheme_says_what_it_has(effort: float, relation: str) -> None:
     """Over all samplers and schedules: words, JSON and statement agree with the ends."""
@@ -160,7 +164,8 @@ def check_words(answer: dpsub.Account) -> None:
     assert values["kind"] == answer.kind
     assert (answer.kind == "lower") is not math.isfinite(answer.upper)
     if answer.lower > 0:
-        assert answer.kind != "upper" and "none" not in values["pair"].partition("lower: ")[2]
+        assert answer.kind != "upper"
+        assert not values["pair"].endswith(("none known", "none computed"))
         assert "no attack" not in text
     elif answer.kind != "exact":
         assert "attains the lower" not in text
@@ -234,7 +239,7 @@ def test_a_statement_claims_no_less_than_is_proved(found: dpsub.Account) -> None
     assert fields["input_metric"] == "add_remove" and fields["noise_multiplier"] == 2.0
     assert fields["privacy_unit"] == "record-level" and fields["theorem"] == found.theorem
     assert fields["made_by"] == f"dpsub {dpsub.__version__}"
-    assert "false negatives at least" in fields["trade_off"] and float(fields["mu"]) > 0
+    assert "false negatives at least" in fields["trade_off"]
     assert len(fields["certificate_sha256"]) == 64
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -650,12 +650,16 @@ class ReplacedEvent(Event):
 
 def _replaced(event: AllocationEvent | SelectionEvent, distance: float) -> Profile:
     """The smaller of the bound by way of no record and that of two Gaussians at the distance."""
-    by_no_record = by_reference(event, event)
+
+    # where it is asked for: a budget that does not suffice for it leaves first ends
+    @cache
+    def by_no_record() -> Profile:
+        return by_reference(event, event)
 
     def profile(log_order: np.ndarray) -> np.ndarray:
         x = np.asarray(log_order, dtype=float)
         revealed = GaussianProfile(distance).delta(x)
-        return np.minimum(np.minimum(by_no_record(x), revealed * (1 + 1e-9)), 1.0)
+        return np.minimum(np.minimum(by_no_record()(x), revealed * (1 + 1e-9)), 1.0)
 
     return RememberedProfile(profile)
 

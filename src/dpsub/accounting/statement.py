@@ -138,7 +138,7 @@ def statement_of(
         "epsilon": float(up(epsilon)) if is_epsilon else epsilon,
         "delta": delta if is_epsilon else float(up(delta)),
         f"{account.quantity}_lower": float(down(account.lower)),
-        "width": percent((account.upper - account.lower) / account.upper),
+        "width": percent(account.relative_width),
         "kind": account.kind,
         "mechanisms": _joined(_mechanism(release, clip, norm) for release in releases),
         "theorem": account.theorem,
