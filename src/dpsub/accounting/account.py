@@ -214,9 +214,12 @@ class Account(ShortText):
         is_proved = self.quantity == "delta" or bool(np.any(np.isfinite(self.upper)))
         if not is_proved:
             return "lower"
-        if self.kind == "exact":
+        is_attained = bool(np.any(np.greater(self.lower, 0)))
+        # an epsilon is as exact as its width says, a delta of which nothing is attained is not
+        is_told = is_attained or bool(np.all(np.equal(self.lower, self.upper)))
+        if self.kind == "exact" and (is_told or (self.quantity == "epsilon" and self.width_met)):
             return self.kind
-        return "bounds" if np.any(np.greater(self.lower, 0)) else "upper"
+        return "bounds" if is_attained else "upper"
 
 
 def given(target: Target) -> float:
