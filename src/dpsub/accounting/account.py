@@ -99,7 +99,7 @@ class Account(ShortText):
     asked : Asked or None
         The releases, and where the number was asked for; None if that is not known.
     attack_known : bool
-        Whether an attack on these releases is known; what was computed of it may attain nothing.
+        Whether an attack on these releases is known, be it that its computed part attains nothing.
     """
 
     lower: Any

@@ -54,7 +54,7 @@ _WEIGHT = 1 / 8  # of a step whose likelihood ratio is 1, times the number of st
 
 @covers(Shuffle)
 def shuffling(release: Release, relation: Relation) -> Case:
-    """One epoch of ceil(n / m) batches of m records, of which the last one may be smaller; or of
+    """One epoch of ceil(n / m) batches of m records, where the last one may be smaller; or of
     floor(n / m), where it is dropped."""
     if relation is Relation.ADD_REMOVE:
         # sizes of batches are public where data sets agree in n
