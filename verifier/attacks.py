@@ -1,5 +1,6 @@
 """Data sets of attacks: the laws of the sum of one step on D and on D', before noise is added."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 from balls import ONE, ZERO, NotCovered, Refuted
@@ -10,6 +11,19 @@ from theorems import Case
 from work import fits
 
 Weights = dict[Fraction, arb]  # how probable which noiseless value is
+
+
+@dataclass(frozen=True)
+class Sums:
+    """A law of noiseless sums; `rest` bounds the probability of all that are left out.
+
+    It is what the laws of counts say, and not 1 less the others: that is a ball about 0, whose
+    radius is more than deep events hold. Where nothing is left out it is 0, as the probabilities
+    that the balls enclose add up to 1.
+    """
+
+    weights: Weights
+    rest: arb
 
 
 def neighbours(case: Case) -> tuple[Fraction, Fraction, Fraction]:
@@ -30,7 +44,7 @@ def neighbours(case: Case) -> tuple[Fraction, Fraction, Fraction]:
     return Fraction(data["record"]), other, Fraction(data["filler"])
 
 
-def noiseless(case: Case) -> tuple[Weights, Weights]:
+def noiseless(case: Case) -> tuple[Sums, Sums]:
     """The laws of the sum in direction u on D and on D' without its noise, up to one translation of
     both."""
     record, other, filler = neighbours(case)
@@ -68,10 +82,13 @@ def noiseless(case: Case) -> tuple[Weights, Weights]:
     for hits, chance in enumerate(laws[0].probabilities):
         add(P, hits * (record - taken), chance)
     if gone:
-        return P, {Fraction(0): ONE}
+        return Sums(P, laws[0].rest), Sums({Fraction(0): ONE}, ZERO)
     for hits, chance in enumerate(laws[1].probabilities):
         add(Q, hits * (other - taken), chance)
-    return P, Q
+    # what adds nothing is there for sure, whatever the numbers of occurrences that are left out
+    if other == taken:
+        return Sums(P, laws[0].rest), Sums({Fraction(0): ONE}, ZERO)
+    return Sums(P, laws[0].rest), Sums(Q, laws[1].rest)
 
 
 def holds_all(case: Case) -> None:
@@ -100,7 +117,7 @@ def add(weights: Weights, value: Fraction, chance: arb) -> None:
 
 def cut_sums(
     case: Case, record: Fraction, other: Fraction, filler: Fraction, gone: bool
-) -> tuple[Weights, Weights]:
+) -> tuple[Sums, Sums]:
     """Truncated Poisson (3.10): K' others are drawn; the record is kept with q where K' < B, else
     with q B/(K' + 1)."""
     sampler = case.release.sampler
@@ -121,4 +138,4 @@ def cut_sums(
     add(Q, most * filler, full if gone else full - kept)
     if not gone:
         add(Q, (most - 1) * filler + other, kept)
-    return P, Q
+    return Sums(P, ZERO), Sums(Q, ZERO)  # all numbers of others are there

@@ -12,8 +12,8 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, pairwise
 
-from attacks import neighbours
-from balls import NotCovered, positive_part
+from attacks import Sums, neighbours
+from balls import NotCovered
 from flint import arb
 from law import shortfall_below
 from multiplicity import ball
@@ -47,6 +47,12 @@ class Mixture:
     centres: list[Fraction]
     scale: float
     laplace: bool
+    rest: arb  # of all weights that are left out
+
+    @classmethod
+    def of(cls, sums: Sums, scale: float, *, laplace: bool) -> "Mixture":
+        weights = sums.weights
+        return cls(list(weights.values()), list(weights), scale, laplace, sums.rest)
 
     @cached_property
     def _terms(self) -> list[tuple[float, float]]:
@@ -69,6 +75,14 @@ class Mixture:
         total = arb(0)
         for weight, centre in zip(self.weights, self.centres, strict=True):
             total += weight * noise((arb(t) - ball(centre)) / self.scale)
+        return total
+
+    def above(self, t: float) -> arb:
+        """The mass of (t, infinity)."""
+        noise = laplace_below if self.laplace else normal_below
+        total = arb(0)
+        for weight, centre in zip(self.weights, self.centres, strict=True):
+            total += weight * noise((ball(centre) - arb(t)) / self.scale)
         return total
 
     @property
@@ -103,7 +117,7 @@ class Largest:
     batches: int
     scale: float
 
-    mass = arb(1)
+    mass, rest = arb(1), arb(0)
     turns = ()
     terms = 1
 
@@ -122,6 +136,12 @@ class Largest:
         own = normal_below((arb(t) - ball(self.shift)) / self.scale)
         other = normal_below(arb(t) / self.scale)
         return own * other ** (self.batches - 1)
+
+    def above(self, t: float) -> arb:
+        """P(max > t) = 1 - (1 - o)(1 - p)^(T - 1) = o + (1 - o)(1 - (1 - p)^(T - 1))."""
+        own = normal_below((ball(self.shift) - arb(t)) / self.scale)
+        other = normal_below(-arb(t) / self.scale)
+        return own - (1 - own) * ((self.batches - 1) * (-other).log1p()).expm1()
 
     def range(self, tail: float) -> tuple[float, float]:
         """An interval outside of which the mass is at most about `tail` of all."""
@@ -186,9 +206,16 @@ def _crossing(loss, left: tuple[float, float], right: tuple[float, float], level
 
 
 def masses(law, edges: list[float]) -> list[arb]:
-    """Masses of the cells between the edges, the first and the last one without end."""
-    below = [arb(0), *(law.below(t) for t in edges), law.mass]
-    return [right - left for left, right in pairwise(below)]
+    """Masses of the cells between the edges, the first and the last one without end: differences
+    of the smaller tail, as the radius of a ball about 1 is more than far cells hold."""
+    below = [arb(0), *(law.below(t) for t in edges)]
+    # both are enclosures: which one is taken is a matter of sharpness
+    turn = next((i for i, mass in enumerate(below) if 2 * mass > 1), len(below))
+    above = [*(law.above(t) for t in edges[turn - 1 :]), arb(0)]
+    falling = [left - right for left, right in pairwise(above)]
+    if turn == len(below):
+        return [*(right - left for left, right in pairwise(below)), law.mass - below[-1]]
+    return [*(right - left for left, right in pairwise(below[: turn + 1])), *falling]
 
 
 def rough_loss(p: arb, q: arb) -> float:
@@ -266,8 +293,7 @@ class Frontier(Events):
         self._cells = sorted(cells, key=lambda cell: cell.loss, reverse=True)
         self._fallen = [-round(cell.loss) for cell in self._cells]
         # what the second law has left out may be in any event
-        left_out = positive_part(arb(1) - second.mass).upper()
-        super().__init__([(cell.p, cell.q) for cell in self._cells], left_out)
+        super().__init__([(cell.p, cell.q) for cell in self._cells], second.rest.upper())
 
     def event(self, charge: arb, enough: arb) -> arb:
         """What an event of mass at most `charge` under the second law has under the first, from

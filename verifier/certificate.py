@@ -225,6 +225,7 @@ def prove_lower(claim: Claim, lower: dict) -> str:
     A false lower end would have to have laws above what the data sets attain that are not charged
     for it, data sets that are no neighbours, or more rounds than there are.
     """
+    check_attacked(claim, lower)
     if "parts" not in lower:
         delta, note = filler_flip(claim, lower)
     else:
@@ -242,6 +243,20 @@ def prove_lower(claim: Claim, lower: dict) -> str:
             f"not {shown(claim.delta)}"
         )
     return note
+
+
+def check_attacked(claim: Claim, lower: dict) -> None:
+    """An attack has to be one on what is released.
+
+    A false lower end would be one on releases that stand for others which tell less, or on an epoch
+    that keeps the record where the real one may drop it.
+    """
+    for part in lower.get("parts", [lower]):
+        release = release_of(claim, part, "lower")
+        if release.one_sided:
+            raise Refuted("an attack on releases in the place of others is none on those")
+        if release.name == "shuffle" and release.drops_last and release.n % release.sampler["m"]:
+            raise NotCovered("attacks on shuffled epochs that drop records")
 
 
 # --- Both -----------------------------------------------------------------------------------------

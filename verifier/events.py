@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import erfc, exp, inf, log, nextafter, pi, sqrt
 
-from attacks import Weights, noiseless, spread
-from balls import HALF, ONE, ZERO, normal_density, normal_tail, positive_part
+from attacks import Sums, noiseless, spread
+from balls import HALF, ONE, ZERO, normal_density, normal_tail
 from cells import Frontier, Mixture
 from flint import arb
 from law import shortfall_below
@@ -58,17 +58,17 @@ class Curve:
     does not matter.
     """
 
-    def __init__(self, P: Weights, Q: Weights, s: arb, noise: Noise, negligible: arb) -> None:
+    def __init__(self, first: Sums, second: Sums, s: arb, noise: Noise, negligible: arb) -> None:
         self.noise = noise
+        P, Q = first.weights, second.weights
         values = sorted({*P, *Q})
         # What is seldom is left out of P, which lowers P(A), and counted as if it were in A under
         # Q.
         rare = {x for x in values if P.get(x, ZERO) < negligible and Q.get(x, ZERO) < negligible}
         kept = [x for x in values if x not in rare]
         # So is what the law of counts has left out.
-        left_out = positive_part(ONE - sum(Q.values(), ZERO))
         dropped = sum((Q.get(x, ZERO) for x in rare), ZERO)
-        self.extra = (dropped + left_out).upper()
+        self.extra = (dropped + second.rest).upper()
         self.centres = [ball(x) / s for x in kept]
         self.p = [P.get(x, ZERO) for x in kept]
         self.q = [Q.get(x, ZERO) for x in kept]
@@ -173,9 +173,6 @@ def statistic_sum(case: Case) -> arb:
     # of noise that is no double a little more: whoever adds some attains less
     scale = float(s.upper())
     scale = scale if s <= scale else nextafter(scale, inf)
-    mixtures = [
-        Mixture(list(weights.values()), list(weights), scale, release.laplace)
-        for weights in (first, second)
-    ]
+    mixtures = [Mixture.of(sums, scale, laplace=release.laplace) for sums in (first, second)]
     unions = Frontier(*mixtures, law.step, law.reach, float(case.negligible.mid()))
     return shortfall_below(law, unions.event)

@@ -96,7 +96,7 @@ class Flip:
             for move, part in ((left, 1 - arb(share)), (left + 1, arb(share))):
                 p_moves[reach + move] += self._down(part * p)
                 q_moves[reach + move] += self._up(part * q)
-        return self._trimmed(Kernel(-reach, p_moves, q_moves, self._up(1 - second.mass)))
+        return self._trimmed(Kernel(-reach, p_moves, q_moves, self._up(second.rest)))
 
     def _place(self, p: arb, q: arb) -> float:
         p_middle, q_middle = float(p.mid()), float(q.mid())
@@ -236,7 +236,5 @@ def pair_of(question, release, lower: dict, filler: int) -> tuple[Mixture, Mixtu
     negligible = question.cut() * (-question.epsilon).exp()
     case = Case(release, question.adjacency, lower["direction"], part, None, negligible)
     scale = float(release.s.mid())
-    laws = [
-        Mixture(list(law.values()), list(law), scale, release.laplace) for law in noiseless(case)
-    ]
+    laws = [Mixture.of(sums, scale, laplace=release.laplace) for sums in noiseless(case)]
     return tuple(laws if lower["direction"] == "forward" else reversed(laws))

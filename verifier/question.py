@@ -43,6 +43,7 @@ class Release:
     steps: int
     laplace: bool
     group: int | tuple[int, int] = 1  # records that differ; or of D alone, and of D'
+    one_sided: bool = False  # whether it stands for releases that tell at most as much
 
     @property
     def name(self) -> str:
@@ -72,7 +73,12 @@ class Release:
         if self.sampler["m"] is None:
             return 1
         assert n is not None
-        return -(-n // self.sampler["m"])
+        return n // self.sampler["m"] if self.drops_last else -(-n // self.sampler["m"])
+
+    @property
+    def drops_last(self) -> bool:
+        """Whether records of an epoch that make no whole step are left out."""
+        return self.sampler.get("drop_last", False)
 
     @property
     def in_all_steps(self) -> bool:
@@ -103,6 +109,7 @@ def read_release(data: dict, adjacency: str) -> Release:
         data["steps"],
         data["mechanism"] == "laplace",
         tuple(group) if isinstance(group, list) else group,
+        data.get("one_sided", False),
     )
     check_sizes(release)
     check_steps(release)
@@ -376,9 +383,11 @@ def _of(release: dict) -> str:
         if name != "name"
     )
     n = "any" if release["n"] is None else release["n"]
+    stands_for = ", in the place of releases that tell at most as much of a record"
     return (
         f"{release['steps']} steps of {sampler['name']} ({sizes}), n = {n}, "
         f"{release['mechanism']} noise of multiplier {_number(release['noise_multiplier'])}"
+        f"{stands_for if release.get('one_sided') else ''}"
     )
 
 

@@ -193,6 +193,13 @@ def text(*choices: str) -> Shape:
     return read
 
 
+def only_true(value: Any, where: str) -> bool:
+    """True; where it is not so the entry is left out, so that one question has one form."""
+    if value is not True:
+        raise Unreadable(f"{where} must be true or left out, got {shown(value)}")
+    return True
+
+
 def optional(shape: Shape) -> Shape:
     """That, or null."""
     return lambda value, where: None if value is None else shape(value, where)
@@ -270,9 +277,9 @@ SAMPLERS = {
         }
     ),
     "truncated_poisson": record(NAME | {"rate": REAL, "max_batch": NUMBER}),
-    "deterministic": record(NAME | {"m": optional(NUMBER)}),
+    "deterministic": record(NAME | {"m": optional(NUMBER)}, {"drop_last": only_true}),
     "cyclic_poisson": record(NAME | {"rate": REAL, "cycle": NUMBER}),
-    "shuffle": record(NAME | {"m": NUMBER}),
+    "shuffle": record(NAME | {"m": NUMBER}, {"drop_last": only_true}),
     "random_allocation": record(NAME | {"t": NUMBER, "k": NUMBER}),
 }
 
@@ -294,7 +301,7 @@ RELEASE = record(
         "denominator": text("fixed", "realised"),
         "sample": optional(text()),
     },
-    {"group": group},
+    {"group": group, "one_sided": only_true},
 )
 
 

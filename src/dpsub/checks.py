@@ -46,6 +46,13 @@ def integer(
     return result
 
 
+def boolean(name: str, value: Any) -> bool:
+    """Return `value`, which must be True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ArgumentError(f"{name} must be True or False, got {name} = {value!r}")
+    return bool(value)
+
+
 def shown(value: int) -> str:
     """A whole number for a message; only the order of magnitude from 20 digits on."""
     if abs(value) < 10**20:

@@ -161,7 +161,10 @@ def _sampler(kind: Any, n: int, rng: np.random.Generator) -> tuple[Sampler | Sch
         values = {
             name: rng.uniform() if name == "rate" else _whole(rng, 1, most[name])
             for name in kind.options
+            if name in {"rate", *most}
         }
+        if "drop_last" in kind.options:
+            values["drop_last"] = bool(rng.random() < 0.5)
         return kind(**values), n
     return kind.of_sizes(n, **{name: _whole(rng, 1, n) for name in kind.sizes}), n
 

@@ -115,3 +115,73 @@ def test_a_batch_that_is_kept_is_noticed() -> None:
     kept = [(first, tuple(i for i in range(n + 1) if i not in first)) for first, _ in with_it]
     attained = value(kept, plans(range(n), m), n + 1, order)
     assert attained > share(m, n) * replaced(m, order)
+
+
+# --- Both ends of such an epoch, with a record replaced or set to 0 -------------------------------
+
+
+def dropping(m: int, n: int, relation: str) -> tuple[list[Plan], list[Plan], int]:
+    """The plans of both data sets of a `substitute` game; of `zero_out` those in which record 0
+    does nothing in the second one."""
+    drawn = plans(range(n), m)
+    if relation == "substitute":
+        # the other record is one with a number of its own
+        renamed = [tuple(tuple(n if i == 0 else i for i in batch) for batch in p) for p in drawn]
+        return drawn, renamed, n + 1  # type: ignore[return-value]
+    emptied = [tuple(tuple(i for i in batch if i) for batch in plan) for plan in drawn]
+    return drawn, emptied, n  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("relation", ["substitute", "zero_out"])
+def test_no_adversary_exceeds_what_is_proved(relation: str) -> None:
+    m, n = 2, 5
+    first, second, records = dropping(m, n, relation)
+    for epsilon in (0.0, 0.5, 1.0):
+        order = math.exp(epsilon)
+        attained = max(value(first, second, records, order), value(second, first, records, order))
+        proved = dpsub.account(
+            dpsub.Shuffle(m, drop_last=True),
+            n,
+            noise_multiplier=NOISE,
+            epochs=1,
+            epsilon=epsilon,
+            adjacency=relation,
+        )
+        assert attained <= proved.upper
+
+
+def integrated(n: int, m: int, shifts: tuple[float, float], noise: float, order: float) -> float:
+    """The larger H_a of an epoch of two steps in which all other records add up to a constant, on a
+    grid of outputs."""
+    t = np.linspace(-9, 11, 1601)
+    z = np.exp(-((t[:, None] - np.array([0.0, *shifts])) ** 2) / 2 / noise**2)
+    z /= noise * math.sqrt(2 * math.pi)
+    empty = np.outer(z[:, 0], z[:, 0])
+
+    def density(place: int) -> np.ndarray:
+        there = (np.outer(z[:, place], z[:, 0]) + np.outer(z[:, 0], z[:, place])) / 2
+        return 2 * m / n * there + (1 - 2 * m / n) * empty
+
+    p, q = density(1), density(2)
+    cell = (t[1] - t[0]) ** 2
+    sides = [cell * np.maximum(a - order * b, 0).sum() for a, b in ((p, q), (q, p))]
+    return float(max(sides))
+
+
+@pytest.mark.parametrize(
+    ("relation", "data_sets"),
+    [("substitute", [(2.0, 0.0)]), ("zero_out", [(1.0, 0.0), (2.0, 1.0)])],
+)
+@pytest.mark.parametrize("noise", [0.6, 1.2])
+def test_the_attack_attains_what_its_data_sets_give(
+    relation: str, data_sets: list[tuple[float, float]], noise: float
+) -> None:
+    n, m, question = 5, 2, {"noise_multiplier": noise, "epochs": 1, "adjacency": relation}
+    for epsilon in (0.0, 0.4, 1.5):
+        best = [integrated(n, m, shifts, noise, math.exp(epsilon)) for shifts in data_sets]
+        dropping = dpsub.account(dpsub.Shuffle(m, drop_last=True), n, epsilon=epsilon, **question)
+        # its first data sets by their likelihood ratio
+        assert best[0] * 0.99 < dropping.lower <= max(best) * (1 + 1e-9)
+        # the fault: a record that is never dropped
+        kept = dpsub.account(dpsub.Shuffle(m), 2 * m, epsilon=epsilon, **question)
+        assert kept.lower > max(best)

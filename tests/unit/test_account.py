@@ -483,3 +483,26 @@ def test_answers_of_an_array_are_as_close_as_those_of_its_values() -> None:
     several = dpsub.account(MustOW(6906, 300), 6906, epsilon=[0.5, 3.2023, 4.0], **asked)
     alone = dpsub.account(MustOW(6906, 300), 6906, epsilon=3.2023, **asked)
     assert alone.lower < several.upper[1] <= alone.upper * 1.01
+
+
+def test_an_attack_that_fails_leaves_the_proved_end() -> None:
+    answer = dpsub.account(
+        dpsub.MustWW(1, 34), 300, noise_multiplier=0.05, steps=1, epsilon=0, adjacency="zero_out"
+    )
+    # in total variation the sum tells all of a record that is drawn
+    assert 1 / 300 - 1e-8 <= answer.upper <= 1 / 300 + 1e-8
+
+
+@pytest.mark.parametrize("group", [1, 3])
+@pytest.mark.parametrize("relation", ["add_remove", "substitute", "zero_out"])
+@pytest.mark.parametrize(
+    ("sampler", "n"),
+    [(dpsub.Poisson(1.0), 10_000), (dpsub.Wor(100), 100), (dpsub.CyclicPoisson(1.0, 2), 9)],
+    ids=str,
+)
+def test_losses_that_all_count_as_infinite_leave_first_ends(
+    sampler: dpsub.Poisson, n: int, relation: str, group: int
+) -> None:
+    asked = {"noise_multiplier": 0.05, "adjacency": relation, "group": group, "quick": True}
+    answer = dpsub.account(sampler, n, steps=10, delta=1e-5, **asked)
+    assert 0 < answer.lower <= answer.upper < math.inf

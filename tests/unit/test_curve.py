@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
@@ -237,3 +238,49 @@ def test_a_picture_needs_matplotlib_and_nothing_else_does(
     assert "false positives 0.05" in capsys.readouterr().out
     assert main([*command, "--plot", str(tmp_path / "curve.png")]) == 2
     assert "matplotlib" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("noise", [1e3, 1e6, 1e9])
+def test_mu_of_tiny_laplace_losses_keeps_its_digits(noise: float) -> None:
+    """(loss, 0)-DP is mu-DP of mu = -2 Phi^-1(1 / (1 + e^loss)), in 50 digits."""
+    curve = dpsub.curve(
+        dpsub.Poisson(1.0), noise_multiplier=noise, mechanism="laplace", epsilon=[0.0], quick=True
+    )
+    with mpmath.workdps(50):
+        share = mpmath.expm1(1 / mpmath.mpf(noise)) / (2 + mpmath.expm1(1 / mpmath.mpf(noise)))
+        exact = 2 * mpmath.sqrt(2) * mpmath.erfinv(share)
+    assert exact <= curve.mu.upper <= exact * (1 + 2e-4)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "n", "noise"),
+    [
+        (dpsub.Wor(5), 10, 10.0),
+        (dpsub.Wor(1000), 10**6, 1000.0),
+        (dpsub.Wr(1000), 10**6, 1000.0),
+        (dpsub.Shuffle(5), 10, 50.0),
+        (dpsub.RandomAllocation(4), 10, 50.0),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("relation", ["add_remove", "substitute", "zero_out"])
+def test_no_delta_with_gaussian_noise_is_0(
+    sampler: dpsub.Wor, n: int, noise: float, relation: str
+) -> None:
+    """Where all of it underflows 1e-300 is stated, in every question."""
+    asked = {"noise_multiplier": noise, "adjacency": relation, "quick": True}
+    try:
+        answer = dpsub.account(sampler, n, epsilon=40.0, **asked)
+    except dpsub.UnsupportedError:
+        return
+    assert answer.upper >= 1e-300 and answer.kind != "exact"
+    curve = dpsub.curve(sampler, n, epsilon=[5.0, 40.0], **asked)
+    assert curve.account.upper.min() >= 1e-300
+    assert dpsub.check(sampler, n, epsilon=40.0, claimed_delta=0.0, **asked).verdict == "open"
+    assert dpsub.select(sampler, n, runs_mean=3, epsilon=40.0, **asked).upper >= 1e-300
+    ledger = dpsub.Ledger()
+    ledger.record(sampler, n, noise_multiplier=noise)
+    laws = [
+        law for law in ledger.export(adjacency=relation, quick=True).laws if law.side == "upper"
+    ]
+    assert laws and all(law.delta(40.0) >= 1e-300 for law in laws)

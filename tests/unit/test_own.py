@@ -45,7 +45,9 @@ def test_both_ends_bracket_what_enumeration_gives(rate: float, steps: int, epsil
     found = dpsub.account(_sampler(rate), mechanism=UNEQUAL, steps=steps, epsilon=epsilon)
     truth = enumerated(P, Q, rate, steps, epsilon)
     assert found.lower <= truth * (1 + 1e-12) and truth <= found.upper * (1 + 1e-12) + 1e-15
-    assert found.kind == "exact" and found.upper - found.lower <= 2e-3 * truth + 1e-12
+    assert found.upper - found.lower <= 2e-3 * truth + 1e-12
+    # of no delta at all an attack attains nothing
+    assert found.kind == ("exact" if truth > 0 or found.upper == 0 else "upper")
 
 
 @pytest.mark.parametrize("places", [(0.9, 0.1, 0.0), (0.0, 0.4, 0.6)], ids=["hidden", "new"])

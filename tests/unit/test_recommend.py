@@ -139,7 +139,7 @@ def test_each_scheme_names_its_theorems(found: Recommendation) -> None:
     [
         ("zero_out", 1, "comparable with Opacus' epsilon"),
         ("add_remove", 1, "as in Opacus; at fixed sizes compare with zero_out"),
-        ("substitute", 1, "compare Opacus with add_remove, at fixed sizes with zero_out"),
+        ("substitute", 1, "compare Opacus' epsilon with that under zero_out"),
         ("substitute", 3, "(up to 3 records of one unit replaced)"),
     ],
 )

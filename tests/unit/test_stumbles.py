@@ -47,7 +47,7 @@ REFUSED = {
         "steps must be at most 1000000000, beyond which"
     ),
     f"account shuffle --n 60000 --m 256 --steps 234 --delta 1e-5 {NOISE}": (
-        "n = 59904 if the last, smaller batch is dropped (drop_last)"
+        "drop_last if the last, smaller batch is left out"
     ),
     f"account random_allocation --n 20 --m 6 --t 4 --epochs 1 --delta 1e-5 {NOISE}": (
         "--t of random_allocation follows from --n and --m, got both; drop one"

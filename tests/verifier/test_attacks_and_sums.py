@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from allocation import LogNormal, Mean, Ratios, are_blocks, below, lacking, read_sums
 from balls import Refuted, set_precision
-from cells import Frontier, Largest, Mixture
+from cells import Frontier, Largest, Mixture, masses
 from certificate import NOT_COVERED, REFUTED, VERIFIED
 from flint import arb
 from policy import Flip
@@ -29,7 +29,8 @@ def signs(q, s, laplace=False):
     """WOR under substitution: the pair of laws for fillers at -1, and for fillers at 1."""
 
     def mixture(centre):
-        return Mixture([1 - arb(q), arb(q)], [Fraction(0), Fraction(centre)], s, laplace)
+        centres = [Fraction(0), Fraction(centre)]
+        return Mixture([1 - arb(q), arb(q)], centres, s, laplace, arb(0))
 
     return [(mixture(2), mixture(0)), (mixture(0), mixture(-2))]
 
@@ -369,3 +370,19 @@ def test_mutations_are_refuted(name, place, change, certificates, tmp_path):
     end_that_stays = "lower" if "upper" in place else "upper"
     mutated["claim"][end_that_stays] = None
     assert proved_again(mutated, tmp_path)[1] in (REFUTED, NOT_COVERED)
+
+
+@pytest.mark.parametrize("edges", [[], [-1.0], [9.0], [-9.0, -1.0, 0.5, 1.5, 9.0, 40.0]])
+def test_masses_of_far_cells_are_sharp(edges):
+    half = Mixture([arb(1) / 2, arb(1) / 2], [Fraction(0), Fraction(2)], 1.0, False, arb(0))
+    for law in (half, Largest(Fraction(2), 5, 1.0)):
+        found = masses(law, edges)
+        assert len(found) == len(edges) + 1
+        assert sum(found, arb(0)).overlaps(arb(1))
+        for left, right, mass in zip([-math.inf, *edges], [*edges, math.inf], found, strict=True):
+            assert mass > 0
+            if left > 5:
+                assert mass.rad() <= mass.mid() * 1e-20
+            below = arb(0) if math.isinf(left) else law.below(left)
+            above = law.mass if math.isinf(right) else law.below(right)
+            assert mass.overlaps(above - below)

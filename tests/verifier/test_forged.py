@@ -347,7 +347,7 @@ def test_a_group_is_attacked_where_it_has_room(n: int | None, group: int) -> Non
     data = {"data": {"record": 1, "other": 0, "filler": 0}}
     case = Case(release, "zero_out", "forward", data, None, arb(0))
     if n is None:
-        assert len(noiseless(case)[0]) == group + 1
+        assert len(noiseless(case)[0].weights) == group + 1
         return
     with pytest.raises(NotCovered, match=r"too large: 4 records .* of at most 3"):
         noiseless(case)
@@ -817,3 +817,39 @@ def test_the_program_says_one_sentence(tmp_path: Path) -> None:
     )
     assert done.returncode == UNREADABLE and done.stderr == ""
     assert done.stdout.startswith("not readable: ") and done.stdout.count("\n") == 1
+
+
+# --- Attacks on what is not released --------------------------------------------------------------
+
+
+def shuffled(n: int, m: int) -> Data:
+    answer = dpsub.account(
+        dpsub.Shuffle(m), n, noise_multiplier=1.5, epochs=2, delta=1e-3, adjacency="zero_out"
+    )
+    return json.loads(json.dumps(answer.certificate()))
+
+
+def test_an_attack_on_releases_that_stand_for_others_is_refuted(tmp_path: Path) -> None:
+    data = only(shuffled(6, 2), "lower")
+    release_of(data)["one_sided"] = True
+    lines, status = proved_again(data, tmp_path)
+    assert status == REFUTED
+    assert "in the place of others" in "".join(lines)
+    # nothing else is wrong with it
+    assert proved_again(only(shuffled(6, 2), "lower"), tmp_path)[1] == VERIFIED
+
+
+def test_an_attack_on_all_records_is_none_where_some_are_dropped(tmp_path: Path) -> None:
+    data = only(shuffled(6, 2), "lower")
+    release_of(data)["sampler"]["drop_last"], release_of(data)["n"] = True, 7
+    assert proved_again(data, tmp_path)[1] == NOT_COVERED
+    # where the last batch is whole none is
+    release_of(data)["n"] = 6
+    assert proved_again(data, tmp_path)[1] == VERIFIED
+
+
+@pytest.mark.parametrize("value", [False, 1, None, "yes"])
+def test_what_is_usual_is_left_out(value: Any, tmp_path: Path) -> None:
+    data = shuffled(6, 2)
+    release_of(data)["sampler"]["drop_last"] = value
+    assert proved_again(data, tmp_path)[1] == UNREADABLE

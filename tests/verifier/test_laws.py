@@ -9,6 +9,7 @@ from math import exp, inf, log
 import numpy as np
 import pytest
 import work
+from attacks import Sums
 from balls import ONE, ZERO, NotCovered, Refuted, Unreadable, larger, set_precision, smaller
 from events import Curve, Noise
 from flint import arb
@@ -196,7 +197,7 @@ def test_equal_indices_are_one_loss():
 def test_half_lines_follow_the_trade_off_curve(laplace):
     q, s = 0.25, 1.25
     P, Q = {Fraction(0): ONE - q, Fraction(2): arb(q)}, {Fraction(0): ONE}
-    curve = Curve(P, Q, arb(s), Noise(laplace), arb(10) ** -40)
+    curve = Curve(Sums(P, ZERO), Sums(Q, ZERO), arb(s), Noise(laplace), arb(10) ** -40)
     assert curve.rises
     noise = stats.laplace if laplace else stats.norm
     for T in (1e-30, 1e-6, 0.02, 0.4, 0.97):
@@ -212,7 +213,7 @@ def test_cells_of_outputs_are_attained_and_no_more():
     is not."""
     q, s = 0.25, 1.0
     P, Q = {Fraction(0): ONE - q, Fraction(1): arb(q)}, {Fraction(0): ONE}
-    curve = Curve(P, Q, arb(s), Noise(False), arb(10) ** -40)
+    curve = Curve(Sums(P, ZERO), Sums(Q, ZERO), arb(s), Noise(False), arb(10) ** -40)
     step = 0.05
     # Cells between losses; q-masses rounded up and p-masses down, so that the law of their losses
     # lies below.
@@ -236,7 +237,20 @@ def test_rare_values_are_left_out_to_the_safe_side():
     rare = arb(10) ** -12
     P = {Fraction(0): ONE - rare, Fraction(5): rare}
     Q = {Fraction(0): ONE - rare, Fraction(-5): rare}
-    curve = Curve(P, Q, ball(Fraction(1)), Noise(False), arb(10) ** -9)
+    curve = Curve(Sums(P, ZERO), Sums(Q, ZERO), ball(Fraction(1)), Noise(False), arb(10) ** -9)
     assert len(curve.centres) == 1
     assert float(curve.event(arb(0.25), ONE)) == pytest.approx(0.25, abs=2e-12)
     assert curve.event(arb(0.25), ONE) < 0.25
+
+
+def test_what_laws_of_counts_leave_out_may_be_in_any_event():
+    P, Q = {Fraction(0): ONE / 2, Fraction(2): ONE / 2}, {Fraction(0): ONE - arb(10) ** -9}
+    rest = arb(10) ** -9
+    cut = Curve(Sums(P, ZERO), Sums(Q, rest), ball(Fraction(1)), Noise(False), arb(10) ** -40)
+    assert cut.event(rest, ONE) == 0
+    # where nothing is, the radius of sums of balls is not charged: deep events stay what they are
+    Q = {Fraction(0): (ONE / 3) + (ONE / 3) + (ONE / 3)}
+    whole = Curve(Sums(P, ZERO), Sums(Q, ZERO), ball(Fraction(1)), Noise(False), arb(10) ** -40)
+    deep = arb(10) ** -60
+    assert float(whole.event(deep, ONE)) == pytest.approx(stats.norm.sf(16.4 - 2) / 2, rel=0.9)
+    assert whole.event(deep, ONE) > 0

@@ -39,7 +39,8 @@ KINDS = ("exact", "bounds", "upper", "lower", "paper")
 """exact: the worst data sets attain the value; the two ends differ by numerical error alone, within
 the requested width.  bounds: the upper end is proved, and explicit data sets, perhaps adaptive,
 attain the lower one, so that no guarantee below it can hold.  upper, lower: one of these ends; the
-other one is trivial.  paper: bounds on the value of the papers' pair, which is not a guarantee."""
+other one is trivial: a lower one of 0, an epsilon that is infinite.  paper: bounds on the value of
+the papers' pair, which is not a guarantee."""
 WIDTH_MISSED = (
     "wider than requested: numerical limits stopped the refinement early; both ends are valid"
 )
@@ -97,6 +98,8 @@ class Account(ShortText):
         help; empty if they are not.
     asked : Asked or None
         The releases, and where the number was asked for; None if that is not known.
+    attack_known : bool
+        Whether an attack on these releases is known, be it that its computed part attains nothing.
     """
 
     lower: Any
@@ -113,6 +116,7 @@ class Account(ShortText):
     lower_theorem: str = ""
     width_reason: str = ""
     asked: Asked | None = field(default=None, repr=False, compare=False)
+    attack_known: bool = True
     _origin: tuple[Proof, Target] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -201,6 +205,21 @@ class Account(ShortText):
         for name in ("lower", "upper"):
             end = np.asarray(getattr(self, name), dtype=float)
             object.__setattr__(self, name, end if end.ndim else float(end))
+        object.__setattr__(self, "kind", self._kind_of_ends())
+
+    def _kind_of_ends(self) -> str:
+        """The kind, which names no end that is trivial; of an array one that is not will do."""
+        if self.kind == "paper":
+            return self.kind
+        is_proved = self.quantity == "delta" or bool(np.any(np.isfinite(self.upper)))
+        if not is_proved:
+            return "lower"
+        is_attained = bool(np.any(np.greater(self.lower, 0)))
+        # an epsilon is as exact as its width says, a delta of which nothing is attained is not
+        is_told = is_attained or bool(np.all(np.equal(self.lower, self.upper)))
+        if self.kind == "exact" and (is_told or (self.quantity == "epsilon" and self.width_met)):
+            return self.kind
+        return "bounds" if is_attained else "upper"
 
 
 def given(target: Target) -> float:
@@ -266,7 +285,7 @@ class Proof:
 
     def _accounts(self, targets: Sequence[Target]) -> list[Account]:
         """The same by privacy loss distributions alone, ends trivial where there are none."""
-        attack = joined(case.attained for case in self.cases)
+        attack = joined(filter(None, (case.attained for case in self.cases)))
         if self.composition.is_exact:
             brackets = [Bracket(0.0, target.ceiling, False) for target in targets]
             with suppress(NumericalError):  # first ends are there where no grid is
@@ -607,6 +626,7 @@ class Proof:
             theorem=self.theorem,
             lower_theorem=self.attack_stands if attack else "",
             asked=Asked(self.releases, (given(target),)),
+            attack_known=self.composition.attacked,
             _origin=(self, target),
         )
 

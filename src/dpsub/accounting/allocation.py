@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -303,6 +303,16 @@ def upper_pld(law: MeanLaw, step: float, swapped: bool) -> PrivacyLossDistributi
     return PrivacyLossDistribution(step, places, masses, "upper", infinity=infinity)
 
 
+def lower_pld(law: MeanLaw, step: float, swapped: bool) -> PrivacyLossDistribution:
+    """The law of the loss from below: both measures shrink alike, so that their ratios stay; what
+    ratios are off by is charged in the losses."""
+    shrunk = max(0.0, 1 - 2 * law.mass_error - 2 * law.ratio_error)
+    first, second = law.mass * law.ratio * shrunk, law.mass * shrunk
+    if swapped:
+        first, second = second, first
+    return exchange_law(first, second, step, 2 * law.ratio_error)
+
+
 @dataclass(frozen=True)
 class AllocationEvent(Event):
     """One epoch of 1 of t: the mean of N(e_j, s^2 I) over the t steps against N(0, s^2 I), and the
@@ -316,14 +326,11 @@ class AllocationEvent(Event):
         return upper_pld(law, step, swapped)
 
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
-        law = mean_law(self.t, self.deviation, self._fineness(step), tail, False)
-        # both measures shrink alike, so that their ratios stay; what ratios are off by is charged
-        # in the losses
-        shrunk = max(0.0, 1 - 2 * law.mass_error - 2 * law.ratio_error)
-        first, second = law.mass * law.ratio * shrunk, law.mass * shrunk
-        if swapped:
-            first, second = second, first
-        return exchange_law(first, second, step, 2 * law.ratio_error)
+        return lower_pld(self.lower_law(step, tail), step, swapped)
+
+    def lower_law(self, step: float, tail: float) -> MeanLaw:
+        """The law of the likelihood ratio that `lower` is made from."""
+        return mean_law(self.t, self.deviation, self._fineness(step), tail, False)
 
     def laws(
         self, step: float, tail: float, upper: bool
@@ -367,6 +374,29 @@ def _spread(t: int, deviation: float) -> float:
     weights /= weights.sum()
     loss = np.log(law.ratio)
     return math.sqrt(float(np.sum(weights * (loss - np.sum(weights * loss)) ** 2)))
+
+
+@dataclass(frozen=True)
+class DroppedEvent(AttackEvent):
+    """What an attack attains of an epoch from which the record is dropped with probability 1 -
+    `in_steps`: then its outputs are those without it, under both."""
+
+    epoch: AllocationEvent
+    in_steps: float
+
+    def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
+        law = self.epoch.lower_law(step, tail)
+        # the likelihood ratio becomes a mean of itself and of 1: no more than its errors is added
+        ratio = 1 - self.in_steps + self.in_steps * law.ratio
+        law = replace(law, ratio=ratio, ratio_error=law.ratio_error + 8 * _EPS)
+        return lower_pld(law, step, swapped)
+
+    @property
+    def symmetric(self) -> bool:
+        return False
+
+    def spread(self) -> float:
+        return self.epoch.spread()
 
 
 @dataclass(frozen=True)
@@ -620,12 +650,16 @@ class ReplacedEvent(Event):
 
 def _replaced(event: AllocationEvent | SelectionEvent, distance: float) -> Profile:
     """The smaller of the bound by way of no record and that of two Gaussians at the distance."""
-    by_no_record = by_reference(event, event)
+
+    # where it is asked for: a budget that does not suffice for it leaves first ends
+    @cache
+    def by_no_record() -> Profile:
+        return by_reference(event, event)
 
     def profile(log_order: np.ndarray) -> np.ndarray:
         x = np.asarray(log_order, dtype=float)
         revealed = GaussianProfile(distance).delta(x)
-        return np.minimum(np.minimum(by_no_record(x), revealed * (1 + 1e-9)), 1.0)
+        return np.minimum(np.minimum(by_no_record()(x), revealed * (1 + 1e-9)), 1.0)
 
     return RememberedProfile(profile)
 

@@ -31,10 +31,11 @@ _COLUMNS = 116
 _KINDS = {
     "exact": "exact up to this width",
     "bounds": "bounds: the upper end is proved, an attack attains the lower one",
-    "upper": "upper: the upper end is proved, no attack gives a lower one",
-    "lower": "lower: an attack attains the lower end, and nothing is proved",
+    "lower": "lower: an attack attains the lower end, no upper end was computed",
     "paper": "paper: the value of the papers' pair",
 }
+_NONE_KNOWN = "no attack is known"
+_EMPTY = "an empty guarantee: every mechanism satisfies it"
 _RELATIONS = {
     Relation.ADD_REMOVE: "add_remove ({} added or removed)",
     Relation.SUBSTITUTE: "substitute ({} replaced)",
@@ -72,6 +73,8 @@ class AccountLike(Protocol):
     def theorem(self) -> str: ...
     @property
     def lower_theorem(self) -> str: ...
+    @property
+    def attack_known(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -82,13 +85,9 @@ class Asked:
     values: tuple[float, ...]
 
     @property
-    def comparable(self) -> Relation:
-        """The relation under which the answer compares with the epsilon that Opacus prints: its
-        own, add_remove, or zero_out where a batch has a fixed size."""
-        from dpsub.accounting.schemes import default_relation
-
-        fits = all(default_relation(release) is Relation.ADD_REMOVE for release in self.releases)
-        return Relation.ADD_REMOVE if fits else Relation.ZERO_OUT
+    def is_one_sided(self) -> bool:
+        """Whether any releases stand for others, which tell at most as much."""
+        return any(release.one_sided for release in self.releases)
 
 
 class Text(NamedTuple):
@@ -210,9 +209,11 @@ def described(sampler: Sampler | Schedule, n: int | None) -> str:
         if field.name == "n" and n is not None:
             continue
         value = getattr(sampler, field.name)
-        if value is None:
+        if value is None or value is False:
             continue
-        if field.name == "chain":
+        if value is True:
+            parts.append(field.name)
+        elif field.name == "chain":
             parts += [
                 f"{s.kind}:{_exact(s.rate if s.kind == 'poisson' else s.size)}" for s in value
             ]
@@ -232,7 +233,8 @@ def release_text(release: Release) -> str:
     if isinstance(release.mechanism, str):
         # a mechanism of one's own has no multiplier
         noise += f" noise multiplier {near(release.noise_multiplier)}"
-    return f"{source}, {noise}{group_text(release.group)}"
+    stands_for = ", for others that tell at most as much" if release.one_sided else ""
+    return f"{source}, {noise}{group_text(release.group)}{stands_for}"
 
 
 def releases_text(releases: Sequence[Release]) -> str:
@@ -314,13 +316,24 @@ def interval(lower: float, upper: float) -> str:
 
 def kind_text(account: AccountLike) -> str:
     """The kind of an account, and what it means."""
-    return _KINDS[kind_shown(account)]
+    if account.kind == "upper":
+        return f"upper: the upper end is proved, {without_attack(account)}"
+    if account.kind == "lower" and not _attains(account):
+        return f"lower: no upper end was computed, {without_attack(account)}"
+    return _KINDS[account.kind]
 
 
-def kind_shown(account: AccountLike) -> str:
-    """The kind of an account; "upper" where the time ended before an attack attained anything."""
-    lowers = [account.lower] if isinstance(account.lower, float) else account.lower.ravel().tolist()
-    return "upper" if account.kind == "bounds" and max(lowers) <= 0 else account.kind
+def _attains(account: AccountLike) -> bool:
+    lower = account.lower
+    return lower > 0 if isinstance(lower, float) else bool((lower > 0).any())
+
+
+def without_attack(account: AccountLike) -> str:
+    """Why there is no lower end: none can be, none is known, or none was computed."""
+    if not account.attack_known:
+        is_one_sided = account.asked is not None and account.asked.is_one_sided
+        return "no attack on these releases is one on others" if is_one_sided else _NONE_KNOWN
+    return "no attack that was computed attains more than 0"
 
 
 def relation_text(account: AccountLike) -> str:
@@ -331,12 +344,21 @@ def relation_text(account: AccountLike) -> str:
     # what Opacus prints is about one record
     if account.asked is None or account.kind == "paper" or group != 1:
         return text
-    comparable = account.asked.comparable
-    if account.adjacency is not comparable:
-        return f"{text}; compare Opacus' epsilon with that under {comparable}"
-    if comparable is Relation.ADD_REMOVE:
-        return f"{text}, as in Opacus"
-    return f"{text}, comparable with Opacus' epsilon"
+    return f"{text}{compared_with_opacus(account.adjacency, account.asked.releases)}"
+
+
+def compared_with_opacus(relation: Relation, releases: Sequence[Release]) -> str:
+    """How the epsilon compares with that of Opacus, whose accountants compute add_remove of Poisson
+    samples: that is zero_out of them, too, and under zero_out a record moves the sum of any samples
+    by as much."""
+    from dpsub.accounting.schemes import default_relation
+
+    if relation is Relation.ZERO_OUT:
+        return ", comparable with Opacus' epsilon"
+    defaults = {default_relation(release) for release in releases}
+    if relation is Relation.ADD_REMOVE and defaults <= {relation}:
+        return ", as in Opacus"
+    return "; compare Opacus' epsilon with that under zero_out"
 
 
 def _group_of(releases: Sequence[Release]) -> Group:
@@ -381,11 +403,23 @@ def account_warnings(account: AccountLike) -> list[str]:
     uppers = [account.upper] if isinstance(account.upper, float) else account.upper.ravel().tolist()
     # delta = 1 and infinite epsilon are met by releasing the data
     worst = max(uppers)
-    if not math.isfinite(worst) or (account.quantity == "delta" and worst >= 1):
-        notes.append("an empty guarantee: every mechanism satisfies it")
+    if math.isinf(worst):
+        notes.append("no finite upper end was computed")
+    elif account.quantity == "delta" and worst >= 1:
+        notes.append(_EMPTY if account.width_met else "no upper end below 1 was computed")
+    if account.asked is not None and account.quantity == "epsilon":
+        notes += delta_of_one_record(max(account.asked.values), account.asked.releases)
     if not account.width_met:
         notes.append(wider_text(account.width_reason))
     return notes
+
+
+def delta_of_one_record(delta: float, releases: Sequence[Release]) -> list[str]:
+    """A remark on a delta of at least 1/n, for which a guarantee may say nothing of one record."""
+    n = max((release.n for release in releases if release.n is not None), default=None)
+    if n is None or n == 1 or not delta >= 1 / n:
+        return []
+    return [f"delta is at least 1/n = {near(1 / n)}: publishing one record at random satisfies it"]
 
 
 def wider_text(reason: str) -> str:
@@ -411,7 +445,7 @@ def check_text(verdict: str, claimed: float, account: AccountLike) -> Text:
 
 def noise_text(noise_multiplier: float, refuted: float | None) -> str:
     """A proved noise multiplier, and what an attack refutes."""
-    attacked = "no attack is known" if refuted is None else f"{down(refuted)} and less refuted"
+    attacked = "none refuted" if refuted is None else f"{down(refuted)} and less refuted"
     return f"{up(noise_multiplier)} proved, {attacked}"
 
 

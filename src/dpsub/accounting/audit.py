@@ -44,6 +44,11 @@ def static_attack(proof: Proof) -> StepAttack | EpochAttack:
     [case] = proof.cases
     if case.static is None:
         name = proof.releases[0].sampler.name
+        if proof.releases[0].one_sided:
+            raise UnsupportedError(
+                f"an audit plays an attack on the releases, got {name} in the place of others, "
+                "which tell at most as much; use account"
+            )
         raise UnsupportedError(
             f"an audit needs a static attack, and none is known for {name}; use account"
         )

@@ -35,6 +35,7 @@ from dpsub.accounting.schemes.case import Theorem
 from dpsub.accounting.static import Neighbours
 from dpsub.accounting.subsets import Block, GivenSumEvent, LargerBlocks
 from dpsub.errors import UnsupportedError
+from dpsub.sampling.schedules import Shuffle
 
 if TYPE_CHECKING:
     from dpsub.accounting.account import Account, Proof
@@ -59,6 +60,7 @@ def certificate_of(account: Account, proof: Proof, target: Target) -> dict[str, 
     # first of all: what no file can hold is refused
     releases = [as_plain(release) for release in proof.releases]
     _check_groups(proof)
+    _check_dropped(proof)
     given = {"delta": target.delta} if target.epsilon is None else {"epsilon": target.epsilon}
     lower, lower_claim = _lower(account, proof, target)
     upper, upper_claim = _upper(account, proof, target)
@@ -88,6 +90,17 @@ def _check_groups(proof: Proof) -> None:
             raise UnsupportedError(
                 f"{_OF_GROUPS}, got Theorem {case.theorem.number} or an attack on one record; "
                 "ask for group = 1"
+            )
+
+
+def _check_dropped(proof: Proof) -> None:
+    """Shuffled epochs of one step that drop records are samples, and are written as these."""
+    for release in proof.releases:
+        sampler = release.sampler
+        if isinstance(sampler, Shuffle) and sampler.drop_last and release.steps == release.times:
+            raise UnsupportedError(
+                f"a certificate of epochs with one step and drop_last is one of samples without "
+                f"replacement, got {sampler}; ask for Wor({sampler.m})"
             )
 
 
@@ -213,7 +226,7 @@ def _lower(
 ) -> tuple[dict[str, Any] | None, float | None]:
     """What attains the lower end, and the end that is claimed; None and None where the end is
     trivial, or a first end, of a closed form."""
-    if not account.lower > 0:
+    if not (account.lower > 0 and all(case.attack_certified for case in proof.cases)):
         return None, None
     kept = [played.answer for played in proof.policies if _same(played.target, target)]
     for composition in proof.composition.attack_choices:

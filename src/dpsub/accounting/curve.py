@@ -275,6 +275,9 @@ def _mu_of_shift(shift: float, release: Release) -> float:
         return ratio
     # Laplace noise of scale s C is (ratio, 0)-DP, whose trade-off function Gaussian DP has below it
     # from this mu on
+    if ratio < 1e-4:
+        # Phi(y) >= 1 / 2 + y phi(y) >= 1 / 2 + ratio / 4 at y = 1.2534 ratio / 2
+        return 1.2534 * ratio
     return -2 * float(ndtri_exp(-np.logaddexp(0.0, ratio)))
 
 

@@ -36,6 +36,7 @@ from dpsub.accounting.pld import MAX_LOSS, PrivacyLossDistribution
 from dpsub.errors import NumericalError
 
 _EPS = float(np.finfo(float).eps)
+_LARGEST_EXPONENT = 700.0  # a little below where exp overflows
 # the loss of a bin with less Q-mass is at least that of its lower edge: next to it TINY is seen
 _DEEP = 1e-290
 # mass beyond the fine part of a grid, on each side, about
@@ -157,7 +158,8 @@ def upper_pld(
     cells = direction.masses(t)
     # of each cell, what goes to its upper end: p is rounded up and q down or up as that raises it,
     # and everything is above the truth by what was charged ("Pairs, upper")
-    growth = np.exp(points[:-1])
+    # p - e^x q falls with x: where e^x overflows a smaller one bounds it from above
+    growth = np.exp(np.minimum(points[:-1], _LARGEST_EXPONENT))
     up = cells.p - cells.q * growth + cells.p_error + (cells.q_error + UNDERFLOW) * growth
     up /= -np.expm1(-np.diff(points))
     total = (cells.p + cells.p_error) * (1 + 2 * LAW_ERROR)

@@ -166,6 +166,8 @@ def _strongest(kinds: Sequence[_Kind]) -> list[_Kind]:
 
 def _choices(event: Event) -> Iterator[Event]:
     """Events of data sets that attain what a step is attacked by."""
+    if not event.attacked:
+        return
     if event.outputs is not None:
         yield event
     elif isinstance(event, DominatedEvent):

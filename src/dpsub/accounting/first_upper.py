@@ -302,12 +302,12 @@ def _steps_of(
     case: Case, release: Release, relation: Relation, target: Target
 ) -> _Steps | _Bounded:
     """What upper ends need of one kind of release."""
-    if isinstance(case.event, OwnEvent):
-        return _own_losses(case.event, release.times, target)
+    event = case.event.proved if isinstance(case.event, EnclosedEvent) else case.event
+    if isinstance(event, OwnEvent):
+        return _own_losses(event, release.times, target)
     s, times = release.noise_multiplier, release.times
     if release.mechanism == "laplace":
         return _Bounded(times, _laplace_loss(case, release, relation))
-    event = case.event.proved if isinstance(case.event, EnclosedEvent) else case.event
     if isinstance(event, PairEvent):
         return _steps_of_pair(event.pair, times, case.shift / s)
     if isinstance(release.sampler, StagedSampler):

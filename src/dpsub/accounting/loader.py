@@ -34,19 +34,21 @@ class LoaderRun:
         The relation of the guarantee.
     notes : tuple of str
         The decisions made, in sentences.
-    one_sided : bool
-        Whether only the upper end is about this run.
     """
 
     releases: tuple[Release, ...]
     adjacency: str
     notes: tuple[str, ...] = ()
-    one_sided: bool = False
 
     @property
     def steps(self) -> int:
         """Number of steps of the optimizer."""
         return sum(release.steps for release in self.releases)
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether only the upper end is about this run."""
+        return any(release.one_sided for release in self.releases)
 
     def ledger(self) -> Ledger:
         """The run as a ledger, for every other question."""
@@ -54,10 +56,7 @@ class LoaderRun:
 
     def account(self, **question: Any) -> Account:
         """Bound epsilon or delta; parameters as in `dpsub.Ledger.account`."""
-        found = self.ledger().account(**{"adjacency": self.adjacency, **question})
-        if not self.one_sided:
-            return found
-        return replace(found, lower=0.0 * found.lower, kind="upper", lower_pair="")
+        return self.ledger().account(**{"adjacency": self.adjacency, **question})
 
 
 def from_loader(
@@ -168,26 +167,24 @@ def from_loader(
     whole = size * parts * ranks
     if replacement:
         return _with_replacement(n, whole, n if not drop_last else n - n % whole, noise, epochs)
-    left = n - (0 if n % whole == 0 or not drop_last else n % whole)
+    left_out = n % whole if drop_last else 0
     notes = []
-    if left < n:
-        notes.append(f"each epoch leaves out {n - left} records; the others are {left} in number")
+    if left_out:
+        notes.append(f"each epoch leaves out {left_out} records")
     windowed = shuffle_buffer is not None and shuffle_buffer < n
+    cut = left_out > 0
     if shuffle and not windowed:
-        schedule: Shuffle | Deterministic = Shuffle(min(whole, left))
+        schedule: Shuffle | Deterministic = Shuffle(min(whole, n), cut)
         notes.append("a fresh uniform order in every epoch")
     else:
-        schedule = Deterministic(min(whole, left))
+        schedule = Deterministic(min(whole, n), cut)
         notes.append(
             "the order is not uniform, so no amplification is claimed"
             if windowed
             else "a fixed order of the records"
         )
-    release = Release.of(schedule, left, noise, epochs=epochs)
-    one_sided = left < n or windowed
-    return LoaderRun(
-        (release,), "zero_out", (*notes, _FIXED_SIZE, *[_ONE_SIDED] * one_sided), one_sided
-    )
+    release = replace(Release.of(schedule, n, noise, epochs=epochs), one_sided=windowed)
+    return LoaderRun((release,), "zero_out", (*notes, _FIXED_SIZE, *[_ONE_SIDED] * windowed))
 
 
 def _check(

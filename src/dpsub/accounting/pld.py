@@ -153,7 +153,10 @@ class PrivacyLossDistribution:
         return masses.reshape(rows, columns)
 
     def moments(self, tilt: float) -> tuple[float, float]:
-        """Mean and variance of the tilted, normalised PLD, without the offset."""
+        """Mean and variance of the tilted, normalised PLD, without the offset; 0 and 0 where all of
+        its losses are infinite."""
+        if not self.masses.any():
+            return 0.0, 0.0
         work.spend(work.TERM * 2 * self.losses.size)
         exponents = self.log_masses + tilt * self.losses
         weights = np.exp(exponents - exponents.max())

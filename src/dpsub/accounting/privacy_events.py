@@ -179,7 +179,8 @@ class PairEvent(Event):
         # away: a grid for the bulk, unless the few then need a million points
         step = max(max(above - below, 1e-9) / 400, (highest - lowest) / 1e6)
         _, variance = upper_pld(pair, step, tail=1e-9).moments(0.0)
-        return float(np.sqrt(variance))
+        # where all losses are so large that they count as infinite, none are left that could differ
+        return float(np.sqrt(variance)) or 1.0
 
 
 @dataclass(frozen=True)
@@ -291,7 +292,7 @@ class StatisticEvent(AttackEvent):
 @dataclass(frozen=True)
 class EnclosedEvent(Event):
     """A step that one event bounds, perhaps another one as well, at less cost, and others attain,
-    each by data sets of its own."""
+    each by data sets of its own; where there are none, the bound is all that is known."""
 
     proved: Event
     attacks: tuple[Event, ...]
@@ -300,8 +301,13 @@ class EnclosedEvent(Event):
     def upper(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution:
         return self.proved.upper(step, tail, swapped)
 
+    def uppers(
+        self, step: float, tail: float, swapped: bool
+    ) -> list[tuple[PrivacyLossDistribution, int]]:
+        return self.proved.uppers(step, tail, swapped)
+
     def lower(self, step: float, tail: float, swapped: bool) -> PrivacyLossDistribution | None:
-        return self.attacks[0].lower(step, tail, swapped)
+        return self.attacks[0].lower(step, tail, swapped) if self.attacks else None
 
     @property
     def symmetric(self) -> bool:
@@ -312,13 +318,24 @@ class EnclosedEvent(Event):
         return self.proved.upper_symmetric
 
     @property
+    def attacked(self) -> bool:
+        return bool(self.attacks)
+
+    @property
     def attack_choices(self) -> tuple[Event, ...]:
-        return self.attacks
+        return self.attacks or (self,)
 
     @property
     def upper_choices(self) -> tuple[Event, ...]:
         # the one that costs little comes first
-        return (self,) if self.also_proved is None else (self.also_proved, self.proved)
+        if self.also_proved is not None:
+            return self.also_proved, self.proved
+        several = self.proved.upper_choices
+        return several if len(several) > 1 else (self,)
+
+    @property
+    def largest_loss(self) -> float:
+        return self.proved.largest_loss
 
     def spread(self) -> float:
         return self.proved.spread()

@@ -174,11 +174,9 @@ class Recommendation(words.ShortText):
         text = words.relation_of_group(relation, self.group)
         if self.group != 1:
             return text  # what Opacus prints is about one record
-        if relation is Relation.ZERO_OUT:
-            return f"{text}, comparable with Opacus' epsilon"
         if relation is Relation.ADD_REMOVE:
             return f"{text}, as in Opacus; at fixed sizes compare with zero_out"
-        return f"{text}; compare Opacus with add_remove, at fixed sizes with zero_out"
+        return f"{text}{words.compared_with_opacus(relation, ())}"
 
 
 def recommend(
@@ -488,7 +486,7 @@ def _others(schemes: list[SchemeNoise], even: tuple[str, ...]) -> str:
     if known:
         clauses.append(f"no attack refutes this noise for {known}, which may need as little")
     if unknown:
-        clauses.append(f"no attack is known for {unknown}")
+        clauses.append(f"no attack refutes any noise for {unknown}")
     return "; ".join(clauses)
 
 
@@ -507,7 +505,7 @@ _AS_MUCH = 0.99  # of the noise of a fixed order: as much, up to the accuracy of
 
 
 def _of_shuffling(shuffle: SchemeNoise, poisson: SchemeNoise, fixed: SchemeNoise | None) -> str:
-    attacked = "no attack is known"
+    attacked = "no attack refutes any noise"
     if shuffle.refuted:
         attacked = f"an attack refutes {shuffle.refuted * (1 - _PRINTED):.5g}"
     verdict = "refuted" if shuffle.refuted >= poisson.noise_multiplier else "not proved"

@@ -25,7 +25,7 @@ from dpsub.sampling.base import (
     WithReplacement,
 )
 from dpsub.sampling.laws import MOST_SLOTS
-from dpsub.sampling.schedules import Schedule
+from dpsub.sampling.schedules import Deterministic, Schedule, Shuffle
 from dpsub.sampling.schemes import fresh_steps
 
 MECHANISMS = ("gaussian", "laplace")
@@ -60,6 +60,9 @@ class Release:
         refuses; None where every step draws afresh.
     group : int or tuple of int
         Number of records, at most, that one unit of privacy holds (`Group`).
+    one_sided : bool
+        Whether they stand for other releases, which tell at most as much of a record: an upper end
+        holds for those, too, and no attack on these is one on them.
 
     Raises
     ------
@@ -75,6 +78,7 @@ class Release:
     denominator: str = "fixed"
     sample: str | None = None
     group: Group = 1
+    one_sided: bool = False
 
     @classmethod
     def of(
@@ -123,6 +127,7 @@ class Release:
             object.__setattr__(self, "mechanism", named)
         denominator = checks.named("denominator", self.denominator, DENOMINATORS)
         object.__setattr__(self, "denominator", denominator)
+        checks.boolean("one_sided", self.one_sided)
 
     def _check_steps(self) -> None:
         # of a schedule the events that are composed are epochs: their number is what is limited
@@ -145,10 +150,14 @@ class Release:
 
     def _without_last_batch(self, epoch: int) -> str:
         """What to give instead where the steps fit epochs without their smaller last batch."""
-        m = getattr(self.sampler, "m", None)
-        if self.n is None or m is None or not self.n % m or epoch < 2 or self.steps % (epoch - 1):
+        # that with as many steps less, and another mechanism than the one with fewer records
+        whole = epoch - 1
+        if not isinstance(self.sampler, Shuffle | Deterministic) or whole < 1 or self.steps % whole:
             return ""
-        return f", or n = {self.n - self.n % m} if the last, smaller batch is dropped (drop_last)"
+        dropped = dataclasses.replace(self.sampler, drop_last=True)
+        if dropped.steps_per_epoch(self.n) != whole:
+            return ""
+        return ", or drop_last if the last, smaller batch is left out"
 
     @property
     def _steps_per_event(self) -> int:
@@ -310,9 +319,12 @@ def as_plain(release: Release) -> dict[str, Any]:
     fields = {field.name: getattr(release, field.name) for field in dataclasses.fields(release)}
     sampler: Any = release.sampler
     parameters = {field.name: getattr(sampler, field.name) for field in dataclasses.fields(sampler)}
-    # files about single records do not name it
+    # files about single records do not name it, nor what is usual
     if fields["group"] == 1:
         del fields["group"]
+    for holder, name in ((fields, "one_sided"), (parameters, "drop_last")):
+        if holder.get(name) is False:
+            del holder[name]
     if "chain" in parameters:
         parameters["chain"] = [_plain_stage(stage) for stage in parameters["chain"]]
     return {**fields, "sampler": {"name": release.sampler.name, **parameters}}
@@ -321,13 +333,15 @@ def as_plain(release: Release) -> dict[str, Any]:
 def of_plain(entry: Any) -> Release:
     """The release that `as_plain` wrote; ArgumentError where it is none."""
     names = {field.name for field in dataclasses.fields(Release)}
-    if isinstance(entry, Mapping) and "group" not in entry:
-        names.remove("group")
+    if isinstance(entry, Mapping):
+        names -= {"group", "one_sided"} - set(entry)
     fields = _fields("a release", entry, names)
     sampler = fields.pop("sampler")
     name = sampler.get("name") if isinstance(sampler, Mapping) else sampler
     kind: Any = kind_of(str(name))
-    known = [field.name for field in dataclasses.fields(kind)]
+    known = {field.name for field in dataclasses.fields(kind)}
+    if isinstance(sampler, Mapping):
+        known -= {"drop_last"} - set(sampler)
     parameters = _fields(str(name), sampler, ["name", *known])
     del parameters["name"]
     if "chain" in parameters:

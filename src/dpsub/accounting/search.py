@@ -78,7 +78,8 @@ class Calibration(words.ShortText, words.OnAccount):
     noise_multiplier : float
         Proved: the upper bound of epsilon at this noise is at most the target.
     refuted : float or None
-        With this noise multiplier or less an attack exceeds the target; None if no attack is known.
+        With this noise multiplier or less an attack exceeds the target; None if no noise is
+        refuted.
     evaluations : int
         Number of upper bounds computed to full accuracy.
     account : Account

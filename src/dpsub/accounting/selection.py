@@ -19,7 +19,7 @@ import numpy as np
 from dpsub import checks
 from dpsub.accounting import answer as words
 from dpsub.accounting import work
-from dpsub.accounting.account import Account, crossed
+from dpsub.accounting.account import Account, crossed, joined
 from dpsub.accounting.export import ComposedLaw, laws_of
 from dpsub.accounting.own import OwnMechanism
 from dpsub.accounting.question import Question
@@ -349,7 +349,7 @@ def select_of(
         raise crossed(lower, upper)
     at = float(delta if epsilon is None else epsilon)  # type: ignore[arg-type]
     conditions = [line for case in proof.cases for line in case.conditions]
-    attack = "; ".join(dict.fromkeys(case.attained for case in proof.cases))
+    attack = joined(filter(None, (case.attained for case in proof.cases)))
     return Selection(
         min(lower, upper),
         upper,
@@ -366,6 +366,7 @@ def select_of(
         releases=tuple(question.releases),
         at=at,
         asked=words.Asked(tuple(question.releases), (at,)),
+        attack_known=proof.composition.attacked,
     )
 
 

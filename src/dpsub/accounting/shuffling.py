@@ -25,15 +25,21 @@ _FARTHEST = 1e3  # deviations: beyond it log Phi is 0, or that of a mass below t
 @dataclass(frozen=True)
 class LargestStep(Statistic):
     """The largest of T outputs N(0, s^2); one has the mean `x` under P, and `y` under Q; 0
-    <= y < x. Which of them has it does not change the law of the largest."""
+    <= y < x. Which of them has it does not change the law of the largest.
+
+    With probability 1 - `in_steps` the record is dropped, and all have the mean 0.
+    """
 
     steps: int
     x: float
     y: float
     noise_multiplier: float
+    in_steps: float = 1.0
 
     @property
-    def outputs(self) -> EpochOutputs:
+    def outputs(self) -> EpochOutputs | None:
+        if self.in_steps < 1:
+            return None
         return EpochOutputs(self.steps, 1, self.x, self.y, self.noise_multiplier)
 
     # the largest of T outputs is beyond sqrt(2 ln T) deviations as seldom as one is beyond 0
@@ -42,7 +48,18 @@ class LargestStep(Statistic):
         return -reach, self.x + reach + math.sqrt(2 * math.log(self.steps)) * self.noise_multiplier
 
     def masses(self, edges: np.ndarray) -> tuple[MassBounds, MassBounds]:
-        return self._masses(edges, self.x), self._masses(edges, self.y)
+        return self._with_dropped(edges, self.x), self._with_dropped(edges, self.y)
+
+    def _with_dropped(self, edges: np.ndarray, mean: float) -> MassBounds:
+        if self.in_steps == 1:
+            return self._masses(edges, mean)
+        there, dropped = self._masses(edges, mean), self._masses(edges, 0.0)
+        # shares and their products are off by a few roundings
+        low, high = (
+            (self.in_steps * of + (1 - self.in_steps) * without) * (1 + sign * 8 * _EPS)
+            for of, without, sign in zip(there, dropped, (-1, 1), strict=True)
+        )
+        return low, high
 
     def _masses(self, edges: np.ndarray, mean: float) -> MassBounds:
         """Masses between edges from log P(largest <= t) = log Phi((t - mean) / s) + (T - 1) log

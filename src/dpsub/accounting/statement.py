@@ -21,11 +21,20 @@ import numpy as np
 
 from dpsub import checks
 from dpsub.accounting.account import Account
-from dpsub.accounting.answer import described, down, near, percent, up
+from dpsub.accounting.answer import (
+    delta_of_one_record,
+    described,
+    down,
+    near,
+    percent,
+    up,
+    without_attack,
+)
 from dpsub.accounting.curve import curve_of
 from dpsub.accounting.question import Question
 from dpsub.accounting.release import Release
 from dpsub.errors import ArgumentError, NumericalError, UnsupportedError
+from dpsub.noise import GaussianProfile
 from dpsub.relations import Relation
 
 _COLUMNS = 100
@@ -33,6 +42,7 @@ _SPELLED = 2  # kinds of releases that a sentence can hold
 _POINTS = 16  # epsilons of the curve from which a trade-off is taken
 _EFFORT = 1.0  # for that curve
 _FALSE_POSITIVE = 0.05
+_AS_CLOSE = 1.1  # epsilon of a mu that is stated, over that of the guarantee, at most
 _NEIGHBOURS = {
     Relation.ADD_REMOVE: "one has {unit} more",
     Relation.SUBSTITUTE: "they have the same size and differ in {unit}",
@@ -128,7 +138,7 @@ def statement_of(
         "epsilon": float(up(epsilon)) if is_epsilon else epsilon,
         "delta": delta if is_epsilon else float(up(delta)),
         f"{account.quantity}_lower": float(down(account.lower)),
-        "width": percent((account.upper - account.lower) / account.upper),
+        "width": percent(account.relative_width),
         "kind": account.kind,
         "mechanisms": _joined(_mechanism(release, clip, norm) for release in releases),
         "theorem": account.theorem,
@@ -141,8 +151,9 @@ def statement_of(
         "clipping_norm": norm,
         "composition": "adaptive, by privacy loss distributions and attacks on all steps together",
         "conditions": "; ".join(account.conditions),
+        "remark": "; ".join(delta_of_one_record(delta, releases)),
         # the curve of one run is not that of the best of several
-        **({} if selected else _trade_off(account, releases, epsilon)),
+        **({} if selected else _trade_off(account, releases, epsilon, delta)),
         "made_by": f"dpsub {version('dpsub')}",
     }
     if (digest := certificate_digest(account)) is not None:
@@ -158,8 +169,6 @@ def _way_out(account: Account) -> str:
     """What to do about an answer that guarantees nothing."""
     if account.kind == "paper":
         return "ask with variant rigorous"
-    if account.kind == "lower":
-        return "take a plan that a theorem covers, as no proof of this one is known"
     # an end that was not reached says nothing of the noise
     if account.width_reason.startswith("effort"):
         return "ask with more effort, as the budget of work ended before one was proved"
@@ -193,7 +202,7 @@ def _sentence(account: Account, guarantee: str, clip: float | str, norm: str, se
         )
     if selected:
         released = f"the best of {selected}, where each run makes {released},"
-    attack = "No attack is known."
+    attack = f"{without_attack(account).capitalize()}."
     if account.lower > 0:
         attack = (
             f"An attack attains {account.quantity} = {down(account.lower)}: no claim below it "
@@ -233,7 +242,7 @@ def _unit(releases: Sequence[Release]) -> str:
 
 
 def _trade_off(
-    account: Account, releases: Sequence[Release], epsilon: float
+    account: Account, releases: Sequence[Release], epsilon: float, delta: float
 ) -> dict[str, float | str]:
     """mu of Gaussian differential privacy and the errors of the best test, where they are found in
     the time."""
@@ -248,8 +257,11 @@ def _trade_off(
         "trade_off": f"false negatives at least {down(misses)} at false positives "
         f"{near(_FALSE_POSITIVE)}"
     }
-    if math.isfinite(curve.mu.upper):
-        found["mu"] = float(up(curve.mu.upper))
+    # mu is about the rarest outputs, too, which no sampling lowers: beside an epsilon that sampling
+    # made small it would be read as another guarantee
+    mu = curve.mu.upper
+    if math.isfinite(mu) and GaussianProfile(mu).epsilon(delta) <= _AS_CLOSE * max(epsilon, 1e-3):
+        found["mu"] = float(up(mu))
     return found
 
 

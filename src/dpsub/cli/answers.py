@@ -12,11 +12,11 @@ from dpsub.accounting.answer import (
     Line,
     Text,
     down,
-    kind_shown,
     near,
     reason_text,
     theorem_text,
     up,
+    without_attack,
 )
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ _MEANING = {
     "exact": "Exact up to numerical error.",
     "bounds": "Bounds. The upper end is proved. A known attack achieves the lower end; no smaller "
     "{quantity} can be claimed.",
-    "upper": "Upper bound. The upper end is proved. No attack gives a lower end, which is trivial.",
+    "upper": "Upper bound. The upper end is proved. The lower end is trivial: {attack}.",
     "lower": "Lower bound. A known attack achieves the lower end; no smaller {quantity} can be "
-    "claimed. Nothing is proved, so the upper end is trivial.",
+    "claimed. No upper end was computed.",
     "paper": "The papers' computation: the value of the papers' pair of densities lies between "
     "the two ends.",
 }
@@ -112,7 +112,8 @@ def account_values(account: Account) -> dict[str, Any]:
     pair = account.pair
     # Attack and proof have pairs of densities of their own.
     if account.kind in ("bounds", "upper"):
-        pair = f"upper: {account.pair}; lower: {account.lower_pair or 'none known'}"
+        missing = "none computed" if account.attack_known else "none known"
+        pair = f"upper: {account.pair}; lower: {account.lower_pair or missing}"
     return {
         "quantity": account.quantity,
         "lower": account.lower,
@@ -148,6 +149,8 @@ def account_lines(account: Account, at_value: float) -> list[Line]:
 def account_ends(account: Account) -> tuple[str, str]:
     """Upper and lower end, with a note on which of them is proved or trivial."""
     proved = "  (proved)" if guaranteed(account) else ""
+    if account.kind == "lower":
+        proved = "  (not computed)"
     # Without an attack the lower end is 0, which everybody knows.
     trivial = "" if account.lower_pair else "  (trivial)"
     return up(account.upper) + proved, down(account.lower) + trivial
@@ -162,7 +165,12 @@ def account_facts(account: Account, promises: str | list[str]) -> list[Line]:
             *([("pair, lower", account.lower_pair)] if account.lower_pair else []),
         ]
     return [
-        ("kind", _MEANING[kind_shown(account)].format(quantity=account.quantity)),
+        (
+            "kind",
+            _MEANING[account.kind].format(
+                quantity=account.quantity, attack=without_attack(account)
+            ),
+        ),
         ("guarantee", promises),
         ("adjacency", account.adjacency),
         ("sensitivity", account.sensitivity),
@@ -175,14 +183,16 @@ def account_facts(account: Account, promises: str | list[str]) -> list[Line]:
 
 def promise(account: Account, at_value: float) -> str:
     """The guarantee in words."""
+    if account.kind == "lower":
+        return "NO: no upper end was computed"
     if not guaranteed(account):
         return (
             "NO: this reproduces a published computation, which covers neither the "
             "worst data sets nor adaptive ones"
         )
     asked_delta = account.quantity == "delta"
-    # delta = 1 and infinite epsilon are met by releasing the data.
-    if not math.isfinite(account.upper) or (asked_delta and account.upper >= 1):
+    # delta = 1 is met by releasing the data.
+    if asked_delta and account.upper >= 1:
         return "yes, but empty: every mechanism satisfies it"
     first, second = (
         (near(at_value), up(account.upper)) if asked_delta else (up(account.upper), near(at_value))

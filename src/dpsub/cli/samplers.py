@@ -31,6 +31,9 @@ _PURPOSES = {
     "stages": "such as wor:500,wr:400",
 }
 
+# Options without a value.
+_FLAGS = {"drop_last"}
+
 # One option serves several samplers: its help says what is common to them.
 _HELP = {"m": "batch size (expected, for Poisson)"}
 
@@ -70,6 +73,13 @@ def add_sampler(parser: Parser, *, required: bool = True) -> None:
             if size != "rate":
                 sizes.setdefault(size, {})[f"{purpose} ({schedule.name})"] = None
     for size, purposes in sizes.items():
+        if size in _FLAGS:
+            # as other options: None where it is not given
+            text = ", or ".join(purposes)
+            parser.add_argument(
+                _option(size), action="store_const", const=True, default=None, help=text
+            )
+            continue
         also = _OTHER_WORDS.get(size, [])
         parser.add_argument(
             _option(size),

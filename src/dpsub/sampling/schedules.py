@@ -21,6 +21,8 @@ from dpsub.sampling.base import Family, Sampler, distinct_rows, uniform
 from dpsub.sampling.frame import Frame, Samples
 from dpsub.sampling.laws import LOG_NEGLIGIBLE, MultiplicityLaw, binomial_range, log_binomial
 
+DROP_LAST = "leave out the records of an epoch that make no whole step"
+
 
 class Schedule(abc.ABC):
     """The assignment of records to the steps of an epoch. Subclasses are frozen dataclasses whose
@@ -69,7 +71,8 @@ class Schedule(abc.ABC):
     @property
     @abc.abstractmethod
     def occurrences(self) -> float:
-        """Expected number of steps of an epoch that one record is in."""
+        """Expected number of steps of an epoch that one record is in; where records are left out,
+        of one that is not."""
 
     @abc.abstractmethod
     def log_distinct_law(self, n: int) -> np.ndarray:
@@ -180,24 +183,27 @@ class RandomAllocation(Schedule):
 @dataclass(frozen=True)
 class Shuffle(Schedule):
     """All records in a uniformly random order, drawn again for every epoch, cut into steps of
-    m; the last step gets the rest."""
+    m; the last step gets the rest. With `drop_last` a rest that is no whole step is left out: other
+    records in every epoch."""
 
     m: int
+    drop_last: bool = False
 
     name = "shuffle"
     label, colour, marker = "shuffle", "#882255", "<"
     line_style = (0, (3, 1, 1, 1))
-    options: ClassVar = {"m": "batch size"}
+    options: ClassVar = {"m": "batch size", "drop_last": DROP_LAST}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "m", checks.integer("m", self.m, at_least=1))
+        checks.boolean("drop_last", self.drop_last)
 
     @classmethod
     def examples(cls) -> list[tuple[Schedule, int]]:
-        return [(cls(2), 4), (cls(2), 5), (cls(3), 3), (cls(1), 3)]
+        return [(cls(2), 4), (cls(2), 5), (cls(3), 3), (cls(1), 3), (cls(2, drop_last=True), 5)]
 
     def steps_per_epoch(self, n: int | None) -> int:
-        return _batches(self.name, n, self.m)
+        return _batches(self.name, n, self.m, self.drop_last)
 
     @property
     def occurrences(self) -> float:
@@ -208,6 +214,8 @@ class Shuffle(Schedule):
         return np.append(np.full(self.m, -np.inf), 0.0)
 
     def _drawn(self, n: int, steps: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        if self.drop_last and n % self.m:
+            return self._cut(n, steps, rng)
         sizes = _sizes(n, self.m, steps)
         total = int(sizes.sum())
         # few records of one epoch: the rest of the order is not needed
@@ -216,29 +224,42 @@ class Shuffle(Schedule):
         epochs = -(-total // n)
         return rng.permuted(np.tile(np.arange(n), (epochs, 1)), axis=1).ravel()[:total], sizes
 
+    def _cut(self, n: int, steps: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Steps of epochs that leave out what is behind their last whole one."""
+        per_epoch = n // self.m
+        orders = np.tile(np.arange(n), (-(-steps // per_epoch), 1))
+        kept = rng.permuted(orders, axis=1)[:, : per_epoch * self.m]
+        return kept.ravel()[: steps * self.m], np.full(steps, self.m)
+
+    def expected_distinct(self, n: int) -> float:
+        """Number of records in a step, on average over an epoch."""
+        return float(self.m) if self.drop_last else super().expected_distinct(n)
+
 
 @dataclass(frozen=True)
 class Deterministic(Schedule):
     """m records per step (None: all of them) in a fixed order, the same in every epoch: no
-    amplification."""
+    amplification. With `drop_last` the last records, which make no whole step, are never used."""
 
     m: int | None = None
+    drop_last: bool = False
 
     name = "deterministic"
     label, colour, marker = "fixed order", "#661100", "8"
     line_style = (0, (1, 2))
-    options: ClassVar = {"m": "batch size"}
+    options: ClassVar = {"m": "batch size", "drop_last": DROP_LAST}
 
     def __post_init__(self) -> None:
         if self.m is not None:
             object.__setattr__(self, "m", checks.integer("m", self.m, at_least=1))
+        checks.boolean("drop_last", self.drop_last)
 
     @classmethod
     def examples(cls) -> list[tuple[Schedule, int]]:
-        return [(cls(2), 5), (cls(2), 4), (cls(), 3)]
+        return [(cls(2), 5), (cls(2), 4), (cls(), 3), (cls(2, drop_last=True), 5)]
 
     def steps_per_epoch(self, n: int | None) -> int:
-        return 1 if self.m is None else _batches(self.name, n, self.m)
+        return 1 if self.m is None else _batches(self.name, n, self.m, self.drop_last)
 
     @property
     def occurrences(self) -> float:
@@ -249,8 +270,14 @@ class Deterministic(Schedule):
         return np.append(np.full(self.m or n, -np.inf), 0.0)
 
     def _drawn(self, n: int, steps: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        sizes = _sizes(n, self.m or n, steps)
-        return np.arange(sizes.sum()) % n, sizes
+        m = self.m or n
+        used = n - n % m if self.drop_last else n
+        sizes = _sizes(used, m, steps)
+        return np.arange(sizes.sum()) % used, sizes
+
+    def expected_distinct(self, n: int) -> float:
+        """Number of records in a step, on average over an epoch."""
+        return float(self.m or n) if self.drop_last else super().expected_distinct(n)
 
 
 @dataclass(frozen=True)
@@ -390,13 +417,13 @@ class TruncatedPoisson(Sampler):
         return log_p[: np.flatnonzero(log_p > LOG_NEGLIGIBLE)[-1] + 1]
 
 
-def _batches(name: str, n: int | None, m: int) -> int:
+def _batches(name: str, n: int | None, m: int, drop_last: bool) -> int:
     if n is None:
         raise ArgumentError(
             f"the number of records n is needed for {name} in steps of m = {m}, got none; give n"
         )
     checks.integer("m", m, at_most=n, at_most_name="n")
-    return -(-n // m)
+    return n // m if drop_last else -(-n // m)
 
 
 def _sizes(n: int, m: int, steps: int) -> np.ndarray:

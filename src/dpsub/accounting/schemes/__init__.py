@@ -48,6 +48,11 @@ def case_of(release: Release, relation: Relation) -> Case:
     ArgumentError
         If the group does not fit the relation or the number of records.
     """
+    case = _case_of(release, relation)
+    return case.upper_alone() if release.one_sided else case
+
+
+def _case_of(release: Release, relation: Relation) -> Case:
     key = _key(release)
     if isinstance(release.mechanism, OwnMechanism):
         return own_case(release, release.mechanism, relation)

@@ -7,7 +7,7 @@ else in the package decides which theorem covers a sampler or a schedule.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from dpsub.errors import ArgumentError, UnsupportedError
@@ -27,6 +27,13 @@ OTHER: dict[Relation, float | None] = {
     Relation.SUBSTITUTE: -1.0,
 }
 """What an attack puts in the place of a record at C, in units of C; None where it is missing."""
+
+
+STANDS_FOR = (
+    "these releases stand for others that tell at most as much of a record, so that no attack on "
+    "them is known to be one on those"
+)
+"""A condition of one-sided releases."""
 
 
 class Theorem(NamedTuple):
@@ -112,6 +119,8 @@ class Case:
         own, or the least of fewer bounds. Empty where `theorem` proves all of them.
     attack_section : str
         Section of docs/accounting.md with the attacks of the lower end.
+    attack_certified : bool
+        Whether the verifier knows the attacks of the lower end.
     """
 
     event: Event
@@ -129,6 +138,29 @@ class Case:
     amplification: Amplification | None = None
     certified: tuple[Certified, ...] = ()
     attack_section: str = "5"
+    attack_certified: bool = True
+
+    def upper_alone(self) -> Case:
+        """The case of releases that stand for others, which tell at most as much of a record."""
+        # local, as cases name no numerics
+        from dpsub.accounting.privacy_events import EnclosedEvent
+
+        event = self.event
+        if isinstance(event, EnclosedEvent):
+            alone = replace(event, attacks=())
+        else:
+            alone = EnclosedEvent(event, ())
+        proofs = tuple(Certified(each, self.theorem) for each in event.upper_choices)
+        return replace(
+            self,
+            event=alone,
+            attained="",
+            conditions=(*self.conditions, STANDS_FOR),
+            choices=(),
+            static=None,
+            filler_flip=None,
+            certified=self.certified or proofs,
+        )
 
     def choice(self, place: int) -> AttackChoice:
         """Data sets of one of several choices; events with fewer choices repeat their last one."""

@@ -7,9 +7,11 @@ its being hidden gives; attained is what equal fillers give.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from dpsub.accounting.allocation import AllocationEvent, SumEvent
+from dpsub.accounting.allocation import AllocationEvent, DroppedEvent, SumEvent
 from dpsub.accounting.hidden_step import HiddenStepEvent, hidden_step
 from dpsub.accounting.pairs import PoissonPair, WorPair
 from dpsub.accounting.privacy_events import (
@@ -31,10 +33,12 @@ from dpsub.accounting.schemes.case import (
     needs_gaussian_noise,
 )
 from dpsub.accounting.schemes.conditions import conditions_of
+from dpsub.accounting.schemes.without_replacement import without_replacement
 from dpsub.accounting.shuffling import LargestStep
 from dpsub.accounting.static import EpochAttack, Neighbours
 from dpsub.errors import UnsupportedError
 from dpsub.relations import Relation
+from dpsub.sampling.chains import Wor
 from dpsub.sampling.schedules import Shuffle
 
 _REVEALED, _HIDDEN = Theorem("19", "4.3"), Theorem("61", "4.3")
@@ -50,20 +54,26 @@ _WEIGHT = 1 / 8  # of a step whose likelihood ratio is 1, times the number of st
 
 @covers(Shuffle)
 def shuffling(release: Release, relation: Relation) -> Case:
-    """One epoch of ceil(n / m) batches of m records; the last one may be smaller."""
+    """One epoch of ceil(n / m) batches of m records, where the last one may be smaller; or of
+    floor(n / m), where it is dropped."""
     if relation is Relation.ADD_REMOVE:
         # sizes of batches are public where data sets agree in n
         needs_fixed_denominator(release, relation)
-    needs_gaussian_noise(release)
     n, schedule, s = needed_records(release), release.sampler, release.noise_multiplier
     assert isinstance(schedule, Shuffle)
     if relation is Relation.ADD_REMOVE:
         raise UnsupportedError(
             "no bound is proved for shuffled batches under add_remove, where an extra "
-            "record changes the size of a batch; use substitute or zero_out (where the last, "
-            "incomplete batch is dropped, substitute bounds add_remove, too)"
+            "record changes the size of a batch or the number of steps; use substitute or zero_out "
+            "(where the last, incomplete batch is dropped and the number of steps is fixed in "
+            "advance, substitute bounds add_remove, too)"
         )
     steps = schedule.steps_per_epoch(n)
+    in_steps = steps * schedule.m / n if schedule.drop_last else 1.0
+    if steps == 1 and in_steps < 1:
+        # what is not dropped is a sample without replacement
+        return without_replacement(replace(release, sampler=Wor(schedule.m)), relation)
+    needs_gaussian_noise(release)
     is_replaced = relation is Relation.SUBSTITUTE
     # Theorem 19: the order revealed, the record is in one Gaussian step, 2 or 1 apart
     revealed = PairEvent(WorPair(1.0, s) if is_replaced else PoissonPair(1.0, s))
@@ -79,7 +89,7 @@ def shuffling(release: Release, relation: Relation) -> Case:
         gaussians = f"N(1, s^2) against N({-1 if is_replaced else 0}, s^2)"
         proved, attained = f"{gaussians}, all records in one step", gaussians
     else:
-        events, choices = _attacks(steps, relation, s)
+        events, choices = _attacks(steps, relation, s, in_steps)
         proved = f"the record's step of an epoch revealed: N({distance}, s^2) against N(0, s^2)"
         # in an epoch whose last step is smaller a record may have one step fewer to be in
         hidden = hidden_step(n // schedule.m, s, float(distance))
@@ -111,27 +121,30 @@ def shuffling(release: Release, relation: Relation) -> Case:
         static=lambda: _played(schedule, n, relation, s),
         certified=certified,
         attack_section="4.3",
+        attack_certified=in_steps == 1,
     )
 
 
 def _attacks(
-    steps: int, relation: Relation, s: float
+    steps: int, relation: Relation, s: float, in_steps: float
 ) -> tuple[tuple[Event, ...], tuple[AttackChoice, ...]]:
-    """Lower ends of section 4.3: events that data sets attain, and these data sets."""
+    """Lower ends of section 4.3: events that data sets attain, and these data sets; the record is
+    in a step with the chance `in_steps`."""
     at_fillers = Neighbours(1.0, OTHER[relation], -1.0)
     among_zeros = Neighbours(1.0, OTHER[relation], 0.0)
     is_replaced = relation is Relation.SUBSTITUTE
     # fillers at -1 move the record's step by 2 on the one data set, by 0 or 1 on the other
-    largest = StatisticEvent(LargestStep(steps, 2.0, 0.0 if is_replaced else 1.0, s))
+    largest = StatisticEvent(LargestStep(steps, 2.0, 0.0 if is_replaced else 1.0, s, in_steps))
     largest_choice = AttackChoice(at_fillers, "largest step")
     if s < _LEAST_OF_ALL_STEPS:
         return (largest,), (largest_choice,)
-    events: list[Event] = [AllocationEvent(steps, s / 2 if is_replaced else s)]
+    allocated = AllocationEvent(steps, s / 2 if is_replaced else s)
+    events: list[Event] = [allocated if in_steps == 1 else DroppedEvent(allocated, in_steps)]
     choices = [AttackChoice(at_fillers if is_replaced else among_zeros, "all steps")]
     if not is_replaced or s < _ALL_STEPS_TELL_MORE:
         events.append(largest)
         choices.append(largest_choice)
-    if not is_replaced:
+    if not is_replaced and in_steps == 1:
         events.append(SumEvent(steps, 1, s, _WEIGHT / steps, 2.0, 1.0))
         choices.append(AttackChoice(at_fillers, "step functions"))
     return tuple(events), tuple(choices)
@@ -142,6 +155,7 @@ def _played(schedule: Shuffle, n: int, relation: Relation, s: float) -> EpochAtt
     other = OTHER[relation]
     assert other is not None
     steps = schedule.steps_per_epoch(n)
+    # where the last ones are dropped, these add up to less than n
     sizes = np.minimum(schedule.m, n - schedule.m * np.arange(steps))
     neighbours = Neighbours(1.0, other, -1.0)
     return EpochAttack(neighbours, (n, n), (2.0, 1.0 + other), sizes / n, s)
