@@ -13,7 +13,7 @@ from typing import Any
 
 from dpsub.data.dataset import REGISTRY as DATA_SETS
 from dpsub.errors import PlanError
-from dpsub.reproduce import configuration, experiments, provenance, published, report
+from dpsub.reproduce import configuration, experiments, labels, provenance, published, report
 from dpsub.reproduce.artefact import Artefact
 from dpsub.reproduce.papers import errata_files, papers
 from dpsub.reproduce.plan import Plan, Product, identify
@@ -25,6 +25,7 @@ SHOWN_PARTS = (
     "claims*",
     "evidence*",
     "figures*",
+    "labels*",
     "tables*",
     "numbers*",
 )
@@ -75,7 +76,12 @@ def planned(config: Mapping[str, Any], root: Path) -> dict[str, Any]:
 
 def _artefact(plan: Plan, product: Product) -> dict[str, Any]:
     made = product.artefact
-    modules = (type(made).__module__, "dpsub.reproduce.artefact", "dpsub.reproduce.records")
+    modules = (
+        type(made).__module__,
+        *([theirs.__module__] if (theirs := labels.REGISTRY.members().get(made.paper)) else []),
+        "dpsub.reproduce.artefact",
+        "dpsub.reproduce.records",
+    )
     return {
         "paper": made.paper,
         "figure": made.kind == "figure",

@@ -4,12 +4,13 @@ from."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 
 from dpsub.data.described import EIGHT
 from dpsub.reproduce.artefact import Artefact, Records
+from dpsub.reproduce.labels import Labels
 from dpsub.reproduce.verdicts import NOT_REAL
 
 SAMPLERS: dict[str, dict[str, Any]] = {
@@ -55,6 +56,28 @@ APPENDIX = ("ijcnn1", "pose", "miniboone", "fma")
 TITLES = {name: described.title for name, described in EIGHT.items()}
 GENUINE_LABELS = ("real", "table1")
 """Labels of its data, and of what needs its Table 1 only."""
+
+
+class ImportanceLabels(Labels):
+    """In tables, figures and the report."""
+
+    name = "importance"
+    quantities: ClassVar = {
+        "t_calibration": "time of calibration",
+    }
+    words: ClassVar = {
+        "unif_nonpriv": "uniform, no noise",
+        "core_nonpriv": "coreset, no noise",
+        "fixed_eps": "fixed ε",
+        "c04": "Section 3.3, records",
+        "c09": "Section 3.3, weights",
+        "c18": "Section 5, smaller one",
+        "c19": "Section 5, larger one",
+        "c26": "Section 5, share of full data",
+        "c27": "Section 5, share of full data",
+        "c28": "Section 5, weights",
+        "c35": "Section 5, machine",
+    }
 
 
 class OnData(Artefact):

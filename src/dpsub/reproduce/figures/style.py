@@ -10,20 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpsub.reproduce.labels import LABELS
+from dpsub.reproduce.labels import looks
 from dpsub.sampling import kind_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-LOOKS: dict[str, dict[str, Any]] = {
-    "nonprivate": {"color": "black", "marker": "*", "linestyle": "-"},
-    "three_stage": {"color": "#999999", "marker": "P", "linestyle": "-"},
-    "k_of_t": {"color": "#56B4E9", "marker": "p", "linestyle": (0, (2, 1, 2, 1, 5, 1))},
-    "importance": {"color": "#999933", "marker": "v", "linestyle": (0, (1, 1, 4, 1))},
-}
-"""Of what has a label of its own, too."""
 
 # dates and versions would make other bytes of the same picture
 _METADATA: dict[str, dict[str, None]] = {
@@ -64,9 +56,8 @@ def sampler_style(sampler: str) -> dict[str, Any]:
 
     Curves that lie on each other stay visible by their dashes.
     """
-    # What is no sampler of the registry has its look here, all others theirs.
-    if sampler in LOOKS:
-        return {"label": LABELS[sampler], **LOOKS[sampler]}
+    if sampler in looks():
+        return dict(looks()[sampler])
     kind = kind_of(sampler)
     return {
         "label": kind.label,

@@ -19,7 +19,7 @@ from markupsafe import Markup, escape
 from dpsub.reproduce import artefacts, published
 from dpsub.reproduce.artefact import Artefact, annotated, printed_rows
 from dpsub.reproduce.digits import written
-from dpsub.reproduce.labels import WORDS, display, in_symbols, in_words
+from dpsub.reproduce.labels import display, in_symbols, in_words, words
 from dpsub.reproduce.layout import (
     PRINTED,
     YES_OR_NO,
@@ -316,12 +316,12 @@ def _rows(artefact: Artefact) -> Iterator[tuple[str, str]]:
     keys = printed[list(artefact.keys)]
     rows = row_texts(keys, artefact.keys)
     for row, note, fields in zip(rows, printed["note"], keys.to_dict("records"), strict=True):
-        if artefact.kind == "claims" and fields["claim"] not in WORDS:
+        if artefact.kind == "claims" and fields["claim"] not in words():
             # The name of a claim is for programs; a reader knows it by its place in the paper.
             yield row, str(note).partition(":")[0]
             continue
-        words = [display(str(name), text, plain=True) for name, text in fields.items() if text]
-        yield row, ", ".join(words)
+        keys_shown = [display(str(name), text, plain=True) for name, text in fields.items() if text]
+        yield row, ", ".join(keys_shown)
 
 
 def _texts(artefact: Artefact, table: pd.DataFrame) -> dict[tuple[str, ...], str]:

@@ -25,7 +25,7 @@ from dpsub.errors import DataError
 from dpsub.reproduce import artefacts, published
 from dpsub.reproduce.claims import MissingRecordsError
 from dpsub.reproduce.digits import as_printed, written
-from dpsub.reproduce.labels import WORDS, escape_markdown, in_symbols, listed, sampler_label
+from dpsub.reproduce.labels import escape_markdown, in_symbols, listed, sampler_label, words
 from dpsub.reproduce.papers import PACKAGE, Paper
 from dpsub.reproduce.report.cells import CellTables, LookUp, in_order
 from dpsub.reproduce.report.findings import Headline
@@ -384,7 +384,7 @@ def _environment() -> jinja2.Environment:
         "with_error": lambda value, error: written(value, error=error),
         "listed": listed,
         "label": sampler_label,
-        "in_words": WORDS.__getitem__,
+        "in_words": lambda name: words()[name],
         "markdown": escape_markdown,
     }
     return environment
