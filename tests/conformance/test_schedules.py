@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
-from dpsub.errors import ArgumentError
+from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.sampling import (
     SCHEDULES,
     CyclicPoisson,
@@ -38,29 +36,10 @@ Plan = tuple[int, ...]
 def plans(schedule: Schedule, n: int) -> dict[Plan, float]:
     """The law of an epoch, from the definition."""
     steps, law = schedule.steps_per_epoch(n), dict[Plan, float]()
-    for places, chance in _placed(schedule, n, steps):
+    for places, chance in schedule.law(n):
         plan = tuple(int(step in places[record]) for step in range(steps) for record in range(n))
         law[plan] = law.get(plan, 0.0) + chance
     return law
-
-
-def _placed(
-    schedule: Schedule, n: int, steps: int
-) -> Iterator[tuple[tuple[tuple[int, ...], ...], float]]:
-    """The steps of each record, and the chance of that."""
-    if isinstance(schedule, RandomAllocation):
-        choices = list(itertools.combinations(range(schedule.t), schedule.k))
-        for places in itertools.product(choices, repeat=n):
-            yield places, len(choices) ** -n
-    elif isinstance(schedule, Shuffle):
-        for order in itertools.permutations(range(n)):
-            yield tuple((order.index(i) // schedule.m,) for i in range(n)), 1 / math.factorial(n)
-    elif isinstance(schedule, Deterministic):
-        yield tuple((i // (schedule.m or n),) for i in range(n)), 1.0
-    elif isinstance(schedule, CyclicPoisson):
-        for drawn in itertools.product((0, 1), repeat=n):
-            chance = math.prod(schedule.rate if one else 1 - schedule.rate for one in drawn)
-            yield tuple((i % steps,) if one else () for i, one in enumerate(drawn)), chance
 
 
 def tables(samples: Samples, n: int, steps: int) -> np.ndarray:
@@ -133,13 +112,35 @@ def test_a_schedule_is_a_frozen_value_that_names_its_options(name: str) -> None:
     kind = SCHEDULES.get(name)
     assert kind_of(name) is kind
     assert set(kind.options) == {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    made = kind.of_sizes(12, m=2, cycle=3)
-    assert made.steps_per_epoch(12) in (3, 6)
-    assert np.arange(len(made.distinct_law(12))) @ made.distinct_law(12) == pytest.approx(2)
+    # half of the records, which epochs of two steps have, too
+    made = kind.of_sizes(12, m=6, cycle=1)
+    assert made.steps_per_epoch(12) in (1, 2)
+    assert np.arange(len(made.distinct_law(12))) @ made.distinct_law(12) == pytest.approx(6)
     with pytest.raises(ArgumentError, match=f"{name} needs .*m, the "):
         kind.of_sizes(12, cycle=3)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        setattr(made, next(iter(kind.options)), 1)
+        setattr(made, next(iter(kind.options), "any"), 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "steps"), [(RandomAllocation, 6), (Shuffle, 6), (Deterministic, 6), (CyclicPoisson, 3)]
+)
+def test_a_schedule_of_sizes_has_steps_of_m_records(kind: type[Schedule], steps: int) -> None:
+    made = kind.of_sizes(12, m=2, cycle=3)
+    assert made.steps_per_epoch(12) == steps
+    assert np.arange(len(made.distinct_law(12))) @ made.distinct_law(12) == pytest.approx(2)
+
+
+def test_a_schedule_without_a_law_says_what_to_define() -> None:
+    class Odd(Shuffle):
+        law = Schedule.law
+
+    with pytest.raises(
+        UnsupportedError,
+        match=r"^epochs of shuffle can be enumerated only by its own definition, got none; define "
+        r"Odd\.law$",
+    ):
+        plans(Odd(2), 4)
 
 
 def test_few_steps_of_a_huge_epoch_are_cheap() -> None:

@@ -72,14 +72,6 @@ def test_a_missing_size_is_named_with_what_it_is_for(scratch: Path, name: str) -
     assert f"{first} (size of the first stage)" in done.stderr and done.stderr.count("\n") == 1
 
 
-@pytest.mark.thorough
-def test_the_contract_of_samplers_holds(scratch: Path) -> None:
-    theirs = "(Bag or ThreeStage or blb or wow or every_sampler) and not papers"
-    tests = ("tests/conformance/test_samplers.py", "tests/statistical/test_draws.py")
-    out = ran(scratch, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", theirs, *tests)
-    assert int(re.findall(r"(\d+) passed", out)[0]) >= 35
-
-
 TABLE = """
 from dpsub import sampling
 from dpsub.reproduce import experiments

@@ -8,20 +8,24 @@ position, the positions of the others do not change.
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator, Mapping
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from dpsub import checks
-from dpsub.errors import ArgumentError
+from dpsub.errors import ArgumentError, UnsupportedError
 from dpsub.relations import Relation
 from dpsub.sampling.base import Family, Sampler, distinct_rows, uniform
 from dpsub.sampling.frame import Frame, Samples
 from dpsub.sampling.laws import LOG_NEGLIGIBLE, MultiplicityLaw, binomial_range, log_binomial
 
 DROP_LAST = "leave out the records of an epoch that make no whole step"
+Plan = tuple[tuple[int, ...], ...]
+"""Of an epoch: for each record the steps that it is in."""
 
 
 class Schedule(abc.ABC):
@@ -78,6 +82,17 @@ class Schedule(abc.ABC):
     def log_distinct_law(self, n: int) -> np.ndarray:
         """Log probabilities of the number of records, 0..d_max, in the first step of an epoch: none
         has more."""
+
+    def law(self, n: int) -> Iterator[tuple[Plan, float]]:
+        """Yield the plans of an epoch with their probabilities, by enumeration from the definition,
+        for small n; a plan may come several times.
+
+        The conformance tests compare draws and `log_distinct_law` with it.
+        """
+        raise UnsupportedError(
+            f"epochs of {self.name} can be enumerated only by its own definition, got none; define "
+            f"{type(self).__name__}.law"
+        )
 
     @abc.abstractmethod
     def _drawn(self, n: int, steps: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -165,6 +180,11 @@ class RandomAllocation(Schedule):
     def largest_size(self, n: int) -> int:
         return n
 
+    def law(self, n: int) -> Iterator[tuple[Plan, float]]:
+        choices = list(itertools.combinations(range(self.t), self.k))
+        for plan in itertools.product(choices, repeat=n):
+            yield plan, len(choices) ** -n
+
     def _drawn(self, n: int, steps: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         epochs = -(-steps // self.t)
         rows = epochs * n  # each record of each epoch
@@ -212,6 +232,11 @@ class Shuffle(Schedule):
     def log_distinct_law(self, n: int) -> np.ndarray:
         self.steps_per_epoch(n)
         return np.append(np.full(self.m, -np.inf), 0.0)
+
+    def law(self, n: int) -> Iterator[tuple[Plan, float]]:
+        for order in itertools.permutations(range(n)):
+            places = [order.index(i) for i in range(n)]
+            yield _cut_into(self.steps_per_epoch(n), self.m, places), 1 / math.factorial(n)
 
     def _drawn(self, n: int, steps: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         if self.drop_last and n % self.m:
@@ -268,6 +293,9 @@ class Deterministic(Schedule):
     def log_distinct_law(self, n: int) -> np.ndarray:
         self.steps_per_epoch(n)
         return np.append(np.full(self.m or n, -np.inf), 0.0)
+
+    def law(self, n: int) -> Iterator[tuple[Plan, float]]:
+        yield _cut_into(self.steps_per_epoch(n), self.m or n, range(n)), 1.0
 
     def _drawn(self, n: int, steps: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         m = self.m or n
@@ -333,6 +361,11 @@ class CyclicPoisson(Schedule):
 
     def largest_size(self, n: int) -> int:
         return -(-n // self.cycle)
+
+    def law(self, n: int) -> Iterator[tuple[Plan, float]]:
+        for drawn in itertools.product((0, 1), repeat=n):
+            chance = math.prod(self.rate if one else 1 - self.rate for one in drawn)
+            yield tuple((i % self.cycle,) if one else () for i, one in enumerate(drawn)), chance
 
     def _drawn(self, n: int, steps: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         # record i is in group i mod cycle, so that the first groups have one record more
@@ -415,6 +448,12 @@ class TruncatedPoisson(Sampler):
         if n > self.max_batch:
             log_p = np.append(log_p[: self.max_batch], np.logaddexp.reduce(log_p[self.max_batch :]))
         return log_p[: np.flatnonzero(log_p > LOG_NEGLIGIBLE)[-1] + 1]
+
+
+def _cut_into(steps: int, m: int, places: Iterable[int]) -> Plan:
+    """The steps of records at these places of an order, cut into steps of m; those behind the last
+    step are in none."""
+    return tuple((place // m,) if place // m < steps else () for place in places)
 
 
 def _batches(name: str, n: int | None, m: int, drop_last: bool) -> int:
