@@ -104,14 +104,14 @@ def test_its_verdicts_are_accepted_and_its_experiment_is_swept(top: Path, result
     (top / "enforced.yaml").write_text(
         FILES["demo.yaml"].replace("report", "enforce"), encoding="utf-8"
     )
-    assert "no verdict changed: 6 compared at published settings" in ran(top, *RUN, "enforced.yaml")
+    assert "no verdict changed of 6 at published settings" in ran(top, *RUN, "enforced.yaml")
     file = top / "src/dpsub/papers/demo/expected_verdicts.csv"
     file.write_text(
         file.read_text(encoding="utf-8").replace("stated,differs", "stated,reproduced"),
         encoding="utf-8",
     )
     stopped = tried(top, *RUN, "enforced.yaml")
-    assert stopped.returncode == 1 and "error: 1 verdicts changed (6 compared)" in stopped.stdout
+    assert stopped.returncode == 1 and "error: 1 of 6 verdicts changed" in stopped.stdout
     block = "{experiment: demo_hiding, rates: [0.1, 0.2]}"
     (top / "sweep.yaml").write_text(
         f"seed: 1\nresults_dir: swept\nsweep: [{block}]\n", encoding="utf-8"

@@ -127,6 +127,22 @@ def test_half_a_unit_and_a_little_more_differs(
     assert not verdicts.rounds_into(float(beyond), shown)
 
 
+@pytest.mark.parametrize(
+    ("variants", "only"), [(("rigorous",), "rigorous"), (("consistent", "rigorous"), None)]
+)
+def test_a_number_of_no_judged_variant_says_so(variants: tuple[str, ...], only: str | None) -> None:
+    table = compare([printed("0.05")], [ours(0.05, variant=name) for name in variants])
+    assert list(table["verdict"]) == ["not_compared", *("shown" for _ in variants)]
+    assert table["note"].iloc[0] == (
+        f"computed only as {only or 'consistent and rigorous'}, and only what is stated or as_done "
+        "is judged"
+    )
+
+
+def test_a_number_without_any_value_may_be_of_a_reduced_run() -> None:
+    assert compare([printed("0.05")], [])["note"].iloc[0] == verdicts.REDUCED
+
+
 # Monte Carlo numbers.
 
 
@@ -572,13 +588,13 @@ def test_a_number_that_no_run_could_compare_has_no_expected_verdict() -> None:
 def test_only_what_is_made_at_published_settings_is_held_against_the_expected_verdicts() -> None:
     other = RUN.assign(verdict="differs")
     assert verdicts.check(RUN, KNOWN, ["must/table8"]) == (
-        f"{verdicts.AS_EXPECTED}: 3 compared at published settings"
+        f"{verdicts.AS_EXPECTED} of 3 at published settings"
     )
     assert verdicts.check(other, KNOWN, ["must/table9"]) == (
-        f"{verdicts.AS_EXPECTED}: 0 compared at published settings"
+        f"{verdicts.AS_EXPECTED} of 0 at published settings"
     )
     said = verdicts.check(other, KNOWN, ["must/table8"])
     assert (
-        said.startswith("1 verdicts changed (3 compared)")
+        said.startswith("1 of 3 verdicts changed at published settings; ")
         and "within_error_as_done  differs" in said
     )

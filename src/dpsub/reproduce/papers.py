@@ -100,7 +100,7 @@ def errata_files() -> list[Path]:
 
 def of_module(module: str) -> str:
     """Return the key of the paper in whose folder a module stands
-    ("dpsub.papers.must.artefacts.table8"), else ""."""
+    ("dpsub.papers.demo.tables"), else ""."""
     # Modules outside of the papers' folder keep their name, and have no paper.
     inside = module.removeprefix(f"{PACKAGE}.")
     return "" if inside == module else inside.partition(".")[0]

@@ -218,7 +218,7 @@ def conform(model: type[BaseModel], mapping: Any, *, path: str = "") -> Any:
 @lru_cache(maxsize=1000)
 def _conformed(model: type[BaseModel], text: str, path: str) -> Any:
     try:
-        return model.model_validate(json.loads(text))
+        return model.model_validate_json(text)
     except ValidationError as problems:
         # One sentence: the problem that explains the others.
         first = min(problems.errors(include_url=False), key=_rank)

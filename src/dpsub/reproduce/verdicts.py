@@ -74,6 +74,7 @@ UNJUDGED = {"timing": "reported", "structure": "structure_only"}
 NOT_REAL = "not the real data"
 TIMINGS = "clock times are in the run's folder of timings"
 REDUCED = "no value in this run, which may be of reduced size"
+ONLY_SHOWN = "computed only as {}, and only what is stated or as_done is judged"
 NO_SETTING = "this run has no setting of ours for it: the number shown is the printed one"
 
 
@@ -170,11 +171,11 @@ def compare(
 ) -> pd.DataFrame:
     """Compare the printed numbers of one artefact with ours.
 
-    Rules (design, section 6): an exact number must round into the printed one's half-unit interval;
-    a Monte Carlo number, or one on real data, must lie within both standard errors and the rounding
-    of it, judged by Holm's procedure at 1 % over the artefact; an extreme must lie in the interval
-    that our row gives from the exact law; a claim must have the value 1; a setting must be the one
-    that we use. `stated` and `as_done` are judged, others are shown.
+    Rules (docs/statistics.md): an exact number must round into the printed one's half-unit
+    interval; a Monte Carlo number, or one on real data, must lie within both standard errors and
+    the rounding of it, judged by Holm's procedure at 1 % over the artefact; an extreme must lie in
+    the interval that our row gives from the exact law; a claim must have the value 1; a setting
+    must be the one that we use. `stated` and `as_done` are judged, others are shown.
 
     A statement about privacy is judged by what is true of the mechanism, in its `rigorous` row:
     proved (value 1), refuted (0) or open (NaN, or no such row). That verdict stands for what the
@@ -221,10 +222,12 @@ def compare(
     printed = published.assign(row=row_texts(published, keys), number=range(len(published)))
     ours = values.rename(columns={"note": "our_note", "replicates": "our_replicates"})
     ours = ours.assign(configured=values.get("configured", False))
-    matched = printed.merge(ours, on=cell_columns, validate="one_to_many").assign(computed=True)
+    matched = printed.merge(ours, on=cell_columns, validate="one_to_many")
+    matched = matched.assign(computed=True, lacks=REDUCED)
     # a printed number without an answer is not dropped: it gets a row that says that it has none
     judged = matched.loc[matched["variant"].isin(JUDGED), "number"]
     lacking = printed[~printed["number"].isin(judged)].assign(variant="stated", computed=False)
+    lacking = lacking.assign(lacks=_why_lacking(lacking, matched))
     table = pd.concat([lacking, matched], ignore_index=True).reindex(columns=matched.columns)
     table["rank"] = table["variant"].map(VARIANTS.index)
     table = table.sort_values(["number", "rank"], ignore_index=True)
@@ -259,6 +262,14 @@ def compare(
     answers["note"] = ["; ".join(filter(None, pair)) for pair in zip(first, second, strict=True)]
     transcribed = table[[name for name in (*COLUMNS, *keys) if name not in answers]]
     return pd.concat([transcribed, answers], axis=1)[list(dict.fromkeys([*COLUMNS, *keys]))]
+
+
+def _why_lacking(lacking: pd.DataFrame, matched: pd.DataFrame) -> list[str]:
+    """Return why each number that lacks a judged value is not compared; the artefact may compute
+    it in other variants alone."""
+    others = matched.groupby("number")["variant"].agg(" and ".join).to_dict()
+    known = (others.get(number) for number in lacking["number"])
+    return [ONLY_SHOWN.format(variants) if variants else REDUCED for variants in known]
 
 
 def _put_truth_first(table: pd.DataFrame, answers: pd.DataFrame) -> None:
@@ -300,7 +311,7 @@ def _judge(row: Mapping[str, Any], not_the_papers: str) -> dict[str, Any]:
         if kind == "setting" and not row["computed"]:
             printed = float(parse_printed(row["printed"]).value)
             return {**answer, "value": printed, "verdict": "used", "words": NO_SETTING}
-        return {**answer, "verdict": NOT_COMPARED, "words": answer["words"] or REDUCED}
+        return {**answer, "verdict": NOT_COMPARED, "words": answer["words"] or row["lacks"]}
     if kind == "setting":
         if rounds_into(value, parse_printed(row["printed"])):
             return {**answer, "verdict": "used"}
@@ -555,13 +566,14 @@ def check(found: pd.DataFrame, expected: pd.DataFrame, published: Sequence[str])
 
     judged = of_published(found)
     changes = expected_changes(judged, of_published(expected))
-    return as_text(changes, compared=len(judged))
+    return as_text(changes, of=len(judged))
 
 
-def as_text(changes: pd.DataFrame, compared: int) -> str:
-    """Return changes as a table in plain text, one line each, under a line that counts them."""
+def as_text(changes: pd.DataFrame, of: int) -> str:
+    """Return changes `of` so many verdicts, "not compared" among them, as a table in plain text,
+    one line each, under a line that counts them."""
     if changes.empty:
-        return f"{AS_EXPECTED}: {compared} compared at published settings"
+        return f"{AS_EXPECTED} of {of} at published settings"
     lines = [tuple(changes.columns), *changes.replace("", "-").itertuples(index=False, name=None)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     table = []
@@ -569,7 +581,7 @@ def as_text(changes: pd.DataFrame, compared: int) -> str:
         cells = [text.ljust(width) for text, width in zip(line, widths, strict=True)]
         table.append("  ".join(cells).rstrip())
     head = (
-        f"{len(changes)} verdicts changed ({compared} compared); if they are right, run "
+        f"{len(changes)} of {of} verdicts changed at published settings; if they are right, run "
         "accept_verdicts.py"
     )
     return "\n".join([head, *table])

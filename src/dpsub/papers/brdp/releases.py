@@ -86,8 +86,8 @@ class Budget(Closed):
     def recycled(
         self, kernel: GaussianKernel | LaplaceKernel, rate: float | None = None
     ) -> Recycled:
-        # Algorithm 1 takes bounds on both sides; all of the paper's settings are symmetric.
         """Return the recycled kernel, by default at the rate that Algorithm 1 gives it."""
+        # Algorithm 1 takes bounds on both sides; all of the paper's settings are symmetric.
         if rate is None:
             rate = paper.algorithm1(
                 kernel, self.epsilon, self.delta, -self.bound, self.bound, self.sensitivity
@@ -99,8 +99,8 @@ class Budget(Closed):
         return algorithm4(query, self.epsilon, self.delta, self.bound, self.sensitivity, **rule)
 
     def inner(self, sampling_rate: float) -> Budget:
-        # Theorem 4 bounds the outer budget by the inner one; a sample needs the inverse (BR13).
         """Return the budget that a sample may spend."""
+        # Theorem 4 bounds the outer budget by the inner one; a sample needs the inverse (BR13).
         epsilon, delta = inner_budget(self.epsilon, self.delta, sampling_rate)
         return Budget.of(self, epsilon=epsilon, delta=delta)
 
