@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dpsub import streams
+from dpsub.errors import PlanError
 from dpsub.reproduce import configuration, experiments, provenance, settings, yaml_files
 from dpsub.reproduce.papers import papers
 from dpsub.reproduce.plan import Plan
@@ -141,3 +142,17 @@ def test_a_group_that_is_said_for_all_reaches_those_that_have_it_under_its_name(
     found = configuration.validate({"shared": {"must": {"table8": {"epsilon": 3}}}})["experiments"]
     assert found["composition"]["table8"]["epsilon"] == 3
     assert "epsilon" not in found["noise_calibration"]["tables"]["table8"]
+
+
+def test_a_list_of_a_configuration_fits_a_plain_tuple() -> None:
+    class Own(settings.ExperimentSettings):
+        variants: tuple[str, ...] = ("stated",)
+        steps: tuple[int, ...] = (1,)
+        pairs: tuple[tuple[int, float], ...] = ()
+
+    chosen = settings.conform(Own, {"steps": [100, 10_000], "pairs": [[1, 2]]})
+    assert (chosen.steps, chosen.pairs) == ((100, 10_000), ((1, 2.0),))
+    with pytest.raises(PlanError, match=r"^own\.steps\[1\] must be a whole number, got \"100\""):
+        settings.conform(Own, {"steps": [1, "100"]}, path="own")
+    with pytest.raises(PlanError, match=r"^own\.steps must be a list, got 100$"):
+        settings.conform(Own, {"steps": 100}, path="own")
