@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+from collections import ChainMap
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,61 +19,29 @@ from dpsub.errors import PlanError
 from dpsub.reproduce import configuration, settings
 from dpsub.reproduce.experiment import STAGES, Experiment
 from dpsub.reproduce.experiments import REGISTRY
+from dpsub.reproduce.papers import papers
 from dpsub.reproduce.settings import plain
 from tests.few import few
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 1
 
-SMALLER: dict[str, dict[str, Any]] = {
-    "amplification_grid": {"epsilon_step": 0.5, "epsilon_max": 1},
-    "amplification_crossings": {"epsilon_step": 0.25},
-    "composition": {
-        "table8": {"grid_size": 2000, "grid_size_wr": 2000},
-        "figure_s2": {"grid_size": 2000},
-    },
-    "noise_calibration": {"tables": {"table4": {"b": [10]}, "table8": None}},
-    "peer_bounds": {
-        "cases": [{"sampler": "wr", "n": 100, "m": 5, "noise_multiplier": 4, "n_compositions": 5}]
-    },
-    "peer_times": {
-        "cases": [{"sampler": "wr", "n": 100, "m": 5, "noise_multiplier": 4, "n_compositions": 5}]
-    },
-    "proved_composition": {"table8": {"samplers": ["poisson", "wor"]}},
-    "proved_noise": {"samplers": ["poisson", "wor"]},
-    "subset_statistics": {"replicates": 3, "b": [10], "subsets": 5},
-    "linear_regression": {"replicates": 3, "iterations": 16},
-    "linear_regression_trace": {"iterations": 16},
-    "adult_logistic": {"replicates": 3, "iterations": 3},
-    "adult_logistic_trace": {"iterations": 3},
-    "fair_comparison": {"replicates": 3},
-}
-"""Over workflow/smoke.yaml."""
-
 NAMES = REGISTRY.names()
-LONG = {
-    "adult_logistic",
-    "balle_enumeration",
-    "brdp_sampling",
-    "bun_bounds",
-    "importance_clustering",
-    "tournament_training",
-    "brdp_composition",
-    "brdp_map",
-    "brdp_times",
-    "fair_comparison",
-    "fair_noise",
-    "importance_gain",
-    "practice_shuffling",
-    "proved_composition",
-    "proved_first_stages",
-    "proved_noise",
-    "proved_steps",
-    "tournament_noise",
-    "tournament_targets",
-}
-"""Whose records take seconds."""
-LONGEST = {"tournament_noise", "tournament_targets"}
+
+
+def of_papers(what: str) -> list[Any]:
+    """Return what the tests of the papers say in `tests/papers/<paper>/sizes.py`, where they do."""
+    modules = [f"tests.papers.{key}.sizes" for key in papers()]
+    there = [importlib.import_module(name) for name in modules if importlib.util.find_spec(name)]
+    return [getattr(module, what) for module in there if hasattr(module, what)]
+
+
+SMALLER: dict[str, dict[str, Any]] = dict(ChainMap(*of_papers("SMALLER")))
+"""Over workflow/smoke.yaml."""
+LONGEST = {*chain(*of_papers("LONGEST"))}
+"""Whose records take minutes."""
+LONG = LONGEST | {*chain(*of_papers("LONG"))}
+"""Whose records take seconds, or more."""
 
 
 def long_ones_apart(names: Iterable[str]) -> list[Any]:

@@ -67,9 +67,9 @@ class Artefact:
     """One numbered table or figure, or the claims of a paper's text."""
 
     paper: ClassVar[str]
-    """Key of the paper ("must"): the folder in which the class stands."""
+    """Key of the paper ("demo"): the folder in which the class stands."""
     name: ClassVar[str]
-    """Name within the paper ("table8"); the registry knows it as "must/table8"."""
+    """Name within the paper ("table1"); the registry knows it as "demo/table1"."""
     kind: ClassVar[str]
     """What `build` writes: "table", "figure" or "claims"."""
     title: ClassVar[str]

@@ -248,7 +248,7 @@ def _head_fields() -> dict[str, Any]:
             Listed[Name] | None,
             Field(
                 None,
-                description="Tables and figures (table8, balle/figure1, ...); null: all of "
+                description="Tables and figures (table1, demo/figure1, ...); null: all of "
                 "the experiments.",
             ),
         ),

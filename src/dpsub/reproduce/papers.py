@@ -30,7 +30,7 @@ class Paper:
     """One paper, or one study of this project, which has no citation."""
 
     key: str
-    """The name of its folder ("brdp"); it stands in results, verdicts and addresses."""
+    """The name of its folder ("demo"); it stands in results, verdicts and addresses."""
     title: str
     """Heading of its part of the report."""
     citation: Citation | None = None

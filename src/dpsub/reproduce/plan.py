@@ -99,7 +99,7 @@ class Plan:
 
     @property
     def targets(self) -> dict[str, Product]:
-        """What the user may ask for, by name: "must/table8", and "table8" where no other paper has
+        """What the user may ask for, by name: "demo/table1", and "table1" where no other paper has
         one."""
         # Counted over all artefacts, made or not: a short name must not change its meaning with the
         # configuration.
@@ -266,7 +266,7 @@ def declared() -> tuple[Artefact, ...]:
 
 
 def identify(name: str) -> str:
-    """Return the identifier ("must/table8") of the artefact of this name, the short one ("table8")
+    """Return the identifier ("demo/table1") of the artefact of this name, the short one ("table1")
     where it is unique.
 
     Raises

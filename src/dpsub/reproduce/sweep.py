@@ -52,7 +52,7 @@ class SweepBlock(Closed):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Any] = Field(init=False)
 
-    experiment: Name = Field(description="Experiment to run in each cell, such as fair_comparison.")
+    experiment: Name = Field(description="Experiment to run in each cell.")
     vary: dict[str, Listed[Any]] = Field(
         {}, description="Setting: its values, one after the other."
     )

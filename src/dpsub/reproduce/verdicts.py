@@ -557,7 +557,7 @@ def check(found: pd.DataFrame, expected: pd.DataFrame, published: Sequence[str])
     found, expected : DataFrame
         As `read` and `read_expected` return them.
     published : sequence of str
-        Artefacts ("must/table8") that are made at published settings; of the others nothing is
+        Artefacts ("demo/table1") that are made at published settings; of the others nothing is
         expected.
     """
 

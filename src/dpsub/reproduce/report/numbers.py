@@ -1,5 +1,5 @@
 """Every printed number as one line: ours next to it in every variant, the verdict, what it can be
-filtered by, and its address in the page: #must/table8/sampler=wor/accuracy."""
+filtered by, and its address in the page: #demo/table1/sampler=wor/accuracy."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Line:
     """One printed number, ours by variant, and what it can be filtered by."""
 
     place: str
-    """The artefact: "must/table8"."""
+    """The artefact: "demo/table1"."""
     cell: str
     """The fields of its row key as they are shown."""
     quantity: str

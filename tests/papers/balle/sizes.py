@@ -1,0 +1,6 @@
+"""Sizes at which the conformance tests run the experiments of this paper."""
+
+from __future__ import annotations
+
+LONG = ("balle_enumeration",)
+"""Whose records take seconds."""

@@ -1,0 +1,6 @@
+"""Sizes at which the conformance tests run the experiments of this paper."""
+
+from __future__ import annotations
+
+LONG = ("bun_bounds",)
+"""Whose records take seconds."""

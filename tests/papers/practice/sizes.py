@@ -1,0 +1,6 @@
+"""Sizes at which the conformance tests run the experiments of this paper."""
+
+from __future__ import annotations
+
+LONG = ("practice_shuffling",)
+"""Whose records take seconds."""
