@@ -15,6 +15,12 @@ from dpsub.reproduce.artefacts import OutputDirs, build, printed_rows
 from tests.unit.rows import with_rows
 
 
+def test_every_numbered_table_and_figure_is_there() -> None:
+    numbered = {f"must/table{i}" for i in range(2, 11)} | {f"must/figure{i}" for i in range(1, 7)}
+    numbered |= {f"must/figureS{i}" for i in range(1, 5)} | {"must/thresholds_s8", "must/claims"}
+    assert numbered <= set(artefacts.REGISTRY.names())
+
+
 def made(name: str) -> Artefact:
     return artefacts.REGISTRY.get(f"must/{name}")()
 

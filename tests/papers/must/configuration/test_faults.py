@@ -16,9 +16,6 @@ from dpsub.reproduce import configuration, yaml_files
 from dpsub.reproduce.plan import Plan
 from tests.workflow import runs
 
-# whose tables and experiments are the material of all tests here
-pytestmark = pytest.mark.needs("must")
-
 CONFIG = runs.ROOT / "config.yaml"
 WHOLE = yaml_files.read(CONFIG)
 
