@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.cluster import jobs
-from tests.unit.test_sweep import DRAWS, written
+from tests.papers.fair.test_sweep import DRAWS, written
 
 pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("slurm")]
 MANY = DRAWS | {"vary": {"steps": [90000, 90001], "b": [20]}, "replicates": 20}

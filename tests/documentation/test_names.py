@@ -325,6 +325,7 @@ def test_a_missing_file_is_found(wrong: str) -> None:
     assert missing_file(wrong)
 
 
+@pytest.mark.needs("must")
 def test_a_wrong_name_is_found() -> None:
     assert not is_known("delta_c_" + "paer") and is_known("delta_c_pair")
     assert not resolves("dpsub.accounting.nothing") and resolves("dpsub.account")

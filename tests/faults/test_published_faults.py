@@ -10,7 +10,7 @@ from dpsub.errors import DataError
 from dpsub.reproduce import published, verdicts
 
 HEADER = ",".join(["sampler", *published.FIELDS])
-GOOD = "wr,sigma_mean,0.12,exact,,,as_printed,,"
+GOOD = "wr,sigma,0.12,exact,,,as_printed,,"
 
 
 def load(tmp_path: Path, *lines: str, header: str = HEADER) -> None:
@@ -72,7 +72,7 @@ def test_a_malformed_row_is_named(tmp_path: Path, line: str, sentence: str) -> N
 
 def test_a_number_given_twice_is_named(tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match="must hold each printed number once, got 'sampler=wr', 'sigma_mean' twice"
+        DataError, match="must hold each printed number once, got 'sampler=wr', 'sigma' twice"
     ):
         load(tmp_path, GOOD, GOOD)
 

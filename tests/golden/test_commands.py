@@ -28,7 +28,10 @@ def first_of_each(most: int = 4) -> list[Any]:
     table = []
     for command in RECORDED:
         name = command.split()[0]
-        table.append(pytest.param(command, marks=() if seen[name] < most else pytest.mark.thorough))
+        marks = [] if seen[name] < most else [pytest.mark.thorough]
+        if name == "plan":  # its sweeps are of this paper's experiments
+            marks.append(pytest.mark.needs("fair"))
+        table.append(pytest.param(command, marks=marks))
         seen[name] += 1
     return table
 

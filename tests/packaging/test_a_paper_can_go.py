@@ -6,11 +6,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from dpsub.reproduce import experiments
+from dpsub.reproduce import artefacts, experiments, labels
 from dpsub.reproduce.papers import papers
 from tests.few import few
 from tests.packaging.scratch import ROOT, copied, ran
@@ -26,6 +27,11 @@ for name in ("config.yaml", "workflow/smoke.yaml"):
     print(json.dumps([list(plan.targets), list(plan.experiments)]))
 """
 SMOKE = ("--configfile", "workflow/smoke.yaml")
+MACHINERY = {"papers", "reproduce"}
+PAGES_OF_PAPERS = ("renew_verdicts.py",)
+"""Scripts that put single papers on the pages of the documentation."""
+OF_RUNS = ("browser/", "cluster/", "workflow/", "golden/commands.py", "report_run.py")
+"""Tests of whole runs, which need several papers (`tests/conftest.py`), and what they share."""
 LEFT = ("tests/documentation", "tests/faults", "tests/unit")
 """Tests that look at all papers at once, of which some speak of single ones."""
 
@@ -34,6 +40,58 @@ def without(top: Path, key: str) -> Path:
     """Return a copy of the project in which the folder of one paper is missing."""
     shutil.rmtree(copied(top) / "src/dpsub/papers" / key)
     return top
+
+
+def terms(key: str) -> set[str]:
+    """The names that a paper brings: of its experiments, tables and figures, of what it labels.
+
+    A plain word ("mixture") may be used by others with its own meaning, and so may what the library
+    calls so.
+    """
+    made = (*experiments.REGISTRY.members().items(), *artefacts.REGISTRY.members().items())
+    found = {name for name, kind in made if kind.paper == key}
+    if (own := labels.REGISTRY.members().get(key)) is not None:
+        found |= {*own.quantities, *own.words, *own.samplers}
+    return {name for name in found if re.search(r"[_/.]", name)} - in_the_library()
+
+
+@cache
+def in_the_library() -> frozenset[str]:
+    package = ROOT / "src/dpsub"
+    files = [path for path in package.rglob("*.py") if not MACHINERY & {*path.parts}]
+    code = "".join(path.read_text(encoding="utf-8") for path in files)
+    return frozenset(re.findall(r'"([^"\n]*)"', code))
+
+
+def named(key: str, path: Path) -> list[str]:
+    """Return which of the names of a paper, or its folder, a file mentions."""
+    names = "|".join(map(re.escape, sorted(terms(key))))
+    text = path.read_text(encoding="utf-8")
+    return re.findall(rf"(?<![\w./])(?:dpsub\.papers\.{key}\b|(?:{names})(?![\w./]))", text)
+
+
+def left_out(key: str, text: str) -> bool:
+    """Whether tests of this text say that they need the paper."""
+    marked = "".join(re.findall(r"needs\([^)]*\)", text))
+    return f'"{key}"' in marked or f'if "{key}" not in papers()' in text or "needs_all_" in text
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_machinery_knows_no_words_of_a_paper(key: str) -> None:
+    for path in (ROOT / "src/dpsub/reproduce").rglob("*.py"):
+        assert not named(key, path), path
+    for path in [*(ROOT / "workflow").rglob("*.smk"), *(ROOT / "workflow/scripts").glob("*.py")]:
+        assert path.name in PAGES_OF_PAPERS or not named(key, path), path
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_tests_elsewhere_that_use_a_paper_say_so(key: str) -> None:
+    for path in (ROOT / "tests").rglob("*.py"):
+        inside = path.relative_to(ROOT / "tests").as_posix()
+        if inside.startswith(("papers/", *OF_RUNS)):
+            continue
+        text = path.read_text(encoding="utf-8")
+        assert left_out(key, text) or not named(key, path), inside
 
 
 def test_a_small_paper_takes_few_lines() -> None:

@@ -27,14 +27,14 @@ SHARES = {
     "paper sizes": 1e-5,
     "replicates": 1e-5,
     "mechanism noise": 6e-6,  # tests/conformance/test_mechanisms.py: six p-values at 1e-6
-    "distinct counts": 3e-6,  # tests/papers/must/test_printed.py: 18 cells, six tails each
+    "distinct counts": 3e-6,  # test_printed.py: 18 cells, six tails each
     "audit": 6e-7,  # tests/statistical/test_audit.py: an interval and a test a case
     # tests/conformance/test_frame_samplers.py: joint laws and inclusion of every example
     "design draws": 1e-7,
     "importance draws": 5e-8,  # tests/statistical/test_importance_draws.py and its audits
     # tests/conformance/test_schedules.py: epochs and pairs of steps of every example
     "schedules": 2e-7,
-    "bernoulli loop": 2e-7,  # tests/papers/must/test_errata.py, E18: two bounds at 1e-7
+    "bernoulli loop": 2e-7,  # test_errata.py, a loop of draws: two bounds at 1e-7
 }
 """Chance of a false alarm that each test may use up."""
 

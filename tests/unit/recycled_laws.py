@@ -77,7 +77,7 @@ def divergence(law: Recycled, epsilon: float, shift: float) -> float:
 
 
 def laplace_split(epsilon: float, bound: float, sensitivity: float) -> float:
-    """epsilon_y of the best Laplace kernel under pure privacy: min(epsilon, -log(1 - r) / r), r =
+    """epsilon of the best Laplace kernel under pure privacy: min(epsilon, -log(1 - r) / r), r =
     bound / sensitivity.
 
     With r >= 1, and for every epsilon <= 1, it is epsilon: the recycler gains nothing

@@ -35,10 +35,10 @@ def table(**columns: list[object]) -> pd.DataFrame:
 
 @pytest.fixture
 def tables() -> CellTables:
-    cells = table(sampler=["wor", "wr"], column=["delta_c_upper"] * 2, rigorous=[0.57012, 0.58775])
+    cells = table(sampler=["wor", "wr"], column=["delta_upper"] * 2, rigorous=[0.57012, 0.58775])
     low = table(
         sampler=["wor", "wr"],
-        column=["delta_c_lower"] * 2,
+        column=["delta_lower"] * 2,
         rigorous=[0.40149, 0.42119],
         note=["z = 3.7", ""],
     )
@@ -58,13 +58,13 @@ def filled(tables: CellTables, placeholder: str, kept: CellTables | None = None)
 @pytest.mark.parametrize(
     ("placeholder", "text"),
     [
-        ('number("table8", "delta_c_upper", "rigorous", sampler="wor")', "0.571"),
-        ('number("table8", "delta_c_lower", "rigorous", sampler="wor")', "0.401"),
-        ('least("table8", "delta_c_lower", "rigorous", 2, sampler="*")', "0.40"),
-        ('greatest("table8", "delta_c_upper", "rigorous", 2, sampler="*")', "0.59"),
-        ('value("table8", "delta_c_upper", "rigorous", sampler="wor") | decimals(5)', "0.57012"),
-        ('value("table8", "delta_c_upper", "rigorous", sampler="wor") | upper_end(2)', "0.58"),
-        ('noted("table8", "delta_c_lower", "z = ([0-9.]+)", sampler="wor")', "3.7"),
+        ('number("table8", "delta_upper", "rigorous", sampler="wor")', "0.571"),
+        ('number("table8", "delta_lower", "rigorous", sampler="wor")', "0.401"),
+        ('least("table8", "delta_lower", "rigorous", 2, sampler="*")', "0.40"),
+        ('greatest("table8", "delta_upper", "rigorous", 2, sampler="*")', "0.59"),
+        ('value("table8", "delta_upper", "rigorous", sampler="wor") | decimals(5)', "0.57012"),
+        ('value("table8", "delta_upper", "rigorous", sampler="wor") | upper_end(2)', "0.58"),
+        ('noted("table8", "delta_lower", "z = ([0-9.]+)", sampler="wor")', "3.7"),
     ],
 )
 def test_ends_are_rounded_to_the_side_on_which_they_stay_ends(
@@ -77,15 +77,15 @@ def test_ends_are_rounded_to_the_side_on_which_they_stay_ends(
     ("placeholder", "words"),
     [
         (
-            'number("table8", "delta_c_upper", "rigorous", sampler="must_ow")',
+            'number("table8", "delta_upper", "rigorous", sampler="must_ow")',
             "asks for a number that must be there, got none: there is no number in table8",
         ),
         (
-            'number("table8", "delta_c_upper", "rigorous", sampler="*")',
+            'number("table8", "delta_upper", "rigorous", sampler="*")',
             "must stand in one cell, got 2 in table8",
         ),
-        ('number("table88", "delta_c_upper", "rigorous")', "must/table8"),
-        ('noted("table8", "delta_c_upper", "z = (.+)", sampler="wor")', "no note in table8"),
+        ('number("table88", "delta_upper", "rigorous")', "must/table8"),
+        ('noted("table8", "delta_upper", "z = (.+)", sampler="wor")', "no note in table8"),
         ('computed("nothing")', "a function of its module evidence, got 'nothing'"),
         ('derived("nothing")', "a function of its module numbers, got 'nothing'"),
         ("numbers.nothing()", "a function of its module numbers, got 'nothing'"),
@@ -118,7 +118,7 @@ def test_paragraphs_are_unwrapped_and_tables_keep_their_rows() -> None:
 
 
 def test_a_number_of_another_run_is_marked(tables: CellTables) -> None:
-    place = 'number("table8", "delta_c_upper", "rigorous", sampler="wor")'
+    place = 'number("table8", "delta_upper", "rigorous", sampler="wor")'
     assert filled({}, place, kept=tables) == f"0.571{NOT_OF_THIS_RUN}"
     assert filled(tables, place, kept=tables) == "0.571"
 

@@ -19,14 +19,13 @@ from scipy import stats
 from dpsub.errors import ArgumentError, DataError
 from dpsub.reproduce import published, verdicts
 from tests.few import few
-from tests.gone import needs_all_papers
 
 FOLDER = Path(__file__).resolve().parents[2] / "src/dpsub/papers"
 
 
 def printed(text: str, kind: str = "exact", **fields: Any) -> dict[str, Any]:
     row = {
-        "paper": "must",
+        "paper": "demo",
         "artefact": "table",
         "sampler": "wr",
         "column": "mean",
@@ -98,7 +97,7 @@ def test_an_exact_number_must_round_into_the_printed_interval(
     assert verdict(printed(text), ours(value)) == expected
 
 
-@needs_all_papers
+@pytest.mark.needs("must")
 def test_a_clipped_zero_is_exact_up_to_the_resolution_of_the_method() -> None:
     clipped = (
         published.load("must", "table8", FOLDER)
@@ -188,10 +187,10 @@ def test_an_error_that_the_paper_does_not_print_is_ours_at_its_number_of_replica
 
 def test_a_deviation_without_error_gets_the_one_of_a_normal_sample() -> None:
     assert verdicts.spread_error(0.06, 200) == pytest.approx(0.06 / math.sqrt(398))
-    number = printed("0.060", "monte_carlo", column="rmse_sd", replicates=200)
+    number = printed("0.060", "monte_carlo", column="error_sd", replicates=200)
     far, near = 0.0605 + 4 * 0.06 * math.sqrt(2 / 398), 0.0605 + 0.06 * math.sqrt(2 / 398)
     for value, expected in ((near, "within_error"), (far, "differs")):
-        assert verdict(number, ours(value, column="rmse_sd", replicates=200)) == expected
+        assert verdict(number, ours(value, column="error_sd", replicates=200)) == expected
 
 
 def test_one_replicate_is_not_compared() -> None:
@@ -509,7 +508,7 @@ def judgement(
     column: str, verdict: str, *, variant: str = "stated", note: str = ""
 ) -> dict[str, Any]:
     fixed = {
-        "paper": "must",
+        "paper": "demo",
         "artefact": "table8",
         "row": "sampler=wr",
         "printed": "1",
@@ -587,13 +586,13 @@ def test_a_number_that_no_run_could_compare_has_no_expected_verdict() -> None:
 
 def test_only_what_is_made_at_published_settings_is_held_against_the_expected_verdicts() -> None:
     other = RUN.assign(verdict="differs")
-    assert verdicts.check(RUN, KNOWN, ["must/table8"]) == (
+    assert verdicts.check(RUN, KNOWN, ["demo/table8"]) == (
         f"{verdicts.AS_EXPECTED} of 3 at published settings"
     )
-    assert verdicts.check(other, KNOWN, ["must/table9"]) == (
+    assert verdicts.check(other, KNOWN, ["demo/table9"]) == (
         f"{verdicts.AS_EXPECTED} of 0 at published settings"
     )
-    said = verdicts.check(other, KNOWN, ["must/table8"])
+    said = verdicts.check(other, KNOWN, ["demo/table8"])
     assert (
         said.startswith("1 of 3 verdicts changed at published settings; ")
         and "within_error_as_done  differs" in said

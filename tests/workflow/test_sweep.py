@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from dpsub.reproduce import sweep
-from tests.unit.test_sweep import DRAWS, FAIR, written
+from tests.papers.fair.test_sweep import DRAWS, FAIR, written
 from tests.workflow import runs
 
 RUNNER = runs.ROOT / "workflow/scripts/run_sweep.py"

@@ -339,7 +339,7 @@ def number_kind(column: str, variant: str) -> str:
     privacy numbers.
 
     Privacy numbers are those whose name begins with epsilon or delta, and those whose last word
-    says that they bound one ("lower", "noise_refuted"). Only the variant `rigorous` promises
+    says that they bound one ("lower", "refuted"). Only the variant `rigorous` promises
     anything: the others, and what is printed, give what the paper's formula gives. A rigorous
     number that does not say what it is counts as an upper bound.
     """

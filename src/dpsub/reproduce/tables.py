@@ -42,7 +42,7 @@ class Column:
     """Format string over the group's first record, or a function of the group; by default the
     part's."""
     keys: Mapping[str, object] = field(default_factory=dict)
-    """Constant key fields of this quantity alone ({"statistic": "sd_over_seeds"})."""
+    """Constant key fields of this quantity alone ({"statistic": "median"})."""
     drop: bool = False
     """Leave out NaN before the statistic is taken."""
     reference: Mapping[str, object] = field(default_factory=dict)

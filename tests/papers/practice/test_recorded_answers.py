@@ -9,7 +9,8 @@ from importlib.metadata import version
 import pandas as pd
 import pytest
 
-settings = pytest.importorskip("dpsub.papers.practice.settings")
+from dpsub.papers.practice import settings
+
 script = pytest.importorskip("dpsub.papers.practice.ask_accountants")
 LAST_PLACE = 2e-6
 """Of seven digits, relative: numerical libraries of other versions round otherwise."""

@@ -17,14 +17,13 @@ from scipy import stats
 from dpsub import sampling
 from dpsub.cli import main
 from dpsub.errors import DataError, PlanError
+from dpsub.papers.fair.experiments.distinct_draws import DistinctDraws
 from dpsub.reproduce import records, summary, sweep
 from dpsub.reproduce.experiment import Cost
 from dpsub.reproduce.packing import BASE_MIB, BASE_SECONDS, Job, SweepCell, Work, pack
 from dpsub.reproduce.sweep import SweepPlan
 
-DistinctDraws = pytest.importorskip("dpsub.papers.fair.experiments.distinct_draws").DistinctDraws
-
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 EXPERIMENT = DistinctDraws()
 DRAWS: dict[str, Any] = {
     "experiment": "distinct_draws",
