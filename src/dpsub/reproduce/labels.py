@@ -18,8 +18,18 @@ VARIANT_LABELS = {
     "consistent": "consistent",
     "rigorous": "rigorous",
 }
-NONPRIVATE = {"label": "non-private", "color": "black", "marker": "*", "linestyle": "-"}
-"""Of the baseline that stands next to samplers in records."""
+LOOKS = {
+    "nonprivate": {"label": "non-private", "color": "black", "marker": "*", "linestyle": "-"},
+    "three_stage": {"label": "three stages", "color": "#999999", "marker": "P", "linestyle": "-"},
+    "k_of_t": {
+        "label": "k of t",
+        "color": "#56B4E9",
+        "marker": "p",
+        "linestyle": (0, (2, 1, 2, 1, 5, 1)),
+    },
+}
+"""Of the baseline and of schemes that are no sampler or schedule of one kind, as keyword arguments
+of ``Axes.plot``."""
 QUANTITIES = {
     "epsilon": "ε",
     "delta": "δ",
@@ -62,7 +72,8 @@ WORDS = {
 
 class Labels:
     """How names are shown that only one paper uses: a paper has a subclass in its `labels.py`,
-    under its key. What two papers show stands in `QUANTITIES` and `WORDS`."""
+    under its key. What two papers or the library use stands in `QUANTITIES`, `WORDS` and
+    `LOOKS`."""
 
     name: ClassVar[str]
     quantities: ClassVar[Mapping[str, str]] = {}
@@ -71,8 +82,8 @@ class Labels:
     """Of values in keys and records, and of claims that print no sentence, where their place in the
     paper alone does not tell them apart."""
     samplers: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """Label, colour, marker and dashes, as keyword arguments of ``Axes.plot``, of what stands next
-    to samplers in records and is no sampler or schedule of one kind."""
+    """Label, colour, marker and dashes, as in `LOOKS`, of what stands next to samplers in
+    records."""
 
 
 REGISTRY: Registry[Labels] = Registry("dpsub.papers", Labels, "set of labels", inside="labels")
@@ -191,7 +202,7 @@ def words() -> dict[str, str]:
 @cache
 def looks() -> dict[str, dict[str, Any]]:
     """Return how that is shown which stands next to samplers in records, that of all papers."""
-    return _of_all({"nonprivate": NONPRIVATE}, "samplers")
+    return _of_all(LOOKS, "samplers")
 
 
 @cache

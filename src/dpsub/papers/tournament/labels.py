@@ -25,18 +25,6 @@ class TournamentLabels(Labels):
         "cover_perceptron": "simulated covertype, perceptron",
     }
     samplers: ClassVar = {
-        "three_stage": {
-            "label": "three stages",
-            "color": "#999999",
-            "marker": "P",
-            "linestyle": "-",
-        },
-        "k_of_t": {
-            "label": "k of t",
-            "color": "#56B4E9",
-            "marker": "p",
-            "linestyle": (0, (2, 1, 2, 1, 5, 1)),
-        },
         "importance": {
             "label": "importance",
             "color": "#999933",
