@@ -297,7 +297,23 @@ class _LawPair(GaussianPair):
         return log_terms, counts[taken]
 
 
-class MixturePair(_LawPair):
+class _TwoSidedPair(GaussianPair):
+    """Several Gaussians on either side: what the loss and its slope take is computed once."""
+
+    @abstractmethod
+    def _loss_and_slope(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """L(t) and L'(t), for flat t."""
+
+    def loss(self, t: np.ndarray) -> np.ndarray:
+        t = np.asarray(t, dtype=float)
+        return self._loss_and_slope(t.ravel())[0].reshape(t.shape)
+
+    def loss_slope(self, t: np.ndarray) -> np.ndarray:
+        t = np.asarray(t, dtype=float)
+        return self._loss_and_slope(t.ravel())[1].reshape(t.shape)
+
+
+class MixturePair(_TwoSidedPair, _LawPair):
     """X ~ sum_u w_u N(u, s^2) against its mirror image, s >= 0.05, w any law with eta > 0 (MUST,
     Section S5).
 
@@ -313,14 +329,6 @@ class MixturePair(_LawPair):
         up, mean_up = log_tilted_sum(*self._terms, tau)
         down, mean_down = log_tilted_sum(*self._terms, -tau)
         return up - down, (mean_up + mean_down) / self.deviation**2
-
-    def loss(self, t: np.ndarray) -> np.ndarray:
-        t = np.asarray(t, dtype=float)
-        return self._loss_and_slope(t.ravel())[0].reshape(t.shape)
-
-    def loss_slope(self, t: np.ndarray) -> np.ndarray:
-        t = np.asarray(t, dtype=float)
-        return self._loss_and_slope(t.ravel())[1].reshape(t.shape)
 
     def inverse_loss(self, x: np.ndarray) -> np.ndarray:
         x = np.asarray(x, dtype=float)
@@ -425,7 +433,7 @@ class FillerPair(_LawPair):
 
 
 @dataclass(frozen=True, eq=False)
-class MixedPair(GaussianPair):
+class MixedPair(_TwoSidedPair):
     """X ~ sum_l p_l N(l, s^2) against X' ~ sum_l p'_l N(-l, s^2), p = `law` and p' = `opposite`,
     with p_0, p'_0 < 1: records that are added against others that are removed (docs/accounting.md,
     Theorem 35).
@@ -465,14 +473,6 @@ class MixedPair(GaussianPair):
         up, mean_up = log_tilted_sum(*self._sides[0]._terms, tau)
         down, mean_down = log_tilted_sum(*self._sides[1]._terms, -tau)
         return up - down, (mean_up + mean_down) / self.deviation**2
-
-    def loss(self, t: np.ndarray) -> np.ndarray:
-        t = np.asarray(t, dtype=float)
-        return self._loss_and_slope(t.ravel())[0].reshape(t.shape)
-
-    def loss_slope(self, t: np.ndarray) -> np.ndarray:
-        t = np.asarray(t, dtype=float)
-        return self._loss_and_slope(t.ravel())[1].reshape(t.shape)
 
     def inverse_loss(self, x: np.ndarray) -> np.ndarray:
         x = np.asarray(x, dtype=float)
