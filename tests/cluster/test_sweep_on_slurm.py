@@ -9,7 +9,10 @@ import pandas as pd
 import pytest
 
 from tests.cluster import jobs
-from tests.papers.fair.test_sweep import DRAWS, written
+
+# its experiments are swept here
+of_fair = pytest.importorskip("tests.papers.fair.test_sweep")
+DRAWS, written = of_fair.DRAWS, of_fair.written
 
 pytestmark = [pytest.mark.thorough, pytest.mark.usefixtures("slurm")]
 MANY = DRAWS | {"vary": {"steps": [90000, 90001], "b": [20]}, "replicates": 20}
