@@ -358,7 +358,10 @@ class Proof:
         found = list(accounts)
         firsts = self.first_ends([targets[i] for i in trivial]) if trivial else []
         for i, first in zip(trivial, firsts, strict=True):
-            found[i] = _closest(first, found[i])
+            closest = _closest(first, found[i])
+            # of one number both ends stay ends of one number
+            kind = "exact" if self.composition.is_exact else closest.kind
+            found[i] = replace(closest, kind=kind)
         return found
 
     def _filler_flips(self, targets: Sequence[Target]) -> list[float]:

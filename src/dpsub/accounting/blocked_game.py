@@ -182,8 +182,8 @@ class Rough(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """A after `done` steps, with orders below 1, of which there are `below`; the largest means
-    after one more, from order 1 on; and how many steps it stands for."""
+    """A after `done` steps, with `below` orders below 1; the largest means after one more, from
+    order 1 on; and how many steps it stands for."""
 
     done: int
     weight: int
@@ -371,7 +371,7 @@ class _Block:
     def _added(
         self, lacking: np.ndarray, unit: np.ndarray, norms: np.ndarray, pairs: tuple[int, ...]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """What is added for all that the inequalities lack: in each step this share of A, where A
+        """The charge for all that the inequalities lack: in each step this share of A, where A
         is large, and in all of the block this number everywhere; of each order, shape (o, 1)."""
         B, kernels = self.length, self.window.kernels
         orders = lacking.shape[0]

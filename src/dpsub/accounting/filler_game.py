@@ -3,7 +3,7 @@
 The two extreme choices, those of the filler flip, are played first, on a coarse grid: they show
 what the game comes to where the cells are as small as can be, and at which orders a choice matters.
 There every cell is looked at, and those that gain over the extreme ones are cut. Any cover and grid
-are valid; what is found out here decides only how close the answer comes.
+are valid: this module decides only how close the answer comes.
 """
 
 from __future__ import annotations
